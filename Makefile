@@ -1,0 +1,101 @@
+# The one command surface: people and CI call these, and nothing else. `make` alone lists them.
+# The work itself is in dev/; how it fits together is in docs/development.md.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+.NOTPARALLEL: # the parts of `test` build on each other, and cargo uses every core by itself
+
+# Everything that is built is kept outside the tree (see dev/lib.sh).
+export AIRSIDE_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/airside
+export CARGO_TARGET_DIR ?= $(AIRSIDE_CACHE)/target
+export CLUSTER ?= airside
+
+MUSL := x86_64-unknown-linux-musl
+BIN := $(CARGO_TARGET_DIR)/debug
+NODES ?= 2
+FOCUS ?=
+URL ?= http://127.0.0.1:8080
+
+# The real-fly tests run these programs; the local ones leave the cluster alone.
+SCENARIO_ENV = AIRSIDE_BIN=$(BIN)/airside AIRSIDE_FLY="$$(dev/testflight fly)" AIRSIDE_ROOTFS=$(AIRSIDE_CACHE)/rootfs.tar
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: ## Install what this machine lacks (Debian packages, Rust's musl target)
+	@dev/setup
+
+.PHONY: build
+build: ## Build the airside command, and the static shim beside it
+	cargo build -p airside-cli
+	cargo build -p airside-shim --profile shim --target $(MUSL)
+	install -m 755 $(CARGO_TARGET_DIR)/$(MUSL)/shim/airside-shim $(BIN)/airside-shim
+
+.PHONY: demo
+demo: build ## Run a first pipeline on this machine
+	dev/demo
+
+.PHONY: fmt
+fmt: ## Format the sources
+	cargo fmt --all
+
+.PHONY: check
+check: ## Formatting, lints, and the rules of the tree (crates/tidy)
+	cargo fmt --all -- --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	cargo test -q -p airside-tidy
+
+.PHONY: deny
+deny: ## Licences, bans and advisories of dependencies, where cargo-deny is installed
+	@if cargo deny --version >/dev/null 2>&1; then cargo deny check; else echo "deny: cargo-deny is not installed; skipped"; fi
+
+.PHONY: test
+test: check test-unit test-local ## What every change must pass: check, unit tests, real fly on the local runtime
+
+.PHONY: test-unit
+test-unit: ## Unit and integration tests of each crate
+	cargo test --workspace --exclude airside-scenarios --exclude airside-tidy
+
+.PHONY: test-local
+test-local: build rootfs ## Real fly against a real server, steps on the local runtime
+	$(SCENARIO_ENV) cargo test -p airside-scenarios
+
+.PHONY: test-cluster
+test-cluster: build cluster-images ## The same with steps as pods; needs `make cluster` first
+	$(SCENARIO_ENV) AIRSIDE_TEST_CLUSTER=1 KUBECONFIG="$$(dev/cluster kubeconfig)" \
+	  cargo test -p airside-runtime-kube -p airside-scenarios --test 'cluster*' -- --test-threads 2
+
+.PHONY: test-all
+test-all: ## Everything, cluster and deny included, with the minutes each part took
+	@dev/test-all
+
+.PHONY: testflight
+testflight: ## Concourse's own suite against URL (FOCUS=regex picks specs)
+	FOCUS="$(FOCUS)" dev/testflight run "$(URL)"
+
+.PHONY: cluster
+cluster: ## Start a Kubernetes cluster on this machine (NODES=2, CLUSTER=airside)
+	dev/cluster up $(NODES)
+
+.PHONY: cluster-images
+cluster-images: build rootfs ## Load the shim's image and a small task image on every node
+	dev/image shim $(BIN)/airside-shim $(AIRSIDE_CACHE)/shim-image.tar
+	dev/cluster load-archive $(AIRSIDE_CACHE)/shim-image.tar
+	dev/cluster load airside.local/busybox:dev $(AIRSIDE_CACHE)/rootfs.tar
+
+.PHONY: cluster-down
+cluster-down: ## Stop that cluster and remove what it left
+	dev/cluster down
+
+.PHONY: bench
+bench: ## Measure what the README claims
+	bench/run
+
+.PHONY: rootfs
+rootfs: ## Make the small root file system that tests use as an image
+	@mkdir -p $(AIRSIDE_CACHE)
+	dev/image rootfs $(AIRSIDE_CACHE)/rootfs.tar

@@ -1,0 +1,93 @@
+//! What can go wrong in a request, and how `fly` is told.
+
+use axum::{
+    Json,
+    response::{IntoResponse, Response},
+};
+use http::StatusCode;
+use serde_json::json;
+
+use crate::TriggerError;
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ApiError {
+    #[error("not authorized")]
+    Unauthenticated,
+    #[error("forbidden")]
+    Forbidden,
+    #[error("not found")]
+    NotFound,
+    #[error("{0}")]
+    BadRequest(String),
+    #[error("{0}")]
+    Conflict(String),
+    #[error("{0}")]
+    TooLarge(String),
+    #[error("{0}")]
+    UnsupportedMediaType(String),
+    #[error("{0} is not implemented by this version of Airside")]
+    NotImplemented(String),
+    #[error(
+        "failed to save config: comparison with existing config failed during save: somebody else \
+         has changed the pipeline since it was read"
+    )]
+    StaleConfig,
+    #[error("the database failed")]
+    Store(#[source] airside_store::Error),
+    #[error("{0}")]
+    Internal(&'static str),
+}
+
+pub(crate) type Result<T, E = ApiError> = std::result::Result<T, E>;
+
+impl From<airside_store::Error> for ApiError {
+    fn from(error: airside_store::Error) -> Self {
+        match error {
+            airside_store::Error::ConfigVersion { .. } => Self::StaleConfig,
+            error => Self::Store(error),
+        }
+    }
+}
+
+impl From<TriggerError> for ApiError {
+    fn from(error: TriggerError) -> Self {
+        match error {
+            TriggerError::Refused(why) => Self::Conflict(why),
+            TriggerError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl ApiError {
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::Unauthenticated => StatusCode::UNAUTHORIZED,
+            Self::Forbidden => StatusCode::FORBIDDEN,
+            Self::NotFound => StatusCode::NOT_FOUND,
+            Self::BadRequest(_) => StatusCode::BAD_REQUEST,
+            Self::Conflict(_) => StatusCode::CONFLICT,
+            Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::NotImplemented(_) => StatusCode::NOT_IMPLEMENTED,
+            Self::StaleConfig | Self::Store(_) | Self::Internal(_) => {
+                StatusCode::INTERNAL_SERVER_ERROR
+            }
+        }
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let status = self.status();
+        let text = self.to_string();
+        match self {
+            Self::NotFound => status.into_response(),
+            Self::NotImplemented(_) => (status, Json(json!({"error": text}))).into_response(),
+            Self::Store(error) => {
+                tracing::error!(error = &error as &dyn std::error::Error, "a request failed");
+                (status, "the server failed to answer; its log says why").into_response()
+            }
+            _ => (status, text).into_response(),
+        }
+    }
+}

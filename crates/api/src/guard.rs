@@ -1,0 +1,72 @@
+//! The one place that enforces [`airside_auth::authorize`].
+
+use airside_auth::{Access, Action, Decision, Principal, authorize};
+use axum::{
+    extract::{RawPathParams, Request, State},
+    middleware::Next,
+    response::Response,
+};
+use http::{HeaderMap, header::AUTHORIZATION};
+
+use crate::{
+    ApiState,
+    error::{ApiError, Result},
+    scope::{Found, PathNames, Scope},
+};
+
+/// Finds out who asks and about what, and lets the request pass only if they may.
+pub(crate) async fn guard(
+    State((state, action)): State<(ApiState, Action)>,
+    params: RawPathParams,
+    mut request: Request,
+    next: Next,
+) -> Result<Response> {
+    let principal = match action.access() {
+        Access::Public => None,
+        _ => authenticate(&state, request.headers()).await?,
+    };
+    refuse_instance_vars(request.uri().query())?;
+    let names = PathNames(params.iter().collect());
+    let mut found = Found::resolve(&state.store, &names).await?;
+    // There is no team to ask about a build that does not exist.
+    if names.get("build_id").is_some() && !found.has_build() && principal.is_some() {
+        return Err(ApiError::NotFound);
+    }
+    match authorize(action, principal.as_ref(), found.target()) {
+        Decision::Allow => {}
+        Decision::Unauthenticated => return Err(ApiError::Unauthenticated),
+        Decision::Forbidden => return Err(ApiError::Forbidden),
+    }
+    found.principal = principal;
+    request.extensions_mut().insert(Scope::new(found));
+    Ok(next.run(request).await)
+}
+
+/// Whose token the request shows. A bad token is refused even where none is needed.
+async fn authenticate(state: &ApiState, headers: &HeaderMap) -> Result<Option<Principal>> {
+    if !headers.contains_key(AUTHORIZATION) {
+        return Ok(None);
+    }
+    let token = bearer(headers).ok_or(ApiError::Unauthenticated)?;
+    let principal = state.auth.authenticate(token).await?;
+    principal.map(Some).ok_or(ApiError::Unauthenticated)
+}
+
+pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+/// Instanced pipelines share a name: answering for another one of them would be wrong.
+fn refuse_instance_vars(query: Option<&str>) -> Result<()> {
+    let instanced = query.unwrap_or_default().split('&').any(|pair| {
+        let key = pair.split('=').next().unwrap_or_default();
+        key == "vars" || key.starts_with("vars.")
+    });
+    match instanced {
+        true => Err(ApiError::NotImplemented(
+            "a pipeline with instance vars".to_owned(),
+        )),
+        false => Ok(()),
+    }
+}

@@ -1,0 +1,53 @@
+//! The HTTP API, in the shapes that `fly` expects.
+//!
+//! ```text
+//! request ─▶ headers ─▶ guard (who? about what? may they?) ─▶ handler ─▶ presenter ─▶ response
+//! ```
+//!
+//! [`airside_auth::Action`] is the table of what is served and what it takes. A handler can only be
+//! mounted under an action, behind the guard, and gets at teams, pipelines and builds only through
+//! the [`Scope`](scope::Scope) that the guard made. Handlers hold no rules of their own about how
+//! builds run: what they start or stop goes through [`Builds`].
+
+#![forbid(unsafe_code)]
+
+mod builds;
+mod error;
+mod guard;
+mod headers;
+mod login;
+mod page;
+mod present;
+mod routes;
+mod scope;
+mod state;
+mod unserved;
+
+use axum::Router;
+use tower_http::compression::CompressionLayer;
+
+pub use builds::{Builds, TriggerError};
+pub use state::{ApiState, CONCOURSE_VERSION, WORKER_VERSION};
+
+/// Everything that is served, ready for a listener.
+pub fn router(state: ApiState) -> Router {
+    let router = routes::all(&state)
+        .merge(login::router())
+        .merge(unserved::router());
+    router
+        .fallback(unserved::unknown)
+        .layer(CompressionLayer::new().gzip(true))
+        .layer(axum::middleware::map_response(headers::add))
+        .with_state(state)
+}
+
+/// Serves until `shutdown`, then lets requests under way end.
+pub async fn serve(
+    listener: tokio::net::TcpListener,
+    router: Router,
+    shutdown: tokio_util::sync::CancellationToken,
+) -> std::io::Result<()> {
+    axum::serve(listener, router)
+        .with_graceful_shutdown(shutdown.cancelled_owned())
+        .await
+}

@@ -1,0 +1,138 @@
+//! Logging in as `fly login -u -p` does: an OAuth password grant, with errors as its issuer words
+//! them. These routes need no token, so they stand outside the table of actions.
+
+use airside_auth::Denied;
+use axum::{
+    Form, Json, Router,
+    extract::State,
+    response::{IntoResponse, Response},
+    routing::{get, post},
+};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use http::{
+    HeaderMap, HeaderValue, StatusCode,
+    header::{AUTHORIZATION, COOKIE, RETRY_AFTER},
+};
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::{
+    ApiState,
+    error::{ApiError, Result},
+    guard::bearer,
+};
+
+/// The one client, known to everybody: it is `fly` that says so, not a secret.
+const CLIENT: (&str, &str) = ("fly", "Zmx5");
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Grant {
+    grant_type: String,
+    username: String,
+    password: String,
+    client_id: String,
+    client_secret: String,
+}
+
+pub(crate) fn router() -> Router<ApiState> {
+    Router::new()
+        .route("/sky/issuer/token", post(token))
+        .route("/sky/logout", get(logout))
+}
+
+async fn token(
+    State(state): State<ApiState>,
+    headers: HeaderMap,
+    form: std::result::Result<Form<Grant>, axum::extract::rejection::FormRejection>,
+) -> Response {
+    let Ok(Form(grant)) = form else {
+        return refused(
+            StatusCode::BAD_REQUEST,
+            "invalid_request",
+            "the body is not a form",
+        );
+    };
+    let client =
+        basic(&headers).unwrap_or_else(|| (grant.client_id.clone(), grant.client_secret.clone()));
+    if client != (CLIENT.0.to_owned(), CLIENT.1.to_owned()) {
+        return refused(
+            StatusCode::UNAUTHORIZED,
+            "invalid_client",
+            "Invalid client credentials.",
+        );
+    }
+    if grant.grant_type != "password" {
+        let why = "only the password grant is supported";
+        return refused(StatusCode::BAD_REQUEST, "unsupported_grant_type", why);
+    }
+    match state.auth.login(&grant.username, &grant.password).await {
+        Ok(issued) => Json(json!({
+            "access_token": issued.token,
+            "token_type": "bearer",
+            "expires_in": issued.expires_in.as_secs(),
+        }))
+        .into_response(),
+        Err(denied @ Denied::WrongPassword) => refused(
+            StatusCode::UNAUTHORIZED,
+            "access_denied",
+            &denied.to_string(),
+        ),
+        Err(denied @ Denied::TooManyTries { retry_after }) => {
+            let text = denied.to_string();
+            let mut response = refused(StatusCode::TOO_MANY_REQUESTS, "access_denied", &text);
+            let seconds = HeaderValue::from(retry_after.as_secs() + 1);
+            response.headers_mut().insert(RETRY_AFTER, seconds);
+            response
+        }
+        Err(Denied::Store(error)) => ApiError::from(error).into_response(),
+    }
+}
+
+fn refused(status: StatusCode, error: &str, description: &str) -> Response {
+    (
+        status,
+        Json(json!({"error": error, "error_description": description})),
+    )
+        .into_response()
+}
+
+fn basic(headers: &HeaderMap) -> Option<(String, String)> {
+    let (scheme, encoded) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return None;
+    }
+    let decoded = String::from_utf8(STANDARD.decode(encoded.trim()).ok()?).ok()?;
+    let (name, secret) = decoded.split_once(':')?;
+    Some((name.to_owned(), secret.to_owned()))
+}
+
+/// Forgets the token that the cookie (or a bearer header) shows, and the cookies themselves.
+async fn logout(State(state): State<ApiState>, headers: HeaderMap) -> Result<Response> {
+    let token = bearer(&headers).or_else(|| cookie_token(&headers));
+    let token = token.ok_or(ApiError::Unauthenticated)?;
+    if state.auth.authenticate(token).await?.is_none() {
+        return Err(ApiError::Unauthenticated);
+    }
+    state.auth.logout(token).await?;
+    let cleared = ["skymarshal_auth", "skymarshal_csrf"].map(|name| {
+        (
+            "set-cookie",
+            format!("{name}=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax"),
+        )
+    });
+    Ok(axum::response::AppendHeaders(cleared).into_response())
+}
+
+/// `fly` quotes the cookie, as its value has a space in it.
+fn cookie_token(headers: &HeaderMap) -> Option<&str> {
+    let cookies = headers
+        .get_all(COOKIE)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
+    let value = cookies
+        .flat_map(|line| line.split(';'))
+        .find_map(|cookie| cookie.trim().strip_prefix("skymarshal_auth="))?;
+    let (scheme, token) = value.trim_matches('"').split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(token)
+}

@@ -1,0 +1,125 @@
+//! Builds: lists of them, and one at a time.
+
+use airside_model::{BuildStatus, public_plan::public_plan};
+use airside_store::BuildFilter;
+use axum::{
+    Json,
+    extract::{Query, State},
+    response::Response,
+};
+use http::{StatusCode, Uri};
+use serde_json::{Value, json};
+
+use crate::{
+    ApiState,
+    error::{ApiError, Result},
+    page::{self, PageQuery},
+    present,
+    scope::Scope,
+};
+
+/// Builds of the teams that whoever asks belongs to, and of exposed pipelines.
+pub(super) async fn list(
+    State(state): State<ApiState>,
+    scope: Scope,
+    uri: Uri,
+    Query(query): Query<PageQuery>,
+) -> Result<Response> {
+    let filters = visible(&state, &scope).await?;
+    page::builds(&state, &uri, &query, &filters).await
+}
+
+async fn visible(state: &ApiState, scope: &Scope) -> Result<Vec<BuildFilter>> {
+    if scope
+        .principal()
+        .is_some_and(|principal| principal.is_admin())
+    {
+        return Ok(vec![BuildFilter::default()]);
+    }
+    let teams = state.store.teams().await?;
+    let viewed: Vec<_> = teams
+        .iter()
+        .filter(|team| scope.can_view(team))
+        .map(|team| team.id)
+        .collect();
+    let pipelines = state.store.pipelines(None).await?;
+    let exposed = pipelines
+        .iter()
+        .filter(|pipeline| pipeline.public && !viewed.contains(&pipeline.team))
+        .map(|pipeline| BuildFilter {
+            pipeline: Some(pipeline.id),
+            ..BuildFilter::default()
+        });
+    let own = viewed.iter().map(|team| BuildFilter {
+        team: Some(*team),
+        ..BuildFilter::default()
+    });
+    Ok(own.chain(exposed).collect())
+}
+
+pub(super) async fn of_team(
+    State(state): State<ApiState>,
+    scope: Scope,
+    uri: Uri,
+    Query(query): Query<PageQuery>,
+) -> Result<Response> {
+    let filter = BuildFilter {
+        team: Some(scope.team()?.id),
+        ..BuildFilter::default()
+    };
+    page::builds(&state, &uri, &query, &[filter]).await
+}
+
+pub(super) async fn of_pipeline(
+    State(state): State<ApiState>,
+    scope: Scope,
+    uri: Uri,
+    Query(query): Query<PageQuery>,
+) -> Result<Response> {
+    let filter = BuildFilter {
+        pipeline: Some(scope.pipeline()?.id),
+        ..BuildFilter::default()
+    };
+    page::builds(&state, &uri, &query, &[filter]).await
+}
+
+pub(super) async fn get(scope: Scope) -> Result<Json<Value>> {
+    Ok(Json(present::build::build(scope.build()?)))
+}
+
+pub(super) async fn plan(State(state): State<ApiState>, scope: Scope) -> Result<Json<Value>> {
+    let plan = state
+        .store
+        .build_plan(scope.build()?.id)
+        .await?
+        .ok_or(ApiError::NotFound)?;
+    Ok(Json(
+        json!({"schema": "exec.v2", "plan": public_plan(&plan)}),
+    ))
+}
+
+pub(super) async fn abort(State(state): State<ApiState>, scope: Scope) -> Result<StatusCode> {
+    state.builds.abort(scope.build()?.id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Why a pending build has not started, as far as it can be told.
+pub(super) async fn preparation(scope: Scope) -> Result<Json<Value>> {
+    let build = scope.build()?;
+    let (pipeline, job) = scope.origin();
+    let blocking = |blocks: bool| if blocks { "blocking" } else { "not_blocking" };
+    let inputs_satisfied = if build.status == BuildStatus::Pending {
+        "unknown"
+    } else {
+        "not_blocking"
+    };
+    Ok(Json(json!({
+        "build_id": build.id,
+        "paused_pipeline": blocking(pipeline.is_some_and(|pipeline| pipeline.paused)),
+        "paused_job": blocking(job.is_some_and(|job| job.paused)),
+        "max_running_builds": "not_blocking",
+        "inputs": {},
+        "inputs_satisfied": inputs_satisfied,
+        "missing_input_reasons": {},
+    })))
+}

@@ -1,0 +1,139 @@
+//! A build's events as they come, as server-sent events.
+//!
+//! After the last event the connection stays open until the client leaves: browsers would connect
+//! again otherwise.
+
+use std::{
+    io::{self, Write as _},
+    mem,
+};
+
+use airside_logs::Entry;
+use airside_model::BuildId;
+use axum::{
+    body::Body,
+    extract::State,
+    response::{IntoResponse, Response},
+};
+use bytes::Bytes;
+use flate2::{Compression, write::GzEncoder};
+use futures::{Stream, StreamExt, stream};
+use http::{
+    HeaderMap, HeaderName, HeaderValue,
+    header::{ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, VARY},
+};
+
+use crate::{
+    ApiState,
+    error::{ApiError, Result},
+    scope::Scope,
+};
+
+/// The most events that go out in one piece. Only those that are there already: none waits.
+const TOGETHER: usize = 256;
+
+const HEADERS: [(HeaderName, &str); 5] = [
+    (CONTENT_TYPE, "text/event-stream; charset=utf-8"),
+    (CACHE_CONTROL, "no-cache, no-store, must-revalidate"),
+    (VARY, "accept-encoding"),
+    (HeaderName::from_static("x-accel-buffering"), "no"),
+    (HeaderName::from_static("x-atc-stream-version"), "2.0"),
+];
+
+pub(super) async fn follow(
+    State(state): State<ApiState>,
+    scope: Scope,
+    headers: HeaderMap,
+) -> Result<Response> {
+    let build = scope.build()?.id;
+    let from = first_wanted(&headers)?;
+    let frames = frames(&state, build, from);
+    let mut response = if accepts_gzip(&headers) {
+        let mut response = Body::from_stream(gzipped(frames)).into_response();
+        response
+            .headers_mut()
+            .insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        response
+    } else {
+        Body::from_stream(frames).into_response()
+    };
+    for (name, value) in HEADERS {
+        response
+            .headers_mut()
+            .insert(name, HeaderValue::from_static(value));
+    }
+    Ok(response)
+}
+
+/// A client that was cut off says what it saw last.
+fn first_wanted(headers: &HeaderMap) -> Result<u64> {
+    let Some(last) = headers.get("last-event-id").filter(|last| !last.is_empty()) else {
+        return Ok(0);
+    };
+    let last: Option<u64> = last.to_str().ok().and_then(|last| last.trim().parse().ok());
+    last.and_then(|last| last.checked_add(1))
+        .ok_or_else(|| ApiError::BadRequest("Last-Event-ID is not a number".to_owned()))
+}
+
+fn accepts_gzip(headers: &HeaderMap) -> bool {
+    let accepted = headers
+        .get_all(ACCEPT_ENCODING)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
+    accepted.flat_map(|line| line.split(',')).any(|coding| {
+        let mut parts = coding.split(';').map(str::trim);
+        let gzip = parts
+            .next()
+            .is_some_and(|name| name.eq_ignore_ascii_case("gzip"));
+        gzip && !parts.any(|part| part.trim_start_matches("q=").parse() == Ok(0.0))
+    })
+}
+
+fn frames(
+    state: &ApiState,
+    build: BuildId,
+    from: u64,
+) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
+    let entries = state.logs.follow(build, from).ready_chunks(TOGETHER);
+    stream::unfold(
+        (entries, from, false),
+        move |(mut entries, mut next, ended)| async move {
+            if ended {
+                return std::future::pending().await;
+            }
+            let Some(chunk) = entries.next().await else {
+                let end = Bytes::from(format!("id: {next}\nevent: end\ndata\n\n"));
+                return Some((Ok(end), (entries, next, true)));
+            };
+            let mut text = String::new();
+            for entry in chunk {
+                match entry {
+                    Ok(Entry { id, envelope }) => {
+                        text.push_str(&format!("id: {id}\nevent: event\ndata: {envelope}\n\n"));
+                        next = id + 1;
+                    }
+                    Err(error) => {
+                        let error = &error as &dyn std::error::Error;
+                        tracing::error!(%build, error, "the events of a build cannot be read");
+                        // A cut connection: the client comes back for what it has not seen.
+                        let cut = io::Error::other("the log cannot be read");
+                        return Some((Err(cut), (entries, next, true)));
+                    }
+                }
+            }
+            Some((Ok(Bytes::from(text)), (entries, next, false)))
+        },
+    )
+}
+
+/// Flushes after each piece, so that nobody waits for the compressor to fill up.
+fn gzipped(
+    frames: impl Stream<Item = io::Result<Bytes>> + Send + 'static,
+) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    frames.map(move |frame| {
+        encoder.write_all(&frame?)?;
+        encoder.flush()?;
+        Ok(Bytes::from(mem::take(encoder.get_mut())))
+    })
+}

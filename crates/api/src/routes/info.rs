@@ -1,0 +1,26 @@
+//! What the server says about itself.
+
+use axum::{Json, extract::State};
+use serde_json::{Value, json};
+
+use crate::{ApiState, CONCOURSE_VERSION, WORKER_VERSION};
+
+pub(super) async fn info(State(state): State<ApiState>) -> Json<Value> {
+    Json(json!({
+        "version": CONCOURSE_VERSION,
+        "worker_version": WORKER_VERSION,
+        "feature_flags": {
+            "global_resources": false,
+            "build_rerun": false,
+            "cache_streamed_volumes": false,
+            "resource_causality": false,
+        },
+        "external_url": &*state.external_url,
+        "airside_version": &*state.version,
+    }))
+}
+
+/// The message of the day: there is none.
+pub(super) async fn wall() -> Json<Value> {
+    Json(json!({}))
+}

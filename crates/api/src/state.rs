@@ -1,0 +1,48 @@
+//! What every handler can reach.
+
+use std::sync::Arc;
+
+use airside_auth::Auth;
+use airside_logs::Logs;
+use airside_store::Store;
+
+use crate::Builds;
+
+/// The version of Concourse whose API this is: `fly` refuses a server of another major or minor.
+pub const CONCOURSE_VERSION: &str = "8.3.0";
+
+/// The version of the protocol between Concourse and its workers; `fly workers` compares with it.
+pub const WORKER_VERSION: &str = "2.5";
+
+#[derive(Clone)]
+pub struct ApiState {
+    pub store: Store,
+    pub auth: Auth,
+    pub builds: Arc<dyn Builds>,
+    pub logs: Logs,
+    /// Where users reach this server; links begin with it. No slash at the end.
+    pub external_url: Arc<str>,
+    /// Our own version, as opposed to [`CONCOURSE_VERSION`].
+    pub version: Arc<str>,
+}
+
+impl ApiState {
+    pub fn new(
+        store: Store,
+        auth: Auth,
+        builds: Arc<dyn Builds>,
+        logs: Logs,
+        external_url: &str,
+        version: &str,
+    ) -> Self {
+        let external_url = external_url.trim_end_matches('/').into();
+        Self {
+            store,
+            auth,
+            builds,
+            logs,
+            external_url,
+            version: version.into(),
+        }
+    }
+}

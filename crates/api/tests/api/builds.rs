@@ -1,0 +1,219 @@
+//! Builds, their pages, and what runs them.
+
+use crate::support::{PIPELINE, Server, TP, request};
+use airside_model::WorkerName;
+use http::StatusCode;
+use serde_json::json;
+
+#[tokio::test]
+async fn a_job_is_triggered_and_its_build_is_found() {
+    let (server, ann, build) = Server::with_build().await;
+    let shown = server
+        .get(&ann, &format!("/api/v1/builds/{build}"))
+        .await
+        .json();
+    assert_eq!(
+        shown,
+        json!({"id": build, "team_name": "main", "name": "1", "status": "pending",
+            "api_url": format!("/api/v1/builds/{build}"), "job_name": "hello",
+            "pipeline_id": 1, "pipeline_name": "p", "created_by": "ann"})
+    );
+    let by_name = server.get(&ann, &format!("{TP}/jobs/hello/builds/1")).await;
+    assert_eq!(by_name.json(), shown);
+    for path in [
+        "/api/v1/builds",
+        "/api/v1/teams/main/builds",
+        &format!("{TP}/builds"),
+    ] {
+        assert_eq!(
+            server.get(&ann, path).await.json(),
+            json!([shown]),
+            "{path}"
+        );
+    }
+    let unplanned = server
+        .get(&ann, &format!("/api/v1/builds/{build}/plan"))
+        .await;
+    assert_eq!(unplanned.status, StatusCode::NOT_FOUND);
+    let preparation = server
+        .get(&ann, &format!("/api/v1/builds/{build}/preparation"))
+        .await
+        .json();
+    assert_eq!(preparation["build_id"], build.0);
+    assert_eq!(preparation["paused_pipeline"], "blocking");
+    assert_eq!(preparation["paused_job"], "not_blocking");
+
+    let aborted = server
+        .put(&ann, &format!("/api/v1/builds/{build}/abort"))
+        .await;
+    assert_eq!(aborted.status, StatusCode::NO_CONTENT);
+    assert!(server.store.build(build).await.unwrap().unwrap().aborted);
+
+    let refused = server.trigger(&ann, "manual").await;
+    assert_eq!(refused.status, StatusCode::CONFLICT);
+    assert!(refused.text.contains("manual"));
+    assert_eq!(
+        server.trigger(&ann, "no").await.status,
+        StatusCode::NOT_FOUND
+    );
+}
+
+#[tokio::test]
+async fn a_plan_shows_no_sources() {
+    let (server, ann, build) = Server::with_build().await;
+    let plan = serde_json::from_value(json!({"id": "1", "get": {
+        "name": "r", "type": "mock", "resource": "r", "source": {"password": "hunter2"}}}))
+    .unwrap();
+    let hour = std::time::Duration::from_secs(3600);
+    let lease = server
+        .store
+        .take_build(build, "me", "here", hour)
+        .await
+        .unwrap()
+        .unwrap();
+    server.store.start_build(&lease, &plan).await.unwrap();
+    let shown = server
+        .get(&ann, &format!("/api/v1/builds/{build}/plan"))
+        .await;
+    assert_eq!(
+        shown.json(),
+        json!({"schema": "exec.v2",
+            "plan": {"id": "1", "get": {"name": "r", "type": "mock", "resource": "r"}}})
+    );
+}
+
+#[tokio::test]
+async fn pages_link_to_their_neighbours() {
+    let (server, ann, first) = Server::with_build().await;
+    for _ in 0..4 {
+        server.trigger(&ann, "hello").await;
+    }
+    let path = format!("{TP}/jobs/hello/builds");
+    let ids = |answer: &crate::support::Answer| -> Vec<i64> {
+        let builds = answer.json();
+        builds
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|build| build["id"].as_i64().unwrap())
+            .collect()
+    };
+    let base = first.0;
+    let page = |key: &str, id: i64, rel: &str| {
+        format!(
+            "<http://{}{path}?{key}={id}&limit=2>; rel=\"{rel}\"",
+            server.address
+        )
+    };
+    for (query, expected, previous, next) in [
+        ("limit=2", vec![base + 4, base + 3], None, Some(base + 2)),
+        (
+            &format!("limit=2&to={}", base + 2),
+            vec![base + 2, base + 1],
+            Some(base + 3),
+            Some(base),
+        ),
+        (
+            &format!("limit=2&from={}", base + 1),
+            vec![base + 2, base + 1],
+            Some(base + 3),
+            Some(base),
+        ),
+        (
+            &format!("limit=2&to={base}"),
+            vec![base],
+            Some(base + 1),
+            None,
+        ),
+    ] {
+        let answer = server.get(&ann, &format!("{path}?{query}")).await;
+        assert_eq!(ids(&answer), expected, "{query}");
+        let links: Vec<&str> = answer
+            .headers
+            .get_all("link")
+            .iter()
+            .map(|link| link.to_str().unwrap())
+            .collect();
+        let wanted: Vec<String> = previous
+            .map(|id| page("from", id, "previous"))
+            .into_iter()
+            .chain(next.map(|id| page("to", id, "next")))
+            .collect();
+        assert_eq!(links, wanted, "{query}");
+    }
+    let all = server.get(&ann, "/api/v1/builds").await;
+    assert_eq!((ids(&all).len(), all.header("link")), (5, ""));
+    let timed = server
+        .get(&ann, "/api/v1/builds?timestamps=true&from=1")
+        .await;
+    assert_eq!(timed.status, StatusCode::NOT_IMPLEMENTED);
+    assert_eq!(
+        server.get(&ann, "/api/v1/builds?limit=x").await.status,
+        StatusCode::BAD_REQUEST
+    );
+}
+
+#[tokio::test]
+async fn workers_of_a_team_are_shown_to_it_alone() {
+    let server = Server::start().await;
+    let (ann, bob) = (server.login("ann").await, server.login("bob").await);
+    let tags = ["big".to_owned()];
+    for (name, team) in [("shared", None), ("mains", Some("main"))] {
+        let name = WorkerName::new(name);
+        server
+            .store
+            .register_worker(&name, team, &tags, "local")
+            .await
+            .unwrap();
+    }
+    let workers = server.get(&ann, "/api/v1/workers").await.json();
+    assert_eq!(workers.as_array().unwrap().len(), 2);
+    assert_eq!(
+        (&workers[0]["team"], &workers[1]["team"]),
+        (&json!("main"), &json!(""))
+    );
+    let seen = server.get(&bob, "/api/v1/workers").await.json();
+    assert_eq!(seen.as_array().unwrap().len(), 1);
+    assert_eq!(seen[0]["name"], "shared");
+    assert_eq!(seen[0]["state"], "running");
+    assert_eq!(seen[0]["tags"], json!(["big"]));
+}
+
+#[tokio::test]
+async fn builds_of_several_exposed_pipelines_make_one_list() {
+    let server = Server::start().await;
+    let ann = server.login("ann").await;
+    let pipelines = ["p", "q", "hidden"].map(|name| format!("/api/v1/teams/main/pipelines/{name}"));
+    for path in &pipelines {
+        let request = request(Some(&ann), "PUT", &format!("{path}/config"))
+            .header("content-type", "application/x-yaml");
+        let answer = server.ask(request.body(PIPELINE.into()).unwrap()).await;
+        assert_eq!(answer.status, StatusCode::CREATED);
+        if !path.ends_with("hidden") {
+            server.put(&ann, &format!("{path}/expose")).await;
+        }
+    }
+    for path in pipelines.iter().cycle().take(7) {
+        server
+            .call(Some(&ann), "POST", &format!("{path}/jobs/hello/builds"))
+            .await;
+    }
+    for (query, expected) in [
+        ("", vec![7, 5, 4, 2, 1]),
+        ("?limit=2", vec![7, 5]),
+        ("?limit=2&to=4", vec![4, 2]),
+        ("?limit=2&from=2", vec![4, 2]),
+    ] {
+        let answer = server
+            .call(None, "GET", &format!("/api/v1/builds{query}"))
+            .await
+            .json();
+        let ids: Vec<i64> = answer
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|build| build["id"].as_i64().unwrap())
+            .collect();
+        assert_eq!(ids, expected, "{query}");
+    }
+}

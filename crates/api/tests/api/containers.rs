@@ -1,0 +1,72 @@
+//! Containers as `fly containers` lists them.
+
+use crate::support::Server;
+use airside_model::{Handle, PlanId, StepKind, StepLabels, WorkerName};
+use airside_store::NewPlacement;
+use serde_json::json;
+
+#[tokio::test]
+async fn containers_are_listed_and_filtered() {
+    let (server, ann, build) = Server::with_build().await;
+    assert_eq!(
+        server.get(&ann, "/api/v1/teams/main/containers").await.text,
+        "[]"
+    );
+    let hour = std::time::Duration::from_secs(3600);
+    let lease = server
+        .store
+        .take_build(build, "me", "here", hour)
+        .await
+        .unwrap()
+        .unwrap();
+    for (plan, attempt) in [("1", 1), ("2", 2)] {
+        let labels = StepLabels {
+            team: "main".into(),
+            pipeline: Some("p".into()),
+            job: Some("hello".into()),
+            build,
+            build_name: "1".into(),
+            step: format!("step-{plan}"),
+            kind: StepKind::Task,
+            attempt,
+        };
+        let placement = NewPlacement {
+            handle: &Handle::new(format!("s-{plan}")),
+            plan: &PlanId::new(plan),
+            attempt,
+            placement: 1,
+            worker: &WorkerName::new("w"),
+            labels: &labels,
+            token_hash: "hash",
+            request: &json!({}),
+        };
+        server
+            .store
+            .create_placement(&lease, placement)
+            .await
+            .unwrap();
+    }
+    let all = server
+        .get(&ann, "/api/v1/teams/main/containers")
+        .await
+        .json();
+    assert_eq!(
+        all[0],
+        json!({"id": "s-1", "worker_name": "w", "state": "creating", "type": "task",
+            "step_name": "step-1", "pipeline_id": 1, "job_id": 1, "build_id": build,
+            "pipeline_name": "p", "job_name": "hello", "build_name": "1"})
+    );
+    assert_eq!(all[1]["attempt"], "2");
+    for (query, count) in [
+        ("pipeline_name=p&job_name=hello&build_name=1", 2),
+        ("step_name=step-2", 1),
+        ("attempt=2&type=task", 1),
+        ("type=get", 0),
+        ("build_id=999", 0),
+        ("job_name=other", 0),
+    ] {
+        let path = format!("/api/v1/teams/main/containers?{query}");
+        let found = server.get(&ann, &path).await.json();
+        assert_eq!(found.as_array().unwrap().len(), count, "{query}");
+    }
+}

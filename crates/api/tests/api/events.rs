@@ -1,0 +1,133 @@
+//! The stream of a build's events, byte for byte.
+
+use std::io::Write as _;
+
+use crate::support::{Server, request};
+use airside_model::{BuildId, BuildStatus, event::Event};
+use axum::body::{Body, BodyDataStream};
+use flate2::write::GzDecoder;
+use futures::{FutureExt, StreamExt};
+use http::{Response, StatusCode};
+
+const FIRST: &str = "id: 0\nevent: event\ndata: {\"data\":{\"status\":\"started\",\"time\":1},\
+    \"event\":\"status\",\"version\":\"1.0\",\"event_id\":\"0\"}\n\n";
+const SECOND: &str = "id: 1\nevent: event\ndata: {\"data\":{\"status\":\"succeeded\",\"time\":2},\
+    \"event\":\"status\",\"version\":\"1.0\",\"event_id\":\"1\"}\n\n";
+const END: &str = "id: 2\nevent: end\ndata\n\n";
+
+fn status(status: BuildStatus, time: i64) -> Event {
+    Event::Status { status, time }
+}
+
+async fn follow(
+    server: &Server,
+    token: &str,
+    build: BuildId,
+    headers: &[(&str, &str)],
+) -> Response<Body> {
+    let mut request = request(
+        Some(token),
+        "GET",
+        &format!("/api/v1/builds/{build}/events"),
+    );
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    server.send(request.body(Body::empty()).unwrap()).await
+}
+
+/// Reads pieces until there is as much as expected.
+async fn read(stream: &mut BodyDataStream, expected: &str) {
+    let mut seen = Vec::new();
+    while seen.len() < expected.len() {
+        seen.extend_from_slice(&stream.next().await.unwrap().unwrap());
+    }
+    assert_eq!(String::from_utf8(seen).unwrap(), expected);
+}
+
+#[tokio::test]
+async fn events_come_as_they_happen_and_the_stream_stays_open() {
+    let (server, ann, build) = Server::with_build().await;
+    let response = follow(&server, &ann, build, &[]).await;
+    assert_eq!(response.status(), StatusCode::OK);
+    for (name, value) in [
+        ("content-type", "text/event-stream; charset=utf-8"),
+        ("cache-control", "no-cache, no-store, must-revalidate"),
+        ("x-accel-buffering", "no"),
+        ("x-atc-stream-version", "2.0"),
+        ("x-concourse-version", "8.3.0"),
+    ] {
+        assert_eq!(response.headers()[name], value, "{name}");
+    }
+    assert!(!response.headers().contains_key("content-encoding"));
+    let mut stream = response.into_body().into_data_stream();
+
+    let writer = server.logs.writer(build, 1).await.unwrap();
+    writer
+        .append("a", 1, status(BuildStatus::Started, 1))
+        .await
+        .unwrap();
+    read(&mut stream, FIRST).await;
+    writer
+        .append("b", 1, status(BuildStatus::Succeeded, 2))
+        .await
+        .unwrap();
+    read(&mut stream, SECOND).await;
+    writer.close().await.unwrap();
+    read(&mut stream, END).await;
+    assert!(stream.next().now_or_never().is_none());
+}
+
+#[tokio::test]
+async fn a_client_that_was_cut_off_gets_the_rest() {
+    let (server, ann, build) = Server::with_build().await;
+    let writer = server.logs.writer(build, 1).await.unwrap();
+    writer
+        .append("a", 1, status(BuildStatus::Started, 1))
+        .await
+        .unwrap();
+    writer
+        .append("b", 1, status(BuildStatus::Succeeded, 2))
+        .await
+        .unwrap();
+    writer.close().await.unwrap();
+    for (last, expected) in [
+        ("", format!("{FIRST}{SECOND}{END}")),
+        ("0", format!("{SECOND}{END}")),
+        ("1", END.into()),
+    ] {
+        let response = follow(&server, &ann, build, &[("last-event-id", last)]).await;
+        read(&mut response.into_body().into_data_stream(), &expected).await;
+    }
+    for bad in ["x", "-1", "18446744073709551615"] {
+        let response = follow(&server, &ann, build, &[("last-event-id", bad)]).await;
+        assert_eq!(response.status(), StatusCode::BAD_REQUEST, "{bad}");
+    }
+}
+
+#[tokio::test]
+async fn each_event_is_readable_at_once_when_compressed() {
+    let (server, ann, build) = Server::with_build().await;
+    let response = follow(&server, &ann, build, &[("accept-encoding", "br, gzip")]).await;
+    assert_eq!(response.headers()["content-encoding"], "gzip");
+    let mut stream = response.into_body().into_data_stream();
+    let writer = server.logs.writer(build, 1).await.unwrap();
+    let mut decoder = GzDecoder::new(Vec::new());
+    let mut expected = String::new();
+    for (key, event, text) in [
+        ("a", status(BuildStatus::Started, 1), FIRST),
+        ("b", status(BuildStatus::Succeeded, 2), SECOND),
+    ] {
+        writer.append(key, 1, event).await.unwrap();
+        expected.push_str(text);
+        while decoder.get_ref().len() < expected.len() {
+            decoder
+                .write_all(&stream.next().await.unwrap().unwrap())
+                .unwrap();
+            decoder.flush().unwrap();
+        }
+        assert_eq!(decoder.get_ref(), expected.as_bytes());
+    }
+    let refused = follow(&server, &ann, build, &[("accept-encoding", "gzip;q=0")]).await;
+    assert!(!refused.headers().contains_key("content-encoding"));
+}

@@ -1,0 +1,194 @@
+//! A real server on a real socket, over a real store and log.
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use airside_api::{ApiState, Builds, TriggerError, router};
+use airside_auth::Auth;
+use airside_logs::Logs;
+use airside_model::{BuildId, JobId};
+use airside_store::{Build, NewBuild, Sealer, Store};
+use axum::body::{Body, to_bytes};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use http::{HeaderMap, Method, Request, Response, StatusCode};
+use hyper_util::{
+    client::legacy::{Client, connect::HttpConnector},
+    rt::TokioExecutor,
+};
+use serde_json::{Value, json};
+
+pub(crate) const TP: &str = "/api/v1/teams/main/pipelines/p";
+
+/// One job that needs nothing, one that may be seen by everybody, one that refuses to be triggered.
+pub(crate) const PIPELINE: &str = "
+resources:
+- {name: r, type: mock, source: {}}
+jobs:
+- {name: hello, plan: [{get: r}]}
+- {name: open, public: true, plan: [{get: r}]}
+- {name: manual, disable_manual_trigger: true, plan: [{get: r}]}
+";
+
+/// Builds are created and marked, and nobody runs them.
+struct Recorded(Store);
+
+#[async_trait::async_trait]
+impl Builds for Recorded {
+    async fn trigger(&self, job: JobId, created_by: &str) -> Result<Build, TriggerError> {
+        Ok(self
+            .0
+            .create_build(NewBuild {
+                job,
+                created_by: Some(created_by),
+            })
+            .await?)
+    }
+
+    async fn abort(&self, build: BuildId) -> Result<(), airside_store::Error> {
+        self.0.request_abort(build).await
+    }
+}
+
+pub(crate) struct Server {
+    pub(crate) store: Store,
+    pub(crate) logs: Logs,
+    pub(crate) address: SocketAddr,
+    client: Client<HttpConnector, Body>,
+    _dir: tempfile::TempDir,
+}
+
+/// A response that has arrived whole.
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) text: String,
+}
+
+impl Answer {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|_| panic!("not JSON: {}", self.text))
+    }
+
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers
+            .get(name)
+            .map_or("", |value| value.to_str().unwrap())
+    }
+}
+
+impl Server {
+    /// `ann` owns the main team; `bob` belongs nowhere. Both have the password `pw`.
+    pub(crate) async fn start() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let sealer = Sealer::new(&[0; 32]).unwrap();
+        let store = Store::open(&dir.path().join("db"), sealer).await.unwrap();
+        let members = json!({"owner": {"users": ["local:ann"], "groups": []}});
+        store.ensure_main_team(&members).await.unwrap();
+        let users = ["ann:pw", "bob:pw"]
+            .map(|user| user.parse().unwrap())
+            .to_vec();
+        let auth = Auth::new(store.clone(), users, Duration::from_secs(86400));
+        let logs = Logs::open(&dir.path().join("logs")).unwrap();
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let builds = Arc::new(Recorded(store.clone()));
+        let url = format!("http://{address}/");
+        let state = ApiState::new(store.clone(), auth, builds, logs.clone(), &url, "0.1.0");
+        tokio::spawn(async move { axum::serve(listener, router(state)).await.unwrap() });
+        let client = Client::builder(TokioExecutor::new()).build_http();
+        Self {
+            store,
+            logs,
+            address,
+            client,
+            _dir: dir,
+        }
+    }
+
+    pub(crate) async fn send(&self, mut request: Request<Body>) -> Response<Body> {
+        let url = format!("http://{}{}", self.address, request.uri());
+        *request.uri_mut() = url.parse().unwrap();
+        self.client.request(request).await.unwrap().map(Body::new)
+    }
+
+    pub(crate) async fn ask(&self, request: Request<Body>) -> Answer {
+        let (head, body) = self.send(request).await.into_parts();
+        let bytes = to_bytes(body, usize::MAX).await.unwrap();
+        let text = String::from_utf8(bytes.into()).unwrap();
+        Answer {
+            status: head.status,
+            headers: head.headers,
+            text,
+        }
+    }
+
+    pub(crate) async fn call(&self, token: Option<&str>, method: &str, path: &str) -> Answer {
+        self.ask(request(token, method, path).body(Body::empty()).unwrap())
+            .await
+    }
+
+    pub(crate) async fn get(&self, token: &str, path: &str) -> Answer {
+        self.call(Some(token), "GET", path).await
+    }
+
+    pub(crate) async fn put(&self, token: &str, path: &str) -> Answer {
+        self.call(Some(token), "PUT", path).await
+    }
+
+    pub(crate) async fn login(&self, name: &str) -> String {
+        let form = format!("grant_type=password&username={name}&password=pw&scope=openid+groups");
+        let answer = self.ask(grant(Some("fly:Zmx5"), form)).await;
+        assert_eq!(answer.status, StatusCode::OK, "{}", answer.text);
+        answer.json()["access_token"].as_str().unwrap().to_owned()
+    }
+
+    pub(crate) async fn set_pipeline(&self, token: &str, version: &str, config: &str) -> Answer {
+        let request = request(Some(token), "PUT", &format!("{TP}/config"))
+            .header("content-type", "application/x-yaml")
+            .header("x-concourse-config-version", version);
+        self.ask(request.body(Body::from(config.to_owned())).unwrap())
+            .await
+    }
+
+    pub(crate) async fn trigger(&self, token: &str, job: &str) -> Answer {
+        self.call(Some(token), "POST", &format!("{TP}/jobs/{job}/builds"))
+            .await
+    }
+
+    /// A server with the pipeline set and a build of its first job; and ann's token.
+    pub(crate) async fn with_build() -> (Self, String, BuildId) {
+        let server = Self::start().await;
+        let token = server.login("ann").await;
+        assert_eq!(
+            server.set_pipeline(&token, "", PIPELINE).await.status,
+            StatusCode::CREATED
+        );
+        let build = server.trigger(&token, "hello").await.json()["id"]
+            .as_i64()
+            .unwrap();
+        (server, token, BuildId(build))
+    }
+}
+
+pub(crate) fn request(token: Option<&str>, method: &str, path: &str) -> http::request::Builder {
+    let builder = Request::builder()
+        .method(method.parse::<Method>().unwrap())
+        .uri(path);
+    match token {
+        Some(token) => builder.header("authorization", format!("Bearer {token}")),
+        None => builder,
+    }
+}
+
+pub(crate) fn grant(client: Option<&str>, form: String) -> Request<Body> {
+    let mut builder = Request::builder()
+        .method("POST")
+        .uri("/sky/issuer/token")
+        .header("content-type", "application/x-www-form-urlencoded");
+    if let Some(client) = client {
+        builder = builder.header(
+            "authorization",
+            format!("Basic {}", STANDARD.encode(client)),
+        );
+    }
+    builder.body(Body::from(form)).unwrap()
+}

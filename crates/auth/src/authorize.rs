@@ -1,0 +1,62 @@
+//! The one function that decides.
+
+use airside_store::Team;
+
+use crate::{Access, Action, Principal, Role};
+
+/// How far anybody may see what an action is about. Ordered: each shows more than the one before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Exposure {
+    #[default]
+    Hidden,
+    /// The pipeline is exposed.
+    Pipeline,
+    /// The pipeline is exposed and the job is public.
+    Job,
+}
+
+/// What an action is about. What does not exist is hidden and of no team.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Target<'a> {
+    pub team: Option<&'a Team>,
+    pub exposure: Exposure,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    Allow,
+    /// Nobody has logged in, and somebody would have to.
+    Unauthenticated,
+    /// Whoever has logged in may not.
+    Forbidden,
+}
+
+/// Whether somebody (or nobody) may do this. Whatever is not allowed here is denied.
+pub fn authorize(action: Action, principal: Option<&Principal>, target: Target<'_>) -> Decision {
+    let (exposed, role) = match action.access() {
+        Access::Public | Access::Filtered => return Decision::Allow,
+        Access::Token if principal.is_some() => return Decision::Allow,
+        Access::Token => return Decision::Unauthenticated,
+        Access::Role(role) => (false, role),
+        Access::ExposedPipeline => (target.exposure >= Exposure::Pipeline, Role::Viewer),
+        Access::ExposedJob => (target.exposure >= Exposure::Job, Role::Viewer),
+    };
+    if exposed {
+        return Decision::Allow;
+    }
+    let Some(principal) = principal else {
+        return Decision::Unauthenticated;
+    };
+    let held = match target.team {
+        Some(team) => principal.role_on(team),
+        None => principal.is_admin().then_some(Role::Admin),
+    };
+    if held >= Some(role) {
+        Decision::Allow
+    } else {
+        Decision::Forbidden
+    }
+}
+
+#[cfg(test)]
+mod tests;

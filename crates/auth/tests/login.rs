@@ -1,0 +1,111 @@
+//! Logging in against a real store.
+
+use std::time::Duration;
+
+use airside_auth::{Auth, Denied, LocalUser, Role};
+use airside_store::{Sealer, Store};
+use serde_json::json;
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+async fn auth(duration: Duration, users: &[&str]) -> (Auth, Store, tempfile::TempDir) {
+    let dir = tempfile::tempdir().unwrap();
+    let sealer = Sealer::new(&[0; 32]).unwrap();
+    let store = Store::open(&dir.path().join("db"), sealer).await.unwrap();
+    let members = json!({"owner": {"users": ["local:ann"], "groups": []}});
+    store.ensure_main_team(&members).await.unwrap();
+    let users: Vec<LocalUser> = users.iter().map(|user| user.parse().unwrap()).collect();
+    (Auth::new(store.clone(), users, duration), store, dir)
+}
+
+#[tokio::test]
+async fn a_token_says_who_its_holder_is_until_logout() {
+    let hash = bcrypt::hash("pw", 4).unwrap();
+    let (auth, store, dir) = auth(DAY, &["ann:pw", &format!("bob:{hash}")]).await;
+    let main = store.team("main").await.unwrap().unwrap();
+
+    let issued = auth.login("ann", "pw").await.unwrap();
+    assert_eq!(issued.expires_in, DAY);
+    let ann = auth.authenticate(&issued.token).await.unwrap().unwrap();
+    assert_eq!(
+        (ann.user_name(), ann.connector(), ann.is_admin()),
+        ("ann", "local", true)
+    );
+    assert_eq!(ann.role_on(&main), Some(Role::Admin));
+    assert_eq!(ann.given_roles(&main), [Role::Owner]);
+
+    let other = auth.login("bob", "pw").await.unwrap();
+    let bob = auth.authenticate(&other.token).await.unwrap().unwrap();
+    assert_eq!((bob.is_admin(), bob.role_on(&main)), (false, None));
+
+    auth.logout(&issued.token).await.unwrap();
+    assert!(auth.authenticate(&issued.token).await.unwrap().is_none());
+    assert!(auth.authenticate(&other.token).await.unwrap().is_some());
+
+    for entry in std::fs::read_dir(dir.path()).unwrap() {
+        let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+        assert!(
+            !bytes
+                .windows(other.token.len())
+                .any(|window| window == other.token.as_bytes())
+        );
+    }
+}
+
+#[tokio::test]
+async fn wrong_names_and_passwords_are_denied_alike() {
+    let (auth, ..) = auth(DAY, &["ann:pw"]).await;
+    for (name, password) in [
+        ("ann", "no"),
+        ("ann", ""),
+        ("nobody", "pw"),
+        ("", "pw"),
+        ("Ann", "pw"),
+    ] {
+        assert!(matches!(
+            auth.login(name, password).await,
+            Err(Denied::WrongPassword)
+        ));
+    }
+    let long = "x".repeat(10_000);
+    assert!(matches!(
+        auth.login("ann", &long).await,
+        Err(Denied::WrongPassword)
+    ));
+    for token in ["", "nonsense", &long] {
+        assert!(auth.authenticate(token).await.unwrap().is_none());
+    }
+}
+
+#[tokio::test]
+async fn guessing_is_slowed_down_even_for_the_right_password() {
+    let (auth, ..) = auth(DAY, &["ann:pw", "bob:pw"]).await;
+    let mut denied = auth.login("ann", "guess").await;
+    for _ in 0..20 {
+        denied = auth.login("ann", "guess").await;
+    }
+    assert!(matches!(denied, Err(Denied::TooManyTries { .. })));
+    assert!(matches!(
+        auth.login("ann", "pw").await,
+        Err(Denied::TooManyTries { .. })
+    ));
+    auth.login("bob", "pw").await.unwrap();
+}
+
+#[tokio::test]
+async fn tokens_end_with_their_time_and_their_user() {
+    let (auth, ..) = self::auth(Duration::ZERO, &["ann:pw"]).await;
+    let issued = auth.login("ann", "pw").await.unwrap();
+    assert!(auth.authenticate(&issued.token).await.unwrap().is_none());
+
+    let (auth, store, _dir) = self::auth(DAY, &["ann:pw"]).await;
+    let issued = auth.login("ann", "pw").await.unwrap();
+    let without_ann = Auth::new(store, vec!["bob:pw".parse().unwrap()], DAY);
+    assert!(
+        without_ann
+            .authenticate(&issued.token)
+            .await
+            .unwrap()
+            .is_none()
+    );
+}

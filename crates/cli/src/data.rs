@@ -1,0 +1,90 @@
+//! The data folder of `airside up`: one server's database, logs, volumes and keys.
+
+use std::{
+    fs::{self, File, TryLockError},
+    io::{Read, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, bail};
+
+pub(crate) struct DataFolder {
+    path: PathBuf,
+    /// Held for as long as the server lives.
+    _lock: File,
+}
+
+impl DataFolder {
+    /// Opens the folder for this process alone.
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        let shown = path.display();
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(path)
+            .with_context(|| format!("cannot make the data folder {shown}"))?;
+        let path = path.canonicalize()?;
+        let lock = File::create(path.join("lock"))
+            .with_context(|| format!("cannot write to the data folder {shown}"))?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Self { path, _lock: lock }),
+            Err(TryLockError::WouldBlock) => bail!(
+                "another airside uses the data folder {shown}; stop it, or give this one a folder of \
+                 its own with --data"
+            ),
+            Err(TryLockError::Error(error)) => {
+                Err(error).with_context(|| format!("cannot lock the data folder {shown}"))
+            }
+        }
+    }
+
+    pub(crate) fn join(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// The key that seals what a resume needs, made on first use.
+    pub(crate) fn encryption_key(&self) -> Result<Vec<u8>> {
+        let fresh = || rand::random::<[u8; 32]>().to_vec();
+        self.private_file("encryption-key", fresh)
+    }
+
+    /// A password for the first user, where none was given.
+    pub(crate) fn password(&self) -> Result<String> {
+        let fresh = || hex::encode(rand::random::<[u8; 8]>()).into_bytes();
+        Ok(String::from_utf8(self.private_file("password", fresh)?)?)
+    }
+
+    /// The hub's port of an earlier start: shims that are still running look for it there.
+    pub(crate) fn hub_port(&self) -> Option<u16> {
+        fs::read_to_string(self.join("hub-port")).ok()?.trim().parse().ok()
+    }
+
+    pub(crate) fn save_hub_port(&self, port: u16) -> Result<()> {
+        fs::write(self.join("hub-port"), port.to_string()).context("cannot keep the hub's port")
+    }
+
+    /// Reads a file that only its owner can read, or makes it.
+    fn private_file(&self, name: &str, fresh: impl FnOnce() -> Vec<u8>) -> Result<Vec<u8>> {
+        let path = self.join(name);
+        let context = || format!("cannot use {}", path.display());
+        if let Ok(mut file) = File::open(&path) {
+            let mut content = Vec::new();
+            file.read_to_end(&mut content).with_context(context)?;
+            return Ok(content);
+        }
+        let content = fresh();
+        let scratch = path.with_extension("new");
+        let mut file = File::options()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&scratch)
+            .with_context(context)?;
+        file.write_all(&content).with_context(context)?;
+        file.sync_all().with_context(context)?;
+        fs::rename(scratch, &path).with_context(context)?;
+        Ok(content)
+    }
+}

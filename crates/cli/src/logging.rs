@@ -1,0 +1,22 @@
+//! What the server writes to standard error.
+
+use clap::ValueEnum;
+use tracing_subscriber::EnvFilter;
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// Lines for people
+    #[default]
+    Human,
+    /// One JSON object a line
+    Json,
+}
+
+pub(crate) fn start(format: LogFormat) {
+    let filter = EnvFilter::try_from_env("AIRSIDE_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match format {
+        LogFormat::Human => builder.with_target(false).init(),
+        LogFormat::Json => builder.json().init(),
+    }
+}

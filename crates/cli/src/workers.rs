@@ -1,0 +1,60 @@
+//! The workers of this server: this machine, and the Kubernetes targets of a file.
+
+use std::{ffi::OsString, path::Path, sync::Arc};
+
+use airside_images::Images;
+use airside_model::{InstallationId, WorkerName};
+use airside_orchestrator::WorkerEntry;
+use airside_runtime_kube::KubeRuntime;
+use airside_runtime_local::{LocalOptions, LocalRuntime};
+use airside_store::Store;
+use airside_volumes::Volumes;
+use anyhow::{Context, Result};
+
+use crate::{data::DataFolder, proofs::WorkerProofs};
+
+/// This machine as a worker.
+pub(crate) async fn local(
+    data: &DataFolder,
+    store: &Store,
+    volumes: Volumes,
+    installation: &InstallationId,
+    shim: &Path,
+) -> Result<WorkerEntry> {
+    let worker = WorkerName::new("local");
+    let program = std::env::current_exe().context("cannot find the airside program itself")?;
+    let options = LocalOptions {
+        root: data.join("runtime"),
+        worker: worker.clone(),
+        installation: installation.clone(),
+        shim: shim.to_owned(),
+        helper: vec![program.into_os_string(), OsString::from("rt")],
+        volumes,
+        images: Images::open(&data.join("images"))?,
+        hub_host: "127.0.0.1".to_owned(),
+    };
+    let runtime = LocalRuntime::open(options).await?;
+    store.register_worker(&worker, None, &[], "local").await?;
+    Ok(WorkerEntry { placement: Arc::new(runtime), team: None, tags: Vec::new() })
+}
+
+/// The Kubernetes targets that a file lists.
+pub(crate) async fn targets(
+    file: &Path,
+    store: &Store,
+    installation: &InstallationId,
+    proofs: &WorkerProofs,
+) -> Result<Vec<WorkerEntry>> {
+    let mut workers = Vec::new();
+    for target in airside_runtime_kube::targets::load(file)? {
+        let (name, team, tags) = (target.name.clone(), target.team.clone(), target.tags.clone());
+        let runtime = KubeRuntime::connect(target, installation.clone())
+            .await
+            .with_context(|| format!("target `{name}` of {}", file.display()))?;
+        let runtime = Arc::new(runtime);
+        proofs.add(name.clone(), runtime.clone());
+        store.register_worker(&name, team.as_deref(), &tags, "kubernetes").await?;
+        workers.push(WorkerEntry { placement: runtime, team, tags });
+    }
+    Ok(workers)
+}

@@ -1,0 +1,29 @@
+//! Groups: tabs over the jobs of a pipeline.
+
+use airside_yaml::Node;
+use serde::{Deserialize, Serialize};
+
+use crate::reader::{Fields, Reader};
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Group {
+    pub name: String,
+    /// Names or patterns.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resources: Vec<String>,
+}
+
+pub(crate) fn read(reader: &mut Reader, node: &Node, path: &str) -> Option<Group> {
+    reader.places.note(path, node.span);
+    let mut fields = Fields::open(reader, node, path)?;
+    let group = Group {
+        name: fields.string("name"),
+        jobs: fields.strings("jobs"),
+        resources: fields.strings("resources"),
+    };
+    fields.close();
+    Some(group)
+}

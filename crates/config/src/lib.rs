@@ -1,0 +1,57 @@
+//! Pipelines and tasks: what they may say, whether it makes sense, and the plan a job becomes.
+//!
+//! ```text
+//! text ─ airside_yaml ─▶ Node ─ read ─▶ Config ─ validate ─▶ Loaded
+//!                                          │
+//!                              job ─ plan ─┴─▶ Plan      inputs, outputs
+//! ```
+//!
+//! - one file per section of a pipeline (`resource`, `job`, `group`) and per kind of step (`steps/*`):
+//!   a step's file has its fields, how they are read, its rules, and the plan it becomes;
+//! - `reader` turns spanned nodes into fields and collects what is wrong instead of stopping;
+//! - `validate` has the rules that span several parts of a pipeline;
+//! - `problem` and `render` show problems, to `fly` in Concourse's words and to people with the line.
+//!
+//! The JSON of [`Config`] is what is stored and what `fly` gets back; it has Concourse's field names.
+//! Features that this version cannot run are refused by name (see [`Problem`]), never ignored.
+//!
+//! **Invariant:** no I/O, no clock, no database in here.
+
+#![forbid(unsafe_code)]
+
+mod config;
+mod duration;
+mod glob;
+mod group;
+mod identifier;
+mod inputs;
+mod job;
+mod load;
+mod plan;
+mod problem;
+mod reader;
+mod render;
+mod resource;
+mod steps;
+mod suggest;
+mod task_config;
+mod validate;
+mod vars;
+
+pub use config::{Config, Display};
+pub use duration::parse_duration;
+pub use glob::Glob;
+pub use group::Group;
+pub use identifier::{EmptyIdentifier, Warning, validate_identifier};
+pub use inputs::{JobInput, JobOutput, inputs, outputs};
+pub use job::{BuildLogRetention, Job};
+pub use load::{Loaded, load, load_task};
+pub use plan::{PlanError, plan};
+pub use problem::{Problem, Section, api_errors};
+pub use resource::{CheckEvery, Resource};
+pub use steps::do_step::DoStep;
+pub use steps::get::{GetStep, VersionSpec};
+pub use steps::in_parallel::{InParallel, InParallelStep};
+pub use steps::put::PutStep;
+pub use steps::task::TaskStep;
+pub use steps::{Leaf, Step};

@@ -1,0 +1,67 @@
+//! From text to a pipeline or task that makes sense, or to everything that is wrong with it.
+
+use airside_model::TaskConfig;
+use airside_yaml::Node;
+
+use crate::reader::{Fields, Reader};
+use crate::{Config, Problem, Section, Warning, config, task_config, validate};
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loaded {
+    pub config: Config,
+    pub warnings: Vec<Warning>,
+}
+
+/// Reads and validates a pipeline in YAML or JSON. Fails with all problems, in the order of the text.
+pub fn load(text: &str) -> Result<Loaded, Vec<Problem>> {
+    let node = parse(text)?;
+    let mut reader = Reader::new(Section::Syntax);
+    let read = Fields::open(&mut reader, &node, "").map(config::read);
+    let Some(config) = read else {
+        return Err(reader.problems);
+    };
+    let checked = validate::validate(&config, &reader);
+    let mut problems = reader.problems;
+    problems.extend(checked.problems);
+    if problems.is_empty() {
+        return Ok(Loaded {
+            config,
+            warnings: checked.warnings,
+        });
+    }
+    Err(sorted(problems))
+}
+
+/// Reads and validates a task file in YAML or JSON.
+pub fn load_task(text: &str) -> Result<TaskConfig, Vec<Problem>> {
+    let node = parse(text)?;
+    let mut reader = Reader::new(Section::Task);
+    match task_config::read(&mut reader, &node, "") {
+        Some(config) if reader.problems.is_empty() => Ok(config),
+        _ => Err(sorted(reader.problems)),
+    }
+}
+
+fn parse(text: &str) -> Result<Node, Vec<Problem>> {
+    airside_yaml::parse(text).map_err(|error| {
+        let span = airside_yaml::Span {
+            start: error.position,
+            end: error.position,
+        };
+        vec![Problem {
+            section: Section::Syntax,
+            path: None,
+            message: error.kind.to_string(),
+            span: Some(span),
+        }]
+    })
+}
+
+/// By place, those without one last.
+fn sorted(mut problems: Vec<Problem>) -> Vec<Problem> {
+    problems.sort_by_key(|problem| {
+        let start = problem.span.map(|span| span.start);
+        (start.is_none(), start)
+    });
+    problems
+}

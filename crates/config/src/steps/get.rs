@@ -1,0 +1,200 @@
+//! `get`: fetches a version of a resource.
+
+use airside_model::plan::GetPlan;
+use airside_model::{Plan, PlanNode, Version};
+use airside_yaml::Value;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Map;
+
+use super::Leaf;
+use crate::plan::{PlanError, Planner};
+use crate::reader::Fields;
+use crate::validate::Checker;
+use crate::{Glob, Job};
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GetStep {
+    #[serde(rename = "get")]
+    pub name: String,
+    /// Where it differs from the name; see [`GetStep::resource`].
+    #[serde(default, rename = "resource", skip_serializing_if = "String::is_empty")]
+    pub raw_resource: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<VersionSpec>,
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub params: Map<String, serde_json::Value>,
+    /// Names or patterns of jobs that the version must have passed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passed: Vec<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub trigger: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+}
+
+/// Which version of a resource an input wants.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum VersionSpec {
+    #[default]
+    Latest,
+    Every,
+    Pinned(Version),
+}
+
+impl Serialize for VersionSpec {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Latest => serializer.serialize_str("latest"),
+            Self::Every => serializer.serialize_str("every"),
+            Self::Pinned(version) => version.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for VersionSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Written {
+            Word(String),
+            Pinned(Version),
+        }
+        match Written::deserialize(deserializer)? {
+            Written::Word(word) => Self::from_word(&word)
+                .ok_or_else(|| serde::de::Error::custom("expected `latest`, `every` or a version")),
+            Written::Pinned(version) => Ok(Self::Pinned(version)),
+        }
+    }
+}
+
+impl VersionSpec {
+    fn from_word(word: &str) -> Option<Self> {
+        match word {
+            "latest" => Some(Self::Latest),
+            "every" => Some(Self::Every),
+            _ => None,
+        }
+    }
+}
+
+pub(super) fn read(fields: &mut Fields<'_, '_>) -> GetStep {
+    GetStep {
+        name: fields.string("get"),
+        raw_resource: fields.string("resource"),
+        version: read_version(fields),
+        params: fields.object("params").unwrap_or_default(),
+        passed: fields.strings("passed"),
+        trigger: fields.flag("trigger"),
+        tags: fields.strings("tags"),
+    }
+}
+
+/// The values of a pinned version must be strings as written: `1.10` without quotes is the number
+/// 1.1, which is not the version that was meant.
+fn read_version(fields: &mut Fields<'_, '_>) -> Option<VersionSpec> {
+    let path = fields.path_of("version");
+    let node = fields.take("version")?;
+    let reader = &mut *fields.reader;
+    if let Value::Map(_) = &node.value {
+        let pinned = reader.map(node, &path, |reader, value, path| match &value.value {
+            Value::String(_) => reader.text(value, path),
+            other => {
+                let message = format!(
+                    "must be a string, but is {}; put it in quotes",
+                    other.kind()
+                );
+                reader.problem(path, value.span, message);
+                String::new()
+            }
+        });
+        return Some(VersionSpec::Pinned(Version(pinned)));
+    }
+    let word = reader.text(node, &path);
+    let spec = VersionSpec::from_word(&word);
+    let is_var = crate::vars::first(&word).is_some();
+    if spec.is_none() && !is_var && node.value.scalar_text().is_some() {
+        let message =
+            format!("'{word}' is not `latest`, `every` or a version such as {{ref: abc}}");
+        reader.problem(&path, node.span, message);
+    }
+    spec
+}
+
+impl GetStep {
+    /// The resource it fetches.
+    pub fn resource(&self) -> &str {
+        if self.raw_resource.is_empty() {
+            &self.name
+        } else {
+            &self.raw_resource
+        }
+    }
+
+    pub(super) fn check(&self, path: &str, checker: &mut Checker<'_>) {
+        let path = format!("{path}.get({})", self.name);
+        checker.identifier(&self.name, &path);
+        if !checker.seen_gets.insert(self.name.clone()) {
+            checker.problem(&path, "repeated name");
+        }
+        checker.resource_exists(self.resource(), &path);
+        for (index, pattern) in self.passed.iter().enumerate() {
+            self.check_passed(pattern, &path, index, checker);
+        }
+    }
+
+    fn check_passed(&self, pattern: &str, path: &str, index: usize, checker: &mut Checker<'_>) {
+        let span = checker.places.find(&format!("{path}.passed[{index}]"));
+        let path = format!("{path}.passed");
+        let config = checker.config;
+        let Some(glob) = Glob::new(pattern) else {
+            let message = format!("invalid glob expression '{pattern}'");
+            return checker.problem_at(&path, span, message);
+        };
+        let mut found = false;
+        for job in config.jobs.iter().filter(|job| glob.matches(&job.name)) {
+            found = true;
+            if !checker.steps_missing && !interacts(job, self.resource()) {
+                let message = format!(
+                    "job '{}' does not interact with resource '{}'",
+                    job.name,
+                    self.resource()
+                );
+                checker.problem_at(&path, span, message);
+            }
+        }
+        if !found {
+            let names = config.jobs.iter().map(|job| job.name.as_str());
+            let hint = crate::suggest::hint(pattern, names);
+            checker.problem_at(&path, span, format!("unknown job '{pattern}'{hint}"));
+        }
+    }
+
+    pub(super) fn plan(&self, planner: &mut Planner<'_>) -> Result<Plan, PlanError> {
+        let resource = planner.resource(&self.name, self.resource())?;
+        let version = planner.version(&self.name)?;
+        let tags = planner.tags(&self.tags);
+        Ok(planner.node(PlanNode::Get(GetPlan {
+            name: self.name.clone(),
+            type_: resource.type_.clone(),
+            resource: resource.name.clone(),
+            source: resource.source.clone().unwrap_or_default(),
+            params: self.params.clone(),
+            version: Some(version),
+            version_from: None,
+            tags,
+        })))
+    }
+}
+
+fn interacts(job: &Job, resource: &str) -> bool {
+    let mut found = false;
+    job.visit_leaves(&mut |leaf| {
+        found |= match leaf {
+            Leaf::Get(step) => step.resource() == resource,
+            Leaf::Put(step) => step.resource() == resource,
+            Leaf::Task(_) => false,
+        }
+    });
+    found
+}

@@ -1,0 +1,254 @@
+//! Pipelines that are wrong, and what we say about them, with the line and column.
+
+use airside_config::{Problem, api_errors, load, load_task};
+
+fn shown(problems: Vec<Problem>) -> String {
+    let line = |problem: &Problem| match problem.span {
+        Some(span) => format!("{}:{} {problem}", span.start.line, span.start.column),
+        None => format!("- {problem}"),
+    };
+    problems.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[track_caller]
+fn check(text: &str, expected: &str) {
+    let problems = load(text).expect_err("the pipeline is wrong");
+    assert_eq!(shown(problems), expected);
+}
+
+/// A job whose plan is `plan`, indented as one block, with the resource `r`.
+fn with_plan(plan: &str) -> String {
+    let head = "resources: [{name: r, type: mock}]\njobs:\n- name: j\n  plan:\n  - get: r\n";
+    let plan: String = plan.lines().map(|line| format!("  {line}\n")).collect();
+    format!("{head}{plan}")
+}
+
+#[test]
+fn documents() {
+    check("a: [", "1:4 unclosed bracket '['");
+    check("- a", "1:1 must be a map, but is a list");
+    check("", "- jobs: pipeline must contain at least one job");
+    check(
+        "jobs: 1",
+        "1:7 jobs: must be a list, but is a number\n- jobs: pipeline must contain at least one job",
+    );
+    check(
+        "jobs: [1]",
+        "1:8 jobs[0]: must be a map, but is a number\n- jobs: pipeline must contain at least one job",
+    );
+}
+
+#[test]
+fn resources() {
+    check(
+        "resources:\n- name: a\n- {type: git}\n- name: a\n  type: git\njobs: [{name: j, plan: [{get: a}]}]\n",
+        "2:3 resources.a has no type\n\
+         3:3 resources[1] has no name\n\
+         4:3 resources[0] and resources[2] have the same name ('a')",
+    );
+    check(
+        "resources:\n- name: a\n  type: git\n  check_every: soon\n  public: maybe\n  sorce: {}\njobs: [{name: j}]\n",
+        "2:9 resource 'a' is not used\n\
+         4:16 resources.a.check_every: invalid duration 'soon'\n\
+         5:11 resources.a.public: must be true or false, but is a string\n\
+         6:3 resources.a: unknown fields [\"sorce\"] (did you mean 'source'?)",
+    );
+}
+
+#[test]
+fn jobs() {
+    check(
+        "jobs:\n- name: a\n- name: a\n- plan: []\n",
+        "3:3 jobs[0] and jobs[1] have the same name ('a')\n4:3 jobs[2] has no name",
+    );
+    check(
+        "jobs:\n- name: a\n  max_in_flight: -1\n  build_log_retention: {builds: 1, minimum_succeeded_builds: 2, days: -3}\n",
+        "3:18 jobs.a.max_in_flight: must be between 0 and 4294967295\n\
+         4:62 jobs.a has build_log_retention.minimum_succeeded_builds: 2 greater than build_log_retention.builds: 1\n\
+         4:71 jobs.a has negative build_log_retention.days: -3",
+    );
+    check(
+        "jobs:\n- name: a\n  build_logs_to_retain: 2\n  build_log_retention: {builds: 1}\n",
+        "3:25 jobs.a can't use both build_log_retention and build_logs_to_retain",
+    );
+}
+
+#[test]
+fn steps() {
+    check(
+        &with_plan("- get: r\n- get: nope\n- put: s\n  resource: rr"),
+        "6:10 jobs.j.plan.do[1].get(r): repeated name\n\
+         7:10 jobs.j.plan.do[2].get(nope): unknown resource 'nope'\n\
+         9:15 jobs.j.plan.do[3].put(s): unknown resource 'rr' (did you mean 'r'?)",
+    );
+    check(
+        &with_plan("- gett: r\n- 3\n- {}\n- get: r2\n  resource: r\n  put: r\n  verson: every"),
+        "6:5 jobs.j.plan.do[1]: no core step type declared (e.g. get, put, task, etc.) (did you mean 'get'?)\n\
+         7:5 jobs.j.plan.do[2]: must be a map, but is a number\n\
+         8:5 jobs.j.plan.do[3]: no core step type declared (e.g. get, put, task, etc.)\n\
+         9:5 jobs.j.plan.do[4]: unknown fields [\"get\"]\n\
+         12:5 jobs.j.plan.do[4]: unknown fields [\"verson\"]",
+    );
+    check(
+        &with_plan(
+            "- get: a\n  resource: r\n  version: newest\n- get: b\n  resource: r\n  version: {ref: 1.10}\n- put: r\n  inputs: some",
+        ),
+        "8:14 jobs.j.plan.do[1].get(a).version: 'newest' is not `latest`, `every` or a version such as {ref: abc}\n\
+         11:20 jobs.j.plan.do[2].get(b).version.ref: must be a string, but is a number; put it in quotes\n\
+         13:13 jobs.j.plan.do[3].put(r).inputs: must be `all`, `detect` or a list of names",
+    );
+    check(
+        &with_plan(
+            "- in_parallel:\n    limit: two\n    steps:\n    - do:\n      - get: x\n- in_parallel: 3",
+        ),
+        "7:14 jobs.j.plan.do[1].in_parallel.limit: must be a whole number, but is a string\n\
+         10:16 jobs.j.plan.do[1].in_parallel.steps[0].do[0].get(x): unknown resource 'x'\n\
+         11:18 jobs.j.plan.do[2].in_parallel: must be a list of steps, or a map with `steps`, but is a number",
+    );
+}
+
+#[test]
+fn tasks() {
+    check(
+        &with_plan(
+            "- task: t\n- task: u\n  config:\n    run: {path: x, arg: []}\n    inputs: [{name: a}, {path: b}]\n    outputs: [{}]\n    container_limits: {cpu: x, memory: 1TB}",
+        ),
+        "6:11 jobs.j.plan.do[1].task(t): must specify either `file:` or `config:`\n\
+         9:7 jobs.j.plan.do[2].task(u).config: missing 'platform'\n\
+         9:22 jobs.j.plan.do[2].task(u).config.run: unknown fields [\"arg\"] (did you mean 'args'?)\n\
+         10:27 jobs.j.plan.do[2].task(u).config: input in position 1 is missing a name\n\
+         11:17 jobs.j.plan.do[2].task(u).config: output in position 0 is missing a name\n\
+         12:31 jobs.j.plan.do[2].task(u).config.container_limits.cpu: must be a whole number of CPU shares\n\
+         12:42 jobs.j.plan.do[2].task(u).config.container_limits.memory: must be a size such as 512MB or 1GB",
+    );
+}
+
+#[test]
+fn passed() {
+    let resources = "resources: [{name: r, type: mock}, {name: s, type: mock}]\n";
+    check(
+        &format!(
+            "{resources}jobs:\n- name: build\n  plan: [{{get: r}}]\n- name: ship\n  plan:\n  - {{get: s, passed: [build, biuld, 'x*', '[']}}\n"
+        ),
+        "7:23 jobs.ship.plan.do[0].get(s).passed: job 'build' does not interact with resource 's'\n\
+         7:30 jobs.ship.plan.do[0].get(s).passed: unknown job 'biuld' (did you mean 'build'?)\n\
+         7:37 jobs.ship.plan.do[0].get(s).passed: unknown job 'x*'\n\
+         7:43 jobs.ship.plan.do[0].get(s).passed: invalid glob expression '['",
+    );
+    check(
+        "resources: [{name: r, type: mock}]\njobs:\n- name: a\n  plan: [{get: r, passed: [b]}]\n- name: b\n  plan: [{get: r, passed: ['a*']}]\n",
+        "3:9 pipeline contains a cycle that starts at Job 'a'",
+    );
+}
+
+#[test]
+fn groups_and_display() {
+    check(
+        "groups:\n- name: g\n  jobs: [a, 'z*']\n  resources: [q]\n- {name: g}\njobs:\n- name: a\n- name: b\ndisplay: {background_image: 'ftp://x', colour: red}\n",
+        "3:13 no jobs match 'z*' for group 'g'\n\
+         4:15 group 'g' has unknown resource 'q'\n\
+         5:3 group 'g' appears 2 times. Duplicate names are not allowed.\n\
+         8:9 job 'b' belongs to no group\n\
+         9:29 background_image scheme must be either http, https or relative\n\
+         9:40 display: unknown fields [\"colour\"]",
+    );
+}
+
+#[test]
+fn what_this_version_cannot_run_is_refused_by_name() {
+    check(
+        "resource_types: [{name: x}]\nvar_sources: [{name: v}]\nprototypes: [{name: p}]\njobs:\n- name: j\n  on_failure: {get: r}\n",
+        "1:1 resource_types: `resource_types` is not supported yet by this version\n\
+         2:1 var_sources: `var_sources` is not supported yet by this version\n\
+         3:1 prototypes: `prototypes` is not supported yet by this version\n\
+         6:3 jobs.j: `on_failure` is not supported yet by this version",
+    );
+    check(
+        &with_plan(
+            "- try: {get: r}\n- set_pipeline: p\n  file: x\n- load_var: v\n  file: x\n- run: m\n  type: p\n- task: t\n  file: r/t.yml\n  image: i\n  vars: {a: 1}",
+        ),
+        "6:5 jobs.j.plan.do[1].try: `try` is not supported yet by this version\n\
+         7:5 jobs.j.plan.do[2].set_pipeline(p): `set_pipeline` is not supported yet by this version\n\
+         9:5 jobs.j.plan.do[3].load_var(v): `load_var` is not supported yet by this version\n\
+         11:5 jobs.j.plan.do[4].run(m): `run` is not supported yet by this version\n\
+         14:5 jobs.j.plan.do[5].task(t): `file` is not supported yet by this version\n\
+         15:5 jobs.j.plan.do[5].task(t): `image` is not supported yet by this version\n\
+         16:5 jobs.j.plan.do[5].task(t): `vars` is not supported yet by this version",
+    );
+    check(
+        &with_plan(
+            "- put: r\n  timeout: 1m\n  attempts: 2\n  ensure: {get: r}\n  across: []\n  fail_fast: true\n- do: []\n  timeout: 1m",
+        ),
+        "7:5 jobs.j.plan.do[1].put(r): `timeout` is not supported yet by this version\n\
+         8:5 jobs.j.plan.do[1].put(r): `attempts` is not supported yet by this version\n\
+         9:5 jobs.j.plan.do[1].put(r): `ensure` is not supported yet by this version\n\
+         10:5 jobs.j.plan.do[1].put(r): `across` is not supported yet by this version\n\
+         13:5 jobs.j.plan.do[2].do: `timeout` is not supported yet by this version",
+    );
+    check(
+        &with_plan(
+            "- put: r\n  params: {a: [x, \"((b.c))\"], \"((k))\": 1}\n- task: t\n  config:\n    platform: linux\n    run: {path: sh, args: [-c, 'echo $((1 + 2)) ((v))']}\n    params: {P: ((q))}",
+        ),
+        "7:21 jobs.j.plan.do[1].put(r).params: the variable ((b.c)) is not supported yet by this version\n\
+         7:33 jobs.j.plan.do[1].put(r).params: the variable ((k)) is not supported yet by this version\n\
+         11:34 jobs.j.plan.do[2].task(t).config.run.args[1]: the variable ((v)) is not supported yet by this version\n\
+         12:19 jobs.j.plan.do[2].task(t).config.params.P: the variable ((q)) is not supported yet by this version",
+    );
+}
+
+#[test]
+fn the_api_shows_problems_by_section() {
+    let problems =
+        load("resources: [{name: a}]\njobs: [{name: j, plan: [{get: b}, {put: c}]}]").unwrap_err();
+    assert_eq!(
+        api_errors(&problems),
+        [
+            "invalid resources:\n\tresources.a has no type\n\tresource 'a' is not used\n",
+            "invalid jobs:\n\tjobs.j.plan.do[0].get(b): unknown resource 'b'\n\tjobs.j.plan.do[1].put(c): unknown resource 'c'\n",
+        ]
+    );
+    let problems = load("a: *b").unwrap_err();
+    assert_eq!(
+        api_errors(&problems),
+        ["malformed config: line 1, column 4: unknown anchor 'b'"]
+    );
+}
+
+#[test]
+fn a_problem_is_shown_in_its_line() {
+    let text = with_plan("- get: nope");
+    let problems = load(&text).unwrap_err();
+    insta::assert_snapshot!(problems[0].render(&text, "ci.yml"), @r"
+    error: unknown resource 'nope'
+     --> ci.yml:6:10 (jobs.j.plan.do[1].get(nope))
+      |
+    6 |   - get: nope
+      |          ^^^^
+    ");
+    let problems = load("").unwrap_err();
+    insta::assert_snapshot!(problems[0].render("", "ci.yml"), @r"
+    error: jobs: pipeline must contain at least one job
+      --> ci.yml
+    ");
+}
+
+#[test]
+fn task_files() {
+    let problems =
+        load_task("platfrom: linux\nrun: {path: x}\ncaches: [{path: a, ttl: 1h}]\n").unwrap_err();
+    assert_eq!(
+        shown(problems),
+        "1:1 missing 'platform'\n\
+         1:1 unknown fields [\"platfrom\"] (did you mean 'platform'?)\n\
+         3:20 caches[0]: `ttl` is not supported yet by this version"
+    );
+    let problems = load_task("platform: linux\n").unwrap_err();
+    assert_eq!(
+        shown(problems),
+        "1:1 run: a task without the `path` of an executable is not supported yet by this version"
+    );
+    assert_eq!(
+        shown(load_task("3").unwrap_err()),
+        "1:1 must be a map, but is a number"
+    );
+}

@@ -1,0 +1,176 @@
+//! The life of one build, from pending to its last event.
+
+use airside_logs::LogWriter;
+use airside_model::{
+    BuildId, BuildStatus, Plan, PlanId,
+    event::{Event, Origin},
+};
+use airside_store::{Build, Lease, Micros, now};
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use crate::{
+    Engine, LEASE, Result, inputs,
+    interpret::{Interpreter, Status},
+};
+
+/// Where an event that belongs to no step is said to come from.
+fn no_step() -> Origin {
+    Origin::step(&PlanId::new(""))
+}
+
+impl Engine {
+    pub(crate) async fn drive_to_end(&self, id: BuildId, cancel: CancellationToken) -> Result<()> {
+        let parts = &self.parts;
+        let taken = parts.store.take_build(id, &parts.holder, &parts.address, LEASE).await?;
+        let Some(lease) = taken else { return Ok(()) };
+        let Some(build) = parts.store.build(id).await? else { return Ok(()) };
+        if build.aborted {
+            cancel.cancel();
+        }
+        let renewal = tokio::spawn(renew(parts.store.clone(), lease.clone()));
+        let finished = self.drive_leased(&build, &lease, cancel).await;
+        renewal.abort();
+        finished
+    }
+
+    async fn drive_leased(
+        &self,
+        build: &Build,
+        lease: &Lease,
+        cancel: CancellationToken,
+    ) -> Result<()> {
+        let log = self.parts.logs.writer(build.id, lease.epoch).await?;
+        let status = match self.plan(build, lease, &log, &cancel).await? {
+            Planned::Aborted => BuildStatus::Aborted,
+            Planned::Impossible => BuildStatus::Errored,
+            Planned::Ready(plan) => {
+                let time = now().seconds();
+                let event = Event::Status { status: BuildStatus::Started, time };
+                log.append("status", 1, event).await?;
+                let interpreter = Interpreter {
+                    engine: self,
+                    build,
+                    lease,
+                    log: &log,
+                    cancel: &cancel,
+                    state: Default::default(),
+                };
+                match interpreter.run(&plan, &cancel).await? {
+                    Status::Succeeded => BuildStatus::Succeeded,
+                    Status::Failed => BuildStatus::Failed,
+                    Status::Errored => BuildStatus::Errored,
+                    Status::Aborted => BuildStatus::Aborted,
+                }
+            }
+        };
+        self.finish(build.id, lease, &log, status).await
+    }
+
+    /// The build's plan: the stored one, or a new one as soon as the build may start.
+    async fn plan(
+        &self,
+        build: &Build,
+        lease: &Lease,
+        log: &LogWriter,
+        cancel: &CancellationToken,
+    ) -> Result<Planned> {
+        if let Some(plan) = self.parts.store.build_plan(build.id).await? {
+            return Ok(Planned::Ready(plan));
+        }
+        let allowed = cancel.run_until_cancelled(self.wait_until_unpaused(build)).await;
+        match allowed {
+            None => return Ok(Planned::Aborted),
+            Some(allowed) => allowed?,
+        }
+        match inputs::plan(&self.parts.store, build).await? {
+            Ok(plan) => {
+                self.parts.store.start_build(lease, &plan).await?;
+                Ok(Planned::Ready(plan))
+            }
+            Err(words) => {
+                let time = now().seconds();
+                let started = Event::Status { status: BuildStatus::Started, time };
+                log.append("status", 1, started).await?;
+                let event = Event::Error { message: words, origin: no_step(), time };
+                log.append("plan", 1, event).await?;
+                Ok(Planned::Impossible)
+            }
+        }
+    }
+
+    async fn wait_until_unpaused(&self, build: &Build) -> Result<()> {
+        let mut changes = self.parts.store.subscribe();
+        loop {
+            changes.mark_unchanged();
+            let pipeline = match build.pipeline {
+                Some(id) => self.parts.store.pipeline_by_id(id).await?,
+                None => None,
+            };
+            let job = match build.job {
+                Some(id) => self.parts.store.job_by_id(id).await?,
+                None => None,
+            };
+            let paused = pipeline.is_some_and(|pipeline| pipeline.paused)
+                || job.is_some_and(|job| job.paused);
+            if !paused {
+                return Ok(());
+            }
+            // The sender lives in the store, which we hold.
+            let _ = changes.changed().await;
+        }
+    }
+
+    /// Commits the end, then tells it. A crash in between is mended at the next start.
+    async fn finish(
+        &self,
+        build: BuildId,
+        lease: &Lease,
+        log: &LogWriter,
+        status: BuildStatus,
+    ) -> Result<()> {
+        let ended_at = self.parts.store.finish_build(lease, status).await?;
+        info!(%build, %status, "build finished");
+        self.close_log(build, log, status, ended_at).await?;
+        Ok(self.parts.orchestrator.clean_up(build).await?)
+    }
+
+    /// Does what a crash right after a build's end left undone.
+    pub(crate) async fn mend(&self, build: &Build) -> Result<()> {
+        let epoch = self.parts.store.next_epoch(build.id).await?;
+        let log = self.parts.logs.writer(build.id, epoch).await?;
+        let ended_at = build.ended_at.unwrap_or_else(now);
+        self.close_log(build.id, &log, build.status, ended_at).await?;
+        Ok(self.parts.orchestrator.clean_up(build.id).await?)
+    }
+
+    /// Gives a finished build's log its last event.
+    async fn close_log(
+        &self,
+        build: BuildId,
+        log: &LogWriter,
+        status: BuildStatus,
+        ended_at: Micros,
+    ) -> Result<()> {
+        log.append("status", 2, Event::Status { status, time: ended_at.seconds() }).await?;
+        log.close().await?;
+        Ok(self.parts.store.log_closed(build).await?)
+    }
+}
+
+enum Planned {
+    Ready(Plan),
+    /// It cannot run; the reason is in its log.
+    Impossible,
+    Aborted,
+}
+
+async fn renew(store: airside_store::Store, lease: Lease) {
+    let mut ticks = tokio::time::interval(LEASE / 3);
+    loop {
+        ticks.tick().await;
+        if let Err(error) = store.renew_lease(&lease, LEASE).await {
+            warn!(build = %lease.build, %error, "lease not renewed");
+        }
+    }
+}

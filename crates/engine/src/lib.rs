@@ -1,0 +1,138 @@
+//! Drives builds.
+//!
+//! A build's plan is a tree. The outcome of each leaf is committed to the store when it is reached;
+//! after a crash the tree is walked again: finished leaves answer from the store, running ones are
+//! followed further, the rest start. Whoever drives a build holds its lease, and every write carries
+//! the lease's epoch.
+//!
+//! The engine knows no HTTP and no runtime: it speaks to steps through the orchestrator alone.
+
+#![forbid(unsafe_code)]
+
+mod driver;
+mod inputs;
+mod interpret;
+mod steps;
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use airside_logs::Logs;
+use airside_model::{BuildId, JobId};
+use airside_orchestrator::Orchestrator;
+use airside_store::{Build, NewBuild, Store};
+use parking_lot::Mutex;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tracing::{error, info};
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Store(#[from] airside_store::Error),
+    #[error(transparent)]
+    Log(#[from] airside_logs::Error),
+    #[error(transparent)]
+    Orchestrator(#[from] airside_orchestrator::Error),
+}
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A lease that is not renewed for this long may be taken by another server.
+const LEASE: Duration = Duration::from_secs(30);
+
+/// A handle on the engine; clones share it.
+#[derive(Clone)]
+pub struct Engine {
+    parts: Arc<Parts>,
+}
+
+struct Parts {
+    store: Store,
+    logs: Logs,
+    orchestrator: Orchestrator,
+    external_url: String,
+    /// Who holds the leases: this process.
+    holder: String,
+    /// Where other servers reach this one's hub.
+    address: String,
+    running: Mutex<HashMap<BuildId, CancellationToken>>,
+    tasks: TaskTracker,
+    shutdown: CancellationToken,
+}
+
+impl Engine {
+    pub fn new(
+        store: Store,
+        logs: Logs,
+        orchestrator: Orchestrator,
+        external_url: String,
+        address: String,
+    ) -> Self {
+        let parts = Parts {
+            store,
+            logs,
+            orchestrator,
+            external_url,
+            holder: format!("{}-{address}", std::process::id()),
+            address,
+            running: Mutex::default(),
+            tasks: TaskTracker::new(),
+            shutdown: CancellationToken::new(),
+        };
+        Self { parts: Arc::new(parts) }
+    }
+
+    /// Takes up every build that an earlier process left unfinished.
+    pub async fn resume(&self) -> Result<()> {
+        for build in self.parts.store.builds_with_open_log().await? {
+            self.mend(&build).await?;
+        }
+        for build in self.parts.store.unfinished_builds().await? {
+            info!(build = %build.id, status = %build.status, "build resumed");
+            self.drive(build.id);
+        }
+        Ok(())
+    }
+
+    /// Creates a build of the job and sets it going.
+    pub async fn trigger(&self, job: JobId, created_by: &str) -> Result<Build> {
+        let new = NewBuild { job, created_by: Some(created_by) };
+        let build = self.parts.store.create_build(new).await?;
+        info!(build = %build.id, created_by, "build created");
+        self.drive(build.id);
+        Ok(build)
+    }
+
+    /// Asks for the build to end; its steps are told to stop.
+    pub async fn abort(&self, build: BuildId) -> Result<()> {
+        self.parts.store.request_abort(build).await?;
+        if let Some(cancel) = self.parts.running.lock().get(&build) {
+            info!(%build, "build aborted");
+            cancel.cancel();
+        }
+        Ok(())
+    }
+
+    /// Stops driving. Steps go on by themselves and are followed again after the next start.
+    pub async fn shut_down(&self) {
+        self.parts.shutdown.cancel();
+        self.parts.tasks.close();
+        self.parts.tasks.wait().await;
+    }
+
+    fn drive(&self, build: BuildId) {
+        let cancel = CancellationToken::new();
+        self.parts.running.lock().insert(build, cancel.clone());
+        let engine = self.clone();
+        self.parts.tasks.spawn(async move {
+            let parts = engine.parts.clone();
+            let driven = parts.shutdown.run_until_cancelled(engine.drive_to_end(build, cancel));
+            match driven.await {
+                None | Some(Ok(())) => {}
+                Some(Err(error)) => {
+                    error!(%build, error = &error as &dyn std::error::Error, "build is stuck until the next start");
+                }
+            }
+            engine.parts.running.lock().remove(&build);
+        });
+    }
+}

@@ -1,0 +1,6 @@
+//! The steps: one file a kind.
+
+pub(crate) mod get;
+pub(crate) mod put;
+pub(crate) mod resource;
+pub(crate) mod task;

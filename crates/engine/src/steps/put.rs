@@ -1,0 +1,138 @@
+//! `put`: pushes artifacts to a resource as a new version.
+
+use std::collections::BTreeSet;
+
+use airside_model::{
+    StepKind,
+    event::{Event, FinishResource},
+    plan::{PutInputs, PutPlan},
+};
+use airside_orchestrator::{Artifact, StepEnd, StepResult};
+use airside_store::now;
+use serde_json::Value;
+
+use super::resource::{Answer, Call};
+use crate::{
+    Result,
+    interpret::{Leaf, Outcome, Status},
+};
+
+const FOLDER: &str = "/tmp/build/put";
+
+pub(crate) async fn run(leaf: Leaf<'_>, put: &PutPlan) -> Result<Status> {
+    let (origin, time) = (leaf.origin(), now().seconds());
+    leaf.say("initialize", Event::InitializePut { origin: origin.clone(), time }).await?;
+    let inputs = match inputs(leaf, put) {
+        Ok(inputs) => inputs,
+        Err(words) => return leaf.error(words).await,
+    };
+    let call = Call {
+        kind: StepKind::Put,
+        verb: "out",
+        name: &put.name,
+        type_: &put.type_,
+        tags: &put.tags,
+        folder: FOLDER,
+        source: &put.source,
+        params: &put.params,
+        version: None,
+        inputs,
+        outputs: Vec::new(),
+        start_event: Event::StartPut { origin, time },
+    };
+    match call.request(leaf) {
+        Ok(request) => leaf.run(&request, |result| conclude(leaf, put, result)).await,
+        Err(words) => leaf.error(words).await,
+    }
+}
+
+async fn conclude(leaf: Leaf<'_>, put: &PutPlan, result: StepResult) -> Result<Status> {
+    let exit_status = match result.end {
+        StepEnd::Errored(words) => return leaf.error(words).await,
+        StepEnd::Stopped => return leaf.interrupted().await,
+        StepEnd::Exited(code) => code,
+    };
+    let mut finish = FinishResource {
+        origin: leaf.origin(),
+        time: now().seconds(),
+        exit_status,
+        version: Default::default(),
+        metadata: Vec::new(),
+    };
+    if exit_status != 0 {
+        leaf.say("finish", Event::FinishPut(finish)).await?;
+        return leaf.commit(Outcome::of(Status::Failed)).await;
+    }
+    let answer = match Answer::read(&result.answer) {
+        Ok(answer) => answer,
+        Err(words) => return leaf.error(words).await,
+    };
+    finish.version = answer.version.clone();
+    finish.metadata = answer.metadata.unwrap_or_default();
+    let (store, build) = (&leaf.interpreter.engine.parts.store, leaf.interpreter.build);
+    if let Some(pipeline) = build.pipeline
+        && let Some(resource) = store.resource(pipeline, &put.resource).await?
+    {
+        let found = (answer.version.clone(), finish.metadata.clone());
+        store.save_versions(resource.id, &[found]).await?;
+    }
+    let outcome = Outcome {
+        version: Some(answer.version),
+        metadata: finish.metadata.clone(),
+        ..Outcome::of(Status::Succeeded)
+    };
+    leaf.say("finish", Event::FinishPut(finish)).await?;
+    leaf.commit(outcome).await
+}
+
+/// The artifacts the put sees, each in a folder of its name.
+fn inputs(leaf: Leaf<'_>, put: &PutPlan) -> Result<Vec<Artifact>, String> {
+    let all = leaf.state().artifacts();
+    let wanted: BTreeSet<String> = match &put.inputs {
+        PutInputs::All => all.keys().cloned().collect(),
+        PutInputs::Named(names) => names.iter().cloned().collect(),
+        PutInputs::Detect => {
+            let mut named = BTreeSet::new();
+            detect(&Value::Object(put.params.clone()), &mut named);
+            named.into_iter().filter(|name| all.contains_key(name)).collect()
+        }
+    };
+    let missing: Vec<&str> =
+        wanted.iter().filter(|name| !all.contains_key(*name)).map(String::as_str).collect();
+    if !missing.is_empty() {
+        return Err(format!("missing inputs: {}", missing.join(", ")));
+    }
+    let inputs = wanted.iter().filter_map(|name| {
+        let volume = all.get(name)?.clone();
+        Some(Artifact { volume, path: format!("{FOLDER}/{name}") })
+    });
+    Ok(inputs.collect())
+}
+
+/// Collects what could be artifact names in params: the first path segment of every string.
+fn detect(value: &Value, named: &mut BTreeSet<String>) {
+    match value {
+        Value::String(text) => {
+            let segment = text.split('/').find(|part| !matches!(*part, "" | "." | ".."));
+            named.extend(segment.map(str::to_owned));
+        }
+        Value::Array(values) => values.iter().for_each(|value| detect(value, named)),
+        Value::Object(map) => map.values().for_each(|value| detect(value, named)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn artifacts_are_detected_anywhere_in_params() {
+        let params = serde_json::json!({
+            "file": "built/version", "list": ["./other/x", 1, {"deep": "third"}], "none": null,
+        });
+        let mut named = BTreeSet::new();
+        detect(&params, &mut named);
+        assert_eq!(named, BTreeSet::from(["built", "other", "third"].map(str::to_owned)));
+    }
+}

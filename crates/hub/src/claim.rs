@@ -1,0 +1,185 @@
+//! Control connections: the claim, then output up and directives down.
+
+use std::{io, sync::Arc, time::Duration};
+
+use airside_protocol::{Claim, Claimed, HubSays, PROTOCOL, ShimSays, ToHub};
+use airside_store::{Claimant, Container};
+use sha2::{Digest, Sha256};
+use tracing::{info, warn};
+
+use crate::{
+    Parts, Unproven,
+    connection::{HEARTBEAT, Receiver, Sender},
+    session::{Directive, SessionEvent, Sessions, Slot},
+};
+
+/// How long a shim waits for the driver of its step to attach before it is told to come back.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+pub(crate) fn hash(secret: &str) -> String {
+    hex::encode(Sha256::digest(secret.as_bytes()))
+}
+
+enum Verdict {
+    Accepted { slot: Arc<Slot>, session: String },
+    Refused { reason: String, retry: bool },
+}
+
+impl Verdict {
+    fn never(reason: impl Into<String>) -> Self {
+        Self::Refused { reason: reason.into(), retry: false }
+    }
+
+    fn later(reason: impl Into<String>) -> Self {
+        Self::Refused { reason: reason.into(), retry: true }
+    }
+}
+
+/// Serves one control connection to its end.
+pub(crate) async fn serve(
+    parts: &Parts,
+    sessions: &Sessions,
+    claim: Claim,
+    receiver: Receiver,
+    mut sender: Sender,
+) {
+    match judge(parts, sessions, &claim).await {
+        Verdict::Refused { reason, retry } => {
+            warn!(handle = %claim.handle, instance = claim.instance, reason, retry, "claim refused");
+            if !retry && let Some(slot) = sessions.get(&claim.handle) {
+                let _ = slot.events.try_send(SessionEvent::Refused { reason: reason.clone() });
+            }
+            sender.refuse(reason, retry).await;
+        }
+        Verdict::Accepted { slot, session } => {
+            info!(handle = %claim.handle, instance = claim.instance, "claim accepted");
+            let ended = converse(&slot, session, receiver, sender).await;
+            if let Err(error) = ended {
+                info!(handle = %claim.handle, %error, "shim disconnected");
+            }
+            let _ = slot.events.send(SessionEvent::Disconnected).await;
+        }
+    }
+}
+
+/// The claim is committed before it is answered: from then on the step may have run.
+async fn judge(parts: &Parts, sessions: &Sessions, claim: &Claim) -> Verdict {
+    if claim.protocol != PROTOCOL {
+        return Verdict::never(format!(
+            "the shim speaks protocol {}, this hub {PROTOCOL}: use the shim that came with this airside",
+            claim.protocol
+        ));
+    }
+    let container: Container = match parts.store.container(&claim.handle).await {
+        Ok(Some(container)) => container,
+        Ok(None) => return Verdict::never("there is no such step, or no longer"),
+        Err(error) => return unavailable(&error),
+    };
+    let proof = claim.proof.as_deref();
+    if let Err(Unproven { reason, retry }) = parts.proofs.verify(&container, proof).await {
+        return Verdict::Refused { reason, retry };
+    }
+    let Some(slot) = sessions.wait(&claim.handle, PATIENCE).await else {
+        return Verdict::later("nobody drives this step at the moment");
+    };
+    let session = hex::encode(rand::random::<[u8; 16]>());
+    let claimant = Claimant {
+        handle: &claim.handle,
+        token_hash: &hash(&claim.token),
+        instance: &claim.instance,
+        session_hash: &hash(&session),
+    };
+    match parts.store.claim(claimant).await {
+        Ok(true) => Verdict::Accepted { slot, session },
+        Ok(false) => Verdict::never(
+            "the step is not to be claimed: another instance has it, or the right to it was withdrawn",
+        ),
+        Err(error) => unavailable(&error),
+    }
+}
+
+fn unavailable(error: &airside_store::Error) -> Verdict {
+    warn!(%error, "claims cannot be judged: the store does not answer");
+    Verdict::later("the hub cannot judge claims at the moment")
+}
+
+async fn converse(
+    slot: &Slot,
+    session: String,
+    mut receiver: Receiver,
+    mut sender: Sender,
+) -> io::Result<()> {
+    let mut generation = slot.generation.subscribe();
+    slot.generation.send_modify(|generation| *generation += 1);
+    generation.mark_unchanged();
+    let mut directives = slot.directive.subscribe();
+    let mut told = Directive { acked: directives.borrow().acked, ..Directive::default() };
+    let claimed = Claimed {
+        session,
+        epoch: slot.work.epoch as u64,
+        output_received: told.acked,
+        order: slot.work.order.clone(),
+    };
+    sender.say(HubSays::Claimed(Box::new(claimed))).await?;
+    if slot.events.send(SessionEvent::Connected).await.is_err() {
+        return Ok(());
+    }
+    directives.mark_changed();
+    let mut heartbeat = tokio::time::interval(HEARTBEAT);
+    loop {
+        tokio::select! {
+            message = receiver.next() => {
+                let Some(event) = understand(slot, message?)? else { continue };
+                // A driver that reads no more has detached: the shim should look for the next one.
+                if slot.events.send(event).await.is_err() && !told.committed {
+                    return Err(io::Error::other("the step's driver has detached"));
+                }
+            }
+            changed = directives.changed() => {
+                if changed.is_err() {
+                    return Ok(());
+                }
+                let wanted = directives.borrow_and_update().clone();
+                tell(&mut sender, &mut told, wanted).await?;
+            }
+            _ = heartbeat.tick() => sender.say(HubSays::Heartbeat).await?,
+            _ = generation.changed() => return Err(io::Error::other("the shim has a newer connection")),
+        }
+    }
+}
+
+fn understand(slot: &Slot, message: ToHub) -> io::Result<Option<SessionEvent>> {
+    match message {
+        ToHub::Output(output) => match slot.fresh(output) {
+            Ok(output) => Ok(output.map(SessionEvent::Output)),
+            Err(gap) => Err(io::Error::other(format!(
+                "output from {} to {} is missing",
+                gap.expected, gap.found
+            ))),
+        },
+        ToHub::Control(ShimSays::Started) => Ok(Some(SessionEvent::Started)),
+        ToHub::Control(ShimSays::Finished { exit }) => Ok(Some(SessionEvent::Finished(exit))),
+        ToHub::Control(ShimSays::Heartbeat) => Ok(None),
+        other => Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("{other:?} does not belong on a control connection"),
+        )),
+    }
+}
+
+async fn tell(sender: &mut Sender, told: &mut Directive, wanted: Directive) -> io::Result<()> {
+    if wanted.acked > told.acked {
+        sender.say(HubSays::Ack { offset: wanted.acked }).await?;
+    }
+    if let (Some(grace_seconds), None) = (wanted.stop, told.stop) {
+        sender.say(HubSays::Stop { grace_seconds }).await?;
+    }
+    if wanted.committed && !told.committed {
+        sender.say(HubSays::Committed).await?;
+    }
+    if wanted.exit && !told.exit {
+        sender.say(HubSays::Exit).await?;
+    }
+    *told = wanted;
+    Ok(())
+}

@@ -1,0 +1,77 @@
+//! Frames over one TLS connection.
+
+use std::{io, time::Duration};
+
+use airside_protocol::{
+    HubSays, ToHub, ToShim,
+    codec::{self, Message},
+};
+use bytes::BytesMut;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf},
+    net::TcpStream,
+    time::Instant,
+};
+use tokio_rustls::server::TlsStream;
+
+/// How often a side speaks at least, and how long a silent peer is believed to be there.
+pub(crate) const HEARTBEAT: Duration = Duration::from_secs(5);
+pub(crate) const SILENCE: Duration = Duration::from_secs(15);
+
+pub(crate) struct Receiver {
+    stream: ReadHalf<TlsStream<TcpStream>>,
+    buffer: BytesMut,
+    heard: Instant,
+}
+
+pub(crate) struct Sender {
+    stream: WriteHalf<TlsStream<TcpStream>>,
+}
+
+pub(crate) fn split(stream: TlsStream<TcpStream>) -> (Receiver, Sender) {
+    let (read, write) = tokio::io::split(stream);
+    let buffer = BytesMut::with_capacity(64 * 1024);
+    (Receiver { stream: read, buffer, heard: Instant::now() }, Sender { stream: write })
+}
+
+impl Receiver {
+    /// The next message; an error also when the peer has been silent for too long. Safe to cancel.
+    pub(crate) async fn next(&mut self) -> io::Result<ToHub> {
+        loop {
+            match codec::decode(&mut self.buffer) {
+                Ok(Some(message)) => return Ok(message),
+                Ok(None) => {}
+                Err(error) => return Err(io::Error::new(io::ErrorKind::InvalidData, error)),
+            }
+            let read = self.stream.read_buf(&mut self.buffer);
+            match tokio::time::timeout_at(self.heard + SILENCE, read).await {
+                Err(_) => return Err(io::ErrorKind::TimedOut.into()),
+                Ok(Ok(0)) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(result) => result?,
+            };
+            self.heard = Instant::now();
+        }
+    }
+}
+
+impl Sender {
+    pub(crate) async fn send(&mut self, message: &ToShim) -> io::Result<()> {
+        let write = async {
+            self.stream.write_all(&message.encode()).await?;
+            self.stream.flush().await
+        };
+        tokio::time::timeout(SILENCE, write).await.map_err(|_| io::ErrorKind::TimedOut)?
+    }
+
+    pub(crate) async fn say(&mut self, says: HubSays) -> io::Result<()> {
+        self.send(&ToShim::Control(says)).await
+    }
+
+    pub(crate) async fn refuse(&mut self, reason: impl Into<String>, retry: bool) {
+        let says = HubSays::Refused { reason: reason.into(), retry };
+        // The peer may be gone already; then it needs no answer.
+        if self.say(says).await.is_ok() {
+            let _ = self.stream.shutdown().await;
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! The one port that shims talk to.
+//!
+//! The hub authenticates a shim by its claim, hands it its order, passes its output on to whoever
+//! drives the step and tells it what is durable. It streams volumes in and out. It decides nothing
+//! about builds: the driver of a step *attaches* to the step's handle and receives a [`Session`].
+//!
+//! ```text
+//! shim ──TLS──▶ connection ──▶ claim ──▶ slot ──events──▶ Session (the step's driver)
+//!                    ▲                     │
+//!                    └──── directives ◀────┘
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod claim;
+mod connection;
+mod identity;
+mod server;
+mod session;
+mod transfer;
+
+use std::{net::SocketAddr, sync::Arc};
+
+use airside_store::{Container, Store};
+use airside_volumes::Volumes;
+use async_trait::async_trait;
+
+pub use identity::{Identity, IdentityError};
+pub use server::Hub;
+pub use session::{Session, SessionEvent, Work};
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("the hub cannot listen on {address}; is another airside running? choose with --hub-listen")]
+    Listen { address: SocketAddr, source: std::io::Error },
+    #[error("the hub's key cannot be used for TLS")]
+    Tls(#[from] rustls::Error),
+}
+
+/// Checks what a claim presents beyond its token, for workers that ask for more.
+#[async_trait]
+pub trait Proofs: Send + Sync + 'static {
+    async fn verify(&self, container: &Container, proof: Option<&str>) -> Result<(), Unproven>;
+}
+
+/// Why a claim is not believed.
+#[derive(Debug)]
+pub struct Unproven {
+    /// Shown in the build.
+    pub reason: String,
+    /// It could not be checked just now; the shim may try again.
+    pub retry: bool,
+}
+
+/// What the hub works with.
+#[derive(Clone)]
+pub struct Parts {
+    pub store: Store,
+    pub volumes: Volumes,
+    pub proofs: Arc<dyn Proofs>,
+}

@@ -1,0 +1,130 @@
+//! Accepts connections and hands each to what its first message asks for.
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use airside_model::Handle;
+use airside_protocol::{ShimSays, ToHub};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tracing::{debug, warn};
+
+use crate::{
+    Error, Identity, Parts, Session, Work, claim,
+    connection::{self, Receiver, Sender},
+    session::Sessions,
+    transfer,
+};
+
+/// A peer that has not said what it wants by then is cut off.
+const GREETING: Duration = Duration::from_secs(10);
+
+/// A handle on the running hub; clones share it.
+#[derive(Clone)]
+pub struct Hub {
+    sessions: Sessions,
+    address: SocketAddr,
+    pin: Arc<str>,
+}
+
+impl Hub {
+    /// Listens, and serves until `shutdown`.
+    pub async fn start(
+        address: SocketAddr,
+        identity: &Identity,
+        parts: Parts,
+        shutdown: CancellationToken,
+    ) -> Result<Self, Error> {
+        let acceptor = TlsAcceptor::from(Arc::new(identity.server_config()?));
+        let failed = |source| Error::Listen { address, source };
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let hub =
+            Self { sessions: Sessions::default(), address, pin: identity.pin().into() };
+        let server = Server { parts, sessions: hub.sessions.clone(), acceptor };
+        tokio::spawn(server.run(listener, shutdown));
+        Ok(hub)
+    }
+
+    pub fn port(&self) -> u16 {
+        self.address.port()
+    }
+
+    /// Hex SHA-256 of the hub's public key.
+    pub fn pin(&self) -> &str {
+        &self.pin
+    }
+
+    /// Hash under which tokens are stored.
+    pub fn token_hash(token: &str) -> String {
+        claim::hash(token)
+    }
+
+    /// Takes charge of a step: its shim, now or when it comes, gets this work.
+    pub fn attach(&self, handle: Handle, work: Work) -> Session {
+        self.sessions.attach(handle, work)
+    }
+}
+
+#[derive(Clone)]
+struct Server {
+    parts: Parts,
+    sessions: Sessions,
+    acceptor: TlsAcceptor,
+}
+
+impl Server {
+    async fn run(self, listener: TcpListener, shutdown: CancellationToken) {
+        let tasks = TaskTracker::new();
+        loop {
+            tokio::select! {
+                () = shutdown.cancelled() => break,
+                accepted = listener.accept() => match accepted {
+                    Ok((stream, peer)) => {
+                        let (server, shutdown) = (self.clone(), shutdown.clone());
+                        tasks.spawn(async move {
+                            shutdown.run_until_cancelled(server.serve(stream, peer)).await;
+                        });
+                    }
+                    Err(error) => {
+                        warn!(%error, "the hub cannot accept a connection");
+                        tokio::time::sleep(Duration::from_millis(100)).await;
+                    }
+                },
+            }
+        }
+        tasks.close();
+        tasks.wait().await;
+    }
+
+    async fn serve(self, stream: TcpStream, peer: SocketAddr) {
+        let greeted = tokio::time::timeout(GREETING, self.greet(stream)).await;
+        let (message, receiver, mut sender) = match greeted {
+            Ok(Ok(greeted)) => greeted,
+            Ok(Err(error)) => return debug!(%peer, %error, "a peer did not greet"),
+            Err(_) => return debug!(%peer, "a peer did not greet in time"),
+        };
+        match message {
+            ToHub::Control(ShimSays::Claim(claim)) => {
+                claim::serve(&self.parts, &self.sessions, claim, receiver, sender).await;
+            }
+            ToHub::Control(ShimSays::Fetch { handle, session, volume }) => {
+                let request = transfer::Request { handle, session, volume };
+                transfer::fetch(&self.parts, &self.sessions, request, sender).await;
+            }
+            ToHub::Control(ShimSays::Upload { handle, session, volume }) => {
+                let request = transfer::Request { handle, session, volume };
+                transfer::upload(&self.parts, &self.sessions, request, receiver, sender).await;
+            }
+            _ => sender.refuse("a connection begins with a claim, a fetch or an upload", false).await,
+        }
+    }
+
+    async fn greet(&self, stream: TcpStream) -> std::io::Result<(ToHub, Receiver, Sender)> {
+        stream.set_nodelay(true)?;
+        let stream = self.acceptor.accept(stream).await?;
+        let (mut receiver, sender) = connection::split(stream);
+        let message = receiver.next().await?;
+        Ok((message, receiver, sender))
+    }
+}

@@ -1,0 +1,227 @@
+//! A step's driver and its shim, joined across reconnections.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use airside_model::Handle;
+use airside_protocol::{Exit, Order, Output};
+use parking_lot::Mutex;
+use tokio::sync::{mpsc, watch};
+
+/// What a driver gives its shim.
+#[derive(Clone, Debug)]
+pub struct Work {
+    pub order: Order,
+    pub epoch: i64,
+    /// Output below this offset is durable already (from before a resume).
+    pub output_received: u64,
+}
+
+/// What a driver hears of its shim.
+#[derive(Debug)]
+pub enum SessionEvent {
+    /// A shim has claimed the step, or come back.
+    Connected,
+    Started,
+    /// Without gaps or repetition, whatever the connection went through.
+    Output(Output),
+    /// May be said more than once.
+    Finished(Exit),
+    Disconnected,
+    /// Somebody without the right to it tried to claim the step.
+    Refused { reason: String },
+}
+
+/// What a shim should know by now; a connection sends what is new in it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Directive {
+    pub(crate) acked: u64,
+    pub(crate) stop: Option<u64>,
+    pub(crate) committed: bool,
+    pub(crate) exit: bool,
+}
+
+/// The meeting point of one step.
+pub(crate) struct Slot {
+    pub(crate) work: Work,
+    pub(crate) events: mpsc::Sender<SessionEvent>,
+    pub(crate) directive: watch::Sender<Directive>,
+    /// Output below this offset has been passed to the driver.
+    pub(crate) forwarded: AtomicU64,
+    /// Grows with every claim, so that an older connection knows it has been replaced.
+    pub(crate) generation: watch::Sender<u64>,
+}
+
+#[derive(Clone, Default)]
+pub(crate) struct Sessions(Arc<Registry>);
+
+#[derive(Default)]
+struct Registry {
+    slots: Mutex<HashMap<Handle, Arc<Slot>>>,
+    attached: watch::Sender<u64>,
+}
+
+impl Sessions {
+    pub(crate) fn attach(&self, handle: Handle, work: Work) -> Session {
+        let (events, receiver) = mpsc::channel(64);
+        let slot = Arc::new(Slot {
+            forwarded: AtomicU64::new(work.output_received),
+            directive: watch::Sender::new(Directive {
+                acked: work.output_received,
+                ..Directive::default()
+            }),
+            generation: watch::Sender::new(0),
+            work,
+            events,
+        });
+        self.0.slots.lock().insert(handle.clone(), slot.clone());
+        self.0.attached.send_modify(|count| *count += 1);
+        Session { handle, slot, events: receiver, sessions: self.clone() }
+    }
+
+    pub(crate) fn get(&self, handle: &Handle) -> Option<Arc<Slot>> {
+        self.0.slots.lock().get(handle).cloned()
+    }
+
+    /// The step's slot, once a driver has attached to it: after a restart shims are often first.
+    pub(crate) async fn wait(&self, handle: &Handle, patience: std::time::Duration) -> Option<Arc<Slot>> {
+        let mut attached = self.0.attached.subscribe();
+        let found = async {
+            loop {
+                attached.mark_unchanged();
+                if let Some(slot) = self.get(handle) {
+                    return Some(slot);
+                }
+                attached.changed().await.ok()?;
+            }
+        };
+        tokio::time::timeout(patience, found).await.ok().flatten()
+    }
+
+    fn detach(&self, handle: &Handle, slot: &Arc<Slot>) {
+        let mut slots = self.0.slots.lock();
+        if slots.get(handle).is_some_and(|current| Arc::ptr_eq(current, slot)) {
+            slots.remove(handle);
+        }
+    }
+}
+
+/// A driver's side of a step. Dropping it detaches; the shim then waits for the next driver.
+pub struct Session {
+    handle: Handle,
+    slot: Arc<Slot>,
+    events: mpsc::Receiver<SessionEvent>,
+    sessions: Sessions,
+}
+
+impl Session {
+    /// The next event. Safe to cancel.
+    pub async fn next(&mut self) -> SessionEvent {
+        // The slot holds a sender for as long as this session exists.
+        self.events.recv().await.unwrap_or(SessionEvent::Disconnected)
+    }
+
+    /// Output below this offset is durable.
+    pub fn acknowledge(&self, offset: u64) {
+        self.direct(|directive| directive.acked = directive.acked.max(offset));
+    }
+
+    pub fn stop(&self, grace_seconds: u64) {
+        self.direct(|directive| {
+            directive.stop.get_or_insert(grace_seconds);
+        });
+    }
+
+    /// The result is committed; the shim need not repeat it.
+    pub fn committed(&self) {
+        self.direct(|directive| directive.committed = true);
+    }
+
+    /// Nobody needs the container any more.
+    pub fn dismiss(self) {
+        self.direct(|directive| directive.exit = true);
+    }
+
+    fn direct(&self, change: impl FnOnce(&mut Directive)) {
+        self.slot.directive.send_modify(change);
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.sessions.detach(&self.handle, &self.slot);
+    }
+}
+
+impl Slot {
+    /// Cuts off what the driver has already, and counts the rest as passed on.
+    pub(crate) fn fresh(&self, mut output: Output) -> Result<Option<Output>, Gap> {
+        let forwarded = self.forwarded.load(Ordering::Acquire);
+        let end = output.offset + output.data.len() as u64;
+        if output.offset > forwarded {
+            return Err(Gap { expected: forwarded, found: output.offset });
+        }
+        if end <= forwarded {
+            return Ok(None);
+        }
+        let known = (forwarded - output.offset) as usize;
+        output.data = output.data.slice(known..);
+        output.offset = forwarded;
+        self.forwarded.store(end, Ordering::Release);
+        Ok(Some(output))
+    }
+}
+
+/// A shim skipped output: it must send again from what was acknowledged.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Gap {
+    pub(crate) expected: u64,
+    pub(crate) found: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use airside_model::event::Source;
+    use airside_protocol::Executable;
+    use bytes::Bytes;
+
+    use super::*;
+
+    fn slot() -> Session {
+        let order = Order {
+            run: Executable::Shim,
+            args: vec![],
+            env: vec![],
+            dir: "/".into(),
+            user: None,
+            tty: None,
+            stdin: None,
+            fetch: vec![],
+            make_dirs: vec![],
+            upload: vec![],
+            fence_after_seconds: 1,
+        };
+        let work = Work { order, epoch: 1, output_received: 2 };
+        Sessions::default().attach(Handle::new("h"), work)
+    }
+
+    fn output(offset: u64, data: &'static str) -> Output {
+        Output { offset, source: Source::Stdout, data: Bytes::from_static(data.as_bytes()) }
+    }
+
+    #[test]
+    fn resent_output_is_cut_to_what_is_new() {
+        let session = slot();
+        let slot = &session.slot;
+        assert_eq!(slot.fresh(output(0, "ab")), Ok(None));
+        assert_eq!(slot.fresh(output(0, "abcd")), Ok(Some(output(2, "cd"))));
+        assert_eq!(slot.fresh(output(0, "abcd")), Ok(None));
+        assert_eq!(slot.fresh(output(4, "ef")), Ok(Some(output(4, "ef"))));
+        assert_eq!(slot.fresh(output(9, "x")), Err(Gap { expected: 6, found: 9 }));
+    }
+}

@@ -1,0 +1,204 @@
+//! Volume connections: inputs down, outputs up, both as verified streams.
+
+use std::io::{self, Read, Write};
+
+use airside_model::{Handle, VolumeId};
+use airside_protocol::{End, HubSays, ShimSays, ToHub, ToShim, Transfer, codec::MAX_PAYLOAD};
+use airside_tree::{Hasher, HashingReader, Limits};
+use bytes::{Bytes, BytesMut};
+use tokio::sync::mpsc;
+use tracing::{info, warn};
+
+use crate::{
+    Parts,
+    claim::hash,
+    connection::{Receiver, Sender},
+    session::{Sessions, Slot},
+};
+
+/// Frames read ahead of the disk.
+const AHEAD: usize = 32;
+
+/// Past this an output is a mistake, or an attack on the disk.
+const LIMITS: Limits = Limits { bytes: 1 << 38, entries: 20_000_000 };
+
+pub(crate) struct Request {
+    pub(crate) handle: Handle,
+    pub(crate) session: String,
+    pub(crate) volume: VolumeId,
+}
+
+impl Request {
+    /// A session may touch only what its own order names.
+    async fn permitted(
+        &self,
+        parts: &Parts,
+        sessions: &Sessions,
+        named: impl Fn(&Slot) -> &[Transfer],
+    ) -> Result<(), (String, bool)> {
+        let valid = parts.store.session_is_valid(&self.handle, &hash(&self.session)).await;
+        match valid {
+            Ok(true) => {}
+            Ok(false) => return Err(("the session is not valid, or no longer".into(), true)),
+            Err(_) => return Err(("the hub cannot judge sessions at the moment".into(), true)),
+        }
+        let Some(slot) = sessions.get(&self.handle) else {
+            return Err(("nobody drives this step at the moment".into(), true));
+        };
+        match named(&slot).iter().any(|transfer| transfer.volume == self.volume) {
+            true => Ok(()),
+            false => Err((format!("volume {} is no business of this step", self.volume), false)),
+        }
+    }
+}
+
+pub(crate) async fn fetch(parts: &Parts, sessions: &Sessions, request: Request, mut sender: Sender) {
+    if let Err((reason, retry)) =
+        request.permitted(parts, sessions, |slot| &slot.work.order.fetch).await
+    {
+        return sender.refuse(reason, retry).await;
+    }
+    let Some(path) = parts.volumes.path(&request.volume) else {
+        return sender.refuse(format!("volume {} is not there", request.volume), false).await;
+    };
+    let (chunks, mut ready) = mpsc::channel(AHEAD);
+    let packing = tokio::task::spawn_blocking(move || {
+        let mut writer = Hasher::new(ChunkWriter { chunks, buffer: BytesMut::new() });
+        airside_tree::pack(&path, &mut writer).map_err(io::Error::other)?;
+        writer.flush()?;
+        Ok::<_, io::Error>(writer.finish().1)
+    });
+    let sent = async {
+        sender.say(HubSays::Begin).await?;
+        while let Some(chunk) = ready.recv().await {
+            sender.send(&ToShim::Chunk(chunk)).await?;
+        }
+        let digest = packing.await.map_err(io::Error::other)??;
+        sender.say(HubSays::End(End { sha256: digest.sha256, bytes: digest.bytes })).await
+    };
+    match sent.await {
+        Ok(()) => info!(handle = %request.handle, volume = %request.volume, "volume fetched"),
+        Err(error) => {
+            warn!(handle = %request.handle, volume = %request.volume, %error, "volume not fetched");
+        }
+    }
+}
+
+pub(crate) async fn upload(
+    parts: &Parts,
+    sessions: &Sessions,
+    request: Request,
+    receiver: Receiver,
+    mut sender: Sender,
+) {
+    if let Err((reason, retry)) =
+        request.permitted(parts, sessions, |slot| &slot.work.order.upload).await
+    {
+        return sender.refuse(reason, retry).await;
+    }
+    if parts.volumes.path(&request.volume).is_some() {
+        let _ = sender.say(HubSays::Stored).await;
+        return;
+    }
+    if sender.say(HubSays::Begin).await.is_err() {
+        return;
+    }
+    match receive(parts, &request, receiver).await {
+        Ok(bytes) => {
+            info!(handle = %request.handle, volume = %request.volume, bytes, "volume stored");
+            let _ = sender.say(HubSays::Stored).await;
+        }
+        Err(error) => {
+            warn!(handle = %request.handle, volume = %request.volume, %error, "volume not stored");
+            // Damage on the way is worth another try; a tree that cannot be unpacked is not.
+            let retry = error.kind() != io::ErrorKind::InvalidInput;
+            sender.refuse(format!("the output could not be stored: {error}"), retry).await;
+        }
+    }
+}
+
+async fn receive(parts: &Parts, request: &Request, mut receiver: Receiver) -> io::Result<u64> {
+    let (chunks, ready) = mpsc::channel::<Bytes>(AHEAD);
+    let receiving = parts.volumes.receive(&request.volume).map_err(io::Error::other)?;
+    let unpacking = tokio::task::spawn_blocking(move || {
+        let mut reader = HashingReader::new(ChunkReader { chunks: ready, current: Bytes::new() });
+        let unpacked = receiving.unpack(&mut reader, &LIMITS);
+        // The hash is over everything sent, whatever the archive's own end.
+        io::copy(&mut reader, &mut io::sink())?;
+        unpacked.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        Ok::<_, io::Error>((receiving, reader.finish().1))
+    });
+    let end = loop {
+        match receiver.next().await? {
+            ToHub::Chunk(chunk) => {
+                if chunks.send(chunk).await.is_err() {
+                    break None;
+                }
+            }
+            ToHub::Control(ShimSays::End(end)) => break Some(end),
+            ToHub::Control(ShimSays::Heartbeat) => {}
+            other => return Err(io::Error::other(format!("{other:?} does not belong in an upload"))),
+        }
+    };
+    drop(chunks);
+    let (receiving, digest) = unpacking.await.map_err(io::Error::other)??;
+    let end = end.ok_or_else(|| io::Error::other("the stream was cut short"))?;
+    if (end.sha256.as_str(), end.bytes) != (digest.sha256.as_str(), digest.bytes) {
+        return Err(io::Error::other("the stream was damaged on its way"));
+    }
+    tokio::task::spawn_blocking(move || receiving.commit())
+        .await
+        .map_err(io::Error::other)?
+        .map_err(io::Error::other)?;
+    Ok(digest.bytes)
+}
+
+/// Cuts what is written into frames for the async side.
+struct ChunkWriter {
+    chunks: mpsc::Sender<Bytes>,
+    buffer: BytesMut,
+}
+
+impl Write for ChunkWriter {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        self.buffer.extend_from_slice(data);
+        while self.buffer.len() >= MAX_PAYLOAD {
+            self.send(MAX_PAYLOAD)?;
+        }
+        Ok(data.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self.buffer.len() {
+            0 => Ok(()),
+            length => self.send(length),
+        }
+    }
+}
+
+impl ChunkWriter {
+    fn send(&mut self, length: usize) -> io::Result<()> {
+        let chunk = self.buffer.split_to(length).freeze();
+        self.chunks.blocking_send(chunk).map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+}
+
+/// Reads what the async side receives; its end is the end of the file.
+struct ChunkReader {
+    chunks: mpsc::Receiver<Bytes>,
+    current: Bytes,
+}
+
+impl Read for ChunkReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.current.is_empty() {
+            match self.chunks.blocking_recv() {
+                Some(chunk) => self.current = chunk,
+                None => return Ok(0),
+            }
+        }
+        let length = buffer.len().min(self.current.len());
+        buffer[..length].copy_from_slice(&self.current.split_to(length));
+        Ok(length)
+    }
+}

@@ -1,0 +1,115 @@
+//! Layers become one folder.
+
+use std::{
+    fs,
+    io::{self, BufReader, Read},
+    path::Path,
+};
+
+use airside_tree::Limits;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Error, Rootfs,
+    document::{Config, Descriptor, Digest, Manifest},
+    layout::{Layout, parse, verify},
+};
+
+/// Beyond any image in use; a bound on what a hostile one can do to the disk.
+const LIMITS: Limits = Limits {
+    bytes: 64 << 30,
+    entries: 4_000_000,
+};
+
+/// What is kept of an image beside its files.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    env: Vec<String>,
+    user: Option<String>,
+}
+
+/// Unpacks into `dir`, which the caller then puts into its place.
+pub(crate) fn image(
+    layout: &Layout,
+    digest: &Digest,
+    manifest: &Manifest,
+    dir: &Path,
+) -> Result<(), Error> {
+    let rootfs = dir.join("rootfs");
+    fs::create_dir(&rootfs).map_err(Error::disk(&rootfs))?;
+    for layer in &manifest.layers {
+        unpack(layout, layer, &rootfs)?;
+    }
+    let config = layout.document(&manifest.config.digest)?;
+    let settings = parse::<Config>(&config, "its configuration")?
+        .config
+        .unwrap_or_default();
+    let kept = Kept {
+        env: settings.env.unwrap_or_default(),
+        user: settings.user.filter(|user| !user.is_empty()),
+    };
+    let path = dir.join("image.json");
+    let text = serde_json::to_vec(&kept).map_err(|error| Error::Disk {
+        path: path.clone(),
+        source: io::Error::other(error),
+    })?;
+    fs::write(&path, text).map_err(Error::disk(&path))?;
+    tracing::info!(image = %digest, layers = manifest.layers.len(), "unpacked an image");
+    Ok(())
+}
+
+/// The image that stands at `dir`, if one does.
+pub(crate) fn read(dir: &Path, digest: Digest) -> Result<Option<Rootfs>, Error> {
+    let path = dir.join("image.json");
+    let text = match fs::read(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Error::disk(&path)(error)),
+    };
+    let kept: Kept = parse(&text, &path.display().to_string())?;
+    let layers = vec![dir.join("rootfs")];
+    Ok(Some(Rootfs {
+        layers,
+        env: kept.env,
+        user: kept.user,
+        digest,
+    }))
+}
+
+fn unpack(layout: &Layout, layer: &Descriptor, rootfs: &Path) -> Result<(), Error> {
+    let mut blob = layout.open(&layer.digest)?;
+    let result = {
+        let buffered = BufReader::with_capacity(1 << 16, &mut blob);
+        let tar = decompressed(layer, buffered)?;
+        airside_tree::unpack_layer(tar, rootfs, &LIMITS)
+    };
+    // The hash first: of a damaged blob, that it is damaged says more than what tar made of it.
+    verify(blob, &layer.digest)?;
+    result.map_err(|source| Error::Layer {
+        layer: layer.digest.clone(),
+        source,
+    })
+}
+
+fn decompressed<'a>(
+    layer: &Descriptor,
+    blob: impl io::BufRead + 'a,
+) -> Result<Box<dyn Read + 'a>, Error> {
+    let kind = layer.media_type.as_str();
+    if kind.ends_with("+gzip") || kind.ends_with(".gzip") {
+        return Ok(Box::new(flate2::bufread::MultiGzDecoder::new(blob)));
+    }
+    if kind.ends_with("+zstd") || kind.ends_with(".zstd") {
+        let decoder = zstd::stream::read::Decoder::with_buffer(blob);
+        return Ok(Box::new(
+            decoder.map_err(Error::disk(Path::new(layer.digest.hex())))?,
+        ));
+    }
+    if kind.ends_with(".tar") {
+        return Ok(Box::new(blob));
+    }
+    Err(Error::MediaType {
+        layer: layer.digest.clone(),
+        media_type: kind.to_owned(),
+    })
+}

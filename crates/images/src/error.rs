@@ -1,0 +1,62 @@
+//! What can go wrong with an image, in words for the build's log.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use crate::Digest;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("there is no image {what}")]
+    Missing { what: String },
+    #[error("{} is no OCI image layout: it has no index.json", path.display())]
+    NoLayout { path: PathBuf },
+    #[error("{what} has no image for {platform}")]
+    NoPlatform { what: String, platform: String },
+    #[error("the image is damaged: {what}")]
+    Damaged { what: String },
+    #[error("the image is damaged: a blob that should be {expected} is sha256:{actual}")]
+    Mismatch { expected: Digest, actual: String },
+    #[error("the image is damaged: layer {layer} cannot be unpacked")]
+    Layer {
+        layer: Digest,
+        #[source]
+        source: airside_tree::Error,
+    },
+    #[error("layer {layer} is of a kind that cannot be unpacked ({media_type})")]
+    MediaType { layer: Digest, media_type: String },
+    #[error("{reference:?} is no image reference: {reason}")]
+    Reference { reference: String, reason: String },
+    #[error("the registry does not let us pull {what}; does it need credentials?")]
+    Denied { what: String },
+    /// Asking again later may work.
+    #[error("cannot pull {what}: {message}")]
+    Unavailable { what: String, message: String },
+    #[error("{}", path.display())]
+    Disk {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("the image was not finished: the server is stopping")]
+    Interrupted,
+}
+
+impl Error {
+    pub(crate) fn disk(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Disk {
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    /// Whether asking again later may work.
+    pub fn is_temporary(&self) -> bool {
+        matches!(
+            self,
+            Self::Unavailable { .. } | Self::Disk { .. } | Self::Interrupted
+        )
+    }
+}

@@ -1,0 +1,124 @@
+//! A folder of blobs, and how to find the image in it.
+
+use std::{
+    fs::{self, File},
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+
+use airside_tree::HashingReader;
+
+use crate::{
+    Error,
+    document::{Descriptor, Digest, Document, Manifest, architecture},
+};
+
+/// More than any manifest or configuration; a layer is never read whole.
+const MAX_DOCUMENT: u64 = 16 << 20;
+/// An index may lead to another, but not for ever.
+const MAX_DEPTH: u32 = 4;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Layout {
+    root: PathBuf,
+}
+
+impl Layout {
+    pub(crate) fn new(root: &Path) -> Self {
+        Self {
+            root: root.to_owned(),
+        }
+    }
+
+    /// The image for this machine.
+    pub(crate) fn image(&self) -> Result<(Digest, Manifest), Error> {
+        let index = self.root.join("index.json");
+        let text = fs::read(&index).map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound if self.root.is_dir() => Error::NoLayout {
+                path: self.root.clone(),
+            },
+            io::ErrorKind::NotFound => Error::Missing {
+                what: self.root.display().to_string(),
+            },
+            _ => Error::Disk {
+                path: index.clone(),
+                source,
+            },
+        })?;
+        let Document::Index { mut manifests } = parse(&text, "index.json")? else {
+            return Err(Error::NoLayout {
+                path: self.root.clone(),
+            });
+        };
+        for _ in 0..MAX_DEPTH {
+            let found = self.choose(&manifests)?;
+            match parse(&self.document(&found.digest)?, &found.digest.to_string())? {
+                Document::Manifest(manifest) => return Ok((found.digest.clone(), manifest)),
+                Document::Index { manifests: below } => manifests = below,
+            }
+        }
+        Err(Error::Damaged {
+            what: "its indexes lead nowhere".to_owned(),
+        })
+    }
+
+    pub(crate) fn blob(&self, digest: &Digest) -> PathBuf {
+        self.root.join("blobs/sha256").join(digest.hex())
+    }
+
+    pub(crate) fn open(&self, digest: &Digest) -> Result<HashingReader<File>, Error> {
+        let path = self.blob(digest);
+        match File::open(&path) {
+            Ok(file) => Ok(HashingReader::new(file)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Error::Damaged {
+                what: format!("the blob {digest} is missing"),
+            }),
+            Err(error) => Err(Error::disk(&path)(error)),
+        }
+    }
+
+    /// A small blob whole, and what it should be.
+    pub(crate) fn document(&self, digest: &Digest) -> Result<Vec<u8>, Error> {
+        let mut reader = self.open(digest)?;
+        let mut text = Vec::new();
+        (&mut reader)
+            .take(MAX_DOCUMENT)
+            .read_to_end(&mut text)
+            .map_err(Error::disk(&self.root))?;
+        verify(reader, digest)?;
+        Ok(text)
+    }
+
+    fn choose<'a>(&self, manifests: &'a [Descriptor]) -> Result<&'a Descriptor, Error> {
+        let fits = |found: &&Descriptor| match &found.platform {
+            Some(platform) => platform.os == "linux" && platform.architecture == architecture(),
+            None => true,
+        };
+        manifests
+            .iter()
+            .find(fits)
+            .ok_or_else(|| Error::NoPlatform {
+                what: self.root.display().to_string(),
+                platform: format!("linux/{}", architecture()),
+            })
+    }
+}
+
+pub(crate) fn parse<T: serde::de::DeserializeOwned>(text: &[u8], what: &str) -> Result<T, Error> {
+    serde_json::from_slice(text).map_err(|error| Error::Damaged {
+        what: format!("{what} cannot be read: {error}"),
+    })
+}
+
+/// Reads what is left and compares.
+pub(crate) fn verify(mut reader: HashingReader<File>, digest: &Digest) -> Result<(), Error> {
+    io::copy(&mut reader, &mut io::sink()).map_err(Error::disk(Path::new(digest.hex())))?;
+    let actual = reader.finish().1.sha256;
+    if actual == digest.hex() {
+        return Ok(());
+    }
+    Err(Error::Mismatch {
+        expected: digest.clone(),
+        actual,
+    })
+}

@@ -1,0 +1,211 @@
+//! Root file systems for steps on this machine, from OCI image layouts and registries.
+//!
+//! ```text
+//! root/images/<digest>/rootfs/      the image's layers, merged
+//! root/images/<digest>/image.json   environment and user; written last
+//! root/tmp/…                        downloads and half-made images; swept when opened
+//! ```
+//!
+//! Each image is merged once into one folder, named by its manifest's digest, and then shared by every
+//! step as the read-only lower folder of an overlay. Merged rather than one folder per layer: an
+//! overlay of one folder mounts fastest, needs no whiteouts on disk and has no limit on layers; what
+//! it costs is that images with common layers each hold them.
+//!
+//! Nothing here runs anything or knows of steps. Images are not collected yet.
+
+#![forbid(unsafe_code)]
+
+mod assemble;
+mod document;
+mod error;
+mod layout;
+mod registry;
+
+use std::{
+    collections::HashMap,
+    fs,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+pub use document::Digest;
+use document::Manifest;
+pub use error::Error;
+use layout::Layout;
+use registry::Registries;
+
+/// Where an image comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ImageSource {
+    /// A folder with `index.json` and `blobs`.
+    OciLayout(PathBuf),
+    /// `name:tag` or `name@digest`. Registries on this machine's loopback may speak plain HTTP.
+    Registry(String),
+}
+
+/// An image that is ready to be the lower folder of an overlay.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rootfs {
+    /// Topmost first, as overlayfs takes them. Today always one.
+    pub layers: Vec<PathBuf>,
+    /// `NAME=value`, as the image has it.
+    pub env: Vec<String>,
+    pub user: Option<String>,
+    /// The manifest's digest.
+    pub digest: Digest,
+}
+
+/// A handle to the image store; clones share it.
+#[derive(Clone)]
+pub struct Images {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    images: PathBuf,
+    tmp: PathBuf,
+    next: AtomicU64,
+    registries: Registries,
+    /// One image is made by one caller; the others wait and find it.
+    making: Mutex<HashMap<Digest, Arc<tokio::sync::Mutex<()>>>>,
+}
+
+impl Images {
+    /// Opens the store and removes what an interrupted run left. One process at a time.
+    pub fn open(root: &Path) -> Result<Self, Error> {
+        let (images, tmp) = (root.join("images"), root.join("tmp"));
+        if tmp.exists() {
+            fs::remove_dir_all(&tmp).map_err(Error::disk(&tmp))?;
+        }
+        for dir in [&images, &tmp] {
+            use std::os::unix::fs::DirBuilderExt;
+            let mut builder = fs::DirBuilder::new();
+            builder
+                .recursive(true)
+                .mode(0o700)
+                .create(dir)
+                .map_err(Error::disk(dir))?;
+        }
+        Ok(Self {
+            inner: Arc::new(Inner {
+                images,
+                tmp,
+                next: AtomicU64::new(0),
+                registries: Registries::new(),
+                making: Mutex::default(),
+            }),
+        })
+    }
+
+    /// Makes the image's root file system, unless it is there already.
+    pub async fn ensure(&self, image: &ImageSource) -> Result<Rootfs, Error> {
+        match image {
+            ImageSource::OciLayout(path) => self.layout_image(path).await,
+            ImageSource::Registry(reference) => self.registry_image(reference).await,
+        }
+    }
+
+    async fn layout_image(&self, path: &Path) -> Result<Rootfs, Error> {
+        let layout = Layout::new(path);
+        let (layout, found) = blocking(move || {
+            let found = layout.image()?;
+            Ok((layout, found))
+        })
+        .await?;
+        let (digest, manifest) = found;
+        let _turn = self.turn(&digest).await;
+        match self.ready(&digest)? {
+            Some(rootfs) => Ok(rootfs),
+            None => self.assemble(digest, manifest, layout).await,
+        }
+    }
+
+    async fn registry_image(&self, reference: &str) -> Result<Rootfs, Error> {
+        let image = registry::Image::parse(reference)?;
+        if let Some(rootfs) = image.pinned().and_then(|pin| self.ready(&pin).transpose()) {
+            return rootfs;
+        }
+        let (digest, manifest) = self.inner.registries.manifest(&image).await?;
+        let _turn = self.turn(&digest).await;
+        if let Some(rootfs) = self.ready(&digest)? {
+            return Ok(rootfs);
+        }
+        let download = self.fresh()?;
+        let layout = Layout::new(&download.0);
+        self.inner
+            .registries
+            .download(&image, &manifest, &layout)
+            .await?;
+        self.assemble(digest, manifest, layout).await
+    }
+
+    async fn assemble(
+        &self,
+        digest: Digest,
+        manifest: Manifest,
+        layout: Layout,
+    ) -> Result<Rootfs, Error> {
+        let work = self.fresh()?;
+        let place = self.place(&digest);
+        blocking(move || {
+            assemble::image(&layout, &digest, &manifest, &work.0)?;
+            fs::rename(&work.0, &place).map_err(Error::disk(&place))?;
+            assemble::read(&place, digest.clone())?.ok_or_else(|| Error::Missing {
+                what: digest.to_string(),
+            })
+        })
+        .await
+    }
+
+    fn ready(&self, digest: &Digest) -> Result<Option<Rootfs>, Error> {
+        assemble::read(&self.place(digest), digest.clone())
+    }
+
+    fn place(&self, digest: &Digest) -> PathBuf {
+        self.inner.images.join(digest.hex())
+    }
+
+    async fn turn(&self, digest: &Digest) -> tokio::sync::OwnedMutexGuard<()> {
+        let lock = {
+            let mut making = self
+                .inner
+                .making
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            making.entry(digest.clone()).or_default().clone()
+        };
+        lock.lock_owned().await
+    }
+
+    fn fresh(&self) -> Result<Scratch, Error> {
+        let number = self.inner.next.fetch_add(1, Ordering::Relaxed);
+        let dir = self.inner.tmp.join(number.to_string());
+        fs::create_dir(&dir).map_err(Error::disk(&dir))?;
+        Ok(Scratch(dir))
+    }
+}
+
+/// A folder that goes away again, unless it was renamed in the meantime.
+struct Scratch(PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        match fs::remove_dir_all(&self.0) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                tracing::warn!(path = %self.0.display(), %error, "cannot remove a scratch folder");
+            }
+            _ => {}
+        }
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|_| Error::Interrupted)?
+}

@@ -1,0 +1,140 @@
+//! Reading a log as it grows.
+
+use std::io;
+
+use airside_model::BuildId;
+use futures::{StreamExt, stream::BoxStream};
+use tokio::sync::watch;
+
+use crate::{
+    Error, Logs, Progress, Result,
+    segment::{self, Record, Records},
+    writer::blocking,
+};
+
+/// The most that is read ahead for one follower.
+const BATCH_BYTES: usize = 256 * 1024;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub id: u64,
+    /// The event as compact JSON, ready for an event stream's `data:`.
+    pub envelope: String,
+}
+
+impl Logs {
+    /// Everything from entry `from` on, as it becomes durable; ends when the log is closed.
+    pub fn follow(&self, build: BuildId, from: u64) -> BoxStream<'static, Result<Entry>> {
+        let follower = Follower {
+            build,
+            logs: self.clone(),
+            progress: self.progress(build).subscribe(),
+            next: from,
+            open: None,
+        };
+        let batches = futures::stream::unfold(Some(follower), |follower| async move {
+            let follower = follower?;
+            match follower.batch().await {
+                Ok((_, batch)) if batch.is_empty() => None,
+                Ok((follower, batch)) => {
+                    Some((batch.into_iter().map(Ok).collect(), Some(follower)))
+                }
+                Err(error) => Some((vec![Err(error)], None)),
+            }
+        });
+        batches.flat_map(futures::stream::iter::<Vec<Result<Entry>>>).boxed()
+    }
+}
+
+struct Follower {
+    build: BuildId,
+    logs: Logs,
+    progress: watch::Receiver<Progress>,
+    next: u64,
+    open: Option<Open>,
+}
+
+/// The segment being read, and where the next one begins.
+struct Open {
+    records: Records,
+    /// Read already, to see that the segment has what is wanted.
+    first: Option<Record>,
+    end: u64,
+}
+
+impl Follower {
+    /// Waits for entries and reads some; none means the end.
+    async fn batch(mut self) -> Result<(Self, Vec<Entry>)> {
+        loop {
+            let next = self.next;
+            let ready = self
+                .progress
+                .wait_for(|progress| progress.durable > next || progress.closed)
+                .await
+                .map(|progress| *progress);
+            // The sender is kept in the store; without it the log was removed.
+            let Ok(progress) = ready else { return Ok((self, Vec::new())) };
+            let build = self.build;
+            let (follower, batch) = blocking(move || {
+                let batch = self.read(progress.durable);
+                (self, batch)
+            })
+            .await;
+            self = follower;
+            let batch =
+                batch.map_err(|source| Error::Io { build, action: "read", source })?;
+            if !batch.is_empty() || progress.closed {
+                return Ok((self, batch));
+            }
+        }
+    }
+
+    fn read(&mut self, durable: u64) -> io::Result<Vec<Entry>> {
+        let mut batch = Vec::new();
+        let mut bytes = 0;
+        while self.next < durable && bytes < BATCH_BYTES {
+            let Some(open) = &mut self.open else {
+                if !self.open_segment()? {
+                    break;
+                }
+                continue;
+            };
+            let record = match open.first.take() {
+                Some(record) => Some(record),
+                None if self.next < open.end => open.records.next()?,
+                None => None,
+            };
+            let Some(record) = record else {
+                // Either its end, or records that came after it was opened: look again.
+                self.open = None;
+                if !self.open_segment()? {
+                    break;
+                }
+                continue;
+            };
+            bytes += record.envelope.len();
+            batch.push(Entry { id: self.next, envelope: record.envelope });
+            self.next += 1;
+        }
+        Ok(batch)
+    }
+
+    /// Opens the segment that holds the next entry; `false` if there is none (yet).
+    fn open_segment(&mut self) -> io::Result<bool> {
+        let segments = segment::list(&self.logs.folder(self.build))?;
+        let Some(index) = segments.iter().rposition(|segment| segment.first <= self.next) else {
+            return Ok(false);
+        };
+        let end = segments.get(index + 1).map_or(u64::MAX, |following| following.first);
+        let mut records = segments[index].read()?;
+        for _ in segments[index].first..self.next {
+            if records.next()?.is_none() {
+                return Ok(false);
+            }
+        }
+        let first = records.next()?;
+        let found = first.is_some();
+        self.open = first.map(|record| Open { records, first: Some(record), end });
+        Ok(found)
+    }
+}

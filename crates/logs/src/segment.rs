@@ -1,0 +1,168 @@
+//! Segment files: names, records, recovery. Blocking; callers move it off the async threads.
+//!
+//! A record is `length, checksum, position, key length, key, envelope`. A record cut short by a crash
+//! fails its checksum and ends its segment.
+
+use std::{
+    fs::{self, File},
+    io::{self, BufReader, Read, Write},
+    path::{Path, PathBuf},
+};
+
+const CLOSED: &str = "closed";
+
+/// One event as it lies in a segment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Record {
+    pub(crate) key: String,
+    pub(crate) position: u64,
+    pub(crate) envelope: String,
+}
+
+impl Record {
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        let mut body = Vec::with_capacity(9 + self.key.len() + self.envelope.len());
+        body.extend_from_slice(&self.position.to_be_bytes());
+        body.push(self.key.len().min(255) as u8);
+        body.extend_from_slice(&self.key.as_bytes()[..self.key.len().min(255)]);
+        body.extend_from_slice(self.envelope.as_bytes());
+        out.extend_from_slice(&(body.len() as u32).to_be_bytes());
+        out.extend_from_slice(&checksum(&body).to_be_bytes());
+        out.extend_from_slice(&body);
+    }
+
+    /// The next record, or `None` at the end or at the first damaged one.
+    fn decode(input: &mut impl Read) -> io::Result<Option<Self>> {
+        let mut head = [0; 8];
+        if !read_whole(input, &mut head)? {
+            return Ok(None);
+        }
+        let (length, sum) = head.split_at(4);
+        let length = u32::from_be_bytes(length.try_into().expect("four bytes")) as usize;
+        if !(9..=64 * 1024 * 1024).contains(&length) {
+            return Ok(None);
+        }
+        let mut body = vec![0; length];
+        if !read_whole(input, &mut body)? || checksum(&body).to_be_bytes() != sum {
+            return Ok(None);
+        }
+        let position = u64::from_be_bytes(body[..8].try_into().expect("eight bytes"));
+        let key_end = 9 + usize::from(body[8]);
+        let parts = (body.get(9..key_end), body.get(key_end..));
+        let (Some(key), Some(envelope)) = parts else { return Ok(None) };
+        Ok(Some(Self {
+            key: String::from_utf8_lossy(key).into_owned(),
+            position,
+            envelope: String::from_utf8_lossy(envelope).into_owned(),
+        }))
+    }
+}
+
+/// FNV-1a: enough to tell a whole record from a torn one.
+fn checksum(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(0x811c_9dc5, |sum, byte| (sum ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
+}
+
+fn read_whole(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
+    match input.read_exact(buffer) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// A segment's place in the log, from its file name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Segment {
+    pub(crate) first: u64,
+    pub(crate) epoch: i64,
+    compressed: bool,
+    path: PathBuf,
+}
+
+impl Segment {
+    /// Starts a new segment; it must not exist yet.
+    pub(crate) fn create(folder: &Path, first: u64, epoch: i64) -> io::Result<(Self, File)> {
+        let path = folder.join(format!("{first:012}-{epoch:06}.log"));
+        let file = File::options().create_new(true).append(true).open(&path)?;
+        Ok((Self { first, epoch, compressed: false, path }, file))
+    }
+
+    pub(crate) fn read(&self) -> io::Result<Records> {
+        let file = BufReader::with_capacity(128 * 1024, File::open(&self.path)?);
+        let input: Box<dyn Read + Send> = match self.compressed {
+            true => Box::new(BufReader::new(zstd::Decoder::with_buffer(file)?)),
+            false => Box::new(file),
+        };
+        Ok(Records { input })
+    }
+
+    /// Replaces the segment by a compressed one, if it is not one already. A crash in between leaves both, and either serves.
+    pub(crate) fn compress(&self) -> io::Result<()> {
+        if self.compressed {
+            return Ok(());
+        }
+        let target = self.path.with_extension("zst");
+        let scratch = self.path.with_extension("tmp");
+        let mut encoder = zstd::Encoder::new(File::create(&scratch)?, 3)?;
+        io::copy(&mut File::open(&self.path)?, &mut encoder)?;
+        encoder.finish()?.sync_all()?;
+        fs::rename(scratch, target)?;
+        fs::remove_file(&self.path)
+    }
+}
+
+/// The records of one segment, in order.
+pub(crate) struct Records {
+    input: Box<dyn Read + Send>,
+}
+
+impl Records {
+    pub(crate) fn next(&mut self) -> io::Result<Option<Record>> {
+        Record::decode(&mut self.input)
+    }
+}
+
+/// The segments of a build, in order; of two for the same entries the newer epoch's.
+pub(crate) fn list(folder: &Path) -> io::Result<Vec<Segment>> {
+    let mut segments: Vec<Segment> = Vec::new();
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(segments),
+        other => other?,
+    };
+    for entry in entries {
+        segments.extend(parse(&entry?.path()));
+    }
+    segments.sort();
+    segments.dedup_by(|next, kept| {
+        let same = next.first == kept.first;
+        if same && next.epoch > kept.epoch {
+            std::mem::swap(next, kept);
+        }
+        same
+    });
+    Ok(segments)
+}
+
+fn parse(path: &Path) -> Option<Segment> {
+    let compressed = match path.extension()?.to_str()? {
+        "log" => false,
+        "zst" => true,
+        _ => return None,
+    };
+    let (first, epoch) = path.file_stem()?.to_str()?.split_once('-')?;
+    Some(Segment {
+        first: first.parse().ok()?,
+        epoch: epoch.parse().ok()?,
+        compressed,
+        path: path.to_owned(),
+    })
+}
+
+pub(crate) fn is_closed(folder: &Path) -> bool {
+    folder.join(CLOSED).exists()
+}
+
+pub(crate) fn mark_closed(folder: &Path) -> io::Result<()> {
+    File::create(folder.join(CLOSED))?.flush()
+}

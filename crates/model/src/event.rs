@@ -1,0 +1,164 @@
+//! Build events, in the types and versions that `fly` understands.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::{BuildStatus, MetadataField, PlanId, TaskConfig, Version};
+
+/// Which step an event came from, and for output which of its streams.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    pub id: PlanId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
+}
+
+impl Origin {
+    pub fn step(id: &PlanId) -> Self {
+        Self { id: id.clone(), source: None }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    Stdout,
+    Stderr,
+}
+
+/// Unix seconds.
+pub type Time = i64;
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    Status { status: BuildStatus, time: Time },
+    Log { time: Time, origin: Origin, payload: String },
+    Error { message: String, origin: Origin, time: Time },
+    InitializeTask { time: Time, origin: Origin, config: Box<TaskConfig> },
+    StartTask { time: Time, origin: Origin, config: Box<TaskConfig> },
+    FinishTask { time: Time, exit_status: i32, origin: Origin },
+    InitializeGet { origin: Origin, time: Time },
+    StartGet { origin: Origin, time: Time },
+    FinishGet(FinishResource),
+    InitializePut { origin: Origin, time: Time },
+    StartPut { origin: Origin, time: Time },
+    FinishPut(FinishResource),
+    WaitingForWorker { time: Time, origin: Origin },
+    SelectedWorker { time: Time, origin: Origin, selected_worker: String },
+}
+
+/// The end of a get or put.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FinishResource {
+    pub origin: Origin,
+    pub time: Time,
+    pub exit_status: i32,
+    pub version: Version,
+    pub metadata: Vec<MetadataField>,
+}
+
+impl Event {
+    /// The event's name and version on the wire.
+    pub fn kind(&self) -> (&'static str, &'static str) {
+        match self {
+            Self::Status { .. } => ("status", "1.0"),
+            Self::Log { .. } => ("log", "5.1"),
+            Self::Error { .. } => ("error", "4.1"),
+            Self::InitializeTask { .. } => ("initialize-task", "4.0"),
+            Self::StartTask { .. } => ("start-task", "5.0"),
+            Self::FinishTask { .. } => ("finish-task", "4.0"),
+            Self::InitializeGet { .. } => ("initialize-get", "2.0"),
+            Self::StartGet { .. } => ("start-get", "1.0"),
+            Self::FinishGet(_) => ("finish-get", "5.1"),
+            Self::InitializePut { .. } => ("initialize-put", "2.0"),
+            Self::StartPut { .. } => ("start-put", "1.0"),
+            Self::FinishPut(_) => ("finish-put", "5.1"),
+            Self::WaitingForWorker { .. } => ("waiting-for-worker", "1.0"),
+            Self::SelectedWorker { .. } => ("selected-worker", "1.0"),
+        }
+    }
+
+    /// The payload under `data`.
+    pub fn data(&self) -> Value {
+        match self {
+            Self::Status { status, time } => json!({"status": status, "time": time}),
+            Self::Log { time, origin, payload } => {
+                json!({"time": time, "origin": origin, "payload": payload})
+            }
+            Self::Error { message, origin, time } => {
+                json!({"message": message, "origin": origin, "time": time})
+            }
+            Self::InitializeTask { time, origin, config }
+            | Self::StartTask { time, origin, config } => {
+                json!({"time": time, "origin": origin, "config": shown_config(config)})
+            }
+            Self::FinishTask { time, exit_status, origin } => {
+                json!({"time": time, "exit_status": exit_status, "origin": origin})
+            }
+            Self::InitializeGet { origin, time }
+            | Self::StartGet { origin, time }
+            | Self::InitializePut { origin, time }
+            | Self::StartPut { origin, time }
+            | Self::WaitingForWorker { time, origin } => json!({"origin": origin, "time": time}),
+            Self::FinishGet(finish) | Self::FinishPut(finish) => finish.data(),
+            Self::SelectedWorker { time, origin, selected_worker } => {
+                json!({"time": time, "origin": origin, "selected_worker": selected_worker})
+            }
+        }
+    }
+
+    /// The compact envelope that an event stream carries under `data:`.
+    pub fn envelope(&self, id: u64) -> String {
+        let (event, version) = self.kind();
+        let id = id.to_string();
+        json!({"data": self.data(), "event": event, "version": version, "event_id": id}).to_string()
+    }
+}
+
+impl FinishResource {
+    fn data(&self) -> Value {
+        let mut data = json!({
+            "origin": self.origin,
+            "time": self.time,
+            "exit_status": self.exit_status,
+            "version": self.version,
+        });
+        if !self.metadata.is_empty() {
+            data["metadata"] = json!(self.metadata);
+        }
+        data
+    }
+}
+
+/// What of a task's configuration its events show: what runs on what, no params.
+fn shown_config(config: &TaskConfig) -> Value {
+    let inputs: Vec<Value> = config
+        .inputs
+        .iter()
+        .map(|input| json!({"name": input.name, "path": input.path}))
+        .collect();
+    json!({
+        "platform": config.platform,
+        "image": "",
+        "run": {"path": config.run.path, "args": config.run.args, "dir": config.run.dir},
+        "inputs": inputs,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_envelope_is_compact() {
+        let event = Event::Error {
+            message: "no".into(),
+            origin: Origin::step(&PlanId::new("1")),
+            time: 7,
+        };
+        assert_eq!(
+            event.envelope(3),
+            r#"{"data":{"message":"no","origin":{"id":"1"},"time":7},"event":"error","version":"4.1","event_id":"3"}"#
+        );
+    }
+}

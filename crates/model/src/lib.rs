@@ -1,0 +1,20 @@
+//! The vocabulary of Airside: names, plans, events and states, as plain data.
+//!
+//! Everything else depends on this crate and it depends on nothing of ours. It does no I/O, reads no
+//! clock and knows no database; the JSON it reads and writes is the JSON that `fly` and shims see.
+
+pub mod event;
+pub mod ids;
+pub mod plan;
+pub mod public_plan;
+pub mod status;
+pub mod step;
+pub mod task;
+pub mod version;
+
+pub use ids::*;
+pub use plan::{Plan, PlanNode};
+pub use status::{BuildStatus, ContainerState, StepKind, WorkerState};
+pub use step::StepLabels;
+pub use task::TaskConfig;
+pub use version::{MetadataField, Version};

@@ -1,0 +1,260 @@
+//! Following a placed step to its end, by what its shim says and what its runtime sees.
+
+use std::time::Duration;
+
+use airside_hub::{Session, SessionEvent, Work};
+use airside_protocol::Exit;
+use airside_runtime::Observed;
+use tokio::{sync::watch, time::Instant};
+use tracing::info;
+
+use crate::{
+    Orchestrator, Result, StepEnd, StepResult,
+    output::OutputLog,
+    placing::{Drive, Standing},
+};
+
+/// A result may still be on its way when the runtime says that the container is gone.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+pub(crate) enum Followed {
+    Ended(StepResult),
+    /// The runtime has lost it, and its shim brought no result.
+    Lost { reason: String },
+}
+
+/// What one event came to.
+enum Turn {
+    GoOn,
+    Exit(Exit),
+    Lost(String),
+    Ended(StepEnd),
+}
+
+/// Where the step stands, as far as both sources have told.
+struct Watching<'a> {
+    session: Session,
+    seen: watch::Receiver<Option<Observed>>,
+    output: OutputLog<'a>,
+    connected: bool,
+    /// When to give up on a step that is out of sight, and why.
+    doom: Option<(Instant, String)>,
+    stopping: bool,
+    last_remark: String,
+}
+
+impl Orchestrator {
+    pub(crate) async fn follow(
+        &self,
+        drive: &Drive<'_>,
+        standing: &Standing<'_>,
+    ) -> Result<Followed> {
+        let request = drive.request;
+        let work = Work {
+            order: standing.placed.order.clone(),
+            epoch: drive.lease.epoch,
+            output_received: OutputLog::resume_from(drive.log, &request.plan, request.answers),
+        };
+        let mut seen = self.parts.workers.watch(&standing.handle);
+        seen.mark_changed();
+        let mut watching = Watching {
+            session: self.parts.hub.attach(standing.handle.clone(), work),
+            seen,
+            output: OutputLog::new(drive.log, &request.plan, request.answers),
+            connected: false,
+            doom: None,
+            stopping: false,
+            last_remark: String::new(),
+        };
+        loop {
+            match self.turn(drive, standing, &mut watching).await? {
+                Turn::GoOn => {}
+                Turn::Exit(exit) => {
+                    let result = self.conclude(drive, standing, watching, exit).await?;
+                    return Ok(Followed::Ended(result));
+                }
+                Turn::Lost(_) if watching.stopping => {
+                    return Ok(Followed::Ended(self.give_up(standing, StepEnd::Stopped)));
+                }
+                Turn::Lost(reason) => return Ok(Followed::Lost { reason }),
+                Turn::Ended(end) => return Ok(Followed::Ended(self.give_up(standing, end))),
+            }
+        }
+    }
+
+    async fn turn(
+        &self,
+        drive: &Drive<'_>,
+        standing: &Standing<'_>,
+        watching: &mut Watching<'_>,
+    ) -> Result<Turn> {
+        let doom = watching.doom.as_ref().map(|(when, _)| *when);
+        tokio::select! {
+            biased;
+            event = watching.session.next() => self.hear(drive, standing, watching, event).await,
+            changed = watching.seen.changed() => match changed {
+                Ok(()) => {
+                    let seen = watching.seen.borrow_and_update().clone();
+                    self.see(drive, standing, watching, seen).await
+                }
+                Err(_) => Ok(Turn::Lost("its worker was removed".to_owned())),
+            },
+            () = drive.cancel.cancelled(), if !watching.stopping => {
+                self.stop(standing, watching).await
+            }
+            () = sleep_until(doom) => {
+                let reason = watching.doom.take().map(|(_, reason)| reason);
+                Ok(Turn::Lost(reason.unwrap_or_default()))
+            }
+        }
+    }
+
+    /// Takes in what the shim says.
+    async fn hear(
+        &self,
+        drive: &Drive<'_>,
+        standing: &Standing<'_>,
+        watching: &mut Watching<'_>,
+        event: SessionEvent,
+    ) -> Result<Turn> {
+        match event {
+            SessionEvent::Connected => {
+                // A shim that talks outranks whatever is said about its machine.
+                watching.connected = true;
+                watching.doom = None;
+            }
+            SessionEvent::Started => {
+                let event = drive.request.start_event.clone();
+                drive.log.append(&drive.key("start"), 1, event).await?;
+            }
+            SessionEvent::Output(output) => {
+                watching.output.take(output, &watching.session).await?;
+            }
+            SessionEvent::Finished(exit) => return Ok(Turn::Exit(exit)),
+            SessionEvent::Disconnected => {
+                watching.connected = false;
+                let seen = watching.seen.borrow().clone();
+                self.reconsider(standing, watching, seen);
+            }
+            SessionEvent::Refused { reason } => {
+                self.remark(drive, &format!("a claim of this step was refused: {reason}\n")).await?;
+            }
+        }
+        Ok(Turn::GoOn)
+    }
+
+    /// Takes in what the runtime sees.
+    async fn see(
+        &self,
+        drive: &Drive<'_>,
+        standing: &Standing<'_>,
+        watching: &mut Watching<'_>,
+        seen: Option<Observed>,
+    ) -> Result<Turn> {
+        match &seen {
+            Some(Observed::Pending { reason })
+                if !reason.is_empty() && *reason != watching.last_remark =>
+            {
+                watching.last_remark.clone_from(reason);
+                self.remark(drive, &format!("waiting: {reason}\n")).await?;
+            }
+            Some(Observed::Doomed { reason }) if !watching.connected => {
+                // Nothing has run, and nothing will.
+                if self.parts.store.revoke_unclaimed(&standing.handle).await? {
+                    return Ok(Turn::Ended(StepEnd::Errored(reason.clone())));
+                }
+            }
+            _ => {}
+        }
+        self.reconsider(standing, watching, seen);
+        Ok(Turn::GoOn)
+    }
+
+    /// Sets or lifts the deadline for a step that is out of sight.
+    fn reconsider(
+        &self,
+        standing: &Standing<'_>,
+        watching: &mut Watching<'_>,
+        seen: Option<Observed>,
+    ) {
+        let on = |node: Option<String>| node.map_or(String::new(), |node| format!(" on node {node}"));
+        let (patience, reason) = match seen {
+            Some(Observed::Gone { node, reason }) => {
+                let patience = if watching.connected { LAST_WORDS } else { Duration::ZERO };
+                (patience, format!("{reason}{}", on(node)))
+            }
+            Some(Observed::Silent { node, reason }) if !watching.connected => {
+                let patience = standing.worker.placement.capabilities().lost_after;
+                (patience, format!("{reason}{}", on(node)))
+            }
+            _ if watching.stopping => return,
+            _ => return watching.doom = None,
+        };
+        if watching.doom.is_none() {
+            watching.doom = Some((Instant::now() + patience, reason));
+        }
+    }
+
+    /// The build wants the step to end.
+    async fn stop(&self, standing: &Standing<'_>, watching: &mut Watching<'_>) -> Result<Turn> {
+        watching.stopping = true;
+        if self.parts.store.revoke_unclaimed(&standing.handle).await? {
+            return Ok(Turn::Ended(StepEnd::Stopped));
+        }
+        let grace = self.parts.patience.stop_grace;
+        watching.session.stop(grace.as_secs());
+        // A shim that cannot be reached cannot be stopped gently.
+        let patience = grace + self.parts.patience.lost_after;
+        watching.doom = Some((Instant::now() + patience, "it did not stop".to_owned()));
+        Ok(Turn::GoOn)
+    }
+
+    /// The process has ended: its outputs become volumes.
+    async fn conclude(
+        &self,
+        drive: &Drive<'_>,
+        standing: &Standing<'_>,
+        watching: Watching<'_>,
+        exit: Exit,
+    ) -> Result<StepResult> {
+        let placement = &standing.worker.placement;
+        info!(build = %drive.lease.build, step = %drive.request.plan, handle = %standing.handle, ?exit, "step ended");
+        let answer = watching.output.finish().await?;
+        let end = match exit {
+            Exit::Code(code) => StepEnd::Exited(code),
+            Exit::Signal(signal) => {
+                self.remark(drive, &format!("the process was killed by signal {signal}\n")).await?;
+                StepEnd::Exited(128 + signal)
+            }
+            Exit::NotFound(words) | Exit::Broken(words) => StepEnd::Errored(words),
+            Exit::Stopped => StepEnd::Stopped,
+            Exit::Fenced => StepEnd::Errored(
+                "the step was ended because it could not reach the hub for too long".to_owned(),
+            ),
+        };
+        let mut outputs = Vec::new();
+        for (name, transfer) in &standing.placed.outputs {
+            if placement.capabilities().mounts_volumes {
+                placement.seal(&standing.handle, &transfer.path, &transfer.volume).await?;
+            }
+            if self.parts.volumes.path(&transfer.volume).is_some() {
+                outputs.push((name.clone(), transfer.volume.clone()));
+            }
+        }
+        let held = Some((placement.worker().clone(), standing.handle.clone()));
+        Ok(StepResult { end, answer, outputs, placement: held })
+    }
+
+    fn give_up(&self, standing: &Standing<'_>, end: StepEnd) -> StepResult {
+        let worker = standing.worker.placement.worker().clone();
+        let placement = Some((worker, standing.handle.clone()));
+        StepResult { placement, ..StepResult::ended(end) }
+    }
+}
+
+async fn sleep_until(when: Option<Instant>) {
+    match when {
+        Some(when) => tokio::time::sleep_until(when).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,91 @@
+//! Runs one step on one worker, from the choice of the worker to the committed result.
+//!
+//! ```text
+//! choose worker ─▶ store placement ─▶ place ─▶ follow shim and runtime ─▶ seal outputs ─▶ result
+//!      ▲                                              │
+//!      └──────── lost before the claim ◀──────────────┘
+//! ```
+//!
+//! **Invariant:** a placement is stored before the runtime hears of it, and a step that was claimed is
+//! placed again only if its kind may repeat.
+
+#![forbid(unsafe_code)]
+
+mod follow;
+mod output;
+mod placing;
+mod request;
+mod sweep;
+mod workers;
+
+use std::{sync::Arc, time::Duration};
+
+use airside_hub::Hub;
+use airside_model::InstallationId;
+use airside_store::Store;
+use airside_volumes::Volumes;
+
+pub use request::{Artifact, StepEnd, StepOutput, StepRequest, StepResult};
+pub use workers::{WorkerEntry, Workers};
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Store(#[from] airside_store::Error),
+    #[error(transparent)]
+    Log(#[from] airside_logs::Error),
+    #[error("the runtime failed")]
+    Runtime(#[from] airside_runtime::Error),
+}
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// How long things may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// Between SIGTERM and SIGKILL when a step is stopped.
+    pub stop_grace: Duration,
+    /// A step whose machine and shim are both silent for this long is lost.
+    pub lost_after: Duration,
+    /// A shim without a hub for this long ends its process.
+    pub fence_after: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            stop_grace: Duration::from_secs(10),
+            lost_after: Duration::from_secs(30),
+            fence_after: Duration::from_secs(30 * 60),
+        }
+    }
+}
+
+/// What steps are run with; clones share it.
+#[derive(Clone)]
+pub struct Orchestrator {
+    parts: Arc<Parts>,
+}
+
+struct Parts {
+    store: Store,
+    hub: Hub,
+    volumes: Volumes,
+    workers: Workers,
+    installation: InstallationId,
+    patience: Patience,
+}
+
+impl Orchestrator {
+    pub fn new(
+        store: Store,
+        hub: Hub,
+        volumes: Volumes,
+        workers: Workers,
+        installation: InstallationId,
+        patience: Patience,
+    ) -> Self {
+        let parts = Parts { store, hub, volumes, workers, installation, patience };
+        Self { parts: Arc::new(parts) }
+    }
+}

@@ -1,0 +1,134 @@
+//! A step's bytes on their way into the log: whole characters, and nothing acknowledged too early.
+
+use airside_hub::Session;
+use airside_logs::LogWriter;
+use airside_model::{
+    PlanId,
+    event::{Event, Origin, Source},
+};
+use airside_protocol::Output;
+use airside_store::now;
+
+use crate::Result;
+
+/// More than this is no answer a resource would give.
+const MAX_ANSWER: usize = 32 * 1024 * 1024;
+
+pub(crate) struct OutputLog<'a> {
+    log: &'a LogWriter,
+    plan: &'a PlanId,
+    /// Standard output is collected here instead of logged.
+    answer: Option<Vec<u8>>,
+    /// The beginning of a character whose end has not come yet.
+    held: Vec<u8>,
+    held_source: Source,
+    offset: u64,
+    /// Nothing is acknowledged while an answer is collected: it is nowhere but here and in the shim.
+    acknowledge: bool,
+}
+
+impl<'a> OutputLog<'a> {
+    pub(crate) fn new(log: &'a LogWriter, plan: &'a PlanId, answers: bool) -> Self {
+        Self {
+            log,
+            plan,
+            answer: answers.then(Vec::new),
+            held: Vec::new(),
+            held_source: Source::Stdout,
+            offset: 0,
+            acknowledge: !answers,
+        }
+    }
+
+    /// From where the shim must send (again).
+    pub(crate) fn resume_from(log: &LogWriter, plan: &PlanId, answers: bool) -> u64 {
+        if answers { 0 } else { log.position(plan.as_str()) }
+    }
+
+    pub(crate) async fn take(&mut self, output: Output, session: &Session) -> Result<()> {
+        let end = output.offset + output.data.len() as u64;
+        self.offset = end;
+        if let (Some(answer), Source::Stdout) = (&mut self.answer, output.source) {
+            let room = MAX_ANSWER.saturating_sub(answer.len());
+            answer.extend_from_slice(&output.data[..output.data.len().min(room)]);
+            return Ok(());
+        }
+        if output.source != self.held_source {
+            self.flush_held().await?;
+        }
+        self.held_source = output.source;
+        // After a resume, output that was logged comes again with the answer.
+        let logged = self.log.position(self.plan.as_str()).saturating_sub(output.offset);
+        let fresh = output.data.get(logged as usize..).unwrap_or_default();
+        self.held.extend_from_slice(fresh);
+        let whole = whole_characters(&self.held);
+        let text: Vec<u8> = self.held.drain(..whole).collect();
+        self.append(&text, end - self.held.len() as u64).await?;
+        if self.acknowledge {
+            session.acknowledge(end - self.held.len() as u64);
+        }
+        Ok(())
+    }
+
+    /// The end of the output; what was held back goes out as it is. Gives the answer.
+    pub(crate) async fn finish(mut self) -> Result<Vec<u8>> {
+        self.flush_held().await?;
+        Ok(self.answer.unwrap_or_default())
+    }
+
+    async fn flush_held(&mut self) -> Result<()> {
+        let text = std::mem::take(&mut self.held);
+        self.append(&text, self.offset).await
+    }
+
+    async fn append(&self, text: &[u8], position: u64) -> Result<()> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        let event = Event::Log {
+            time: now().seconds(),
+            origin: Origin { id: self.plan.clone(), source: Some(self.held_source) },
+            payload: String::from_utf8_lossy(text).into_owned(),
+        };
+        Ok(self.log.append(self.plan.as_str(), position, event).await?)
+    }
+}
+
+/// The length without an unfinished character at the end.
+fn whole_characters(bytes: &[u8]) -> usize {
+    let tail = bytes.len().saturating_sub(3);
+    for start in (tail..bytes.len()).rev() {
+        let width = match bytes[start] {
+            0xc0..=0xdf => 2,
+            0xe0..=0xef => 3,
+            0xf0..=0xf7 => 4,
+            0x80..=0xbf => continue,
+            _ => return bytes.len(),
+        };
+        return if start + width > bytes.len() { start } else { bytes.len() };
+    }
+    bytes.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::whole_characters;
+
+    #[test]
+    fn only_unfinished_characters_are_held_back() {
+        for (bytes, whole) in [
+            (&b""[..], 0),
+            (b"abc", 3),
+            ("aé".as_bytes(), 3),
+            (&"aé".as_bytes()[..2], 1),
+            ("€".as_bytes(), 3),
+            (&"€".as_bytes()[..2], 0),
+            (&"x𝄞".as_bytes()[..4], 1),
+            ("x𝄞".as_bytes(), 5),
+            (b"\x80\x80\x80\x80", 4),
+            (b"\xff", 1),
+        ] {
+            assert_eq!(whole_characters(bytes), whole, "{bytes:?}");
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! Getting a step onto a worker: a stored placement, then the runtime, then again if it is lost.
+
+use std::time::Duration;
+
+use airside_hub::Hub;
+use airside_logs::LogWriter;
+use airside_model::{
+    ContainerState, Handle,
+    event::{Event, Origin},
+};
+use airside_runtime::{ClaimEnvironment, Error as RuntimeError, PlacementSpec};
+use airside_store::{Container, Lease, NewPlacement, now};
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use crate::{
+    Orchestrator, Result, StepEnd, StepRequest, StepResult,
+    follow::Followed,
+    request::Placed,
+    workers::WorkerEntry,
+};
+
+/// Between two tries to reach a runtime that does not answer.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// What driving a step needs besides the request.
+pub(crate) struct Drive<'a> {
+    pub(crate) lease: &'a Lease,
+    pub(crate) log: &'a LogWriter,
+    pub(crate) request: &'a StepRequest,
+    pub(crate) cancel: &'a CancellationToken,
+}
+
+impl Drive<'_> {
+    /// A key under which events of this step are written once, however often the build resumes.
+    pub(crate) fn key(&self, what: &str) -> String {
+        format!("{}/{what}", self.request.plan)
+    }
+
+    pub(crate) fn origin(&self) -> Origin {
+        Origin::step(&self.request.plan)
+    }
+}
+
+/// A placement that exists in the store.
+pub(crate) struct Standing<'a> {
+    pub(crate) worker: &'a WorkerEntry,
+    pub(crate) handle: Handle,
+    pub(crate) placed: Placed,
+    /// An earlier server had the runtime's word that it exists.
+    created: bool,
+}
+
+impl Orchestrator {
+    /// Runs the step, or goes on following it if an earlier server placed it. The caller commits the
+    /// result and then calls [`Orchestrator::release`].
+    pub async fn run(
+        &self,
+        lease: &Lease,
+        log: &LogWriter,
+        request: &StepRequest,
+        cancel: &CancellationToken,
+    ) -> Result<StepResult> {
+        let drive = Drive { lease, log, request, cancel };
+        let mut current = self
+            .parts
+            .store
+            .current_placement(lease.build, &request.plan, request.labels.attempt)
+            .await?;
+        loop {
+            let standing = match self.standing(&drive, current.as_ref()).await? {
+                Ok(standing) => standing,
+                Err(message) => return Ok(StepResult::errored(message)),
+            };
+            if !standing.created
+                && let Some(ended) = self.place(&drive, &standing).await?
+            {
+                self.withdraw(&standing).await;
+                return Ok(ended);
+            }
+            let followed = match standing.created && self.vanished(&standing).await {
+                true => Followed::Lost { reason: "it is no longer there".to_owned() },
+                false => self.follow(&drive, &standing).await?,
+            };
+            match followed {
+                Followed::Ended(result) => return Ok(result),
+                Followed::Lost { reason } => {
+                    let again = self.may_repeat(&drive, &standing).await?;
+                    let handle = &standing.handle;
+                    warn!(build = %lease.build, step = %request.plan, %handle, reason, again, "step lost");
+                    self.withdraw(&standing).await;
+                    if !again {
+                        return Ok(StepResult::errored(lost_words(&standing, &reason)));
+                    }
+                    let line = format!("the step was lost before it ran and is placed again: {reason}\n");
+                    self.remark(&drive, &line).await?;
+                }
+            }
+            current = self.parts.store.container(&standing.handle).await?;
+        }
+    }
+
+    /// Says something in the step's log.
+    pub(crate) async fn remark(&self, drive: &Drive<'_>, line: &str) -> Result<()> {
+        let mut origin = drive.origin();
+        origin.source = Some(airside_model::event::Source::Stderr);
+        let time = now();
+        let event = Event::Log { time: time.seconds(), origin, payload: line.to_owned() };
+        // Each remark is its own: time tells them apart.
+        Ok(drive.log.append(&drive.key("remark"), time.0 as u64, event).await?)
+    }
+
+    /// The placement to work with: the stored one if it still has the right to live, or a new one.
+    async fn standing(
+        &self,
+        drive: &Drive<'_>,
+        current: Option<&Container>,
+    ) -> Result<Result<Standing<'_>, String>> {
+        let parts = &self.parts;
+        if let Some(container) = current
+            && let Some(placed) = parts.store.placement_request::<Placed>(&container.handle).await?
+            && let Some(worker) = parts.workers.get(&container.worker)
+        {
+            let handle = container.handle.clone();
+            let created = container.state == ContainerState::Created;
+            return Ok(Ok(Standing { worker, handle, placed, created }));
+        }
+        if let Some(container) = current
+            && container.claimed_at.is_some()
+            && !container.labels.kind.may_repeat()
+        {
+            return Ok(Err(format!(
+                "the step was running on worker {}, which is no longer configured",
+                container.worker
+            )));
+        }
+        let labels = &drive.request.labels;
+        let worker = match parts.workers.choose(&labels.team, &drive.request.tags) {
+            Ok(worker) => worker,
+            Err(words) => return Ok(Err(words)),
+        };
+        let number = current.map_or(1, |container| container.placement + 1);
+        self.announce(drive, worker, number).await.map(Ok)
+    }
+
+    /// Stores a new placement with all that a resume needs. From here on it may exist.
+    async fn announce<'a>(
+        &self,
+        drive: &Drive<'_>,
+        worker: &'a WorkerEntry,
+        number: u32,
+    ) -> Result<Standing<'a>> {
+        let (parts, request) = (&self.parts, drive.request);
+        let attempt = request.labels.attempt;
+        let handle = Handle::derive(
+            &parts.installation,
+            drive.lease.build,
+            &request.plan,
+            attempt,
+            number,
+        );
+        let token = hex::encode(rand::random::<[u8; 24]>());
+        let outputs = request.outputs_of(&handle);
+        let mounts_volumes = worker.placement.capabilities().mounts_volumes;
+        let fence = parts.patience.fence_after.as_secs();
+        let order = request.order(&outputs, mounts_volumes, fence);
+        for (_, transfer) in &outputs {
+            parts
+                .store
+                .announce_volume(drive.lease, &transfer.volume, &handle, &transfer.path)
+                .await?;
+        }
+        let spec = PlacementSpec {
+            handle: handle.clone(),
+            installation: parts.installation.clone(),
+            labels: request.labels.clone(),
+            image: request.image.clone(),
+            claim: ClaimEnvironment {
+                hub_port: parts.hub.port(),
+                hub_pin: parts.hub.pin().to_owned(),
+                token: token.clone(),
+            },
+            mounts: request.mounts(),
+            limits: request.limits.clone(),
+            privileged: request.privileged,
+            hermetic: request.hermetic,
+        };
+        let placed = Placed { spec, order, outputs };
+        let name = worker.placement.worker();
+        let new = NewPlacement {
+            handle: &handle,
+            plan: &request.plan,
+            attempt,
+            placement: number,
+            worker: name,
+            labels: &request.labels,
+            token_hash: &Hub::token_hash(&token),
+            request: &placed,
+        };
+        parts.store.create_placement(drive.lease, new).await?;
+        info!(build = %drive.lease.build, step = %request.plan, worker = %name, %handle, number, "step placed");
+        let event = Event::SelectedWorker {
+            time: now().seconds(),
+            origin: drive.origin(),
+            selected_worker: name.to_string(),
+        };
+        drive.log.append(&drive.key("worker"), u64::from(number), event).await?;
+        Ok(Standing { worker, handle, placed, created: false })
+    }
+
+    /// Asks the runtime until it answers. `Some`: the step ends here.
+    async fn place(&self, drive: &Drive<'_>, standing: &Standing<'_>) -> Result<Option<StepResult>> {
+        let store = &self.parts.store;
+        loop {
+            if drive.cancel.is_cancelled() && store.revoke_unclaimed(&standing.handle).await? {
+                return Ok(Some(StepResult::ended(StepEnd::Stopped)));
+            }
+            match standing.worker.placement.place(&standing.placed.spec).await {
+                Ok(uid) => {
+                    store.placement_created(drive.lease, &standing.handle, uid.as_deref()).await?;
+                    return Ok(None);
+                }
+                Err(RuntimeError::Refused { message }) => {
+                    // What was claimed did run; following it will tell what became of it.
+                    if !store.revoke_unclaimed(&standing.handle).await? {
+                        return Ok(None);
+                    }
+                    return Ok(Some(StepResult::errored(message)));
+                }
+                Err(error @ RuntimeError::Unavailable { .. }) => {
+                    warn!(handle = %standing.handle, %error, "placement must wait");
+                    let event =
+                        Event::WaitingForWorker { time: now().seconds(), origin: drive.origin() };
+                    drive.log.append(&drive.key("waiting"), 1, event).await?;
+                    tokio::select! {
+                        () = tokio::time::sleep(RETRY) => {}
+                        () = drive.cancel.cancelled() => {}
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether a placement that was there is not any more. A runtime that does not answer now will
+    /// tell later.
+    async fn vanished(&self, standing: &Standing<'_>) -> bool {
+        match standing.worker.placement.list().await {
+            Ok(there) => !there.iter().any(|listed| listed.handle == standing.handle),
+            Err(_) => false,
+        }
+    }
+
+    /// Whether a lost step may be placed again: nobody claimed it, or repeating it does no harm.
+    async fn may_repeat(&self, drive: &Drive<'_>, standing: &Standing<'_>) -> Result<bool> {
+        let unclaimed = self.parts.store.revoke_unclaimed(&standing.handle).await?;
+        Ok(unclaimed || drive.request.labels.kind.may_repeat())
+    }
+
+    /// Ends a placement that brought no result.
+    async fn withdraw(&self, standing: &Standing<'_>) {
+        let worker = standing.worker.placement.worker().clone();
+        self.discard(&worker, &standing.handle).await;
+    }
+
+    /// Gives up what a finished step stood on. Only after its result is committed.
+    pub async fn release(&self, result: &StepResult) {
+        if let Some((worker, handle)) = &result.placement {
+            self.discard(worker, handle).await;
+        }
+    }
+
+    async fn discard(&self, worker: &airside_model::WorkerName, handle: &Handle) {
+        if let Err(error) = self.parts.store.doom_container(handle).await {
+            return warn!(%handle, %error, "the container stays for the sweeper");
+        }
+        // Off the critical path: the sweeper repeats what fails here.
+        let (orchestrator, worker, handle) = (self.clone(), worker.clone(), handle.clone());
+        tokio::spawn(async move { orchestrator.destroy(&worker, &handle).await });
+    }
+}
+
+fn lost_words(standing: &Standing<'_>, reason: &str) -> String {
+    format!(
+        "the step was lost on worker {}: {reason}. It had started, so it is not run again by itself; \
+         trigger the job again if that is safe",
+        standing.worker.placement.worker()
+    )
+}

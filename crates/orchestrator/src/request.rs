@@ -1,0 +1,147 @@
+//! What a step asks for and what it comes to.
+
+use airside_model::{
+    Handle, PlanId, StepLabels, VolumeId, event::Event, task::ContainerLimits,
+};
+use airside_protocol::{Executable, Order, Transfer, Tty};
+use airside_runtime::{Access, Image, Mount, PlacementSpec};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// One step, complete: nothing about it is looked up later.
+pub struct StepRequest {
+    pub plan: PlanId,
+    pub labels: StepLabels,
+    pub tags: Vec<String>,
+    pub image: Image,
+    pub run: Executable,
+    pub args: Vec<String>,
+    pub env: Vec<(String, String)>,
+    pub dir: String,
+    pub user: Option<String>,
+    pub tty: Option<Tty>,
+    pub stdin: Option<String>,
+    pub inputs: Vec<Artifact>,
+    pub outputs: Vec<StepOutput>,
+    pub limits: ContainerLimits,
+    pub privileged: bool,
+    pub hermetic: bool,
+    /// Standard output is the step's answer, not part of the log.
+    pub answers: bool,
+    /// Appended to the build's log when the process starts.
+    pub start_event: Event,
+}
+
+/// A volume at an absolute path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Artifact {
+    pub volume: VolumeId,
+    pub path: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepOutput {
+    pub name: String,
+    pub path: String,
+}
+
+/// How a step ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StepEnd {
+    Exited(i32),
+    /// It could not be run, or was lost: the text says what happened and what to do.
+    Errored(String),
+    /// It was told to stop.
+    Stopped,
+}
+
+#[derive(Clone, Debug)]
+pub struct StepResult {
+    pub end: StepEnd,
+    /// Standard output, where the request asked for it.
+    pub answer: Vec<u8>,
+    /// Output names and the volumes they became.
+    pub outputs: Vec<(String, VolumeId)>,
+    /// The placement, to be released once the result is committed.
+    pub(crate) placement: Option<(airside_model::WorkerName, Handle)>,
+}
+
+impl StepResult {
+    pub(crate) fn errored(message: impl Into<String>) -> Self {
+        Self::ended(StepEnd::Errored(message.into()))
+    }
+
+    pub(crate) fn ended(end: StepEnd) -> Self {
+        Self { end, answer: Vec::new(), outputs: Vec::new(), placement: None }
+    }
+}
+
+/// What a resumed build needs to follow a step that is out there; stored sealed.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct Placed {
+    pub(crate) spec: PlacementSpec,
+    pub(crate) order: Order,
+    pub(crate) outputs: Vec<(String, Transfer)>,
+}
+
+impl StepRequest {
+    /// The volume that an output of this placement becomes: the same one however often it is asked.
+    pub(crate) fn outputs_of(&self, handle: &Handle) -> Vec<(String, Transfer)> {
+        let volume = |path: &str| {
+            let digest = Sha256::digest(format!("{handle}\n{path}").as_bytes());
+            VolumeId(format!("v-{}", &hex::encode(digest)[..32]))
+        };
+        self.outputs
+            .iter()
+            .map(|output| {
+                let transfer =
+                    Transfer { volume: volume(&output.path), path: output.path.clone() };
+                (output.name.clone(), transfer)
+            })
+            .collect()
+    }
+
+    pub(crate) fn mounts(&self) -> Vec<Mount> {
+        let inputs = self.inputs.iter().map(|input| Mount {
+            path: input.path.clone(),
+            access: Access::Input { volume: input.volume.clone() },
+        });
+        let outputs = self
+            .outputs
+            .iter()
+            .map(|output| Mount { path: output.path.clone(), access: Access::Output });
+        inputs.chain(outputs).collect()
+    }
+
+    /// The shim's order. Where the runtime mounts volumes there is nothing to transfer.
+    pub(crate) fn order(
+        &self,
+        outputs: &[(String, Transfer)],
+        mounts_volumes: bool,
+        fence_after_seconds: u64,
+    ) -> Order {
+        let mut order = Order {
+            run: self.run.clone(),
+            args: self.args.clone(),
+            env: self.env.clone(),
+            dir: self.dir.clone(),
+            user: self.user.clone(),
+            tty: self.tty,
+            stdin: self.stdin.clone(),
+            fetch: Vec::new(),
+            make_dirs: Vec::new(),
+            upload: Vec::new(),
+            fence_after_seconds,
+        };
+        if !mounts_volumes {
+            order.fetch = self
+                .inputs
+                .iter()
+                .map(|input| Transfer { volume: input.volume.clone(), path: input.path.clone() })
+                .collect();
+            order.make_dirs = self.outputs.iter().map(|output| output.path.clone()).collect();
+            order.upload = outputs.iter().map(|(_, transfer)| transfer.clone()).collect();
+        }
+        order
+    }
+}

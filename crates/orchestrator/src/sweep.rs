@@ -1,0 +1,178 @@
+//! Removing what has no right to live: one function, for the loop and for the end of a build.
+
+use std::{collections::HashMap, time::Duration};
+
+use airside_model::{BuildId, ContainerState, Handle, VolumeId, WorkerName};
+use airside_store::{Container, ContainerFilter};
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use crate::{Orchestrator, Result};
+
+const EVERY: Duration = Duration::from_secs(30);
+
+/// What to do about one worker, decided from what is there and what is known.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Verdict {
+    destroy: Vec<Handle>,
+    /// Known, doomed, and no longer there.
+    forget: Vec<Handle>,
+}
+
+/// `there` must have been listed before `known` was read: what is placed in between is then known.
+fn judge(there: &[Handle], known: &[Container]) -> Verdict {
+    let states: HashMap<&Handle, ContainerState> =
+        known.iter().map(|container| (&container.handle, container.state)).collect();
+    let doomed = |state: &ContainerState| {
+        matches!(state, ContainerState::Destroying | ContainerState::Failed)
+    };
+    Verdict {
+        destroy: there
+            .iter()
+            .filter(|handle| states.get(handle).is_none_or(doomed))
+            .cloned()
+            .collect(),
+        forget: states
+            .iter()
+            .filter(|(handle, state)| doomed(state) && !there.contains(handle))
+            .map(|(handle, _)| (*handle).clone())
+            .collect(),
+    }
+}
+
+impl Orchestrator {
+    /// Sweeps now and then until `shutdown`.
+    pub async fn sweep_forever(&self, shutdown: CancellationToken) {
+        let mut ticks = tokio::time::interval(EVERY);
+        while shutdown.run_until_cancelled(ticks.tick()).await.is_some() {
+            for entry in self.parts.workers.iter() {
+                let worker = entry.placement.worker();
+                if let Err(error) = self.sweep_worker(worker).await {
+                    warn!(%worker, %error, "sweep failed");
+                }
+            }
+            if let Err(error) = self.sweep_volumes().await {
+                warn!(%error, "sweep of volumes failed");
+            }
+        }
+    }
+
+    async fn sweep_worker(&self, worker: &WorkerName) -> Result<()> {
+        let Some(entry) = self.parts.workers.get(worker) else { return Ok(()) };
+        let there: Vec<Handle> =
+            entry.placement.list().await?.into_iter().map(|listed| listed.handle).collect();
+        let filter = ContainerFilter { worker: Some(worker.clone()), ..Default::default() };
+        let known = self.parts.store.containers(&filter).await?;
+        let verdict = judge(&there, &known);
+        for handle in &verdict.destroy {
+            info!(%worker, %handle, "sweeper destroys a container that has no right to live");
+            self.destroy(worker, handle).await;
+        }
+        for handle in &verdict.forget {
+            self.parts.store.forget_container(handle).await?;
+        }
+        Ok(())
+    }
+
+    /// Volumes of finished builds, and trees that the store has never heard of.
+    async fn sweep_volumes(&self) -> Result<()> {
+        let there = match self.parts.volumes.list() {
+            Ok(there) => there,
+            Err(error) => {
+                warn!(%error, "volumes cannot be listed");
+                return Ok(());
+            }
+        };
+        for volume in self.parts.store.dead_volumes().await? {
+            self.remove_volume(&volume).await?;
+        }
+        for volume in there {
+            if !self.parts.store.volume_exists(&volume).await? {
+                self.remove_volume(&volume).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes all that a finished build leaves behind.
+    pub async fn clean_up(&self, build: BuildId) -> Result<()> {
+        let filter = ContainerFilter { build: Some(build), ..Default::default() };
+        for container in self.parts.store.containers(&filter).await? {
+            self.destroy(&container.worker, &container.handle).await;
+        }
+        for volume in self.parts.store.volumes_of_build(build).await? {
+            self.remove_volume(&volume.id).await?;
+        }
+        Ok(())
+    }
+
+    async fn remove_volume(&self, volume: &VolumeId) -> Result<()> {
+        let (volumes, id) = (self.parts.volumes.clone(), volume.clone());
+        let removed = tokio::task::spawn_blocking(move || volumes.remove(&id)).await;
+        match removed {
+            Ok(Ok(())) => self.parts.store.forget_volume(volume).await?,
+            Ok(Err(error)) => warn!(%volume, %error, "volume cannot be removed"),
+            Err(error) => warn!(%volume, %error, "volume cannot be removed"),
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn destroy(&self, worker: &WorkerName, handle: &Handle) {
+        if let Some(entry) = self.parts.workers.get(worker)
+            && let Err(error) = entry.placement.destroy(handle).await
+        {
+            return warn!(%worker, %handle, %error, "container not destroyed yet");
+        }
+        self.parts.workers.unwatch(handle);
+        if let Err(error) = self.parts.store.forget_container(handle).await {
+            warn!(%worker, %handle, %error, "container not forgotten yet");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use airside_model::{PlanId, StepKind, StepLabels};
+
+    use super::*;
+
+    fn container(handle: &str, state: ContainerState) -> Container {
+        let labels = StepLabels {
+            team: "main".into(),
+            pipeline: None,
+            job: None,
+            build: BuildId(1),
+            build_name: "1".into(),
+            step: "s".into(),
+            kind: StepKind::Task,
+            attempt: 1,
+        };
+        Container {
+            handle: Handle::new(handle),
+            build: BuildId(1),
+            plan: PlanId::new("1"),
+            attempt: 1,
+            placement: 1,
+            worker: WorkerName::new("w"),
+            state,
+            labels,
+            uid: None,
+            claimed_at: None,
+        }
+    }
+
+    #[test]
+    fn only_what_has_no_right_to_live_goes() {
+        let there = ["creating", "created", "destroying", "unknown"].map(Handle::new);
+        let known = [
+            container("creating", ContainerState::Creating),
+            container("created", ContainerState::Created),
+            container("destroying", ContainerState::Destroying),
+            container("gone", ContainerState::Destroying),
+            container("not yet there", ContainerState::Creating),
+        ];
+        let verdict = judge(&there, &known);
+        assert_eq!(verdict.destroy, ["destroying", "unknown"].map(Handle::new));
+        assert_eq!(verdict.forget, ["gone"].map(Handle::new));
+    }
+}

@@ -1,0 +1,91 @@
+//! The workers there are, which of them may run a step, and what their runtimes see.
+
+use std::{collections::HashMap, sync::Arc};
+
+use airside_model::{Handle, WorkerName};
+use airside_runtime::{AnyPlacement, Observed};
+use futures::StreamExt;
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+/// A placement target and whom it serves.
+#[derive(Clone)]
+pub struct WorkerEntry {
+    pub placement: AnyPlacement,
+    /// A team's own worker serves that team alone.
+    pub team: Option<String>,
+    pub tags: Vec<String>,
+}
+
+/// All workers; clones share them.
+#[derive(Clone)]
+pub struct Workers {
+    entries: Arc<[WorkerEntry]>,
+    seen: Arc<Mutex<HashMap<Handle, watch::Sender<Option<Observed>>>>>,
+}
+
+impl Workers {
+    /// Takes the workers and watches what their runtimes see.
+    pub fn new(entries: Vec<WorkerEntry>) -> Self {
+        let workers = Self { entries: entries.into(), seen: Arc::default() };
+        for entry in workers.entries.iter() {
+            let mut observations = entry.placement.observe();
+            let seen = workers.seen.clone();
+            tokio::spawn(async move {
+                while let Some(observation) = observations.next().await {
+                    let mut seen = seen.lock();
+                    let sender = seen.entry(observation.handle).or_default();
+                    sender.send_replace(Some(observation.observed));
+                }
+            });
+        }
+        workers
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &WorkerEntry> {
+        self.entries.iter()
+    }
+
+    pub fn get(&self, name: &WorkerName) -> Option<&WorkerEntry> {
+        self.entries.iter().find(|entry| entry.placement.worker() == name)
+    }
+
+    /// What the runtime sees of a placement, now and from now on.
+    pub(crate) fn watch(&self, handle: &Handle) -> watch::Receiver<Option<Observed>> {
+        self.seen.lock().entry(handle.clone()).or_default().subscribe()
+    }
+
+    pub(crate) fn unwatch(&self, handle: &Handle) {
+        self.seen.lock().remove(handle);
+    }
+
+    /// The worker for a step, or the words for why there is none.
+    pub(crate) fn choose(&self, team: &str, tags: &[String]) -> Result<&WorkerEntry, String> {
+        let mut fitting: Vec<&WorkerEntry> =
+            self.entries.iter().filter(|entry| entry.fits(team, tags)).collect();
+        // A team's own workers go first; among equals the order of configuration decides.
+        fitting.sort_by_key(|entry| entry.team.is_none());
+        fitting.into_iter().next().ok_or_else(|| {
+            let wanted = match tags {
+                [] => String::new(),
+                tags => format!(", tags '{}'", tags.join("', '")),
+            };
+            format!(
+                "no workers satisfying: platform 'linux'{wanted}, team '{team}'; \
+                 `fly workers` lists what there is"
+            )
+        })
+    }
+}
+
+impl WorkerEntry {
+    /// Untagged steps run on untagged workers only, tagged ones where every tag is known.
+    fn fits(&self, team: &str, tags: &[String]) -> bool {
+        let serves = self.team.as_deref().is_none_or(|own| own == team);
+        let tagged = match tags {
+            [] => self.tags.is_empty(),
+            tags => tags.iter().all(|tag| self.tags.contains(tag)),
+        };
+        serves && tagged
+    }
+}

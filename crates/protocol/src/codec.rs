@@ -1,0 +1,160 @@
+//! Frames: a 4-byte big-endian length, a kind byte, and that many bytes less one.
+
+use airside_model::event::Source;
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+
+use crate::{HubSays, Output, ShimSays, ToHub, ToShim};
+
+/// Longer frames are refused unread. Orders carry whole environments, hence not smaller.
+pub const MAX_FRAME: usize = 8 * 1024 * 1024;
+
+/// The most payload that one `Output` or `Chunk` should carry.
+pub const MAX_PAYLOAD: usize = 64 * 1024;
+
+const CONTROL: u8 = 0;
+const OUTPUT: u8 = 1;
+const CHUNK: u8 = 2;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("frame of {0} bytes is empty or longer than {MAX_FRAME}")]
+    Length(usize),
+    #[error("frame of unknown kind {0}")]
+    Kind(u8),
+    #[error("output frame is cut short or names no stream")]
+    Output,
+    #[error("message cannot be read")]
+    Json(#[from] serde_json::Error),
+}
+
+/// A message that has a form on the wire.
+pub trait Message: Sized {
+    fn encode(&self) -> Bytes;
+    fn decode(kind: u8, body: Bytes) -> Result<Self, Error>;
+}
+
+/// Takes the next whole message from `buffer`, or nothing if there is none yet.
+pub fn decode<M: Message>(buffer: &mut BytesMut) -> Result<Option<M>, Error> {
+    let Some(head) = buffer.first_chunk::<4>() else { return Ok(None) };
+    let length = u32::from_be_bytes(*head) as usize;
+    if length == 0 || length > MAX_FRAME {
+        return Err(Error::Length(length));
+    }
+    if buffer.len() < 4 + length {
+        return Ok(None);
+    }
+    buffer.advance(4);
+    let mut body = buffer.split_to(length).freeze();
+    let kind = body.get_u8();
+    M::decode(kind, body).map(Some)
+}
+
+impl Message for ToHub {
+    fn encode(&self) -> Bytes {
+        match self {
+            Self::Control(says) => control(says),
+            Self::Chunk(data) => frame(CHUNK, &[], data),
+            Self::Output(output) => {
+                let mut head = [0; 9];
+                head[..8].copy_from_slice(&output.offset.to_be_bytes());
+                head[8] = match output.source {
+                    Source::Stdout => 1,
+                    Source::Stderr => 2,
+                };
+                frame(OUTPUT, &head, &output.data)
+            }
+        }
+    }
+
+    fn decode(kind: u8, mut body: Bytes) -> Result<Self, Error> {
+        match kind {
+            CONTROL => Ok(Self::Control(serde_json::from_slice::<ShimSays>(&body)?)),
+            CHUNK => Ok(Self::Chunk(body)),
+            OUTPUT => {
+                if body.len() < 9 {
+                    return Err(Error::Output);
+                }
+                let offset = body.get_u64();
+                let source = match body.get_u8() {
+                    1 => Source::Stdout,
+                    2 => Source::Stderr,
+                    _ => return Err(Error::Output),
+                };
+                Ok(Self::Output(Output { offset, source, data: body }))
+            }
+            other => Err(Error::Kind(other)),
+        }
+    }
+}
+
+impl Message for ToShim {
+    fn encode(&self) -> Bytes {
+        match self {
+            Self::Control(says) => control(says),
+            Self::Chunk(data) => frame(CHUNK, &[], data),
+        }
+    }
+
+    fn decode(kind: u8, body: Bytes) -> Result<Self, Error> {
+        match kind {
+            CONTROL => Ok(Self::Control(serde_json::from_slice::<HubSays>(&body)?)),
+            CHUNK => Ok(Self::Chunk(body)),
+            other => Err(Error::Kind(other)),
+        }
+    }
+}
+
+fn control(says: &impl serde::Serialize) -> Bytes {
+    let body = serde_json::to_vec(says).expect("messages are always JSON");
+    frame(CONTROL, &[], &body)
+}
+
+fn frame(kind: u8, head: &[u8], body: &[u8]) -> Bytes {
+    let length = 1 + head.len() + body.len();
+    let mut frame = BytesMut::with_capacity(4 + length);
+    frame.put_u32(length as u32);
+    frame.put_u8(kind);
+    frame.put_slice(head);
+    frame.put_slice(body);
+    frame.freeze()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{End, Exit};
+
+    fn round_trip<M: Message + PartialEq + std::fmt::Debug>(message: M) {
+        let bytes = message.encode();
+        let mut buffer = BytesMut::new();
+        for (index, byte) in bytes.iter().enumerate() {
+            buffer.put_u8(*byte);
+            let decoded = decode::<M>(&mut buffer).unwrap();
+            assert_eq!(decoded.is_some(), index + 1 == bytes.len());
+            if let Some(decoded) = decoded {
+                assert_eq!(decoded, message);
+            }
+        }
+    }
+
+    #[test]
+    fn messages_survive_byte_by_byte() {
+        round_trip(ToHub::Control(ShimSays::Finished { exit: Exit::Code(3) }));
+        round_trip(ToHub::Control(ShimSays::End(End { sha256: "ab".into(), bytes: 4 })));
+        round_trip(ToHub::Output(Output {
+            offset: 1 << 40,
+            source: Source::Stderr,
+            data: Bytes::from_static(b"\xff\0 text"),
+        }));
+        round_trip(ToHub::Chunk(Bytes::from_static(b"")));
+        round_trip(ToShim::Control(HubSays::Refused { reason: "no".into(), retry: false }));
+        round_trip(ToShim::Chunk(Bytes::from_static(b"data")));
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for bytes in [&[0, 0, 0, 0][..], &[255, 255, 255, 255], &[0, 0, 0, 1, 9], &[0, 0, 0, 2, 1, 0]] {
+            assert!(decode::<ToHub>(&mut BytesMut::from(bytes)).is_err(), "{bytes:?}");
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! What a shim and the hub say to each other.
+//!
+//! A shim keeps one *control* connection for the life of its step and opens one more for each volume
+//! it fetches or uploads. Every connection is TLS and carries frames ([`codec`]).
+//!
+//! ```text
+//! control   shim → Claim            hub → Claimed | Refused
+//!           shim → Started, Output…, Finished, Heartbeat
+//!           hub  → Ack, Stop, Committed, Exit, Heartbeat
+//! volume    shim → Fetch            hub → Begin, chunks…, End | Refused
+//!           shim → Upload           hub → Begin | Stored | Refused
+//!           shim → chunks…, End     hub → Stored | Refused
+//! ```
+//!
+//! Nothing here ties a shim to its step before it claims: a waiting shim could claim any.
+
+pub mod codec;
+mod message;
+
+pub use message::*;
+
+/// Raised when an old shim and a new hub (or the reverse) could misunderstand each other.
+pub const PROTOCOL: u32 = 1;
+
+/// Names of the environment variables through which a runtime tells a shim where to claim. The shim
+/// removes every one of them before it runs anything.
+pub mod env {
+    /// `host:port` of the hub, as seen from the step.
+    pub const HUB: &str = "AIRSIDE_HUB";
+    /// Hex SHA-256 of the hub's public key (SubjectPublicKeyInfo, DER).
+    pub const HUB_PIN: &str = "AIRSIDE_HUB_PIN";
+    /// The handle this shim was placed under.
+    pub const HANDLE: &str = "AIRSIDE_HANDLE";
+    /// The claim's token.
+    pub const TOKEN: &str = "AIRSIDE_TOKEN";
+    /// A file with a further proof of identity (on Kubernetes a projected service-account token).
+    pub const PROOF_FILE: &str = "AIRSIDE_PROOF_FILE";
+    /// Folder for the output spool; `/.airside` unless set.
+    pub const STATE: &str = "AIRSIDE_STATE";
+}

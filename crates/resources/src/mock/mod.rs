@@ -1,0 +1,154 @@
+//! `mock`: makes up versions and files, for trying pipelines (and this software) without the world.
+//!
+//! It talks to nothing. The one thing it looks at besides its request is the process it runs in: the
+//! effective capabilities, and `MIRRORED_VERSION` in the environment.
+
+mod duration;
+mod files;
+mod settings;
+
+use std::{fs, io::Write, path::Path, thread};
+
+use airside_model::Version;
+
+use self::settings::{InParams, OutParams, Source, version, version_text};
+use crate::{CheckRequest, Failure, InRequest, OutRequest, Part, Produced, request::read};
+
+/// The bit of `CAP_SYS_ADMIN` in a capability set.
+const SYS_ADMIN: u64 = 1 << 21;
+
+pub(crate) fn check(request: CheckRequest, log: &mut dyn Write) -> Result<Vec<Version>, Failure> {
+    let source = source(request.source, log)?;
+    if let Some(delay) = &source.check_delay {
+        thread::sleep(duration::parse(delay)?);
+    }
+    if let Some(reason) = source.check_failure {
+        return Err(Failure::Said(format!(
+            "intentionally failing to check: {reason}"
+        )));
+    }
+    let privileged = is_privileged();
+    let found = if let Some(forced) = source.force_version {
+        Some(forced)
+    } else if let Some(given) = &request.version {
+        Some(version_text(given)?.to_owned())
+    } else if source.no_initial_version {
+        None
+    } else {
+        Some(source.initial_version.unwrap_or_else(default_version))
+    };
+    Ok(found.iter().map(|text| version(text, privileged)).collect())
+}
+
+pub(crate) fn fetch(
+    request: InRequest,
+    dest: &Path,
+    log: &mut dyn Write,
+) -> Result<Produced, Failure> {
+    let source = source(request.source, log)?;
+    let params: InParams = read(Part::Params, request.params)?;
+    let text = version_text(&request.version)?;
+    if source.mirror_self || params.mirror_self_via_params {
+        return Err(Failure::said(
+            "mirror_self is not supported by this version of the mock type: \
+             use a resource that yields an image instead",
+        ));
+    }
+    let privileged = is_privileged();
+    if privileged {
+        say(log, "fetching in a privileged container");
+    }
+    say(log, &format!("fetching version: {text}"));
+
+    fs::create_dir_all(dest).map_err(Failure::io(dest))?;
+    files::write(dest, "version", &format!("{text}\n"))?;
+    files::write(dest, "privileged", &format!("{privileged}\n"))?;
+    let mut wanted = source.create_files;
+    wanted.extend(params.create_files_via_params);
+    files::write_all(dest, &wanted)?;
+    Ok(Produced {
+        version: request.version,
+        metadata: source.metadata,
+    })
+}
+
+pub(crate) fn push(
+    request: OutRequest,
+    src: &Path,
+    log: &mut dyn Write,
+) -> Result<Produced, Failure> {
+    let source = source(request.source, log)?;
+    let params: OutParams = read(Part::Params, request.params)?;
+    if params.print_env {
+        for (key, value) in std::env::vars_os() {
+            say(
+                log,
+                &format!("{}={}", key.to_string_lossy(), value.to_string_lossy()),
+            );
+        }
+    }
+    let text = match (params.version, params.file) {
+        (Some(text), _) => text,
+        (None, Some(file)) => {
+            let path = files::inside(src, &file)?;
+            fs::read_to_string(&path).map_err(Failure::io(&path))?
+        }
+        (None, None) => return Err(Failure::said("no version specified")),
+    };
+    let privileged = is_privileged();
+    if privileged {
+        say(log, "pushing in a privileged container");
+    }
+    say(log, &format!("pushing version: {text}"));
+    Ok(Produced {
+        version: version(&text, privileged),
+        metadata: source.metadata,
+    })
+}
+
+fn source(object: crate::Object, log: &mut dyn Write) -> Result<Source, Failure> {
+    let source: Source = read(Part::Source, object)?;
+    if let Some(text) = &source.log {
+        say(log, text);
+    }
+    Ok(source)
+}
+
+/// An image that mirrors this one says in its environment which version of it was mirrored.
+fn default_version() -> String {
+    std::env::var("MIRRORED_VERSION").unwrap_or_else(|_| "mock".to_owned())
+}
+
+/// Whoever may mount file systems is privileged, by whatever means.
+fn is_privileged() -> bool {
+    fs::read_to_string("/proc/self/status").is_ok_and(|status| has_sys_admin(&status))
+}
+
+fn has_sys_admin(status: &str) -> bool {
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("CapEff:"))
+        .and_then(|set| u64::from_str_radix(set.trim(), 16).ok())
+        .is_some_and(|set| set & SYS_ADMIN != 0)
+}
+
+/// A line for the build log. An action does not fail because nobody can read what it says.
+fn say(log: &mut dyn Write, text: &str) {
+    let _ = writeln!(log, "{text}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn privilege_is_read_from_the_effective_set() {
+        assert!(has_sys_admin(
+            "Name:\tx\nCapPrm:\t0\nCapEff:\t000001ffffffffff\n"
+        ));
+        assert!(!has_sys_admin(
+            "CapPrm:\t000001ffffffffff\nCapEff:\t00000000a80425fb\n"
+        ));
+        assert!(!has_sys_admin("Name:\tx\n"));
+    }
+}

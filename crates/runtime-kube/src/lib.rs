@@ -1,0 +1,31 @@
+//! Places steps on Kubernetes: one pod for each step, one [`KubeRuntime`] for each target.
+//!
+//! ```text
+//! targets   what the operator wrote        → Target
+//! pod       PlacementSpec + Target         → Pod          (pure)
+//! placement create, adopt, delete, list    → API server
+//! watch     one shared watch               → Observation  (reading a pod is pure: `observed`)
+//! proof     a pod's own token              → yes or why not, without asking the API server
+//! ```
+//!
+//! A target is one cluster and namespace and is one worker. A step costs one create and one delete;
+//! nothing here executes into pods, reads their logs, or writes any other kind of object.
+
+#![forbid(unsafe_code)]
+
+mod keys;
+mod labels;
+mod observed;
+mod placement;
+mod pod;
+mod proof;
+mod refusal;
+pub mod targets;
+mod watch;
+
+pub use keys::KeysError;
+pub use observed::observed;
+pub use placement::{ConnectError, KubeRuntime};
+pub use pod::pod_for;
+pub use proof::ProofError;
+pub use targets::{ClaimProof, DefaultRequests, Target, TargetsError, Toleration};

@@ -1,0 +1,154 @@
+//! Reads a pod: what does it say about the step's placement? Pure, so that each rule has a test.
+//!
+//! The shim reports results itself; this is only for what a shim cannot say, because it does not run
+//! yet, runs no longer, or its machine is away.
+
+use airside_runtime::Observed;
+use k8s_openapi::api::core::v1::{
+    ContainerState, ContainerStateTerminated, Pod, PodCondition, PodStatus,
+};
+
+use crate::pod::CONTAINER;
+
+mod waiting;
+
+/// What a pod that is there says. One that is there no longer is [`Observed::Gone`].
+pub fn observed(pod: &Pod) -> Observed {
+    let node = pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
+    let Some(status) = &pod.status else {
+        return Observed::Pending {
+            reason: String::new(),
+        };
+    };
+    let state = container_state(status);
+    if let Some(ended) = state.and_then(|state| state.terminated.as_ref()) {
+        return terminated(ended, status, node);
+    }
+    if matches!(status.phase.as_deref(), Some("Failed" | "Succeeded")) {
+        return Observed::Gone {
+            node,
+            reason: pod_reason(status),
+        };
+    }
+    if let Some(reason) = silence(status) {
+        return Observed::Silent { node, reason };
+    }
+    if state.is_some_and(|state| state.running.is_some()) {
+        return Observed::Started { node };
+    }
+    if let Some(waiting) = state.and_then(|state| state.waiting.as_ref()) {
+        return waiting::read(waiting);
+    }
+    Observed::Pending {
+        reason: unscheduled(status).unwrap_or_default(),
+    }
+}
+
+fn container_state(status: &PodStatus) -> Option<&ContainerState> {
+    let mut containers = status.container_statuses.iter().flatten();
+    containers
+        .find(|container| container.name == CONTAINER)?
+        .state
+        .as_ref()
+}
+
+fn condition<'a>(status: &'a PodStatus, kind: &str) -> Option<&'a PodCondition> {
+    status
+        .conditions
+        .iter()
+        .flatten()
+        .find(|condition| condition.type_ == kind)
+}
+
+/// The container ended, whatever the pod's phase says (a sidecar may keep it "running").
+fn terminated(
+    ended: &ContainerStateTerminated,
+    status: &PodStatus,
+    node: Option<String>,
+) -> Observed {
+    let why = ended.reason.as_deref().unwrap_or_default();
+    let message = ended.message.as_deref().unwrap_or_default().trim();
+    // It never ran: nothing of the image could be executed, and no other node would help.
+    if matches!(why, "StartError" | "ContainerCannotRun") {
+        return Observed::Doomed {
+            reason: format!("the container cannot start: {message}"),
+        };
+    }
+    if status.reason.is_some() {
+        return Observed::Gone {
+            node,
+            reason: pod_reason(status),
+        };
+    }
+    let mut reason = match why {
+        "OOMKilled" => "the container ran out of memory (OOMKilled)".to_owned(),
+        "" | "Error" | "Completed" => match ended.signal.filter(|signal| *signal != 0) {
+            Some(signal) => format!("the container was killed by signal {signal}"),
+            None => format!("the container exited with code {}", ended.exit_code),
+        },
+        other => format!(
+            "the container exited with code {} ({other})",
+            ended.exit_code
+        ),
+    };
+    if !message.is_empty() {
+        reason = format!("{reason}: {message}");
+    }
+    Observed::Gone {
+        node,
+        reason: with_disruption(reason, status),
+    }
+}
+
+/// Why the pod as a whole ended: `Evicted`, `OutOfcpu`, `NodeAffinity` and the like.
+fn pod_reason(status: &PodStatus) -> String {
+    let phase = status.phase.as_deref().unwrap_or("Failed").to_lowercase();
+    let reason = match (status.reason.as_deref(), status.message.as_deref()) {
+        (Some(reason), Some(message)) => format!("the pod {phase}: {reason}: {}", message.trim()),
+        (Some(text), None) | (None, Some(text)) => format!("the pod {phase}: {}", text.trim()),
+        (None, None) => format!("the pod {phase}"),
+    };
+    with_disruption(reason, status)
+}
+
+/// Adds who took the pod away (preemption, a drained node), if somebody did.
+fn with_disruption(reason: String, status: &PodStatus) -> String {
+    let target = condition(status, "DisruptionTarget").filter(|target| target.status == "True");
+    match target.and_then(|target| target.message.as_deref()) {
+        Some(message) if !reason.contains(message) => format!("{reason} ({})", message.trim()),
+        _ => reason,
+    }
+}
+
+/// The node controller marks the pods of a node that does not answer: `Ready` becomes false without
+/// one of the kubelet's own reasons, and evicting one sets `NodeLost`.
+fn silence(status: &PodStatus) -> Option<String> {
+    if status.reason.as_deref() == Some("NodeLost") {
+        let message = status.message.as_deref().unwrap_or_default().trim();
+        return Some(format!("the node does not answer (NodeLost: {message})"));
+    }
+    // Whatever the kubelet itself says of a pod that has not started is no silence.
+    let started = container_state(status).is_some_and(|state| state.running.is_some());
+    let ready = condition(status, "Ready").filter(|_| started)?;
+    if ready.status == "True" {
+        return None;
+    }
+    match ready.reason.as_deref().unwrap_or_default() {
+        "ContainersNotReady" | "ReadinessGatesNotReady" | "PodCompleted" | "PodFailed" => None,
+        "" => Some("the node does not answer".to_owned()),
+        reason => Some(format!("the node does not answer ({reason})")),
+    }
+}
+
+fn unscheduled(status: &PodStatus) -> Option<String> {
+    let scheduled = condition(status, "PodScheduled").filter(|it| it.status == "False")?;
+    let reason = scheduled.reason.as_deref().unwrap_or("Unschedulable");
+    let message = scheduled.message.as_deref().unwrap_or_default().trim();
+    Some(match reason {
+        "Unschedulable" => format!("waiting for a node: {message}"),
+        reason => format!("waiting for a node ({reason}): {message}"),
+    })
+}
+
+#[cfg(test)]
+mod tests;

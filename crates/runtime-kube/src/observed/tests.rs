@@ -1,0 +1,250 @@
+use airside_runtime::Observed;
+use k8s_openapi::api::core::v1::Pod;
+use serde_json::{Value, json};
+
+use super::observed;
+
+fn pod(status: Value) -> Pod {
+    serde_json::from_value(json!({
+        "metadata": {"name": "s-1", "uid": "u-1"},
+        "spec": {"nodeName": "node1", "containers": [{"name": "step"}]},
+        "status": status,
+    }))
+    .unwrap()
+}
+
+fn with_state(phase: &str, state: Value) -> Value {
+    json!({"phase": phase, "containerStatuses": [
+        {"name": "sidecar", "ready": true, "restartCount": 0, "image": "", "imageID": "",
+         "state": {"running": {}}},
+        {"name": "step", "ready": false, "restartCount": 0, "image": "", "imageID": "",
+         "state": state},
+    ]})
+}
+
+fn waiting(reason: &str, message: &str) -> Value {
+    with_state(
+        "Pending",
+        json!({"waiting": {"reason": reason, "message": message}}),
+    )
+}
+
+fn ready(status: &str, reason: Value) -> Value {
+    let mut running = with_state("Running", json!({"running": {}}));
+    running["conditions"] = json!([{"type": "Ready", "status": status, "reason": reason}]);
+    running
+}
+
+fn pending(reason: &str) -> Observed {
+    Observed::Pending {
+        reason: reason.to_owned(),
+    }
+}
+
+fn doomed(reason: &str) -> Observed {
+    Observed::Doomed {
+        reason: reason.to_owned(),
+    }
+}
+
+fn node() -> Option<String> {
+    Some("node1".to_owned())
+}
+
+fn started() -> Observed {
+    Observed::Started { node: node() }
+}
+
+fn silent(reason: &str) -> Observed {
+    Observed::Silent {
+        node: node(),
+        reason: reason.to_owned(),
+    }
+}
+
+fn gone(reason: &str) -> Observed {
+    Observed::Gone {
+        node: node(),
+        reason: reason.to_owned(),
+    }
+}
+
+#[track_caller]
+fn check(status: Value, expected: Observed) {
+    assert_eq!(observed(&pod(status.clone())), expected, "{status}");
+}
+
+#[test]
+fn waiting_for_a_node() {
+    assert_eq!(observed(&Pod::default()), pending(""));
+    check(json!({"phase": "Pending"}), pending(""));
+    let scheduled = |reason: &str| {
+        json!({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False",
+            "reason": reason, "message": "0/1 nodes are available: 1 Insufficient cpu."}]})
+    };
+    check(
+        scheduled("Unschedulable"),
+        pending("waiting for a node: 0/1 nodes are available: 1 Insufficient cpu."),
+    );
+    check(
+        scheduled("SchedulingGated"),
+        pending(
+            "waiting for a node (SchedulingGated): 0/1 nodes are available: 1 Insufficient cpu.",
+        ),
+    );
+}
+
+#[test]
+fn waiting_for_the_container() {
+    check(waiting("ContainerCreating", ""), pending(""));
+    check(waiting("PodInitializing", ""), pending(""));
+    check(waiting("Odd", ""), pending("Odd"));
+    check(waiting("Odd", "thing"), pending("Odd: thing"));
+}
+
+#[test]
+fn images() {
+    let missing = "Back-off pulling image \"r/x:1\": ErrImagePull: rpc error: code = NotFound \
+                   desc = failed to resolve reference \"r/x:1\": r/x:1: not found";
+    check(
+        waiting("ErrImagePull", "r/x:1: not found"),
+        pending("the image cannot be pulled yet: r/x:1: not found"),
+    );
+    check(
+        waiting("ImagePullBackOff", missing),
+        doomed(&format!("the image does not exist: {missing}")),
+    );
+    for message in [
+        "Back-off pulling image \"r/x:1\"",
+        "dial tcp: lookup r on 10.0.0.1:53: no such host: not found",
+        "429 Too Many Requests",
+    ] {
+        check(
+            waiting("ImagePullBackOff", message),
+            pending(&format!("the image cannot be pulled yet: {message}")),
+        );
+    }
+    check(
+        waiting("InvalidImageName", "couldn't parse image name"),
+        doomed("the image cannot be used: couldn't parse image name"),
+    );
+}
+
+#[test]
+fn containers_that_cannot_start() {
+    let missing = "exec: \"/.airside/bin/airside-shim\": no such file or directory";
+    for reason in [
+        "CreateContainerError",
+        "RunContainerError",
+        "CreateContainerConfigError",
+    ] {
+        check(
+            waiting(reason, missing),
+            doomed(&format!("the container cannot start: {missing}")),
+        );
+    }
+    check(
+        waiting("CreateContainerError", "context deadline exceeded"),
+        pending("the container cannot start: context deadline exceeded"),
+    );
+    let ended =
+        json!({"terminated": {"exitCode": 128, "reason": "StartError", "message": missing}});
+    check(
+        with_state("Failed", ended),
+        doomed(&format!("the container cannot start: {missing}")),
+    );
+}
+
+#[test]
+fn running() {
+    check(with_state("Running", json!({"running": {}})), started());
+    check(ready("True", Value::Null), started());
+    // The kubelet itself says so: it is there.
+    check(ready("False", json!("ContainersNotReady")), started());
+    check(ready("False", json!("ReadinessGatesNotReady")), started());
+}
+
+#[test]
+fn being_deleted_is_running_until_it_is_gone() {
+    let mut pod = pod(with_state("Running", json!({"running": {}})));
+    pod.metadata.deletion_timestamp =
+        serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
+    assert_eq!(observed(&pod), started());
+}
+
+#[test]
+fn silent_nodes() {
+    check(
+        ready("False", Value::Null),
+        silent("the node does not answer"),
+    );
+    check(
+        ready("Unknown", json!("NodeStatusUnknown")),
+        silent("the node does not answer (NodeStatusUnknown)"),
+    );
+    let mut lost = with_state("Running", json!({"running": {}}));
+    lost["reason"] = json!("NodeLost");
+    lost["message"] = json!("Node node1 is unresponsive");
+    check(
+        lost,
+        silent("the node does not answer (NodeLost: Node node1 is unresponsive)"),
+    );
+}
+
+#[test]
+fn a_pod_that_has_not_started_is_not_silent() {
+    let mut status = waiting("ContainerCreating", "");
+    status["conditions"] = json!([{"type": "Ready", "status": "False"}]);
+    check(status, pending(""));
+}
+
+#[test]
+fn ended_containers() {
+    let ended = |terminated: Value| with_state("Failed", json!({"terminated": terminated}));
+    check(
+        ended(json!({"exitCode": 137, "reason": "OOMKilled"})),
+        gone("the container ran out of memory (OOMKilled)"),
+    );
+    check(
+        ended(json!({"exitCode": 1, "reason": "Error"})),
+        gone("the container exited with code 1"),
+    );
+    check(
+        ended(json!({"exitCode": 0, "reason": "Completed"})),
+        gone("the container exited with code 0"),
+    );
+    check(
+        ended(json!({"exitCode": 137, "signal": 9})),
+        gone("the container was killed by signal 9"),
+    );
+    check(
+        ended(json!({"exitCode": 255, "reason": "Unknown", "message": "sandbox died"})),
+        gone("the container exited with code 255 (Unknown): sandbox died"),
+    );
+    // A sidecar keeps the pod running; the step is over all the same.
+    let over = json!({"terminated": {"exitCode": 2, "reason": "Error"}});
+    check(
+        with_state("Running", over),
+        gone("the container exited with code 2"),
+    );
+}
+
+#[test]
+fn ended_pods() {
+    check(
+        json!({"phase": "Failed", "reason": "Evicted", "message": "The node was low on memory."}),
+        gone("the pod failed: Evicted: The node was low on memory."),
+    );
+    check(
+        json!({"phase": "Failed", "reason": "OutOfcpu"}),
+        gone("the pod failed: OutOfcpu"),
+    );
+    check(json!({"phase": "Succeeded"}), gone("the pod succeeded"));
+    let mut killed = with_state("Failed", json!({"terminated": {"exitCode": 143}}));
+    killed["conditions"] = json!([{"type": "DisruptionTarget", "status": "True",
+        "reason": "PreemptionByScheduler", "message": "preempted by a pod of higher priority"}]);
+    check(
+        killed,
+        gone("the container exited with code 143 (preempted by a pod of higher priority)"),
+    );
+}

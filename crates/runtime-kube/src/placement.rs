@@ -1,0 +1,249 @@
+//! The runtime of one target: creates, adopts, deletes and lists its pods.
+
+mod connect;
+
+use std::{future::Future, sync::Arc, time::Duration};
+
+use airside_model::{Handle, InstallationId, VolumeId, WorkerName};
+use airside_runtime::{Capabilities, Error, Listed, Observation, Placement, PlacementSpec};
+use async_trait::async_trait;
+use futures::stream::BoxStream;
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{Api, DeleteParams, ListParams, PostParams};
+use tokio::task::AbortHandle;
+
+use crate::{
+    keys::Keys,
+    labels, pod_for,
+    proof::{self, ProofError},
+    refusal::{classify, unavailable},
+    targets::{ClaimProof, Target},
+    watch::Watched,
+};
+
+pub use connect::ConnectError;
+
+/// Our own deletes come after the result is committed: nothing is left to flush.
+const DESTROY_GRACE_SECONDS: u32 = 5;
+/// No single request may hang: a connection can die without anybody telling.
+const PATIENCE: Duration = Duration::from_secs(30);
+const PAGE: u32 = 500;
+
+pub struct KubeRuntime {
+    target: Target,
+    installation: InstallationId,
+    pods: Api<Pod>,
+    keys: Keys,
+    watched: Arc<Watched>,
+    watching: AbortHandle,
+}
+
+impl KubeRuntime {
+    pub fn tags(&self) -> &[String] {
+        &self.target.tags
+    }
+
+    /// The one team this worker serves, if it is not for all.
+    pub fn team(&self) -> Option<&str> {
+        self.target.team.as_deref()
+    }
+
+    pub fn platform(&self) -> &'static str {
+        "linux"
+    }
+
+    /// Whether a claim from here must pass [`KubeRuntime::verify_proof`].
+    pub fn requires_proof(&self) -> bool {
+        self.target.claim_proof == ClaimProof::Projected
+    }
+
+    /// Whether the token that a claim shows was made for the pod of this handle, and, when its uid is
+    /// known, for this incarnation of it.
+    pub async fn verify_proof(
+        &self,
+        handle: &Handle,
+        uid: Option<&str>,
+        jwt: &str,
+    ) -> Result<(), ProofError> {
+        let expected = proof::Expected {
+            audience: proof::audience(&self.installation),
+            namespace: &self.target.namespace,
+            handle,
+            uid,
+        };
+        proof::verify(&self.keys, jwt, &expected).await
+    }
+
+    async fn ask<T>(
+        &self,
+        doing: &str,
+        answer: impl Future<Output = kube::Result<T>>,
+    ) -> Result<kube::Result<T>, Error> {
+        tokio::time::timeout(PATIENCE, answer).await.map_err(|_| {
+            let worker = &self.target.name;
+            unavailable(worker, format!("{doing}: the API server does not answer"))
+        })
+    }
+
+    fn classify(&self, doing: &str, error: &kube::Error) -> Error {
+        classify(&self.target.name, doing, error)
+    }
+
+    /// The pod is there already. Ours from an earlier call is fine; everything else is not.
+    async fn adopt(&self, wanted: &Pod, handle: &Handle) -> Result<Option<String>, Error> {
+        let doing = format!("cannot read pod {handle}");
+        match self.ask(&doing, self.pods.get_opt(handle.as_str())).await? {
+            Err(error) => Err(self.classify(&doing, &error)),
+            Ok(None) => Err(self.unadopted(handle, Unadoptable::Leaving)),
+            Ok(Some(found)) => match adoptable(wanted, &found) {
+                Ok(()) => Ok(found.metadata.uid),
+                Err(why) => Err(self.unadopted(handle, why)),
+            },
+        }
+    }
+
+    fn unadopted(&self, handle: &Handle, why: Unadoptable) -> Error {
+        let message = format!("pod {handle} is there already and {why}");
+        match why {
+            Unadoptable::Leaving => unavailable(&self.target.name, message),
+            _ => Error::Refused {
+                message: format!("{}: {message}", self.target.name),
+            },
+        }
+    }
+}
+
+impl Drop for KubeRuntime {
+    fn drop(&mut self) {
+        self.watching.abort();
+    }
+}
+
+#[async_trait]
+impl Placement for KubeRuntime {
+    fn worker(&self) -> &WorkerName {
+        &self.target.name
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            mounts_volumes: false,
+            lost_after: self.target.lost_after,
+        }
+    }
+
+    async fn place(&self, spec: &PlacementSpec) -> Result<Option<String>, Error> {
+        if spec.installation != self.installation {
+            let (theirs, ours) = (&spec.installation, &self.installation);
+            let message = format!("the step is of installation {theirs}, this runtime of {ours}");
+            return Err(Error::Refused { message });
+        }
+        let pod = pod_for(spec, &self.target)?;
+        let doing = format!("cannot create pod {}", spec.handle);
+        match self
+            .ask(&doing, self.pods.create(&PostParams::default(), &pod))
+            .await?
+        {
+            Ok(created) => Ok(created.metadata.uid),
+            Err(kube::Error::Api(status)) if status.is_already_exists() => {
+                self.adopt(&pod, &spec.handle).await
+            }
+            Err(error) => Err(self.classify(&doing, &error)),
+        }
+    }
+
+    fn observe(&self) -> BoxStream<'static, Observation> {
+        self.watched.observe()
+    }
+
+    async fn destroy(&self, handle: &Handle) -> Result<(), Error> {
+        let doing = format!("cannot delete pod {handle}");
+        let how = DeleteParams::default().grace_period(DESTROY_GRACE_SECONDS);
+        match self
+            .ask(&doing, self.pods.delete(handle.as_str(), &how))
+            .await?
+        {
+            Ok(_) => Ok(()),
+            Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
+            Err(error) => Err(self.classify(&doing, &error)),
+        }
+    }
+
+    async fn list(&self) -> Result<Vec<Listed>, Error> {
+        let doing = "cannot list pods";
+        let selector = labels::selector(&self.installation, &self.target.name);
+        let mut page = ListParams::default().labels(&selector).limit(PAGE);
+        let mut listed = Vec::new();
+        loop {
+            let pods = self
+                .ask(doing, self.pods.list_metadata(&page))
+                .await?
+                .map_err(|error| self.classify(doing, &error))?;
+            listed.extend(pods.items.into_iter().filter_map(|pod| {
+                Some(Listed {
+                    handle: Handle(pod.metadata.name?),
+                    uid: pod.metadata.uid,
+                })
+            }));
+            match pods.metadata.continue_.filter(|token| !token.is_empty()) {
+                Some(token) => page = page.continue_token(&token),
+                None => return Ok(listed),
+            }
+        }
+    }
+
+    async fn seal(&self, handle: &Handle, path: &str, _: &VolumeId) -> Result<(), Error> {
+        Err(Error::Refused {
+            message: format!(
+                "worker {} does not seal {path} of {handle}: in pods the shim uploads outputs",
+                self.target.name
+            ),
+        })
+    }
+}
+
+/// Why a pod of the right name is not the one wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+enum Unadoptable {
+    #[error("belongs to another installation or worker")]
+    Foreign,
+    #[error("was made from another spec")]
+    Different,
+    #[error("is being deleted")]
+    Leaving,
+    #[error("has ended")]
+    Ended,
+}
+
+/// Admission may have changed the found pod in any way; only our own marks are compared.
+fn adoptable(wanted: &Pod, found: &Pod) -> Result<(), Unadoptable> {
+    let label = |pod: &Pod, key: &str| pod.metadata.labels.as_ref()?.get(key).cloned();
+    let hash = |pod: &Pod| {
+        pod.metadata
+            .annotations
+            .as_ref()?
+            .get(labels::SPEC_HASH)
+            .cloned()
+    };
+    let same = |key| label(wanted, key) == label(found, key);
+    if !same(labels::INSTALLATION) || !same(labels::WORKER) {
+        return Err(Unadoptable::Foreign);
+    }
+    if hash(wanted) != hash(found) {
+        return Err(Unadoptable::Different);
+    }
+    if found.metadata.deletion_timestamp.is_some() {
+        return Err(Unadoptable::Leaving);
+    }
+    let phase = found
+        .status
+        .as_ref()
+        .and_then(|status| status.phase.as_deref());
+    if matches!(phase, Some("Succeeded" | "Failed")) {
+        return Err(Unadoptable::Ended);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

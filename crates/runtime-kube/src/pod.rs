@@ -1,0 +1,257 @@
+//! From a [`PlacementSpec`] and a [`Target`] to the pod, without asking anybody.
+//!
+//! The pod is unprivileged and has a user namespace of its own unless the target says otherwise; it
+//! gets no service account token of the usual kind and no CPU limit.
+
+mod resources;
+
+use std::net::Ipv6Addr;
+
+use airside_protocol::env;
+use airside_runtime::{Error, Image, PlacementSpec};
+use k8s_openapi::api::core::v1::{
+    self as core, Container, EnvVar, ImageVolumeSource, Pod, PodSecurityContext, PodSpec,
+    ProjectedVolumeSource, SeccompProfile, SecurityContext, ServiceAccountTokenProjection, Volume,
+    VolumeMount, VolumeProjection,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use crate::{
+    labels, proof,
+    targets::{ClaimProof, Target, Toleration},
+};
+
+/// The one container of ours. Others may be there: a namespace's admission adds what it wants.
+pub(crate) const CONTAINER: &str = "step";
+
+const SHIM_MOUNT: &str = "/.airside/bin";
+const PROOF_MOUNT: &str = "/.airside/proof";
+/// In the container's own writable layer: a volume for it would only slow the start.
+const STATE: &str = "/.airside-state";
+/// The kubelet renews the token long before this; a claim uses it once.
+const PROOF_SECONDS: i64 = 3600;
+
+/// The pod of a step, or why this target has none for it.
+pub fn pod_for(spec: &PlacementSpec, target: &Target) -> Result<Pod, Error> {
+    check(spec, target)?;
+    let image = PodImage::choose(&spec.image, target)?;
+    let mut annotations = labels::annotations(&spec.labels);
+    annotations.insert(labels::SPEC_HASH.to_owned(), spec.hash());
+    annotations.insert(
+        "cluster-autoscaler.kubernetes.io/safe-to-evict".to_owned(),
+        "false".to_owned(),
+    );
+    Ok(Pod {
+        metadata: ObjectMeta {
+            name: Some(spec.handle.to_string()),
+            namespace: Some(target.namespace.clone()),
+            labels: Some(labels::labels(
+                &spec.installation,
+                &target.name,
+                &spec.labels,
+            )),
+            annotations: Some(annotations),
+            ..ObjectMeta::default()
+        },
+        spec: Some(pod_spec(spec, target, image)),
+        status: None,
+    })
+}
+
+fn check(spec: &PlacementSpec, target: &Target) -> Result<(), Error> {
+    if spec.privileged {
+        return Err(refused(format!(
+            "the step asks for privileged, which worker {} denies (its target says privileged: deny)",
+            target.name
+        )));
+    }
+    if spec.hermetic {
+        return Err(refused(format!(
+            "the step is hermetic, and worker {} has no way yet to keep a pod off the network; \
+             run it on another worker by tags",
+            target.name
+        )));
+    }
+    Ok(())
+}
+
+fn refused(message: String) -> Error {
+    Error::Refused { message }
+}
+
+/// What the container starts from and how the shim gets into it.
+struct PodImage {
+    reference: String,
+    command: &'static str,
+    shim_volume: bool,
+}
+
+impl PodImage {
+    fn choose(image: &Image, target: &Target) -> Result<Self, Error> {
+        let reference = match image {
+            Image::Shim => {
+                return Ok(Self {
+                    reference: target.shim_image.clone(),
+                    command: "/airside-shim",
+                    shim_volume: false,
+                });
+            }
+            Image::Host => target.host_image.clone().ok_or_else(|| {
+                refused(format!(
+                    "the step's image is of type host, and worker {} has none for it: set \
+                     host_image in its target",
+                    target.name
+                ))
+            })?,
+            Image::Registry { reference } => reference.clone(),
+            Image::OciLayout { path } => {
+                return Err(refused(format!(
+                    "the step's image is the folder {path} of one machine, which pods cannot use: \
+                     push it to a registry that worker {} reaches, or run the step on that machine",
+                    target.name
+                )));
+            }
+        };
+        Ok(Self {
+            reference,
+            command: "/.airside/bin/airside-shim",
+            shim_volume: true,
+        })
+    }
+}
+
+fn pod_spec(spec: &PlacementSpec, target: &Target, image: PodImage) -> PodSpec {
+    let (mut volumes, mut mounts) = (Vec::new(), Vec::new());
+    if image.shim_volume {
+        volumes.push(shim_volume(target));
+        mounts.push(mount("shim", SHIM_MOUNT));
+    }
+    if target.claim_proof == ClaimProof::Projected {
+        volumes.push(proof_volume(spec));
+        mounts.push(mount("proof", PROOF_MOUNT));
+    }
+    let container = Container {
+        name: CONTAINER.to_owned(),
+        image: Some(image.reference),
+        image_pull_policy: Some("IfNotPresent".to_owned()),
+        command: Some(vec![image.command.to_owned()]),
+        env: Some(environment(spec, target)),
+        resources: Some(resources::requirements(
+            &spec.limits,
+            &target.default_requests,
+        )),
+        security_context: Some(SecurityContext {
+            run_as_user: Some(0),
+            ..SecurityContext::default()
+        }),
+        volume_mounts: Some(mounts).filter(|mounts| !mounts.is_empty()),
+        ..Container::default()
+    };
+    PodSpec {
+        containers: vec![container],
+        volumes: Some(volumes).filter(|volumes| !volumes.is_empty()),
+        restart_policy: Some("Never".to_owned()),
+        automount_service_account_token: Some(false),
+        enable_service_links: Some(false),
+        host_users: (!target.host_users).then_some(false),
+        security_context: Some(PodSecurityContext {
+            seccomp_profile: Some(SeccompProfile {
+                type_: "RuntimeDefault".to_owned(),
+                ..SeccompProfile::default()
+            }),
+            ..PodSecurityContext::default()
+        }),
+        termination_grace_period_seconds: i64::try_from(target.grace_period.as_secs()).ok(),
+        node_selector: Some(target.node_selector.clone()).filter(|labels| !labels.is_empty()),
+        tolerations: Some(
+            target
+                .tolerations
+                .iter()
+                .map(toleration)
+                .collect::<Vec<_>>(),
+        )
+        .filter(|tolerations| !tolerations.is_empty()),
+        ..PodSpec::default()
+    }
+}
+
+fn environment(spec: &PlacementSpec, target: &Target) -> Vec<EnvVar> {
+    let mut variables = vec![
+        (env::HUB, hub_address(&target.hub_host, spec.claim.hub_port)),
+        (env::HUB_PIN, spec.claim.hub_pin.clone()),
+        (env::HANDLE, spec.handle.to_string()),
+        (env::TOKEN, spec.claim.token.clone()),
+        (env::STATE, STATE.to_owned()),
+    ];
+    if target.claim_proof == ClaimProof::Projected {
+        variables.push((env::PROOF_FILE, format!("{PROOF_MOUNT}/token")));
+    }
+    variables
+        .into_iter()
+        .map(|(name, value)| EnvVar {
+            name: name.to_owned(),
+            // The kubelet expands $(NAME); a doubled dollar is a plain one.
+            value: Some(value.replace('$', "$$")),
+            ..EnvVar::default()
+        })
+        .collect()
+}
+
+fn hub_address(host: &str, port: u16) -> String {
+    match host.parse::<Ipv6Addr>() {
+        Ok(address) => format!("[{address}]:{port}"),
+        Err(_) => format!("{host}:{port}"),
+    }
+}
+
+fn shim_volume(target: &Target) -> Volume {
+    Volume {
+        name: "shim".to_owned(),
+        image: Some(ImageVolumeSource {
+            reference: Some(target.shim_image.clone()),
+            pull_policy: Some("IfNotPresent".to_owned()),
+        }),
+        ..Volume::default()
+    }
+}
+
+fn proof_volume(spec: &PlacementSpec) -> Volume {
+    let token = ServiceAccountTokenProjection {
+        audience: Some(proof::audience(&spec.installation)),
+        expiration_seconds: Some(PROOF_SECONDS),
+        path: "token".to_owned(),
+    };
+    Volume {
+        name: "proof".to_owned(),
+        projected: Some(ProjectedVolumeSource {
+            sources: Some(vec![VolumeProjection {
+                service_account_token: Some(token),
+                ..VolumeProjection::default()
+            }]),
+            ..ProjectedVolumeSource::default()
+        }),
+        ..Volume::default()
+    }
+}
+
+fn mount(name: &str, path: &str) -> VolumeMount {
+    VolumeMount {
+        name: name.to_owned(),
+        mount_path: path.to_owned(),
+        read_only: Some(true),
+        ..VolumeMount::default()
+    }
+}
+
+fn toleration(toleration: &Toleration) -> core::Toleration {
+    core::Toleration {
+        key: toleration.key.clone(),
+        operator: toleration.operator.clone(),
+        value: toleration.value.clone(),
+        effect: toleration.effect.clone(),
+        toleration_seconds: toleration.toleration_seconds,
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

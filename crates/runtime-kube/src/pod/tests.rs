@@ -1,0 +1,153 @@
+use std::{path::Path, time::Duration};
+
+use airside_model::{BuildId, Handle, InstallationId, StepKind, StepLabels, task::ContainerLimits};
+use airside_runtime::ClaimEnvironment;
+
+use super::*;
+use crate::targets;
+
+pub(crate) fn spec() -> PlacementSpec {
+    PlacementSpec {
+        handle: Handle::new("s-0123456789abcdef0123456789abcdef"),
+        installation: InstallationId::new("inst-1"),
+        labels: StepLabels {
+            team: "main".to_owned(),
+            pipeline: Some("über/pipeline".to_owned()),
+            job: Some("unit".to_owned()),
+            build: BuildId(42),
+            build_name: "7.1".to_owned(),
+            step: "run tests".to_owned(),
+            kind: StepKind::Task,
+            attempt: 1,
+        },
+        image: Image::Registry {
+            reference: "registry.example/busybox@sha256:00".to_owned(),
+        },
+        claim: ClaimEnvironment {
+            hub_port: 7443,
+            hub_pin: "aabb".to_owned(),
+            token: "secret$(HOME)".to_owned(),
+        },
+        mounts: Vec::new(),
+        limits: ContainerLimits {
+            cpu: Some(512),
+            memory: Some(1 << 20),
+        },
+        privileged: false,
+        hermetic: false,
+    }
+}
+
+pub(crate) fn target(fields: &str) -> Target {
+    let text = format!(
+        "targets:\n- name: cluster\n  namespace: ci\n  hub_host: hub.example\n  {fields}\n"
+    );
+    targets::parse(Path::new("targets.yml"), &text)
+        .unwrap()
+        .remove(0)
+}
+
+fn json(pod: &Pod) -> String {
+    serde_json::to_string_pretty(pod).unwrap()
+}
+
+fn refusal(spec: &PlacementSpec) -> String {
+    match pod_for(spec, &target("")) {
+        Err(Error::Refused { message }) => message,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_task_with_an_image_of_its_own() {
+    insta::assert_snapshot!(json(&pod_for(&spec(), &target("")).unwrap()));
+}
+
+#[test]
+fn a_native_resource_on_a_target_with_every_setting() {
+    let spec = PlacementSpec {
+        image: Image::Shim,
+        limits: ContainerLimits::default(),
+        labels: StepLabels {
+            pipeline: None,
+            job: None,
+            step: "日本".to_owned(),
+            kind: StepKind::Get,
+            ..spec().labels
+        },
+        ..spec()
+    };
+    let target = Target {
+        hub_host: "fd00::1".to_owned(),
+        shim_image: "registry.example/shim:1".to_owned(),
+        node_selector: [("pool".to_owned(), "ci".to_owned())].into(),
+        tolerations: vec![Toleration {
+            key: Some("ci".to_owned()),
+            operator: Some("Exists".to_owned()),
+            ..Toleration::default()
+        }],
+        host_users: true,
+        claim_proof: ClaimProof::None,
+        grace_period: Duration::from_secs(20),
+        ..target("default_requests: {cpu: 1, memory: 1Gi}")
+    };
+    insta::assert_snapshot!(json(&pod_for(&spec, &target).unwrap()));
+}
+
+#[test]
+fn type_host_is_the_targets_image() {
+    let spec = PlacementSpec {
+        image: Image::Host,
+        ..spec()
+    };
+    let pod = pod_for(&spec, &target("host_image: registry.example/tools:1")).unwrap();
+    let container = &pod.spec.unwrap().containers[0];
+    assert_eq!(container.image.as_deref(), Some("registry.example/tools:1"));
+    assert_eq!(
+        container.command,
+        Some(vec!["/.airside/bin/airside-shim".to_owned()])
+    );
+
+    assert!(
+        refusal(&spec).contains("set host_image in its target"),
+        "{}",
+        refusal(&spec)
+    );
+}
+
+#[test]
+fn what_a_pod_cannot_be_is_refused_in_words() {
+    for (spec, expected) in [
+        (
+            PlacementSpec {
+                image: Image::OciLayout {
+                    path: "/img".to_owned(),
+                },
+                ..spec()
+            },
+            "the folder /img of one machine",
+        ),
+        (
+            PlacementSpec {
+                privileged: true,
+                ..spec()
+            },
+            "worker cluster denies",
+        ),
+        (
+            PlacementSpec {
+                hermetic: true,
+                ..spec()
+            },
+            "the step is hermetic",
+        ),
+    ] {
+        assert!(refusal(&spec).contains(expected), "{}", refusal(&spec));
+    }
+}
+
+#[test]
+fn the_token_is_in_no_label_or_annotation() {
+    let metadata = serde_json::to_string(&pod_for(&spec(), &target("")).unwrap().metadata).unwrap();
+    assert!(!metadata.contains("secret"), "{metadata}");
+}

@@ -1,0 +1,122 @@
+//! What an error of the API server means for a placement: ask again later, or never.
+
+use airside_model::WorkerName;
+use airside_runtime::Error;
+use kube::core::Status;
+
+pub(crate) fn unavailable(worker: &WorkerName, message: impl Into<String>) -> Error {
+    Error::Unavailable {
+        worker: worker.clone(),
+        message: message.into(),
+    }
+}
+
+pub(crate) fn classify(worker: &WorkerName, doing: &str, error: &kube::Error) -> Error {
+    let kube::Error::Api(status) = error else {
+        return unavailable(
+            worker,
+            format!("{doing}: the API server cannot be asked: {error}"),
+        );
+    };
+    let said = if status.message.is_empty() {
+        &status.reason
+    } else {
+        &status.message
+    };
+    if passes(status) {
+        return unavailable(worker, format!("{doing}: {said}"));
+    }
+    Error::Refused {
+        message: format!("{worker}: {doing}: {said}"),
+    }
+}
+
+/// Whether the same request may succeed later without anybody changing the step or the target.
+fn passes(status: &Status) -> bool {
+    match status.code {
+        // Credentials are renewed, namespaces get their service account a moment after they appear.
+        401 | 409 | 429 => true,
+        403 => {
+            status.message.contains("exceeded quota")
+                || (status.message.contains("error looking up service account")
+                    && status.message.contains("not found"))
+        }
+        code => code == 0 || code >= 500,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(code: u16, message: &str) -> Error {
+        let status = Status::failure(message, "Why").with_code(code).boxed();
+        classify(
+            &WorkerName::new("c"),
+            "cannot create pod s-1",
+            &kube::Error::Api(status),
+        )
+    }
+
+    #[test]
+    fn later_may_work() {
+        for (code, message) in [
+            (
+                403,
+                "pods \"s-1\" is forbidden: exceeded quota: q, requested: pods=1, used: pods=3",
+            ),
+            (
+                403,
+                "error looking up service account ci/default: serviceaccount \"default\" not found",
+            ),
+            (401, "Unauthorized"),
+            (409, "Operation cannot be fulfilled on resourcequotas \"q\""),
+            (429, "too many requests"),
+            (500, "Internal error occurred: failed calling webhook"),
+            (503, "the server is currently unable to handle the request"),
+        ] {
+            let error = check(code, message);
+            assert!(matches!(error, Error::Unavailable { .. }), "{error}");
+            assert_eq!(
+                error.to_string(),
+                format!("c: cannot create pod s-1: {message}")
+            );
+        }
+    }
+
+    #[test]
+    fn later_will_not_help() {
+        for (code, message) in [
+            (
+                403,
+                "pods \"s-1\" is forbidden: violates PodSecurity \"restricted:latest\"",
+            ),
+            (
+                403,
+                "pods is forbidden: User \"u\" cannot create resource \"pods\"",
+            ),
+            (
+                403,
+                "pods \"s-1\" is forbidden: failed quota: q: must specify limits.cpu",
+            ),
+            (400, "admission webhook \"w\" denied the request"),
+            (404, "namespaces \"ci\" not found"),
+            (422, "Pod \"s-1\" is invalid: spec.hostUsers"),
+        ] {
+            let error = check(code, message);
+            assert!(matches!(error, Error::Refused { .. }), "{error}");
+            assert_eq!(
+                error.to_string(),
+                format!("c: cannot create pod s-1: {message}")
+            );
+        }
+    }
+
+    #[test]
+    fn a_server_that_does_not_answer() {
+        let error = kube::Error::Service("connection refused".into());
+        let error = classify(&WorkerName::new("c"), "cannot list pods", &error);
+        assert!(matches!(error, Error::Unavailable { .. }), "{error}");
+        assert!(error.to_string().contains("connection refused"), "{error}");
+    }
+}

@@ -1,0 +1,132 @@
+//! The targets file: which clusters and namespaces are workers, and under which rules.
+//!
+//! ```yaml
+//! targets:
+//! - name: build-cluster
+//!   kubeconfig: /etc/airside/build.kubeconfig # neither this nor context: the pod's own account
+//!   context: build
+//!   namespace: ci
+//!   hub_host: airside.example.com
+//! ```
+//!
+//! Reading it does not touch any cluster.
+
+mod file;
+mod quantity;
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use airside_model::WorkerName;
+use serde::Deserialize;
+
+/// One cluster and namespace, checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    pub name: WorkerName,
+    pub kubeconfig: Option<PathBuf>,
+    pub context: Option<String>,
+    pub namespace: String,
+    /// The one team it serves; all of them when absent.
+    pub team: Option<String>,
+    pub tags: Vec<String>,
+    /// The hub's address as pods see it, without its port.
+    pub hub_host: String,
+    pub shim_image: String,
+    /// What `type: host` means here.
+    pub host_image: Option<String>,
+    pub node_selector: BTreeMap<String, String>,
+    pub tolerations: Vec<Toleration>,
+    /// Pods share the node's user ids. Off, each has a user namespace of its own.
+    pub host_users: bool,
+    pub claim_proof: ClaimProof,
+    /// How long a node may not answer before its silent steps count as lost.
+    pub lost_after: Duration,
+    /// How long a pod that somebody else deletes may flush.
+    pub grace_period: Duration,
+    pub default_requests: DefaultRequests,
+}
+
+/// What a claim must show besides its token.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ClaimProof {
+    /// A service-account token that the kubelet made for this very pod.
+    #[default]
+    Projected,
+    /// Nothing: whoever may read the namespace's pods is trusted.
+    None,
+}
+
+/// Reserved for steps that set no limits of their own, as Kubernetes quantities.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DefaultRequests {
+    pub cpu: String,
+    pub memory: String,
+}
+
+impl Default for DefaultRequests {
+    fn default() -> Self {
+        Self {
+            cpu: "100m".to_owned(),
+            memory: "128Mi".to_owned(),
+        }
+    }
+}
+
+/// As in a pod, spelled the same way.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Toleration {
+    pub key: Option<String>,
+    pub operator: Option<String>,
+    pub value: Option<String>,
+    pub effect: Option<String>,
+    pub toleration_seconds: Option<i64>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum TargetsError {
+    #[error("{}: cannot read the targets file", file.display())]
+    Read {
+        file: PathBuf,
+        source: std::io::Error,
+    },
+    #[error("{}{}: {message}", file.display(), position(*line, *column))]
+    Invalid {
+        file: PathBuf,
+        line: u64,
+        column: u64,
+        message: String,
+    },
+}
+
+fn position(line: u64, column: u64) -> String {
+    if line == 0 {
+        String::new()
+    } else {
+        format!(":{line}:{column}")
+    }
+}
+
+/// Reads and checks a targets file.
+pub fn load(file: &Path) -> Result<Vec<Target>, TargetsError> {
+    let text = std::fs::read_to_string(file).map_err(|source| TargetsError::Read {
+        file: file.to_owned(),
+        source,
+    })?;
+    parse(file, &text)
+}
+
+/// Checks the text of a targets file; its name is only for the messages.
+pub fn parse(file: &Path, text: &str) -> Result<Vec<Target>, TargetsError> {
+    file::parse(text).map_err(|fault| TargetsError::Invalid {
+        file: file.to_owned(),
+        line: fault.line,
+        column: fault.column,
+        message: fault.message,
+    })
+}

@@ -1,0 +1,238 @@
+//! The file as written, and every check between it and a [`Target`].
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    net::Ipv6Addr,
+    path::PathBuf,
+    time::Duration,
+};
+
+use airside_model::WorkerName;
+use serde::Deserialize;
+use serde_saphyr::{Location, Spanned};
+
+use super::{ClaimProof, DefaultRequests, Target, Toleration, quantity};
+use crate::labels;
+
+const SHIM_IMAGE: &str = "airside.local/shim:dev";
+
+/// What is wrong and where; line 0 if nobody knows.
+#[derive(Debug)]
+pub(super) struct Fault {
+    pub(super) line: u64,
+    pub(super) column: u64,
+    pub(super) message: String,
+}
+
+impl Fault {
+    fn at(location: Location, message: impl Into<String>) -> Self {
+        Self {
+            line: location.line(),
+            column: location.column(),
+            message: message.into(),
+        }
+    }
+}
+
+impl From<serde_saphyr::Error> for Fault {
+    fn from(error: serde_saphyr::Error) -> Self {
+        let error = error.without_snippet();
+        let location = error.location().unwrap_or(Location::UNKNOWN);
+        let text = error.to_string();
+        // The place is told once, in front.
+        let place = format!(" at line {}, column {}", location.line(), location.column());
+        Self::at(location, text.replace(&place, ""))
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    targets: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    name: Spanned<String>,
+    kubeconfig: Option<PathBuf>,
+    context: Option<String>,
+    namespace: Spanned<String>,
+    team: Option<Spanned<String>>,
+    #[serde(default)]
+    tags: Vec<Spanned<String>>,
+    hub_host: Spanned<String>,
+    shim_image: Option<Spanned<String>>,
+    host_image: Option<Spanned<String>>,
+    #[serde(default)]
+    node_selector: BTreeMap<String, String>,
+    #[serde(default)]
+    tolerations: Vec<Toleration>,
+    privileged: Option<Spanned<String>>,
+    #[serde(default)]
+    host_users: bool,
+    #[serde(default)]
+    claim_proof: ClaimProof,
+    lost_after_seconds: Option<Spanned<u32>>,
+    grace_period_seconds: Option<Spanned<u32>>,
+    #[serde(default)]
+    default_requests: Requests,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Requests {
+    cpu: Option<Spanned<String>>,
+    memory: Option<Spanned<String>>,
+}
+
+pub(super) fn parse(text: &str) -> Result<Vec<Target>, Fault> {
+    let file: File = serde_saphyr::from_str(text)?;
+    let mut lines = HashMap::new();
+    let mut targets = Vec::new();
+    for entry in file.targets {
+        let (name, location) = (entry.name.value.clone(), entry.name.referenced);
+        if let Some(line) = lines.insert(name.clone(), location.line()) {
+            let message = format!("name: there is a target {name:?} already, at line {line}");
+            return Err(Fault::at(location, message));
+        }
+        targets.push(entry.check()?);
+    }
+    Ok(targets)
+}
+
+impl Entry {
+    fn check(self) -> Result<Target, Fault> {
+        check_name(&self.name)?;
+        check_namespace(&self.namespace)?;
+        check_hub_host(&self.hub_host)?;
+        check_privileged(self.privileged.as_ref())?;
+        for tag in &self.tags {
+            check_filled("tags", tag)?;
+        }
+        let defaults = DefaultRequests::default();
+        Ok(Target {
+            name: WorkerName(self.name.value),
+            kubeconfig: self.kubeconfig,
+            context: self.context,
+            namespace: self.namespace.value,
+            team: filled("team", self.team)?,
+            tags: self.tags.into_iter().map(|tag| tag.value).collect(),
+            hub_host: self.hub_host.value,
+            shim_image: filled("shim_image", self.shim_image)?
+                .unwrap_or_else(|| SHIM_IMAGE.to_owned()),
+            host_image: filled("host_image", self.host_image)?,
+            node_selector: self.node_selector,
+            tolerations: self.tolerations,
+            host_users: self.host_users,
+            claim_proof: self.claim_proof,
+            lost_after: seconds("lost_after_seconds", self.lost_after_seconds, 30)?,
+            grace_period: seconds("grace_period_seconds", self.grace_period_seconds, 300)?,
+            default_requests: DefaultRequests {
+                cpu: request("default_requests.cpu", self.default_requests.cpu)?
+                    .unwrap_or(defaults.cpu),
+                memory: request("default_requests.memory", self.default_requests.memory)?
+                    .unwrap_or(defaults.memory),
+            },
+        })
+    }
+}
+
+fn check_name(name: &Spanned<String>) -> Result<(), Fault> {
+    let lower = !name.value.bytes().any(|b| b.is_ascii_uppercase());
+    if lower && labels::is_value(&name.value) {
+        return Ok(());
+    }
+    let message = format!(
+        "name: {:?} is no worker name: use up to 63 lower-case letters, digits, '-', '_' and '.', \
+         with a letter or digit at both ends",
+        name.value
+    );
+    Err(Fault::at(name.referenced, message))
+}
+
+fn check_namespace(namespace: &Spanned<String>) -> Result<(), Fault> {
+    let text = &namespace.value;
+    let plain = text
+        .bytes()
+        .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
+    if plain && labels::is_value(text) {
+        return Ok(());
+    }
+    let message = format!("namespace: {text:?} cannot be the name of a Kubernetes namespace");
+    Err(Fault::at(namespace.referenced, message))
+}
+
+fn check_hub_host(host: &Spanned<String>) -> Result<(), Fault> {
+    let text = host.value.as_str();
+    let name = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_');
+    if text.parse::<Ipv6Addr>().is_ok() || (!text.is_empty() && text.bytes().all(name)) {
+        return Ok(());
+    }
+    let message = format!(
+        "hub_host: {text:?} is neither a host name nor an address; leave out scheme, port and \
+         brackets, the hub's own port is added"
+    );
+    Err(Fault::at(host.referenced, message))
+}
+
+fn check_privileged(rule: Option<&Spanned<String>>) -> Result<(), Fault> {
+    match rule {
+        Some(rule) if rule.value != "deny" => {
+            let message = format!(
+                "privileged: {:?} is not supported; only \"deny\" is, which refuses privileged steps",
+                rule.value
+            );
+            Err(Fault::at(rule.referenced, message))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_filled(field: &str, text: &Spanned<String>) -> Result<(), Fault> {
+    if text.value.trim().is_empty() {
+        return Err(Fault::at(
+            text.referenced,
+            format!("{field}: must not be empty"),
+        ));
+    }
+    Ok(())
+}
+
+fn filled(field: &str, text: Option<Spanned<String>>) -> Result<Option<String>, Fault> {
+    if let Some(text) = &text {
+        check_filled(field, text)?;
+    }
+    Ok(text.map(|text| text.value))
+}
+
+fn seconds(field: &str, value: Option<Spanned<u32>>, default: u64) -> Result<Duration, Fault> {
+    match value {
+        None => Ok(Duration::from_secs(default)),
+        Some(Spanned {
+            value: 0,
+            referenced,
+            ..
+        }) => Err(Fault::at(
+            referenced,
+            format!("{field}: must be at least 1"),
+        )),
+        Some(seconds) => Ok(Duration::from_secs(seconds.value.into())),
+    }
+}
+
+fn request(field: &str, value: Option<Spanned<String>>) -> Result<Option<String>, Fault> {
+    let Some(text) = value else { return Ok(None) };
+    if !quantity::is_positive(&text.value) {
+        let message = format!(
+            "{field}: {:?} is no amount such as 100m or 128Mi",
+            text.value
+        );
+        return Err(Fault::at(text.referenced, message));
+    }
+    Ok(Some(text.value))
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -1,0 +1,152 @@
+use std::path::Path;
+
+use super::*;
+use crate::targets;
+
+const MINIMAL: &str = "targets:\n- {name: c, namespace: ci, hub_host: hub.example}\n";
+
+fn fault(text: &str) -> String {
+    targets::parse(Path::new("targets.yml"), text)
+        .expect_err(text)
+        .to_string()
+}
+
+/// The minimal target with one more field, on line 5.
+fn with(field: &str) -> String {
+    format!("targets:\n- name: c\n  namespace: ci\n  hub_host: hub\n  {field}\n")
+}
+
+#[test]
+fn defaults() {
+    let targets = targets::parse(Path::new("t"), MINIMAL).unwrap();
+    let [target] = targets.as_slice() else {
+        panic!("{targets:?}")
+    };
+    assert_eq!(target.name, WorkerName::new("c"));
+    assert_eq!(target.shim_image, "airside.local/shim:dev");
+    assert_eq!(target.claim_proof, ClaimProof::Projected);
+    assert!(!target.host_users);
+    assert_eq!(target.lost_after, Duration::from_secs(30));
+    assert_eq!(target.grace_period, Duration::from_secs(300));
+    assert_eq!(target.default_requests, DefaultRequests::default());
+}
+
+#[test]
+fn everything_can_be_set() {
+    let text = r"
+targets:
+- name: gpu
+  kubeconfig: /etc/airside/kubeconfig
+  context: build
+  namespace: ci-gpu
+  team: ml
+  tags: [gpu, big]
+  hub_host: fd00::1
+  shim_image: registry.example/shim@sha256:1
+  host_image: registry.example/tools:1
+  node_selector: {pool: gpu}
+  tolerations:
+  - {key: gpu, operator: Exists, effect: NoSchedule}
+  privileged: deny
+  host_users: true
+  claim_proof: none
+  lost_after_seconds: 60
+  grace_period_seconds: 10
+  default_requests: {cpu: 2, memory: 1Gi}
+";
+    let targets = targets::parse(Path::new("t"), text).unwrap();
+    let [target] = targets.as_slice() else {
+        panic!("{targets:?}")
+    };
+    assert_eq!(target.team.as_deref(), Some("ml"));
+    assert_eq!(target.tags, ["gpu", "big"]);
+    assert_eq!(target.tolerations[0].operator.as_deref(), Some("Exists"));
+    assert_eq!(target.node_selector["pool"], "gpu");
+    assert_eq!(target.claim_proof, ClaimProof::None);
+    assert_eq!(target.default_requests.cpu, "2");
+    assert!(target.host_users);
+}
+
+#[test]
+fn mistakes_are_named_with_file_line_and_field() {
+    for (field, expected) in [
+        (
+            "privileged: host",
+            "targets.yml:5:15: privileged: \"host\" is not supported",
+        ),
+        (
+            "lost_after_seconds: 0",
+            "targets.yml:5:23: lost_after_seconds: must be at least 1",
+        ),
+        (
+            "default_requests: {memory: 1MB}",
+            "targets.yml:5:30: default_requests.memory: \"1MB\"",
+        ),
+        ("team: ''", "targets.yml:5:9: team: must not be empty"),
+        ("tags: ['']", "targets.yml:5:10: tags: must not be empty"),
+        ("nodeselector: {}", "targets.yml:5:3: unknown field"),
+        ("host_users: maybe", "targets.yml:5:15: "),
+        ("claim_proof: some", "targets.yml:5:16: unknown variant"),
+        ("tolerations: [{kye: a}]", "targets.yml:5:18: unknown field"),
+    ] {
+        let message = fault(&with(field));
+        assert!(message.starts_with(expected), "{field}: {message}");
+        assert!(!message.contains('\n'), "{message}");
+    }
+}
+
+#[test]
+fn names_namespaces_and_hosts_are_checked() {
+    for (text, expected) in [
+        (
+            "{name: Big, namespace: ci, hub_host: h}",
+            "name: \"Big\" is no worker name",
+        ),
+        (
+            "{name: '', namespace: ci, hub_host: h}",
+            "name: \"\" is no worker name",
+        ),
+        (
+            "{name: a, namespace: c.i, hub_host: h}",
+            "namespace: \"c.i\"",
+        ),
+        (
+            "{name: a, namespace: ci, hub_host: 'https://h'}",
+            "hub_host: \"https://h\"",
+        ),
+        (
+            "{name: a, namespace: ci, hub_host: 'h:80'}",
+            "hub_host: \"h:80\"",
+        ),
+        ("{name: a, namespace: ci}", "missing field"),
+        ("{name: a, hub_host: h}", "missing field"),
+    ] {
+        let message = fault(&format!("targets:\n- {text}\n"));
+        assert!(message.starts_with("targets.yml:2:"), "{message}");
+        assert!(message.contains(expected), "{message}");
+    }
+}
+
+#[test]
+fn names_are_unique() {
+    let message = fault(&format!(
+        "{MINIMAL}- {{name: c, namespace: other, hub_host: h}}\n"
+    ));
+    assert!(
+        message.contains(":3:10: name: there is a target \"c\" already, at line 2"),
+        "{message}"
+    );
+}
+
+#[test]
+fn what_is_no_yaml_and_what_is_not_there() {
+    assert!(fault("targets: [").starts_with("targets.yml"));
+    let folder = tempfile::tempdir().unwrap();
+    let missing = targets::load(&folder.path().join("none.yml")).expect_err("no such file");
+    assert!(
+        missing
+            .to_string()
+            .ends_with("none.yml: cannot read the targets file"),
+        "{missing}"
+    );
+}

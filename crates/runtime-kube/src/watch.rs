@@ -1,0 +1,216 @@
+//! The one watch of a target: keeps what every pod says, and tells changes to all who observe.
+//!
+//! The API server may be away for any time; the watch returns when it does, and pods that went
+//! meanwhile are told as gone. A pod nobody of this process ever saw is not told at all: ask `list`.
+
+use std::{
+    collections::{HashMap, HashSet, VecDeque},
+    pin::pin,
+    sync::{Arc, Weak},
+};
+
+use airside_model::Handle;
+use airside_runtime::{Observation, Observed};
+use futures::{StreamExt, TryStreamExt, stream, stream::BoxStream};
+use k8s_openapi::api::core::v1::Pod;
+use kube::{
+    Api,
+    runtime::{WatchStreamExt, watcher},
+};
+use parking_lot::Mutex;
+use tokio::sync::broadcast::{self, error::RecvError};
+use tracing::{info, warn};
+
+use crate::observed::observed;
+
+/// Who falls further behind than this starts again from the current states.
+const BACKLOG: usize = 4096;
+
+/// What is known of the target's pods.
+pub(crate) struct Watched {
+    states: Mutex<HashMap<Handle, Observed>>,
+    changes: broadcast::Sender<Observation>,
+}
+
+impl Watched {
+    pub(crate) fn new() -> Arc<Self> {
+        let (changes, _) = broadcast::channel(BACKLOG);
+        Arc::new(Self {
+            states: Mutex::default(),
+            changes,
+        })
+    }
+
+    /// Follows the pods a selector names, for ever.
+    pub(crate) async fn follow(self: Arc<Self>, pods: Api<Pod>, selector: String) {
+        let config = watcher::Config::default().labels(&selector);
+        let mut events = pin!(watcher(pods, config).default_backoff());
+        let (mut listed, mut away) = (HashSet::new(), false);
+        loop {
+            match events.try_next().await {
+                Ok(None) => return,
+                Ok(Some(event)) => {
+                    if std::mem::take(&mut away) {
+                        info!(selector, "the watch of pods works again");
+                    }
+                    self.take(event, &mut listed);
+                }
+                Err(error) => {
+                    if !std::mem::replace(&mut away, true) {
+                        warn!(selector, error = %error, "the watch of pods is interrupted");
+                    }
+                }
+            }
+        }
+    }
+
+    fn take(&self, event: watcher::Event<Pod>, listed: &mut HashSet<Handle>) {
+        match event {
+            watcher::Event::Init => listed.clear(),
+            watcher::Event::InitApply(pod) => {
+                listed.extend(handle(&pod));
+                self.apply(&pod);
+            }
+            watcher::Event::InitDone => self.keep(listed),
+            watcher::Event::Apply(pod) => self.apply(&pod),
+            watcher::Event::Delete(pod) => self.remove(&pod),
+        }
+    }
+
+    fn apply(&self, pod: &Pod) {
+        let Some(handle) = handle(pod) else { return };
+        let observed = observed(pod);
+        let mut states = self.states.lock();
+        if states.get(&handle) != Some(&observed) {
+            states.insert(handle.clone(), observed.clone());
+            self.tell(Observation { handle, observed });
+        }
+    }
+
+    fn remove(&self, pod: &Pod) {
+        let Some(handle) = handle(pod) else { return };
+        // The last version may tell more than the one before: how its container ended.
+        self.apply(pod);
+        let mut states = self.states.lock();
+        if let Some(before) = states.remove(&handle) {
+            self.tell_removed(handle, before);
+        }
+    }
+
+    /// After a new list: what is not on it went while nobody looked.
+    fn keep(&self, listed: &HashSet<Handle>) {
+        let mut states = self.states.lock();
+        for (handle, before) in states.extract_if(|handle, _| !listed.contains(handle)) {
+            self.tell_removed(handle, before);
+        }
+    }
+
+    fn tell_removed(&self, handle: Handle, before: Observed) {
+        let (node, reason) = match before {
+            Observed::Gone { .. } => return,
+            Observed::Silent { node, .. } => (node, "the pod was deleted, its node did not answer"),
+            Observed::Started { node } => (node, "the pod was deleted"),
+            Observed::Pending { .. } | Observed::Doomed { .. } => (None, "the pod was deleted"),
+        };
+        self.tell(Observation {
+            handle,
+            observed: Observed::Gone {
+                node,
+                reason: reason.into(),
+            },
+        });
+    }
+
+    /// Called with the states locked, so that a new observer misses nothing and hears nothing twice.
+    fn tell(&self, observation: Observation) {
+        // Nobody listening is fine.
+        let _ = self.changes.send(observation);
+    }
+
+    /// The current states, then every change. Ends when the watch does.
+    pub(crate) fn observe(self: &Arc<Self>) -> BoxStream<'static, Observation> {
+        let states = self.states.lock();
+        let mut observer = Observer {
+            changes: self.changes.subscribe(),
+            watched: Arc::downgrade(self),
+            alive: HashMap::new(),
+            due: VecDeque::new(),
+        };
+        observer.catch_up(&states);
+        drop(states);
+        stream::unfold(observer, |mut observer| async move {
+            observer
+                .next()
+                .await
+                .map(|observation| (observation, observer))
+        })
+        .boxed()
+    }
+}
+
+fn handle(pod: &Pod) -> Option<Handle> {
+    pod.metadata.name.clone().map(Handle)
+}
+
+struct Observer {
+    changes: broadcast::Receiver<Observation>,
+    /// Weak: an observer must not keep a watch alive that its runtime has given up.
+    watched: Weak<Watched>,
+    /// What this observer was told last of each that is not gone.
+    alive: HashMap<Handle, Observed>,
+    due: VecDeque<Observation>,
+}
+
+impl Observer {
+    async fn next(&mut self) -> Option<Observation> {
+        loop {
+            if let Some(observation) = self.due.pop_front() {
+                self.note(&observation);
+                return Some(observation);
+            }
+            match self.changes.recv().await {
+                Ok(observation) => self.due.push_back(observation),
+                Err(RecvError::Closed) => return None,
+                Err(RecvError::Lagged(_)) => {
+                    let watched = self.watched.upgrade()?;
+                    let states = watched.states.lock();
+                    self.changes = watched.changes.subscribe();
+                    self.catch_up(&states);
+                }
+            }
+        }
+    }
+
+    fn note(&mut self, observation: &Observation) {
+        let Observation { handle, observed } = observation.clone();
+        match observed {
+            Observed::Gone { .. } => self.alive.remove(&handle),
+            other => self.alive.insert(handle, other),
+        };
+    }
+
+    /// Whatever differs from what this observer was told.
+    fn catch_up(&mut self, states: &HashMap<Handle, Observed>) {
+        for handle in self
+            .alive
+            .keys()
+            .filter(|handle| !states.contains_key(handle))
+        {
+            let reason = "the pod was deleted".to_owned();
+            let observed = Observed::Gone { node: None, reason };
+            self.due.push_back(Observation {
+                handle: handle.clone(),
+                observed,
+            });
+        }
+        for (handle, observed) in states {
+            if self.alive.get(handle) != Some(observed) {
+                let (handle, observed) = (handle.clone(), observed.clone());
+                self.due.push_back(Observation { handle, observed });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

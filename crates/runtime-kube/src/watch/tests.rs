@@ -1,0 +1,149 @@
+use futures::{FutureExt, StreamExt};
+use kube::runtime::watcher::Event;
+use serde_json::json;
+
+use super::*;
+
+fn pod(name: &str, state: serde_json::Value) -> Pod {
+    serde_json::from_value(json!({
+        "metadata": {"name": name},
+        "spec": {"nodeName": "node1", "containers": [{"name": "step"}]},
+        "status": {"containerStatuses": [{"name": "step", "ready": true, "restartCount": 0,
+            "image": "", "imageID": "", "state": state}]},
+    }))
+    .unwrap()
+}
+
+fn running(name: &str) -> Pod {
+    pod(name, json!({"running": {}}))
+}
+
+fn waiting(name: &str) -> Pod {
+    pod(name, json!({"waiting": {"reason": "ContainerCreating"}}))
+}
+
+fn ended(name: &str) -> Pod {
+    pod(name, json!({"terminated": {"exitCode": 3}}))
+}
+
+fn take(watched: &Watched, events: impl IntoIterator<Item = Event<Pod>>) {
+    let mut listed = HashSet::new();
+    for event in events {
+        watched.take(event, &mut listed);
+    }
+}
+
+/// Everything that is ready now, sorted, in short.
+fn heard(stream: &mut BoxStream<'static, Observation>) -> Vec<String> {
+    let mut heard = Vec::new();
+    while let Some(Some(Observation { handle, observed })) = stream.next().now_or_never() {
+        heard.push(match observed {
+            Observed::Pending { .. } => format!("{handle} pending"),
+            Observed::Doomed { reason } => format!("{handle} doomed {reason}"),
+            Observed::Started { .. } => format!("{handle} started"),
+            Observed::Silent { reason, .. } => format!("{handle} silent {reason}"),
+            Observed::Gone { reason, .. } => format!("{handle} gone: {reason}"),
+        });
+    }
+    heard.sort();
+    heard
+}
+
+#[test]
+fn observers_hear_what_is_there_and_then_changes() {
+    let watched = Watched::new();
+    take(
+        &watched,
+        [Event::Init, Event::InitApply(waiting("a")), Event::InitDone],
+    );
+    let mut first = watched.observe();
+    assert_eq!(heard(&mut first), ["a pending"]);
+    take(
+        &watched,
+        [Event::Apply(waiting("a")), Event::Apply(running("a"))],
+    );
+    assert_eq!(heard(&mut first), ["a started"]);
+    assert_eq!(heard(&mut watched.observe()), ["a started"]);
+}
+
+#[test]
+fn an_end_is_told_once_with_the_best_reason() {
+    let watched = Watched::new();
+    let mut stream = watched.observe();
+    take(
+        &watched,
+        [Event::Apply(running("a")), Event::Apply(ended("a"))],
+    );
+    assert_eq!(
+        heard(&mut stream),
+        ["a gone: the container exited with code 3", "a started"]
+    );
+    take(&watched, [Event::Delete(ended("a"))]);
+    assert!(heard(&mut stream).is_empty());
+
+    take(
+        &watched,
+        [Event::Apply(running("b")), Event::Delete(ended("b"))],
+    );
+    assert_eq!(
+        heard(&mut stream),
+        ["b gone: the container exited with code 3", "b started"]
+    );
+    take(
+        &watched,
+        [Event::Apply(running("c")), Event::Delete(running("c"))],
+    );
+    assert_eq!(
+        heard(&mut stream),
+        ["c gone: the pod was deleted", "c started"]
+    );
+    assert!(watched.states.lock().is_empty());
+}
+
+#[test]
+fn a_new_list_tells_what_went_meanwhile() {
+    let watched = Watched::new();
+    take(
+        &watched,
+        [Event::Apply(running("a")), Event::Apply(running("b"))],
+    );
+    let mut stream = watched.observe();
+    heard(&mut stream);
+    let list = [Event::Init, Event::InitApply(running("b")), Event::InitDone];
+    take(&watched, list);
+    assert_eq!(heard(&mut stream), ["a gone: the pod was deleted"]);
+}
+
+#[test]
+fn who_falls_behind_is_brought_up_to_date() {
+    let watched = Watched::new();
+    take(
+        &watched,
+        [Event::Apply(running("a")), Event::Apply(waiting("b"))],
+    );
+    let mut stream = watched.observe();
+    heard(&mut stream);
+    take(
+        &watched,
+        [Event::Delete(running("a")), Event::Apply(running("b"))],
+    );
+    for _ in 0..BACKLOG {
+        take(
+            &watched,
+            [Event::Apply(waiting("c")), Event::Apply(running("c"))],
+        );
+    }
+    assert_eq!(
+        heard(&mut stream),
+        ["a gone: the pod was deleted", "b started", "c started"]
+    );
+    assert!(heard(&mut stream).is_empty());
+}
+
+#[test]
+fn observers_end_with_the_watch() {
+    let watched = Watched::new();
+    let mut stream = watched.observe();
+    drop(watched);
+    assert_eq!(stream.next().now_or_never(), Some(None));
+}

@@ -1,0 +1,85 @@
+//! What is known of each container, and who wants to hear of it.
+
+use std::collections::BTreeMap;
+
+use airside_model::Handle;
+use airside_runtime::{Observation, Observed};
+use futures::{StreamExt, stream::BoxStream};
+use parking_lot::Mutex;
+use tokio::sync::mpsc;
+
+#[derive(Default)]
+pub(crate) struct Board {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    known: BTreeMap<Handle, Observed>,
+    observers: Vec<mpsc::UnboundedSender<Observation>>,
+}
+
+impl Inner {
+    fn tell(&mut self, handle: &Handle, observed: &Observed) {
+        self.observers.retain(|observer| {
+            let observation = Observation {
+                handle: handle.clone(),
+                observed: observed.clone(),
+            };
+            observer.send(observation).is_ok()
+        });
+    }
+}
+
+impl Board {
+    /// Notes what was found, and says whether it is news. Who is gone stays gone.
+    pub(crate) fn set(&self, handle: &Handle, observed: Observed) -> bool {
+        let mut inner = self.inner.lock();
+        match inner.known.get(handle) {
+            Some(Observed::Gone { .. }) => return false,
+            Some(known) if *known == observed => return false,
+            _ => {}
+        }
+        inner.known.insert(handle.clone(), observed.clone());
+        inner.tell(handle, &observed);
+        true
+    }
+
+    /// Notes an end, unless the container was removed and forgotten before anybody noticed.
+    pub(crate) fn end(&self, handle: &Handle, gone: Observed) {
+        let mut inner = self.inner.lock();
+        match inner.known.get_mut(handle) {
+            None | Some(Observed::Gone { .. }) => {}
+            Some(known) => {
+                *known = gone.clone();
+                inner.tell(handle, &gone);
+            }
+        }
+    }
+
+    /// The container was removed; whoever has not heard that it is gone hears it now.
+    pub(crate) fn forget(&self, handle: &Handle, gone: Observed) {
+        let mut inner = self.inner.lock();
+        match inner.known.remove(handle) {
+            None | Some(Observed::Gone { .. }) => {}
+            Some(_) => inner.tell(handle, &gone),
+        }
+    }
+
+    /// First what is known, then every change.
+    pub(crate) fn observe(&self) -> BoxStream<'static, Observation> {
+        let (sender, mut receiver) = mpsc::unbounded_channel();
+        let mut inner = self.inner.lock();
+        let known: Vec<_> = inner
+            .known
+            .iter()
+            .map(|(handle, observed)| Observation {
+                handle: handle.clone(),
+                observed: observed.clone(),
+            })
+            .collect();
+        inner.observers.push(sender);
+        let changes = futures::stream::poll_fn(move |context| receiver.poll_recv(context));
+        futures::stream::iter(known).chain(changes).boxed()
+    }
+}

@@ -1,0 +1,83 @@
+//! The container's control groups: one on a v2 machine, one per controller on a v1 machine.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    thread,
+    time::Duration,
+};
+
+use airside_model::{Handle, InstallationId};
+
+use crate::process::{self, Process};
+
+const ROOT: &str = "/sys/fs/cgroup";
+
+/// The path inside of each hierarchy.
+pub(crate) fn path(installation: &InstallationId, handle: &Handle) -> String {
+    format!("/airside/{installation}/{handle}")
+}
+
+/// Version 2 alone: there nothing restricts which devices a container may open.
+pub(crate) fn is_unified() -> bool {
+    Path::new(ROOT).join("cgroup.controllers").exists()
+}
+
+/// Kills whatever runs in the groups and removes them. Not there is fine.
+pub(crate) fn remove(installation: &InstallationId, handle: &Handle) -> io::Result<()> {
+    let inside = path(installation, handle);
+    for hierarchy in hierarchies()? {
+        let group = hierarchy.join(&inside[1..]);
+        if group.is_dir() {
+            remove_group(&group)?;
+        }
+    }
+    Ok(())
+}
+
+fn hierarchies() -> io::Result<Vec<PathBuf>> {
+    let root = PathBuf::from(ROOT);
+    if is_unified() {
+        return Ok(vec![root]);
+    }
+    let mut found = Vec::new();
+    for entry in fs::read_dir(&root)? {
+        let path = entry?.path();
+        // Some controllers have a second name that is a link.
+        if path.is_dir() && !path.is_symlink() {
+            found.push(path);
+        }
+    }
+    Ok(found)
+}
+
+fn remove_group(group: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(group)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            remove_group(&path)?;
+        }
+    }
+    // A killed process leaves its group a moment after it died.
+    for attempt in 0.. {
+        match fs::remove_dir(group) {
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy && attempt < 500 => {
+                kill_members(group)?;
+                thread::sleep(Duration::from_millis(2));
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            other => return other,
+        }
+    }
+    Ok(())
+}
+
+fn kill_members(group: &Path) -> io::Result<()> {
+    let members = fs::read_to_string(group.join("cgroup.procs"))?;
+    for pid in members.lines().filter_map(|line| line.parse().ok()) {
+        if let Some(fd) = Process::of(pid).ok().and_then(|process| process.open()) {
+            process::kill(&fd);
+        }
+    }
+    Ok(())
+}

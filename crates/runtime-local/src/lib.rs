@@ -1,0 +1,56 @@
+//! Places steps on this machine: namespaces, overlayfs and control groups, as root.
+//!
+//! ```text
+//! LocalRuntime ── prepares folders ──► helper (own process) ── libcontainer ──► shim, PID 1
+//!      └──────────── pidfd ───────────────────────────────────────────────────────┘
+//! ```
+//!
+//! The container belongs to nobody but the machine: it survives the server, and the next server finds
+//! it again by what is on disk ([`container`]). The runtime never talks to the shim and never looks
+//! into the container.
+
+mod board;
+mod bundle;
+mod capabilities;
+mod cgroup;
+mod container;
+mod error;
+pub mod helper;
+mod host;
+mod make;
+mod network_files;
+mod plan;
+mod prepare;
+mod process;
+mod remove;
+mod runtime;
+
+use std::{ffi::OsString, path::PathBuf};
+
+use airside_images::Images;
+use airside_model::{InstallationId, WorkerName};
+use airside_volumes::Volumes;
+
+pub use error::Error;
+pub use runtime::LocalRuntime;
+
+#[derive(Clone)]
+pub struct LocalOptions {
+    /// Containers live below it. On the same file system as the volumes, since sealing is a rename.
+    pub root: PathBuf,
+    pub worker: WorkerName,
+    pub installation: InstallationId,
+    /// The shim on this machine: a static binary.
+    pub shim: PathBuf,
+    /// Program and leading arguments of the helper: `airside rt`.
+    pub helper: Vec<OsString>,
+    pub volumes: Volumes,
+    pub images: Images,
+    /// The hub's host as steps see it. They share the machine's network.
+    pub hub_host: String,
+}
+
+/// Where the shim is, seen from inside.
+fn shim_path() -> &'static str {
+    "/.airside/shim"
+}

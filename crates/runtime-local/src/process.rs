@@ -1,0 +1,126 @@
+//! A process that can be told from another that later got its number.
+
+use std::{fs, io, os::fd::OwnedFd};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec},
+    process::{Pid, PidfdFlags, Signal},
+};
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Process {
+    pub pid: i32,
+    /// Ticks after the machine's start.
+    started: u64,
+    /// Numbers and ticks begin anew with each start of the machine.
+    boot: String,
+}
+
+impl Process {
+    pub(crate) fn of(pid: i32) -> io::Result<Self> {
+        let (_, started) = stat(pid)?;
+        Ok(Self {
+            pid,
+            started,
+            boot: boot()?,
+        })
+    }
+
+    /// A descriptor of the process while it lives: readable once it has ended.
+    pub(crate) fn open(&self) -> Option<OwnedFd> {
+        let pid = Pid::from_raw(self.pid)?;
+        let fd = rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok()?;
+        // Looked at after opening: now the number cannot change hands any more.
+        let (state, started) = stat(self.pid).ok()?;
+        let same = started == self.started && boot().is_ok_and(|boot| boot == self.boot);
+        (same && !matches!(state, 'Z' | 'X')).then_some(fd)
+    }
+}
+
+pub(crate) fn kill(fd: &OwnedFd) {
+    // The only failure is that it is gone.
+    let _ = rustix::process::pidfd_send_signal(fd, Signal::KILL);
+}
+
+/// Whether the process ended within the time.
+pub(crate) fn ended(fd: &OwnedFd, seconds: i64) -> bool {
+    let limit = Timespec {
+        tv_sec: seconds,
+        tv_nsec: 0,
+    };
+    let mut fds = [PollFd::new(fd, PollFlags::IN)];
+    loop {
+        match rustix::event::poll(&mut fds, Some(&limit)) {
+            Err(rustix::io::Errno::INTR) => {}
+            other => return other.is_ok_and(|ready| ready > 0),
+        }
+    }
+}
+
+fn stat(pid: i32) -> io::Result<(char, u64)> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    parse_stat(&text).ok_or_else(|| io::Error::other("cannot read the process's state"))
+}
+
+/// State and start time. The command's name comes before them and may hold anything.
+fn parse_stat(text: &str) -> Option<(char, u64)> {
+    let mut fields = text.rsplit_once(')')?.1.split_ascii_whitespace();
+    let state = fields.next()?.chars().next()?;
+    Some((state, fields.nth(18)?.parse().ok()?))
+}
+
+fn boot() -> io::Result<String> {
+    Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?
+        .trim()
+        .to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn odd_command_names_do_not_confuse() {
+        let text = "7 (a) S) R 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4242 20 21";
+        assert_eq!(parse_stat(text), Some(('R', 4242)));
+        assert_eq!(parse_stat("7 (x"), None);
+    }
+
+    #[test]
+    fn only_the_same_process_is_opened() {
+        let own = Process::of(std::process::id() as i32).unwrap();
+        assert!(own.open().is_some());
+        assert!(
+            Process {
+                started: own.started + 1,
+                ..own.clone()
+            }
+            .open()
+            .is_none()
+        );
+        assert!(
+            Process {
+                boot: "another".to_owned(),
+                ..own
+            }
+            .open()
+            .is_none()
+        );
+    }
+
+    #[test]
+    fn an_ended_process_is_noticed() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("600")
+            .spawn()
+            .unwrap();
+        let process = Process::of(child.id() as i32).unwrap();
+        let fd = process.open().unwrap();
+        assert!(!ended(&fd, 0));
+        kill(&fd);
+        assert!(ended(&fd, 10));
+        assert!(process.open().is_none(), "a zombie does not live");
+        child.wait().unwrap();
+    }
+}

@@ -1,0 +1,277 @@
+//! The placement contract on this machine.
+
+use std::{
+    fs,
+    os::{fd::OwnedFd, unix::fs::DirBuilderExt},
+    sync::Arc,
+    time::Duration,
+};
+
+use airside_images::{ImageSource, Rootfs};
+use airside_model::{Handle, VolumeId, WorkerName};
+use airside_runtime::{
+    Capabilities, Image, Listed, Observation, Observed, Placement, PlacementSpec,
+};
+use async_trait::async_trait;
+use futures::stream::BoxStream;
+use parking_lot::Mutex;
+use tokio::{
+    io::{Interest, unix::AsyncFd},
+    task::JoinSet,
+};
+
+use crate::{
+    Error, LocalOptions,
+    board::Board,
+    container::{ContainerDir, Record, Status, plain_name},
+    make, prepare,
+    process::Process,
+    remove,
+};
+
+/// Of no consequence here: this machine is never silent while the server on it runs.
+const LOST_AFTER: Duration = Duration::from_secs(300);
+
+pub struct LocalRuntime {
+    options: Arc<LocalOptions>,
+    board: Arc<Board>,
+    /// One per living container; they end with the runtime, the containers do not.
+    watchers: Mutex<JoinSet<()>>,
+}
+
+impl LocalRuntime {
+    /// Takes over the containers that are there already. Within a tokio runtime.
+    pub async fn open(options: LocalOptions) -> Result<Self, Error> {
+        plain_name(options.installation.as_str())?;
+        let containers = options.root.join("containers");
+        let mut builder = fs::DirBuilder::new();
+        builder
+            .recursive(true)
+            .mode(0o700)
+            .create(&containers)
+            .map_err(Error::disk(&containers))?;
+        let runtime = Self {
+            options: Arc::new(options),
+            board: Arc::default(),
+            watchers: Mutex::default(),
+        };
+        let options = runtime.options.clone();
+        for (handle, status) in blocking(move || survivors(&options)).await? {
+            runtime.note(&handle, status);
+        }
+        Ok(runtime)
+    }
+
+    fn note(&self, handle: &Handle, status: Status) {
+        let Status::Running(process) = status else {
+            self.board.set(handle, self.gone("container exited"));
+            return;
+        };
+        let news = self
+            .board
+            .set(handle, Observed::Started { node: self.node() });
+        if news && let Err(reason) = self.watch(handle, &process) {
+            self.board.end(handle, self.gone(&reason));
+        }
+    }
+
+    fn watch(&self, handle: &Handle, process: &Process) -> Result<(), String> {
+        let fd = process.open().ok_or("container exited")?;
+        // SAFETY: the descriptor is owned by what is registered, which never gives away another.
+        let fd = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }
+            .map_err(|error| format!("container cannot be watched: {error}"))?;
+        let (board, handle, gone) = (
+            self.board.clone(),
+            handle.clone(),
+            self.gone("container exited"),
+        );
+        let mut watchers = self.watchers.lock();
+        while watchers.try_join_next().is_some() {}
+        watchers.spawn(async move {
+            ended(fd).await;
+            board.end(&handle, gone);
+        });
+        Ok(())
+    }
+
+    fn node(&self) -> Option<String> {
+        Some(self.options.worker.to_string())
+    }
+
+    fn gone(&self, reason: &str) -> Observed {
+        Observed::Gone {
+            node: self.node(),
+            reason: reason.to_owned(),
+        }
+    }
+
+    async fn make(&self, spec: &PlacementSpec) -> Result<(), Error> {
+        let spec = Arc::new(spec.clone());
+        let (options, wanted) = (self.options.clone(), spec.clone());
+        let status = match blocking(move || make::existing(&options, &wanted)).await? {
+            Some(status) => status,
+            None => {
+                let image = self.image(&spec.image).await?;
+                let (options, wanted) = (self.options.clone(), spec.clone());
+                blocking(move || make::container(&options, &wanted, image.as_ref())).await?
+            }
+        };
+        self.note(&spec.handle, status);
+        Ok(())
+    }
+
+    async fn image(&self, image: &Image) -> Result<Option<Rootfs>, Error> {
+        let source = match image {
+            Image::Shim | Image::Host => return Ok(None),
+            Image::Registry { reference } => ImageSource::Registry(reference.clone()),
+            Image::OciLayout { path } => ImageSource::OciLayout(path.into()),
+        };
+        Ok(Some(self.options.images.ensure(&source).await?))
+    }
+
+    fn refuse(&self) -> impl FnOnce(Error) -> airside_runtime::Error {
+        |error| error.into_runtime(&self.options.worker)
+    }
+}
+
+#[async_trait]
+impl Placement for LocalRuntime {
+    fn worker(&self) -> &WorkerName {
+        &self.options.worker
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            mounts_volumes: true,
+            lost_after: LOST_AFTER,
+        }
+    }
+
+    async fn place(&self, spec: &PlacementSpec) -> Result<Option<String>, airside_runtime::Error> {
+        self.make(spec).await.map_err(self.refuse())?;
+        Ok(None)
+    }
+
+    fn observe(&self) -> BoxStream<'static, Observation> {
+        self.board.observe()
+    }
+
+    async fn destroy(&self, handle: &Handle) -> Result<(), airside_runtime::Error> {
+        let (options, wanted) = (self.options.clone(), handle.clone());
+        blocking(move || destroy(&options, &wanted))
+            .await
+            .map_err(self.refuse())?;
+        self.board.forget(handle, self.gone("container removed"));
+        Ok(())
+    }
+
+    async fn list(&self) -> Result<Vec<Listed>, airside_runtime::Error> {
+        let options = self.options.clone();
+        let found = blocking(move || ours(&options))
+            .await
+            .map_err(self.refuse())?;
+        Ok(found
+            .into_iter()
+            .map(|(_, handle)| Listed { handle, uid: None })
+            .collect())
+    }
+
+    async fn seal(
+        &self,
+        handle: &Handle,
+        path: &str,
+        volume: &VolumeId,
+    ) -> Result<(), airside_runtime::Error> {
+        let (options, handle) = (self.options.clone(), handle.clone());
+        let (path, volume) = (path.to_owned(), volume.clone());
+        blocking(move || seal(&options, &handle, &path, &volume))
+            .await
+            .map_err(self.refuse())
+    }
+}
+
+/// Resolves once the process has ended.
+async fn ended(fd: AsyncFd<OwnedFd>) {
+    // Only the end makes it readable, and an error would mean that nobody can tell any more.
+    drop(fd.readable().await);
+}
+
+fn survivors(options: &LocalOptions) -> Result<Vec<(Handle, Status)>, Error> {
+    let mut found = Vec::new();
+    for (dir, handle) in ours(options)? {
+        let _lock = dir.lock()?;
+        match dir.status()? {
+            Status::Absent => {}
+            status => found.push((handle, status)),
+        }
+    }
+    Ok(found)
+}
+
+/// What is there of this installation; half-made ones too, since the sweeper removes them.
+fn ours(options: &LocalOptions) -> Result<Vec<(ContainerDir, Handle)>, Error> {
+    let containers = options.root.join("containers");
+    let mut found = Vec::new();
+    for entry in fs::read_dir(&containers).map_err(Error::disk(&containers))? {
+        let path = entry.map_err(Error::disk(&containers))?.path();
+        let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
+            continue;
+        };
+        let (dir, handle) = (ContainerDir::at(&path), Handle::new(name));
+        let record: Option<Record> = dir.record()?;
+        if record.is_none_or(|record| record.installation == options.installation) {
+            found.push((dir, handle));
+        }
+    }
+    Ok(found)
+}
+
+fn destroy(options: &LocalOptions, handle: &Handle) -> Result<(), Error> {
+    let dir = ContainerDir::new(&options.root.join("containers"), handle)?;
+    if !dir.exists() {
+        return Ok(());
+    }
+    let _lock = dir.lock()?;
+    if dir
+        .record()?
+        .is_some_and(|record| record.installation != options.installation)
+    {
+        return Err(Error::Foreign {
+            handle: handle.clone(),
+        });
+    }
+    remove::container(&dir, &options.installation, handle)
+}
+
+fn seal(
+    options: &LocalOptions,
+    handle: &Handle,
+    path: &str,
+    volume: &VolumeId,
+) -> Result<(), Error> {
+    let dir = ContainerDir::new(&options.root.join("containers"), handle)?;
+    if options.volumes.exists(volume) {
+        return Ok(());
+    }
+    let record = dir.record()?.ok_or_else(|| Error::NoContainer {
+        handle: handle.clone(),
+    })?;
+    let wanted = prepare::clean(path.as_ref());
+    let output = record
+        .outputs
+        .iter()
+        .find(|(at, _)| prepare::clean(at.as_ref()) == wanted);
+    let (_, folder) = output.ok_or_else(|| Error::NoOutput {
+        handle: handle.clone(),
+        path: path.to_owned(),
+    })?;
+    Ok(options.volumes.adopt(&dir.output(folder), volume)?)
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|_| Error::Stopping)?
+}

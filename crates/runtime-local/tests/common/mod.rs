@@ -1,0 +1,173 @@
+//! A runtime over temporary folders, and a stand-in for the shim.
+
+use std::{
+    fs,
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::OnceLock,
+};
+
+use airside_images::Images;
+use airside_model::{BuildId, Handle, InstallationId, StepKind, StepLabels, VolumeId, WorkerName};
+use airside_runtime::{
+    Access, ClaimEnvironment, Image, Mount, Observation, Observed, Placement, PlacementSpec,
+};
+use airside_runtime_local::{LocalOptions, LocalRuntime};
+use airside_volumes::Volumes;
+use futures::StreamExt;
+use tempfile::TempDir;
+
+pub struct Machine {
+    pub root: TempDir,
+    pub installation: InstallationId,
+    pub volumes: Volumes,
+    pub images: Images,
+    pub hub: TcpListener,
+}
+
+impl Machine {
+    /// `None` where containers cannot be made at all.
+    pub fn new(name: &str) -> Option<Self> {
+        if !rustix::process::geteuid().is_root() {
+            return None;
+        }
+        let root = tempfile::tempdir().unwrap();
+        Some(Self {
+            volumes: Volumes::open(&root.path().join("volumes")).unwrap(),
+            images: Images::open(&root.path().join("images")).unwrap(),
+            installation: InstallationId::new(format!("test-{name}-{}", std::process::id())),
+            hub: TcpListener::bind("127.0.0.1:0").unwrap(),
+            root,
+        })
+    }
+
+    pub async fn runtime(&self) -> LocalRuntime {
+        LocalRuntime::open(LocalOptions {
+            root: self.root.path().to_owned(),
+            worker: WorkerName::new("here"),
+            installation: self.installation.clone(),
+            shim: standin().to_owned(),
+            helper: vec![env!("CARGO_BIN_EXE_airside-rt").into()],
+            volumes: self.volumes.clone(),
+            images: self.images.clone(),
+            hub_host: "127.0.0.1".to_owned(),
+        })
+        .await
+        .unwrap()
+    }
+
+    pub fn spec(&self, handle: &str, image: Image, script: &str) -> PlacementSpec {
+        PlacementSpec {
+            handle: Handle::new(handle),
+            installation: self.installation.clone(),
+            labels: StepLabels {
+                team: "main".to_owned(),
+                pipeline: None,
+                job: None,
+                build: BuildId(1),
+                build_name: "1".to_owned(),
+                step: "step".to_owned(),
+                kind: StepKind::Task,
+                attempt: 1,
+            },
+            image,
+            claim: ClaimEnvironment {
+                hub_port: self.hub.local_addr().unwrap().port(),
+                hub_pin: "pin".to_owned(),
+                token: script.to_owned(),
+            },
+            mounts: vec![output("/out")],
+            limits: Default::default(),
+            privileged: false,
+            hermetic: false,
+        }
+    }
+
+    /// Seals `/out` and gives its folder.
+    pub async fn sealed(&self, runtime: &LocalRuntime, handle: &Handle) -> PathBuf {
+        let volume = VolumeId::new(format!("out-{handle}"));
+        runtime.seal(handle, "/out", &volume).await.unwrap();
+        self.volumes.path(&volume).unwrap()
+    }
+
+    /// Nothing of this test's installation is left anywhere, and what it shared goes too.
+    pub fn assert_clean(&self) {
+        assert_eq!(
+            fs::read_dir(self.root.path().join("containers"))
+                .unwrap()
+                .count(),
+            0
+        );
+        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+        assert!(
+            !mounts.contains(self.root.path().to_str().unwrap()),
+            "{mounts}"
+        );
+        for group in self.cgroups() {
+            fs::remove_dir(&group).expect("no container's control group is left");
+        }
+    }
+
+    pub fn cgroups(&self) -> Vec<PathBuf> {
+        let root = Path::new("/sys/fs/cgroup");
+        let inside = format!("airside/{}", self.installation);
+        let mut places = vec![root.join(&inside)];
+        places.extend(
+            fs::read_dir(root)
+                .unwrap()
+                .map(|entry| entry.unwrap().path().join(&inside)),
+        );
+        places.retain(|place| place.is_dir());
+        places
+    }
+}
+
+pub fn output(path: &str) -> Mount {
+    Mount {
+        path: path.to_owned(),
+        access: Access::Output,
+    }
+}
+
+pub fn input(path: &str, volume: &VolumeId) -> Mount {
+    Mount {
+        path: path.to_owned(),
+        access: Access::Input {
+            volume: volume.clone(),
+        },
+    }
+}
+
+/// Waits until the runtime says that the container is gone, and why.
+pub async fn gone(runtime: &LocalRuntime, handle: &Handle) -> String {
+    let mut stream = runtime.observe();
+    while let Some(Observation {
+        handle: about,
+        observed,
+    }) = stream.next().await
+    {
+        if let Observed::Gone { reason, .. } = observed
+            && about == *handle
+        {
+            return reason;
+        }
+    }
+    panic!("the stream ended");
+}
+
+fn standin() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let program =
+            Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("standin-{}", std::process::id()));
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/common/standin.c");
+        let mut compiler = Command::new("cc");
+        compiler
+            .args(["-static", "-O1", "-o"])
+            .arg(&program)
+            .arg(source);
+        assert!(compiler.status().unwrap().success());
+        program
+    })
+}

@@ -1,0 +1,56 @@
+/* Stands in for the shim: does what the claim's token says, one command per line. */
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static void copy(const char *from, const char *to) {
+    char buffer[4096];
+    size_t n;
+    FILE *in = fopen(from, "r"), *out = fopen(to, "w");
+    if (!out) return;
+    if (!in) fputs("(missing)", out);
+    while (in && (n = fread(buffer, 1, sizeof buffer, in)) > 0) fwrite(buffer, 1, n, out);
+    fclose(out);
+}
+
+static void list(const char *folder, const char *to) {
+    DIR *dir = opendir(folder);
+    FILE *out = fopen(to, "w");
+    struct dirent *entry;
+    if (!out) return;
+    while (dir && (entry = readdir(dir))) fprintf(out, "%s\n", entry->d_name);
+    fclose(out);
+}
+
+/* Reports to the hub's address and stays until the other side closes. */
+static void dial(void) {
+    char hub[64], byte = 'r';
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    snprintf(hub, sizeof hub, "%s", getenv("AIRSIDE_HUB"));
+    char *colon = strchr(hub, ':');
+    *colon = 0;
+    inet_pton(AF_INET, hub, &address.sin_addr);
+    address.sin_port = htons(atoi(colon + 1));
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (connect(fd, (struct sockaddr *)&address, sizeof address)) exit(3);
+    if (write(fd, &byte, 1) != 1) exit(4);
+    while (read(fd, &byte, 1) > 0) {}
+    close(fd);
+}
+
+int main(void) {
+    char *rest = strdup(getenv("AIRSIDE_TOKEN")), *line;
+    while ((line = strsep(&rest, "\n"))) {
+        char a[512] = "", b[512] = "";
+        if (sscanf(line, "copy %511s %511s", a, b) == 2) copy(a, b);
+        else if (sscanf(line, "list %511s %511s", a, b) == 2) list(a, b);
+        else if (!strncmp(line, "sh ", 3)) { if (system(line + 3)) exit(5); }
+        else if (!strcmp(line, "dial")) dial();
+        else if (!strcmp(line, "stay")) for (;;) pause();
+    }
+    return 0;
+}

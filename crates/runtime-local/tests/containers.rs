@@ -1,0 +1,316 @@
+//! Real containers on this machine. They need root; without it these tests do nothing.
+
+#![allow(clippy::unwrap_used, clippy::panic, unreachable_pub)]
+
+mod common;
+
+use std::{fs, io::Read, path::Path};
+
+use airside_model::{Handle, VolumeId, task::ContainerLimits};
+use airside_runtime::{Error, Image, Observed, Placement};
+use common::{Machine, gone, input, output};
+use futures::StreamExt;
+
+#[tokio::test]
+async fn an_output_is_written_sealed_and_outlives_the_container() {
+    let Some(machine) = Machine::new("output") else {
+        return;
+    };
+    let runtime = machine.runtime().await;
+    let script = "copy /etc/hostname /out/hostname\nlist / /out/list";
+    let spec = machine.spec("s-output", Image::Shim, script);
+    runtime.place(&spec).await.unwrap();
+    assert_eq!(gone(&runtime, &spec.handle).await, "container exited");
+    let sealed = machine.sealed(&runtime, &spec.handle).await;
+    // Twice is fine.
+    machine.sealed(&runtime, &spec.handle).await;
+    assert_eq!(
+        fs::read_to_string(sealed.join("hostname")).unwrap(),
+        "s-output\n"
+    );
+    let top = fs::read_to_string(sealed.join("list")).unwrap();
+    assert!(!top.lines().any(|name| name == "usr"), "{top}");
+    let wrong = runtime
+        .seal(&spec.handle, "/elsewhere", &VolumeId::new("x"))
+        .await;
+    assert!(matches!(wrong, Err(Error::Refused { .. })));
+    runtime.destroy(&spec.handle).await.unwrap();
+    runtime.destroy(&spec.handle).await.unwrap();
+    assert!(sealed.join("hostname").exists());
+    machine.assert_clean();
+}
+
+#[tokio::test]
+async fn inputs_are_private_copies_and_mounts_nest() {
+    let Some(machine) = Machine::new("inputs") else {
+        return;
+    };
+    let runtime = machine.runtime().await;
+    let volume = VolumeId::new("in");
+    let tree = machine.root.path().join("tree");
+    fs::create_dir_all(tree.join("deep")).unwrap();
+    fs::write(tree.join("file"), "sealed").unwrap();
+    machine.volumes.adopt(&tree, &volume).unwrap();
+    let script = "copy /out/in/file /out/seen\ncopy /etc/hostname /out/in/file\n\
+                  copy /out/in/file /out/changed\ncopy /cache/file /out/cached\n\
+                  copy /etc/hostname /cache/file\ncopy /etc/hostname /out/in/deep/out/x";
+    let mut spec = machine.spec("s-inputs", Image::Shim, script);
+    spec.mounts = vec![
+        output("/out/in/deep/out"),
+        input("/out/in", &volume),
+        output("/out"),
+        input("/cache", &volume),
+        output("/cache/"),
+    ];
+    runtime.place(&spec).await.unwrap();
+    gone(&runtime, &spec.handle).await;
+    let out = machine.sealed(&runtime, &spec.handle).await;
+    let read = |path: &Path| fs::read_to_string(path).unwrap();
+    assert_eq!(read(&out.join("seen")), "sealed");
+    assert_eq!(read(&out.join("changed")), "s-inputs\n");
+    assert_eq!(read(&out.join("cached")), "sealed");
+    let (cache, deep) = (VolumeId::new("cache"), VolumeId::new("deep"));
+    runtime.seal(&spec.handle, "/cache", &cache).await.unwrap();
+    assert_eq!(
+        read(&machine.volumes.path(&cache).unwrap().join("file")),
+        "s-inputs\n"
+    );
+    runtime
+        .seal(&spec.handle, "/out/in/deep/out", &deep)
+        .await
+        .unwrap();
+    assert_eq!(
+        read(&machine.volumes.path(&deep).unwrap().join("x")),
+        "s-inputs\n"
+    );
+    assert_eq!(
+        read(&machine.volumes.path(&volume).unwrap().join("file")),
+        "sealed"
+    );
+    runtime.destroy(&spec.handle).await.unwrap();
+    machine.assert_clean();
+}
+
+#[tokio::test]
+async fn a_container_outlives_its_runtime_and_is_adopted() {
+    let Some(machine) = Machine::new("adopt") else {
+        return;
+    };
+    let spec = machine.spec("s-adopt", Image::Shim, "dial");
+    let runtime = machine.runtime().await;
+    runtime.place(&spec).await.unwrap();
+    let (mut shim, _) = machine.hub.accept().unwrap();
+    drop(runtime);
+
+    let runtime = machine.runtime().await;
+    let first = runtime.observe().next().await.unwrap();
+    assert!(
+        matches!(first.observed, Observed::Started { .. }),
+        "{first:?}"
+    );
+    runtime.place(&spec).await.unwrap();
+    assert_eq!(runtime.list().await.unwrap().len(), 1);
+    let mut byte = [0];
+    shim.read_exact(&mut byte).unwrap();
+    // Nobody else reports: placing again started nothing.
+    machine.hub.set_nonblocking(true).unwrap();
+    assert!(machine.hub.accept().is_err());
+    drop(shim);
+    gone(&runtime, &spec.handle).await;
+
+    // Dead it stays, for this runtime and the next.
+    runtime.place(&spec).await.unwrap();
+    drop(runtime);
+    let runtime = machine.runtime().await;
+    runtime.place(&spec).await.unwrap();
+    gone(&runtime, &spec.handle).await;
+    assert!(machine.hub.accept().is_err());
+
+    let mut other = spec.clone();
+    other.privileged = true;
+    assert!(matches!(
+        runtime.place(&other).await,
+        Err(Error::Refused { .. })
+    ));
+    runtime.destroy(&spec.handle).await.unwrap();
+    machine.assert_clean();
+}
+
+#[tokio::test]
+async fn destroying_kills_what_runs() {
+    let Some(machine) = Machine::new("kill") else {
+        return;
+    };
+    let runtime = machine.runtime().await;
+    let spec = machine.spec("s-kill", Image::Shim, "dial\nstay");
+    let mut stream = runtime.observe();
+    runtime.place(&spec).await.unwrap();
+    let (mut shim, _) = machine.hub.accept().unwrap();
+    runtime.destroy(&spec.handle).await.unwrap();
+    let mut rest = Vec::new();
+    // Ended or reset: the other side is no more.
+    let _ = shim.read_to_end(&mut rest);
+    assert!(matches!(
+        stream.next().await.unwrap().observed,
+        Observed::Started { .. }
+    ));
+    assert!(matches!(
+        stream.next().await.unwrap().observed,
+        Observed::Gone { .. }
+    ));
+    assert!(runtime.list().await.unwrap().is_empty());
+    machine.assert_clean();
+}
+
+#[tokio::test]
+async fn a_shim_killed_by_hand_is_gone() {
+    let Some(machine) = Machine::new("by-hand") else {
+        return;
+    };
+    let runtime = machine.runtime().await;
+    let spec = machine.spec("s-by-hand", Image::Shim, "dial\nstay");
+    runtime.place(&spec).await.unwrap();
+    let _shim = machine.hub.accept().unwrap();
+    let init = machine.root.path().join("containers/s-by-hand/init.json");
+    let init = fs::read_to_string(init).unwrap();
+    let pid: i32 = init
+        .split_once("\"pid\":")
+        .unwrap()
+        .1
+        .split(',')
+        .next()
+        .unwrap()
+        .parse()
+        .unwrap();
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    assert_eq!(gone(&runtime, &spec.handle).await, "container exited");
+    runtime.destroy(&spec.handle).await.unwrap();
+    machine.assert_clean();
+}
+
+#[tokio::test]
+async fn the_host_shows_its_programs_and_not_its_data() {
+    let Some(machine) = Machine::new("host") else {
+        return;
+    };
+    let runtime = machine.runtime().await;
+    let script = "list /root /out/root\nlist /usr/bin /out/programs\n\
+                  sh echo changed > /etc/airside-test && hostname > /out/hostname\n\
+                  sh cat /proc/self/status > /out/status; ls /dev > /out/dev\n\
+                  sh mkdir -p /tmp/x && touch /usr/bin/airside-test && cat /etc/hosts > /out/hosts";
+    let mut spec = machine.spec("s-host", Image::Host, script);
+    spec.limits = ContainerLimits {
+        cpu: Some(512),
+        memory: Some(64 << 20),
+    };
+    runtime.place(&spec).await.unwrap();
+    gone(&runtime, &spec.handle).await;
+    let out = machine.sealed(&runtime, &spec.handle).await;
+    let read = |name: &str| fs::read_to_string(out.join(name)).unwrap();
+    assert_eq!(read("root"), ".\n..\n");
+    assert!(read("programs").lines().any(|name| name == "env"));
+    assert_eq!(read("hostname"), "s-host\n");
+    assert!(read("hosts").contains("127.0.0.1 s-host"));
+    assert!(!read("dev").lines().any(|name| name == "fuse"));
+    assert!(
+        read("status")
+            .lines()
+            .any(|line| line == "CapEff:\t00000000a80425fb"),
+        "{}",
+        read("status")
+    );
+    assert!(!Path::new("/etc/airside-test").exists());
+    assert!(!Path::new("/usr/bin/airside-test").exists());
+    runtime.destroy(&spec.handle).await.unwrap();
+    machine.assert_clean();
+}
+
+#[tokio::test]
+async fn limits_reach_the_control_groups_and_privilege_the_process() {
+    let Some(machine) = Machine::new("limits") else {
+        return;
+    };
+    let runtime = machine.runtime().await;
+    let mut spec = machine.spec(
+        "s-limits",
+        Image::Host,
+        "sh cat /proc/self/status > /out/s\ndial",
+    );
+    spec.limits = ContainerLimits {
+        cpu: Some(512),
+        memory: Some(64 << 20),
+    };
+    spec.privileged = true;
+    runtime.place(&spec).await.unwrap();
+    let _shim = machine.hub.accept().unwrap();
+    let values: Vec<String> = machine
+        .cgroups()
+        .iter()
+        .flat_map(|group| {
+            [
+                "memory.limit_in_bytes",
+                "memory.max",
+                "cpu.shares",
+                "cpu.weight",
+            ]
+            .map(|name| group.join("s-limits").join(name))
+        })
+        .filter_map(|path| fs::read_to_string(path).ok())
+        .collect();
+    assert!(values.contains(&"67108864\n".to_owned()), "{values:?}");
+    assert!(
+        values
+            .iter()
+            .any(|value| ["512\n", "20\n", "59\n"].contains(&value.as_str()))
+    );
+    runtime.destroy(&spec.handle).await.unwrap();
+    machine.assert_clean();
+}
+
+#[tokio::test]
+async fn what_cannot_be_placed_is_refused_and_leaves_nothing() {
+    let Some(machine) = Machine::new("refused") else {
+        return;
+    };
+    let runtime = machine.runtime().await;
+    let image = Image::OciLayout {
+        path: "/no/such/image".to_owned(),
+    };
+    let no_image = machine.spec("s-a", image, "");
+    let mut no_volume = machine.spec("s-b", Image::Shim, "");
+    no_volume.mounts = vec![input("/in", &VolumeId::new("nothing"))];
+    let mut bad_path = machine.spec("s-c", Image::Shim, "");
+    bad_path.mounts = vec![output("/a/../../b")];
+    let bad_handle = machine.spec("../x", Image::Shim, "");
+    for spec in [no_image, no_volume, bad_path, bad_handle] {
+        let error = runtime.place(&spec).await.unwrap_err();
+        assert!(matches!(error, Error::Refused { .. }), "{error}");
+    }
+    assert!(runtime.list().await.unwrap().is_empty());
+    runtime.destroy(&Handle::new("s-never")).await.unwrap();
+    machine.assert_clean();
+}
+
+#[tokio::test]
+async fn half_made_containers_are_listed_not_started_and_removed() {
+    let Some(machine) = Machine::new("half") else {
+        return;
+    };
+    let spec = machine.spec("s-half", Image::Shim, "dial");
+    let runtime = machine.runtime().await;
+    let dir = machine.root.path().join("containers/s-half");
+    fs::create_dir(&dir).unwrap();
+    let record = serde_json::json!({
+        "handle": spec.handle, "installation": spec.installation,
+        "spec_hash": spec.hash(), "outputs": {},
+    });
+    fs::write(dir.join("record.json"), record.to_string()).unwrap();
+    runtime.place(&spec).await.unwrap();
+    gone(&runtime, &spec.handle).await;
+    machine.hub.set_nonblocking(true).unwrap();
+    assert!(machine.hub.accept().is_err());
+    assert_eq!(runtime.list().await.unwrap().len(), 1);
+    runtime.destroy(&spec.handle).await.unwrap();
+    machine.assert_clean();
+}

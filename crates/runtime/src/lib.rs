@@ -1,0 +1,73 @@
+//! What a runtime is: something that can *place* a shim somewhere and later remove it.
+//!
+//! Everything hard about running a step (terminals, signals, exit status, inputs, outputs) happens in
+//! the shim and the hub, so a runtime stays small: it turns a [`PlacementSpec`] into a container or a
+//! pod whose first process is the shim, says what it sees of it, lists what is there, and removes it.
+//! All four verbs are idempotent.
+
+mod observation;
+mod spec;
+
+use std::{sync::Arc, time::Duration};
+
+use airside_model::{Handle, VolumeId, WorkerName};
+use async_trait::async_trait;
+use futures::stream::BoxStream;
+
+pub use observation::{Observation, Observed};
+pub use spec::{Access, ClaimEnvironment, Image, Mount, PlacementSpec};
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Asking again later may work: the API server is away, a quota is exhausted.
+    #[error("{worker}: {message}")]
+    Unavailable { worker: WorkerName, message: String },
+    /// Asking again will not help: the image does not exist, the namespace forbids the pod.
+    #[error("{message}")]
+    Refused { message: String },
+}
+
+/// What the rest of the house must know of a runtime to use it.
+#[derive(Clone, Copy, Debug)]
+pub struct Capabilities {
+    /// The runtime mounts inputs and seals outputs by itself; otherwise the shim streams them.
+    pub mounts_volumes: bool,
+    /// A step whose machine and shim are both silent for this long is lost.
+    pub lost_after: Duration,
+}
+
+/// One thing that the runtime has, for the sweeper.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    pub handle: Handle,
+    /// The runtime's own name for this incarnation (a pod's UID), if it has one.
+    pub uid: Option<String>,
+}
+
+#[async_trait]
+pub trait Placement: Send + Sync + 'static {
+    fn worker(&self) -> &WorkerName;
+
+    fn capabilities(&self) -> Capabilities;
+
+    /// Makes the container or pod, or adopts the one that an earlier call with this handle made.
+    /// Returns once it has been asked for, not once it runs. The uid is the runtime's own name for
+    /// the incarnation, if it has one.
+    async fn place(&self, spec: &PlacementSpec) -> Result<Option<String>, Error>;
+
+    /// What the runtime sees of its containers from now on, beginning with what is there. Each call
+    /// gives an independent stream; all of them share one watch.
+    fn observe(&self) -> BoxStream<'static, Observation>;
+
+    /// Removes the container or pod; gone already is fine.
+    async fn destroy(&self, handle: &Handle) -> Result<(), Error>;
+
+    /// Everything of this installation that is really there.
+    async fn list(&self) -> Result<Vec<Listed>, Error>;
+
+    /// Makes the output at `path` a sealed volume. Only where `mounts_volumes`; the process has ended.
+    /// Sealing what is sealed already is fine.
+    async fn seal(&self, handle: &Handle, path: &str, volume: &VolumeId) -> Result<(), Error>;
+}
+
+pub type AnyPlacement = Arc<dyn Placement>;

@@ -1,0 +1,22 @@
+//! What a runtime sees of a placement by itself, without asking the shim.
+
+use airside_model::Handle;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Observation {
+    pub handle: Handle,
+    pub observed: Observed,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Observed {
+    /// Not running yet, and why, in words for the build log (empty: nothing noteworthy).
+    Pending { reason: String },
+    /// It can never run: the image does not exist, say.
+    Doomed { reason: String },
+    Started { node: Option<String> },
+    /// The machine under it does not answer; it may yet come back.
+    Silent { node: Option<String>, reason: String },
+    /// It runs no longer, or is no longer there.
+    Gone { node: Option<String>, reason: String },
+}

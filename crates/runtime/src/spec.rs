@@ -1,0 +1,84 @@
+//! What to place: complete and serialisable, so that a resumed build places the same again.
+
+use airside_model::{Handle, InstallationId, StepLabels, VolumeId, task::ContainerLimits};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlacementSpec {
+    pub handle: Handle,
+    pub installation: InstallationId,
+    pub labels: StepLabels,
+    pub image: Image,
+    pub claim: ClaimEnvironment,
+    /// Inputs, outputs and caches at absolute paths inside. Runtimes that do not mount volumes
+    /// themselves ignore them: there the shim's order carries them.
+    pub mounts: Vec<Mount>,
+    #[serde(default)]
+    pub limits: ContainerLimits,
+    #[serde(default)]
+    pub privileged: bool,
+    #[serde(default)]
+    pub hermetic: bool,
+}
+
+impl PlacementSpec {
+    /// Tells whether an existing object was made from this spec. The claim's token is no part of it:
+    /// nothing that readers of the object see should be a hash of a secret.
+    pub fn hash(&self) -> String {
+        let identity = serde_json::json!({
+            "handle": self.handle, "installation": self.installation, "image": self.image,
+            "mounts": self.mounts, "limits": self.limits, "privileged": self.privileged,
+            "hermetic": self.hermetic,
+        });
+        hex::encode(&Sha256::digest(identity.to_string().as_bytes())[..16])
+    }
+}
+
+impl std::fmt::Debug for PlacementSpec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PlacementSpec")
+            .field("handle", &self.handle)
+            .field("image", &self.image)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The root file system a step runs in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Image {
+    /// Nothing but the shim: for native resource types.
+    Shim,
+    /// The machine's own root file system under a private overlay; on Kubernetes, the image that the
+    /// target names for it.
+    Host,
+    /// An image in a registry, as `name:tag` or `name@digest`.
+    Registry { reference: String },
+    /// An OCI image layout in a folder of the machine that runs the step.
+    OciLayout { path: String },
+}
+
+/// Where the shim finds the hub and how it shows who it is.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClaimEnvironment {
+    /// The hub's port. The host part is the runtime's: each sees the hub under an address of its own.
+    pub hub_port: u16,
+    pub hub_pin: String,
+    pub token: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mount {
+    pub path: String,
+    pub access: Access,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Access {
+    /// A copy-on-write view of a sealed volume.
+    Input { volume: VolumeId },
+    /// An empty folder that becomes a volume when sealed.
+    Output,
+}

@@ -1,0 +1,273 @@
+//! The control connection: claims, reports, listens, and comes back whenever it breaks.
+
+use std::{sync::Arc, time::Duration};
+
+use airside_protocol::{Claim, Claimed, HubSays, PROTOCOL, ShimSays, ToHub, ToShim};
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::{
+    backoff::Backoff,
+    connection::{self, Dialer, Receiver, Sender},
+    desk::Desk,
+    identity::{self, Identity},
+    log::log,
+    words::{self, Word},
+};
+
+const HEARTBEAT: Duration = Duration::from_secs(5);
+/// A hub that says nothing for three heartbeats is not there.
+const SILENCE: Duration = Duration::from_secs(15);
+
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error(transparent)]
+    Connection(#[from] connection::Error),
+    #[error(transparent)]
+    Proof(#[from] identity::Error),
+    #[error("the hub wants to be asked again: {0}")]
+    Later(String),
+    #[error("the hub refuses the claim: {0}")]
+    Refused(String),
+    #[error("the hub is of epoch {epoch}, but one of epoch {known} has answered before")]
+    Stale { epoch: u64, known: u64 },
+    #[error("the hub {0}")]
+    Impossible(&'static str),
+    #[error("cannot read the output spool: {0}")]
+    Spool(std::io::Error),
+}
+
+pub(crate) struct Control {
+    identity: Identity,
+    dialer: Arc<Dialer>,
+    desk: Arc<Desk>,
+    words: words::Sender,
+    claimed: bool,
+    epoch: u64,
+}
+
+impl Control {
+    pub(crate) fn new(
+        identity: Identity,
+        dialer: Arc<Dialer>,
+        desk: Arc<Desk>,
+        words: words::Sender,
+    ) -> Self {
+        Self {
+            identity,
+            dialer,
+            desk,
+            words,
+            claimed: false,
+            epoch: 0,
+        }
+    }
+
+    /// Keeps a connection until the hub refuses this shim for good.
+    pub(crate) async fn keep(mut self) {
+        let mut backoff = Backoff::new();
+        let mut complaint = String::new();
+        loop {
+            let error = match self.connect().await {
+                Ok((receiver, sender, received)) => {
+                    backoff.reset();
+                    complaint.clear();
+                    self.serve(receiver, sender, received).await
+                }
+                Err(error) => error,
+            };
+            if let Error::Refused(reason) = error {
+                self.tell(Word::Refused(reason));
+                return;
+            }
+            let text = error.to_string();
+            if text != complaint {
+                log(format_args!(
+                    "no connection to the hub: {text}; trying again"
+                ));
+                complaint = text;
+            }
+            backoff.wait().await;
+        }
+    }
+
+    /// Connects and claims. Gives the offset from which the hub wants the output.
+    async fn connect(&mut self) -> Result<(Receiver, Sender, u64), Error> {
+        let (mut receiver, mut sender) = self.dialer.dial().await?;
+        let claim = Claim {
+            protocol: PROTOCOL,
+            handle: self.identity.handle.clone(),
+            token: self.identity.token.clone(),
+            instance: self.identity.instance.clone(),
+            proof: self.identity.proof()?,
+        };
+        sender.say(ShimSays::Claim(claim)).await?;
+        loop {
+            match receiver.receive_within(SILENCE).await? {
+                ToShim::Control(HubSays::Claimed(claimed)) => {
+                    let received = self.claimed(*claimed)?;
+                    return Ok((receiver, sender, received));
+                }
+                ToShim::Control(HubSays::Refused {
+                    reason,
+                    retry: true,
+                }) => {
+                    return Err(Error::Later(reason));
+                }
+                ToShim::Control(HubSays::Refused {
+                    reason,
+                    retry: false,
+                }) => {
+                    return Err(Error::Refused(reason));
+                }
+                ToShim::Control(HubSays::Heartbeat) => {}
+                _ => return Err(Error::Impossible("answers a claim with something else")),
+            }
+        }
+    }
+
+    fn claimed(&mut self, claimed: Claimed) -> Result<u64, Error> {
+        if claimed.epoch < self.epoch {
+            return Err(Error::Stale {
+                epoch: claimed.epoch,
+                known: self.epoch,
+            });
+        }
+        if !self.desk.acknowledged(claimed.output_received) {
+            return Err(Error::Impossible(
+                "claims to have output that does not exist",
+            ));
+        }
+        self.epoch = claimed.epoch;
+        self.desk.heard();
+        self.desk.opened(claimed.session);
+        if !self.claimed {
+            self.claimed = true;
+            self.tell(Word::Claimed(Box::new(claimed.order)));
+        }
+        let first = self.desk.first_offset();
+        if claimed.output_received < first {
+            log(format_args!(
+                "the hub has lost output that it had acknowledged: bytes {} to {first}",
+                claimed.output_received
+            ));
+        }
+        Ok(first)
+    }
+
+    /// Reports and listens at the same time; neither ever waits for the other.
+    async fn serve(&self, receiver: Receiver, sender: Sender, received: u64) -> Error {
+        tokio::select! {
+            error = self.listen(receiver) => error,
+            error = self.report(sender, received) => error,
+        }
+    }
+
+    async fn listen(&self, mut receiver: Receiver) -> Error {
+        loop {
+            match receiver.receive_within(SILENCE).await {
+                Ok(message) => {
+                    self.desk.heard();
+                    if let Err(error) = self.hear(message) {
+                        return error;
+                    }
+                }
+                Err(error) => return error.into(),
+            }
+        }
+    }
+
+    fn hear(&self, message: ToShim) -> Result<(), Error> {
+        let ToShim::Control(says) = message else {
+            return Err(Error::Impossible(
+                "sends volume data on the control connection",
+            ));
+        };
+        match says {
+            HubSays::Heartbeat => {}
+            HubSays::Ack { offset } => {
+                if !self.desk.acknowledged(offset) {
+                    return Err(Error::Impossible("acknowledges output that does not exist"));
+                }
+            }
+            HubSays::Stop { grace_seconds } => {
+                self.tell(Word::Stop {
+                    grace: Duration::from_secs(grace_seconds),
+                });
+            }
+            HubSays::Committed => {
+                self.desk.committed();
+                self.tell(Word::Committed);
+            }
+            HubSays::Exit => self.tell(Word::Exit),
+            HubSays::Refused {
+                reason,
+                retry: true,
+            } => return Err(Error::Later(reason)),
+            HubSays::Refused {
+                reason,
+                retry: false,
+            } => return Err(Error::Refused(reason)),
+            HubSays::Claimed(_) | HubSays::Begin | HubSays::Stored | HubSays::End(_) => {
+                return Err(Error::Impossible("says something out of turn"));
+            }
+        }
+        Ok(())
+    }
+
+    async fn report(&self, mut sender: Sender, mut sent: u64) -> Error {
+        let mut heartbeat = interval(HEARTBEAT);
+        heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut progress = Progress::default();
+        loop {
+            match self.send_news(&mut sender, &mut sent, &mut progress).await {
+                Ok(()) => {}
+                Err(error) => return error,
+            }
+            tokio::select! {
+                () = self.desk.news() => {}
+                _ = heartbeat.tick() => {
+                    if let Err(error) = sender.say(ShimSays::Heartbeat).await {
+                        return error.into();
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sends everything that this connection has not carried yet.
+    async fn send_news(
+        &self,
+        sender: &mut Sender,
+        sent: &mut u64,
+        progress: &mut Progress,
+    ) -> Result<(), Error> {
+        if !progress.started && self.desk.is_started() {
+            sender.say(ShimSays::Started).await?;
+            progress.started = true;
+        }
+        while let Some(output) = self.desk.output_at(*sent).map_err(Error::Spool)? {
+            *sent += output.data.len() as u64;
+            sender.send(ToHub::Output(output)).await?;
+        }
+        sender.flush().await?;
+        if !progress.finished
+            && let Some(exit) = self.desk.result(*sent)
+        {
+            sender.say(ShimSays::Finished { exit }).await?;
+            progress.finished = true;
+        }
+        Ok(())
+    }
+
+    fn tell(&self, word: Word) {
+        // The step's life ends only with the whole program.
+        let _ = self.words.send(word);
+    }
+}
+
+/// What one connection has said already.
+#[derive(Default)]
+struct Progress {
+    started: bool,
+    finished: bool,
+}

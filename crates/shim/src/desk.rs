@@ -1,0 +1,147 @@
+//! What is still to be reported. The step's life puts it here; the control connection, whichever one
+//! there is at the moment, takes it to the hub and crosses off what the hub has.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use airside_model::event::Source;
+use airside_protocol::{Exit, Output};
+use bytes::Bytes;
+use tokio::{
+    sync::{Notify, watch},
+    time::{Duration, Instant, sleep_until},
+};
+
+use crate::spool::Spool;
+
+pub(crate) struct Desk {
+    state: Mutex<State>,
+    /// There is something new to send.
+    news: Notify,
+    /// There is room for more output.
+    room: Notify,
+    session: watch::Sender<Option<String>>,
+    heard: watch::Sender<Instant>,
+}
+
+struct State {
+    spool: Spool,
+    started: bool,
+    exit: Option<Exit>,
+    committed: bool,
+}
+
+impl Desk {
+    pub(crate) fn new(spool: Spool) -> Self {
+        Self {
+            state: Mutex::new(State {
+                spool,
+                started: false,
+                exit: None,
+                committed: false,
+            }),
+            news: Notify::new(),
+            room: Notify::new(),
+            session: watch::Sender::new(None),
+            heard: watch::Sender::new(Instant::now()),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while holding it; and a torn state would only be resent.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    // For the life of the step.
+
+    pub(crate) fn started(&self) {
+        self.state().started = true;
+        self.news.notify_one();
+    }
+
+    pub(crate) fn finished(&self, exit: Exit) {
+        self.state().exit = Some(exit);
+        self.news.notify_one();
+    }
+
+    pub(crate) fn output(&self, source: Source, data: Bytes) {
+        self.state().spool.append(source, data);
+        self.news.notify_one();
+    }
+
+    /// Waits until the spool takes more output.
+    pub(crate) async fn room(&self) {
+        loop {
+            let freed = self.room.notified();
+            tokio::pin!(freed);
+            freed.as_mut().enable();
+            if self.state().spool.has_room() {
+                return;
+            }
+            freed.await;
+        }
+    }
+
+    /// The key to volume connections, as of the latest claim.
+    pub(crate) fn session(&self) -> String {
+        self.session.borrow().clone().unwrap_or_default()
+    }
+
+    /// Comes to an end when the hub has not been heard for `limit`.
+    pub(crate) async fn unheard_for(&self, limit: Duration) {
+        loop {
+            let deadline = *self.heard.borrow() + limit;
+            if deadline <= Instant::now() {
+                return;
+            }
+            sleep_until(deadline).await;
+        }
+    }
+
+    // For the control connection.
+
+    pub(crate) fn heard(&self) {
+        self.heard.send_replace(Instant::now());
+    }
+
+    pub(crate) fn opened(&self, session: String) {
+        self.session.send_replace(Some(session));
+    }
+
+    pub(crate) async fn news(&self) {
+        self.news.notified().await;
+    }
+
+    pub(crate) fn is_started(&self) -> bool {
+        self.state().started
+    }
+
+    /// The output from `offset` on, as much as fits into one message.
+    pub(crate) fn output_at(&self, offset: u64) -> std::io::Result<Option<Output>> {
+        self.state().spool.read(offset)
+    }
+
+    /// The offset of the first byte that can still be sent.
+    pub(crate) fn first_offset(&self) -> u64 {
+        self.state().spool.start()
+    }
+
+    /// Whether the hub can have this much: nothing below it is needed any more.
+    pub(crate) fn acknowledged(&self, offset: u64) -> bool {
+        let possible = self.state().spool.acknowledge(offset);
+        self.room.notify_waiters();
+        possible
+    }
+
+    /// The result, once all output up to `sent` is all there is and as long as nobody has it.
+    pub(crate) fn result(&self, sent: u64) -> Option<Exit> {
+        let state = self.state();
+        if state.committed || state.spool.end() != sent {
+            return None;
+        }
+        state.exit.clone()
+    }
+
+    pub(crate) fn committed(&self) {
+        self.state().committed = true;
+    }
+}

@@ -1,0 +1,104 @@
+//! The shim: first process of every step container.
+//!
+//! It dials out to the hub, claims its step, fetches the inputs, runs the process, streams its
+//! output, uploads the outputs, reports how it went, and stays until it is told to leave.
+//!
+//! ```text
+//!            ┌── control ── the one connection that lasts; reconnects for ever
+//! hub ◄──────┤      ▲ what is to be reported (desk) │ what the hub wants (words)
+//!            │      │                               ▼
+//!            │    output ◄── process ◄─────────── step ── the life of the step, stage after stage
+//!            └── volume ── one connection for each input and output ◄──┘
+//! ```
+//!
+//! `airside-shim resource <type> <check|in|out> [folder]` is the native resource types instead.
+
+mod backoff;
+mod connection;
+mod control;
+mod desk;
+mod environment;
+mod executable;
+mod identity;
+mod log;
+mod output;
+mod ownership;
+mod pin;
+mod prepare;
+mod process;
+mod reaper;
+mod spool;
+mod step;
+mod stream;
+mod terminal;
+mod users;
+mod volume;
+mod words;
+
+use std::{process::ExitCode, sync::Arc};
+
+use crate::{connection::Dialer, control::Control, desk::Desk, log::log, spool::Spool};
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match args.split_first() {
+        Some((command, rest)) if command == "resource" => resource(rest),
+        Some((command, _)) => {
+            log(format_args!(
+                "there is no command {command:?}; without one, a step is claimed"
+            ));
+            ExitCode::from(2)
+        }
+        None => shim(),
+    }
+}
+
+fn resource(args: &[String]) -> ExitCode {
+    let status = airside_resources::main(
+        args,
+        &mut std::io::stdin().lock(),
+        &mut std::io::stdout().lock(),
+        &mut std::io::stderr().lock(),
+    );
+    ExitCode::from(u8::try_from(status).unwrap_or(1))
+}
+
+fn shim() -> ExitCode {
+    identity::harden();
+    let identity = match identity::take() {
+        Ok(identity) => identity,
+        Err(error) => {
+            log(format_args!("{error}"));
+            return ExitCode::from(step::REFUSED);
+        }
+    };
+    let runtime = match tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            log(format_args!("cannot start: {error}"));
+            return ExitCode::from(step::REFUSED);
+        }
+    };
+    let code = runtime.block_on(live(identity));
+    // A fetch or upload may still sit in a thread of its own; nobody waits for it.
+    runtime.shutdown_background();
+    code
+}
+
+async fn live(identity: identity::Identity) -> ExitCode {
+    let desk = Arc::new(Desk::new(Spool::new(identity.state.clone())));
+    let dialer = Arc::new(Dialer::new(&identity));
+    let (sender, words) = words::channel();
+    let control = Control::new(identity.clone(), dialer.clone(), desk.clone(), sender);
+    tokio::spawn(control.keep());
+    match step::Step::new(identity, dialer, desk, words) {
+        Ok(step) => step.live().await,
+        Err(error) => {
+            log(format_args!("cannot listen for signals: {error}"));
+            ExitCode::from(step::REFUSED)
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! From the process's streams to the desk, no faster than the spool has room.
+
+use std::sync::Arc;
+
+use airside_model::event::Source;
+use airside_protocol::codec::MAX_PAYLOAD;
+use bytes::Bytes;
+use tokio::task::JoinHandle;
+
+use crate::{desk::Desk, log::log, stream::Stream};
+
+/// Reads `stream` to its end in the background.
+pub(crate) fn pump(stream: Arc<Stream>, source: Source, desk: Arc<Desk>) -> JoinHandle<()> {
+    tokio::spawn(async move {
+        let mut buffer = vec![0; MAX_PAYLOAD];
+        loop {
+            desk.room().await;
+            match stream.read(&mut buffer).await {
+                Ok(0) => return,
+                Ok(read) => desk.output(source, Bytes::copy_from_slice(&buffer[..read])),
+                Err(error) => {
+                    log(format_args!("cannot read what the process writes: {error}"));
+                    return;
+                }
+            }
+        }
+    })
+}

@@ -1,0 +1,100 @@
+//! Everything that must be in place before the process starts: its user, inputs and folders.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use airside_protocol::{Exit, Order};
+
+use crate::{
+    ownership,
+    users::{self, User},
+    volume::Volumes,
+};
+
+pub(crate) async fn prepare(order: &Order, volumes: &Volumes) -> Result<User, Exit> {
+    let own = (
+        rustix::process::getuid().as_raw(),
+        rustix::process::getgid().as_raw(),
+    );
+    let user =
+        users::find(order.user.as_deref(), own).map_err(|error| Exit::Broken(error.to_string()))?;
+    for transfer in &order.fetch {
+        volumes.fetch(transfer).await.map_err(|error| {
+            Exit::Broken(format!(
+                "cannot fetch the input at {}: {error}",
+                transfer.path
+            ))
+        })?;
+    }
+    let folders = Folders::of(order);
+    let owner = (!user.is_root()).then_some((user.uid, user.gid));
+    // A large input takes a while to walk; the connection must not fall silent over it.
+    let made = tokio::task::spawn_blocking(move || folders.make(owner)).await;
+    match made {
+        Ok(Ok(())) => Ok(user),
+        Ok(Err(broken)) => Err(Exit::Broken(broken)),
+        Err(error) => Err(Exit::Broken(format!("cannot make the folders: {error}"))),
+    }
+}
+
+struct Folders {
+    dir: PathBuf,
+    make: Vec<PathBuf>,
+    /// Inputs and outputs: a user that is not root gets them with all they contain.
+    given: Vec<PathBuf>,
+}
+
+impl Folders {
+    fn of(order: &Order) -> Self {
+        let outputs = order.upload.iter().map(|transfer| &transfer.path);
+        let make: Vec<PathBuf> = order
+            .make_dirs
+            .iter()
+            .chain(outputs)
+            .map(PathBuf::from)
+            .collect();
+        let inputs = order
+            .fetch
+            .iter()
+            .map(|transfer| PathBuf::from(&transfer.path));
+        let given = inputs.chain(make.iter().cloned()).collect();
+        Self {
+            dir: PathBuf::from(&order.dir),
+            make,
+            given,
+        }
+    }
+
+    fn make(&self, owner: Option<(u32, u32)>) -> Result<(), String> {
+        for folder in &self.make {
+            make(folder)?;
+        }
+        let dir_is_new = !self.dir.exists();
+        make(&self.dir)?;
+        let Some((uid, gid)) = owner else {
+            return Ok(());
+        };
+        if dir_is_new {
+            give(&self.dir, uid, gid)?;
+        }
+        self.given
+            .iter()
+            .try_for_each(|folder| give(folder, uid, gid))
+    }
+}
+
+fn make(folder: &Path) -> Result<(), String> {
+    fs::create_dir_all(folder)
+        .map_err(|error| format!("cannot make the folder {}: {error}", folder.display()))
+}
+
+fn give(folder: &Path, uid: u32, gid: u32) -> Result<(), String> {
+    ownership::give(folder, uid, gid).map_err(|error: io::Error| {
+        format!(
+            "cannot give the folder {} to user id {uid}: {error}",
+            folder.display()
+        )
+    })
+}

@@ -1,0 +1,278 @@
+//! The process's output that the hub has not acknowledged. Never loses a byte: when it is full it
+//! says so, and whoever reads from the process waits.
+//!
+//! ```text
+//! acknowledged ─┐             ┌─ spilled                     ┌─ end
+//!               ▼             ▼                              ▼
+//!     forgotten │ disk (old)  │ memory (new, sent at once)   │
+//! ```
+//!
+//! As long as the hub keeps up, nothing touches the disk.
+
+mod disk;
+
+use std::{collections::VecDeque, io, path::PathBuf};
+
+use airside_model::event::Source;
+use airside_protocol::{Output, codec::MAX_PAYLOAD};
+use bytes::Bytes;
+
+use self::disk::Disk;
+use crate::log::log;
+
+/// What a record in memory costs besides its bytes.
+const OVERHEAD: usize = 64;
+
+#[derive(Clone, Copy)]
+struct Limits {
+    memory: usize,
+    disk: u64,
+    segment: u64,
+}
+
+const LIMITS: Limits = Limits {
+    memory: 1 << 20,
+    disk: 256 << 20,
+    segment: 8 << 20,
+};
+
+pub(crate) struct Spool {
+    limits: Limits,
+    disk: Disk,
+    memory: VecDeque<Output>,
+    memory_used: usize,
+    acknowledged: u64,
+    end: u64,
+}
+
+impl Spool {
+    /// A spool that keeps its files, which have no names, on the file system of `folder`.
+    pub(crate) fn new(folder: PathBuf) -> Self {
+        Self::limited(folder, LIMITS)
+    }
+
+    fn limited(folder: PathBuf, limits: Limits) -> Self {
+        Self {
+            limits,
+            disk: Disk::new(folder, limits.segment),
+            memory: VecDeque::new(),
+            memory_used: 0,
+            acknowledged: 0,
+            end: 0,
+        }
+    }
+
+    /// The offset behind the last byte.
+    pub(crate) fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// The offset of the first byte that is still here.
+    pub(crate) fn start(&self) -> u64 {
+        self.acknowledged
+    }
+
+    pub(crate) fn has_room(&self) -> bool {
+        self.memory_used < self.limits.memory || self.disk_has_room()
+    }
+
+    fn disk_has_room(&self) -> bool {
+        self.disk.is_usable() && self.disk.used() < self.limits.disk
+    }
+
+    /// Takes what the process wrote. To be called when there is room.
+    pub(crate) fn append(&mut self, source: Source, data: Bytes) {
+        if data.is_empty() {
+            return;
+        }
+        let offset = self.end;
+        self.end += data.len() as u64;
+        self.memory_used += data.len() + OVERHEAD;
+        self.memory.push_back(Output {
+            offset,
+            source,
+            data,
+        });
+        if self.memory_used > self.limits.memory && self.disk_has_room() {
+            self.spill();
+        }
+    }
+
+    /// Moves the older half of the memory to the disk.
+    fn spill(&mut self) {
+        let mut count = 0;
+        let mut used = self.memory_used;
+        while used > self.limits.memory / 2 && count < self.memory.len() {
+            used -= self.memory[count].data.len() + OVERHEAD;
+            count += 1;
+        }
+        match self.disk.append(self.memory.iter().take(count)) {
+            Ok(()) => {
+                self.memory.drain(..count);
+                self.memory_used = used;
+            }
+            Err(error) => log(format_args!(
+                "cannot spool output to the disk, so the process waits for the hub more often: {error}"
+            )),
+        }
+    }
+
+    /// The output at `offset`, at most one message of it; nothing if there is none yet.
+    pub(crate) fn read(&mut self, offset: u64) -> io::Result<Option<Output>> {
+        if let Some(output) = self.disk.read(offset)? {
+            return Ok(Some(output));
+        }
+        let index = self.memory.partition_point(|output| end(output) <= offset);
+        Ok(self.memory.get(index).map(|output| from(output, offset)))
+    }
+
+    /// Forgets everything below `offset`. An offset that was never reached is not possible.
+    pub(crate) fn acknowledge(&mut self, offset: u64) -> bool {
+        if offset > self.end {
+            return false;
+        }
+        self.acknowledged = self.acknowledged.max(offset);
+        self.disk.forget(offset);
+        while let Some(output) = self.memory.front()
+            && end(output) <= offset
+        {
+            self.memory_used -= output.data.len() + OVERHEAD;
+            self.memory.pop_front();
+        }
+        true
+    }
+}
+
+fn end(output: &Output) -> u64 {
+    output.offset + output.data.len() as u64
+}
+
+/// The part of `output` from `offset` on that fits into one message.
+fn from(output: &Output, offset: u64) -> Output {
+    let skip = offset.saturating_sub(output.offset) as usize;
+    let take = (output.data.len() - skip).min(MAX_PAYLOAD);
+    Output {
+        offset: output.offset + skip as u64,
+        source: output.source,
+        data: output.data.slice(skip..skip + take),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMALL: Limits = Limits {
+        memory: 1000,
+        disk: 3000,
+        segment: 500,
+    };
+
+    fn pattern(offset: u64) -> u8 {
+        (offset % 251) as u8
+    }
+
+    /// Fills the spool until it has no room; stderr carries every third record.
+    fn fill(spool: &mut Spool) {
+        let mut turn = 0;
+        while spool.has_room() {
+            let length = 1 + turn % 37;
+            let data: Vec<u8> = (spool.end..spool.end + length).map(pattern).collect();
+            let source = if turn % 3 == 0 {
+                Source::Stderr
+            } else {
+                Source::Stdout
+            };
+            spool.append(source, data.into());
+            turn += 1;
+        }
+    }
+
+    /// Reads from `offset` to the end and checks every byte.
+    fn check(spool: &mut Spool, mut offset: u64) {
+        while let Some(output) = spool.read(offset).unwrap() {
+            assert_eq!(output.offset, offset);
+            for byte in &output.data {
+                assert_eq!(*byte, pattern(offset));
+                offset += 1;
+            }
+        }
+        assert_eq!(offset, spool.end());
+    }
+
+    #[test]
+    fn output_is_read_back_from_any_offset() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut spool = Spool::limited(folder.path().join("state"), SMALL);
+        fill(&mut spool);
+        assert!(spool.disk.used() >= SMALL.disk);
+        for offset in [0, 1, 36, 37, 499, 500, spool.end() - 1, spool.end(), 700, 3] {
+            check(&mut spool, offset);
+        }
+    }
+
+    #[test]
+    fn acknowledged_output_makes_room() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut spool = Spool::limited(folder.path().to_owned(), SMALL);
+        for _ in 0..20 {
+            fill(&mut spool);
+            assert!(!spool.has_room());
+            let offset = (spool.start() + spool.end()) / 2;
+            assert!(spool.acknowledge(offset));
+            assert!(spool.has_room());
+            check(&mut spool, offset);
+        }
+        assert!(spool.acknowledge(spool.end()));
+        assert_eq!((spool.memory_used, spool.disk.used()), (0, 0));
+        assert!(!spool.acknowledge(spool.end() + 1));
+    }
+
+    #[test]
+    fn the_disk_stays_unused_while_the_hub_keeps_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path().join("state");
+        let mut spool = Spool::limited(state.clone(), SMALL);
+        for _ in 0..1000 {
+            spool.append(Source::Stdout, Bytes::from_static(b"0123456789"));
+            let end = spool.end();
+            assert!(spool.acknowledge(end));
+        }
+        assert!(!state.exists());
+    }
+
+    #[test]
+    fn without_a_disk_the_memory_alone_is_the_spool() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let mut spool = Spool::limited(file, SMALL);
+        fill(&mut spool);
+        assert!(!spool.has_room());
+        check(&mut spool, 0);
+        let end = spool.end();
+        assert!(spool.acknowledge(end));
+        assert!(spool.has_room());
+    }
+
+    #[test]
+    fn streams_keep_their_names_on_disk() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut spool = Spool::limited(folder.path().to_owned(), SMALL);
+        for _ in 0..100 {
+            spool.append(Source::Stdout, Bytes::from_static(b"out"));
+            spool.append(Source::Stderr, Bytes::from_static(b"err"));
+        }
+        let mut offset = 0;
+        while let Some(output) = spool.read(offset).unwrap() {
+            let expected = if output.source == Source::Stdout {
+                "out"
+            } else {
+                "err"
+            };
+            assert_eq!(output.data, expected);
+            offset += 3;
+        }
+        assert_eq!(offset, 600);
+    }
+}

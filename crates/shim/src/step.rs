@@ -1,0 +1,284 @@
+//! The life of the step, stage after stage: claimed → prepared → running → settled → uploaded →
+//! reported → staying. The hub and the runtime may interrupt any of them.
+
+use std::{io, pin::Pin, process::ExitCode, sync::Arc};
+
+use airside_protocol::{Exit, Order};
+use rustix::process::Signal;
+use tokio::{
+    pin,
+    signal::unix::{Signal as Signals, SignalKind, signal},
+    time::{Duration, Instant, sleep_until},
+};
+
+use crate::{
+    connection::Dialer,
+    desk::Desk,
+    identity::Identity,
+    log::log,
+    prepare::prepare,
+    process::{self, Process},
+    reaper::{self, Reaper},
+    users::User,
+    volume::Volumes,
+    words::{self, Word},
+};
+
+/// Exit status of a shim that is not welcome.
+pub(crate) const REFUSED: u8 = 70;
+
+/// The shim ends now, whatever stage it is in.
+struct Leave(ExitCode);
+
+/// What concerns a stage besides its own work.
+enum Heard {
+    Claimed(Box<Order>),
+    Stop {
+        grace: Duration,
+    },
+    Committed,
+    /// The runtime takes the container away.
+    Terminate,
+}
+
+enum Attended<T> {
+    Done(T),
+    Stopped,
+}
+
+pub(crate) struct Step {
+    desk: Arc<Desk>,
+    volumes: Volumes,
+    words: words::Receiver,
+    terminate: Signals,
+    reaper: Reaper,
+    /// Leave as soon as the result is committed.
+    leaving: bool,
+}
+
+impl Step {
+    pub(crate) fn new(
+        identity: Identity,
+        dialer: Arc<Dialer>,
+        desk: Arc<Desk>,
+        words: words::Receiver,
+    ) -> io::Result<Self> {
+        Ok(Self {
+            volumes: Volumes::new(dialer, desk.clone(), identity.handle),
+            desk,
+            words,
+            terminate: signal(SignalKind::terminate())?,
+            reaper: Reaper::start()?,
+            leaving: false,
+        })
+    }
+
+    pub(crate) async fn live(mut self) -> ExitCode {
+        let Leave(code) = self.stages().await;
+        reaper::kill_everything();
+        code
+    }
+
+    async fn stages(&mut self) -> Leave {
+        let exit = match self.work().await {
+            Ok(exit) => exit,
+            Err(leave) => return leave,
+        };
+        self.desk.finished(exit);
+        self.stay().await
+    }
+
+    async fn work(&mut self) -> Result<Exit, Leave> {
+        let order = self.claimed().await?;
+        let fence_after = Duration::from_secs(order.fence_after_seconds);
+        let user = match self.prepared(&order, fence_after).await? {
+            Ok(user) => user,
+            Err(exit) => return Ok(exit),
+        };
+        let mut process = match process::start(&order, &user, &self.reaper, &self.desk) {
+            Ok(process) => process,
+            Err(exit) => return Ok(exit),
+        };
+        self.desk.started();
+        let exit = self.ended(&mut process, fence_after).await?;
+        self.settled(process).await?;
+        if exit == Exit::Fenced {
+            // By now somebody else may have been given the step; its outputs are not ours to write.
+            return Ok(exit);
+        }
+        self.uploaded(&order, exit).await
+    }
+
+    async fn claimed(&mut self) -> Result<Box<Order>, Leave> {
+        loop {
+            match self.hear().await? {
+                Heard::Claimed(order) => return Ok(order),
+                Heard::Terminate => return Err(Leave(ExitCode::SUCCESS)),
+                Heard::Stop { .. } | Heard::Committed => {}
+            }
+        }
+    }
+
+    async fn prepared(
+        &mut self,
+        order: &Order,
+        fence_after: Duration,
+    ) -> Result<Result<User, Exit>, Leave> {
+        let desk = self.desk.clone();
+        let volumes = self.volumes.clone();
+        let fence = desk.unheard_for(fence_after);
+        let preparing = prepare(order, &volumes);
+        pin!(fence, preparing);
+        loop {
+            tokio::select! {
+                prepared = &mut preparing => return Ok(prepared),
+                () = &mut fence => return Ok(Err(Exit::Fenced)),
+                heard = self.hear() => match heard? {
+                    Heard::Stop { .. } => return Ok(Err(Exit::Stopped)),
+                    Heard::Terminate => return Ok(Err(Exit::Broken(
+                        "the container was taken away before its process had started".into(),
+                    ))),
+                    Heard::Claimed(_) | Heard::Committed => {}
+                },
+            }
+        }
+    }
+
+    /// Waits for the end of the process, or brings it about.
+    async fn ended(&mut self, process: &mut Process, fence_after: Duration) -> Result<Exit, Leave> {
+        let desk = self.desk.clone();
+        let fence = desk.unheard_for(fence_after);
+        pin!(fence);
+        let mut cause = None;
+        let mut kill_at: Option<Instant> = None;
+        loop {
+            tokio::select! {
+                status = &mut process.exited => {
+                    let exit = status.map_or_else(
+                        |_| Exit::Broken("the end of the process went unnoticed".into()),
+                        process::exit,
+                    );
+                    return Ok(cause.unwrap_or(exit));
+                }
+                heard = self.hear() => match heard? {
+                    Heard::Stop { grace } => {
+                        cause.get_or_insert(Exit::Stopped);
+                        process.signal(Signal::TERM);
+                        let deadline = Instant::now() + grace;
+                        kill_at = Some(kill_at.map_or(deadline, |earlier| earlier.min(deadline)));
+                    }
+                    Heard::Terminate => process.signal(Signal::TERM),
+                    Heard::Claimed(_) | Heard::Committed => {}
+                },
+                () = &mut fence, if cause != Some(Exit::Fenced) => {
+                    log(format_args!("no hub for {} s: the process ends", fence_after.as_secs()));
+                    cause = Some(Exit::Fenced);
+                    kill(process);
+                }
+                () = sleep_until(kill_at.unwrap_or_else(Instant::now)), if kill_at.is_some() => {
+                    kill_at = None;
+                    kill(process);
+                }
+            }
+        }
+    }
+
+    /// Ends what the process left behind and reads its output to the end: nothing writes any more.
+    async fn settled(&mut self, process: Process) -> Result<(), Leave> {
+        process.signal(Signal::KILL);
+        let reaper = self.reaper.clone();
+        let settling = async move {
+            reaper.kill_all().await;
+            for output in process.output {
+                // A reader ends by itself; if it failed, it has said so.
+                let _ = output.await;
+            }
+        };
+        pin!(settling);
+        loop {
+            match self.attend(settling.as_mut()).await? {
+                Attended::Done(()) => return Ok(()),
+                // What is there to stop has ended.
+                Attended::Stopped => {}
+            }
+        }
+    }
+
+    async fn uploaded(&mut self, order: &Order, exit: Exit) -> Result<Exit, Leave> {
+        let volumes = self.volumes.clone();
+        for transfer in &order.upload {
+            let uploading = volumes.upload(transfer);
+            pin!(uploading);
+            match self.attend(uploading).await? {
+                Attended::Done(Ok(())) => {}
+                Attended::Done(Err(error)) => {
+                    return Ok(Exit::Broken(format!(
+                        "cannot store the output at {}: {error}",
+                        transfer.path
+                    )));
+                }
+                Attended::Stopped => return Ok(Exit::Stopped),
+            }
+        }
+        Ok(exit)
+    }
+
+    /// The control connection reports; here remains only to wait until nobody needs the container.
+    async fn stay(&mut self) -> Leave {
+        let mut committed = false;
+        loop {
+            match self.hear().await {
+                Err(leave) => return leave,
+                Ok(Heard::Committed) => committed = true,
+                Ok(_) => {}
+            }
+            if committed && self.leaving {
+                return Leave(ExitCode::SUCCESS);
+            }
+        }
+    }
+
+    /// Does `work` while listening.
+    async fn attend<T>(
+        &mut self,
+        mut work: Pin<&mut impl Future<Output = T>>,
+    ) -> Result<Attended<T>, Leave> {
+        loop {
+            tokio::select! {
+                done = work.as_mut() => return Ok(Attended::Done(done)),
+                heard = self.hear() => {
+                    if let Heard::Stop { .. } = heard? {
+                        return Ok(Attended::Stopped);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The next thing the hub or the runtime wants.
+    async fn hear(&mut self) -> Result<Heard, Leave> {
+        let word = tokio::select! {
+            Some(word) = self.words.recv() => word,
+            Some(()) = self.terminate.recv() => {
+                self.leaving = true;
+                return Ok(Heard::Terminate);
+            }
+            else => std::future::pending().await,
+        };
+        match word {
+            Word::Claimed(order) => Ok(Heard::Claimed(order)),
+            Word::Stop { grace } => Ok(Heard::Stop { grace }),
+            Word::Committed => Ok(Heard::Committed),
+            Word::Exit => Err(Leave(ExitCode::SUCCESS)),
+            Word::Refused(reason) => {
+                log(format_args!("the hub refuses the claim: {reason}"));
+                Err(Leave(ExitCode::from(REFUSED)))
+            }
+        }
+    }
+}
+
+fn kill(process: &Process) {
+    process.signal(Signal::KILL);
+    reaper::kill_everything();
+}

@@ -1,0 +1,214 @@
+//! Who the process runs as, looked up in the image's own /etc/passwd and /etc/group.
+
+use std::{fs, io, path::Path};
+
+const ROOT_ID: u32 = 0;
+
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Error {
+    #[error("cannot read {0}: {1}")]
+    Unreadable(&'static str, String),
+    #[error("the image has no user {0:?} in /etc/passwd")]
+    NoUser(String),
+    #[error("the image has no group {0:?} in /etc/group")]
+    NoGroup(String),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct User {
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
+    pub(crate) groups: Vec<u32>,
+    pub(crate) home: Option<String>,
+    /// As the order has it, without the group; nothing where the order names nobody.
+    pub(crate) name: Option<String>,
+}
+
+impl User {
+    pub(crate) fn is_root(&self) -> bool {
+        self.uid == ROOT_ID
+    }
+}
+
+/// The user that an order names as `user[:group]`, each a name or a number; `own` is the shim's id,
+/// which the process keeps where nobody is named.
+pub(crate) fn find(wanted: Option<&str>, own: (u32, u32)) -> Result<User, Error> {
+    let passwd = read("/etc/passwd")?;
+    let group = read("/etc/group")?;
+    find_in(wanted, own, &passwd, &group)
+}
+
+/// Images without accounts are fine as long as nobody asks for one by name.
+fn read(path: &'static str) -> Result<String, Error> {
+    match fs::read(Path::new(path)) {
+        Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+        Err(error) => Err(Error::Unreadable(path, error.to_string())),
+    }
+}
+
+fn find_in(
+    wanted: Option<&str>,
+    own: (u32, u32),
+    passwd: &str,
+    group: &str,
+) -> Result<User, Error> {
+    let Some(wanted) = wanted.filter(|wanted| !wanted.is_empty()) else {
+        let home = accounts(passwd)
+            .find(|account| account.uid == own.0)
+            .map(|own| own.home);
+        return Ok(User {
+            uid: own.0,
+            gid: own.1,
+            groups: Vec::new(),
+            home,
+            name: None,
+        });
+    };
+    let (name, group_name) = match wanted.split_once(':') {
+        Some((name, group_name)) => (name, Some(group_name)),
+        None => (wanted, None),
+    };
+    let number = name.parse::<u32>().ok();
+    let account = accounts(passwd)
+        .find(|account| account.name == name)
+        .or_else(|| {
+            number.and_then(|number| accounts(passwd).find(|account| account.uid == number))
+        });
+    let mut user = match (account, number) {
+        (Some(account), _) => User {
+            uid: account.uid,
+            gid: account.gid,
+            groups: memberships(group, &account.name),
+            home: Some(account.home),
+            name: Some(name.to_owned()),
+        },
+        (None, Some(uid)) => User {
+            uid,
+            gid: ROOT_ID,
+            groups: Vec::new(),
+            home: None,
+            name: Some(name.to_owned()),
+        },
+        // Every system has this one, whether its image says so or not.
+        (None, None) if name == "root" => User {
+            uid: ROOT_ID,
+            gid: ROOT_ID,
+            groups: Vec::new(),
+            home: None,
+            name: Some(name.to_owned()),
+        },
+        (None, None) => return Err(Error::NoUser(name.to_owned())),
+    };
+    if let Some(group_name) = group_name {
+        user.gid = group_id(group, group_name)?;
+        user.groups.clear();
+    }
+    if !user.groups.contains(&user.gid) {
+        user.groups.insert(0, user.gid);
+    }
+    Ok(user)
+}
+
+struct Account {
+    name: String,
+    uid: u32,
+    gid: u32,
+    home: String,
+}
+
+/// Lines of `name:password:uid:gid:comment:home:shell`; others are passed over.
+fn accounts(passwd: &str) -> impl Iterator<Item = Account> + '_ {
+    passwd.lines().filter_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?.to_owned();
+        let uid = fields.nth(1)?.parse().ok()?;
+        let gid = fields.next()?.parse().ok()?;
+        let home = fields.nth(1)?.to_owned();
+        Some(Account {
+            name,
+            uid,
+            gid,
+            home,
+        })
+    })
+}
+
+/// Lines of `name:password:gid:member,member`.
+fn groups(group: &str) -> impl Iterator<Item = (&str, u32, &str)> {
+    group.lines().filter_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        let gid = fields.nth(1)?.parse().ok()?;
+        Some((name, gid, fields.next().unwrap_or("")))
+    })
+}
+
+fn memberships(group: &str, user: &str) -> Vec<u32> {
+    groups(group)
+        .filter(|(_, _, members)| members.split(',').any(|member| member.trim() == user))
+        .map(|(_, gid, _)| gid)
+        .collect()
+}
+
+fn group_id(group: &str, wanted: &str) -> Result<u32, Error> {
+    groups(group)
+        .find(|(name, _, _)| *name == wanted)
+        .map(|(_, gid, _)| gid)
+        .or_else(|| wanted.parse().ok())
+        .ok_or_else(|| Error::NoGroup(wanted.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PASSWD: &str = "root:x:0:0:root:/root:/bin/sh\nbroken\nann:x:1000:1001:A,B:/home/ann:\n";
+    const GROUP: &str = "root:x:0:\nann:x:1001:\nwheel:x:10:bob,ann\naudio:x:11:bob\n";
+
+    fn ids(wanted: &str) -> (u32, u32, Vec<u32>, Option<String>) {
+        let user = find_in(Some(wanted), (0, 0), PASSWD, GROUP).unwrap();
+        (user.uid, user.gid, user.groups, user.home)
+    }
+
+    #[test]
+    fn users_are_found_by_name_and_number() {
+        let home = Some("/home/ann".to_owned());
+        assert_eq!(ids("ann"), (1000, 1001, vec![1001, 10], home.clone()));
+        assert_eq!(ids("1000"), (1000, 1001, vec![1001, 10], home.clone()));
+        assert_eq!(ids("ann:audio"), (1000, 11, vec![11], home.clone()));
+        assert_eq!(ids("ann:7"), (1000, 7, vec![7], home));
+        assert_eq!(ids("77"), (77, 0, vec![0], None));
+        assert_eq!(ids("root"), (0, 0, vec![0], Some("/root".to_owned())));
+    }
+
+    #[test]
+    fn the_name_leaves_the_group_out() {
+        let user = find_in(Some("ann:audio"), (0, 0), PASSWD, GROUP).unwrap();
+        assert_eq!(user.name.as_deref(), Some("ann"));
+    }
+
+    #[test]
+    fn nobody_named_means_the_shims_own_id() {
+        let user = find_in(None, (0, 0), "", "").unwrap();
+        assert_eq!(
+            (user.uid, user.gid, user.home, user.name),
+            (0, 0, None, None)
+        );
+        assert_eq!(
+            find_in(None, (1000, 5), PASSWD, GROUP)
+                .unwrap()
+                .home
+                .unwrap(),
+            "/home/ann"
+        );
+        assert!(find_in(Some("root"), (0, 0), "", "").unwrap().is_root());
+    }
+
+    #[test]
+    fn unknown_names_are_refused() {
+        let find = |wanted| find_in(Some(wanted), (0, 0), PASSWD, GROUP);
+        assert_eq!(find("eve"), Err(Error::NoUser("eve".into())));
+        assert_eq!(find("ann:eve"), Err(Error::NoGroup("eve".into())));
+    }
+}

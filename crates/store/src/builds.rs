@@ -1,0 +1,377 @@
+//! Builds: their life, and the lease that says which server drives them.
+
+use std::time::Duration;
+
+use airside_model::{BuildId, BuildStatus, JobId, PipelineId, Plan, TeamId};
+use sqlx::{Sqlite, SqliteConnection, Transaction};
+
+use crate::{Error, Micros, Result, Store, corrupt, from_json, now, to_json};
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Build {
+    pub id: BuildId,
+    pub team: TeamId,
+    pub team_name: String,
+    pub pipeline: Option<PipelineId>,
+    pub pipeline_name: Option<String>,
+    pub job: Option<JobId>,
+    pub job_name: Option<String>,
+    pub name: String,
+    pub status: BuildStatus,
+    pub created_by: Option<String>,
+    pub aborted: bool,
+    pub created_at: Micros,
+    pub started_at: Option<Micros>,
+    pub ended_at: Option<Micros>,
+}
+
+/// A build of a job, not yet started.
+pub struct NewBuild<'a> {
+    pub job: JobId,
+    pub created_by: Option<&'a str>,
+}
+
+/// Proof that this server drives the build. Every write that drives it checks the epoch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lease {
+    pub build: BuildId,
+    pub epoch: i64,
+}
+
+impl Lease {
+    pub(crate) async fn check(&self, connection: &mut SqliteConnection) -> Result<()> {
+        let epoch: Option<i64> = sqlx::query_scalar("SELECT epoch FROM builds WHERE id = $1")
+            .bind(self.build.0)
+            .fetch_optional(connection)
+            .await?;
+        if epoch == Some(self.epoch) { Ok(()) } else { Err(Error::Fenced { build: self.build }) }
+    }
+}
+
+/// Which builds to list; none of the fields set: all.
+#[derive(Clone, Debug, Default)]
+pub struct BuildFilter {
+    pub team: Option<TeamId>,
+    pub pipeline: Option<PipelineId>,
+    pub job: Option<JobId>,
+}
+
+/// Newest first. `from` and `to` are inclusive ids: at least, and at most.
+#[derive(Clone, Copy, Debug)]
+pub struct BuildPage {
+    pub limit: i64,
+    pub from: Option<BuildId>,
+    pub to: Option<BuildId>,
+}
+
+impl Default for BuildPage {
+    fn default() -> Self {
+        Self { limit: 100, from: None, to: None }
+    }
+}
+
+const COLUMNS: &str = "SELECT b.id, b.team_id, t.name AS team_name, b.pipeline_id, \
+    p.name AS pipeline_name, b.job_id, j.name AS job_name, b.name, b.status, b.created_by, \
+    b.aborted, b.created_at, b.started_at, b.ended_at FROM builds b JOIN teams t ON t.id = b.team_id \
+    LEFT JOIN pipelines p ON p.id = b.pipeline_id LEFT JOIN jobs j ON j.id = b.job_id";
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    id: i64,
+    team_id: i64,
+    team_name: String,
+    pipeline_id: Option<i64>,
+    pipeline_name: Option<String>,
+    job_id: Option<i64>,
+    job_name: Option<String>,
+    name: String,
+    status: String,
+    created_by: Option<String>,
+    aborted: bool,
+    created_at: i64,
+    started_at: Option<i64>,
+    ended_at: Option<i64>,
+}
+
+impl TryFrom<Row> for Build {
+    type Error = Error;
+
+    fn try_from(row: Row) -> Result<Self> {
+        Ok(Self {
+            id: BuildId(row.id),
+            team: TeamId(row.team_id),
+            team_name: row.team_name,
+            pipeline: row.pipeline_id.map(PipelineId),
+            pipeline_name: row.pipeline_name,
+            job: row.job_id.map(JobId),
+            job_name: row.job_name,
+            name: row.name,
+            status: BuildStatus::parse(&row.status)
+                .ok_or_else(|| corrupt(format!("build status {}", row.status)))?,
+            created_by: row.created_by,
+            aborted: row.aborted,
+            created_at: Micros(row.created_at),
+            started_at: row.started_at.map(Micros),
+            ended_at: row.ended_at.map(Micros),
+        })
+    }
+}
+
+impl Store {
+    /// Creates a pending build of a job, under the job's next number.
+    pub async fn create_build(&self, new: NewBuild<'_>) -> Result<Build> {
+        let mut tx = self.write.begin().await?;
+        let (number, pipeline): (i64, i64) = sqlx::query_as(
+            "UPDATE jobs SET build_number = build_number + 1 WHERE id = $1
+             RETURNING build_number, pipeline_id",
+        )
+        .bind(new.job.0)
+        .fetch_one(&mut *tx)
+        .await?;
+        let id: i64 = sqlx::query_scalar(
+            "INSERT INTO builds (team_id, pipeline_id, job_id, name, status, created_by, created_at)
+             SELECT team_id, id, $1, $2, 'pending', $3, $4 FROM pipelines WHERE id = $5
+             RETURNING id",
+        )
+        .bind(new.job.0)
+        .bind(number.to_string())
+        .bind(new.created_by)
+        .bind(now().0)
+        .bind(pipeline)
+        .fetch_one(&mut *tx)
+        .await?;
+        let build = fetch(&mut tx, BuildId(id)).await?;
+        tx.commit().await?;
+        self.changed();
+        build.ok_or_else(|| corrupt("a build that was just made is not there"))
+    }
+
+    /// Takes over an unfinished build: whoever drove it before is fenced off from now on.
+    /// `None` if the build is finished or another server's lease is still good.
+    pub async fn take_build(
+        &self,
+        build: BuildId,
+        holder: &str,
+        address: &str,
+        duration: Duration,
+    ) -> Result<Option<Lease>> {
+        let epoch: Option<i64> = sqlx::query_scalar(
+            "UPDATE builds SET epoch = epoch + 1, lease_holder = $2, lease_address = $3,
+               lease_expires_at = $4
+             WHERE id = $1 AND status IN ('pending', 'started')
+               AND (lease_holder IS NULL OR lease_holder = $2 OR lease_expires_at < $5)
+             RETURNING epoch",
+        )
+        .bind(build.0)
+        .bind(holder)
+        .bind(address)
+        .bind(now().plus(duration).0)
+        .bind(now().0)
+        .fetch_optional(&self.write)
+        .await?;
+        Ok(epoch.map(|epoch| Lease { build, epoch }))
+    }
+
+    pub async fn renew_lease(&self, lease: &Lease, duration: Duration) -> Result<()> {
+        let renewed = sqlx::query(
+            "UPDATE builds SET lease_expires_at = $1 WHERE id = $2 AND epoch = $3",
+        )
+        .bind(now().plus(duration).0)
+        .bind(lease.build.0)
+        .bind(lease.epoch)
+        .execute(&self.write)
+        .await?;
+        if renewed.rows_affected() == 1 { Ok(()) } else { Err(Error::Fenced { build: lease.build }) }
+    }
+
+    /// Gives up every lease that an earlier process of this server held. Only for a server that has
+    /// the database to itself.
+    pub async fn release_all_leases(&self) -> Result<()> {
+        sqlx::query("UPDATE builds SET lease_holder = NULL WHERE status IN ('pending', 'started')")
+            .execute(&self.write)
+            .await?;
+        Ok(())
+    }
+
+    pub async fn start_build(&self, lease: &Lease, plan: &Plan) -> Result<Micros> {
+        let started_at = now();
+        let mut tx = self.write.begin().await?;
+        lease.check(&mut tx).await?;
+        sqlx::query(
+            "UPDATE builds SET status = 'started', plan = $1, started_at = $2
+             WHERE id = $3 AND status = 'pending'",
+        )
+        .bind(to_json(plan))
+        .bind(started_at.0)
+        .bind(lease.build.0)
+        .execute(&mut *tx)
+        .await?;
+        tx.commit().await?;
+        self.changed();
+        Ok(started_at)
+    }
+
+    /// Ends the build. What could only serve a resume is emptied in the same transaction.
+    pub async fn finish_build(&self, lease: &Lease, status: BuildStatus) -> Result<Micros> {
+        let ended_at = now();
+        let mut tx = self.write.begin().await?;
+        lease.check(&mut tx).await?;
+        finish(&mut tx, lease.build, status, ended_at).await?;
+        tx.commit().await?;
+        self.changed();
+        Ok(ended_at)
+    }
+
+    /// An epoch nobody else has, for work on a build that is finished.
+    pub async fn next_epoch(&self, build: BuildId) -> Result<i64> {
+        let epoch = sqlx::query_scalar(
+            "UPDATE builds SET epoch = epoch + 1 WHERE id = $1 RETURNING epoch",
+        )
+        .bind(build.0)
+        .fetch_one(&self.write)
+        .await?;
+        Ok(epoch)
+    }
+
+    /// The build's log has its last event.
+    pub async fn log_closed(&self, build: BuildId) -> Result<()> {
+        sqlx::query("UPDATE builds SET log_closed = TRUE WHERE id = $1")
+            .bind(build.0)
+            .execute(&self.write)
+            .await?;
+        Ok(())
+    }
+
+    /// Finished builds whose log a crash left without its last event.
+    pub async fn builds_with_open_log(&self) -> Result<Vec<Build>> {
+        let tail = "WHERE NOT b.log_closed AND b.status NOT IN ('pending', 'started')";
+        self.list(tail, &[]).await
+    }
+
+    /// Asks for the build to be aborted; the server that drives it does so.
+    pub async fn request_abort(&self, build: BuildId) -> Result<()> {
+        sqlx::query("UPDATE builds SET aborted = TRUE WHERE id = $1")
+            .bind(build.0)
+            .execute(&self.write)
+            .await?;
+        self.changed();
+        Ok(())
+    }
+
+    pub async fn build(&self, id: BuildId) -> Result<Option<Build>> {
+        let mut connection = self.read.acquire().await?;
+        fetch(&mut connection, id).await
+    }
+
+    pub async fn build_plan(&self, id: BuildId) -> Result<Option<Plan>> {
+        let plan: Option<Option<String>> =
+            sqlx::query_scalar("SELECT plan FROM builds WHERE id = $1")
+                .bind(id.0)
+                .fetch_optional(&self.read)
+                .await?;
+        plan.flatten().map(|text| from_json(&text, "build plan")).transpose()
+    }
+
+    pub async fn unfinished_builds(&self) -> Result<Vec<Build>> {
+        self.list("WHERE b.status IN ('pending', 'started') ORDER BY b.id", &[]).await
+    }
+
+    pub async fn builds(&self, filter: &BuildFilter, page: BuildPage) -> Result<Vec<Build>> {
+        let mut clauses = Vec::new();
+        let mut values = Vec::new();
+        let conditions = [
+            ("b.team_id =", filter.team.map(|id| id.0)),
+            ("b.pipeline_id =", filter.pipeline.map(|id| id.0)),
+            ("b.job_id =", filter.job.map(|id| id.0)),
+            ("b.id >=", page.from.map(|id| id.0)),
+            ("b.id <=", page.to.map(|id| id.0)),
+        ];
+        for (condition, value) in conditions {
+            if let Some(value) = value {
+                values.push(value);
+                clauses.push(format!("{condition} ${}", values.len()));
+            }
+        }
+        values.push(page.limit);
+        let filter = match clauses.is_empty() {
+            true => String::new(),
+            false => format!("WHERE {}", clauses.join(" AND ")),
+        };
+        // Paging towards newer builds wants the nearest ones, not the newest.
+        let nearest_first = page.from.is_some() && page.to.is_none();
+        let order = if nearest_first { "ASC" } else { "DESC" };
+        let tail = format!("{filter} ORDER BY b.id {order} LIMIT ${}", values.len());
+        let mut builds = self.list(&tail, &values).await?;
+        if nearest_first {
+            builds.reverse();
+        }
+        Ok(builds)
+    }
+
+    pub async fn job_build(&self, job: JobId, name: &str) -> Result<Option<Build>> {
+        let sql = format!("{COLUMNS} WHERE b.job_id = $1 AND b.name = $2");
+        let row: Option<Row> = sqlx::query_as(sqlx::AssertSqlSafe(sql))
+            .bind(job.0)
+            .bind(name)
+            .fetch_optional(&self.read)
+            .await?;
+        row.map(Build::try_from).transpose()
+    }
+
+    /// The job's oldest unfinished build.
+    pub async fn next_build(&self, job: JobId) -> Result<Option<Build>> {
+        let tail = "WHERE b.job_id = $1 AND b.status IN ('pending', 'started')
+            ORDER BY b.id LIMIT 1";
+        Ok(self.list(tail, &[job.0]).await?.pop())
+    }
+
+    pub async fn finished_build(&self, job: JobId) -> Result<Option<Build>> {
+        let tail = "WHERE b.job_id = $1 AND b.status NOT IN ('pending', 'started')
+            ORDER BY b.id DESC LIMIT 1";
+        Ok(self.list(tail, &[job.0]).await?.pop())
+    }
+
+    async fn list(&self, tail: &str, values: &[i64]) -> Result<Vec<Build>> {
+        let sql = format!("{COLUMNS} {tail}");
+        let mut query = sqlx::query_as(sqlx::AssertSqlSafe(sql));
+        for value in values {
+            query = query.bind(*value);
+        }
+        let rows: Vec<Row> = query.fetch_all(&self.read).await?;
+        rows.into_iter().map(Build::try_from).collect()
+    }
+}
+
+async fn finish(
+    tx: &mut Transaction<'_, Sqlite>,
+    build: BuildId,
+    status: BuildStatus,
+    ended_at: Micros,
+) -> Result<()> {
+    sqlx::query(
+        "UPDATE builds SET status = $1, ended_at = $2, lease_holder = NULL
+         WHERE id = $3 AND status IN ('pending', 'started')",
+    )
+    .bind(status.as_str())
+    .bind(ended_at.0)
+    .bind(build.0)
+    .execute(&mut **tx)
+    .await?;
+    sqlx::query(
+        "UPDATE containers SET state = 'destroying', request = NULL, token_hash = NULL
+         WHERE build_id = $1",
+    )
+    .bind(build.0)
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+async fn fetch(connection: &mut SqliteConnection, id: BuildId) -> Result<Option<Build>> {
+    let sql = format!("{COLUMNS} WHERE b.id = $1");
+    let row: Option<Row> = sqlx::query_as(sqlx::AssertSqlSafe(sql))
+        .bind(id.0)
+        .fetch_optional(connection)
+        .await?;
+    row.map(Build::try_from).transpose()
+}

@@ -1,0 +1,287 @@
+//! Placements of steps, and the claim: the one point after which a step may have run.
+
+use airside_model::{BuildId, ContainerState, Handle, PlanId, StepLabels, TeamId, WorkerName};
+use serde::{Serialize, de::DeserializeOwned};
+use sqlx::SqliteConnection;
+
+use crate::{Error, Lease, Micros, Result, Store, corrupt, from_json, now, to_json};
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Container {
+    pub handle: Handle,
+    pub build: BuildId,
+    pub plan: PlanId,
+    pub attempt: u32,
+    pub placement: u32,
+    pub worker: WorkerName,
+    pub state: ContainerState,
+    pub labels: StepLabels,
+    pub uid: Option<String>,
+    /// Set once a shim has claimed the step.
+    pub claimed_at: Option<Micros>,
+}
+
+/// A placement about to be made. Stored before the runtime hears of it.
+pub struct NewPlacement<'a, R> {
+    pub handle: &'a Handle,
+    pub plan: &'a PlanId,
+    pub attempt: u32,
+    pub placement: u32,
+    pub worker: &'a WorkerName,
+    pub labels: &'a StepLabels,
+    pub token_hash: &'a str,
+    /// What a resumed build needs to follow the step; sealed before it is stored.
+    pub request: &'a R,
+}
+
+/// Who asks to do the work of a placement.
+pub struct Claimant<'a> {
+    pub handle: &'a Handle,
+    pub token_hash: &'a str,
+    pub instance: &'a str,
+    /// Hash of the session key that the hub is about to hand out.
+    pub session_hash: &'a str,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct ContainerFilter {
+    pub team: Option<TeamId>,
+    pub build: Option<BuildId>,
+    pub worker: Option<WorkerName>,
+}
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    handle: String,
+    build_id: i64,
+    plan_id: String,
+    attempt: i64,
+    placement: i64,
+    worker: String,
+    state: String,
+    labels: String,
+    uid: Option<String>,
+    claimed_at: Option<i64>,
+}
+
+impl TryFrom<Row> for Container {
+    type Error = Error;
+
+    fn try_from(row: Row) -> Result<Self> {
+        Ok(Self {
+            handle: Handle(row.handle),
+            build: BuildId(row.build_id),
+            plan: PlanId(row.plan_id),
+            attempt: row.attempt as u32,
+            placement: row.placement as u32,
+            worker: WorkerName(row.worker),
+            state: ContainerState::parse(&row.state)
+                .ok_or_else(|| corrupt(format!("container state {}", row.state)))?,
+            labels: from_json(&row.labels, "container labels")?,
+            uid: row.uid,
+            claimed_at: row.claimed_at.map(Micros),
+        })
+    }
+}
+
+const COLUMNS: &str = "SELECT c.handle, c.build_id, c.plan_id, c.attempt, c.placement, c.worker, \
+    c.state, c.labels, c.uid, c.claimed_at FROM containers c";
+
+impl Store {
+    /// Stores a placement in state `creating` and takes the right to claim from every earlier one of
+    /// the same step and attempt.
+    pub async fn create_placement<R: Serialize>(
+        &self,
+        lease: &Lease,
+        new: NewPlacement<'_, R>,
+    ) -> Result<()> {
+        let request = self.sealer().seal(new.handle.as_str(), to_json(new.request).as_bytes());
+        let mut tx = self.write.begin().await?;
+        lease.check(&mut tx).await?;
+        sqlx::query(
+            "UPDATE containers SET state = 'destroying', token_hash = NULL, request = NULL
+             WHERE build_id = $1 AND plan_id = $2 AND attempt = $3 AND placement < $4",
+        )
+        .bind(lease.build.0)
+        .bind(new.plan.as_str())
+        .bind(i64::from(new.attempt))
+        .bind(i64::from(new.placement))
+        .execute(&mut *tx)
+        .await?;
+        sqlx::query(
+            "INSERT INTO containers (handle, build_id, plan_id, attempt, placement, worker, state,
+               labels, token_hash, request, created_at)
+             VALUES ($1, $2, $3, $4, $5, $6, 'creating', $7, $8, $9, $10)",
+        )
+        .bind(new.handle.as_str())
+        .bind(lease.build.0)
+        .bind(new.plan.as_str())
+        .bind(i64::from(new.attempt))
+        .bind(i64::from(new.placement))
+        .bind(new.worker.as_str())
+        .bind(to_json(new.labels))
+        .bind(new.token_hash)
+        .bind(request)
+        .bind(now().0)
+        .execute(&mut *tx)
+        .await?;
+        tx.commit().await?;
+        Ok(())
+    }
+
+    /// The newest placement of a step and attempt.
+    pub async fn current_placement(
+        &self,
+        build: BuildId,
+        plan: &PlanId,
+        attempt: u32,
+    ) -> Result<Option<Container>> {
+        let sql = format!(
+            "{COLUMNS} WHERE c.build_id = $1 AND c.plan_id = $2 AND c.attempt = $3
+             ORDER BY c.placement DESC LIMIT 1"
+        );
+        let row: Option<Row> = sqlx::query_as(sqlx::AssertSqlSafe(sql))
+            .bind(build.0)
+            .bind(plan.as_str())
+            .bind(i64::from(attempt))
+            .fetch_optional(&self.read)
+            .await?;
+        row.map(Container::try_from).transpose()
+    }
+
+    /// The sealed request of a placement whose step has not ended.
+    pub async fn placement_request<R: DeserializeOwned>(
+        &self,
+        handle: &Handle,
+    ) -> Result<Option<R>> {
+        let sealed: Option<Option<Vec<u8>>> =
+            sqlx::query_scalar("SELECT request FROM containers WHERE handle = $1")
+                .bind(handle.as_str())
+                .fetch_optional(&self.read)
+                .await?;
+        let Some(sealed) = sealed.flatten() else { return Ok(None) };
+        let clear = self.sealer().open(handle.as_str(), &sealed)?;
+        let request = serde_json::from_slice(&clear)
+            .map_err(|error| corrupt(format!("request of {handle}: {error}")))?;
+        Ok(Some(request))
+    }
+
+    /// The runtime has accepted the placement, under this uid if it has one.
+    pub async fn placement_created(
+        &self,
+        lease: &Lease,
+        handle: &Handle,
+        uid: Option<&str>,
+    ) -> Result<()> {
+        let mut tx = self.write.begin().await?;
+        lease.check(&mut tx).await?;
+        sqlx::query(
+            "UPDATE containers SET state = 'created', uid = coalesce($1, uid)
+             WHERE handle = $2 AND state = 'creating'",
+        )
+        .bind(uid)
+        .bind(handle.as_str())
+        .execute(&mut *tx)
+        .await?;
+        tx.commit().await?;
+        Ok(())
+    }
+
+    /// Commits a claim, or refuses it. The first instance with the right token wins; the same
+    /// instance may claim again. `false`: somebody else holds it, or there is no such right.
+    pub async fn claim(&self, claimant: Claimant<'_>) -> Result<bool> {
+        let claimed = sqlx::query(
+            "UPDATE containers SET instance = $1, session_hash = $2,
+               claimed_at = coalesce(claimed_at, $3)
+             WHERE handle = $4 AND token_hash = $5 AND state IN ('creating', 'created')
+               AND (instance IS NULL OR instance = $1)",
+        )
+        .bind(claimant.instance)
+        .bind(claimant.session_hash)
+        .bind(now().0)
+        .bind(claimant.handle.as_str())
+        .bind(claimant.token_hash)
+        .execute(&self.write)
+        .await?;
+        Ok(claimed.rows_affected() == 1)
+    }
+
+    /// Whether this session key was handed to the holder of the placement.
+    pub async fn session_is_valid(&self, handle: &Handle, session_hash: &str) -> Result<bool> {
+        let count: i64 = sqlx::query_scalar(
+            "SELECT count(*) FROM containers WHERE handle = $1 AND session_hash = $2
+               AND state IN ('creating', 'created')",
+        )
+        .bind(handle.as_str())
+        .bind(session_hash)
+        .fetch_one(&self.read)
+        .await?;
+        Ok(count == 1)
+    }
+
+    pub async fn container(&self, handle: &Handle) -> Result<Option<Container>> {
+        let sql = format!("{COLUMNS} WHERE c.handle = $1");
+        let row: Option<Row> = sqlx::query_as(sqlx::AssertSqlSafe(sql))
+            .bind(handle.as_str())
+            .fetch_optional(&self.read)
+            .await?;
+        row.map(Container::try_from).transpose()
+    }
+
+    /// Takes back the right to claim, if nobody has claimed yet. `false`: somebody has.
+    pub async fn revoke_unclaimed(&self, handle: &Handle) -> Result<bool> {
+        let revoked = sqlx::query(
+            "UPDATE containers SET state = 'destroying', token_hash = NULL, request = NULL
+             WHERE handle = $1 AND claimed_at IS NULL",
+        )
+        .bind(handle.as_str())
+        .execute(&self.write)
+        .await?;
+        Ok(revoked.rows_affected() == 1)
+    }
+
+    /// Ends a placement's right to live; the sweeper does the rest.
+    pub async fn doom_container(&self, handle: &Handle) -> Result<()> {
+        sqlx::query(
+            "UPDATE containers SET state = 'destroying', token_hash = NULL, request = NULL
+             WHERE handle = $1",
+        )
+        .bind(handle.as_str())
+        .execute(&self.write)
+        .await?;
+        Ok(())
+    }
+
+    /// The runtime no longer has it.
+    pub async fn forget_container(&self, handle: &Handle) -> Result<()> {
+        let mut connection = self.write.acquire().await?;
+        forget(&mut connection, handle).await
+    }
+
+    pub async fn containers(&self, filter: &ContainerFilter) -> Result<Vec<Container>> {
+        let sql = format!(
+            "{COLUMNS} JOIN builds b ON b.id = c.build_id
+             WHERE ($1 IS NULL OR b.team_id = $1) AND ($2 IS NULL OR c.build_id = $2)
+               AND ($3 IS NULL OR c.worker = $3) ORDER BY c.created_at"
+        );
+        let rows: Vec<Row> = sqlx::query_as(sqlx::AssertSqlSafe(sql))
+            .bind(filter.team.map(|team| team.0))
+            .bind(filter.build.map(|build| build.0))
+            .bind(filter.worker.as_ref().map(|worker| worker.as_str().to_owned()))
+            .fetch_all(&self.read)
+            .await?;
+        rows.into_iter().map(Container::try_from).collect()
+    }
+}
+
+async fn forget(connection: &mut SqliteConnection, handle: &Handle) -> Result<()> {
+    // A running build keeps the rows of its lost placements: they number the next one.
+    sqlx::query(
+        "DELETE FROM containers WHERE handle = $1 AND state = 'destroying'
+           AND build_id IN (SELECT id FROM builds WHERE status NOT IN ('pending', 'started'))",
+    )
+        .bind(handle.as_str())
+        .execute(connection)
+        .await?;
+    Ok(())
+}

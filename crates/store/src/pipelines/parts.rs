@@ -1,0 +1,89 @@
+//! The jobs and resources of a pipeline.
+
+use airside_model::{JobId, PipelineId, ResourceId};
+
+use super::{Job, Resource};
+use crate::{Result, Store};
+
+type JobRow = (i64, i64, String, bool, bool);
+type ResourceRow = (i64, i64, String, String);
+
+fn job((id, pipeline, name, paused, active): JobRow) -> Job {
+    Job {
+        id: JobId(id),
+        pipeline: PipelineId(pipeline),
+        name,
+        paused,
+        active,
+    }
+}
+
+fn resource((id, pipeline, name, type_): ResourceRow) -> Resource {
+    Resource {
+        id: ResourceId(id),
+        pipeline: PipelineId(pipeline),
+        name,
+        type_,
+    }
+}
+
+impl Store {
+    /// A job that the pipeline's configuration has.
+    pub async fn job(&self, pipeline: PipelineId, name: &str) -> Result<Option<Job>> {
+        let row: Option<JobRow> = sqlx::query_as(
+            "SELECT id, pipeline_id, name, paused, active FROM jobs
+             WHERE pipeline_id = $1 AND name = $2 AND active",
+        )
+        .bind(pipeline.0)
+        .bind(name)
+        .fetch_optional(&self.read)
+        .await?;
+        Ok(row.map(job))
+    }
+
+    /// A job by its id, whether or not the configuration still has it.
+    pub async fn job_by_id(&self, id: JobId) -> Result<Option<Job>> {
+        let row: Option<JobRow> =
+            sqlx::query_as("SELECT id, pipeline_id, name, paused, active FROM jobs WHERE id = $1")
+                .bind(id.0)
+                .fetch_optional(&self.read)
+                .await?;
+        Ok(row.map(job))
+    }
+
+    /// The jobs that the pipeline's configuration has, in its order.
+    pub async fn jobs(&self, pipeline: PipelineId) -> Result<Vec<Job>> {
+        let rows: Vec<JobRow> = sqlx::query_as(
+            "SELECT id, pipeline_id, name, paused, active FROM jobs
+             WHERE pipeline_id = $1 AND active ORDER BY ordering",
+        )
+        .bind(pipeline.0)
+        .fetch_all(&self.read)
+        .await?;
+        Ok(rows.into_iter().map(job).collect())
+    }
+
+    pub async fn resource(&self, pipeline: PipelineId, name: &str) -> Result<Option<Resource>> {
+        let row: Option<ResourceRow> = sqlx::query_as(
+            "SELECT id, pipeline_id, name, type FROM resources
+             WHERE pipeline_id = $1 AND name = $2 AND active",
+        )
+        .bind(pipeline.0)
+        .bind(name)
+        .fetch_optional(&self.read)
+        .await?;
+        Ok(row.map(resource))
+    }
+
+    /// The resources that the pipeline's configuration has, by name.
+    pub async fn resources(&self, pipeline: PipelineId) -> Result<Vec<Resource>> {
+        let rows: Vec<ResourceRow> = sqlx::query_as(
+            "SELECT id, pipeline_id, name, type FROM resources
+             WHERE pipeline_id = $1 AND active ORDER BY name",
+        )
+        .bind(pipeline.0)
+        .fetch_all(&self.read)
+        .await?;
+        Ok(rows.into_iter().map(resource).collect())
+    }
+}

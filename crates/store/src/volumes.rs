@@ -1,0 +1,82 @@
+//! Which volumes exist, and for which build.
+
+use airside_model::{BuildId, Handle, VolumeId};
+
+use crate::{Lease, Result, Store, now};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Volume {
+    pub id: VolumeId,
+    pub build: BuildId,
+    pub handle: Handle,
+    pub path: String,
+}
+
+type Row = (String, i64, String, String);
+
+fn volume((id, build, handle, path): Row) -> Volume {
+    Volume { id: VolumeId(id), build: BuildId(build), handle: Handle(handle), path }
+}
+
+impl Store {
+    /// Announces a volume before anything is written to it, so that no tree is ever unknown.
+    pub async fn announce_volume(
+        &self,
+        lease: &Lease,
+        id: &VolumeId,
+        handle: &Handle,
+        path: &str,
+    ) -> Result<()> {
+        let mut tx = self.write.begin().await?;
+        lease.check(&mut tx).await?;
+        sqlx::query(
+            "INSERT INTO volumes (id, build_id, handle, path, created_at)
+             VALUES ($1, $2, $3, $4, $5) ON CONFLICT (id) DO NOTHING",
+        )
+        .bind(id.as_str())
+        .bind(lease.build.0)
+        .bind(handle.as_str())
+        .bind(path)
+        .bind(now().0)
+        .execute(&mut *tx)
+        .await?;
+        tx.commit().await?;
+        Ok(())
+    }
+
+    pub async fn volumes_of_build(&self, build: BuildId) -> Result<Vec<Volume>> {
+        let rows: Vec<Row> =
+            sqlx::query_as("SELECT id, build_id, handle, path FROM volumes WHERE build_id = $1")
+                .bind(build.0)
+                .fetch_all(&self.read)
+                .await?;
+        Ok(rows.into_iter().map(volume).collect())
+    }
+
+    /// Volumes that no unfinished build has a claim on: theirs is the garbage collector.
+    pub async fn dead_volumes(&self) -> Result<Vec<VolumeId>> {
+        let rows: Vec<String> = sqlx::query_scalar(
+            "SELECT v.id FROM volumes v JOIN builds b ON b.id = v.build_id
+             WHERE b.status NOT IN ('pending', 'started')",
+        )
+        .fetch_all(&self.read)
+        .await?;
+        Ok(rows.into_iter().map(VolumeId).collect())
+    }
+
+    pub async fn volume_exists(&self, id: &VolumeId) -> Result<bool> {
+        let count: i64 = sqlx::query_scalar("SELECT count(*) FROM volumes WHERE id = $1")
+            .bind(id.as_str())
+            .fetch_one(&self.read)
+            .await?;
+        Ok(count > 0)
+    }
+
+    pub async fn forget_volume(&self, id: &VolumeId) -> Result<()> {
+        sqlx::query("DELETE FROM volumes WHERE id = $1")
+            .bind(id.as_str())
+            .execute(&self.write)
+            .await?;
+        Ok(())
+    }
+}

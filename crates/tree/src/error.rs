@@ -1,0 +1,44 @@
+//! What can go wrong with a tree or its stream.
+
+use std::{io, path::PathBuf};
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("read the stream")]
+    Read(#[source] io::Error),
+    #[error("write the stream")]
+    Write(#[source] io::Error),
+    #[error("{}", path.display())]
+    Path {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("the archive is damaged: {0}")]
+    Damaged(String),
+    #[error("the archive holds {name:?}, which points outside of its root")]
+    Escapes { name: String },
+    #[error("the archive holds the device node {name:?}; devices cannot be carried in a volume")]
+    Device { name: String },
+    #[error("the archive holds {name:?} of a kind that cannot be unpacked ({kind})")]
+    Unsupported { name: String, kind: String },
+    #[error("the archive holds more than {limit} bytes")]
+    TooManyBytes { limit: u64 },
+    #[error("the archive holds more than {limit} entries")]
+    TooManyEntries { limit: u64 },
+    #[error("{} changed while it was packed", path.display())]
+    Changed { path: PathBuf },
+}
+
+impl Error {
+    pub(crate) fn at(path: impl Into<PathBuf>, source: impl Into<io::Error>) -> Self {
+        Self::Path {
+            path: path.into(),
+            source: source.into(),
+        }
+    }
+
+    pub(crate) fn damaged(what: impl Into<String>) -> Self {
+        Self::Damaged(what.into())
+    }
+}

@@ -1,0 +1,189 @@
+//! A tree becomes a zstd-compressed tar.
+//!
+//! Names are sorted, so equal trees give equal bytes. Extended attributes are not carried, and with
+//! them nothing of overlayfs; its whiteouts are device nodes, which are left out like sockets.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fs::File,
+    io::{self, Read, Write},
+    os::unix::ffi::{OsStrExt, OsStringExt},
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::{Dir, FileType, Mode, OFlags, ResolveFlags, Stat};
+use tar::{EntryType, Header};
+
+use crate::Error;
+
+const LEVEL: i32 = 1;
+const BLOCK: usize = 512;
+const NAME_FIELD: usize = 100;
+
+/// Writes the contents of `dir` (and the mode and owner of `dir` itself) to `out`.
+pub fn pack(dir: &Path, out: impl Write) -> Result<(), Error> {
+    let mut encoder = zstd::stream::write::Encoder::new(out, LEVEL).map_err(Error::Write)?;
+    pack_plain(dir, &mut encoder)?;
+    encoder
+        .finish()
+        .and_then(|mut out| out.flush())
+        .map_err(Error::Write)
+}
+
+/// The same without compression, for trees that stay on this machine.
+pub(crate) fn pack_plain(dir: &Path, out: impl Write) -> Result<(), Error> {
+    let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
+    let root =
+        rustix::fs::open(dir, flags, Mode::empty()).map_err(|error| Error::at(dir, error))?;
+    let mut packer = Packer {
+        root: root.into(),
+        out,
+    };
+    packer.tree()?;
+    packer.out.write_all(&[0; 2 * BLOCK]).map_err(Error::Write)
+}
+
+struct Packer<W: Write> {
+    root: File,
+    out: W,
+}
+
+impl<W: Write> Packer<W> {
+    /// Depth first with a stack of our own: a hostile depth must not overflow the thread's.
+    fn tree(&mut self) -> Result<(), Error> {
+        let mut pending = vec![PathBuf::from(".")];
+        while let Some(path) = pending.pop() {
+            let dir = self.open(&path, OFlags::DIRECTORY)?;
+            let stat = rustix::fs::fstat(&dir).map_err(|source| Error::at(&path, source))?;
+            self.record(&path, &stat, EntryType::Directory, &[], 0)?;
+            let mut subdirectories = Vec::new();
+            for name in names(&dir, &path)? {
+                let below = if path == Path::new(".") {
+                    name.into()
+                } else {
+                    path.join(name)
+                };
+                if self.entry(&below)? == FileType::Directory {
+                    subdirectories.push(below);
+                }
+            }
+            pending.extend(subdirectories.into_iter().rev());
+        }
+        Ok(())
+    }
+
+    /// Packs anything but a directory, and says what it was.
+    fn entry(&mut self, path: &Path) -> Result<FileType, Error> {
+        let at = |source: rustix::io::Errno| Error::at(path, source);
+        let handle = self.open(path, OFlags::PATH)?;
+        let stat = rustix::fs::fstat(&handle).map_err(at)?;
+        let kind = FileType::from_raw_mode(stat.st_mode);
+        match kind {
+            FileType::RegularFile => self.file(path)?,
+            FileType::Symlink => {
+                let target = rustix::fs::readlinkat(&handle, "", Vec::new()).map_err(at)?;
+                self.record(path, &stat, EntryType::Symlink, target.as_bytes(), 0)?;
+            }
+            FileType::Fifo => self.record(path, &stat, EntryType::Fifo, &[], 0)?,
+            _ => {}
+        }
+        Ok(kind)
+    }
+
+    fn file(&mut self, path: &Path) -> Result<(), Error> {
+        let file = self.open(path, OFlags::NONBLOCK)?;
+        let stat = rustix::fs::fstat(&file).map_err(|source| Error::at(path, source))?;
+        let size = u64::try_from(stat.st_size).unwrap_or(0);
+        self.record(path, &stat, EntryType::Regular, &[], size)?;
+        let copied = io::copy(&mut (&file).take(size), &mut self.out).map_err(Error::Write)?;
+        if copied != size {
+            return Err(Error::Changed {
+                path: path.to_owned(),
+            });
+        }
+        self.pad(size)
+    }
+
+    fn open(&self, path: &Path, flags: OFlags) -> Result<File, Error> {
+        rustix::fs::openat2(
+            &self.root,
+            path,
+            flags | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+            Mode::empty(),
+            ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS,
+        )
+        .map(File::from)
+        .map_err(|source| Error::at(path, source))
+    }
+
+    fn record(
+        &mut self,
+        path: &Path,
+        stat: &Stat,
+        kind: EntryType,
+        link: &[u8],
+        size: u64,
+    ) -> Result<(), Error> {
+        let mut header = Header::new_gnu();
+        header.set_entry_type(kind);
+        header.set_mode(stat.st_mode & 0o7777);
+        header.set_uid(stat.st_uid.into());
+        header.set_gid(stat.st_gid.into());
+        header.set_mtime(u64::try_from(stat.st_mtime).unwrap_or(0));
+        header.set_size(size);
+        let name = path.as_os_str().as_bytes();
+        if link.len() > NAME_FIELD {
+            self.long(EntryType::GNULongLink, link)?;
+        }
+        if name.len() > NAME_FIELD {
+            self.long(EntryType::GNULongName, name)?;
+        }
+        let fields = header.as_old_mut();
+        fill(&mut fields.linkname, link);
+        fill(&mut fields.name, name);
+        header.set_cksum();
+        self.out.write_all(header.as_bytes()).map_err(Error::Write)
+    }
+
+    /// A name too long for its field goes ahead of the entry, as GNU tar has it.
+    fn long(&mut self, kind: EntryType, name: &[u8]) -> Result<(), Error> {
+        let size = name.len() as u64 + 1;
+        let mut header = Header::new_gnu();
+        header.set_entry_type(kind);
+        header.set_size(size);
+        fill(&mut header.as_old_mut().name, b"././@LongLink");
+        header.set_cksum();
+        self.out
+            .write_all(header.as_bytes())
+            .map_err(Error::Write)?;
+        self.out.write_all(name).map_err(Error::Write)?;
+        self.out.write_all(&[0]).map_err(Error::Write)?;
+        self.pad(size)
+    }
+
+    fn pad(&mut self, size: u64) -> Result<(), Error> {
+        let over = (size % BLOCK as u64) as usize;
+        let padding = if over == 0 { 0 } else { BLOCK - over };
+        self.out
+            .write_all(&[0; BLOCK][..padding])
+            .map_err(Error::Write)
+    }
+}
+
+fn fill(field: &mut [u8], bytes: &[u8]) {
+    let fits = bytes.len().min(field.len());
+    field[..fits].copy_from_slice(&bytes[..fits]);
+}
+
+fn names(dir: &File, path: &Path) -> Result<Vec<OsString>, Error> {
+    let mut names = Vec::new();
+    for entry in Dir::read_from(dir).map_err(|source| Error::at(path, source))? {
+        let entry = entry.map_err(|source| Error::at(path, source))?;
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if name != "." && name != ".." {
+            names.push(OsString::from_vec(name.as_bytes().to_vec()));
+        }
+    }
+    names.sort();
+    Ok(names)
+}

@@ -1,0 +1,45 @@
+//! What can go wrong with volumes.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use airside_model::VolumeId;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("cannot {action} {}", path.display())]
+    Disk {
+        action: &'static str,
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("{id:?} is no volume id: letters, digits, '-', '_' and '.' only")]
+    BadId { id: VolumeId },
+    #[error("there is no volume {id}")]
+    Missing { id: VolumeId },
+    #[error(
+        "{} cannot become the volume {}: they are on different file systems; \
+         keep containers and volumes under one root",
+        dir.display(), store.display()
+    )]
+    OtherFileSystem { dir: PathBuf, store: PathBuf },
+    #[error("volume {id} cannot be carried")]
+    Stream {
+        id: VolumeId,
+        #[source]
+        source: airside_tree::Error,
+    },
+}
+
+impl Error {
+    pub(crate) fn at(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Disk {
+            action,
+            path: path.to_owned(),
+            source,
+        }
+    }
+}

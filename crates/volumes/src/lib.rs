@@ -1,0 +1,157 @@
+//! Volumes: sealed directory trees on this machine's disk.
+//!
+//! ```text
+//! root/live/<id>/   sealed; never changed again, only removed
+//! root/tmp/…        being received or removed; swept when the store is opened
+//! ```
+//!
+//! A tree becomes a volume by one rename, so it is either whole or not there. Everything here blocks:
+//! async callers use a blocking thread. What a volume is for, and who may read it, is decided
+//! elsewhere.
+
+#![forbid(unsafe_code)]
+
+mod error;
+mod receive;
+
+use std::{
+    fs, io,
+    os::unix::fs::DirBuilderExt,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use airside_model::VolumeId;
+use rustix::fs::{CWD, RenameFlags};
+
+pub use error::Error;
+pub use receive::Receiving;
+
+/// A handle to the store; clones share it.
+#[derive(Clone, Debug)]
+pub struct Volumes {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    live: PathBuf,
+    tmp: PathBuf,
+    next: AtomicU64,
+}
+
+impl Volumes {
+    /// Opens the store and removes what an interrupted run left half-made. One process at a time.
+    pub fn open(root: &Path) -> Result<Self, Error> {
+        let (live, tmp) = (root.join("live"), root.join("tmp"));
+        if tmp.exists() {
+            fs::remove_dir_all(&tmp).map_err(Error::at("sweep", &tmp))?;
+        }
+        for dir in [&live, &tmp] {
+            // Trees hold files of any owner and with any bits: nobody else may walk in.
+            let mut builder = fs::DirBuilder::new();
+            builder
+                .recursive(true)
+                .mode(0o700)
+                .create(dir)
+                .map_err(Error::at("make", dir))?;
+        }
+        Ok(Self {
+            inner: Arc::new(Inner {
+                live,
+                tmp,
+                next: AtomicU64::new(0),
+            }),
+        })
+    }
+
+    /// Where a sealed volume stands. It must not be written to.
+    pub fn path(&self, id: &VolumeId) -> Option<PathBuf> {
+        self.place(id).ok().filter(|path| path.is_dir())
+    }
+
+    pub fn exists(&self, id: &VolumeId) -> bool {
+        self.path(id).is_some()
+    }
+
+    /// Makes `dir`, which must be on the same file system, the volume `id`. If that is sealed already
+    /// it stays as it is, and `dir` is removed.
+    pub fn adopt(&self, dir: &Path, id: &VolumeId) -> Result<(), Error> {
+        let place = self.place(id)?;
+        match rustix::fs::renameat_with(CWD, dir, CWD, &place, RenameFlags::NOREPLACE) {
+            Ok(()) => Ok(()),
+            Err(rustix::io::Errno::EXIST) => self.discard(dir),
+            Err(rustix::io::Errno::NOENT) if place.is_dir() => Ok(()),
+            Err(rustix::io::Errno::XDEV) => Err(Error::OtherFileSystem {
+                dir: dir.to_owned(),
+                store: place,
+            }),
+            Err(source) => Err(Error::at("seal", dir)(source.into())),
+        }
+    }
+
+    /// Begins to receive the volume `id`: see [`Receiving`].
+    pub fn receive(&self, id: &VolumeId) -> Result<Receiving, Error> {
+        self.place(id)?;
+        let dir = self.fresh();
+        fs::create_dir(&dir).map_err(Error::at("make", &dir))?;
+        Ok(Receiving::new(self.clone(), id.clone(), dir))
+    }
+
+    /// Writes the volume as a packed stream.
+    pub fn send(&self, id: &VolumeId, out: impl io::Write) -> Result<(), Error> {
+        let path = self
+            .path(id)
+            .ok_or_else(|| Error::Missing { id: id.clone() })?;
+        airside_tree::pack(&path, out).map_err(|source| Error::Stream {
+            id: id.clone(),
+            source,
+        })
+    }
+
+    /// Removes a volume; gone already is fine.
+    pub fn remove(&self, id: &VolumeId) -> Result<(), Error> {
+        self.discard(&self.place(id)?)
+    }
+
+    pub fn list(&self) -> Result<Vec<VolumeId>, Error> {
+        let at = Error::at("list", &self.inner.live);
+        let names = fs::read_dir(&self.inner.live)
+            .and_then(|entries| entries.map(|entry| Ok(entry?.file_name())).collect());
+        let names: Vec<_> = names.map_err(at)?;
+        Ok(names
+            .into_iter()
+            .filter_map(|name| name.into_string().ok())
+            .map(VolumeId)
+            .collect())
+    }
+
+    /// Removes in two moves, so that a crash in between leaves no half of a volume.
+    fn discard(&self, dir: &Path) -> Result<(), Error> {
+        let away = self.fresh();
+        match fs::rename(dir, &away) {
+            Ok(()) => fs::remove_dir_all(&away).map_err(Error::at("remove", &away)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(Error::at("remove", dir)(error)),
+        }
+    }
+
+    fn fresh(&self) -> PathBuf {
+        self.inner
+            .tmp
+            .join(self.inner.next.fetch_add(1, Ordering::Relaxed).to_string())
+    }
+
+    fn place(&self, id: &VolumeId) -> Result<PathBuf, Error> {
+        let text = id.as_str();
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        if text.is_empty() || text.len() > 200 || text.starts_with('.') || !text.chars().all(plain)
+        {
+            return Err(Error::BadId { id: id.clone() });
+        }
+        Ok(self.inner.live.join(text))
+    }
+}

@@ -1,0 +1,163 @@
+//! The only module that knows the parser behind this crate. It turns the parser's events into ours,
+//! so that another parser can take its place.
+
+use granit_parser::{Event as Parsed, Marker, Parser, ScalarStyle, ScanError, StrInput, Tag};
+
+use crate::{Error, ErrorKind, Position, Span};
+
+pub(crate) enum Event {
+    Scalar {
+        text: String,
+        style: Style,
+        tag: Option<ScalarTag>,
+        anchor: Option<usize>,
+    },
+    Alias {
+        anchor: usize,
+    },
+    UnknownAlias {
+        name: String,
+    },
+    SeqStart {
+        anchor: Option<usize>,
+    },
+    SeqEnd,
+    MapStart {
+        anchor: Option<usize>,
+    },
+    MapEnd,
+    /// The end of the first document, or of the text. Nothing comes after it.
+    End,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Style {
+    Plain,
+    Quoted,
+}
+
+/// The tags that change what a scalar means; others are as good as none on a string.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ScalarTag {
+    /// A lone `!`: resolve the scalar as if it were plain.
+    NonSpecific,
+    Str,
+    Bool,
+    Int,
+    Float,
+    Null,
+    Binary,
+    Merge,
+    /// Any other tag: the scalar is a string.
+    Other,
+}
+
+pub(crate) struct Events<'a> {
+    text: &'a str,
+    parser: Parser<'a, StrInput<'a>>,
+}
+
+impl<'a> Events<'a> {
+    pub(crate) fn new(text: &'a str) -> Self {
+        let options =
+            granit_parser::options! { emit_comments: false, emit_unresolved_aliases: true };
+        Self {
+            text,
+            parser: Parser::new_from_str_with_options(text, options),
+        }
+    }
+
+    pub(crate) fn next(&mut self) -> Result<(Event, Span), Error> {
+        loop {
+            let Some(next) = self.parser.next_event() else {
+                return Ok((Event::End, Span::default()));
+            };
+            let (parsed, span) = next.map_err(|error| self.error(&error))?;
+            let span = Span {
+                start: self.position(&span.start),
+                end: self.position(&span.end),
+            };
+            if let Some(event) = convert(parsed) {
+                return Ok((event, span));
+            }
+        }
+    }
+
+    fn position(&self, marker: &Marker) -> Position {
+        let offset = marker
+            .byte_offset()
+            .unwrap_or_else(|| self.offset_of_char(marker.index()));
+        Position {
+            line: marker.line().max(1),
+            column: marker.col() + 1,
+            offset,
+        }
+    }
+
+    /// Markers of errors may know characters only.
+    fn offset_of_char(&self, index: usize) -> usize {
+        self.text
+            .char_indices()
+            .nth(index)
+            .map_or(self.text.len(), |(offset, _)| offset)
+    }
+
+    fn error(&self, error: &ScanError) -> Error {
+        let kind = match error.kind() {
+            granit_parser::ErrorKind::RecursionLimitExceeded => ErrorKind::TooDeep,
+            _ => ErrorKind::Syntax(error.info()),
+        };
+        kind.at(self.position(error.marker()))
+    }
+}
+
+fn convert(parsed: Parsed<'_>) -> Option<Event> {
+    Some(match parsed {
+        Parsed::Scalar(text, style, anchor, tag) => Event::Scalar {
+            text: text.into_owned(),
+            style: if style == ScalarStyle::Plain {
+                Style::Plain
+            } else {
+                Style::Quoted
+            },
+            tag: tag.map(|tag| scalar_tag(&tag)),
+            anchor: known(anchor),
+        },
+        Parsed::Alias(anchor) => Event::Alias { anchor },
+        Parsed::UnresolvedAlias(name) => Event::UnknownAlias {
+            name: name.into_owned(),
+        },
+        Parsed::SequenceStart(_, anchor, _) => Event::SeqStart {
+            anchor: known(anchor),
+        },
+        Parsed::SequenceEnd => Event::SeqEnd,
+        Parsed::MappingStart(_, anchor, _) => Event::MapStart {
+            anchor: known(anchor),
+        },
+        Parsed::MappingEnd => Event::MapEnd,
+        Parsed::DocumentEnd | Parsed::StreamEnd => Event::End,
+        // Starts of streams and documents, comments and whatever the parser learns to tell later.
+        _ => return None,
+    })
+}
+
+/// The parser numbers anchors from 1.
+fn known(anchor: usize) -> Option<usize> {
+    (anchor != 0).then_some(anchor)
+}
+
+fn scalar_tag(tag: &Tag) -> ScalarTag {
+    if tag.handle().is_empty() && tag.suffix() == "!" || tag.original() == "!" {
+        return ScalarTag::NonSpecific;
+    }
+    match tag.suffix_in_namespace("tag:yaml.org,2002:").as_deref() {
+        Some("str") => ScalarTag::Str,
+        Some("bool") => ScalarTag::Bool,
+        Some("int") => ScalarTag::Int,
+        Some("float") => ScalarTag::Float,
+        Some("null") => ScalarTag::Null,
+        Some("binary") => ScalarTag::Binary,
+        Some("merge") => ScalarTag::Merge,
+        _ => ScalarTag::Other,
+    }
+}

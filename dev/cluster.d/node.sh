@@ -1,0 +1,132 @@
+# One node: a network namespace, a mount namespace, and containerd, kubelet and kube-proxy in them.
+# Part of dev/cluster.
+
+PAUSE_IMAGE=airside.local/pause:1
+# What these programs insist on keeping at fixed places; each node has its own, seen by nobody else.
+PRIVATE_DIRS=(/var/lib/kubelet /var/lib/cni /var/log/containers /run/containerd)
+
+import_on() { # import_on NODE ARCHIVE
+  ctr --address "$STATE/n$1/containerd.sock" --namespace k8s.io images import --all-platforms "$2" >>"$STATE/log/n$1-import.log" 2>&1
+}
+
+# node_create N: what outlives a power cut of the node.
+node_create() {
+  local n=$1 dir=$STATE/n$1
+  mkdir -p "$dir"/{cni,certs.d,kubelet}
+  make_namespace "n$n" "$(node_ip "$n")"
+  route_to_pods "$n"
+  cert_kubeconfig "n$n.conf" "n$n" "/O=system:nodes/CN=system:node:n$n" "DNS:n$n,IP:$(node_ip "$n")"
+  tar -C "$BIN" -cf "$STATE/pause.tar" pause
+  "$DEV/image" archive $PAUSE_IMAGE "$STATE/pause.tar" "$STATE/pause-oci.tar" /pause
+  cni_config "$n"; containerd_config "$n"; kubelet_config "$n"
+}
+
+cni_config() {
+  local n=$1 dir=$STATE/n$1
+  cat >"$dir/cni/10-bridge.conflist" <<JSON
+{"cniVersion": "1.0.0", "name": "n$n", "plugins": [
+  {"type": "bridge", "bridge": "cni0", "isGateway": true, "ipMasq": false, "hairpinMode": true,
+   "ipam": {"type": "host-local", "dataDir": "$dir/ipam", "ranges": [[{"subnet": "$PODS.$n.0/24"}]], "routes": [{"dst": "0.0.0.0/0"}]}},
+  {"type": "portmap", "capabilities": {"portMappings": true}}]}
+JSON
+}
+
+containerd_config() {
+  local dir=$STATE/n$1
+  cat >"$dir/containerd.toml" <<TOML
+version = 3
+root = "$dir/containerd"
+state = "$dir/run"
+[grpc]
+  address = "$dir/containerd.sock"
+[plugins.'io.containerd.cri.v1.images']
+  snapshotter = "overlayfs"
+  [plugins.'io.containerd.cri.v1.images'.pinned_images]
+    sandbox = "$PAUSE_IMAGE"
+  [plugins.'io.containerd.cri.v1.images'.registry]
+    config_path = "$dir/certs.d"
+[plugins.'io.containerd.cri.v1.runtime']
+  restrict_oom_score_adj = true # a sandboxed root may not lower its score
+  netns_mounts_under_state_dir = true
+  [plugins.'io.containerd.cri.v1.runtime'.cni]
+    bin_dirs = ["/usr/lib/cni"]
+    conf_dir = "$dir/cni"
+  [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc]
+    runtime_type = "io.containerd.runc.v2"
+    [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]
+      SystemdCgroup = false
+      Root = "$dir/run/runc"
+      BinaryName = "$BIN/runc"
+TOML
+}
+
+kubelet_config() {
+  local n=$1 dir=$STATE/n$1
+  cat >"$dir/kubelet.yaml" <<YAML
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+failCgroupV1: false
+cgroupDriver: cgroupfs
+cgroupRoot: /$CGROUP-n$n
+containerRuntimeEndpoint: unix://$dir/containerd.sock
+authentication: {anonymous: {enabled: false}, webhook: {enabled: true}, x509: {clientCAFile: $STATE/pki/ca.crt}}
+authorization: {mode: Webhook}
+tlsCertFile: $STATE/pki/n$n.crt
+tlsPrivateKeyFile: $STATE/pki/n$n.key
+clusterDNS: [$CP_IP]
+clusterDomain: cluster.local
+failSwapOn: false
+maxPods: 200
+serializeImagePulls: false
+evictionHard: {memory.available: 100Mi, nodefs.available: 1%, imagefs.available: 1%}
+nodeStatusUpdateFrequency: 5s
+podLogsDir: $dir/pod-logs
+YAML
+}
+
+# node_boot N: as after a power cut, nothing that lived in memory is left; images are.
+node_boot() {
+  local n=$1 dir=$STATE/n$1
+  rm -rf --one-file-system "$dir/run" "$dir/private"
+  make_group "n$n"
+  ip link set "as$INDEX-n$n" up
+  own_mounts "$n" >"$dir/enter"
+  start "n$n" "n$n-containerd" unshare --mount --propagation slave bash -eu "$dir/enter" containerd --config "$dir/containerd.toml"
+  wait_for 60 "containerd on n$n" ctr --address "$dir/containerd.sock" version
+  import_on "$n" "$STATE/pause-oci.tar" || die "n$n cannot import its sandbox image; see $STATE/log/n$n-import.log"
+  start "n$n" "n$n-kubelet" nsenter --mount="/proc/$(cat "$STATE/pid/n$n-containerd")/ns/mnt" -- \
+    kubelet --config "$dir/kubelet.yaml" --root-dir "$dir/kubelet" \
+    --kubeconfig "$STATE/n$n.conf" --hostname-override "n$n" --node-ip "$(node_ip "$n")"
+  proxy "n$n"
+}
+
+# own_mounts N: a script that gives a new mount namespace its private directories, then runs its arguments.
+own_mounts() {
+  local dir
+  echo "mount --make-rshared /"
+  for dir in "${PRIVATE_DIRS[@]}"; do
+    echo "mkdir -p $dir $STATE/n$1/private$dir; mount --bind $STATE/n$1/private$dir $dir"
+  done
+  # shellcheck disable=SC2016 # for the script that is written
+  echo 'exec "$@"'
+}
+
+# node_cut N: peers must not hear a goodbye, so the link goes first; the node's mounts go with its processes.
+node_cut() {
+  local n=$1 daemon
+  ip link set "as$INDEX-n$n" down
+  kill_group "$(tracked "n$n")"
+  for daemon in containerd kubelet proxy; do rm -f "$STATE/pid/n$n-$daemon"; done
+}
+
+wait_for_ready() {
+  # The API server remembers the node as it was; a heartbeat newer than now is this boot's.
+  local since; since=$(date -u +%FT%TZ)
+  wait_for 90 "n$1 to be ready" node_ready_since "$1" "$since"
+}
+
+node_ready_since() {
+  local status beat
+  read -r status beat < <(kc get node "n$1" -o jsonpath='{range .status.conditions[?(@.type=="Ready")]}{.status} {.lastHeartbeatTime}{end}')
+  [[ $status == True && $beat > $2 ]]
+}
