@@ -23,7 +23,8 @@ mod scope;
 mod state;
 mod unserved;
 
-use axum::Router;
+use axum::{Extension, Router};
+use tokio_util::sync::CancellationToken;
 use tower_http::compression::CompressionLayer;
 
 pub use builds::{Builds, TriggerError};
@@ -41,12 +42,14 @@ pub fn router(state: ApiState) -> Router {
         .with_state(state)
 }
 
-/// Serves until `shutdown`, then lets requests under way end.
+/// Serves until `shutdown`, then lets requests under way end. Streams of events would never end by
+/// themselves: they are cut, and their clients come back for the rest.
 pub async fn serve(
     listener: tokio::net::TcpListener,
     router: Router,
-    shutdown: tokio_util::sync::CancellationToken,
+    shutdown: CancellationToken,
 ) -> std::io::Result<()> {
+    let router = router.layer(Extension(shutdown.clone()));
     axum::serve(listener, router)
         .with_graceful_shutdown(shutdown.cancelled_owned())
         .await

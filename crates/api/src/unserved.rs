@@ -2,7 +2,7 @@
 
 use axum::{
     Router,
-    routing::{MethodRouter, delete, get, post, put},
+    routing::{MethodFilter, on},
 };
 use http::{Method, Uri};
 
@@ -96,16 +96,16 @@ const DELETE: &[&str] = &[
 ];
 
 pub(crate) fn router() -> Router<ApiState> {
-    let mut router = Router::new();
-    let methods: [(&[&str], fn() -> MethodRouter<ApiState>); 4] = [
-        (GET, || get(unserved)),
-        (PUT, || put(unserved)),
-        (POST, || post(unserved)),
-        (DELETE, || delete(unserved)),
+    let methods = [
+        (MethodFilter::GET, GET),
+        (MethodFilter::PUT, PUT),
+        (MethodFilter::POST, POST),
+        (MethodFilter::DELETE, DELETE),
     ];
-    for (paths, route) in methods {
+    let mut router = Router::new();
+    for (method, paths) in methods {
         for path in paths {
-            router = router.route(path, route());
+            router = router.route(path, on(method, unserved));
         }
     }
     router

@@ -80,7 +80,12 @@ impl Auth {
     /// takes does not tell which users exist.
     async fn accepts(&self, user: Option<&LocalUser>, password: &str) -> bool {
         let users = &self.0.users;
-        let stand_in = || users.iter().find(|user| user.has_hash()).or(users.first());
+        let stand_in = || {
+            users
+                .iter()
+                .find(|user| user.has_hash())
+                .or_else(|| users.first())
+        };
         let Some(checked) = user.or_else(stand_in).cloned() else {
             return false;
         };

@@ -1,5 +1,7 @@
 //! Logging in against a real store.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use std::time::Duration;
 
 use airside_auth::{Auth, Denied, LocalUser, Role};

@@ -1,6 +1,6 @@
 //! Images from a registry on loopback: just enough of one to pull from.
 
-#![allow(clippy::unwrap_used, clippy::panic, unreachable_pub)]
+#![allow(clippy::unwrap_used, clippy::panic, unreachable_pub, dead_code)]
 
 mod common;
 

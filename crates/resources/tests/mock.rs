@@ -1,5 +1,7 @@
 //! `mock` through the same door that the shim uses: JSON in, JSON and an exit status out.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
+
 use std::{fs, path::Path};
 
 use serde_json::{Value, json};

@@ -173,15 +173,24 @@ async fn a_shim_killed_by_hand_is_gone() {
     let _shim = machine.hub.accept().unwrap();
     let init = machine.root.path().join("containers/s-by-hand/init.json");
     let init = fs::read_to_string(init).unwrap();
-    let pid: i32 = init
+    let pid = init
         .split_once("\"pid\":")
         .unwrap()
         .1
         .split(',')
         .next()
-        .unwrap()
-        .parse()
         .unwrap();
+    // Neither our child nor of our session: what ends us does not end it.
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let fields: Vec<_> = stat
+        .rsplit_once(')')
+        .unwrap()
+        .1
+        .split_whitespace()
+        .collect();
+    assert_ne!(fields[1], std::process::id().to_string());
+    assert_eq!(fields[3], pid);
+    let pid: i32 = pid.parse().unwrap();
     let pid = rustix::process::Pid::from_raw(pid).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
     assert_eq!(gone(&runtime, &spec.handle).await, "container exited");
@@ -312,5 +321,82 @@ async fn half_made_containers_are_listed_not_started_and_removed() {
     assert!(machine.hub.accept().is_err());
     assert_eq!(runtime.list().await.unwrap().len(), 1);
     runtime.destroy(&spec.handle).await.unwrap();
+    machine.assert_clean();
+}
+
+#[tokio::test]
+async fn an_image_is_the_root_and_stays_as_it_was() {
+    let Some(machine) = Machine::new("image") else {
+        return;
+    };
+    let runtime = machine.runtime().await;
+    let layout = machine.root.path().join("layout");
+    common::image(
+        &layout,
+        &[("greeting", "hello"), ("etc/os-release", "ID=test")],
+    );
+    let script = "copy /greeting /out/greeting\ncopy /etc/hostname /greeting\n\
+                  copy /etc/os-release /out/os\ncopy /proc/self/environ /out/environ";
+    let image = Image::OciLayout {
+        path: layout.to_str().unwrap().to_owned(),
+    };
+    for handle in ["s-image-1", "s-image-2"] {
+        let spec = machine.spec(handle, image.clone(), script);
+        runtime.place(&spec).await.unwrap();
+        gone(&runtime, &spec.handle).await;
+        let out = machine.sealed(&runtime, &spec.handle).await;
+        let read = |name: &str| fs::read_to_string(out.join(name)).unwrap();
+        assert_eq!(read("greeting"), "hello");
+        assert_eq!(read("os"), "ID=test");
+        let environ = read("environ");
+        for entry in [
+            "FROM_IMAGE=yes",
+            "AIRSIDE_STATE=/.airside/state",
+            "AIRSIDE_HUB_PIN=pin",
+        ] {
+            assert!(environ.split('\0').any(|found| found == entry), "{environ}");
+        }
+        assert!(environ.contains(&format!("AIRSIDE_HANDLE={handle}\0")));
+        runtime.destroy(&spec.handle).await.unwrap();
+    }
+    machine.assert_clean();
+}
+
+#[tokio::test]
+async fn other_installations_are_left_alone() {
+    let Some(machine) = Machine::new("foreign") else {
+        return;
+    };
+    let runtime = machine.runtime().await;
+    let dir = machine.root.path().join("containers/s-theirs");
+    fs::create_dir(&dir).unwrap();
+    let record = r#"{"handle":"s-theirs","installation":"other","spec_hash":"","outputs":{}}"#;
+    fs::write(dir.join("record.json"), record).unwrap();
+    assert!(runtime.list().await.unwrap().is_empty());
+    assert!(runtime.destroy(&Handle::new("s-theirs")).await.is_err());
+    assert!(dir.join("record.json").exists());
+    let mut spec = machine.spec("s-foreign", Image::Shim, "");
+    spec.installation = airside_model::InstallationId::new("other");
+    assert!(matches!(
+        runtime.place(&spec).await,
+        Err(Error::Refused { .. })
+    ));
+}
+
+#[tokio::test]
+async fn a_failing_helper_is_reported_and_leaves_nothing() {
+    let Some(mut machine) = Machine::new("helper") else {
+        return;
+    };
+    machine.helper = vec![
+        "/bin/sh".into(),
+        "-c".into(),
+        "echo no luck >&2; exit 1".into(),
+    ];
+    let runtime = machine.runtime().await;
+    let spec = machine.spec("s-helper", Image::Shim, "");
+    let error = runtime.place(&spec).await.unwrap_err();
+    assert!(error.to_string().contains("no luck"), "{error}");
+    assert!(runtime.list().await.unwrap().is_empty());
     machine.assert_clean();
 }

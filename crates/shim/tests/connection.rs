@@ -1,5 +1,7 @@
 //! The control connection: who is trusted, what survives its loss, what is said twice and what never.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
+
 mod support;
 
 use std::{fs, time::Duration};

@@ -1,5 +1,7 @@
 //! Stopping: by the hub's word or by the runtime's signal.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
+
 mod support;
 
 use std::{fs, path::Path};

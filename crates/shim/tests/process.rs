@@ -1,5 +1,7 @@
 //! How the process is started and how its end is reported.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
+
 mod support;
 
 use std::{fs, os::unix::fs::PermissionsExt};

@@ -1,5 +1,7 @@
 //! Inputs and outputs.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
+
 mod support;
 
 use std::{fs, path::Path};

@@ -1,6 +1,6 @@
 //! Containers of a team's builds.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, hash_map::Entry};
 
 use airside_model::BuildId;
 use airside_store::{Build, Container, ContainerFilter};
@@ -65,8 +65,8 @@ pub(super) async fn list(
     let mut shown = Vec::new();
     for container in state.store.containers(&filter).await? {
         let id = container.build;
-        if !builds.contains_key(&id) {
-            builds.insert(id, state.store.build(id).await?);
+        if let Entry::Vacant(unknown) = builds.entry(id) {
+            unknown.insert(state.store.build(id).await?);
         }
         // A build that was destroyed in between takes its containers with it.
         let Some(Some(build)) = builds.get(&id) else {

@@ -11,6 +11,7 @@ use std::{
 use airside_logs::Entry;
 use airside_model::BuildId;
 use axum::{
+    Extension,
     body::Body,
     extract::State,
     response::{IntoResponse, Response},
@@ -22,6 +23,7 @@ use http::{
     HeaderMap, HeaderName, HeaderValue,
     header::{ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, VARY},
 };
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     ApiState,
@@ -43,11 +45,15 @@ const HEADERS: [(HeaderName, &str); 5] = [
 pub(super) async fn follow(
     State(state): State<ApiState>,
     scope: Scope,
+    shutdown: Option<Extension<CancellationToken>>,
     headers: HeaderMap,
 ) -> Result<Response> {
     let build = scope.build()?.id;
     let from = first_wanted(&headers)?;
-    let frames = frames(&state, build, from);
+    let shutdown = shutdown
+        .map(|Extension(shutdown)| shutdown)
+        .unwrap_or_default();
+    let frames = frames(&state, build, from).take_until(shutdown.cancelled_owned());
     let mut response = if accepts_gzip(&headers) {
         let mut response = Body::from_stream(gzipped(frames)).into_response();
         response

@@ -131,3 +131,13 @@ async fn each_event_is_readable_at_once_when_compressed() {
     let refused = follow(&server, &ann, build, &[("accept-encoding", "gzip;q=0")]).await;
     assert!(!refused.headers().contains_key("content-encoding"));
 }
+
+#[tokio::test]
+async fn a_server_that_stops_does_not_wait_for_followers() {
+    let (server, ann, build) = Server::with_build().await;
+    let response = follow(&server, &ann, build, &[]).await;
+    let mut stream = response.into_body().into_data_stream();
+    server.shutdown.cancel();
+    assert!(stream.next().await.is_none());
+    server.served.await.unwrap().unwrap();
+}

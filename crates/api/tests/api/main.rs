@@ -1,5 +1,11 @@
 //! The API over real sockets, with a real store and real logs.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on fails"
+)]
+
 mod access;
 mod builds;
 mod containers;

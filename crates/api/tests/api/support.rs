@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use airside_api::{ApiState, Builds, TriggerError, router};
+use airside_api::{ApiState, Builds, TriggerError, router, serve};
 use airside_auth::Auth;
 use airside_logs::Logs;
 use airside_model::{BuildId, JobId};
@@ -15,6 +15,8 @@ use hyper_util::{
     rt::TokioExecutor,
 };
 use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 pub(crate) const TP: &str = "/api/v1/teams/main/pipelines/p";
 
@@ -52,6 +54,8 @@ pub(crate) struct Server {
     pub(crate) store: Store,
     pub(crate) logs: Logs,
     pub(crate) address: SocketAddr,
+    pub(crate) shutdown: CancellationToken,
+    pub(crate) served: JoinHandle<std::io::Result<()>>,
     client: Client<HttpConnector, Body>,
     _dir: tempfile::TempDir,
 }
@@ -93,12 +97,15 @@ impl Server {
         let builds = Arc::new(Recorded(store.clone()));
         let url = format!("http://{address}/");
         let state = ApiState::new(store.clone(), auth, builds, logs.clone(), &url, "0.1.0");
-        tokio::spawn(async move { axum::serve(listener, router(state)).await.unwrap() });
+        let shutdown = CancellationToken::new();
+        let served = tokio::spawn(serve(listener, router(state), shutdown.clone()));
         let client = Client::builder(TokioExecutor::new()).build_http();
         Self {
             store,
             logs,
             address,
+            shutdown,
+            served,
             client,
             _dir: dir,
         }

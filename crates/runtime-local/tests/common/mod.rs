@@ -1,6 +1,7 @@
 //! A runtime over temporary folders, and a stand-in for the shim.
 
 use std::{
+    ffi::OsString,
     fs,
     net::TcpListener,
     path::{Path, PathBuf},
@@ -24,6 +25,7 @@ pub struct Machine {
     pub volumes: Volumes,
     pub images: Images,
     pub hub: TcpListener,
+    pub helper: Vec<OsString>,
 }
 
 impl Machine {
@@ -38,6 +40,7 @@ impl Machine {
             images: Images::open(&root.path().join("images")).unwrap(),
             installation: InstallationId::new(format!("test-{name}-{}", std::process::id())),
             hub: TcpListener::bind("127.0.0.1:0").unwrap(),
+            helper: vec![env!("CARGO_BIN_EXE_airside-rt").into()],
             root,
         })
     }
@@ -48,7 +51,7 @@ impl Machine {
             worker: WorkerName::new("here"),
             installation: self.installation.clone(),
             shim: standin().to_owned(),
-            helper: vec![env!("CARGO_BIN_EXE_airside-rt").into()],
+            helper: self.helper.clone(),
             volumes: self.volumes.clone(),
             images: self.images.clone(),
             hub_host: "127.0.0.1".to_owned(),
@@ -159,15 +162,46 @@ pub async fn gone(runtime: &LocalRuntime, handle: &Handle) -> String {
 fn standin() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
-        let program =
-            Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("standin-{}", std::process::id()));
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let program = folder.join("standin");
+        let fresh = folder.join(format!("standin-{}", std::process::id()));
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/common/standin.c");
         let mut compiler = Command::new("cc");
         compiler
             .args(["-static", "-O1", "-o"])
-            .arg(&program)
+            .arg(&fresh)
             .arg(source);
         assert!(compiler.status().unwrap().success());
+        // Other test processes may be running theirs.
+        fs::rename(&fresh, &program).unwrap();
         program
     })
+}
+
+/// An OCI layout with one image of one layer.
+pub fn image(layout: &Path, files: &[(&str, &str)]) {
+    let mut layer = tar::Builder::new(Vec::new());
+    for (name, text) in files {
+        let mut header = tar::Header::new_gnu();
+        header.set_mode(0o644);
+        header.set_size(text.len() as u64);
+        layer
+            .append_data(&mut header, name, text.as_bytes())
+            .unwrap();
+    }
+    let blob = |data: &[u8]| {
+        let hex = hex::encode(<sha2::Sha256 as sha2::Digest>::digest(data));
+        fs::create_dir_all(layout.join("blobs/sha256")).unwrap();
+        fs::write(layout.join("blobs/sha256").join(&hex), data).unwrap();
+        format!("sha256:{hex}")
+    };
+    let config = blob(br#"{"config":{"Env":["FROM_IMAGE=yes"]}}"#);
+    let layer = blob(&layer.into_inner().unwrap());
+    let manifest = serde_json::json!({
+        "config": {"digest": config},
+        "layers": [{"mediaType": "application/vnd.oci.image.layer.v1.tar", "digest": layer}],
+    });
+    let manifest = blob(manifest.to_string().as_bytes());
+    let index = serde_json::json!({"manifests": [{"digest": manifest}]});
+    fs::write(layout.join("index.json"), index.to_string()).unwrap();
 }

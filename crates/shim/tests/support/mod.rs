@@ -26,21 +26,21 @@ use tokio::{
 };
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
-pub const HANDLE: &str = "s-test";
-pub const TOKEN: &str = "the-secret-token";
-pub const SESSION: &str = "the-session";
+pub(crate) const HANDLE: &str = "s-test";
+pub(crate) const TOKEN: &str = "the-secret-token";
+pub(crate) const SESSION: &str = "the-session";
 
 /// Nothing in these tests takes this long unless it never happens.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-pub struct Hub {
+pub(crate) struct Hub {
     listener: TcpListener,
     acceptor: TlsAcceptor,
-    pub pin: String,
+    pub(crate) pin: String,
 }
 
 impl Hub {
-    pub async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let certified = rcgen::generate_simple_self_signed(vec!["hub".to_owned()]).unwrap();
         let key = PrivatePkcs8KeyDer::from(certified.signing_key.serialize_der());
         let certificate = certified.cert.der().clone();
@@ -60,11 +60,11 @@ impl Hub {
         }
     }
 
-    pub fn address(&self) -> String {
+    pub(crate) fn address(&self) -> String {
         self.listener.local_addr().unwrap().to_string()
     }
 
-    pub async fn accept_tcp(&self) -> TcpStream {
+    pub(crate) async fn accept_tcp(&self) -> TcpStream {
         timeout(PATIENCE, self.listener.accept())
             .await
             .expect("a connection")
@@ -72,7 +72,7 @@ impl Hub {
             .0
     }
 
-    pub async fn try_accept(&self) -> std::io::Result<Connection> {
+    pub(crate) async fn try_accept(&self) -> std::io::Result<Connection> {
         let tcp = self.accept_tcp().await;
         let stream = self.acceptor.accept(tcp).await?;
         Ok(Connection {
@@ -81,12 +81,12 @@ impl Hub {
         })
     }
 
-    pub async fn accept(&self) -> Connection {
+    pub(crate) async fn accept(&self) -> Connection {
         self.try_accept().await.unwrap()
     }
 
     /// Accepts a control connection and answers its claim.
-    pub async fn claimed(&self, order: &Order, output_received: u64) -> (Connection, Claim) {
+    pub(crate) async fn claimed(&self, order: &Order, output_received: u64) -> (Connection, Claim) {
         let mut connection = self.accept().await;
         let claim = connection.claim().await;
         let claimed = Claimed {
@@ -100,14 +100,14 @@ impl Hub {
     }
 }
 
-pub struct Connection {
+pub(crate) struct Connection {
     stream: TlsStream<TcpStream>,
     buffer: BytesMut,
 }
 
 impl Connection {
     /// The next message; nothing once the shim has closed the connection.
-    pub async fn next(&mut self) -> Option<ToHub> {
+    pub(crate) async fn next(&mut self) -> Option<ToHub> {
         loop {
             if let Some(message) = codec::decode(&mut self.buffer).unwrap() {
                 return Some(message);
@@ -121,7 +121,7 @@ impl Connection {
     }
 
     /// The next message that is not a heartbeat.
-    pub async fn hear(&mut self) -> ToHub {
+    pub(crate) async fn hear(&mut self) -> ToHub {
         loop {
             match self.next().await.expect("a message") {
                 ToHub::Control(ShimSays::Heartbeat) => {}
@@ -130,28 +130,28 @@ impl Connection {
         }
     }
 
-    pub async fn claim(&mut self) -> Claim {
+    pub(crate) async fn claim(&mut self) -> Claim {
         match self.hear().await {
             ToHub::Control(ShimSays::Claim(claim)) => claim,
             other => panic!("a claim, not {other:?}"),
         }
     }
 
-    pub async fn say(&mut self, says: HubSays) {
+    pub(crate) async fn say(&mut self, says: HubSays) {
         self.send(ToShim::Control(says)).await;
     }
 
-    pub async fn send(&mut self, message: ToShim) {
+    pub(crate) async fn send(&mut self, message: ToShim) {
         self.stream.write_all(&message.encode()).await.unwrap();
         self.stream.flush().await.unwrap();
     }
 
-    pub async fn started(&mut self) {
+    pub(crate) async fn started(&mut self) {
         assert_eq!(self.hear().await, ToHub::Control(ShimSays::Started));
     }
 
     /// Collects output until the result comes.
-    pub async fn finish(&mut self) -> Finished {
+    pub(crate) async fn finish(&mut self) -> Finished {
         let mut finished = Finished::default();
         loop {
             match self.hear().await {
@@ -167,7 +167,7 @@ impl Connection {
     }
 
     /// Reads output until `wanted` bytes have come.
-    pub async fn output(&mut self, finished: &mut Finished, wanted: usize) {
+    pub(crate) async fn output(&mut self, finished: &mut Finished, wanted: usize) {
         while finished.all.len() < wanted {
             match self.hear().await {
                 ToHub::Output(output) => finished.take(output),
@@ -179,13 +179,13 @@ impl Connection {
 }
 
 #[derive(Debug, Default)]
-pub struct Finished {
-    pub started: bool,
-    pub first: Option<u64>,
-    pub all: Vec<u8>,
-    pub stdout: Vec<u8>,
-    pub stderr: Vec<u8>,
-    pub exit: Option<Exit>,
+pub(crate) struct Finished {
+    pub(crate) started: bool,
+    pub(crate) first: Option<u64>,
+    pub(crate) all: Vec<u8>,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: Vec<u8>,
+    pub(crate) exit: Option<Exit>,
 }
 
 impl Finished {
@@ -200,25 +200,38 @@ impl Finished {
         }
     }
 
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8(self.stdout.clone()).unwrap()
     }
 }
 
 /// The shim, with a folder of its own. Ended with the test.
-pub struct Shim {
+pub(crate) struct Shim {
     child: Child,
-    pub folder: TempDir,
+    pub(crate) folder: TempDir,
 }
 
 impl Shim {
-    pub fn start(hub: &Hub) -> Self {
+    pub(crate) fn start(hub: &Hub) -> Self {
         Self::start_with(&hub.address(), &hub.pin, &[])
     }
 
-    pub fn start_with(hub: &str, pin: &str, environment: &[(&str, &str)]) -> Self {
+    pub(crate) fn start_with(hub: &str, pin: &str, environment: &[(&str, &str)]) -> Self {
+        Self::spawn(Command::new(binary()), hub, pin, environment)
+    }
+
+    /// As first process of a process namespace of its own, as in a container.
+    pub(crate) fn start_first(hub: &Hub) -> Self {
+        let mut command = Command::new("unshare");
+        command
+            .args(["--pid", "--fork", "--kill-child", "--mount-proc"])
+            .arg(binary());
+        Self::spawn(command, &hub.address(), &hub.pin, &[])
+    }
+
+    fn spawn(mut command: Command, hub: &str, pin: &str, environment: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let child = Command::new(binary())
+        let child = command
             .env(env::HUB, hub)
             .env(env::HUB_PIN, pin)
             .env(env::HANDLE, HANDLE)
@@ -233,21 +246,21 @@ impl Shim {
         Self { child, folder }
     }
 
-    pub fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    pub fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.folder.path().join("log")).unwrap()
     }
 
-    pub fn terminate(&self) {
+    pub(crate) fn terminate(&self) {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     }
 
     /// Waits until the shim leaves.
-    pub async fn left(mut self) -> (ExitStatus, String) {
+    pub(crate) async fn left(mut self) -> (ExitStatus, String) {
         let (status, shim) = timeout(
             PATIENCE,
             tokio::task::spawn_blocking(move || (self.child.wait().unwrap(), self)),
@@ -266,12 +279,12 @@ impl Drop for Shim {
     }
 }
 
-pub fn binary() -> PathBuf {
+pub(crate) fn binary() -> PathBuf {
     PathBuf::from(env!("CARGO_BIN_EXE_airside-shim"))
 }
 
 /// `sh -c script` in `dir`.
-pub fn script(dir: &Path, script: &str) -> Order {
+pub(crate) fn script(dir: &Path, script: &str) -> Order {
     Order {
         run: Executable::Path("sh".into()),
         args: vec!["-c".into(), script.into()],
@@ -287,7 +300,7 @@ pub fn script(dir: &Path, script: &str) -> Order {
     }
 }
 
-pub fn transfer(volume: &str, path: &Path) -> Transfer {
+pub(crate) fn transfer(volume: &str, path: &Path) -> Transfer {
     Transfer {
         volume: VolumeId::new(volume),
         path: path.to_str().unwrap().into(),
@@ -295,7 +308,7 @@ pub fn transfer(volume: &str, path: &Path) -> Transfer {
 }
 
 /// Runs an order to its end with nothing in the way.
-pub async fn run(order: impl FnOnce(&Path) -> Order) -> Finished {
+pub(crate) async fn run(order: impl FnOnce(&Path) -> Order) -> Finished {
     let hub = Hub::start().await;
     let shim = Shim::start(&hub);
     let order = order(shim.folder.path());
@@ -313,7 +326,7 @@ pub async fn run(order: impl FnOnce(&Path) -> Order) -> Finished {
 }
 
 /// Waits for something that will be so before long.
-pub async fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
+pub(crate) async fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     let deadline = tokio::time::Instant::now() + PATIENCE;
     while !condition() {
         assert!(tokio::time::Instant::now() < deadline, "{what}");
