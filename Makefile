@@ -13,7 +13,8 @@ export CARGO_TARGET_DIR ?= $(AIRSIDE_CACHE)/target
 export CLUSTER ?= airside
 
 MUSL := x86_64-unknown-linux-musl
-BIN := $(CARGO_TARGET_DIR)/debug
+# The two programs side by side. Not cargo's own folder: it keeps a dynamic airside-shim there.
+BIN := $(CARGO_TARGET_DIR)/dist
 NODES ?= 2
 FOCUS ?=
 URL ?= http://127.0.0.1:8080
@@ -33,7 +34,7 @@ setup: ## Install what this machine lacks (Debian packages, Rust's musl target)
 build: ## Build the airside command, and the static shim beside it
 	cargo build -p airside-cli
 	cargo build -p airside-shim --profile shim --target $(MUSL)
-	install -m 755 $(CARGO_TARGET_DIR)/$(MUSL)/shim/airside-shim $(BIN)/airside-shim
+	install -D -m 755 -t $(BIN) $(CARGO_TARGET_DIR)/debug/airside $(CARGO_TARGET_DIR)/$(MUSL)/shim/airside-shim
 
 .PHONY: demo
 demo: build ## Run a first pipeline on this machine

@@ -57,7 +57,11 @@ impl DataFolder {
 
     /// The hub's port of an earlier start: shims that are still running look for it there.
     pub(crate) fn hub_port(&self) -> Option<u16> {
-        fs::read_to_string(self.join("hub-port")).ok()?.trim().parse().ok()
+        fs::read_to_string(self.join("hub-port"))
+            .ok()?
+            .trim()
+            .parse()
+            .ok()
     }
 
     pub(crate) fn save_hub_port(&self, port: u16) -> Result<()> {

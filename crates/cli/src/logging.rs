@@ -14,7 +14,9 @@ pub(crate) enum LogFormat {
 
 pub(crate) fn start(format: LogFormat) {
     let filter = EnvFilter::try_from_env("AIRSIDE_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
     match format {
         LogFormat::Human => builder.with_target(false).init(),
         LogFormat::Json => builder.json().init(),

@@ -23,16 +23,23 @@ impl WorkerProofs {
 impl Proofs for WorkerProofs {
     async fn verify(&self, container: &Container, proof: Option<&str>) -> Result<(), Unproven> {
         let runtime = self.0.read().get(&container.worker).cloned();
-        let Some(runtime) = runtime else { return Ok(()) };
+        let Some(runtime) = runtime else {
+            return Ok(());
+        };
         if !runtime.requires_proof() {
             return Ok(());
         }
         let Some(proof) = proof else {
-            let reason = "the claim came without the service-account token that this target asks for";
-            return Err(Unproven { reason: reason.to_owned(), retry: false });
+            let reason =
+                "the claim came without the service-account token that this target asks for";
+            return Err(Unproven {
+                reason: reason.to_owned(),
+                retry: false,
+            });
         };
-        let verified =
-            runtime.verify_proof(&container.handle, container.uid.as_deref(), proof).await;
+        let verified = runtime
+            .verify_proof(&container.handle, container.uid.as_deref(), proof)
+            .await;
         verified.map_err(|error| Unproven {
             reason: error.to_string(),
             retry: error.is_transient(),

@@ -37,11 +37,21 @@ const SESSION: std::time::Duration = std::time::Duration::from_secs(24 * 3600);
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// Folder for the database, logs, volumes and keys; made if missing
-    #[arg(long, value_name = "DIR", env = "AIRSIDE_DATA", default_value = "airside-data")]
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "AIRSIDE_DATA",
+        default_value = "airside-data"
+    )]
     data: PathBuf,
 
     /// Where the API listens, for fly and browsers
-    #[arg(long, value_name = "ADDR", env = "AIRSIDE_LISTEN", default_value = "127.0.0.1:8080")]
+    #[arg(
+        long,
+        value_name = "ADDR",
+        env = "AIRSIDE_LISTEN",
+        default_value = "127.0.0.1:8080"
+    )]
     listen: SocketAddr,
 
     /// The URL under which users reach this server [default: http:// and the listen address]
@@ -50,7 +60,12 @@ pub(crate) struct Options {
 
     /// A local user; may be given several times. The first owns team main. The password may be a
     /// bcrypt hash. Without any, user `admin` gets a password made up on the first start
-    #[arg(long = "user", value_name = "NAME:PASSWORD", env = "AIRSIDE_USERS", value_delimiter = ',')]
+    #[arg(
+        long = "user",
+        value_name = "NAME:PASSWORD",
+        env = "AIRSIDE_USERS",
+        value_delimiter = ','
+    )]
     users: Vec<LocalUser>,
 
     /// Kubernetes workers: a YAML file with a list of targets (see docs/kubernetes.md)
@@ -77,7 +92,9 @@ pub(crate) fn run(options: Options) -> Result<()> {
     rustls::crypto::aws_lc_rs::default_provider()
         .install_default()
         .map_err(|_| anyhow::anyhow!("two TLS providers"))?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
     let result = runtime.block_on(up(options));
     // What still blocks (a name look-up, say) must not hold up the exit.
     runtime.shutdown_background();
@@ -88,10 +105,16 @@ async fn up(options: Options) -> Result<()> {
     let data = DataFolder::open(&options.data)?;
     let shim = find_shim(options.shim.as_deref())?;
     let listener = TcpListener::bind(options.listen).await.with_context(|| {
-        format!("cannot listen on {}; choose another address with --listen", options.listen)
+        format!(
+            "cannot listen on {}; choose another address with --listen",
+            options.listen
+        )
     })?;
     let address = listener.local_addr()?;
-    let url = options.external_url.clone().unwrap_or_else(|| format!("http://{address}"));
+    let url = options
+        .external_url
+        .clone()
+        .unwrap_or_else(|| format!("http://{address}"));
 
     let sealer = Sealer::new(&data.encryption_key()?)?;
     let store = Store::open(&data.join("airside.db"), sealer).await?;
@@ -111,7 +134,10 @@ async fn up(options: Options) -> Result<()> {
     if let Some(file) = &options.targets {
         entries.extend(workers::targets(file, &store, &installation, &proofs).await?);
     }
-    let names: Vec<_> = entries.iter().map(|entry| entry.placement.worker().clone()).collect();
+    let names: Vec<_> = entries
+        .iter()
+        .map(|entry| entry.placement.worker().clone())
+        .collect();
     store.retain_workers(&names).await?;
 
     let parts = airside_hub::Parts {
@@ -133,12 +159,22 @@ async fn up(options: Options) -> Result<()> {
         Patience::default(),
     );
     let lease_address = format!("{}:{}", hub_address.ip(), hub.port());
-    let engine =
-        Engine::new(store.clone(), logs.clone(), orchestrator.clone(), url.clone(), lease_address);
+    let engine = Engine::new(
+        store.clone(),
+        logs.clone(),
+        orchestrator.clone(),
+        url.clone(),
+        lease_address,
+    );
     engine.resume().await?;
     let sweeper = tokio::spawn({
         let shutdown = shutdown.clone();
         async move { orchestrator.sweep_forever(shutdown).await }
+    });
+
+    let collector = tokio::spawn({
+        let (engine, shutdown) = (engine.clone(), shutdown.clone());
+        async move { engine.collect_forever(shutdown).await }
     });
 
     greet(&url, &users[0], made_up.as_deref());
@@ -147,14 +183,17 @@ async fn up(options: Options) -> Result<()> {
     serve(listener, state, shutdown).await?;
     engine.shut_down().await;
     sweeper.await?;
+    collector.await?;
     info!("stopped; running steps go on and are followed again at the next start");
     Ok(())
 }
 
 /// Serves the API until SIGTERM or SIGINT, then a moment longer for requests under way.
 async fn serve(listener: TcpListener, state: ApiState, shutdown: CancellationToken) -> Result<()> {
-    let (mut term, mut int) =
-        (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let (mut term, mut int) = (
+        signal(SignalKind::terminate())?,
+        signal(SignalKind::interrupt())?,
+    );
     let stop = shutdown.clone();
     tokio::spawn(async move {
         tokio::select! { _ = term.recv() => {}, _ = int.recv() => {} }
@@ -179,7 +218,11 @@ async fn serve(listener: TcpListener, state: ApiState, shutdown: CancellationTok
 fn hub_address(options: &Options, data: &DataFolder) -> SocketAddr {
     options.hub_listen.unwrap_or_else(|| {
         let everywhere = options.targets.is_some();
-        let ip = if everywhere { Ipv4Addr::UNSPECIFIED } else { Ipv4Addr::LOCALHOST };
+        let ip = if everywhere {
+            Ipv4Addr::UNSPECIFIED
+        } else {
+            Ipv4Addr::LOCALHOST
+        };
         SocketAddr::new(IpAddr::V4(ip), data.hub_port().unwrap_or(0))
     })
 }
@@ -217,7 +260,10 @@ fn greet(url: &str, user: &LocalUser, password: Option<&str>) {
     let shown = password.unwrap_or("…");
     eprintln!();
     eprintln!("  Airside is up at {url}");
-    eprintln!("  fly -t airside login -c {url} -u {} -p {shown}", user.name());
+    eprintln!(
+        "  fly -t airside login -c {url} -u {} -p {shown}",
+        user.name()
+    );
     eprintln!();
 }
 
@@ -227,16 +273,21 @@ struct EngineBuilds(Engine);
 #[async_trait]
 impl Builds for EngineBuilds {
     async fn trigger(&self, job: JobId, created_by: &str) -> Result<Build, TriggerError> {
-        self.0.trigger(job, created_by).await.map_err(|error| match error {
-            airside_engine::Error::Store(error) => TriggerError::Store(error),
-            other => TriggerError::Refused(other.to_string()),
-        })
+        self.0
+            .trigger(job, created_by)
+            .await
+            .map_err(|error| match error {
+                airside_engine::Error::Store(error) => TriggerError::Store(error),
+                other => TriggerError::Refused(other.to_string()),
+            })
     }
 
     async fn abort(&self, build: BuildId) -> Result<(), airside_store::Error> {
         self.0.abort(build).await.map_err(|error| match error {
             airside_engine::Error::Store(error) => error,
-            other => airside_store::Error::Corrupt { what: other.to_string() },
+            other => airside_store::Error::Corrupt {
+                what: other.to_string(),
+            },
         })
     }
 }

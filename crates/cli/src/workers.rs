@@ -35,7 +35,11 @@ pub(crate) async fn local(
     };
     let runtime = LocalRuntime::open(options).await?;
     store.register_worker(&worker, None, &[], "local").await?;
-    Ok(WorkerEntry { placement: Arc::new(runtime), team: None, tags: Vec::new() })
+    Ok(WorkerEntry {
+        placement: Arc::new(runtime),
+        team: None,
+        tags: Vec::new(),
+    })
 }
 
 /// The Kubernetes targets that a file lists.
@@ -47,14 +51,24 @@ pub(crate) async fn targets(
 ) -> Result<Vec<WorkerEntry>> {
     let mut workers = Vec::new();
     for target in airside_runtime_kube::targets::load(file)? {
-        let (name, team, tags) = (target.name.clone(), target.team.clone(), target.tags.clone());
+        let (name, team, tags) = (
+            target.name.clone(),
+            target.team.clone(),
+            target.tags.clone(),
+        );
         let runtime = KubeRuntime::connect(target, installation.clone())
             .await
             .with_context(|| format!("target `{name}` of {}", file.display()))?;
         let runtime = Arc::new(runtime);
         proofs.add(name.clone(), runtime.clone());
-        store.register_worker(&name, team.as_deref(), &tags, "kubernetes").await?;
-        workers.push(WorkerEntry { placement: runtime, team, tags });
+        store
+            .register_worker(&name, team.as_deref(), &tags, "kubernetes")
+            .await?;
+        workers.push(WorkerEntry {
+            placement: runtime,
+            team,
+            tags,
+        });
     }
     Ok(workers)
 }

@@ -22,9 +22,14 @@ fn no_step() -> Origin {
 impl Engine {
     pub(crate) async fn drive_to_end(&self, id: BuildId, cancel: CancellationToken) -> Result<()> {
         let parts = &self.parts;
-        let taken = parts.store.take_build(id, &parts.holder, &parts.address, LEASE).await?;
+        let taken = parts
+            .store
+            .take_build(id, &parts.holder, &parts.address, LEASE)
+            .await?;
         let Some(lease) = taken else { return Ok(()) };
-        let Some(build) = parts.store.build(id).await? else { return Ok(()) };
+        let Some(build) = parts.store.build(id).await? else {
+            return Ok(());
+        };
         if build.aborted {
             cancel.cancel();
         }
@@ -46,7 +51,10 @@ impl Engine {
             Planned::Impossible => BuildStatus::Errored,
             Planned::Ready(plan) => {
                 let time = now().seconds();
-                let event = Event::Status { status: BuildStatus::Started, time };
+                let event = Event::Status {
+                    status: BuildStatus::Started,
+                    time,
+                };
                 log.append("status", 1, event).await?;
                 let interpreter = Interpreter {
                     engine: self,
@@ -76,9 +84,11 @@ impl Engine {
         cancel: &CancellationToken,
     ) -> Result<Planned> {
         if let Some(plan) = self.parts.store.build_plan(build.id).await? {
-            return Ok(Planned::Ready(plan));
+            return Ok(Planned::Ready(Box::new(plan)));
         }
-        let allowed = cancel.run_until_cancelled(self.wait_until_unpaused(build)).await;
+        let allowed = cancel
+            .run_until_cancelled(self.wait_until_unpaused(build))
+            .await;
         match allowed {
             None => return Ok(Planned::Aborted),
             Some(allowed) => allowed?,
@@ -86,13 +96,20 @@ impl Engine {
         match inputs::plan(&self.parts.store, build).await? {
             Ok(plan) => {
                 self.parts.store.start_build(lease, &plan).await?;
-                Ok(Planned::Ready(plan))
+                Ok(Planned::Ready(Box::new(plan)))
             }
             Err(words) => {
                 let time = now().seconds();
-                let started = Event::Status { status: BuildStatus::Started, time };
+                let started = Event::Status {
+                    status: BuildStatus::Started,
+                    time,
+                };
                 log.append("status", 1, started).await?;
-                let event = Event::Error { message: words, origin: no_step(), time };
+                let event = Event::Error {
+                    message: words,
+                    origin: no_step(),
+                    time,
+                };
                 log.append("plan", 1, event).await?;
                 Ok(Planned::Impossible)
             }
@@ -140,7 +157,8 @@ impl Engine {
         let epoch = self.parts.store.next_epoch(build.id).await?;
         let log = self.parts.logs.writer(build.id, epoch).await?;
         let ended_at = build.ended_at.unwrap_or_else(now);
-        self.close_log(build.id, &log, build.status, ended_at).await?;
+        self.close_log(build.id, &log, build.status, ended_at)
+            .await?;
         Ok(self.parts.orchestrator.clean_up(build.id).await?)
     }
 
@@ -152,14 +170,22 @@ impl Engine {
         status: BuildStatus,
         ended_at: Micros,
     ) -> Result<()> {
-        log.append("status", 2, Event::Status { status, time: ended_at.seconds() }).await?;
+        log.append(
+            "status",
+            2,
+            Event::Status {
+                status,
+                time: ended_at.seconds(),
+            },
+        )
+        .await?;
         log.close().await?;
         Ok(self.parts.store.log_closed(build).await?)
     }
 }
 
 enum Planned {
-    Ready(Plan),
+    Ready(Box<Plan>),
     /// It cannot run; the reason is in its log.
     Impossible,
     Aborted,

@@ -23,7 +23,9 @@ pub(crate) async fn plan(store: &Store, build: &Build) -> Result<Result<Plan, St
     let config: Config = match serde_json::from_value(pipeline.config.clone()) {
         Ok(config) => config,
         Err(error) => {
-            return Ok(Err(format!("the stored configuration cannot be read: {error}")));
+            return Ok(Err(format!(
+                "the stored configuration cannot be read: {error}"
+            )));
         }
     };
     let name = build.job_name.as_deref().unwrap_or_default();
@@ -47,7 +49,9 @@ async fn resolve(
     input: &JobInput,
 ) -> Result<Result<Version, String>> {
     if !input.passed.is_empty() {
-        return Ok(Err("`passed` is not supported by this version of Airside".to_owned()));
+        return Ok(Err(
+            "`passed` is not supported by this version of Airside".to_owned()
+        ));
     }
     if let VersionSpec::Pinned(version) = &input.version {
         return Ok(Ok(version.clone()));
@@ -61,8 +65,14 @@ async fn resolve(
     let Some(row) = store.resource(pipeline.id, &input.resource).await? else {
         return Ok(Err(format!("there is no resource `{}`", input.resource)));
     };
-    let known = store.latest_version(row.id).await?.map(|(_, version)| version);
-    let request = CheckRequest { source: resource.source.clone().unwrap_or_default(), version: known.clone() };
+    let known = store
+        .latest_version(row.id)
+        .await?
+        .map(|(_, version)| version);
+    let request = CheckRequest {
+        source: resource.source.clone().unwrap_or_default(),
+        version: known.clone(),
+    };
     let type_ = resource.type_.clone();
     let checked = tokio::task::spawn_blocking(move || {
         let mut log = Vec::new();
@@ -70,12 +80,17 @@ async fn resolve(
     });
     match checked.await {
         Ok(Ok(versions)) => {
-            let found: Vec<_> = versions.into_iter().map(|version| (version, Vec::new())).collect();
+            let found: Vec<_> = versions
+                .into_iter()
+                .map(|version| (version, Vec::new()))
+                .collect();
             store.save_versions(row.id, &found).await?;
         }
         Ok(Err(failure)) => return Ok(Err(format!("its check failed: {failure}"))),
         Err(_) => return Ok(Err("its check crashed".to_owned())),
     }
     let latest = store.latest_version(row.id).await?;
-    Ok(latest.map(|(_, version)| version).ok_or_else(|| "no versions available".to_owned()))
+    Ok(latest
+        .map(|(_, version)| version)
+        .ok_or_else(|| "no versions available".to_owned()))
 }

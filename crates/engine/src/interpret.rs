@@ -46,7 +46,12 @@ pub(crate) struct Outcome {
 
 impl Outcome {
     pub(crate) fn of(status: Status) -> Self {
-        Self { status, version: None, metadata: Vec::new(), artifacts: BTreeMap::new() }
+        Self {
+            status,
+            version: None,
+            metadata: Vec::new(),
+            artifacts: BTreeMap::new(),
+        }
     }
 }
 
@@ -128,8 +133,11 @@ impl Interpreter<'_> {
         };
         // With fail_fast, the first failure stops its siblings and nothing else.
         let siblings = cancel.child_token();
-        let runs: Vec<Running<'_>> =
-            parallel.steps.iter().map(|step| self.run(step, &siblings)).collect();
+        let runs: Vec<Running<'_>> = parallel
+            .steps
+            .iter()
+            .map(|step| self.run(step, &siblings))
+            .collect();
         let mut ended = stream::iter(runs).buffer_unordered(limit.max(1));
         let mut worst = Status::Succeeded;
         while let Some(status) = ended.next().await {
@@ -155,7 +163,12 @@ impl Interpreter<'_> {
         if cancel.is_cancelled() {
             return Ok(Status::Aborted);
         }
-        let leaf = Leaf { interpreter: self, plan: &plan.id, cancel, started_at: now() };
+        let leaf = Leaf {
+            interpreter: self,
+            plan: &plan.id,
+            cancel,
+            started_at: now(),
+        };
         match &plan.node {
             PlanNode::Task(task) => steps::task::run(leaf, task).await,
             PlanNode::Get(get) => steps::get::run(leaf, get).await,
@@ -187,7 +200,11 @@ impl Leaf<'_> {
 
     /// Appends an event that this step emits once, however often the build resumes.
     pub(crate) async fn say(&self, what: &str, event: Event) -> Result<()> {
-        Ok(self.interpreter.log.append(&format!("{}/{what}", self.plan), 1, event).await?)
+        Ok(self
+            .interpreter
+            .log
+            .append(&format!("{}/{what}", self.plan), 1, event)
+            .await?)
     }
 
     /// Says what went wrong, and ends as errored.
@@ -204,7 +221,15 @@ impl Leaf<'_> {
 
     async fn complain(&self, message: impl Into<String>) -> Result<()> {
         let (origin, time) = (self.origin(), now().seconds());
-        self.say("error", Event::Error { message: message.into(), origin, time }).await
+        self.say(
+            "error",
+            Event::Error {
+                message: message.into(),
+                origin,
+                time,
+            },
+        )
+        .await
     }
 
     /// Commits the outcome; from here on the step is never run again.
@@ -214,7 +239,9 @@ impl Leaf<'_> {
         // must stay stopped when the build resumes.
         if outcome.status != Status::Aborted || !interpreter.cancel.is_cancelled() {
             let store = &interpreter.engine.parts.store;
-            store.save_outcome(interpreter.lease, self.plan, &outcome, self.started_at).await?;
+            store
+                .save_outcome(interpreter.lease, self.plan, &outcome, self.started_at)
+                .await?;
             interpreter.state.take_in(self.plan, &outcome);
         }
         Ok(outcome.status)
@@ -230,11 +257,13 @@ impl Leaf<'_> {
     where
         F: Future<Output = Result<Status>> + 'a,
     {
-        let Interpreter { engine, lease, log, .. } = self.interpreter;
+        let Interpreter {
+            engine, lease, log, ..
+        } = self.interpreter;
         let orchestrator = &engine.parts.orchestrator;
-        let result = orchestrator.run(lease, log, request, self.cancel).await?;
-        let status = conclude(result.clone()).await?;
-        orchestrator.release(&result).await;
+        let (result, held) = orchestrator.run(lease, log, request, self.cancel).await?;
+        let status = conclude(result).await?;
+        orchestrator.release(held).await;
         Ok(status)
     }
 }

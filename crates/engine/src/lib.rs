@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+mod collect;
 mod driver;
 mod inputs;
 mod interpret;
@@ -78,7 +79,9 @@ impl Engine {
             tasks: TaskTracker::new(),
             shutdown: CancellationToken::new(),
         };
-        Self { parts: Arc::new(parts) }
+        Self {
+            parts: Arc::new(parts),
+        }
     }
 
     /// Takes up every build that an earlier process left unfinished.
@@ -95,7 +98,10 @@ impl Engine {
 
     /// Creates a build of the job and sets it going.
     pub async fn trigger(&self, job: JobId, created_by: &str) -> Result<Build> {
-        let new = NewBuild { job, created_by: Some(created_by) };
+        let new = NewBuild {
+            job,
+            created_by: Some(created_by),
+        };
         let build = self.parts.store.create_build(new).await?;
         info!(build = %build.id, created_by, "build created");
         self.drive(build.id);

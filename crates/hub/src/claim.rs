@@ -27,11 +27,17 @@ enum Verdict {
 
 impl Verdict {
     fn never(reason: impl Into<String>) -> Self {
-        Self::Refused { reason: reason.into(), retry: false }
+        Self::Refused {
+            reason: reason.into(),
+            retry: false,
+        }
     }
 
     fn later(reason: impl Into<String>) -> Self {
-        Self::Refused { reason: reason.into(), retry: true }
+        Self::Refused {
+            reason: reason.into(),
+            retry: true,
+        }
     }
 }
 
@@ -47,7 +53,9 @@ pub(crate) async fn serve(
         Verdict::Refused { reason, retry } => {
             warn!(handle = %claim.handle, instance = claim.instance, reason, retry, "claim refused");
             if !retry && let Some(slot) = sessions.get(&claim.handle) {
-                let _ = slot.events.try_send(SessionEvent::Refused { reason: reason.clone() });
+                let _ = slot.events.try_send(SessionEvent::Refused {
+                    reason: reason.clone(),
+                });
             }
             sender.refuse(reason, retry).await;
         }
@@ -113,7 +121,10 @@ async fn converse(
     slot.generation.send_modify(|generation| *generation += 1);
     generation.mark_unchanged();
     let mut directives = slot.directive.subscribe();
-    let mut told = Directive { acked: directives.borrow().acked, ..Directive::default() };
+    let mut told = Directive {
+        acked: directives.borrow().acked,
+        ..Directive::default()
+    };
     let claimed = Claimed {
         session,
         epoch: slot.work.epoch as u64,
@@ -169,7 +180,11 @@ fn understand(slot: &Slot, message: ToHub) -> io::Result<Option<SessionEvent>> {
 
 async fn tell(sender: &mut Sender, told: &mut Directive, wanted: Directive) -> io::Result<()> {
     if wanted.acked > told.acked {
-        sender.say(HubSays::Ack { offset: wanted.acked }).await?;
+        sender
+            .say(HubSays::Ack {
+                offset: wanted.acked,
+            })
+            .await?;
     }
     if let (Some(grace_seconds), None) = (wanted.stop, told.stop) {
         sender.say(HubSays::Stop { grace_seconds }).await?;

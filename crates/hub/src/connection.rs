@@ -31,7 +31,14 @@ pub(crate) struct Sender {
 pub(crate) fn split(stream: TlsStream<TcpStream>) -> (Receiver, Sender) {
     let (read, write) = tokio::io::split(stream);
     let buffer = BytesMut::with_capacity(64 * 1024);
-    (Receiver { stream: read, buffer, heard: Instant::now() }, Sender { stream: write })
+    (
+        Receiver {
+            stream: read,
+            buffer,
+            heard: Instant::now(),
+        },
+        Sender { stream: write },
+    )
 }
 
 impl Receiver {
@@ -60,7 +67,9 @@ impl Sender {
             self.stream.write_all(&message.encode()).await?;
             self.stream.flush().await
         };
-        tokio::time::timeout(SILENCE, write).await.map_err(|_| io::ErrorKind::TimedOut)?
+        tokio::time::timeout(SILENCE, write)
+            .await
+            .map_err(|_| io::ErrorKind::TimedOut)?
     }
 
     pub(crate) async fn say(&mut self, says: HubSays) -> io::Result<()> {
@@ -68,7 +77,10 @@ impl Sender {
     }
 
     pub(crate) async fn refuse(&mut self, reason: impl Into<String>, retry: bool) {
-        let says = HubSays::Refused { reason: reason.into(), retry };
+        let says = HubSays::Refused {
+            reason: reason.into(),
+            retry,
+        };
         // The peer may be gone already; then it needs no answer.
         if self.say(says).await.is_ok() {
             let _ = self.stream.shutdown().await;

@@ -29,8 +29,14 @@ impl Identity {
     /// Reads the key from a file, or makes one that only its owner can read.
     pub fn load_or_create(path: &Path) -> Result<Self, IdentityError> {
         let shown = || path.display().to_string();
-        let in_file = |source| IdentityError::File { path: shown(), source };
-        let in_key = |source| IdentityError::Key { path: shown(), source };
+        let in_file = |source| IdentityError::File {
+            path: shown(),
+            source,
+        };
+        let in_key = |source| IdentityError::Key {
+            path: shown(),
+            source,
+        };
         let pem = match std::fs::read_to_string(path) {
             Ok(pem) => pem,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -62,9 +68,11 @@ impl Identity {
 }
 
 fn write_private(path: &Path, text: &str) -> io::Result<()> {
-    let mut file =
-        std::fs::File::options().write(true).create_new(true).mode(0o600).open(path)?;
+    let mut file = std::fs::File::options()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()
 }
-

@@ -31,8 +31,13 @@ pub use session::{Session, SessionEvent, Work};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("the hub cannot listen on {address}; is another airside running? choose with --hub-listen")]
-    Listen { address: SocketAddr, source: std::io::Error },
+    #[error(
+        "the hub cannot listen on {address}; is another airside running? choose with --hub-listen"
+    )]
+    Listen {
+        address: SocketAddr,
+        source: std::io::Error,
+    },
     #[error("the hub's key cannot be used for TLS")]
     Tls(#[from] rustls::Error),
 }

@@ -39,9 +39,16 @@ impl Hub {
         let failed = |source| Error::Listen { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let hub =
-            Self { sessions: Sessions::default(), address, pin: identity.pin().into() };
-        let server = Server { parts, sessions: hub.sessions.clone(), acceptor };
+        let hub = Self {
+            sessions: Sessions::default(),
+            address,
+            pin: identity.pin().into(),
+        };
+        let server = Server {
+            parts,
+            sessions: hub.sessions.clone(),
+            acceptor,
+        };
         tokio::spawn(server.run(listener, shutdown));
         Ok(hub)
     }
@@ -108,15 +115,38 @@ impl Server {
             ToHub::Control(ShimSays::Claim(claim)) => {
                 claim::serve(&self.parts, &self.sessions, claim, receiver, sender).await;
             }
-            ToHub::Control(ShimSays::Fetch { handle, session, volume }) => {
-                let request = transfer::Request { handle, session, volume };
+            ToHub::Control(ShimSays::Fetch {
+                handle,
+                session,
+                volume,
+            }) => {
+                let request = transfer::Request {
+                    handle,
+                    session,
+                    volume,
+                };
                 transfer::fetch(&self.parts, &self.sessions, request, sender).await;
             }
-            ToHub::Control(ShimSays::Upload { handle, session, volume }) => {
-                let request = transfer::Request { handle, session, volume };
+            ToHub::Control(ShimSays::Upload {
+                handle,
+                session,
+                volume,
+            }) => {
+                let request = transfer::Request {
+                    handle,
+                    session,
+                    volume,
+                };
                 transfer::upload(&self.parts, &self.sessions, request, receiver, sender).await;
             }
-            _ => sender.refuse("a connection begins with a claim, a fetch or an upload", false).await,
+            _ => {
+                sender
+                    .refuse(
+                        "a connection begins with a claim, a fetch or an upload",
+                        false,
+                    )
+                    .await
+            }
         }
     }
 

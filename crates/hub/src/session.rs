@@ -34,7 +34,9 @@ pub enum SessionEvent {
     Finished(Exit),
     Disconnected,
     /// Somebody without the right to it tried to claim the step.
-    Refused { reason: String },
+    Refused {
+        reason: String,
+    },
 }
 
 /// What a shim should know by now; a connection sends what is new in it.
@@ -81,7 +83,12 @@ impl Sessions {
         });
         self.0.slots.lock().insert(handle.clone(), slot.clone());
         self.0.attached.send_modify(|count| *count += 1);
-        Session { handle, slot, events: receiver, sessions: self.clone() }
+        Session {
+            handle,
+            slot,
+            events: receiver,
+            sessions: self.clone(),
+        }
     }
 
     pub(crate) fn get(&self, handle: &Handle) -> Option<Arc<Slot>> {
@@ -89,7 +96,11 @@ impl Sessions {
     }
 
     /// The step's slot, once a driver has attached to it: after a restart shims are often first.
-    pub(crate) async fn wait(&self, handle: &Handle, patience: std::time::Duration) -> Option<Arc<Slot>> {
+    pub(crate) async fn wait(
+        &self,
+        handle: &Handle,
+        patience: std::time::Duration,
+    ) -> Option<Arc<Slot>> {
         let mut attached = self.0.attached.subscribe();
         let found = async {
             loop {
@@ -105,7 +116,10 @@ impl Sessions {
 
     fn detach(&self, handle: &Handle, slot: &Arc<Slot>) {
         let mut slots = self.0.slots.lock();
-        if slots.get(handle).is_some_and(|current| Arc::ptr_eq(current, slot)) {
+        if slots
+            .get(handle)
+            .is_some_and(|current| Arc::ptr_eq(current, slot))
+        {
             slots.remove(handle);
         }
     }
@@ -123,7 +137,10 @@ impl Session {
     /// The next event. Safe to cancel.
     pub async fn next(&mut self) -> SessionEvent {
         // The slot holds a sender for as long as this session exists.
-        self.events.recv().await.unwrap_or(SessionEvent::Disconnected)
+        self.events
+            .recv()
+            .await
+            .unwrap_or(SessionEvent::Disconnected)
     }
 
     /// Output below this offset is durable.
@@ -137,14 +154,12 @@ impl Session {
         });
     }
 
-    /// The result is committed; the shim need not repeat it.
-    pub fn committed(&self) {
-        self.direct(|directive| directive.committed = true);
-    }
-
-    /// Nobody needs the container any more.
+    /// The result is committed and nobody needs the container any more.
     pub fn dismiss(self) {
-        self.direct(|directive| directive.exit = true);
+        self.direct(|directive| {
+            directive.committed = true;
+            directive.exit = true;
+        });
     }
 
     fn direct(&self, change: impl FnOnce(&mut Directive)) {
@@ -164,7 +179,10 @@ impl Slot {
         let forwarded = self.forwarded.load(Ordering::Acquire);
         let end = output.offset + output.data.len() as u64;
         if output.offset > forwarded {
-            return Err(Gap { expected: forwarded, found: output.offset });
+            return Err(Gap {
+                expected: forwarded,
+                found: output.offset,
+            });
         }
         if end <= forwarded {
             return Ok(None);
@@ -206,12 +224,20 @@ mod tests {
             upload: vec![],
             fence_after_seconds: 1,
         };
-        let work = Work { order, epoch: 1, output_received: 2 };
+        let work = Work {
+            order,
+            epoch: 1,
+            output_received: 2,
+        };
         Sessions::default().attach(Handle::new("h"), work)
     }
 
     fn output(offset: u64, data: &'static str) -> Output {
-        Output { offset, source: Source::Stdout, data: Bytes::from_static(data.as_bytes()) }
+        Output {
+            offset,
+            source: Source::Stdout,
+            data: Bytes::from_static(data.as_bytes()),
+        }
     }
 
     #[test]
@@ -222,6 +248,12 @@ mod tests {
         assert_eq!(slot.fresh(output(0, "abcd")), Ok(Some(output(2, "cd"))));
         assert_eq!(slot.fresh(output(0, "abcd")), Ok(None));
         assert_eq!(slot.fresh(output(4, "ef")), Ok(Some(output(4, "ef"))));
-        assert_eq!(slot.fresh(output(9, "x")), Err(Gap { expected: 6, found: 9 }));
+        assert_eq!(
+            slot.fresh(output(9, "x")),
+            Err(Gap {
+                expected: 6,
+                found: 9
+            })
+        );
     }
 }

@@ -20,7 +20,10 @@ use crate::{
 const AHEAD: usize = 32;
 
 /// Past this an output is a mistake, or an attack on the disk.
-const LIMITS: Limits = Limits { bytes: 1 << 38, entries: 20_000_000 };
+const LIMITS: Limits = Limits {
+    bytes: 1 << 38,
+    entries: 20_000_000,
+};
 
 pub(crate) struct Request {
     pub(crate) handle: Handle,
@@ -36,7 +39,10 @@ impl Request {
         sessions: &Sessions,
         named: impl Fn(&Slot) -> &[Transfer],
     ) -> Result<(), (String, bool)> {
-        let valid = parts.store.session_is_valid(&self.handle, &hash(&self.session)).await;
+        let valid = parts
+            .store
+            .session_is_valid(&self.handle, &hash(&self.session))
+            .await;
         match valid {
             Ok(true) => {}
             Ok(false) => return Err(("the session is not valid, or no longer".into(), true)),
@@ -45,25 +51,42 @@ impl Request {
         let Some(slot) = sessions.get(&self.handle) else {
             return Err(("nobody drives this step at the moment".into(), true));
         };
-        match named(&slot).iter().any(|transfer| transfer.volume == self.volume) {
+        match named(&slot)
+            .iter()
+            .any(|transfer| transfer.volume == self.volume)
+        {
             true => Ok(()),
-            false => Err((format!("volume {} is no business of this step", self.volume), false)),
+            false => Err((
+                format!("volume {} is no business of this step", self.volume),
+                false,
+            )),
         }
     }
 }
 
-pub(crate) async fn fetch(parts: &Parts, sessions: &Sessions, request: Request, mut sender: Sender) {
-    if let Err((reason, retry)) =
-        request.permitted(parts, sessions, |slot| &slot.work.order.fetch).await
+pub(crate) async fn fetch(
+    parts: &Parts,
+    sessions: &Sessions,
+    request: Request,
+    mut sender: Sender,
+) {
+    if let Err((reason, retry)) = request
+        .permitted(parts, sessions, |slot| &slot.work.order.fetch)
+        .await
     {
         return sender.refuse(reason, retry).await;
     }
     let Some(path) = parts.volumes.path(&request.volume) else {
-        return sender.refuse(format!("volume {} is not there", request.volume), false).await;
+        return sender
+            .refuse(format!("volume {} is not there", request.volume), false)
+            .await;
     };
     let (chunks, mut ready) = mpsc::channel(AHEAD);
     let packing = tokio::task::spawn_blocking(move || {
-        let mut writer = Hasher::new(ChunkWriter { chunks, buffer: BytesMut::new() });
+        let mut writer = Hasher::new(ChunkWriter {
+            chunks,
+            buffer: BytesMut::new(),
+        });
         airside_tree::pack(&path, &mut writer).map_err(io::Error::other)?;
         writer.flush()?;
         Ok::<_, io::Error>(writer.finish().1)
@@ -74,7 +97,12 @@ pub(crate) async fn fetch(parts: &Parts, sessions: &Sessions, request: Request, 
             sender.send(&ToShim::Chunk(chunk)).await?;
         }
         let digest = packing.await.map_err(io::Error::other)??;
-        sender.say(HubSays::End(End { sha256: digest.sha256, bytes: digest.bytes })).await
+        sender
+            .say(HubSays::End(End {
+                sha256: digest.sha256,
+                bytes: digest.bytes,
+            }))
+            .await
     };
     match sent.await {
         Ok(()) => info!(handle = %request.handle, volume = %request.volume, "volume fetched"),
@@ -91,8 +119,9 @@ pub(crate) async fn upload(
     receiver: Receiver,
     mut sender: Sender,
 ) {
-    if let Err((reason, retry)) =
-        request.permitted(parts, sessions, |slot| &slot.work.order.upload).await
+    if let Err((reason, retry)) = request
+        .permitted(parts, sessions, |slot| &slot.work.order.upload)
+        .await
     {
         return sender.refuse(reason, retry).await;
     }
@@ -112,16 +141,24 @@ pub(crate) async fn upload(
             warn!(handle = %request.handle, volume = %request.volume, %error, "volume not stored");
             // Damage on the way is worth another try; a tree that cannot be unpacked is not.
             let retry = error.kind() != io::ErrorKind::InvalidInput;
-            sender.refuse(format!("the output could not be stored: {error}"), retry).await;
+            sender
+                .refuse(format!("the output could not be stored: {error}"), retry)
+                .await;
         }
     }
 }
 
 async fn receive(parts: &Parts, request: &Request, mut receiver: Receiver) -> io::Result<u64> {
     let (chunks, ready) = mpsc::channel::<Bytes>(AHEAD);
-    let receiving = parts.volumes.receive(&request.volume).map_err(io::Error::other)?;
+    let receiving = parts
+        .volumes
+        .receive(&request.volume)
+        .map_err(io::Error::other)?;
     let unpacking = tokio::task::spawn_blocking(move || {
-        let mut reader = HashingReader::new(ChunkReader { chunks: ready, current: Bytes::new() });
+        let mut reader = HashingReader::new(ChunkReader {
+            chunks: ready,
+            current: Bytes::new(),
+        });
         let unpacked = receiving.unpack(&mut reader, &LIMITS);
         // The hash is over everything sent, whatever the archive's own end.
         io::copy(&mut reader, &mut io::sink())?;
@@ -137,7 +174,11 @@ async fn receive(parts: &Parts, request: &Request, mut receiver: Receiver) -> io
             }
             ToHub::Control(ShimSays::End(end)) => break Some(end),
             ToHub::Control(ShimSays::Heartbeat) => {}
-            other => return Err(io::Error::other(format!("{other:?} does not belong in an upload"))),
+            other => {
+                return Err(io::Error::other(format!(
+                    "{other:?} does not belong in an upload"
+                )));
+            }
         }
     };
     drop(chunks);
@@ -179,7 +220,9 @@ impl Write for ChunkWriter {
 impl ChunkWriter {
     fn send(&mut self, length: usize) -> io::Result<()> {
         let chunk = self.buffer.split_to(length).freeze();
-        self.chunks.blocking_send(chunk).map_err(|_| io::ErrorKind::BrokenPipe.into())
+        self.chunks
+            .blocking_send(chunk)
+            .map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 }
 

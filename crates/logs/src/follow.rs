@@ -42,7 +42,9 @@ impl Logs {
                 Err(error) => Some((vec![Err(error)], None)),
             }
         });
-        batches.flat_map(futures::stream::iter::<Vec<Result<Entry>>>).boxed()
+        batches
+            .flat_map(futures::stream::iter::<Vec<Result<Entry>>>)
+            .boxed()
     }
 }
 
@@ -73,7 +75,9 @@ impl Follower {
                 .await
                 .map(|progress| *progress);
             // The sender is kept in the store; without it the log was removed.
-            let Ok(progress) = ready else { return Ok((self, Vec::new())) };
+            let Ok(progress) = ready else {
+                return Ok((self, Vec::new()));
+            };
             let build = self.build;
             let (follower, batch) = blocking(move || {
                 let batch = self.read(progress.durable);
@@ -81,8 +85,11 @@ impl Follower {
             })
             .await;
             self = follower;
-            let batch =
-                batch.map_err(|source| Error::Io { build, action: "read", source })?;
+            let batch = batch.map_err(|source| Error::Io {
+                build,
+                action: "read",
+                source,
+            })?;
             if !batch.is_empty() || progress.closed {
                 return Ok((self, batch));
             }
@@ -113,7 +120,10 @@ impl Follower {
                 continue;
             };
             bytes += record.envelope.len();
-            batch.push(Entry { id: self.next, envelope: record.envelope });
+            batch.push(Entry {
+                id: self.next,
+                envelope: record.envelope,
+            });
             self.next += 1;
         }
         Ok(batch)
@@ -122,10 +132,15 @@ impl Follower {
     /// Opens the segment that holds the next entry; `false` if there is none (yet).
     fn open_segment(&mut self) -> io::Result<bool> {
         let segments = segment::list(&self.logs.folder(self.build))?;
-        let Some(index) = segments.iter().rposition(|segment| segment.first <= self.next) else {
+        let Some(index) = segments
+            .iter()
+            .rposition(|segment| segment.first <= self.next)
+        else {
             return Ok(false);
         };
-        let end = segments.get(index + 1).map_or(u64::MAX, |following| following.first);
+        let end = segments
+            .get(index + 1)
+            .map_or(u64::MAX, |following| following.first);
         let mut records = segments[index].read()?;
         for _ in segments[index].first..self.next {
             if records.next()?.is_none() {
@@ -134,7 +149,11 @@ impl Follower {
         }
         let first = records.next()?;
         let found = first.is_some();
-        self.open = first.map(|record| Open { records, first: Some(record), end });
+        self.open = first.map(|record| Open {
+            records,
+            first: Some(record),
+            end,
+        });
         Ok(found)
     }
 }

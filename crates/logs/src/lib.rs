@@ -33,7 +33,11 @@ pub use writer::LogWriter;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("the log of build {build} cannot be {action}")]
-    Io { build: BuildId, action: &'static str, source: std::io::Error },
+    Io {
+        build: BuildId,
+        action: &'static str,
+        source: std::io::Error,
+    },
     #[error("the log of build {build} is closed")]
     Closed { build: BuildId },
 }
@@ -61,17 +65,38 @@ struct Inner {
 impl Logs {
     pub fn open(root: &Path) -> std::io::Result<Self> {
         std::fs::create_dir_all(root)?;
-        let inner = Inner { root: root.to_owned(), live: Mutex::default() };
-        Ok(Self { inner: Arc::new(inner) })
+        let inner = Inner {
+            root: root.to_owned(),
+            live: Mutex::default(),
+        };
+        Ok(Self {
+            inner: Arc::new(inner),
+        })
+    }
+
+    /// Every build that has a log.
+    pub async fn list(&self) -> std::io::Result<Vec<BuildId>> {
+        let mut builds = Vec::new();
+        let mut folders = tokio::fs::read_dir(&self.inner.root).await?;
+        while let Some(folder) = folders.next_entry().await? {
+            let number = folder
+                .file_name()
+                .to_str()
+                .and_then(|name| name.parse().ok());
+            builds.extend(number.map(BuildId));
+        }
+        Ok(builds)
     }
 
     /// Deletes a build's log.
     pub async fn remove(&self, build: BuildId) -> Result<()> {
         self.inner.live.lock().remove(&build);
         match tokio::fs::remove_dir_all(self.folder(build)).await {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(Error::Io { build, action: "removed", source: error })
-            }
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::Io {
+                build,
+                action: "removed",
+                source: error,
+            }),
             _ => Ok(()),
         }
     }

@@ -49,7 +49,9 @@ impl Record {
         let position = u64::from_be_bytes(body[..8].try_into().expect("eight bytes"));
         let key_end = 9 + usize::from(body[8]);
         let parts = (body.get(9..key_end), body.get(key_end..));
-        let (Some(key), Some(envelope)) = parts else { return Ok(None) };
+        let (Some(key), Some(envelope)) = parts else {
+            return Ok(None);
+        };
         Ok(Some(Self {
             key: String::from_utf8_lossy(key).into_owned(),
             position,
@@ -60,7 +62,9 @@ impl Record {
 
 /// FNV-1a: enough to tell a whole record from a torn one.
 fn checksum(bytes: &[u8]) -> u32 {
-    bytes.iter().fold(0x811c_9dc5, |sum, byte| (sum ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
+    bytes.iter().fold(0x811c_9dc5, |sum, byte| {
+        (sum ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
+    })
 }
 
 fn read_whole(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
@@ -85,7 +89,15 @@ impl Segment {
     pub(crate) fn create(folder: &Path, first: u64, epoch: i64) -> io::Result<(Self, File)> {
         let path = folder.join(format!("{first:012}-{epoch:06}.log"));
         let file = File::options().create_new(true).append(true).open(&path)?;
-        Ok((Self { first, epoch, compressed: false, path }, file))
+        Ok((
+            Self {
+                first,
+                epoch,
+                compressed: false,
+                path,
+            },
+            file,
+        ))
     }
 
     pub(crate) fn read(&self) -> io::Result<Records> {

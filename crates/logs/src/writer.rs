@@ -29,16 +29,29 @@ pub struct LogWriter {
 }
 
 enum Command {
-    Append { key: String, position: u64, event: Box<Event>, done: oneshot::Sender<io::Result<()>> },
-    Close { done: oneshot::Sender<io::Result<()>> },
+    Append {
+        key: String,
+        position: u64,
+        event: Box<Event>,
+        done: oneshot::Sender<io::Result<()>>,
+    },
+    Close {
+        done: oneshot::Sender<io::Result<()>>,
+    },
 }
 
 impl Logs {
     /// Opens the log for writing, after whatever earlier epochs wrote.
     pub async fn writer(&self, build: BuildId, epoch: i64) -> Result<LogWriter> {
         let folder = self.folder(build);
-        let failed = |source| Error::Io { build, action: "opened", source };
-        let recovered = blocking(move || recover(folder, epoch)).await.map_err(failed)?;
+        let failed = |source| Error::Io {
+            build,
+            action: "opened",
+            source,
+        };
+        let recovered = blocking(move || recover(folder, epoch))
+            .await
+            .map_err(failed)?;
         let progress = self.progress(build);
         progress.send_modify(|progress| {
             progress.durable = progress.durable.max(recovered.next);
@@ -47,7 +60,11 @@ impl Logs {
         let positions = Arc::new(Mutex::new(recovered.positions.clone()));
         let (queue, commands) = mpsc::channel(1024);
         tokio::spawn(write_all(recovered, commands, progress));
-        Ok(LogWriter { build, positions, queue })
+        Ok(LogWriter {
+            build,
+            positions,
+            queue,
+        })
     }
 }
 
@@ -65,8 +82,12 @@ impl LogWriter {
         }
         let (done, written) = oneshot::channel();
         let key = key.to_owned();
-        let command =
-            Command::Append { key: key.clone(), position, event: Box::new(event), done };
+        let command = Command::Append {
+            key: key.clone(),
+            position,
+            event: Box::new(event),
+            done,
+        };
         self.send(command, written, "written").await?;
         self.positions.lock().insert(key, position);
         Ok(())
@@ -87,7 +108,11 @@ impl LogWriter {
         let closed = || Error::Closed { build: self.build };
         self.queue.send(command).await.map_err(|_| closed())?;
         let result = written.await.map_err(|_| closed())?;
-        result.map_err(|source| Error::Io { build: self.build, action, source })
+        result.map_err(|source| Error::Io {
+            build: self.build,
+            action,
+            source,
+        })
     }
 }
 
@@ -106,7 +131,9 @@ fn recover(folder: PathBuf, epoch: i64) -> io::Result<Active> {
     let segments = segment::list(&folder)?;
     let (mut next, mut positions) = (0, HashMap::new());
     for (index, segment) in segments.iter().enumerate() {
-        let end = segments.get(index + 1).map_or(u64::MAX, |following| following.first);
+        let end = segments
+            .get(index + 1)
+            .map_or(u64::MAX, |following| following.first);
         let mut records = segment.read()?;
         next = segment.first;
         while next < end {
@@ -117,7 +144,15 @@ fn recover(folder: PathBuf, epoch: i64) -> io::Result<Active> {
         }
     }
     let (segment, file) = Segment::create(&folder, next, epoch)?;
-    Ok(Active { folder, epoch, next, positions, segment, file, bytes: 0 })
+    Ok(Active {
+        folder,
+        epoch,
+        next,
+        positions,
+        segment,
+        file,
+        bytes: 0,
+    })
 }
 
 /// The one task that writes: takes all that is waiting, writes it, syncs once, tells everybody.
@@ -133,10 +168,20 @@ async fn write_all(
         let mut close = None;
         for command in batch.drain(..) {
             match command {
-                Command::Append { key, position, event, done } => {
+                Command::Append {
+                    key,
+                    position,
+                    event,
+                    done,
+                } => {
                     let envelope = event.envelope(active.next);
                     active.next += 1;
-                    Record { key, position, envelope }.encode(&mut bytes);
+                    Record {
+                        key,
+                        position,
+                        envelope,
+                    }
+                    .encode(&mut bytes);
                     waiting.push(done);
                 }
                 Command::Close { done } => close = Some(done),
@@ -152,7 +197,7 @@ async fn write_all(
             progress.send_modify(|progress| progress.durable = active.next);
         }
         for done in waiting {
-            let _ = done.send(result.as_ref().map(|()| ()).map_err(copy));
+            let _ = done.send(result.as_ref().copied().map_err(copy));
         }
         // What follows a failed write would have a gap before it.
         if result.is_err() && close.is_none() {
@@ -196,5 +241,7 @@ fn copy(error: &io::Error) -> io::Error {
 }
 
 pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    tokio::task::spawn_blocking(work).await.expect("log I/O does not panic")
+    tokio::task::spawn_blocking(work)
+        .await
+        .expect("log I/O does not panic")
 }

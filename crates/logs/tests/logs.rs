@@ -8,20 +8,31 @@ use airside_model::{
 use futures::StreamExt;
 
 fn line(text: &str) -> Event {
-    Event::Log { time: 1, origin: Origin::step(&PlanId::new("1")), payload: text.to_owned() }
+    Event::Log {
+        time: 1,
+        origin: Origin::step(&PlanId::new("1")),
+        payload: text.to_owned(),
+    }
 }
 
 async fn read(logs: &Logs, from: u64) -> Vec<Entry> {
-    logs.follow(BuildId(1), from).map(|entry| entry.unwrap()).collect().await
+    logs.follow(BuildId(1), from)
+        .map(|entry| entry.expect("the log can be read"))
+        .collect()
+        .await
 }
 
 fn payloads(entries: &[Entry]) -> Vec<String> {
     entries
         .iter()
         .map(|entry| {
-            let value: serde_json::Value = serde_json::from_str(&entry.envelope).unwrap();
+            let value: serde_json::Value =
+                serde_json::from_str(&entry.envelope).expect("an envelope is JSON");
             assert_eq!(value["event_id"], entry.id.to_string());
-            value["data"]["payload"].as_str().unwrap().to_owned()
+            value["data"]["payload"]
+                .as_str()
+                .expect("output has a payload")
+                .to_owned()
         })
         .collect()
 }
@@ -36,7 +47,10 @@ async fn a_follower_that_came_first_sees_everything() {
     });
     let writer = logs.writer(BuildId(1), 1).await.unwrap();
     for (position, text) in ["a", "b", "c"].into_iter().enumerate() {
-        writer.append("1", position as u64 + 1, line(text)).await.unwrap();
+        writer
+            .append("1", position as u64 + 1, line(text))
+            .await
+            .unwrap();
     }
     writer.close().await.unwrap();
     assert_eq!(payloads(&early.await.unwrap()), ["a", "b", "c"]);
@@ -70,7 +84,12 @@ async fn a_torn_record_ends_its_segment_only() {
     let writer = logs.writer(BuildId(1), 1).await.unwrap();
     writer.append("1", 1, line("kept")).await.unwrap();
     writer.append("1", 2, line("torn")).await.unwrap();
-    let segment = std::fs::read_dir(folder.path().join("1")).unwrap().next().unwrap().unwrap().path();
+    let segment = std::fs::read_dir(folder.path().join("1"))
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
     let bytes = std::fs::read(&segment).unwrap();
     std::fs::write(&segment, &bytes[..bytes.len() - 3]).unwrap();
 
@@ -93,7 +112,10 @@ async fn large_logs_roll_over_segments_while_they_are_followed() {
     });
     let text = "x".repeat(60_000);
     for index in 0..200 {
-        writer.append("1", index + 1, line(&format!("{index} {text}"))).await.unwrap();
+        writer
+            .append("1", index + 1, line(&format!("{index} {text}")))
+            .await
+            .unwrap();
     }
     writer.close().await.unwrap();
     let seen = payloads(&follower.await.unwrap());

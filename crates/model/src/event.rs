@@ -15,7 +15,10 @@ pub struct Origin {
 
 impl Origin {
     pub fn step(id: &PlanId) -> Self {
-        Self { id: id.clone(), source: None }
+        Self {
+            id: id.clone(),
+            source: None,
+        }
     }
 }
 
@@ -31,20 +34,62 @@ pub type Time = i64;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    Status { status: BuildStatus, time: Time },
-    Log { time: Time, origin: Origin, payload: String },
-    Error { message: String, origin: Origin, time: Time },
-    InitializeTask { time: Time, origin: Origin, config: Box<TaskConfig> },
-    StartTask { time: Time, origin: Origin, config: Box<TaskConfig> },
-    FinishTask { time: Time, exit_status: i32, origin: Origin },
-    InitializeGet { origin: Origin, time: Time },
-    StartGet { origin: Origin, time: Time },
+    Status {
+        status: BuildStatus,
+        time: Time,
+    },
+    Log {
+        time: Time,
+        origin: Origin,
+        payload: String,
+    },
+    Error {
+        message: String,
+        origin: Origin,
+        time: Time,
+    },
+    InitializeTask {
+        time: Time,
+        origin: Origin,
+        config: Box<TaskConfig>,
+    },
+    StartTask {
+        time: Time,
+        origin: Origin,
+        config: Box<TaskConfig>,
+    },
+    FinishTask {
+        time: Time,
+        exit_status: i32,
+        origin: Origin,
+    },
+    InitializeGet {
+        origin: Origin,
+        time: Time,
+    },
+    StartGet {
+        origin: Origin,
+        time: Time,
+    },
     FinishGet(FinishResource),
-    InitializePut { origin: Origin, time: Time },
-    StartPut { origin: Origin, time: Time },
+    InitializePut {
+        origin: Origin,
+        time: Time,
+    },
+    StartPut {
+        origin: Origin,
+        time: Time,
+    },
     FinishPut(FinishResource),
-    WaitingForWorker { time: Time, origin: Origin },
-    SelectedWorker { time: Time, origin: Origin, selected_worker: String },
+    WaitingForWorker {
+        time: Time,
+        origin: Origin,
+    },
+    SelectedWorker {
+        time: Time,
+        origin: Origin,
+        selected_worker: String,
+    },
 }
 
 /// The end of a get or put.
@@ -82,17 +127,37 @@ impl Event {
     pub fn data(&self) -> Value {
         match self {
             Self::Status { status, time } => json!({"status": status, "time": time}),
-            Self::Log { time, origin, payload } => {
+            Self::Log {
+                time,
+                origin,
+                payload,
+            } => {
                 json!({"time": time, "origin": origin, "payload": payload})
             }
-            Self::Error { message, origin, time } => {
+            Self::Error {
+                message,
+                origin,
+                time,
+            } => {
                 json!({"message": message, "origin": origin, "time": time})
             }
-            Self::InitializeTask { time, origin, config }
-            | Self::StartTask { time, origin, config } => {
+            Self::InitializeTask {
+                time,
+                origin,
+                config,
+            }
+            | Self::StartTask {
+                time,
+                origin,
+                config,
+            } => {
                 json!({"time": time, "origin": origin, "config": shown_config(config)})
             }
-            Self::FinishTask { time, exit_status, origin } => {
+            Self::FinishTask {
+                time,
+                exit_status,
+                origin,
+            } => {
                 json!({"time": time, "exit_status": exit_status, "origin": origin})
             }
             Self::InitializeGet { origin, time }
@@ -101,7 +166,11 @@ impl Event {
             | Self::StartPut { origin, time }
             | Self::WaitingForWorker { time, origin } => json!({"origin": origin, "time": time}),
             Self::FinishGet(finish) | Self::FinishPut(finish) => finish.data(),
-            Self::SelectedWorker { time, origin, selected_worker } => {
+            Self::SelectedWorker {
+                time,
+                origin,
+                selected_worker,
+            } => {
                 json!({"time": time, "origin": origin, "selected_worker": selected_worker})
             }
         }

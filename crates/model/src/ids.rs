@@ -99,9 +99,18 @@ mod tests {
     fn a_handle_depends_on_every_part() {
         let installation = InstallationId::new("i");
         let base = Handle::derive(&installation, BuildId(1), &PlanId::new("2"), 1, 1);
-        assert_eq!(base, Handle::derive(&installation, BuildId(1), &PlanId::new("2"), 1, 1));
+        assert_eq!(
+            base,
+            Handle::derive(&installation, BuildId(1), &PlanId::new("2"), 1, 1)
+        );
         for other in [
-            Handle::derive(&InstallationId::new("j"), BuildId(1), &PlanId::new("2"), 1, 1),
+            Handle::derive(
+                &InstallationId::new("j"),
+                BuildId(1),
+                &PlanId::new("2"),
+                1,
+                1,
+            ),
             Handle::derive(&installation, BuildId(12), &PlanId::new(""), 1, 1),
             Handle::derive(&installation, BuildId(1), &PlanId::new("2"), 2, 1),
             Handle::derive(&installation, BuildId(1), &PlanId::new("2"), 1, 2),

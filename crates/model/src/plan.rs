@@ -19,7 +19,7 @@ pub struct Plan {
 pub enum PlanNode {
     Get(GetPlan),
     Put(PutPlan),
-    Task(TaskPlan),
+    Task(Box<TaskPlan>),
     Do(Vec<Plan>),
     InParallel(InParallelPlan),
     OnSuccess(OnSuccessPlan),

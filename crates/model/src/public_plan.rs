@@ -16,7 +16,10 @@ pub fn public_plan(plan: &Plan) -> Value {
             }
             ("get", Value::Object(node))
         }
-        PlanNode::Put(put) => ("put", Value::Object(named(&put.name, &put.type_, &put.resource))),
+        PlanNode::Put(put) => (
+            "put",
+            Value::Object(named(&put.name, &put.type_, &put.resource)),
+        ),
         PlanNode::Task(task) => (
             "task",
             json!({"name": task.name, "privileged": task.privileged, "hermetic": task.hermetic}),
@@ -24,7 +27,10 @@ pub fn public_plan(plan: &Plan) -> Value {
         PlanNode::Do(steps) => ("do", steps.iter().map(public_plan).collect()),
         PlanNode::InParallel(parallel) => {
             let mut node = Map::new();
-            node.insert("steps".into(), parallel.steps.iter().map(public_plan).collect());
+            node.insert(
+                "steps".into(),
+                parallel.steps.iter().map(public_plan).collect(),
+            );
             if let Some(limit) = parallel.limit {
                 node.insert("limit".into(), json!(limit));
             }

@@ -81,7 +81,11 @@ pub struct TaskInput {
 
 impl TaskInput {
     pub fn mount_path(&self) -> &str {
-        if self.path.is_empty() { &self.name } else { &self.path }
+        if self.path.is_empty() {
+            &self.name
+        } else {
+            &self.path
+        }
     }
 }
 
@@ -95,7 +99,11 @@ pub struct TaskOutput {
 
 impl TaskOutput {
     pub fn mount_path(&self) -> &str {
-        if self.path.is_empty() { &self.name } else { &self.path }
+        if self.path.is_empty() {
+            &self.name
+        } else {
+            &self.path
+        }
     }
 }
 

@@ -16,7 +16,9 @@ impl Version {
 
     /// Whether every pair of `pin` is in this version.
     pub fn contains(&self, pin: &Version) -> bool {
-        pin.0.iter().all(|(key, value)| self.0.get(key) == Some(value))
+        pin.0
+            .iter()
+            .all(|(key, value)| self.0.get(key) == Some(value))
     }
 
     /// The canonical text by which versions are compared and stored.
@@ -27,7 +29,12 @@ impl Version {
 
 impl<K: Into<String>, V: Into<String>, const N: usize> From<[(K, V); N]> for Version {
     fn from(pairs: [(K, V); N]) -> Self {
-        Self(pairs.into_iter().map(|(key, value)| (key.into(), value.into())).collect())
+        Self(
+            pairs
+                .into_iter()
+                .map(|(key, value)| (key.into(), value.into()))
+                .collect(),
+        )
     }
 }
 

@@ -9,7 +9,7 @@ use tokio::{sync::watch, time::Instant};
 use tracing::info;
 
 use crate::{
-    Orchestrator, Result, StepEnd, StepResult,
+    Held, Orchestrator, Result, StepEnd, StepResult,
     output::OutputLog,
     placing::{Drive, Standing},
 };
@@ -18,9 +18,11 @@ use crate::{
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 pub(crate) enum Followed {
-    Ended(StepResult),
+    Ended(StepResult, Held),
     /// The runtime has lost it, and its shim brought no result.
-    Lost { reason: String },
+    Lost {
+        reason: String,
+    },
 }
 
 /// What one event came to.
@@ -69,15 +71,22 @@ impl Orchestrator {
         loop {
             match self.turn(drive, standing, &mut watching).await? {
                 Turn::GoOn => {}
-                Turn::Exit(exit) => {
-                    let result = self.conclude(drive, standing, watching, exit).await?;
-                    return Ok(Followed::Ended(result));
-                }
+                Turn::Exit(exit) => return self.conclude(drive, standing, watching, exit).await,
                 Turn::Lost(_) if watching.stopping => {
-                    return Ok(Followed::Ended(self.give_up(standing, StepEnd::Stopped)));
+                    let result = StepResult::ended(StepEnd::Stopped);
+                    return Ok(Followed::Ended(
+                        result,
+                        standing.held(Some(watching.session)),
+                    ));
                 }
                 Turn::Lost(reason) => return Ok(Followed::Lost { reason }),
-                Turn::Ended(end) => return Ok(Followed::Ended(self.give_up(standing, end))),
+                Turn::Ended(end) => {
+                    let result = StepResult::ended(end);
+                    return Ok(Followed::Ended(
+                        result,
+                        standing.held(Some(watching.session)),
+                    ));
+                }
             }
         }
     }
@@ -137,7 +146,11 @@ impl Orchestrator {
                 self.reconsider(standing, watching, seen);
             }
             SessionEvent::Refused { reason } => {
-                self.remark(drive, &format!("a claim of this step was refused: {reason}\n")).await?;
+                self.remark(
+                    drive,
+                    &format!("a claim of this step was refused: {reason}\n"),
+                )
+                .await?;
             }
         }
         Ok(Turn::GoOn)
@@ -151,20 +164,18 @@ impl Orchestrator {
         watching: &mut Watching<'_>,
         seen: Option<Observed>,
     ) -> Result<Turn> {
-        match &seen {
-            Some(Observed::Pending { reason })
-                if !reason.is_empty() && *reason != watching.last_remark =>
-            {
-                watching.last_remark.clone_from(reason);
-                self.remark(drive, &format!("waiting: {reason}\n")).await?;
-            }
-            Some(Observed::Doomed { reason }) if !watching.connected => {
-                // Nothing has run, and nothing will.
-                if self.parts.store.revoke_unclaimed(&standing.handle).await? {
-                    return Ok(Turn::Ended(StepEnd::Errored(reason.clone())));
-                }
-            }
-            _ => {}
+        if let Some(Observed::Pending { reason }) = &seen
+            && !reason.is_empty()
+            && *reason != watching.last_remark
+        {
+            watching.last_remark.clone_from(reason);
+            self.remark(drive, &format!("waiting: {reason}\n")).await?;
+        }
+        // Nothing has run, and nothing will.
+        if let Some(Observed::Doomed { reason }) = &seen
+            && self.parts.store.revoke_unclaimed(&standing.handle).await?
+        {
+            return Ok(Turn::Ended(StepEnd::Errored(reason.clone())));
         }
         self.reconsider(standing, watching, seen);
         Ok(Turn::GoOn)
@@ -177,10 +188,15 @@ impl Orchestrator {
         watching: &mut Watching<'_>,
         seen: Option<Observed>,
     ) {
-        let on = |node: Option<String>| node.map_or(String::new(), |node| format!(" on node {node}"));
+        let on =
+            |node: Option<String>| node.map_or(String::new(), |node| format!(" on node {node}"));
         let (patience, reason) = match seen {
             Some(Observed::Gone { node, reason }) => {
-                let patience = if watching.connected { LAST_WORDS } else { Duration::ZERO };
+                let patience = if watching.connected {
+                    LAST_WORDS
+                } else {
+                    Duration::ZERO
+                };
                 (patience, format!("{reason}{}", on(node)))
             }
             Some(Observed::Silent { node, reason }) if !watching.connected => {
@@ -216,14 +232,18 @@ impl Orchestrator {
         standing: &Standing<'_>,
         watching: Watching<'_>,
         exit: Exit,
-    ) -> Result<StepResult> {
+    ) -> Result<Followed> {
         let placement = &standing.worker.placement;
         info!(build = %drive.lease.build, step = %drive.request.plan, handle = %standing.handle, ?exit, "step ended");
         let answer = watching.output.finish().await?;
         let end = match exit {
             Exit::Code(code) => StepEnd::Exited(code),
             Exit::Signal(signal) => {
-                self.remark(drive, &format!("the process was killed by signal {signal}\n")).await?;
+                self.remark(
+                    drive,
+                    &format!("the process was killed by signal {signal}\n"),
+                )
+                .await?;
                 StepEnd::Exited(128 + signal)
             }
             Exit::NotFound(words) | Exit::Broken(words) => StepEnd::Errored(words),
@@ -235,20 +255,23 @@ impl Orchestrator {
         let mut outputs = Vec::new();
         for (name, transfer) in &standing.placed.outputs {
             if placement.capabilities().mounts_volumes {
-                placement.seal(&standing.handle, &transfer.path, &transfer.volume).await?;
+                placement
+                    .seal(&standing.handle, &transfer.path, &transfer.volume)
+                    .await?;
             }
             if self.parts.volumes.path(&transfer.volume).is_some() {
                 outputs.push((name.clone(), transfer.volume.clone()));
             }
         }
-        let held = Some((placement.worker().clone(), standing.handle.clone()));
-        Ok(StepResult { end, answer, outputs, placement: held })
-    }
-
-    fn give_up(&self, standing: &Standing<'_>, end: StepEnd) -> StepResult {
-        let worker = standing.worker.placement.worker().clone();
-        let placement = Some((worker, standing.handle.clone()));
-        StepResult { placement, ..StepResult::ended(end) }
+        let held = standing.held(Some(watching.session));
+        Ok(Followed::Ended(
+            StepResult {
+                end,
+                answer,
+                outputs,
+            },
+            held,
+        ))
     }
 }
 

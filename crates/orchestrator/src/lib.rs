@@ -25,7 +25,7 @@ use airside_model::InstallationId;
 use airside_store::Store;
 use airside_volumes::Volumes;
 
-pub use request::{Artifact, StepEnd, StepOutput, StepRequest, StepResult};
+pub use request::{Artifact, Held, StepEnd, StepOutput, StepRequest, StepResult};
 pub use workers::{WorkerEntry, Workers};
 
 #[derive(Debug, thiserror::Error)]
@@ -85,7 +85,16 @@ impl Orchestrator {
         installation: InstallationId,
         patience: Patience,
     ) -> Self {
-        let parts = Parts { store, hub, volumes, workers, installation, patience };
-        Self { parts: Arc::new(parts) }
+        let parts = Parts {
+            store,
+            hub,
+            volumes,
+            workers,
+            installation,
+            patience,
+        };
+        Self {
+            parts: Arc::new(parts),
+        }
     }
 }

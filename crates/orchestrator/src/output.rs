@@ -42,7 +42,11 @@ impl<'a> OutputLog<'a> {
 
     /// From where the shim must send (again).
     pub(crate) fn resume_from(log: &LogWriter, plan: &PlanId, answers: bool) -> u64 {
-        if answers { 0 } else { log.position(plan.as_str()) }
+        if answers {
+            0
+        } else {
+            log.position(plan.as_str())
+        }
     }
 
     pub(crate) async fn take(&mut self, output: Output, session: &Session) -> Result<()> {
@@ -58,7 +62,10 @@ impl<'a> OutputLog<'a> {
         }
         self.held_source = output.source;
         // After a resume, output that was logged comes again with the answer.
-        let logged = self.log.position(self.plan.as_str()).saturating_sub(output.offset);
+        let logged = self
+            .log
+            .position(self.plan.as_str())
+            .saturating_sub(output.offset);
         let fresh = output.data.get(logged as usize..).unwrap_or_default();
         self.held.extend_from_slice(fresh);
         let whole = whole_characters(&self.held);
@@ -87,7 +94,10 @@ impl<'a> OutputLog<'a> {
         }
         let event = Event::Log {
             time: now().seconds(),
-            origin: Origin { id: self.plan.clone(), source: Some(self.held_source) },
+            origin: Origin {
+                id: self.plan.clone(),
+                source: Some(self.held_source),
+            },
             payload: String::from_utf8_lossy(text).into_owned(),
         };
         Ok(self.log.append(self.plan.as_str(), position, event).await?)
@@ -105,7 +115,11 @@ fn whole_characters(bytes: &[u8]) -> usize {
             0x80..=0xbf => continue,
             _ => return bytes.len(),
         };
-        return if start + width > bytes.len() { start } else { bytes.len() };
+        return if start + width > bytes.len() {
+            start
+        } else {
+            bytes.len()
+        };
     }
     bytes.len()
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use airside_hub::Hub;
+use airside_hub::{Hub, Session};
 use airside_logs::LogWriter;
 use airside_model::{
     ContainerState, Handle,
@@ -14,9 +14,9 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::{
-    Orchestrator, Result, StepEnd, StepRequest, StepResult,
+    Held, Orchestrator, Result, StepEnd, StepRequest, StepResult,
     follow::Followed,
-    request::Placed,
+    request::{Holding, Placed},
     workers::WorkerEntry,
 };
 
@@ -51,6 +51,17 @@ pub(crate) struct Standing<'a> {
     created: bool,
 }
 
+impl Standing<'_> {
+    pub(crate) fn held(&self, session: Option<Session>) -> Held {
+        let worker = self.worker.placement.worker().clone();
+        Held(Some(Holding {
+            worker,
+            handle: self.handle.clone(),
+            session,
+        }))
+    }
+}
+
 impl Orchestrator {
     /// Runs the step, or goes on following it if an earlier server placed it. The caller commits the
     /// result and then calls [`Orchestrator::release`].
@@ -60,8 +71,13 @@ impl Orchestrator {
         log: &LogWriter,
         request: &StepRequest,
         cancel: &CancellationToken,
-    ) -> Result<StepResult> {
-        let drive = Drive { lease, log, request, cancel };
+    ) -> Result<(StepResult, Held)> {
+        let drive = Drive {
+            lease,
+            log,
+            request,
+            cancel,
+        };
         let mut current = self
             .parts
             .store
@@ -70,29 +86,32 @@ impl Orchestrator {
         loop {
             let standing = match self.standing(&drive, current.as_ref()).await? {
                 Ok(standing) => standing,
-                Err(message) => return Ok(StepResult::errored(message)),
+                Err(message) => return Ok((StepResult::errored(message), Held::default())),
             };
             if !standing.created
                 && let Some(ended) = self.place(&drive, &standing).await?
             {
-                self.withdraw(&standing).await;
-                return Ok(ended);
+                return Ok((ended, standing.held(None)));
             }
             let followed = match standing.created && self.vanished(&standing).await {
-                true => Followed::Lost { reason: "it is no longer there".to_owned() },
+                true => Followed::Lost {
+                    reason: "it is no longer there".to_owned(),
+                },
                 false => self.follow(&drive, &standing).await?,
             };
             match followed {
-                Followed::Ended(result) => return Ok(result),
+                Followed::Ended(result, held) => return Ok((result, held)),
                 Followed::Lost { reason } => {
                     let again = self.may_repeat(&drive, &standing).await?;
                     let handle = &standing.handle;
                     warn!(build = %lease.build, step = %request.plan, %handle, reason, again, "step lost");
-                    self.withdraw(&standing).await;
                     if !again {
-                        return Ok(StepResult::errored(lost_words(&standing, &reason)));
+                        let result = StepResult::errored(lost_words(&standing, &reason));
+                        return Ok((result, standing.held(None)));
                     }
-                    let line = format!("the step was lost before it ran and is placed again: {reason}\n");
+                    self.release(standing.held(None)).await;
+                    let line =
+                        format!("the step was lost before it ran and is placed again: {reason}\n");
                     self.remark(&drive, &line).await?;
                 }
             }
@@ -105,9 +124,16 @@ impl Orchestrator {
         let mut origin = drive.origin();
         origin.source = Some(airside_model::event::Source::Stderr);
         let time = now();
-        let event = Event::Log { time: time.seconds(), origin, payload: line.to_owned() };
+        let event = Event::Log {
+            time: time.seconds(),
+            origin,
+            payload: line.to_owned(),
+        };
         // Each remark is its own: time tells them apart.
-        Ok(drive.log.append(&drive.key("remark"), time.0 as u64, event).await?)
+        Ok(drive
+            .log
+            .append(&drive.key("remark"), time.0 as u64, event)
+            .await?)
     }
 
     /// The placement to work with: the stored one if it still has the right to live, or a new one.
@@ -118,12 +144,20 @@ impl Orchestrator {
     ) -> Result<Result<Standing<'_>, String>> {
         let parts = &self.parts;
         if let Some(container) = current
-            && let Some(placed) = parts.store.placement_request::<Placed>(&container.handle).await?
+            && let Some(placed) = parts
+                .store
+                .placement_request::<Placed>(&container.handle)
+                .await?
             && let Some(worker) = parts.workers.get(&container.worker)
         {
             let handle = container.handle.clone();
             let created = container.state == ContainerState::Created;
-            return Ok(Ok(Standing { worker, handle, placed, created }));
+            return Ok(Ok(Standing {
+                worker,
+                handle,
+                placed,
+                created,
+            }));
         }
         if let Some(container) = current
             && container.claimed_at.is_some()
@@ -185,7 +219,11 @@ impl Orchestrator {
             privileged: request.privileged,
             hermetic: request.hermetic,
         };
-        let placed = Placed { spec, order, outputs };
+        let placed = Placed {
+            spec,
+            order,
+            outputs,
+        };
         let name = worker.placement.worker();
         let new = NewPlacement {
             handle: &handle,
@@ -204,12 +242,24 @@ impl Orchestrator {
             origin: drive.origin(),
             selected_worker: name.to_string(),
         };
-        drive.log.append(&drive.key("worker"), u64::from(number), event).await?;
-        Ok(Standing { worker, handle, placed, created: false })
+        drive
+            .log
+            .append(&drive.key("worker"), u64::from(number), event)
+            .await?;
+        Ok(Standing {
+            worker,
+            handle,
+            placed,
+            created: false,
+        })
     }
 
     /// Asks the runtime until it answers. `Some`: the step ends here.
-    async fn place(&self, drive: &Drive<'_>, standing: &Standing<'_>) -> Result<Option<StepResult>> {
+    async fn place(
+        &self,
+        drive: &Drive<'_>,
+        standing: &Standing<'_>,
+    ) -> Result<Option<StepResult>> {
         let store = &self.parts.store;
         loop {
             if drive.cancel.is_cancelled() && store.revoke_unclaimed(&standing.handle).await? {
@@ -217,7 +267,9 @@ impl Orchestrator {
             }
             match standing.worker.placement.place(&standing.placed.spec).await {
                 Ok(uid) => {
-                    store.placement_created(drive.lease, &standing.handle, uid.as_deref()).await?;
+                    store
+                        .placement_created(drive.lease, &standing.handle, uid.as_deref())
+                        .await?;
                     return Ok(None);
                 }
                 Err(RuntimeError::Refused { message }) => {
@@ -229,8 +281,10 @@ impl Orchestrator {
                 }
                 Err(error @ RuntimeError::Unavailable { .. }) => {
                     warn!(handle = %standing.handle, %error, "placement must wait");
-                    let event =
-                        Event::WaitingForWorker { time: now().seconds(), origin: drive.origin() };
+                    let event = Event::WaitingForWorker {
+                        time: now().seconds(),
+                        origin: drive.origin(),
+                    };
                     drive.log.append(&drive.key("waiting"), 1, event).await?;
                     tokio::select! {
                         () = tokio::time::sleep(RETRY) => {}
@@ -256,25 +310,24 @@ impl Orchestrator {
         Ok(unclaimed || drive.request.labels.kind.may_repeat())
     }
 
-    /// Ends a placement that brought no result.
-    async fn withdraw(&self, standing: &Standing<'_>) {
-        let worker = standing.worker.placement.worker().clone();
-        self.discard(&worker, &standing.handle).await;
-    }
-
-    /// Gives up what a finished step stood on. Only after its result is committed.
-    pub async fn release(&self, result: &StepResult) {
-        if let Some((worker, handle)) = &result.placement {
-            self.discard(worker, handle).await;
-        }
-    }
-
-    async fn discard(&self, worker: &airside_model::WorkerName, handle: &Handle) {
-        if let Err(error) = self.parts.store.doom_container(handle).await {
+    /// Gives up what a step stood on. Only after its result is committed.
+    pub async fn release(&self, held: Held) {
+        let Some(Holding {
+            worker,
+            handle,
+            session,
+        }) = held.0
+        else {
+            return;
+        };
+        if let Err(error) = self.parts.store.doom_container(&handle).await {
             return warn!(%handle, %error, "the container stays for the sweeper");
         }
+        if let Some(session) = session {
+            session.dismiss();
+        }
         // Off the critical path: the sweeper repeats what fails here.
-        let (orchestrator, worker, handle) = (self.clone(), worker.clone(), handle.clone());
+        let orchestrator = self.clone();
         tokio::spawn(async move { orchestrator.destroy(&worker, &handle).await });
     }
 }

@@ -1,7 +1,8 @@
 //! What a step asks for and what it comes to.
 
+use airside_hub::Session;
 use airside_model::{
-    Handle, PlanId, StepLabels, VolumeId, event::Event, task::ContainerLimits,
+    Handle, PlanId, StepLabels, VolumeId, WorkerName, event::Event, task::ContainerLimits,
 };
 use airside_protocol::{Executable, Order, Transfer, Tty};
 use airside_runtime::{Access, Image, Mount, PlacementSpec};
@@ -62,8 +63,6 @@ pub struct StepResult {
     pub answer: Vec<u8>,
     /// Output names and the volumes they became.
     pub outputs: Vec<(String, VolumeId)>,
-    /// The placement, to be released once the result is committed.
-    pub(crate) placement: Option<(airside_model::WorkerName, Handle)>,
 }
 
 impl StepResult {
@@ -72,8 +71,23 @@ impl StepResult {
     }
 
     pub(crate) fn ended(end: StepEnd) -> Self {
-        Self { end, answer: Vec::new(), outputs: Vec::new(), placement: None }
+        Self {
+            end,
+            answer: Vec::new(),
+            outputs: Vec::new(),
+        }
     }
+}
+
+/// What a step that has ended still holds, until its result is committed and it is released.
+#[derive(Default)]
+pub struct Held(pub(crate) Option<Holding>);
+
+pub(crate) struct Holding {
+    pub(crate) worker: WorkerName,
+    pub(crate) handle: Handle,
+    /// Absent where nobody ever heard of a shim.
+    pub(crate) session: Option<Session>,
 }
 
 /// What a resumed build needs to follow a step that is out there; stored sealed.
@@ -94,8 +108,10 @@ impl StepRequest {
         self.outputs
             .iter()
             .map(|output| {
-                let transfer =
-                    Transfer { volume: volume(&output.path), path: output.path.clone() };
+                let transfer = Transfer {
+                    volume: volume(&output.path),
+                    path: output.path.clone(),
+                };
                 (output.name.clone(), transfer)
             })
             .collect()
@@ -104,12 +120,14 @@ impl StepRequest {
     pub(crate) fn mounts(&self) -> Vec<Mount> {
         let inputs = self.inputs.iter().map(|input| Mount {
             path: input.path.clone(),
-            access: Access::Input { volume: input.volume.clone() },
+            access: Access::Input {
+                volume: input.volume.clone(),
+            },
         });
-        let outputs = self
-            .outputs
-            .iter()
-            .map(|output| Mount { path: output.path.clone(), access: Access::Output });
+        let outputs = self.outputs.iter().map(|output| Mount {
+            path: output.path.clone(),
+            access: Access::Output,
+        });
         inputs.chain(outputs).collect()
     }
 
@@ -137,10 +155,20 @@ impl StepRequest {
             order.fetch = self
                 .inputs
                 .iter()
-                .map(|input| Transfer { volume: input.volume.clone(), path: input.path.clone() })
+                .map(|input| Transfer {
+                    volume: input.volume.clone(),
+                    path: input.path.clone(),
+                })
                 .collect();
-            order.make_dirs = self.outputs.iter().map(|output| output.path.clone()).collect();
-            order.upload = outputs.iter().map(|(_, transfer)| transfer.clone()).collect();
+            order.make_dirs = self
+                .outputs
+                .iter()
+                .map(|output| output.path.clone())
+                .collect();
+            order.upload = outputs
+                .iter()
+                .map(|(_, transfer)| transfer.clone())
+                .collect();
         }
         order
     }

@@ -21,8 +21,10 @@ struct Verdict {
 
 /// `there` must have been listed before `known` was read: what is placed in between is then known.
 fn judge(there: &[Handle], known: &[Container]) -> Verdict {
-    let states: HashMap<&Handle, ContainerState> =
-        known.iter().map(|container| (&container.handle, container.state)).collect();
+    let states: HashMap<&Handle, ContainerState> = known
+        .iter()
+        .map(|container| (&container.handle, container.state))
+        .collect();
     let doomed = |state: &ContainerState| {
         matches!(state, ContainerState::Destroying | ContainerState::Failed)
     };
@@ -58,10 +60,20 @@ impl Orchestrator {
     }
 
     async fn sweep_worker(&self, worker: &WorkerName) -> Result<()> {
-        let Some(entry) = self.parts.workers.get(worker) else { return Ok(()) };
-        let there: Vec<Handle> =
-            entry.placement.list().await?.into_iter().map(|listed| listed.handle).collect();
-        let filter = ContainerFilter { worker: Some(worker.clone()), ..Default::default() };
+        let Some(entry) = self.parts.workers.get(worker) else {
+            return Ok(());
+        };
+        let there: Vec<Handle> = entry
+            .placement
+            .list()
+            .await?
+            .into_iter()
+            .map(|listed| listed.handle)
+            .collect();
+        let filter = ContainerFilter {
+            worker: Some(worker.clone()),
+            ..Default::default()
+        };
         let known = self.parts.store.containers(&filter).await?;
         let verdict = judge(&there, &known);
         for handle in &verdict.destroy {
@@ -96,7 +108,10 @@ impl Orchestrator {
 
     /// Removes all that a finished build leaves behind.
     pub async fn clean_up(&self, build: BuildId) -> Result<()> {
-        let filter = ContainerFilter { build: Some(build), ..Default::default() };
+        let filter = ContainerFilter {
+            build: Some(build),
+            ..Default::default()
+        };
         for container in self.parts.store.containers(&filter).await? {
             self.destroy(&container.worker, &container.handle).await;
         }

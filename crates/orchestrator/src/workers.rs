@@ -27,7 +27,10 @@ pub struct Workers {
 impl Workers {
     /// Takes the workers and watches what their runtimes see.
     pub fn new(entries: Vec<WorkerEntry>) -> Self {
-        let workers = Self { entries: entries.into(), seen: Arc::default() };
+        let workers = Self {
+            entries: entries.into(),
+            seen: Arc::default(),
+        };
         for entry in workers.entries.iter() {
             let mut observations = entry.placement.observe();
             let seen = workers.seen.clone();
@@ -47,12 +50,18 @@ impl Workers {
     }
 
     pub fn get(&self, name: &WorkerName) -> Option<&WorkerEntry> {
-        self.entries.iter().find(|entry| entry.placement.worker() == name)
+        self.entries
+            .iter()
+            .find(|entry| entry.placement.worker() == name)
     }
 
     /// What the runtime sees of a placement, now and from now on.
     pub(crate) fn watch(&self, handle: &Handle) -> watch::Receiver<Option<Observed>> {
-        self.seen.lock().entry(handle.clone()).or_default().subscribe()
+        self.seen
+            .lock()
+            .entry(handle.clone())
+            .or_default()
+            .subscribe()
     }
 
     pub(crate) fn unwatch(&self, handle: &Handle) {
@@ -61,8 +70,11 @@ impl Workers {
 
     /// The worker for a step, or the words for why there is none.
     pub(crate) fn choose(&self, team: &str, tags: &[String]) -> Result<&WorkerEntry, String> {
-        let mut fitting: Vec<&WorkerEntry> =
-            self.entries.iter().filter(|entry| entry.fits(team, tags)).collect();
+        let mut fitting: Vec<&WorkerEntry> = self
+            .entries
+            .iter()
+            .filter(|entry| entry.fits(team, tags))
+            .collect();
         // A team's own workers go first; among equals the order of configuration decides.
         fitting.sort_by_key(|entry| entry.team.is_none());
         fitting.into_iter().next().ok_or_else(|| {

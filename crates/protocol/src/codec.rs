@@ -35,7 +35,9 @@ pub trait Message: Sized {
 
 /// Takes the next whole message from `buffer`, or nothing if there is none yet.
 pub fn decode<M: Message>(buffer: &mut BytesMut) -> Result<Option<M>, Error> {
-    let Some(head) = buffer.first_chunk::<4>() else { return Ok(None) };
+    let Some(head) = buffer.first_chunk::<4>() else {
+        return Ok(None);
+    };
     let length = u32::from_be_bytes(*head) as usize;
     if length == 0 || length > MAX_FRAME {
         return Err(Error::Length(length));
@@ -80,7 +82,11 @@ impl Message for ToHub {
                     2 => Source::Stderr,
                     _ => return Err(Error::Output),
                 };
-                Ok(Self::Output(Output { offset, source, data: body }))
+                Ok(Self::Output(Output {
+                    offset,
+                    source,
+                    data: body,
+                }))
             }
             other => Err(Error::Kind(other)),
         }
@@ -139,22 +145,38 @@ mod tests {
 
     #[test]
     fn messages_survive_byte_by_byte() {
-        round_trip(ToHub::Control(ShimSays::Finished { exit: Exit::Code(3) }));
-        round_trip(ToHub::Control(ShimSays::End(End { sha256: "ab".into(), bytes: 4 })));
+        round_trip(ToHub::Control(ShimSays::Finished {
+            exit: Exit::Code(3),
+        }));
+        round_trip(ToHub::Control(ShimSays::End(End {
+            sha256: "ab".into(),
+            bytes: 4,
+        })));
         round_trip(ToHub::Output(Output {
             offset: 1 << 40,
             source: Source::Stderr,
             data: Bytes::from_static(b"\xff\0 text"),
         }));
         round_trip(ToHub::Chunk(Bytes::from_static(b"")));
-        round_trip(ToShim::Control(HubSays::Refused { reason: "no".into(), retry: false }));
+        round_trip(ToShim::Control(HubSays::Refused {
+            reason: "no".into(),
+            retry: false,
+        }));
         round_trip(ToShim::Chunk(Bytes::from_static(b"data")));
     }
 
     #[test]
     fn nonsense_is_refused() {
-        for bytes in [&[0, 0, 0, 0][..], &[255, 255, 255, 255], &[0, 0, 0, 1, 9], &[0, 0, 0, 2, 1, 0]] {
-            assert!(decode::<ToHub>(&mut BytesMut::from(bytes)).is_err(), "{bytes:?}");
+        for bytes in [
+            &[0, 0, 0, 0][..],
+            &[255, 255, 255, 255],
+            &[0, 0, 0, 1, 9],
+            &[0, 0, 0, 2, 1, 0],
+        ] {
+            assert!(
+                decode::<ToHub>(&mut BytesMut::from(bytes)).is_err(),
+                "{bytes:?}"
+            );
         }
     }
 }

@@ -28,12 +28,22 @@ pub enum ShimSays {
     /// The process has been started.
     Started,
     /// The process has ended, its outputs are stored. Repeated until `Committed` arrives.
-    Finished { exit: Exit },
+    Finished {
+        exit: Exit,
+    },
     Heartbeat,
     /// Opens a volume connection that reads an input.
-    Fetch { handle: Handle, session: String, volume: VolumeId },
+    Fetch {
+        handle: Handle,
+        session: String,
+        volume: VolumeId,
+    },
     /// Opens a volume connection that writes an output.
-    Upload { handle: Handle, session: String, volume: VolumeId },
+    Upload {
+        handle: Handle,
+        session: String,
+        volume: VolumeId,
+    },
     /// Ends an upload: hex SHA-256 and length of all its chunks.
     End(End),
 }
@@ -43,11 +53,18 @@ pub enum ShimSays {
 pub enum HubSays {
     Claimed(Box<Claimed>),
     /// The connection's request is refused. Only where `retry` is set may it be made again.
-    Refused { reason: String, retry: bool },
+    Refused {
+        reason: String,
+        retry: bool,
+    },
     /// Output below this offset is durable; the shim may forget it.
-    Ack { offset: u64 },
+    Ack {
+        offset: u64,
+    },
     /// End the process: SIGTERM to all of it, SIGKILL after the grace period.
-    Stop { grace_seconds: u64 },
+    Stop {
+        grace_seconds: u64,
+    },
     /// The result is committed. The shim stays, for those who want to look inside.
     Committed,
     /// Nobody needs the container any more.
@@ -125,7 +142,9 @@ pub struct Order {
 impl std::fmt::Debug for Order {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // Environment and stdin carry secrets.
-        f.debug_struct("Order").field("run", &self.run).finish_non_exhaustive()
+        f.debug_struct("Order")
+            .field("run", &self.run)
+            .finish_non_exhaustive()
     }
 }
 

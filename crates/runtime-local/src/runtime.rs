@@ -148,6 +148,14 @@ impl Placement for LocalRuntime {
     }
 
     async fn place(&self, spec: &PlacementSpec) -> Result<Option<String>, airside_runtime::Error> {
+        if spec.hermetic {
+            // With the machine's network it would not be what was asked for.
+            let message =
+                "hermetic steps are not supported on this machine by this version of Airside";
+            return Err(airside_runtime::Error::Refused {
+                message: message.to_owned(),
+            });
+        }
         self.make(spec).await.map_err(self.refuse())?;
         Ok(None)
     }

@@ -11,12 +11,24 @@ pub struct Observation {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Observed {
     /// Not running yet, and why, in words for the build log (empty: nothing noteworthy).
-    Pending { reason: String },
+    Pending {
+        reason: String,
+    },
     /// It can never run: the image does not exist, say.
-    Doomed { reason: String },
-    Started { node: Option<String> },
+    Doomed {
+        reason: String,
+    },
+    Started {
+        node: Option<String>,
+    },
     /// The machine under it does not answer; it may yet come back.
-    Silent { node: Option<String>, reason: String },
+    Silent {
+        node: Option<String>,
+        reason: String,
+    },
     /// It runs no longer, or is no longer there.
-    Gone { node: Option<String>, reason: String },
+    Gone {
+        node: Option<String>,
+        reason: String,
+    },
 }

@@ -7,7 +7,7 @@ mod support;
 use std::fs;
 
 use airside_protocol::{Exit, HubSays};
-use support::{Finished, Hub, Shim, script};
+use support::{Hub, Shim, script};
 
 #[tokio::test]
 async fn orphans_are_collected_and_leftovers_ended() {
@@ -44,9 +44,7 @@ async fn a_root_task_finds_no_token_in_the_shim() {
         "tr '\\0' '\\n' < /proc/1/environ; env; echo ready; cat",
     );
     let (mut control, _) = hub.claimed(&order, 0).await;
-    let mut finished = Finished::default();
-    finished.all.extend(control.finish().await.all);
-    let text = String::from_utf8_lossy(&finished.all).into_owned();
+    let text = String::from_utf8_lossy(&control.finish().await.all).into_owned();
     assert!(text.contains("ready\n"), "{text}");
     assert!(!text.contains(support::TOKEN), "{text}");
     assert!(!fs::exists(shim.folder.path().join("state")).unwrap());

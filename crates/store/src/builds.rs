@@ -5,7 +5,7 @@ use std::time::Duration;
 use airside_model::{BuildId, BuildStatus, JobId, PipelineId, Plan, TeamId};
 use sqlx::{Sqlite, SqliteConnection, Transaction};
 
-use crate::{Error, Micros, Result, Store, corrupt, from_json, now, to_json};
+use crate::{Error, Micros, Result, Store, corrupt, now, to_json};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Build {
@@ -44,7 +44,11 @@ impl Lease {
             .bind(self.build.0)
             .fetch_optional(connection)
             .await?;
-        if epoch == Some(self.epoch) { Ok(()) } else { Err(Error::Fenced { build: self.build }) }
+        if epoch == Some(self.epoch) {
+            Ok(())
+        } else {
+            Err(Error::Fenced { build: self.build })
+        }
     }
 }
 
@@ -66,7 +70,11 @@ pub struct BuildPage {
 
 impl Default for BuildPage {
     fn default() -> Self {
-        Self { limit: 100, from: None, to: None }
+        Self {
+            limit: 100,
+            from: None,
+            to: None,
+        }
     }
 }
 
@@ -173,15 +181,18 @@ impl Store {
     }
 
     pub async fn renew_lease(&self, lease: &Lease, duration: Duration) -> Result<()> {
-        let renewed = sqlx::query(
-            "UPDATE builds SET lease_expires_at = $1 WHERE id = $2 AND epoch = $3",
-        )
-        .bind(now().plus(duration).0)
-        .bind(lease.build.0)
-        .bind(lease.epoch)
-        .execute(&self.write)
-        .await?;
-        if renewed.rows_affected() == 1 { Ok(()) } else { Err(Error::Fenced { build: lease.build }) }
+        let renewed =
+            sqlx::query("UPDATE builds SET lease_expires_at = $1 WHERE id = $2 AND epoch = $3")
+                .bind(now().plus(duration).0)
+                .bind(lease.build.0)
+                .bind(lease.epoch)
+                .execute(&self.write)
+                .await?;
+        if renewed.rows_affected() == 1 {
+            Ok(())
+        } else {
+            Err(Error::Fenced { build: lease.build })
+        }
     }
 
     /// Gives up every lease that an earlier process of this server held. Only for a server that has
@@ -201,7 +212,10 @@ impl Store {
             "UPDATE builds SET status = 'started', plan = $1, started_at = $2
              WHERE id = $3 AND status = 'pending'",
         )
-        .bind(to_json(plan))
+        .bind(
+            self.sealer()
+                .seal(&plan_name(lease.build), to_json(plan).as_bytes()),
+        )
         .bind(started_at.0)
         .bind(lease.build.0)
         .execute(&mut *tx)
@@ -224,12 +238,11 @@ impl Store {
 
     /// An epoch nobody else has, for work on a build that is finished.
     pub async fn next_epoch(&self, build: BuildId) -> Result<i64> {
-        let epoch = sqlx::query_scalar(
-            "UPDATE builds SET epoch = epoch + 1 WHERE id = $1 RETURNING epoch",
-        )
-        .bind(build.0)
-        .fetch_one(&self.write)
-        .await?;
+        let epoch =
+            sqlx::query_scalar("UPDATE builds SET epoch = epoch + 1 WHERE id = $1 RETURNING epoch")
+                .bind(build.0)
+                .fetch_one(&self.write)
+                .await?;
         Ok(epoch)
     }
 
@@ -264,16 +277,31 @@ impl Store {
     }
 
     pub async fn build_plan(&self, id: BuildId) -> Result<Option<Plan>> {
-        let plan: Option<Option<String>> =
+        let plan: Option<Option<Vec<u8>>> =
             sqlx::query_scalar("SELECT plan FROM builds WHERE id = $1")
                 .bind(id.0)
                 .fetch_optional(&self.read)
                 .await?;
-        plan.flatten().map(|text| from_json(&text, "build plan")).transpose()
+        let Some(sealed) = plan.flatten() else {
+            return Ok(None);
+        };
+        let clear = self.sealer().open(&plan_name(id), &sealed)?;
+        let plan = serde_json::from_slice(&clear)
+            .map_err(|error| corrupt(format!("plan of build {id}: {error}")))?;
+        Ok(Some(plan))
+    }
+
+    /// Whether there is (still) such a build.
+    pub async fn build_exists(&self, id: BuildId) -> Result<bool> {
+        Ok(self.build(id).await?.is_some())
     }
 
     pub async fn unfinished_builds(&self) -> Result<Vec<Build>> {
-        self.list("WHERE b.status IN ('pending', 'started') ORDER BY b.id", &[]).await
+        self.list(
+            "WHERE b.status IN ('pending', 'started') ORDER BY b.id",
+            &[],
+        )
+        .await
     }
 
     pub async fn builds(&self, filter: &BuildFilter, page: BuildPage) -> Result<Vec<Build>> {
@@ -340,6 +368,11 @@ impl Store {
         let rows: Vec<Row> = query.fetch_all(&self.read).await?;
         rows.into_iter().map(Build::try_from).collect()
     }
+}
+
+/// Binds a sealed plan to its build.
+fn plan_name(build: BuildId) -> String {
+    format!("plan of build {build}")
 }
 
 async fn finish(

@@ -95,7 +95,9 @@ impl Store {
         lease: &Lease,
         new: NewPlacement<'_, R>,
     ) -> Result<()> {
-        let request = self.sealer().seal(new.handle.as_str(), to_json(new.request).as_bytes());
+        let request = self
+            .sealer()
+            .seal(new.handle.as_str(), to_json(new.request).as_bytes());
         let mut tx = self.write.begin().await?;
         lease.check(&mut tx).await?;
         sqlx::query(
@@ -159,7 +161,9 @@ impl Store {
                 .bind(handle.as_str())
                 .fetch_optional(&self.read)
                 .await?;
-        let Some(sealed) = sealed.flatten() else { return Ok(None) };
+        let Some(sealed) = sealed.flatten() else {
+            return Ok(None);
+        };
         let clear = self.sealer().open(handle.as_str(), &sealed)?;
         let request = serde_json::from_slice(&clear)
             .map_err(|error| corrupt(format!("request of {handle}: {error}")))?;
@@ -267,7 +271,12 @@ impl Store {
         let rows: Vec<Row> = sqlx::query_as(sqlx::AssertSqlSafe(sql))
             .bind(filter.team.map(|team| team.0))
             .bind(filter.build.map(|build| build.0))
-            .bind(filter.worker.as_ref().map(|worker| worker.as_str().to_owned()))
+            .bind(
+                filter
+                    .worker
+                    .as_ref()
+                    .map(|worker| worker.as_str().to_owned()),
+            )
             .fetch_all(&self.read)
             .await?;
         rows.into_iter().map(Container::try_from).collect()
@@ -280,8 +289,8 @@ async fn forget(connection: &mut SqliteConnection, handle: &Handle) -> Result<()
         "DELETE FROM containers WHERE handle = $1 AND state = 'destroying'
            AND build_id IN (SELECT id FROM builds WHERE status NOT IN ('pending', 'started'))",
     )
-        .bind(handle.as_str())
-        .execute(connection)
-        .await?;
+    .bind(handle.as_str())
+    .execute(connection)
+    .await?;
     Ok(())
 }

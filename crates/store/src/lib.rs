@@ -67,7 +67,10 @@ pub struct Store {
 impl Store {
     /// Opens (or makes) the database in one file and brings its schema up to date.
     pub async fn open(path: &Path, sealer: Sealer) -> Result<Self> {
-        let failed = |source| Error::Open { path: path.display().to_string(), source };
+        let failed = |source| Error::Open {
+            path: path.display().to_string(),
+            source,
+        };
         let url = format!("sqlite://{}", path.display());
         let options = SqliteConnectOptions::from_str(&url)
             .map_err(failed)?
@@ -87,7 +90,12 @@ impl Store {
             .connect_with(options.read_only(true))
             .await
             .map_err(failed)?;
-        Ok(Self { write, read, sealer, changes: watch::Sender::new(0) })
+        Ok(Self {
+            write,
+            read,
+            sealer,
+            changes: watch::Sender::new(0),
+        })
     }
 
     /// Changes whenever builds change, so that nobody polls the database.
@@ -105,7 +113,9 @@ impl Store {
 }
 
 fn corrupt(what: impl std::fmt::Display) -> Error {
-    Error::Corrupt { what: what.to_string() }
+    Error::Corrupt {
+        what: what.to_string(),
+    }
 }
 
 fn from_json<T: serde::de::DeserializeOwned>(text: &str, what: &str) -> Result<T> {

@@ -17,7 +17,8 @@ pub struct Sealer(Arc<LessSafeKey>);
 
 impl Sealer {
     pub fn new(key: &[u8]) -> Result<Self, SealError> {
-        let key = UnboundKey::new(&AES_256_GCM, key).map_err(|_| SealError::KeyLength(key.len()))?;
+        let key =
+            UnboundKey::new(&AES_256_GCM, key).map_err(|_| SealError::KeyLength(key.len()))?;
         Ok(Self(Arc::new(LessSafeKey::new(key))))
     }
 
@@ -36,7 +37,9 @@ impl Sealer {
     }
 
     pub fn open(&self, name: &str, sealed: &[u8]) -> Result<Vec<u8>, SealError> {
-        let (nonce, body) = sealed.split_first_chunk::<NONCE_LEN>().ok_or(SealError::Open)?;
+        let (nonce, body) = sealed
+            .split_first_chunk::<NONCE_LEN>()
+            .ok_or(SealError::Open)?;
         let mut body = body.to_vec();
         let length = self
             .0

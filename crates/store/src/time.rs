@@ -20,6 +20,8 @@ impl Micros {
 }
 
 pub fn now() -> Micros {
-    let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let elapsed = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     Micros(elapsed.as_micros() as i64)
 }

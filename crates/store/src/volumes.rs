@@ -15,7 +15,12 @@ pub struct Volume {
 type Row = (String, i64, String, String);
 
 fn volume((id, build, handle, path): Row) -> Volume {
-    Volume { id: VolumeId(id), build: BuildId(build), handle: Handle(handle), path }
+    Volume {
+        id: VolumeId(id),
+        build: BuildId(build),
+        handle: Handle(handle),
+        path,
+    }
 }
 
 impl Store {

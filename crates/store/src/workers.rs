@@ -17,13 +17,23 @@ pub struct Worker {
     pub active_containers: i64,
 }
 
-type Row = (String, String, Option<String>, String, String, String, i64, i64);
+type Row = (
+    String,
+    String,
+    Option<String>,
+    String,
+    String,
+    String,
+    i64,
+    i64,
+);
 
 fn worker(row: Row) -> Result<Worker> {
     let (name, state, team, tags, platform, kind, started_at, active_containers) = row;
     Ok(Worker {
         name: WorkerName(name),
-        state: WorkerState::parse(&state).ok_or_else(|| corrupt(format!("worker state {state}")))?,
+        state: WorkerState::parse(&state)
+            .ok_or_else(|| corrupt(format!("worker state {state}")))?,
         team,
         tags: from_json(&tags, "worker tags")?,
         platform,
@@ -62,8 +72,9 @@ impl Store {
     /// Forgets workers that are no longer configured.
     pub async fn retain_workers(&self, names: &[WorkerName]) -> Result<()> {
         let mut tx = self.write.begin().await?;
-        let known: Vec<String> =
-            sqlx::query_scalar("SELECT name FROM workers").fetch_all(&mut *tx).await?;
+        let known: Vec<String> = sqlx::query_scalar("SELECT name FROM workers")
+            .fetch_all(&mut *tx)
+            .await?;
         for name in known {
             if !names.iter().any(|kept| kept.as_str() == name) {
                 sqlx::query("DELETE FROM workers WHERE name = $1")

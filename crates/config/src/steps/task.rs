@@ -82,7 +82,7 @@ impl TaskStep {
             step: self.name.clone(),
         })?;
         let tags = planner.tags(&self.tags);
-        Ok(planner.node(PlanNode::Task(TaskPlan {
+        Ok(planner.node(PlanNode::Task(Box::new(TaskPlan {
             name: self.name.clone(),
             privileged: self.privileged,
             hermetic: self.hermetic,
@@ -92,6 +92,6 @@ impl TaskStep {
             input_mapping: self.input_mapping.clone(),
             output_mapping: self.output_mapping.clone(),
             tags,
-        })))
+        }))))
     }
 }

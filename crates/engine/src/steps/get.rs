@@ -18,8 +18,18 @@ const FOLDER: &str = "/tmp/build/get";
 
 pub(crate) async fn run(leaf: Leaf<'_>, get: &GetPlan) -> Result<Status> {
     let (origin, time) = (leaf.origin(), now().seconds());
-    leaf.say("initialize", Event::InitializeGet { origin: origin.clone(), time }).await?;
-    let from_put = get.version_from.as_ref().and_then(|plan| leaf.state().version(plan));
+    leaf.say(
+        "initialize",
+        Event::InitializeGet {
+            origin: origin.clone(),
+            time,
+        },
+    )
+    .await?;
+    let from_put = get
+        .version_from
+        .as_ref()
+        .and_then(|plan| leaf.state().version(plan));
     let Some(version) = get.version.clone().or(from_put) else {
         return leaf.error("the version to get is not known").await;
     };
@@ -34,7 +44,10 @@ pub(crate) async fn run(leaf: Leaf<'_>, get: &GetPlan) -> Result<Status> {
         params: &get.params,
         version: Some(&version),
         inputs: Vec::new(),
-        outputs: vec![StepOutput { name: get.name.clone(), path: FOLDER.to_owned() }],
+        outputs: vec![StepOutput {
+            name: get.name.clone(),
+            path: FOLDER.to_owned(),
+        }],
         start_event: Event::StartGet { origin, time },
     };
     match call.request(leaf) {

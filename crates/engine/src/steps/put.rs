@@ -21,7 +21,14 @@ const FOLDER: &str = "/tmp/build/put";
 
 pub(crate) async fn run(leaf: Leaf<'_>, put: &PutPlan) -> Result<Status> {
     let (origin, time) = (leaf.origin(), now().seconds());
-    leaf.say("initialize", Event::InitializePut { origin: origin.clone(), time }).await?;
+    leaf.say(
+        "initialize",
+        Event::InitializePut {
+            origin: origin.clone(),
+            time,
+        },
+    )
+    .await?;
     let inputs = match inputs(leaf, put) {
         Ok(inputs) => inputs,
         Err(words) => return leaf.error(words).await,
@@ -41,7 +48,10 @@ pub(crate) async fn run(leaf: Leaf<'_>, put: &PutPlan) -> Result<Status> {
         start_event: Event::StartPut { origin, time },
     };
     match call.request(leaf) {
-        Ok(request) => leaf.run(&request, |result| conclude(leaf, put, result)).await,
+        Ok(request) => {
+            leaf.run(&request, |result| conclude(leaf, put, result))
+                .await
+        }
         Err(words) => leaf.error(words).await,
     }
 }
@@ -94,17 +104,26 @@ fn inputs(leaf: Leaf<'_>, put: &PutPlan) -> Result<Vec<Artifact>, String> {
         PutInputs::Detect => {
             let mut named = BTreeSet::new();
             detect(&Value::Object(put.params.clone()), &mut named);
-            named.into_iter().filter(|name| all.contains_key(name)).collect()
+            named
+                .into_iter()
+                .filter(|name| all.contains_key(name))
+                .collect()
         }
     };
-    let missing: Vec<&str> =
-        wanted.iter().filter(|name| !all.contains_key(*name)).map(String::as_str).collect();
+    let missing: Vec<&str> = wanted
+        .iter()
+        .filter(|name| !all.contains_key(*name))
+        .map(String::as_str)
+        .collect();
     if !missing.is_empty() {
         return Err(format!("missing inputs: {}", missing.join(", ")));
     }
     let inputs = wanted.iter().filter_map(|name| {
         let volume = all.get(name)?.clone();
-        Some(Artifact { volume, path: format!("{FOLDER}/{name}") })
+        Some(Artifact {
+            volume,
+            path: format!("{FOLDER}/{name}"),
+        })
     });
     Ok(inputs.collect())
 }
@@ -113,7 +132,9 @@ fn inputs(leaf: Leaf<'_>, put: &PutPlan) -> Result<Vec<Artifact>, String> {
 fn detect(value: &Value, named: &mut BTreeSet<String>) {
     match value {
         Value::String(text) => {
-            let segment = text.split('/').find(|part| !matches!(*part, "" | "." | ".."));
+            let segment = text
+                .split('/')
+                .find(|part| !matches!(*part, "" | "." | ".."));
             named.extend(segment.map(str::to_owned));
         }
         Value::Array(values) => values.iter().for_each(|value| detect(value, named)),
@@ -133,6 +154,9 @@ mod tests {
         });
         let mut named = BTreeSet::new();
         detect(&params, &mut named);
-        assert_eq!(named, BTreeSet::from(["built", "other", "third"].map(str::to_owned)));
+        assert_eq!(
+            named,
+            BTreeSet::from(["built", "other", "third"].map(str::to_owned))
+        );
     }
 }

@@ -83,7 +83,9 @@ impl Call<'_> {
             tags: self.tags.to_vec(),
             image: Image::Shim,
             run: Executable::Shim,
-            args: ["resource", self.type_, self.verb, self.folder].map(str::to_owned).to_vec(),
+            args: ["resource", self.type_, self.verb, self.folder]
+                .map(str::to_owned)
+                .to_vec(),
             env: metadata(build, &leaf.interpreter.engine.parts.external_url),
             dir: "/".to_owned(),
             user: None,
@@ -121,7 +123,10 @@ fn metadata(build: &Build, external_url: &str) -> Vec<(String, String)> {
         ("BUILD_PIPELINE_NAME", build.pipeline_name.clone()),
         ("ATC_EXTERNAL_URL", Some(external_url.to_owned())),
         ("BUILD_URL", url),
-        ("BUILD_URL_SHORT", Some(format!("{external_url}/builds/{}", build.id))),
+        (
+            "BUILD_URL_SHORT",
+            Some(format!("{external_url}/builds/{}", build.id)),
+        ),
     ];
     known
         .into_iter()

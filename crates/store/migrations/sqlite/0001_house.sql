@@ -79,7 +79,8 @@ CREATE TABLE builds (
     name TEXT NOT NULL,
     status TEXT NOT NULL,
     created_by TEXT,
-    plan TEXT,
+    -- Sealed: sources and params may hold passwords.
+    plan BLOB,
     aborted BOOLEAN NOT NULL DEFAULT FALSE,
     created_at BIGINT NOT NULL,
     started_at BIGINT,

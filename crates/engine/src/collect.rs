@@ -1,0 +1,40 @@
+//! Collects what has outlived its owner: logs of builds that are gone, tokens that have expired.
+
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use crate::{Engine, Result};
+
+const EVERY: Duration = Duration::from_secs(600);
+
+impl Engine {
+    /// Collects now and then until `shutdown`.
+    pub async fn collect_forever(&self, shutdown: CancellationToken) {
+        let mut ticks = tokio::time::interval(EVERY);
+        while shutdown.run_until_cancelled(ticks.tick()).await.is_some() {
+            if let Err(error) = self.collect().await {
+                warn!(%error, "collection failed");
+            }
+        }
+    }
+
+    async fn collect(&self) -> Result<()> {
+        self.parts.store.collect_tokens().await?;
+        let logs = match self.parts.logs.list().await {
+            Ok(logs) => logs,
+            Err(error) => {
+                warn!(%error, "logs cannot be listed");
+                return Ok(());
+            }
+        };
+        for build in logs {
+            if !self.parts.store.build_exists(build).await? {
+                info!(%build, "log of a build that is gone removed");
+                self.parts.logs.remove(build).await?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,31 @@
+//! Whole-path tests, and what they stand on: a real server as a child process, the real fly, and
+//! helpers to wait, to count and to hold.
+//!
+//! ```text
+//! test ──▶ Fly ──▶ Server (airside up) ──▶ steps ──▶ Counter (in the test: who came, and may it go on)
+//! ```
+//!
+//! Every [`Server`] has a data folder, ports and a fly home of its own, so tests run beside each other
+//! and beside anything else on the machine. Nothing here knows what happens inside the server: tests
+//! see what a user sees, and the folders that an operator sees.
+//!
+//! Helpers panic, since a test that cannot go on has failed.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::panic, clippy::unwrap_used, reason = "for tests only")]
+
+mod counter;
+mod environment;
+mod fifo;
+mod fly;
+mod leftovers;
+mod ports;
+mod server;
+mod wait;
+
+pub use counter::Counter;
+pub use environment::Environment;
+pub use fifo::Fifo;
+pub use fly::{Background, Build, Fly, Output};
+pub use server::{Server, ServerOptions};
+pub use wait::{PATIENCE, wait_for, wait_until};
