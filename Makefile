@@ -21,10 +21,12 @@ URL ?= http://127.0.0.1:8080
 
 # The real-fly tests run these programs; the local ones leave the cluster alone.
 SCENARIO_ENV = AIRSIDE_BIN=$(BIN)/airside AIRSIDE_FLY="$$(dev/testflight fly)" AIRSIDE_ROOTFS=$(AIRSIDE_CACHE)/rootfs.tar
+CLUSTER_TESTS = $(SCENARIO_ENV) AIRSIDE_TEST_CLUSTER=1 KUBECONFIG="$$(dev/cluster kubeconfig)" \
+  cargo test -p airside-runtime-kube -p airside-conformance -p airside-scenarios
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: setup
 setup: ## Install what this machine lacks (Debian packages, Rust's musl target)
@@ -32,13 +34,14 @@ setup: ## Install what this machine lacks (Debian packages, Rust's musl target)
 
 .PHONY: build
 build: ## Build the airside command, and the static shim beside it
+	@dev/setup --no-go
 	cargo build -p airside-cli
 	cargo build -p airside-shim --profile shim --target $(MUSL)
 	install -D -m 755 -t $(BIN) $(CARGO_TARGET_DIR)/debug/airside $(CARGO_TARGET_DIR)/$(MUSL)/shim/airside-shim
 
 .PHONY: demo
 demo: build ## Run a first pipeline on this machine
-	dev/demo
+	AIRSIDE_BIN=$(BIN)/airside dev/demo
 
 .PHONY: fmt
 fmt: ## Format the sources
@@ -55,20 +58,24 @@ deny: ## Licences, bans and advisories of dependencies, where cargo-deny is inst
 	@if cargo deny --version >/dev/null 2>&1; then cargo deny check; else echo "deny: cargo-deny is not installed; skipped"; fi
 
 .PHONY: test
-test: check test-unit test-local ## What every change must pass: check, unit tests, real fly on the local runtime
+test: setup check test-unit test-local ## What every change must pass: check, unit tests, real fly on the local runtime
 
 .PHONY: test-unit
 test-unit: ## Unit and integration tests of each crate
-	cargo test --workspace --exclude airside-scenarios --exclude airside-tidy
+	cargo test --workspace --exclude airside-conformance --exclude airside-scenarios --exclude airside-tidy
 
 .PHONY: test-local
-test-local: build rootfs ## Real fly against a real server, steps on the local runtime
-	$(SCENARIO_ENV) cargo test -p airside-scenarios
+test-local: build rootfs ## Real fly against a real server, steps on the local runtime; and the rules for runtimes
+	$(SCENARIO_ENV) cargo test -p airside-conformance -p airside-scenarios
 
 .PHONY: test-cluster
-test-cluster: build cluster-images ## The same with steps as pods; needs `make cluster` first
-	$(SCENARIO_ENV) AIRSIDE_TEST_CLUSTER=1 KUBECONFIG="$$(dev/cluster kubeconfig)" \
-	  cargo test -p airside-runtime-kube -p airside-scenarios --test 'cluster*' -- --test-threads 2
+test-cluster: build cluster-images ## The same with steps as pods, in short; needs `make cluster` first
+	$(CLUSTER_TESTS) --test cluster --test cluster_path --test cluster_crash -- --test-threads 2
+
+.PHONY: test-cluster-all
+test-cluster-all: build cluster-images ## All of it, with lost pods, nodes and API servers, and more crashes
+	AIRSIDE_CRASH_BUILDS=$${AIRSIDE_CRASH_BUILDS:-20} $(CLUSTER_TESTS) --test 'cluster*' -- --test-threads 2
+	$(SCENARIO_ENV) dev/test-outage
 
 .PHONY: test-all
 test-all: ## Everything, cluster and deny included, with the minutes each part took
@@ -93,8 +100,12 @@ cluster-down: ## Stop that cluster and remove what it left
 	dev/cluster down
 
 .PHONY: bench
-bench: ## Measure what the README claims
-	bench/run
+bench: rootfs ## Measure steps beside runc and, if a cluster is up, beside bare pods
+	@dev/setup --no-go
+	cargo build --release -p airside-cli
+	cargo build -p airside-shim --profile shim --target $(MUSL)
+	install -D -m 755 -t $(CARGO_TARGET_DIR)/bench $(CARGO_TARGET_DIR)/release/airside $(CARGO_TARGET_DIR)/$(MUSL)/shim/airside-shim
+	AIRSIDE_BIN=$(CARGO_TARGET_DIR)/bench/airside bench/run
 
 .PHONY: rootfs
 rootfs: ## Make the small root file system that tests use as an image

@@ -35,6 +35,15 @@ cert_kubeconfig() { # cert_kubeconfig FILE CERT SUBJECT [SAN]
 
 start_apiserver() {
   local pki=$STATE/pki
+  # Who changes pods, for tests that count it.
+  cat >"$STATE/audit.yml" <<YAML
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- {level: Metadata, verbs: [create, update, patch, delete], resources: [{group: "", resources: [pods]}]}
+- {level: None}
+YAML
   start cp apiserver kube-apiserver --etcd-servers http://127.0.0.1:2379 \
     --advertise-address "$CP_IP" --bind-address 0.0.0.0 --secure-port 6443 \
     --service-cluster-ip-range $SERVICES --allow-privileged \
@@ -43,7 +52,8 @@ start_apiserver() {
     --kubelet-preferred-address-types InternalIP --kubelet-certificate-authority "$pki/ca.crt" \
     --kubelet-client-certificate "$pki/admin.crt" --kubelet-client-key "$pki/admin.key" \
     --service-account-key-file "$pki/sa.key" --service-account-signing-key-file "$pki/sa.key" \
-    --service-account-issuer https://kubernetes.default.svc
+    --service-account-issuer https://kubernetes.default.svc \
+    --audit-policy-file "$STATE/audit.yml" --audit-log-path "$STATE/log/audit.log" --audit-log-mode blocking
   wait_for 90 "the API server" kc get --raw /readyz
 }
 

@@ -86,9 +86,7 @@ impl Engine {
         if let Some(plan) = self.parts.store.build_plan(build.id).await? {
             return Ok(Planned::Ready(Box::new(plan)));
         }
-        let allowed = cancel
-            .run_until_cancelled(self.wait_until_unpaused(build))
-            .await;
+        let allowed = cancel.run_until_cancelled(self.wait_for_turn(build)).await;
         match allowed {
             None => return Ok(Planned::Aborted),
             Some(allowed) => allowed?,
@@ -116,26 +114,41 @@ impl Engine {
         }
     }
 
-    async fn wait_until_unpaused(&self, build: &Build) -> Result<()> {
+    /// Waits until nothing is paused and the job has room for one more build.
+    async fn wait_for_turn(&self, build: &Build) -> Result<()> {
         let mut changes = self.parts.store.subscribe();
         loop {
             changes.mark_unchanged();
-            let pipeline = match build.pipeline {
-                Some(id) => self.parts.store.pipeline_by_id(id).await?,
-                None => None,
-            };
-            let job = match build.job {
-                Some(id) => self.parts.store.job_by_id(id).await?,
-                None => None,
-            };
-            let paused = pipeline.is_some_and(|pipeline| pipeline.paused)
-                || job.is_some_and(|job| job.paused);
-            if !paused {
+            if self.has_turn(build).await? {
                 return Ok(());
             }
             // The sender lives in the store, which we hold.
             let _ = changes.changed().await;
         }
+    }
+
+    async fn has_turn(&self, build: &Build) -> Result<bool> {
+        let store = &self.parts.store;
+        let (Some(pipeline), Some(job)) = (build.pipeline, build.job) else {
+            return Ok(true);
+        };
+        let Some(pipeline) = store.pipeline_by_id(pipeline).await? else {
+            return Ok(true);
+        };
+        let Some(job) = store.job_by_id(job).await? else {
+            return Ok(true);
+        };
+        if pipeline.paused || job.paused {
+            return Ok(false);
+        }
+        let Some((line, limit)) = inputs::line(&pipeline, &job.name) else {
+            return Ok(true);
+        };
+        let mut jobs = Vec::new();
+        for name in line {
+            jobs.extend(store.job(pipeline.id, &name).await?.map(|job| job.id));
+        }
+        Ok(store.may_start(build, &jobs, limit).await?)
     }
 
     /// Commits the end, then tells it. A crash in between is mended at the next start.

@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use airside_config::{Config, JobInput, VersionSpec};
+use airside_config::{Config, Job, JobInput, VersionSpec};
 use airside_model::{Plan, Version};
-use airside_resources::CheckRequest;
+use airside_resources::{CheckRequest, Privilege};
 use airside_store::{Build, Pipeline, Store};
 
 use crate::Result;
@@ -40,6 +40,27 @@ pub(crate) async fn plan(store: &Store, build: &Build) -> Result<Result<Plan, St
         };
     }
     Ok(airside_config::plan(job, &config, &versions).map_err(|error| error.to_string()))
+}
+
+/// The jobs whose builds count against a job's limit, and the limit; `None` if it has none.
+pub(crate) fn line(pipeline: &Pipeline, name: &str) -> Option<(Vec<String>, u32)> {
+    let config: Config = serde_json::from_value(pipeline.config.clone()).ok()?;
+    let job = config.job(name)?;
+    let limit = job.max_in_flight()?;
+    let shares = |other: &&Job| {
+        other.name == name
+            || other
+                .serial_groups
+                .iter()
+                .any(|g| job.serial_groups.contains(g))
+    };
+    let line = config
+        .jobs
+        .iter()
+        .filter(shares)
+        .map(|job| job.name.clone())
+        .collect();
+    Some((line, limit))
 }
 
 async fn resolve(
@@ -76,7 +97,7 @@ async fn resolve(
     let type_ = resource.type_.clone();
     let checked = tokio::task::spawn_blocking(move || {
         let mut log = Vec::new();
-        airside_resources::check(&type_, request, &mut log)
+        airside_resources::check(&type_, request, Privilege::Unprivileged, &mut log)
     });
     match checked.await {
         Ok(Ok(versions)) => {

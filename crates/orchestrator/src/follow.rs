@@ -22,6 +22,7 @@ pub(crate) enum Followed {
     /// The runtime has lost it, and its shim brought no result.
     Lost {
         reason: String,
+        held: Held,
     },
 }
 
@@ -79,7 +80,10 @@ impl Orchestrator {
                         standing.held(Some(watching.session)),
                     ));
                 }
-                Turn::Lost(reason) => return Ok(Followed::Lost { reason }),
+                Turn::Lost(reason) => {
+                    let held = standing.held(Some(watching.session));
+                    return Ok(Followed::Lost { reason, held });
+                }
                 Turn::Ended(end) => {
                     let result = StepResult::ended(end);
                     return Ok(Followed::Ended(
@@ -239,15 +243,17 @@ impl Orchestrator {
         let end = match exit {
             Exit::Code(code) => StepEnd::Exited(code),
             Exit::Signal(signal) => {
-                self.remark(
-                    drive,
-                    &format!("the process was killed by signal {signal}\n"),
-                )
-                .await?;
+                let line = format!("the process was killed by signal {signal}\n");
+                drive.remark_once("signal", &line).await?;
                 StepEnd::Exited(128 + signal)
             }
             Exit::NotFound(words) | Exit::Broken(words) => StepEnd::Errored(words),
             Exit::Stopped => StepEnd::Stopped,
+            Exit::TakenAway => {
+                let reason = "its container was taken away while it ran".to_owned();
+                let held = standing.held(Some(watching.session));
+                return Ok(Followed::Lost { reason, held });
+            }
             Exit::Fenced => StepEnd::Errored(
                 "the step was ended because it could not reach the hub for too long".to_owned(),
             ),

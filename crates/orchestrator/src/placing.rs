@@ -5,8 +5,8 @@ use std::time::Duration;
 use airside_hub::{Hub, Session};
 use airside_logs::LogWriter;
 use airside_model::{
-    ContainerState, Handle,
-    event::{Event, Origin},
+    ContainerState, Handle, WorkerName,
+    event::{Event, Origin, Source},
 };
 use airside_runtime::{ClaimEnvironment, Error as RuntimeError, PlacementSpec};
 use airside_store::{Container, Lease, NewPlacement, now};
@@ -39,6 +39,37 @@ impl Drive<'_> {
 
     pub(crate) fn origin(&self) -> Origin {
         Origin::step(&self.request.plan)
+    }
+
+    /// Says in the log where the step is, once for each placement.
+    async fn name_worker(&self, worker: &WorkerName, placement: u32) -> Result<()> {
+        let event = Event::SelectedWorker {
+            time: now().seconds(),
+            origin: self.origin(),
+            selected_worker: worker.to_string(),
+        };
+        let position = u64::from(placement);
+        Ok(self
+            .log
+            .append(&self.key("worker"), position, event)
+            .await?)
+    }
+
+    /// Says something in the step's log once, however often the build resumes.
+    pub(crate) async fn remark_once(&self, what: &str, line: &str) -> Result<()> {
+        let event = self.remark(line);
+        Ok(self.log.append(&self.key(what), 1, event).await?)
+    }
+
+    fn remark(&self, line: &str) -> Event {
+        let mut origin = self.origin();
+        origin.source = Some(Source::Stderr);
+        let (time, payload) = (now().seconds(), line.to_owned());
+        Event::Log {
+            time,
+            origin,
+            payload,
+        }
     }
 }
 
@@ -96,22 +127,22 @@ impl Orchestrator {
             let followed = match standing.created && self.vanished(&standing).await {
                 true => Followed::Lost {
                     reason: "it is no longer there".to_owned(),
+                    held: standing.held(None),
                 },
                 false => self.follow(&drive, &standing).await?,
             };
             match followed {
                 Followed::Ended(result, held) => return Ok((result, held)),
-                Followed::Lost { reason } => {
+                Followed::Lost { reason, held } => {
                     let again = self.may_repeat(&drive, &standing).await?;
                     let handle = &standing.handle;
                     warn!(build = %lease.build, step = %request.plan, %handle, reason, again, "step lost");
                     if !again {
                         let result = StepResult::errored(lost_words(&standing, &reason));
-                        return Ok((result, standing.held(None)));
+                        return Ok((result, held));
                     }
-                    self.release(standing.held(None)).await;
-                    let line =
-                        format!("the step was lost before it ran and is placed again: {reason}\n");
+                    self.release(held).await;
+                    let line = format!("the step was lost and is placed again: {reason}\n");
                     self.remark(&drive, &line).await?;
                 }
             }
@@ -121,19 +152,10 @@ impl Orchestrator {
 
     /// Says something in the step's log.
     pub(crate) async fn remark(&self, drive: &Drive<'_>, line: &str) -> Result<()> {
-        let mut origin = drive.origin();
-        origin.source = Some(airside_model::event::Source::Stderr);
-        let time = now();
-        let event = Event::Log {
-            time: time.seconds(),
-            origin,
-            payload: line.to_owned(),
-        };
         // Each remark is its own: time tells them apart.
-        Ok(drive
-            .log
-            .append(&drive.key("remark"), time.0 as u64, event)
-            .await?)
+        let position = now().0 as u64;
+        let (key, event) = (drive.key("remark"), drive.remark(line));
+        Ok(drive.log.append(&key, position, event).await?)
     }
 
     /// The placement to work with: the stored one if it still has the right to live, or a new one.
@@ -152,6 +174,10 @@ impl Orchestrator {
         {
             let handle = container.handle.clone();
             let created = container.state == ContainerState::Created;
+            // An earlier server may have been killed before it said so.
+            drive
+                .name_worker(&container.worker, container.placement)
+                .await?;
             return Ok(Ok(Standing {
                 worker,
                 handle,
@@ -237,15 +263,7 @@ impl Orchestrator {
         };
         parts.store.create_placement(drive.lease, new).await?;
         info!(build = %drive.lease.build, step = %request.plan, worker = %name, %handle, number, "step placed");
-        let event = Event::SelectedWorker {
-            time: now().seconds(),
-            origin: drive.origin(),
-            selected_worker: name.to_string(),
-        };
-        drive
-            .log
-            .append(&drive.key("worker"), u64::from(number), event)
-            .await?;
+        drive.name_worker(name, number).await?;
         Ok(Standing {
             worker,
             handle,
@@ -261,6 +279,7 @@ impl Orchestrator {
         standing: &Standing<'_>,
     ) -> Result<Option<StepResult>> {
         let store = &self.parts.store;
+        let mut said = String::new();
         loop {
             if drive.cancel.is_cancelled() && store.revoke_unclaimed(&standing.handle).await? {
                 return Ok(Some(StepResult::ended(StepEnd::Stopped)));
@@ -286,6 +305,11 @@ impl Orchestrator {
                         origin: drive.origin(),
                     };
                     drive.log.append(&drive.key("waiting"), 1, event).await?;
+                    let reason = error.to_string();
+                    if reason != said {
+                        self.remark(drive, &format!("waiting: {reason}\n")).await?;
+                        said = reason;
+                    }
                     tokio::select! {
                         () = tokio::time::sleep(RETRY) => {}
                         () = drive.cancel.cancelled() => {}

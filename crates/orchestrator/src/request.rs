@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 /// One step, complete: nothing about it is looked up later.
+#[derive(Clone)]
 pub struct StepRequest {
     pub plan: PlanId,
     pub labels: StepLabels,
@@ -24,6 +25,8 @@ pub struct StepRequest {
     pub stdin: Option<String>,
     pub inputs: Vec<Artifact>,
     pub outputs: Vec<StepOutput>,
+    /// Folders that must be there, and are nobody's artifact.
+    pub folders: Vec<String>,
     pub limits: ContainerLimits,
     pub privileged: bool,
     pub hermetic: bool,
@@ -147,7 +150,7 @@ impl StepRequest {
             tty: self.tty,
             stdin: self.stdin.clone(),
             fetch: Vec::new(),
-            make_dirs: Vec::new(),
+            make_dirs: self.folders.clone(),
             upload: Vec::new(),
             fence_after_seconds,
         };
@@ -160,11 +163,9 @@ impl StepRequest {
                     path: input.path.clone(),
                 })
                 .collect();
-            order.make_dirs = self
-                .outputs
-                .iter()
-                .map(|output| output.path.clone())
-                .collect();
+            order
+                .make_dirs
+                .extend(self.outputs.iter().map(|output| output.path.clone()));
             order.upload = outputs
                 .iter()
                 .map(|(_, transfer)| transfer.clone())

@@ -114,6 +114,7 @@ impl Orchestrator {
         };
         for container in self.parts.store.containers(&filter).await? {
             self.destroy(&container.worker, &container.handle).await;
+            self.parts.store.forget_container(&container.handle).await?;
         }
         for volume in self.parts.store.volumes_of_build(build).await? {
             self.remove_volume(&volume.id).await?;
@@ -132,12 +133,19 @@ impl Orchestrator {
         Ok(())
     }
 
+    /// Destroys a container; whoever else is at it is waited for, and it is not done twice.
     pub(crate) async fn destroy(&self, worker: &WorkerName, handle: &Handle) {
+        let destruction = self.parts.workers.destruction(handle);
+        let mut destroyed = destruction.lock().await;
+        if *destroyed {
+            return;
+        }
         if let Some(entry) = self.parts.workers.get(worker)
             && let Err(error) = entry.placement.destroy(handle).await
         {
             return warn!(%worker, %handle, %error, "container not destroyed yet");
         }
+        *destroyed = true;
         self.parts.workers.unwatch(handle);
         if let Err(error) = self.parts.store.forget_container(handle).await {
             warn!(%worker, %handle, %error, "container not forgotten yet");

@@ -22,7 +22,11 @@ pub struct WorkerEntry {
 pub struct Workers {
     entries: Arc<[WorkerEntry]>,
     seen: Arc<Mutex<HashMap<Handle, watch::Sender<Option<Observed>>>>>,
+    destructions: Arc<Mutex<HashMap<Handle, Destruction>>>,
 }
+
+/// Held by whoever destroys a container; tells the next one whether it was done.
+pub(crate) type Destruction = Arc<tokio::sync::Mutex<bool>>;
 
 impl Workers {
     /// Takes the workers and watches what their runtimes see.
@@ -30,6 +34,7 @@ impl Workers {
         let workers = Self {
             entries: entries.into(),
             seen: Arc::default(),
+            destructions: Arc::default(),
         };
         for entry in workers.entries.iter() {
             let mut observations = entry.placement.observe();
@@ -62,6 +67,13 @@ impl Workers {
             .entry(handle.clone())
             .or_default()
             .subscribe()
+    }
+
+    /// The turn to destroy a placement. Destructions that nobody waits for any more are forgotten.
+    pub(crate) fn destruction(&self, handle: &Handle) -> Destruction {
+        let mut destructions = self.destructions.lock();
+        destructions.retain(|_, destruction| Arc::strong_count(destruction) > 1);
+        destructions.entry(handle.clone()).or_default().clone()
     }
 
     pub(crate) fn unwatch(&self, handle: &Handle) {

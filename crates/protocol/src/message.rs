@@ -197,6 +197,8 @@ pub enum Exit {
     Broken(String),
     /// Ended because the hub said `Stop`.
     Stopped,
+    /// Ended because the container was taken away under it: an eviction, a deletion by hand.
+    TakenAway,
     /// Ended because no hub was reachable for too long.
     Fenced,
 }

@@ -9,6 +9,7 @@
 
 mod failure;
 mod mock;
+mod privilege;
 mod program;
 mod request;
 
@@ -17,6 +18,7 @@ use std::{io::Write, path::Path};
 use airside_model::Version;
 
 pub use failure::{Failure, Part};
+pub use privilege::Privilege;
 pub use program::main;
 pub use request::{CheckRequest, InRequest, Object, OutRequest, Produced};
 
@@ -47,13 +49,15 @@ pub fn is_native(type_: &str) -> bool {
 }
 
 /// The versions after the given one, oldest first, beginning with the given one if it still exists.
+/// A server that checks by itself says which privilege the check should seem to have.
 pub fn check(
     type_: &str,
     request: CheckRequest,
+    privilege: Privilege,
     log: &mut dyn Write,
 ) -> Result<Vec<Version>, Failure> {
     match Type::named(type_)? {
-        Type::Mock => mock::check(request, log),
+        Type::Mock => mock::check(request, privilege, log),
     }
 }
 

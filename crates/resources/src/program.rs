@@ -8,7 +8,7 @@ use std::{
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{Failure, check, fetch, push};
+use crate::{Failure, Privilege, check, fetch, push};
 
 /// The arguments make no sense.
 const USAGE: i32 = 2;
@@ -23,7 +23,7 @@ pub fn main(
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let answer = match args[..] {
         [type_, "check"] => request(stdin)
-            .and_then(|request| check(type_, request, stderr))
+            .and_then(|request| check(type_, request, Privilege::of_this_process(), stderr))
             .and_then(json),
         [type_, "in", dest] => request(stdin)
             .and_then(|request| fetch(type_, request, Path::new(dest), stderr))

@@ -1,6 +1,7 @@
 //! The runtime of one target: creates, adopts, deletes and lists its pods.
 
 mod connect;
+mod create;
 
 use std::{future::Future, sync::Arc, time::Duration};
 
@@ -9,7 +10,7 @@ use airside_runtime::{Capabilities, Error, Listed, Observation, Placement, Place
 use async_trait::async_trait;
 use futures::stream::BoxStream;
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{Api, DeleteParams, ListParams, PostParams};
+use kube::api::{Api, DeleteParams, ListParams};
 use tokio::task::AbortHandle;
 
 use crate::{
@@ -140,10 +141,7 @@ impl Placement for KubeRuntime {
         }
         let pod = pod_for(spec, &self.target)?;
         let doing = format!("cannot create pod {}", spec.handle);
-        match self
-            .ask(&doing, self.pods.create(&PostParams::default(), &pod))
-            .await?
-        {
+        match self.create(&doing, &pod).await? {
             Ok(created) => Ok(created.metadata.uid),
             Err(kube::Error::Api(status)) if status.is_already_exists() => {
                 self.adopt(&pod, &spec.handle).await

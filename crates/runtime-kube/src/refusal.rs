@@ -31,6 +31,11 @@ pub(crate) fn classify(worker: &WorkerName, doing: &str, error: &kube::Error) ->
     }
 }
 
+/// Whether the answer is that this account may not do it.
+pub(crate) fn denies(status: &Status) -> bool {
+    status.code == 403 && !passes(status)
+}
+
 /// Whether the same request may succeed later without anybody changing the step or the target.
 fn passes(status: &Status) -> bool {
     match status.code {

@@ -1,6 +1,6 @@
 //! Against a real cluster: run with `AIRSIDE_TEST_CLUSTER=1` and `KUBECONFIG` set. The nodes must
-//! hold the images `airside.test/busybox:1` (a static busybox as `/bin/busybox`) and
-//! `airside.test/shim:1` (a program `/airside-shim`, any that stays, also as an image volume).
+//! hold the images `airside.local/busybox:dev` (a static busybox as `/bin/busybox`) and
+//! `airside.local/shim:dev` (a program `/airside-shim`, any that stays, also as an image volume).
 
 mod common;
 

@@ -49,7 +49,7 @@ const ALL: [&str; 41] = [
     "CAP_CHECKPOINT_RESTORE",
 ];
 
-/// What an unprivileged step may do as root; the shim takes from it what its task should not have.
+/// What an unprivileged step may do as root: what Concourse gives it, and no more.
 const UNPRIVILEGED: [&str; 14] = [
     "CAP_AUDIT_WRITE",
     "CAP_CHOWN",

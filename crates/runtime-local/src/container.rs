@@ -3,8 +3,9 @@
 //! ```text
 //! containers/<handle>/
 //!   lock          held by whoever makes or removes the container, the helper included
-//!   record.json   written before the helper is asked: from here on it is never started again
-//!   init.json     written by the helper between creating and starting
+//!   record.json   written before the helper is asked
+//!   init.json     written by the helper between creating and starting: from here on it is never
+//!                 made again
 //!   started       written by the helper once the shim was told to run
 //!   rootfs/ upper/ work/ outputs/   its files
 //! ```
@@ -118,7 +119,8 @@ impl ContainerDir {
 
     /// Only with the lock: without it a helper may be at work.
     pub(crate) fn status(&self) -> Result<Status, Error> {
-        if self.record()?.is_none() {
+        // Without a first process nothing has run: it may be made from the start.
+        if self.record()?.is_none() || self.init()?.is_none() {
             return Ok(Status::Absent);
         }
         match self.init()? {

@@ -43,7 +43,10 @@ fn adoptable(dir: &ContainerDir, spec: &PlacementSpec) -> Result<Option<Status>,
             handle: spec.handle.clone(),
         });
     }
-    dir.status().map(Some)
+    match dir.status()? {
+        Status::Absent => Ok(None),
+        status => Ok(Some(status)),
+    }
 }
 
 /// Makes and starts it, unless somebody did so in the meantime.
@@ -57,6 +60,7 @@ pub(crate) fn container(
     if let Some(status) = adoptable(&dir, spec)? {
         return Ok(status);
     }
+    remove::unstarted(&dir, &options.installation, &spec.handle)?;
     let made = prepare(options, spec, image, &dir)
         .and_then(|prepared| commit(options, spec, image, &dir, prepared))
         .and_then(|()| start(options, &dir, &lock));

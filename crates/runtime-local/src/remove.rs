@@ -35,6 +35,23 @@ pub(crate) fn container(
     fs::remove_dir_all(dir.path()).map_err(Error::disk(dir.path()))
 }
 
+/// With the lock held. What was left by a server that was killed before the container had a first
+/// process: nothing of it has run, and nothing of it is to be built upon.
+pub(crate) fn unstarted(
+    dir: &ContainerDir,
+    installation: &InstallationId,
+    handle: &Handle,
+) -> Result<(), Error> {
+    cgroup::remove(installation, handle).map_err(Error::disk(Path::new("/sys/fs/cgroup")))?;
+    for entry in fs::read_dir(dir.path()).map_err(Error::disk(dir.path()))? {
+        let path = entry.map_err(Error::disk(dir.path()))?.path();
+        if !path.ends_with("lock") {
+            remove_path(&path).map_err(Error::disk(&path))?;
+        }
+    }
+    Ok(())
+}
+
 fn remove_path(path: &Path) -> io::Result<()> {
     if fs::symlink_metadata(path)?.is_dir() {
         fs::remove_dir_all(path)

@@ -302,25 +302,50 @@ async fn what_cannot_be_placed_is_refused_and_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn half_made_containers_are_listed_not_started_and_removed() {
+async fn half_made_containers_are_listed_and_removed() {
     let Some(machine) = Machine::new("half") else {
         return;
     };
-    let spec = machine.spec("s-half", Image::Shim, "dial");
     let runtime = machine.runtime().await;
     let dir = machine.root.path().join("containers/s-half");
     fs::create_dir(&dir).unwrap();
-    let record = serde_json::json!({
-        "handle": spec.handle, "installation": spec.installation,
-        "spec_hash": spec.hash(), "outputs": {},
-    });
-    fs::write(dir.join("record.json"), record.to_string()).unwrap();
-    runtime.place(&spec).await.unwrap();
-    gone(&runtime, &spec.handle).await;
-    machine.hub.set_nonblocking(true).unwrap();
-    assert!(machine.hub.accept().is_err());
     assert_eq!(runtime.list().await.unwrap().len(), 1);
-    runtime.destroy(&spec.handle).await.unwrap();
+    runtime.destroy(&Handle::new("s-half")).await.unwrap();
+    machine.assert_clean();
+}
+
+/// A server that was killed while it laid the folders out comes back and places the step again.
+#[tokio::test]
+async fn a_container_that_never_had_a_process_is_made_afresh() {
+    let Some(machine) = Machine::new("unrecorded") else {
+        return;
+    };
+    let runtime = machine.runtime().await;
+    let script = "list / /out/list";
+    for (image, recorded) in [
+        (Image::Host, false),
+        (Image::Shim, false),
+        (Image::Shim, true),
+    ] {
+        let spec = machine.spec("s-unrecorded", image, script);
+        let dir = machine.root.path().join("containers/s-unrecorded");
+        fs::create_dir_all(dir.join("rootfs/etc")).unwrap();
+        fs::create_dir_all(dir.join("outputs/m0")).unwrap();
+        fs::write(dir.join("outputs/m0/stale"), "").unwrap();
+        std::os::unix::fs::symlink("elsewhere", dir.join("rootfs/bin")).unwrap();
+        if recorded {
+            let record = serde_json::json!({
+                "handle": spec.handle, "installation": spec.installation,
+                "spec_hash": spec.hash(), "outputs": {},
+            });
+            fs::write(dir.join("record.json"), record.to_string()).unwrap();
+        }
+        runtime.place(&spec).await.unwrap();
+        gone(&runtime, &spec.handle).await;
+        assert!(!dir.join("outputs/m0/stale").exists());
+        assert!(dir.join("outputs/m0/list").exists());
+        runtime.destroy(&spec.handle).await.unwrap();
+    }
     machine.assert_clean();
 }
 

@@ -4,7 +4,7 @@
 //! it is released, so that a test can act while the step is in the middle.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashSet,
     io::{BufRead, BufReader, Write},
     net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream},
     sync::{Arc, Condvar, Mutex},
@@ -26,7 +26,7 @@ struct Shared {
 
 #[derive(Default)]
 struct Book {
-    counts: HashMap<String, usize>,
+    arrivals: Vec<String>,
     held: HashSet<String>,
     closed: bool,
 }
@@ -62,12 +62,29 @@ impl Counter {
     }
 
     pub fn count(&self, name: &str) -> usize {
-        self.shared.book.lock().unwrap().counts.get(name).copied().unwrap_or(0)
+        self.shared
+            .book
+            .lock()
+            .unwrap()
+            .arrivals
+            .iter()
+            .filter(|known| *known == name)
+            .count()
+    }
+
+    /// Everybody who came, in order.
+    pub fn arrivals(&self) -> Vec<String> {
+        self.shared.book.lock().unwrap().arrivals.clone()
     }
 
     /// Who counts under this name from now on waits for [`Counter::release`].
     pub fn hold(&self, name: &str) {
-        self.shared.book.lock().unwrap().held.insert(name.to_owned());
+        self.shared
+            .book
+            .lock()
+            .unwrap()
+            .held
+            .insert(name.to_owned());
     }
 
     pub fn release(&self, name: &str) {
@@ -78,7 +95,9 @@ impl Counter {
     /// Waits until `name` has been counted this often.
     #[track_caller]
     pub fn wait(&self, name: &str, count: usize) {
-        wait_until(&format!("{name} counted {count} times"), || self.count(name) >= count);
+        wait_until(&format!("{name} counted {count} times"), || {
+            self.count(name) >= count
+        });
     }
 }
 
@@ -103,7 +122,7 @@ impl Shared {
         }
         let name = name.trim();
         let mut book = self.book.lock().unwrap();
-        *book.counts.entry(name.to_owned()).or_default() += 1;
+        book.arrivals.push(name.to_owned());
         while book.held.contains(name) {
             book = self.changed.wait(book).unwrap();
         }

@@ -19,7 +19,9 @@ mod environment;
 mod fifo;
 mod fly;
 mod leftovers;
+pub mod pipelines;
 mod ports;
+mod same;
 mod server;
 mod wait;
 
@@ -27,5 +29,6 @@ pub use counter::Counter;
 pub use environment::Environment;
 pub use fifo::Fifo;
 pub use fly::{Background, Build, Fly, Output};
+pub use same::assert_same_text;
 pub use server::{Server, ServerOptions};
 pub use wait::{PATIENCE, wait_for, wait_until};

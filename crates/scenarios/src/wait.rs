@@ -25,7 +25,10 @@ pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
         if let Some(found) = look() {
             return found;
         }
-        assert!(Instant::now() < deadline, "waited {PATIENCE:?} in vain: {what}");
+        assert!(
+            Instant::now() < deadline,
+            "waited {PATIENCE:?} in vain: {what}"
+        );
         thread::sleep(BETWEEN);
     }
 }

@@ -102,8 +102,8 @@ impl Step {
         self.desk.started();
         let exit = self.ended(&mut process, fence_after).await?;
         self.settled(process).await?;
-        if exit == Exit::Fenced {
-            // By now somebody else may have been given the step; its outputs are not ours to write.
+        if matches!(exit, Exit::Fenced | Exit::TakenAway) {
+            // Somebody else may have been given the step, or will be; its outputs are not ours.
             return Ok(exit);
         }
         self.uploaded(&order, exit).await
@@ -135,9 +135,7 @@ impl Step {
                 () = &mut fence => return Ok(Err(Exit::Fenced)),
                 heard = self.hear() => match heard? {
                     Heard::Stop { .. } => return Ok(Err(Exit::Stopped)),
-                    Heard::Terminate => return Ok(Err(Exit::Broken(
-                        "the container was taken away before its process had started".into(),
-                    ))),
+                    Heard::Terminate => return Ok(Err(Exit::TakenAway)),
                     Heard::Claimed(_) | Heard::Committed => {}
                 },
             }
@@ -167,7 +165,11 @@ impl Step {
                         let deadline = Instant::now() + grace;
                         kill_at = Some(kill_at.map_or(deadline, |earlier| earlier.min(deadline)));
                     }
-                    Heard::Terminate => process.signal(Signal::TERM),
+                    Heard::Terminate => {
+                        // However the process takes it, this is no end of its own.
+                        cause.get_or_insert(Exit::TakenAway);
+                        process.signal(Signal::TERM);
+                    }
                     Heard::Claimed(_) | Heard::Committed => {}
                 },
                 () = &mut fence, if cause != Some(Exit::Fenced) => {

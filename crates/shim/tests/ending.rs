@@ -74,7 +74,7 @@ async fn a_terminated_shim_passes_it_on_reports_and_leaves() {
     let finished = control.finish().await;
     assert_eq!(
         (finished.text().as_str(), finished.exit),
-        ("bye\n", Some(Exit::Code(9)))
+        ("bye\n", Some(Exit::TakenAway))
     );
     control.say(HubSays::Committed).await;
     assert!(shim.left().await.0.success());

@@ -204,6 +204,24 @@ impl Store {
         Ok(())
     }
 
+    /// Whether the build may start now: every older pending build of its job goes first, and no more
+    /// than `limit` builds of the jobs it shares a line with may be under way.
+    pub async fn may_start(&self, build: &Build, line: &[JobId], limit: u32) -> Result<bool> {
+        let mut under_way = 0;
+        for job in line {
+            let count: i64 = sqlx::query_scalar(
+                "SELECT count(*) FROM builds WHERE job_id = $1
+                   AND (status = 'started' OR (status = 'pending' AND id < $2))",
+            )
+            .bind(job.0)
+            .bind(build.id.0)
+            .fetch_one(&self.write)
+            .await?;
+            under_way += count;
+        }
+        Ok(under_way < i64::from(limit))
+    }
+
     pub async fn start_build(&self, lease: &Lease, plan: &Plan) -> Result<Micros> {
         let started_at = now();
         let mut tx = self.write.begin().await?;
@@ -390,6 +408,10 @@ async fn finish(
     .bind(build.0)
     .execute(&mut **tx)
     .await?;
+    sqlx::query("DELETE FROM containers WHERE build_id = $1 AND gone")
+        .bind(build.0)
+        .execute(&mut **tx)
+        .await?;
     sqlx::query(
         "UPDATE containers SET state = 'destroying', request = NULL, token_hash = NULL
          WHERE build_id = $1",

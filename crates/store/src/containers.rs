@@ -262,10 +262,11 @@ impl Store {
         forget(&mut connection, handle).await
     }
 
+    /// Those that are or may be there.
     pub async fn containers(&self, filter: &ContainerFilter) -> Result<Vec<Container>> {
         let sql = format!(
             "{COLUMNS} JOIN builds b ON b.id = c.build_id
-             WHERE ($1 IS NULL OR b.team_id = $1) AND ($2 IS NULL OR c.build_id = $2)
+             WHERE NOT c.gone AND ($1 IS NULL OR b.team_id = $1) AND ($2 IS NULL OR c.build_id = $2)
                AND ($3 IS NULL OR c.worker = $3) ORDER BY c.created_at"
         );
         let rows: Vec<Row> = sqlx::query_as(sqlx::AssertSqlSafe(sql))
@@ -284,9 +285,12 @@ impl Store {
 }
 
 async fn forget(connection: &mut SqliteConnection, handle: &Handle) -> Result<()> {
-    // A running build keeps the rows of its lost placements: they number the next one.
+    sqlx::query("UPDATE containers SET gone = TRUE WHERE handle = $1 AND state = 'destroying'")
+        .bind(handle.as_str())
+        .execute(&mut *connection)
+        .await?;
     sqlx::query(
-        "DELETE FROM containers WHERE handle = $1 AND state = 'destroying'
+        "DELETE FROM containers WHERE handle = $1 AND gone
            AND build_id IN (SELECT id FROM builds WHERE status NOT IN ('pending', 'started'))",
     )
     .bind(handle.as_str())

@@ -30,7 +30,7 @@ const LAYERS: &[(&str, u32)] = &[
 ];
 
 /// Crates that only test, and may use everything.
-const TESTS: &[&str] = &["scenarios", "tidy"];
+const TESTS: &[&str] = &["conformance", "scenarios", "tidy"];
 
 /// Crates nobody may depend on: binaries.
 const LEAVES: &[&str] = &["shim", "cli"];

@@ -93,6 +93,7 @@ impl Call<'_> {
             stdin: Some(stdin.to_string()),
             inputs: self.inputs,
             outputs: self.outputs,
+            folders: Vec::new(),
             limits: Default::default(),
             privileged: false,
             hermetic: false,

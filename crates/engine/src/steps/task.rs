@@ -119,6 +119,11 @@ fn request(leaf: Leaf<'_>, task: &TaskPlan, config: TaskConfig) -> Result<StepRe
         env,
         inputs: inputs(leaf, task, &config, &folder)?,
         outputs,
+        folders: config
+            .caches
+            .iter()
+            .map(|cache| join(&folder, &cache.path))
+            .collect(),
         dir: join(&folder, &config.run.dir),
         user,
         tty: Some(TERMINAL),

@@ -12,12 +12,15 @@ use std::{fs, io::Write, path::Path, thread};
 use airside_model::Version;
 
 use self::settings::{InParams, OutParams, Source, version, version_text};
-use crate::{CheckRequest, Failure, InRequest, OutRequest, Part, Produced, request::read};
+use crate::{
+    CheckRequest, Failure, InRequest, OutRequest, Part, Privilege, Produced, request::read,
+};
 
-/// The bit of `CAP_SYS_ADMIN` in a capability set.
-const SYS_ADMIN: u64 = 1 << 21;
-
-pub(crate) fn check(request: CheckRequest, log: &mut dyn Write) -> Result<Vec<Version>, Failure> {
+pub(crate) fn check(
+    request: CheckRequest,
+    privilege: Privilege,
+    log: &mut dyn Write,
+) -> Result<Vec<Version>, Failure> {
     let source = source(request.source, log)?;
     if let Some(delay) = &source.check_delay {
         thread::sleep(duration::parse(delay)?);
@@ -27,7 +30,7 @@ pub(crate) fn check(request: CheckRequest, log: &mut dyn Write) -> Result<Vec<Ve
             "intentionally failing to check: {reason}"
         )));
     }
-    let privileged = is_privileged();
+    let privileged = privilege == Privilege::Privileged;
     let found = if let Some(forced) = source.force_version {
         Some(forced)
     } else if let Some(given) = &request.version {
@@ -119,36 +122,11 @@ fn default_version() -> String {
     std::env::var("MIRRORED_VERSION").unwrap_or_else(|_| "mock".to_owned())
 }
 
-/// Whoever may mount file systems is privileged, by whatever means.
 fn is_privileged() -> bool {
-    fs::read_to_string("/proc/self/status").is_ok_and(|status| has_sys_admin(&status))
-}
-
-fn has_sys_admin(status: &str) -> bool {
-    status
-        .lines()
-        .find_map(|line| line.strip_prefix("CapEff:"))
-        .and_then(|set| u64::from_str_radix(set.trim(), 16).ok())
-        .is_some_and(|set| set & SYS_ADMIN != 0)
+    Privilege::of_this_process() == Privilege::Privileged
 }
 
 /// A line for the build log. An action does not fail because nobody can read what it says.
 fn say(log: &mut dyn Write, text: &str) {
     let _ = writeln!(log, "{text}");
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn privilege_is_read_from_the_effective_set() {
-        assert!(has_sys_admin(
-            "Name:\tx\nCapPrm:\t0\nCapEff:\t000001ffffffffff\n"
-        ));
-        assert!(!has_sys_admin(
-            "CapPrm:\t000001ffffffffff\nCapEff:\t00000000a80425fb\n"
-        ));
-        assert!(!has_sys_admin("Name:\tx\n"));
-    }
 }

@@ -112,6 +112,55 @@ async fn an_absent_api_server_is_unavailable_not_refused() {
     assert!(proof.is_err_and(|error| !error.is_transient()));
 }
 
+/// A server that denies every pod, and says about itself what it is told to.
+async fn denying(readiness: &'static str) -> KubeRuntime {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut request = vec![0; 64 * 1024];
+            let read = stream.read(&mut request).await.unwrap_or(0);
+            let ready = request[..read].starts_with(b"GET /readyz");
+            let denial = r#"{"kind":"Status","status":"Failure","message":"no right","code":403}"#;
+            let (status, body) = if ready {
+                (readiness, "[-]poststarthook failed")
+            } else {
+                ("403 Forbidden", denial)
+            };
+            let length = body.len();
+            let answer = format!(
+                "HTTP/1.1 {status}\r\ncontent-type: application/json\r\nconnection: close\r\n\
+                 content-length: {length}\r\n\r\n{body}"
+            );
+            let _ = stream.write_all(answer.as_bytes()).await;
+        }
+    });
+    let config = kube::Config::new(format!("http://{address}").parse().unwrap());
+    let client = kube::Client::try_from(config).unwrap();
+    KubeRuntime::with_client(target(""), spec().installation, client)
+}
+
+#[tokio::test]
+async fn a_denial_counts_only_from_a_server_that_is_ready() {
+    for readiness in ["500 Internal Server Error", "403 Forbidden"] {
+        let starting = denying(readiness).await.place(&spec()).await;
+        assert!(
+            matches!(starting, Err(Error::Unavailable { .. })),
+            "{readiness}: {starting:?}"
+        );
+        assert!(starting.unwrap_err().to_string().contains("no right"));
+    }
+    for readiness in ["200 OK", "404 Not Found"] {
+        let ready = denying(readiness).await.place(&spec()).await;
+        assert!(
+            matches!(ready, Err(Error::Refused { .. })),
+            "{readiness}: {ready:?}"
+        );
+    }
+}
+
 #[tokio::test]
 async fn what_the_house_must_know() {
     let runtime = without_server().await;

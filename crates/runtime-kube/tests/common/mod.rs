@@ -15,7 +15,7 @@ use airside_runtime::{ClaimEnvironment, Image, Observation, Observed, PlacementS
 use airside_runtime_kube::{KubeRuntime, Target, targets};
 use futures::{StreamExt, stream::BoxStream};
 
-pub const BUSYBOX: &str = "airside.test/busybox:1";
+pub const BUSYBOX: &str = "airside.local/busybox:dev";
 
 /// A runtime of an installation of its own, so that runs do not meet.
 pub struct Cluster {
@@ -95,7 +95,7 @@ impl Cluster {
 pub fn target(kubeconfig: &str) -> Target {
     let text = format!(
         "targets:\n- name: real\n  kubeconfig: {kubeconfig}\n  namespace: default\n  \
-         hub_host: 127.0.0.1\n  shim_image: airside.test/shim:1\n"
+         hub_host: 127.0.0.1\n  shim_image: airside.local/shim:dev\n"
     );
     targets::parse("targets.yml".as_ref(), &text)
         .unwrap()

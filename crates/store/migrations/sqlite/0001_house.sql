@@ -126,6 +126,8 @@ CREATE TABLE containers (
     session_hash TEXT,
     claimed_at BIGINT,
     request BLOB,
+    -- Destroyed; the row of an unfinished build stays, to number the next placement.
+    gone BOOLEAN NOT NULL DEFAULT FALSE,
     created_at BIGINT NOT NULL,
     UNIQUE (build_id, plan_id, attempt, placement)
 );

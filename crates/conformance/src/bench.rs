@@ -1,0 +1,181 @@
+//! A server's parts around the runtime under test.
+
+use std::{collections::BTreeMap, net::IpAddr, sync::Arc, time::Duration};
+
+use airside_hub::{Hub, Identity, Parts, Proofs, Unproven};
+use airside_logs::Logs;
+use airside_model::{Handle, InstallationId, JobId};
+use airside_orchestrator::{Orchestrator, Patience, WorkerEntry, Workers};
+use airside_runtime::{AnyPlacement, Image};
+use airside_store::{Container, SavePipeline, Sealer, Store};
+use airside_volumes::Volumes;
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use serde_json::json;
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+use crate::patience::wait_until;
+
+/// A place where a runtime works.
+#[async_trait]
+pub trait Site: Send + Sync + 'static {
+    /// A runtime over whatever is there, as after a start of the server.
+    async fn open(&self, ground: &Ground, installation: &InstallationId) -> AnyPlacement;
+
+    /// What checks proofs of claims from here.
+    fn proofs(&self) -> Arc<dyn Proofs>;
+
+    /// Where the hub must listen for steps to reach it.
+    fn hub_ip(&self) -> IpAddr;
+
+    /// An image with a shell and the usual small programs.
+    fn image(&self) -> Image;
+
+    /// An image that does not exist, and what messages must call it.
+    fn missing_image(&self) -> (Image, String);
+
+    /// The labels a placement carries, where the runtime shows them to people.
+    async fn labels(&self, handle: &Handle) -> Option<BTreeMap<String, String>>;
+
+    /// Removes what an installation keeps here even when nothing of it runs.
+    fn leave(&self, installation: &InstallationId);
+}
+
+/// Proofs where the token is enough.
+pub struct NoProofs;
+
+#[async_trait]
+impl Proofs for NoProofs {
+    async fn verify(&self, _: &Container, _: Option<&str>) -> Result<(), Unproven> {
+        Ok(())
+    }
+}
+
+/// What outlives a runtime.
+pub struct Ground {
+    pub dir: TempDir,
+    pub store: Store,
+    pub volumes: Volumes,
+    pub logs: Logs,
+    pub installation: InstallationId,
+}
+
+/// A site and all that a rule needs there.
+pub struct Bench {
+    pub site: Arc<dyn Site>,
+    pub ground: Ground,
+    pub hub: Hub,
+    pub(crate) job: JobId,
+    placement: Mutex<AnyPlacement>,
+    shutdown: CancellationToken,
+}
+
+impl Bench {
+    pub async fn new(site: Arc<dyn Site>) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let sealer = Sealer::new(&rand::random::<[u8; 32]>()).unwrap();
+        let store = Store::open(&dir.path().join("airside.db"), sealer)
+            .await
+            .unwrap();
+        let installation = store.installation().await.unwrap();
+        let volumes = Volumes::open(&dir.path().join("volumes")).unwrap();
+        let logs = Logs::open(&dir.path().join("logs")).unwrap();
+        let job = job(&store).await;
+        let ground = Ground {
+            store,
+            volumes,
+            logs,
+            installation,
+            dir,
+        };
+        let placement = site.open(&ground, &ground.installation).await;
+        let shutdown = CancellationToken::new();
+        let parts = Parts {
+            store: ground.store.clone(),
+            volumes: ground.volumes.clone(),
+            proofs: site.proofs(),
+        };
+        let identity = Identity::load_or_create(&ground.dir.path().join("hub-key.pem")).unwrap();
+        let address = (site.hub_ip(), 0).into();
+        let hub = Hub::start(address, &identity, parts, shutdown.clone())
+            .await
+            .unwrap();
+        Self {
+            site,
+            ground,
+            hub,
+            job,
+            placement: Mutex::new(placement),
+            shutdown,
+        }
+    }
+
+    pub fn placement(&self) -> AnyPlacement {
+        self.placement.lock().clone()
+    }
+
+    /// Drops the runtime and makes it anew over what is there.
+    pub async fn reopen(&self) {
+        let fresh = self
+            .site
+            .open(&self.ground, &self.ground.installation)
+            .await;
+        *self.placement.lock() = fresh;
+    }
+
+    pub fn orchestrator(&self) -> Orchestrator {
+        let entry = WorkerEntry {
+            placement: self.placement(),
+            team: None,
+            tags: Vec::new(),
+        };
+        Orchestrator::new(
+            self.ground.store.clone(),
+            self.hub.clone(),
+            self.ground.volumes.clone(),
+            Workers::new(vec![entry]),
+            self.ground.installation.clone(),
+            Patience {
+                stop_grace: Duration::from_secs(1),
+                ..Patience::default()
+            },
+        )
+    }
+
+    /// Removes what the rule left, and waits until nothing is there.
+    pub async fn clear(self) {
+        let placement = self.placement();
+        for listed in placement.list().await.unwrap() {
+            placement.destroy(&listed.handle).await.unwrap();
+        }
+        self.wait_until_empty().await;
+        self.site.leave(&self.ground.installation);
+        self.shutdown.cancel();
+    }
+
+    pub(crate) async fn wait_until_empty(&self) {
+        let placement = self.placement();
+        let empty = async || placement.list().await.unwrap().is_empty();
+        wait_until("nothing is left on the worker", empty).await;
+    }
+}
+
+async fn job(store: &Store) -> JobId {
+    let team = store.ensure_main_team(&json!({})).await.unwrap();
+    let save = SavePipeline {
+        team: team.id,
+        name: "conformance".to_owned(),
+        config: json!({}),
+        jobs: vec!["job".to_owned()],
+        resources: Vec::new(),
+        expected_version: None,
+    };
+    let saved = store.save_pipeline(save).await.unwrap();
+    store
+        .job(saved.pipeline.id, "job")
+        .await
+        .unwrap()
+        .expect("it was just saved")
+        .id
+}

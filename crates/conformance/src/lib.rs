@@ -1,0 +1,65 @@
+//! The rules that every runtime keeps, as one suite.
+//!
+//! A [`Site`] is a place where a runtime works: this machine, a cluster. [`rules!`] makes one test of
+//! each rule for a site. Everything around the runtime is real: the store, the hub, the volumes, the
+//! orchestrator where a rule is about whole steps, and the static shim inside the step.
+//!
+//! What is particular to one runtime is tested in that runtime's own crate.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "all of it is tests")]
+
+mod bench;
+mod patience;
+mod programs;
+pub mod rules;
+mod stand;
+mod step;
+
+pub use bench::{Bench, Ground, NoProofs, Site};
+pub use patience::{wait_until, within};
+pub use programs::{program, shim};
+
+/// One test per rule. The expression gives an `Option<Arc<dyn Site>>`; without a site, a rule is not
+/// tested.
+#[macro_export]
+macro_rules! rules {
+    ($site:expr) => {
+        $crate::rules! { $site =>
+            placing::placing_twice_makes_one
+            placing::a_new_runtime_takes_over
+            placing::it_is_seen_to_start_and_to_go
+            placing::destroying_twice_is_fine
+            placing::other_installations_are_not_listed
+            placing::labels_are_carried
+            claims::another_instance_is_refused
+            claims::a_revoked_placement_is_never_claimed
+            images::an_image_that_does_not_exist_is_named
+            processes::exit_codes_and_signals
+            processes::what_cannot_be_executed_is_named
+            processes::environment_and_folder
+            processes::standard_input_is_written_and_closed
+            processes::streams_are_separate
+            processes::a_terminal_is_a_terminal
+            processes::users_are_switched_to
+            processes::much_output_arrives_unchanged
+            volumes::inputs_are_private_copies
+            volumes::outputs_become_volumes_also_of_failures
+            volumes::an_output_is_the_next_steps_input
+            volumes::an_input_may_be_an_output
+            stopping::a_step_that_listens_ends_gently
+            stopping::a_step_that_does_not_listen_is_killed
+            resuming::a_step_is_followed_again_without_loss_or_repetition
+        }
+    };
+    ($site:expr => $($module:ident :: $rule:ident)*) => {$(
+        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+        async fn $rule() {
+            let site: Option<std::sync::Arc<dyn $crate::Site>> = $site;
+            let Some(site) = site else { return };
+            let bench = $crate::Bench::new(site).await;
+            $crate::rules::$module::$rule(&bench).await;
+            bench.clear().await;
+        }
+    )*};
+}

@@ -1,0 +1,9 @@
+//! The rules themselves, by what they are about. Each takes a bench of its own.
+
+pub mod claims;
+pub mod images;
+pub mod placing;
+pub mod processes;
+pub mod resuming;
+pub mod stopping;
+pub mod volumes;

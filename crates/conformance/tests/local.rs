@@ -1,0 +1,106 @@
+//! The rules on this machine. They need root; without it these tests do nothing.
+
+use std::{
+    collections::BTreeMap,
+    net::{IpAddr, Ipv4Addr},
+    path::{Path, PathBuf},
+    process::Command,
+    sync::Arc,
+};
+
+use airside_conformance::{Ground, NoProofs, Site, program, shim};
+use airside_hub::Proofs;
+use airside_images::Images;
+use airside_model::{Handle, InstallationId, WorkerName};
+use airside_runtime::{AnyPlacement, Image};
+use airside_runtime_local::{LocalOptions, LocalRuntime};
+use async_trait::async_trait;
+use tempfile::TempDir;
+
+struct Machine {
+    /// Holds the image that steps run in.
+    layout: TempDir,
+}
+
+impl Machine {
+    fn offered() -> Option<Arc<dyn Site>> {
+        if !rustix::process::geteuid().is_root() {
+            return None;
+        }
+        let rootfs = std::env::var_os("AIRSIDE_ROOTFS")
+            .expect("AIRSIDE_ROOTFS names a root file system; `make test-local` sets it");
+        let layout = tempfile::tempdir().expect("a temporary folder");
+        let tool = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../dev/image");
+        let made = Command::new(tool)
+            .arg("layout")
+            .arg(rootfs)
+            .arg(layout.path())
+            .status();
+        assert!(made.expect("dev/image runs").success());
+        Some(Arc::new(Self { layout }))
+    }
+}
+
+fn layout(path: PathBuf) -> Image {
+    Image::OciLayout {
+        path: path.into_os_string().into_string().expect("a plain path"),
+    }
+}
+
+#[async_trait]
+impl Site for Machine {
+    async fn open(&self, ground: &Ground, installation: &InstallationId) -> AnyPlacement {
+        let root = ground.dir.path();
+        let options = LocalOptions {
+            root: root.join("runtime"),
+            worker: WorkerName::new("here"),
+            installation: installation.clone(),
+            shim: shim(),
+            helper: vec![program().into_os_string(), "rt".into()],
+            volumes: ground.volumes.clone(),
+            images: Images::open(&root.join("images")).expect("an image store"),
+            hub_host: "127.0.0.1".to_owned(),
+        };
+        Arc::new(LocalRuntime::open(options).await.expect("a runtime"))
+    }
+
+    fn proofs(&self) -> Arc<dyn Proofs> {
+        Arc::new(NoProofs)
+    }
+
+    fn hub_ip(&self) -> IpAddr {
+        Ipv4Addr::LOCALHOST.into()
+    }
+
+    fn image(&self) -> Image {
+        layout(self.layout.path().to_owned())
+    }
+
+    fn missing_image(&self) -> (Image, String) {
+        (
+            layout(self.layout.path().join("no-such-image")),
+            "no-such-image".to_owned(),
+        )
+    }
+
+    async fn labels(&self, _: &Handle) -> Option<BTreeMap<String, String>> {
+        None
+    }
+
+    /// The control group above its containers, in each hierarchy.
+    fn leave(&self, installation: &InstallationId) {
+        let root = Path::new("/sys/fs/cgroup");
+        let hierarchies = std::fs::read_dir(root).expect("control groups").flatten();
+        for hierarchy in hierarchies
+            .map(|entry| entry.path())
+            .chain([root.to_owned()])
+        {
+            let group = hierarchy.join("airside").join(installation.as_str());
+            if group.is_dir() {
+                std::fs::remove_dir(group).expect("no container's group is left");
+            }
+        }
+    }
+}
+
+airside_conformance::rules!(Machine::offered());

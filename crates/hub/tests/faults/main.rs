@@ -1,0 +1,7 @@
+//! What a peer may do to the hub, and what comes of it. Real parts; the peer is made by hand.
+
+#![allow(clippy::panic, clippy::unwrap_used, reason = "for tests only")]
+
+mod claims;
+mod stand;
+mod uploads;

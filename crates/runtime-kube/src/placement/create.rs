@@ -1,0 +1,45 @@
+//! Creating a pod, at an API server that may have started only just now.
+
+use airside_runtime::Error;
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::PostParams;
+
+use super::KubeRuntime;
+use crate::refusal::{self, unavailable};
+
+impl KubeRuntime {
+    /// Until an API server has read its roles it denies everything to everybody, as if a right were
+    /// missing for good. So a denial counts only from one that says it is ready.
+    pub(super) async fn create(&self, doing: &str, pod: &Pod) -> Result<kube::Result<Pod>, Error> {
+        let how = PostParams::default();
+        match self.ask(doing, self.pods.create(&how, pod)).await? {
+            Err(kube::Error::Api(status)) if refusal::denies(&status) => {
+                if !self.server_is_ready(doing).await? {
+                    let said = &status.message;
+                    let message = format!(
+                        "{doing}: {said}; the API server does not say that it is ready (/readyz)"
+                    );
+                    return Err(unavailable(&self.target.name, message));
+                }
+                // It may have become ready between the two answers.
+                self.ask(doing, self.pods.create(&how, pod)).await
+            }
+            other => Ok(other),
+        }
+    }
+
+    /// Every account may ask this once the roles are read, unless somebody has taken that away.
+    async fn server_is_ready(&self, doing: &str) -> Result<bool, Error> {
+        let question = http::Request::get("/readyz").body(Vec::new());
+        let question = question.expect("a fixed path is a valid request");
+        let client = self.pods.clone().into_client();
+        Ok(
+            match self.ask(doing, client.request_text(question)).await? {
+                Ok(_) => true,
+                // What stands in front of some clusters does not know the question.
+                Err(kube::Error::Api(status)) => status.code == 404,
+                Err(_) => false,
+            },
+        )
+    }
+}

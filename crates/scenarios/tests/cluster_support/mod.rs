@@ -1,0 +1,169 @@
+//! A namespace of a real cluster, and servers whose steps run there.
+
+// Each test binary uses its own part of this.
+#![allow(dead_code, unreachable_pub, clippy::panic, clippy::unwrap_used)]
+
+use std::{
+    fs,
+    net::{IpAddr, Ipv4Addr},
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use airside_scenarios::{Output, Server, ServerOptions, wait_until};
+use tempfile::TempDir;
+
+/// The worker, and the tag that brings a step there.
+pub const WORKER: &str = "pods";
+
+/// A namespace of its own, with exactly the rights that Airside asks for.
+pub struct Namespace {
+    pub name: String,
+    pub host: IpAddr,
+    kubeconfig: PathBuf,
+    _home: TempDir,
+}
+
+impl Namespace {
+    /// Nothing where no cluster is offered.
+    pub fn offered() -> Option<Self> {
+        if std::env::var("AIRSIDE_TEST_CLUSTER").as_deref() != Ok("1") {
+            return None;
+        }
+        let home = tempfile::tempdir().unwrap();
+        let name = format!("test-{:08x}", rand::random::<u32>());
+        let kubeconfig = home.path().join("kubeconfig");
+        cluster(&["minimal-kubeconfig", &name, kubeconfig.to_str().unwrap()]);
+        let host = cluster(&["host-ip"]).trim().parse().expect("an address");
+        Some(Self {
+            name,
+            host,
+            kubeconfig,
+            _home: home,
+        })
+    }
+
+    /// As [`Namespace::offered`], for tests that take nodes and the API server away.
+    pub fn to_break() -> Option<Self> {
+        let allowed = std::env::var("AIRSIDE_TEST_OUTAGE").as_deref() == Ok("1");
+        if allowed { Self::offered() } else { None }
+    }
+
+    /// A server with this machine and the namespace as workers.
+    pub fn server(&self) -> Server {
+        self.server_with("")
+    }
+
+    /// The same, with further settings of the target.
+    pub fn server_with(&self, settings: &str) -> Server {
+        let file = self
+            .kubeconfig
+            .with_file_name(format!("targets-{:08x}.yml", rand::random::<u32>()));
+        let text = format!(
+            "targets:\n- name: {WORKER}\n  tags: [{WORKER}]\n  kubeconfig: {}\n  namespace: {}\n  \
+             hub_host: {}\n  host_image: airside.local/busybox:dev\n  \
+             default_requests: {{cpu: 10m, memory: 16Mi}}\n{settings}",
+            self.kubeconfig.display(),
+            self.name,
+            self.host,
+        );
+        fs::write(&file, text).unwrap();
+        // Shims of both workers must reach the hub: those here on loopback, pods on the bridge.
+        ServerOptions::new()
+            .hub_ip(Ipv4Addr::UNSPECIFIED.into())
+            .args(["--targets", file.to_str().unwrap()])
+            .start()
+    }
+
+    pub fn kubectl(&self, args: &[&str]) -> String {
+        cluster(&[&["kubectl", "-n", &self.name][..], args].concat())
+    }
+
+    /// The names of the pods that are there.
+    pub fn pods(&self) -> Vec<String> {
+        let listed = self.kubectl(&["get", "pods", "-o", "name"]);
+        listed
+            .lines()
+            .map(|line| line.trim_start_matches("pod/").to_owned())
+            .collect()
+    }
+
+    #[track_caller]
+    pub fn wait_until_no_pods(&self) {
+        wait_until("no pod is left", || self.pods().is_empty());
+    }
+
+    /// Waits for the one pod that is there, and for something about it.
+    #[track_caller]
+    pub fn pod(&self, what: &str, path: &str, fits: impl Fn(&str) -> bool) -> String {
+        airside_scenarios::wait_for(what, || {
+            let [pod] = <[String; 1]>::try_from(self.pods()).ok()?;
+            let query = [
+                "get",
+                "pod",
+                &pod,
+                "--ignore-not-found",
+                "-o",
+                &format!("jsonpath={path}"),
+            ];
+            fits(&self.kubectl(&query)).then_some(pod)
+        })
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.wait_until_no_pods();
+        }
+        let _ = try_cluster(&["kubectl", "delete", "namespace", &self.name, "--wait=false"]);
+    }
+}
+
+/// Asks `dev/cluster`, which knows the cluster by `CLUSTER`.
+#[track_caller]
+pub fn cluster(args: &[&str]) -> String {
+    match try_cluster(args) {
+        Ok(said) => said,
+        Err(words) => panic!("dev/cluster {args:?}: {words}"),
+    }
+}
+
+fn try_cluster(args: &[&str]) -> Result<String, String> {
+    let tool = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../dev/cluster");
+    let output = Command::new(tool)
+        .args(args)
+        .output()
+        .expect("dev/cluster runs");
+    if output.status.success() {
+        Ok(String::from_utf8(output.stdout).expect("text"))
+    } else {
+        Err(String::from_utf8_lossy(&output.stderr).into_owned())
+    }
+}
+
+/// A pipeline of one job `build` with one task `work`, in a pod.
+pub fn one_task(script: &str) -> String {
+    format!(
+        "jobs:\n- name: build\n  plan:\n{}",
+        task("work", script, "")
+    )
+}
+
+/// A task that runs bash in a pod.
+pub fn task(name: &str, script: &str, more: &str) -> String {
+    let script = serde_json::to_string(script).unwrap();
+    format!(
+        "  - task: {name}\n    tags: [{WORKER}]\n    config:\n      platform: linux\n      \
+         image_resource: {{type: host, source: {{}}}}\n{more}      run: {{path: bash, args: [-c, {script}]}}\n"
+    )
+}
+
+/// What a build printed, without the choice of workers: the same on every runtime.
+pub fn printed(output: &Output) -> String {
+    let lines = output.lines();
+    let shown = lines
+        .iter()
+        .filter(|line| !line.starts_with("selected worker:"));
+    shown.map(|line| format!("{line}\n")).collect()
+}

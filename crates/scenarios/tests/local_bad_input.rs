@@ -1,0 +1,231 @@
+//! What users get wrong, and what they are told.
+
+use std::{
+    io::{Read, Write},
+    net::{SocketAddr, TcpListener},
+    thread,
+};
+
+use airside_scenarios::{Fly, Output, Server};
+
+/// A pipeline of one job with one task.
+fn one_task(config: &str) -> String {
+    format!("jobs:\n- name: job\n  plan:\n  - task: work\n    config: {config}\n")
+}
+
+fn run(fly: &Fly, name: &str, pipeline: &str) -> Output {
+    fly.pipeline(name, pipeline);
+    fly.trigger_and_watch(&format!("{name}/job"))
+}
+
+#[track_caller]
+fn assert_says(output: &Output, words: &str) {
+    let all = format!("{}{}", output.lines().join("\n"), output.stderr);
+    assert!(all.contains(words), "no {words:?} in:\n{all}");
+}
+
+#[test]
+fn wrong_yaml_is_refused_at_its_line() {
+    let server = Server::start();
+    let fly = server.fly();
+    for (config, words) in [
+        ("jobs:\n- name: a\n  plan: [\n", "line 3"),
+        (
+            "jobs:\n- name: a\n  plan:\n  - tusk: t\n",
+            "no step configured",
+        ),
+        (
+            "jobs:\n- name: a\n  plan:\n  - get: gone\n",
+            "jobs.a.plan.do[0].get(gone): unknown resource 'gone'",
+        ),
+        (
+            "jobs:\n- {name: twice, plan: []}\n- {name: twice, plan: []}\n",
+            "twice",
+        ),
+    ] {
+        let output = fly.set_pipeline("wrong", config).ended_with(1);
+        assert_says(&output, words);
+    }
+    assert_eq!(fly.run(&["pipelines"]).succeeded().stdout, "");
+}
+
+/// fly reads YAML itself; other clients send it as it is.
+#[test]
+fn wrong_yaml_from_another_client_is_refused_at_its_line() {
+    let server = Server::start();
+    let fly = server.fly();
+    let path = "/api/v1/teams/main/pipelines/wrong/config";
+    for (config, words) in [
+        ("jobs:\n- name: a\n  plan: [\n", "line 3"),
+        (
+            "jobs:\n- name: a\n  plan:\n  - task: t\n  bad: [}\n",
+            "line 5",
+        ),
+        (
+            "jobs:\n- name: a\n  plan:\n  - tusk: t\n",
+            "did you mean 'task'?",
+        ),
+    ] {
+        let headers = [
+            ("Content-Type", "application/x-yaml"),
+            ("Authorization", &fly.authorization()),
+        ];
+        let (status, body) = server.http("PUT", path, &headers, config);
+        assert_eq!(status, 400, "{body}");
+        assert!(body.contains(words), "no {words:?} in {body}");
+    }
+}
+
+#[test]
+fn a_missing_image_ends_in_error() {
+    let server = Server::start();
+    let fly = server.fly();
+    let registry = empty_registry();
+    let none = format!("{registry}/none");
+    let from_registry = format!("{{type: registry-image, source: {{repository: '{none}'}}}}");
+    for (name, image, words) in [
+        (
+            "layout",
+            "{type: oci-layout, source: {path: /there/is/none}}",
+            "/there/is/none",
+        ),
+        ("registry", &from_registry, &none),
+        (
+            "type",
+            "{type: floppy, source: {}}",
+            "images of type `floppy` are not supported",
+        ),
+        (
+            "source",
+            "{type: oci-layout, source: {}}",
+            "needs a `path` in its source",
+        ),
+    ] {
+        let task = format!("{{platform: linux, image_resource: {image}, run: {{path: 'true'}}}}");
+        let output = run(&fly, name, &one_task(&task)).ended_with(2);
+        assert_says(&output, words);
+        assert_eq!(output.lines().last().unwrap(), "errored");
+    }
+    let output = run(
+        &fly,
+        "none",
+        &one_task("{platform: linux, run: {path: 'true'}}"),
+    )
+    .ended_with(2);
+    assert_says(&output, "the task has no image");
+}
+
+/// Where a registry listens that has no image at all.
+fn empty_registry() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("some port is free");
+    let address = listener.local_addr().expect("it listens");
+    thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let _ = stream.read(&mut [0; 4096]);
+            let head =
+                "HTTP/1.1 404 Not Found\r\nContent-Type: application/json\r\nConnection: close";
+            let body =
+                r#"{"errors": [{"code": "MANIFEST_UNKNOWN", "message": "manifest unknown"}]}"#;
+            let _ = write!(
+                stream,
+                "{head}\r\nContent-Length: {}\r\n\r\n{body}",
+                body.len()
+            );
+        }
+    });
+    address
+}
+
+#[test]
+fn a_registry_that_does_not_answer_is_named_while_the_step_waits() {
+    let server = Server::start();
+    let fly = server.fly();
+    let image = "{type: registry-image, source: {repository: '127.0.0.1:1/none'}}";
+    let task = format!("{{platform: linux, image_resource: {image}, run: {{path: 'true'}}}}");
+    fly.pipeline("p", &one_task(&task));
+    let mut watching = fly.spawn(&["trigger-job", "-j", "p/job", "-w"]);
+    watching.wait_for_text("cannot pull 127.0.0.1:1/none:latest");
+    fly.run(&["abort-build", "-b", "1"]).succeeded();
+    let output = watching.wait().ended_with(3);
+    assert_eq!(
+        output.stdout.matches("cannot pull").count(),
+        1,
+        "said once: {}",
+        output.stdout
+    );
+}
+
+#[test]
+fn a_missing_input_ends_in_error() {
+    let server = Server::start();
+    let fly = server.fly();
+    let task = "{platform: linux, image_resource: {type: host, source: {}}, \
+        inputs: [{name: code}, {name: data}, {name: spare, optional: true}], run: {path: 'true'}}";
+    let output = run(&fly, "p", &one_task(task)).ended_with(2);
+    assert_says(&output, "missing inputs: code, data");
+    assert!(
+        !output.stdout.contains("selected worker"),
+        "nothing is placed: {}",
+        output.stdout
+    );
+}
+
+#[test]
+fn a_missing_executable_ends_in_error() {
+    let server = Server::start();
+    let fly = server.fly();
+    for (name, run_config, words) in [
+        ("path", "{path: /no/such/program}", "/no/such/program"),
+        ("lookup", "{path: no-such-program}", "no-such-program"),
+        ("relative", "{path: ./here/it/is/not}", "here/it/is/not"),
+        (
+            "user",
+            "{path: 'true', user: nobody-knows-me}",
+            "nobody-knows-me",
+        ),
+    ] {
+        let task = format!(
+            "{{platform: linux, image_resource: {{type: host, source: {{}}}}, run: {run_config}}}"
+        );
+        let output = run(&fly, name, &one_task(&task)).ended_with(2);
+        assert_says(&output, words);
+        assert_eq!(output.lines().last().unwrap(), "errored");
+    }
+}
+
+#[test]
+fn a_type_that_nobody_knows_and_a_broken_check_end_in_error() {
+    let server = Server::start();
+    let fly = server.fly();
+    let pipeline = |type_: &str, source: &str| {
+        format!(
+            "resources:\n- name: r\n  type: {type_}\n  source: {source}\n\
+             jobs:\n- name: job\n  plan:\n  - get: r\n"
+        )
+    };
+    let output = run(
+        &fly,
+        "broken",
+        &pipeline("mock", "{check_failure: on purpose}"),
+    )
+    .ended_with(2);
+    assert_says(
+        &output,
+        "input `r`: its check failed: intentionally failing to check: on purpose",
+    );
+    let output = run(
+        &fly,
+        "empty",
+        &pipeline("mock", "{no_initial_version: true}"),
+    )
+    .ended_with(2);
+    assert_says(&output, "input `r`: no versions available");
+    let refused = fly.set_pipeline("unknown", &pipeline("carrier-pigeon", "{}"));
+    if refused.code == Some(0) {
+        fly.run(&["unpause-pipeline", "-p", "unknown"]).succeeded();
+        let output = fly.trigger_and_watch("unknown/job").ended_with(2);
+        assert_says(&output, "carrier-pigeon");
+    } else {
+        assert_says(&refused, "carrier-pigeon");
+    }
+}
