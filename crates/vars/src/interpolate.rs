@@ -20,7 +20,9 @@ pub fn resolve(value: Value, lookup: &dyn Lookup) -> Result<Value, Error> {
     if interpolation.missing.is_empty() {
         Ok(value)
     } else {
-        Err(Error::Undefined(interpolation.missing.into_iter().collect()))
+        Err(Error::Undefined(
+            interpolation.missing.into_iter().collect(),
+        ))
     }
 }
 

@@ -124,7 +124,10 @@ mod tests {
             (r#""my:path"."f.1""#, reference("", "my:path", &["f.1"])),
             ("a:b:c", reference("a", "b:c", &[])),
             (" hello . world ", reference("", "hello", &["world"])),
-            (r#"" hello "."world ""#, reference("", " hello ", &["world "])),
+            (
+                r#"" hello "."world ""#,
+                reference("", " hello ", &["world "]),
+            ),
             ("team/path@x", reference("", "team/path@x", &[])),
         ] {
             assert_eq!(Reference::parse(text), Ok(expected), "{text}");

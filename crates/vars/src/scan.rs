@@ -22,7 +22,11 @@ pub(crate) fn pieces(text: &str) -> Vec<Piece<'_>> {
         let length = name.find(|c: char| !is_name_char(c)).unwrap_or(name.len());
         if length == 0 || !name[length..].starts_with("))") {
             // What has been looked at holds no further opening, except just behind the first one.
-            from = if length == 0 { start + 1 } else { start + 2 + length };
+            from = if length == 0 {
+                start + 1
+            } else {
+                start + 2 + length
+            };
             continue;
         }
         if taken < start {

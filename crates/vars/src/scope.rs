@@ -32,12 +32,18 @@ impl Scope {
 
     /// Steps run side by side, so adding needs no exclusive access. A secret must not show in logs.
     pub fn add(&self, name: impl Into<String>, value: Value, secret: bool) {
-        let mut values = self.values.write().unwrap_or_else(|poison| poison.into_inner());
+        let mut values = self
+            .values
+            .write()
+            .unwrap_or_else(|poison| poison.into_inner());
         values.insert(name.into(), Local { value, secret });
     }
 
     fn find(&self, name: &str) -> Option<Value> {
-        let values = self.values.read().unwrap_or_else(|poison| poison.into_inner());
+        let values = self
+            .values
+            .read()
+            .unwrap_or_else(|poison| poison.into_inner());
         match (values.get(name), &self.outer) {
             (Some(local), _) => Some(local.value.clone()),
             (None, Some(outer)) => outer.find(name),
@@ -51,7 +57,10 @@ impl Scope {
             Some(outer) => outer.secrets(),
             None => Vec::new(),
         };
-        let values = self.values.read().unwrap_or_else(|poison| poison.into_inner());
+        let values = self
+            .values
+            .read()
+            .unwrap_or_else(|poison| poison.into_inner());
         for local in values.values().filter(|local| local.secret) {
             collect_texts(&local.value, &mut texts);
         }

@@ -10,10 +10,7 @@ use airside_vars::{
 use serde_json::{Map, Value, json};
 
 fn given(value: Value) -> Given {
-    let Value::Object(map) = value else {
-        panic!("a map")
-    };
-    Given(map)
+    Given(serde_json::from_value(value).expect("a map"))
 }
 
 fn vars() -> Given {
@@ -76,18 +73,19 @@ fn what_does_not_fit_is_an_error() {
         ),
         (json!("((a..b))"), "invalid var 'a..b': empty field"),
     ] {
-        assert_eq!(
-            interpolate(value, &vars()).unwrap_err().to_string(),
-            words
-        );
+        assert_eq!(interpolate(value, &vars()).unwrap_err().to_string(), words);
     }
 }
 
 #[test]
 fn all_missing_variables_are_named_in_order() {
-    let value = json!({"x": "((zoo)) ((text))", "((key))": ["((vault:a.b))", "((.:l))", "((zoo))"]});
+    let value =
+        json!({"x": "((zoo)) ((text))", "((key))": ["((vault:a.b))", "((.:l))", "((zoo))"]});
     let error = resolve(value, &vars()).unwrap_err();
-    assert_eq!(error.to_string(), "undefined vars: .:l, key, vault:a.b, zoo");
+    assert_eq!(
+        error.to_string(),
+        "undefined vars: .:l, key, vault:a.b, zoo"
+    );
     assert_eq!(resolve(json!("((text))"), &vars()), Ok(json!("t")));
 }
 
@@ -114,10 +112,7 @@ fn the_first_that_knows_wins_and_sources_have_names() {
         ("((vault:broken))", "cannot look up var 'broken': sealed"),
         ("((nope))", "undefined vars: nope"),
     ] {
-        assert_eq!(
-            resolve(json!(text), &chain).unwrap_err().to_string(),
-            words
-        );
+        assert_eq!(resolve(json!(text), &chain).unwrap_err().to_string(), words);
     }
 }
 
@@ -125,12 +120,19 @@ fn the_first_that_knows_wins_and_sources_have_names() {
 fn inner_scopes_hide_outer_ones_and_keep_what_they_learn() {
     let build = Arc::new(Scope::default());
     build.add("a", json!("outer"), false);
-    build.add("token", json!({"k": "s3cret", "list": ["x", 5, true, ""]}), true);
+    build.add(
+        "token",
+        json!({"k": "s3cret", "list": ["x", 5, true, ""]}),
+        true,
+    );
     let inner = build.inner();
     inner.add("a", json!("inner"), true);
     inner.add("b", json!(1), false);
     let both = json!(["((.:a))", "((.:token.k))"]);
-    assert_eq!(resolve(both.clone(), &inner), Ok(json!(["inner", "s3cret"])));
+    assert_eq!(
+        resolve(both.clone(), &inner),
+        Ok(json!(["inner", "s3cret"]))
+    );
     assert_eq!(resolve(both, &build), Ok(json!(["outer", "s3cret"])));
     assert!(resolve(json!("((.:b))"), &build).is_err());
     assert!(resolve(json!("((a))"), &inner).is_err(), "not a local one");
@@ -156,7 +158,9 @@ fn instance_vars_travel_as_parameters() {
         ]
         .map(|(key, value)| (key.to_owned(), value.to_owned()))
     );
-    let pairs = query.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    let pairs = query
+        .iter()
+        .map(|(key, value)| (key.as_str(), value.as_str()));
     assert_eq!(InstanceVars::from_query(pairs), Ok(Some(vars.clone())));
     assert_eq!(
         vars.shown(|text| text != "true"),
@@ -181,7 +185,10 @@ fn parameters_are_laid_over_the_whole() {
         read(&[("vars.", "1")]).unwrap_err().to_string(),
         "invalid var 'vars.': empty field"
     );
-    assert!(matches!(read(&[("vars.a", "{")]), Err(Error::NotJson { .. })));
+    assert!(matches!(
+        read(&[("vars.a", "{")]),
+        Err(Error::NotJson { .. })
+    ));
 }
 
 #[test]
