@@ -101,9 +101,9 @@ impl Definitions {
             Kind::DurationOrNever => {
                 json!({"anyOf": [{"$ref": "#/$defs/duration"}, {"const": "never"}]})
             }
-            Kind::Texts => or_variable([list(text())]),
-            Kind::TextMap => or_variable([texts()]),
-            Kind::Env | Kind::Object => or_variable([json!({"type": "object"})]),
+            Kind::Texts => or_variable([list(text()), nothing()]),
+            Kind::TextMap => or_variable([texts(), nothing()]),
+            Kind::Env | Kind::Object => or_variable([json!({"type": "object"}), nothing()]),
             Kind::Word(words) => or_variable([word(words)]),
             Kind::GetVersion => or_variable([word(&["latest", "every"]), texts()]),
             Kind::PutInputs => or_variable([word(&["detect", "all"]), list(text())]),
@@ -114,8 +114,8 @@ impl Definitions {
                 json!({"type": "integer", "minimum": 0}),
                 json!({"type": "string", "pattern": "^[0-9]+([KkMmGg]([Ii]?[Bb])?)?$"}),
             ]),
-            Kind::Inner(shape) => or_variable([self.refer(shape)]),
-            Kind::List(shape) => or_variable([list(self.refer(shape))]),
+            Kind::Inner(shape) => or_variable([self.refer(shape), nothing()]),
+            Kind::List(shape) => or_variable([list(self.refer(shape)), nothing()]),
             Kind::Step => self.step(),
             Kind::Steps => or_variable([list(self.step())]),
             Kind::StepsOr(shape) => or_variable([list(self.step()), self.refer(shape)]),
@@ -160,6 +160,11 @@ impl Definitions {
         }
         json!({"$ref": "#/$defs/step"})
     }
+}
+
+/// A key with nothing behind it is as good as none where a list or map may stand.
+fn nothing() -> Value {
+    json!({"type": "null"})
 }
 
 fn or_variable<const N: usize>(kinds: [Value; N]) -> Value {
