@@ -176,14 +176,14 @@ mod tests {
         assert!(!wrong.is_valid());
         assert_eq!(
             wrong.text(),
-            "error: jobs[0] has no name\n --> ci.yml:2:3\n  |\n2 | - nam: j\n  |   ^^^^^^\n\n\
-             error: unknown fields [\"nam\"] (did you mean 'name'?)\n --> ci.yml:2:3 (jobs[0])\n  |\n2 | - nam: j\n  |   ^^^\n\n\
+            "error: unknown fields [\"nam\"] (did you mean 'name'?)\n --> ci.yml:2:3 (jobs[0])\n  |\n2 | - nam: j\n  |   ^^^\n\n\
+             error: jobs[0] has no name\n --> ci.yml:2:3\n  |\n2 | - nam: j\n  |   ^^^^^^\n\n\
              ci.yml: 2 problems\n"
         );
         let shown = wrong.json();
-        assert_eq!(shown["problems"][1]["path"], "jobs[0]");
-        assert_eq!(shown["problems"][1]["line"], 2);
-        assert_eq!(shown["problems"][1]["end_column"], 6);
+        assert_eq!(shown["problems"][0]["path"], "jobs[0]");
+        assert_eq!(shown["problems"][0]["line"], 2);
+        assert_eq!(shown["problems"][0]["end_column"], 6);
     }
 
     #[test]

@@ -1,12 +1,15 @@
 //! What may stand in a plan and cannot be run yet. Such a step errs with words instead of running as
 //! if that were not there.
 
+use airside_config::{Config, Resource};
 use airside_model::{
     PlanNode,
     plan::{TaskPlan, TypeImage},
 };
+use serde_json::Value;
 
 pub(crate) const NOT_YET: &str = "is not supported by this version of Airside";
+const OWN_TYPE: &str = "a resource type of the pipeline's own";
 
 /// Why a leaf cannot be run, if it cannot.
 pub(crate) fn words(node: &PlanNode) -> Option<String> {
@@ -28,10 +31,7 @@ fn timeout(timeout: &str) -> Option<&'static str> {
 }
 
 fn image(image: &TypeImage) -> Option<&'static str> {
-    image
-        .get_plan
-        .is_some()
-        .then_some("a resource type of the pipeline's own")
+    image.get_plan.is_some().then_some(OWN_TYPE)
 }
 
 fn task_feature(task: &TaskPlan) -> Option<&'static str> {
@@ -49,11 +49,27 @@ fn task_feature(task: &TaskPlan) -> Option<&'static str> {
     .find_map(|(used, feature)| used.then_some(feature))
 }
 
+/// Why a resource cannot be checked, if it cannot.
+pub(crate) fn resource_words(config: &Config, resource: &Resource) -> Option<String> {
+    if config.resource_type(&resource.type_).is_some() {
+        return Some(format!("{OWN_TYPE} {NOT_YET}"));
+    }
+    let source = serde_json::to_value(&resource.source).ok()?;
+    undefined(&source)
+}
+
 /// Variables that were given no value when the pipeline was set.
 fn variables(node: &PlanNode) -> Option<String> {
-    let value = serde_json::to_value(node).ok()?;
-    let names = airside_vars::names_in(&value);
-    let names: Vec<String> = names.into_iter().collect();
+    let mut value = serde_json::to_value(node).ok()?;
+    // The task may not need them at all.
+    if let Some(task) = value.get_mut("task").and_then(Value::as_object_mut) {
+        task.remove("resource_types");
+    }
+    undefined(&value)
+}
+
+fn undefined(value: &Value) -> Option<String> {
+    let names: Vec<String> = airside_vars::names_in(value).into_iter().collect();
     (!names.is_empty()).then(|| format!("undefined vars: {}", names.join(", ")))
 }
 
@@ -112,5 +128,25 @@ mod tests {
         });
         assert_eq!(words(&get), Some("undefined vars: b, vault:a".to_owned()));
         assert_eq!(words(&PlanNode::Put(PutPlan::default())), None);
+    }
+
+    #[test]
+    fn types_that_a_task_may_not_need_do_not_matter() {
+        let types = json!([{"name": "t", "type": "mock", "source": {"a": "((b))"}}]);
+        let config = json!({"platform": "linux", "run": {"path": "x"}});
+        let task = json!({"name": "t", "config": config, "resource_types": types});
+        assert_eq!(words(&node(json!({"task": task}))), None);
+    }
+
+    #[test]
+    fn a_resource_needs_a_known_type_and_values() {
+        let text = "resource_types: [{name: own, type: mock}]\nresources: [{name: a, type: own}, \
+                    {name: b, type: mock, source: {k: ((v))}}, {name: c, type: mock}]\n\
+                    jobs: [{name: j, plan: [{get: a}, {get: b}, {get: c}]}]";
+        let config = airside_config::load(text).unwrap().config;
+        let words = |name: &str| resource_words(&config, config.resource(name).unwrap());
+        assert_eq!(words("a"), Some(format!("{OWN_TYPE} {NOT_YET}")));
+        assert_eq!(words("b").as_deref(), Some("undefined vars: v"));
+        assert_eq!(words("c"), None);
     }
 }
