@@ -3,7 +3,9 @@
 mod data;
 mod logging;
 mod proofs;
+mod schema;
 mod up;
+mod validate;
 mod workers;
 
 use std::{ffi::OsString, process::ExitCode};
@@ -26,6 +28,10 @@ struct Arguments {
 enum Command {
     /// Runs everything in one process: API, engine, hub and a worker on this machine
     Up(up::Options),
+    /// Checks pipelines (or task files) without a server; fails if anything is wrong with one
+    Validate(validate::Options),
+    /// Prints the JSON Schema of pipelines (or task files), for editors
+    Schema(schema::Options),
     /// Makes and removes containers; called by the local runtime
     #[command(hide = true, disable_help_flag = true)]
     Rt {
@@ -39,6 +45,8 @@ fn main() -> ExitCode {
         // Before any thread exists: containers are made by a single-threaded process.
         Command::Rt { args } => airside_runtime_local::helper::main(args),
         Command::Up(options) => report(up::run(options)),
+        Command::Validate(options) => validate::run(&options),
+        Command::Schema(options) => report(schema::run(&options)),
     }
 }
 

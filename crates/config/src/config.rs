@@ -1,10 +1,14 @@
 //! A whole pipeline.
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::reader::{Fields, Reader};
-use crate::{Glob, Group, Job, Resource, Section};
+use crate::shape::{Field, Kind, Shape};
+use crate::{Glob, Group, Job, Resource, ResourceType, Section, VarSource};
+use crate::{group, job, resource, resource_type, var_source};
 
 /// A pipeline's configuration. Its JSON has Concourse's names and leaves out what is empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -12,7 +16,14 @@ pub struct Config {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<Group>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub var_sources: Vec<VarSource>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<Resource>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resource_types: Vec<ResourceType>,
+    /// They have the fields of resource types.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prototypes: Vec<ResourceType>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub jobs: Vec<Job>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -40,59 +51,119 @@ impl Config {
         self.resources.iter().find(|resource| resource.name == name)
     }
 
+    pub fn resource_type(&self, name: &str) -> Option<&ResourceType> {
+        self.resource_types.iter().find(|type_| type_.name == name)
+    }
+
+    pub fn prototype(&self, name: &str) -> Option<&ResourceType> {
+        self.prototypes.iter().find(|type_| type_.name == name)
+    }
+
     /// The jobs that a get's `passed` names, patterns resolved, each once and in pipeline order.
     pub fn passed_jobs(&self, passed: &[String]) -> Vec<&Job> {
-        let globs: Vec<Glob> = passed
-            .iter()
+        let (patterns, names): (Vec<&String>, Vec<&String>) =
+            passed.iter().partition(|text| Glob::is_pattern(text));
+        let names: HashSet<&str> = names.into_iter().map(String::as_str).collect();
+        let globs: Vec<Glob> = patterns
+            .into_iter()
             .filter_map(|pattern| Glob::new(pattern))
             .collect();
         self.jobs
             .iter()
-            .filter(|job| globs.iter().any(|glob| glob.matches(&job.name)))
+            .filter(|job| {
+                names.contains(job.name.as_str())
+                    || globs.iter().any(|glob| glob.matches(&job.name))
+            })
             .collect()
     }
 }
 
+pub(crate) static SHAPE: Shape = Shape {
+    name: "pipeline",
+    doc: "A pipeline. Other keys at the top are left alone: people keep anchors there.",
+    fields: &[
+        Field::required("jobs", Kind::List(&job::SHAPE), "What there is to do."),
+        Field::new(
+            "resources",
+            Kind::List(&resource::SHAPE),
+            "What jobs get and put.",
+        ),
+        Field::new(
+            "resource_types",
+            Kind::List(&resource_type::SHAPE),
+            "Types of resources that the installation does not have.",
+        ),
+        Field::new(
+            "prototypes",
+            Kind::List(&resource_type::SHAPE),
+            "What run steps send messages to.",
+        ),
+        Field::new(
+            "var_sources",
+            Kind::List(&var_source::SHAPE),
+            "Where ((source:name)) variables come from.",
+        ),
+        Field::new("groups", Kind::List(&group::SHAPE), "Tabs over the jobs."),
+        Field::new(
+            "display",
+            Kind::Inner(&DISPLAY),
+            "How the pipeline's page looks.",
+        ),
+        Field::new(
+            "user_data",
+            Kind::Anything,
+            "Anything; it is only passed on.",
+        ),
+    ],
+};
+
+pub(crate) static DISPLAY: Shape = Shape {
+    name: "display",
+    doc: "How the pipeline's page looks.",
+    fields: &[
+        Field::new(
+            "background_image",
+            Kind::Text,
+            "The address of an image behind the jobs: http, https or relative.",
+        ),
+        Field::new(
+            "background_filter",
+            Kind::Text,
+            "A CSS filter for the image.",
+        ),
+    ],
+};
+
 /// Reads the top level. Keys that are no section are dropped: people keep anchors there.
 pub(crate) fn read(mut fields: Fields<'_, '_>) -> Config {
-    for (name, section) in [
-        ("resource_types", Section::ResourceTypes),
-        ("prototypes", Section::Prototypes),
-        ("var_sources", Section::VarSources),
-    ] {
-        fields.reader.section = section;
-        refuse_if_any(&mut fields, name);
-    }
     let mut config = Config::default();
     fields.reader.section = Section::Groups;
-    config.groups = fields.list("groups", crate::group::read);
+    config.groups = fields.list("groups", group::read);
+    fields.reader.section = Section::VarSources;
+    config.var_sources = fields.list("var_sources", var_source::read);
     fields.reader.section = Section::Resources;
-    config.resources = fields.list("resources", crate::resource::read);
+    config.resources = fields.list("resources", resource::read);
+    fields.reader.section = Section::ResourceTypes;
+    config.resource_types = fields.list("resource_types", |reader, node, path| {
+        resource_type::read(reader, node, "resource_types", path)
+    });
+    fields.reader.section = Section::Prototypes;
+    config.prototypes = fields.list("prototypes", |reader, node, path| {
+        resource_type::read(reader, node, "prototypes", path)
+    });
     fields.reader.section = Section::Jobs;
-    config.jobs = fields.list("jobs", crate::job::read);
+    config.jobs = fields.list("jobs", job::read);
     fields.reader.section = Section::Display;
     config.display = fields
         .take("display")
         .and_then(|node| read_display(fields.reader, node));
     fields.reader.section = Section::UserData;
-    config.user_data = fields
-        .take("user_data")
-        .map(|node| fields.reader.json(node, "user_data"));
+    config.user_data = Some(fields.json("user_data")).filter(|data| !data.is_null());
     config
 }
 
-fn refuse_if_any(fields: &mut Fields<'_, '_>, name: &'static str) {
-    let Some(node) = fields.take(name) else {
-        return;
-    };
-    if !fields.reader.items(node, name).is_empty() {
-        let span = fields.key_span(name).unwrap_or(node.span);
-        fields.reader.unsupported(name, span, &format!("`{name}`"));
-    }
-}
-
 fn read_display(reader: &mut Reader, node: &airside_yaml::Node) -> Option<Display> {
-    let mut fields = Fields::open(reader, node, "display")?;
+    let mut fields = Fields::open(reader, node, "display", &DISPLAY)?;
     let display = Display {
         background_image: fields.string("background_image"),
         background_filter: fields.string("background_filter"),

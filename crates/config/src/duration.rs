@@ -38,6 +38,37 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 
+/// As Go writes durations: `1m0s`, `1.5s`, `2h0m0s`.
+pub(crate) fn go_duration(duration: Duration) -> String {
+    let nanos = duration.subsec_nanos();
+    let whole = duration.as_secs();
+    if whole == 0 {
+        return match nanos {
+            0 => "0s".to_owned(),
+            1..1_000 => format!("{nanos}ns"),
+            1_000..1_000_000 => decimal(nanos / 1_000, nanos % 1_000, 3, "µs"),
+            _ => decimal(nanos / 1_000_000, nanos % 1_000_000, 6, "ms"),
+        };
+    }
+    let (hours, minutes) = (whole / 3600, whole / 60 % 60);
+    let mut text = String::new();
+    if hours > 0 {
+        text.push_str(&format!("{hours}h"));
+    }
+    if whole >= 60 {
+        text.push_str(&format!("{minutes}m"));
+    }
+    text + &decimal((whole % 60) as u32, nanos, 9, "s")
+}
+
+fn decimal(whole: u32, part: u32, digits: usize, unit: &str) -> String {
+    if part == 0 {
+        return format!("{whole}{unit}");
+    }
+    let part = format!("{part:0digits$}");
+    format!("{whole}.{}{unit}", part.trim_end_matches('0'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,6 +92,22 @@ mod tests {
             "99999999999999999999h",
         ] {
             assert_eq!(parse_duration(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn durations_are_written_as_go_does() {
+        for (text, expected) in [
+            ("0", "0s"),
+            ("60s", "1m0s"),
+            ("1h", "1h0m0s"),
+            ("1.5s", "1.5s"),
+            ("90m", "1h30m0s"),
+            ("1500us", "1.5ms"),
+            ("250ns", "250ns"),
+            ("1m0.25s", "1m0.25s"),
+        ] {
+            assert_eq!(go_duration(parse_duration(text).unwrap()), expected);
         }
     }
 }

@@ -30,6 +30,11 @@ impl Glob {
         (parser.at == chars.len()).then_some(Self(alternatives))
     }
 
+    /// Whether a text is more than a plain name.
+    pub fn is_pattern(text: &str) -> bool {
+        text.contains(['*', '?', '[', '{', '\\'])
+    }
+
     pub fn matches(&self, name: &str) -> bool {
         let name: Vec<char> = name.chars().collect();
         self.0.iter().any(|tokens| matches(tokens, &name))

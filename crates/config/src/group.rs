@@ -4,6 +4,7 @@ use airside_yaml::Node;
 use serde::{Deserialize, Serialize};
 
 use crate::reader::{Fields, Reader};
+use crate::shape::{Field, Kind, Shape};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -16,9 +17,19 @@ pub struct Group {
     pub resources: Vec<String>,
 }
 
+pub(crate) static SHAPE: Shape = Shape {
+    name: "group",
+    doc: "A tab of the pipeline's page.",
+    fields: &[
+        Field::required("name", Kind::Text, "What the tab is called."),
+        Field::new("jobs", Kind::Texts, "Names or patterns of jobs."),
+        Field::new("resources", Kind::Texts, "Names of resources."),
+    ],
+};
+
 pub(crate) fn read(reader: &mut Reader, node: &Node, path: &str) -> Option<Group> {
     reader.places.note(path, node.span);
-    let mut fields = Fields::open(reader, node, path)?;
+    let mut fields = Fields::open(reader, node, path, &SHAPE)?;
     let group = Group {
         name: fields.string("name"),
         jobs: fields.strings("jobs"),

@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::reader::{Fields, Reader};
 use crate::resource::named_path;
+use crate::shape::{Field, Kind, Shape};
+use crate::steps::modifiers::{Hook, read_hook};
 use crate::{Step, steps};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -35,8 +37,113 @@ pub struct Job {
     pub build_logs_to_retain: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub build_log_retention: Option<BuildLogRetention>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_success: Option<Box<Step>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_failure: Option<Box<Step>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_abort: Option<Box<Step>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_error: Option<Box<Step>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ensure: Option<Box<Step>>,
     pub plan: Vec<Step>,
 }
+
+pub(crate) static SHAPE: Shape = Shape {
+    name: "job",
+    doc: "Steps, and the rules by which builds of them start and are kept.",
+    fields: &[
+        Field::required("name", Kind::Text, "What it is called."),
+        Field::required("plan", Kind::Steps, "Its steps, one after the other."),
+        Field::new(
+            "old_name",
+            Kind::Text,
+            "Its name until now, so that it keeps its builds.",
+        ),
+        Field::new(
+            "serial",
+            Kind::Flag,
+            "Whether one build waits for the other.",
+        ),
+        Field::new(
+            "serial_groups",
+            Kind::Texts,
+            "Of all jobs that name the same group only one build runs at a time.",
+        ),
+        Field::new(
+            "max_in_flight",
+            Kind::Count,
+            "How many builds may run at once.",
+        ),
+        Field::new(
+            "public",
+            Kind::Flag,
+            "Whether everybody who sees the pipeline sees its logs.",
+        ),
+        Field::new(
+            "disable_manual_trigger",
+            Kind::Flag,
+            "Whether nobody may start it by hand.",
+        ),
+        Field::new(
+            "disable_reruns",
+            Kind::Flag,
+            "Whether nobody may run a build of it again.",
+        ),
+        Field::new(
+            "interruptible",
+            Kind::Flag,
+            "Whether workers may leave without waiting for it.",
+        ),
+        Field::new(
+            "tags",
+            Kind::Texts,
+            "Where steps without tags of their own run.",
+        ),
+        Field::new(
+            "build_log_retention",
+            Kind::Inner(&RETENTION),
+            "How many logs of its builds are kept, and how long.",
+        ),
+        Field::new(
+            "build_logs_to_retain",
+            Kind::Count,
+            "Old; use build_log_retention.",
+        ),
+        Field::new(
+            "on_success",
+            Kind::Step,
+            "A step for when the plan succeeded.",
+        ),
+        Field::new("on_failure", Kind::Step, "A step for when the plan failed."),
+        Field::new("on_error", Kind::Step, "A step for when the plan erred."),
+        Field::new(
+            "on_abort",
+            Kind::Step,
+            "A step for when the build was aborted.",
+        ),
+        Field::new(
+            "ensure",
+            Kind::Step,
+            "A step for the end, whatever happened.",
+        ),
+    ],
+};
+
+pub(crate) static RETENTION: Shape = Shape {
+    name: "build_log_retention",
+    doc: "How many logs of a job's builds are kept, and how long. A log goes once all rules allow it.",
+    fields: &[
+        Field::new("builds", Kind::Count, "How many of the latest builds."),
+        Field::new("days", Kind::Count, "For how many days."),
+        Field::new(
+            "minimum_succeeded_builds",
+            Kind::Count,
+            "How many of these must have succeeded.",
+        ),
+    ],
+};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -66,19 +173,30 @@ impl Job {
         (self.raw_max_in_flight > 0).then_some(self.raw_max_in_flight)
     }
 
-    /// Calls `visit` with every get, put and task of the plan, in order.
+    /// Calls `visit` with every step that runs something, in order, those of the job's hooks last.
     pub fn visit_leaves<'a>(&'a self, visit: &mut impl FnMut(steps::Leaf<'a>)) {
         self.plan.iter().for_each(|step| step.visit_leaves(visit));
+        for (_, step) in self.hooks() {
+            step.visit_leaves(visit);
+        }
+    }
+
+    /// Its hooks, innermost first.
+    pub(crate) fn hooks(&self) -> impl Iterator<Item = (Hook, &Step)> {
+        Hook::pair([
+            &self.on_success,
+            &self.on_failure,
+            &self.on_abort,
+            &self.on_error,
+            &self.ensure,
+        ])
     }
 }
 
 pub(crate) fn read(reader: &mut Reader, node: &Node, path: &str) -> Option<Job> {
     reader.places.note(path, node.span);
     let path = named_path(reader, node, "jobs", path);
-    let mut fields = Fields::open(reader, node, &path)?;
-    for hook in steps::HOOKS {
-        fields.refuse(hook, &path);
-    }
+    let mut fields = Fields::open(reader, node, &path, &SHAPE)?;
     let job = Job {
         name: fields.string("name"),
         old_name: fields.string("old_name"),
@@ -92,16 +210,27 @@ pub(crate) fn read(reader: &mut Reader, node: &Node, path: &str) -> Option<Job> 
         tags: fields.strings("tags"),
         build_logs_to_retain: fields.integer("build_logs_to_retain"),
         build_log_retention: read_retention(&mut fields),
+        on_success: read_job_hook(&mut fields, Hook::OnSuccess),
+        on_failure: read_job_hook(&mut fields, Hook::OnFailure),
+        on_abort: read_job_hook(&mut fields, Hook::OnAbort),
+        on_error: read_job_hook(&mut fields, Hook::OnError),
+        ensure: read_job_hook(&mut fields, Hook::Ensure),
         plan: read_plan(&mut fields),
     };
     fields.close();
     Some(job)
 }
 
+/// A job's hooks are named as those of its plan.
+fn read_job_hook(job: &mut Fields<'_, '_>, hook: Hook) -> Option<Box<Step>> {
+    let path = job.path_of("plan");
+    read_hook(job, hook, &path)
+}
+
 fn read_retention(job: &mut Fields<'_, '_>) -> Option<BuildLogRetention> {
     let path = job.path_of("build_log_retention");
     let node = job.take("build_log_retention")?;
-    let mut fields = Fields::open(job.reader, node, &path)?;
+    let mut fields = Fields::open(job.reader, node, &path, &RETENTION)?;
     let retention = BuildLogRetention {
         builds: fields.integer("builds"),
         minimum_succeeded_builds: fields.integer("minimum_succeeded_builds"),

@@ -13,7 +13,7 @@
 //! - `problem` and `render` show problems, to `fly` in Concourse's words and to people with the line.
 //!
 //! The JSON of [`Config`] is what is stored and what `fly` gets back; it has Concourse's field names.
-//! Features that this version cannot run are refused by name (see [`Problem`]), never ignored.
+//! `((variables))` may stay in it; whoever runs a step fills them in.
 //!
 //! **Invariant:** no I/O, no clock, no database in here.
 
@@ -32,12 +32,17 @@ mod problem;
 mod reader;
 mod render;
 mod resource;
+mod resource_type;
+mod schema;
+mod shape;
 mod steps;
 mod suggest;
 mod task_config;
+mod task_shape;
 mod validate;
-mod vars;
+mod var_source;
 
+pub use airside_model::ResourceType;
 pub use config::{Config, Display};
 pub use duration::parse_duration;
 pub use glob::Glob;
@@ -46,12 +51,21 @@ pub use identifier::{EmptyIdentifier, Warning, validate_identifier};
 pub use inputs::{JobInput, JobOutput, inputs, outputs};
 pub use job::{BuildLogRetention, Job};
 pub use load::{Loaded, load, load_task};
-pub use plan::{PlanError, plan};
+pub use plan::{PlanError, PlanOptions, plan, plan_with};
 pub use problem::{Problem, Section, api_errors};
+pub use render::render_all;
 pub use resource::{CheckEvery, Resource};
+pub use schema::{pipeline_schema, task_schema};
+pub use steps::across::AcrossVar;
 pub use steps::do_step::DoStep;
 pub use steps::get::{GetStep, VersionSpec};
 pub use steps::in_parallel::{InParallel, InParallelStep};
+pub use steps::load_var::LoadVarStep;
+pub use steps::modifiers::Modifiers;
 pub use steps::put::PutStep;
+pub use steps::run::RunStep;
+pub use steps::set_pipeline::SetPipelineStep;
 pub use steps::task::TaskStep;
-pub use steps::{Leaf, Step};
+pub use steps::try_step::TryStep;
+pub use steps::{Core, Leaf, Step};
+pub use var_source::{VarSource, order_var_sources};

@@ -16,7 +16,7 @@ pub struct Loaded {
 pub fn load(text: &str) -> Result<Loaded, Vec<Problem>> {
     let node = parse(text)?;
     let mut reader = Reader::new(Section::Syntax);
-    let read = Fields::open(&mut reader, &node, "").map(config::read);
+    let read = Fields::open(&mut reader, &node, "", &config::SHAPE).map(config::read);
     let Some(config) = read else {
         return Err(reader.problems);
     };

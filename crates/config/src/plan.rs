@@ -1,53 +1,102 @@
 //! The plan factory: from a job and the versions chosen for it to the tree that a build runs.
 
+mod image;
+
 use std::collections::BTreeMap;
 
-use airside_model::{Plan, PlanId, PlanNode, Version};
+use airside_model::{Plan, PlanId, PlanNode, ResourceType, Version};
+use serde_json::{Map, Value};
 
+use crate::steps::modifiers::plan_hooks;
 use crate::{Config, Job, Resource, Step};
+
+/// The most nodes that one build's plan may have.
+pub(crate) const MAX_NODES: u64 = 100_000;
+
+/// The most levels of JSON around a plan's leaves. With a leaf's own levels, its image's and those of
+/// its values, a plan stays below the 128 at which JSON readers give up.
+pub(crate) const MAX_DEPTH: usize = 60;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     #[error("step '{step}' uses the resource '{resource}', which the pipeline does not have")]
     UnknownResource { step: String, resource: String },
+    #[error("step '{step}' uses the prototype '{prototype}', which the pipeline does not have")]
+    UnknownPrototype { step: String, prototype: String },
     #[error("no version was chosen for the get step '{step}'")]
     NoVersion { step: String },
-    #[error("task '{step}' has no config")]
-    NoConfig { step: String },
+    #[error(
+        "the plan would have more than {MAX_NODES} nodes; look for large `attempts` in one another"
+    )]
+    TooLarge,
+}
+
+/// What the plan depends on besides the pipeline.
+#[derive(Clone, Debug, Default)]
+pub struct PlanOptions {
+    /// Somebody wants the build now, so images are checked for even if that was done just before.
+    pub manually_triggered: bool,
+    /// The installation's own defaults for the sources of resources, by type.
+    pub base_defaults: BTreeMap<String, Map<String, Value>>,
 }
 
 /// Plans one build. `versions` has a version for each get step, by the step's name. The job's plan is
-/// wrapped in one `do`, and ids count up in the order in which nodes come to be, so inner ones first.
+/// wrapped in one `do` and that in the job's hooks; ids count up in the order in which nodes come to
+/// be, so inner ones first.
 pub fn plan(
     job: &Job,
     config: &Config,
     versions: &BTreeMap<String, Version>,
 ) -> Result<Plan, PlanError> {
+    plan_with(job, config, versions, &PlanOptions::default())
+}
+
+pub fn plan_with(
+    job: &Job,
+    config: &Config,
+    versions: &BTreeMap<String, Version>,
+    options: &PlanOptions,
+) -> Result<Plan, PlanError> {
     let mut planner = Planner {
         config,
+        options,
         versions,
         last_id: 0,
+        nodes: 0,
         tags: &job.tags,
     };
     let steps = planner.steps(&job.plan)?;
-    Ok(planner.node(PlanNode::Do(steps)))
+    let plan = planner.node(PlanNode::Do(steps))?;
+    plan_hooks(plan, job.hooks(), &mut planner)
 }
 
 pub(crate) struct Planner<'a> {
-    config: &'a Config,
+    pub(crate) config: &'a Config,
+    pub(crate) options: &'a PlanOptions,
     versions: &'a BTreeMap<String, Version>,
     last_id: u64,
+    nodes: u64,
     /// For leaf steps that have none of their own.
     tags: &'a [String],
 }
 
 impl<'a> Planner<'a> {
-    pub(crate) fn node(&mut self, node: PlanNode) -> Plan {
+    pub(crate) fn node(&mut self, node: PlanNode) -> Result<Plan, PlanError> {
+        Ok(Plan::new(self.next_id()?, node))
+    }
+
+    pub(crate) fn next_id(&mut self) -> Result<PlanId, PlanError> {
+        self.count()?;
         self.last_id += 1;
-        Plan {
-            id: PlanId::new(format!("{:x}", self.last_id)),
-            node,
+        Ok(PlanId::new(format!("{:x}", self.last_id)))
+    }
+
+    fn count(&mut self) -> Result<(), PlanError> {
+        self.nodes += 1;
+        if self.nodes > MAX_NODES {
+            return Err(PlanError::TooLarge);
         }
+        Ok(())
     }
 
     pub(crate) fn steps(&mut self, steps: &'a [Step]) -> Result<Vec<Plan>, PlanError> {
@@ -84,6 +133,26 @@ impl<'a> Planner<'a> {
                 step: step.to_owned(),
                 resource: name.to_owned(),
             })
+    }
+
+    pub(crate) fn prototype(&self, step: &str, name: &str) -> Result<&'a ResourceType, PlanError> {
+        self.config
+            .prototype(name)
+            .ok_or_else(|| PlanError::UnknownPrototype {
+                step: step.to_owned(),
+                prototype: name.to_owned(),
+            })
+    }
+
+    /// A resource's source over the defaults of its type.
+    pub(crate) fn source(&self, resource: &Resource) -> Map<String, Value> {
+        let defaults = match self.config.resource_type(&resource.type_) {
+            Some(type_) => Some(&type_.defaults),
+            None => self.options.base_defaults.get(&resource.type_),
+        };
+        let mut source = defaults.cloned().unwrap_or_default();
+        source.extend(resource.source.clone().unwrap_or_default());
+        source
     }
 
     pub(crate) fn version(&self, step: &str) -> Result<Version, PlanError> {

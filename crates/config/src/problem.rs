@@ -22,7 +22,8 @@ pub enum Section {
 }
 
 impl Section {
-    fn title(self) -> &'static str {
+    /// What people call it.
+    pub fn title(self) -> &'static str {
         match self {
             Self::Syntax => "document",
             Self::Groups => "groups",

@@ -1,48 +1,90 @@
-//! A problem with the line it is in, underlined.
+//! Problems with the lines they are in, underlined.
 
 use crate::Problem;
 
 impl Problem {
     /// Several lines for a terminal, without colours. `text` must be what was loaded.
     pub fn render(&self, text: &str, file_name: &str) -> String {
+        let line = self.span.and_then(|span| nth_line(text.lines(), span));
+        self.render_with(line.unwrap_or_default(), file_name)
+    }
+
+    fn render_with(&self, line: &str, file_name: &str) -> String {
         let mut shown = format!("error: {}\n", self.message);
         let Some(span) = self.span else {
-            let path = self
-                .path
-                .as_ref()
-                .map(|path| format!(": {path}"))
-                .unwrap_or_default();
+            let path = self.path.as_ref().map(|path| format!(": {path}"));
+            let path = path.unwrap_or_default();
             shown.push_str(&format!("  --> {file_name}{path}\n"));
             return shown;
         };
         let start = span.start;
-        let path = self
-            .path
-            .as_ref()
-            .map(|path| format!(" ({path})"))
-            .unwrap_or_default();
-        let line = text
-            .lines()
-            .nth(start.line.saturating_sub(1))
-            .unwrap_or_default();
+        let path = self.path.as_ref().map(|path| format!(" ({path})"));
+        let path = path.unwrap_or_default();
         // A span over several lines is underlined to the end of its first.
-        let line_length = line.chars().count();
         let end = if span.end.line == start.line {
             span.end.column
         } else {
-            line_length + 1
+            line.chars().count() + 1
         };
-        let width = end.saturating_sub(start.column).max(1);
+        let excerpt = Excerpt::cut(line, start.column, end);
         let number = start.line.to_string();
         let margin = " ".repeat(number.len());
-        let indent = " ".repeat(start.column.saturating_sub(1));
-        let line = line.replace('\t', " ");
         shown.push_str(&format!(
-            "{margin}--> {file_name}:{}:{}{path}\n{margin} |\n{number} | {line}\n{margin} | {indent}{}\n",
+            "{margin}--> {file_name}:{}:{}{path}\n{margin} |\n{number} | {}\n{margin} | {}{}\n",
             start.line,
             start.column,
-            "^".repeat(width),
+            excerpt.text,
+            " ".repeat(excerpt.indent),
+            "^".repeat(excerpt.width),
         ));
         shown
+    }
+}
+
+fn nth_line<'t>(
+    mut lines: impl Iterator<Item = &'t str>,
+    span: airside_yaml::Span,
+) -> Option<&'t str> {
+    lines.nth(span.start.line.saturating_sub(1))
+}
+
+/// All problems of one text, one after the other.
+pub fn render_all(problems: &[Problem], text: &str, file_name: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut shown = String::new();
+    for problem in problems {
+        let line = problem
+            .span
+            .and_then(|span| nth_line(lines.iter().copied(), span));
+        shown.push_str(&problem.render_with(line.unwrap_or_default(), file_name));
+        shown.push('\n');
+    }
+    shown
+}
+
+/// The part of a line that is shown: all of it, unless it is very long.
+struct Excerpt {
+    text: String,
+    indent: usize,
+    width: usize,
+}
+
+/// JSON may be one line of any length.
+const LONGEST: usize = 160;
+const BEFORE: usize = 40;
+
+impl Excerpt {
+    /// Columns are counted from 1, in characters.
+    fn cut(line: &str, start: usize, end: usize) -> Self {
+        let start = start.saturating_sub(1);
+        let width = end.saturating_sub(start + 1).max(1);
+        let skipped = if start < LONGEST { 0 } else { start - BEFORE };
+        let text = line.chars().skip(skipped).take(LONGEST);
+        let indent = start - skipped;
+        Self {
+            text: text.map(|c| if c == '\t' { ' ' } else { c }).collect(),
+            indent,
+            width: width.min(LONGEST.saturating_sub(indent)).max(1),
+        }
     }
 }

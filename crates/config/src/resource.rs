@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::parse_duration;
 use crate::reader::{Fields, Reader};
+use crate::shape::{Field, Kind, Shape};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -47,12 +48,73 @@ pub enum CheckEvery {
     Interval(Duration),
 }
 
+pub(crate) static SHAPE: Shape = Shape {
+    name: "resource",
+    doc: "Something that jobs get versions of and put versions to.",
+    fields: &[
+        Field::required("name", Kind::Text, "What steps call it."),
+        Field::required(
+            "type",
+            Kind::Text,
+            "A type of this installation or one of resource_types.",
+        ),
+        Field::new(
+            "source",
+            Kind::Object,
+            "Where it is; what may stand here is up to its type.",
+        ),
+        Field::new(
+            "old_name",
+            Kind::Text,
+            "Its name until now, so that it keeps its versions.",
+        ),
+        Field::new("icon", Kind::Text, "The name of an icon to show with it."),
+        Field::new("version", Kind::TextMap, "The only version to use."),
+        Field::new(
+            "check_every",
+            Kind::DurationOrNever,
+            "How long to wait between checks, or never.",
+        ),
+        Field::new(
+            "check_timeout",
+            Kind::Duration,
+            "How long a check may take.",
+        ),
+        Field::new(
+            "expose_build_created_by",
+            Kind::Flag,
+            "Whether its puts may learn who started the build.",
+        ),
+        Field::new(
+            "tags",
+            Kind::Texts,
+            "Only workers with these tags check it.",
+        ),
+        Field::new(
+            "public",
+            Kind::Flag,
+            "Whether everybody who sees the pipeline sees its versions' metadata.",
+        ),
+        Field::new(
+            "webhook_token",
+            Kind::Text,
+            "The secret by which others may ask for a check.",
+        ),
+    ],
+};
+
 impl Resource {
     /// `None` if the resource leaves it to the installation.
     pub fn check_interval(&self) -> Option<CheckEvery> {
-        match self.check_every.as_str() {
-            "never" => Some(CheckEvery::Never),
-            text => parse_duration(text).map(CheckEvery::Interval),
+        CheckEvery::parse(&self.check_every)
+    }
+}
+
+impl CheckEvery {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        match text {
+            "never" => Some(Self::Never),
+            text => parse_duration(text).map(Self::Interval),
         }
     }
 }
@@ -60,7 +122,7 @@ impl Resource {
 pub(crate) fn read(reader: &mut Reader, node: &Node, path: &str) -> Option<Resource> {
     reader.places.note(path, node.span);
     let path = named_path(reader, node, "resources", path);
-    let mut fields = Fields::open(reader, node, &path)?;
+    let mut fields = Fields::open(reader, node, &path, &SHAPE)?;
     let version = fields.string_map("version");
     let resource = Resource {
         name: fields.string("name"),
@@ -69,34 +131,15 @@ pub(crate) fn read(reader: &mut Reader, node: &Node, path: &str) -> Option<Resou
         webhook_token: fields.string("webhook_token"),
         type_: fields.string("type"),
         source: fields.object("source"),
-        check_every: fields.string("check_every"),
-        check_timeout: fields.string("check_timeout"),
+        check_every: fields.duration_now("check_every", &["never"]),
+        check_timeout: fields.duration("check_timeout", &[]),
         tags: fields.strings("tags"),
         version: (!version.is_empty()).then_some(Version(version)),
         icon: fields.string("icon"),
         expose_build_created_by: fields.flag("expose_build_created_by"),
     };
-    check_durations(&mut fields, &resource);
     fields.close();
     Some(resource)
-}
-
-fn check_durations(fields: &mut Fields<'_, '_>, resource: &Resource) {
-    let every_is_wrong = !resource.check_every.is_empty() && resource.check_interval().is_none();
-    let timeout_is_wrong =
-        !resource.check_timeout.is_empty() && parse_duration(&resource.check_timeout).is_none();
-    for (name, wrong, text) in [
-        ("check_every", every_is_wrong, &resource.check_every),
-        ("check_timeout", timeout_is_wrong, &resource.check_timeout),
-    ] {
-        if wrong && crate::vars::first(text).is_none() {
-            let path = fields.path_of(name);
-            let span = fields.reader.places.find(&path).unwrap_or(fields.span);
-            fields
-                .reader
-                .problem(&path, span, format!("invalid duration '{text}'"));
-        }
-    }
 }
 
 /// `resources.repo` for one that has a name, else the path with its index. Notes where it stands.

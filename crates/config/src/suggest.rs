@@ -1,15 +1,22 @@
 //! The name somebody probably meant.
 
+/// Longer words are not compared: that takes the time of one length times the other.
+const LONGEST: usize = 64;
+
 /// The candidate nearest to `word`, if it is near enough to be a slip.
 pub(crate) fn nearest<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
     let length = word.chars().count();
+    if length > LONGEST {
+        return None;
+    }
     // Another word altogether is no slip, so a single letter is never one.
     let limit = ((length + 1) / 3).max(1).min(length.saturating_sub(1));
     candidates
         .into_iter()
+        .filter(|candidate| candidate.chars().count() <= LONGEST)
         .map(|candidate| (distance(word, candidate), candidate))
         .filter(|(distance, _)| *distance <= limit)
         .min()

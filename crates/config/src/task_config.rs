@@ -1,15 +1,19 @@
 //! Task configurations, in a step's `config:` or a file of their own.
 
+use std::time::Duration;
+
 use airside_model::task::{
     ContainerLimits, ImageResource, TaskCache, TaskInput, TaskOutput, TaskRun,
 };
 use airside_model::{TaskConfig, Version};
 use airside_yaml::{Node, Value};
 
+use crate::parse_duration;
 use crate::reader::{Fields, Reader};
+use crate::task_shape as shape;
 
 pub(crate) fn read(reader: &mut Reader, node: &Node, path: &str) -> Option<TaskConfig> {
-    let mut fields = Fields::open(reader, node, path)?;
+    let mut fields = Fields::open(reader, node, path, &shape::TASK)?;
     let config = TaskConfig {
         platform: fields.string("platform"),
         image_resource: read_image_resource(&mut fields),
@@ -47,12 +51,12 @@ fn check_names(fields: &mut Fields<'_, '_>, config: &TaskConfig) {
 fn read_image_resource(config: &mut Fields<'_, '_>) -> Option<ImageResource> {
     let path = config.path_of("image_resource");
     let node = config.take("image_resource")?;
-    let mut fields = Fields::open(config.reader, node, &path)?;
+    let mut fields = Fields::open(config.reader, node, &path, &shape::IMAGE_RESOURCE)?;
     let version = fields.string_map("version");
     let image = ImageResource {
         name: fields.string("name"),
         type_: fields.string("type"),
-        source: fields.object("source").unwrap_or_default(),
+        source: fields.object("source"),
         params: fields.object("params").filter(|params| !params.is_empty()),
         version: (!version.is_empty()).then_some(Version(version)),
         tags: fields.strings("tags"),
@@ -64,14 +68,13 @@ fn read_image_resource(config: &mut Fields<'_, '_>) -> Option<ImageResource> {
     Some(image)
 }
 
+/// Without a path the image says what to run.
 fn read_run(config: &mut Fields<'_, '_>) -> TaskRun {
     let path = config.path_of("run");
     let Some(node) = config.take("run") else {
-        let span = config.span;
-        config.reader.unsupported(&path, span, NO_PATH);
         return TaskRun::default();
     };
-    let Some(mut fields) = Fields::open(config.reader, node, &path) else {
+    let Some(mut fields) = Fields::open(config.reader, node, &path, &shape::RUN) else {
         return TaskRun::default();
     };
     let run = TaskRun {
@@ -80,19 +83,13 @@ fn read_run(config: &mut Fields<'_, '_>) -> TaskRun {
         dir: fields.string("dir"),
         user: fields.string("user"),
     };
-    if fields.lacks("path") {
-        fields.reader.unsupported(&path, node.span, NO_PATH);
-    }
     fields.close();
     run
 }
 
-/// Concourse would run what the image itself says.
-const NO_PATH: &str = "a task without the `path` of an executable";
-
 fn read_input(reader: &mut Reader, node: &Node, path: &str) -> Option<TaskInput> {
     reader.places.note(path, node.span);
-    let mut fields = Fields::open(reader, node, path)?;
+    let mut fields = Fields::open(reader, node, path, &shape::INPUT)?;
     let input = TaskInput {
         name: fields.string("name"),
         path: fields.string("path"),
@@ -104,7 +101,7 @@ fn read_input(reader: &mut Reader, node: &Node, path: &str) -> Option<TaskInput>
 
 fn read_output(reader: &mut Reader, node: &Node, path: &str) -> Option<TaskOutput> {
     reader.places.note(path, node.span);
-    let mut fields = Fields::open(reader, node, path)?;
+    let mut fields = Fields::open(reader, node, path, &shape::OUTPUT)?;
     let output = TaskOutput {
         name: fields.string("name"),
         path: fields.string("path"),
@@ -114,11 +111,18 @@ fn read_output(reader: &mut Reader, node: &Node, path: &str) -> Option<TaskOutpu
 }
 
 fn read_cache(reader: &mut Reader, node: &Node, path: &str) -> Option<TaskCache> {
-    let mut fields = Fields::open(reader, node, path)?;
+    let mut fields = Fields::open(reader, node, path, &shape::CACHE)?;
     let cache = TaskCache {
         path: fields.string("path"),
+        ttl: fields.duration("ttl", &[]),
     };
-    fields.refuse("ttl", path);
+    let too_short = parse_duration(&cache.ttl).is_some_and(|ttl| ttl < Duration::from_secs(1));
+    if too_short {
+        fields.complain(
+            "ttl",
+            format!("must be at least 1s, but is '{}'", cache.ttl),
+        );
+    }
     fields.close();
     Some(cache)
 }
@@ -127,7 +131,7 @@ fn read_cache(reader: &mut Reader, node: &Node, path: &str) -> Option<TaskCache>
 pub(crate) fn read_limits(owner: &mut Fields<'_, '_>) -> Option<ContainerLimits> {
     let path = owner.path_of("container_limits");
     let node = owner.take("container_limits")?;
-    let mut fields = Fields::open(owner.reader, node, &path)?;
+    let mut fields = Fields::open(owner.reader, node, &path, &shape::LIMITS)?;
     let cpu = read_limit(&mut fields, "cpu", "a whole number of CPU shares", |_| None);
     let memory = read_limit(
         &mut fields,
@@ -155,7 +159,6 @@ fn read_limit(
         _ => None,
     };
     if limit.is_none() {
-        fields.reader.check_vars(node, &path);
         fields
             .reader
             .problem(&path, node.span, format!("must be {wanted}"));

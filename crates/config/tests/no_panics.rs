@@ -60,6 +60,18 @@ fn key() -> impl Strategy<Value = &'static str> {
         "ensure",
         "across",
         "timeout",
+        "attempts",
+        "on_failure",
+        "fail_fast",
+        "set_pipeline",
+        "load_var",
+        "run",
+        "file",
+        "vars",
+        "var",
+        "values",
+        "max_in_flight",
+        "old_name",
         "container_limits",
         "memory",
         "jobs",
@@ -91,7 +103,7 @@ proptest! {
     #[test]
     fn nothing_panics(resources in value(), jobs in value(), plan in value()) {
         let text = format!(
-            "{{\"resources\": {resources}, \"jobs\": [{{\"name\": \"j\", \"plan\": [{plan}]}}], \"groups\": {jobs}}}"
+            "{{\"resources\": {resources}, \"resource_types\": {jobs}, \"var_sources\": {plan}, \"jobs\": [{{\"name\": \"j\", \"plan\": [{plan}]}}], \"groups\": {jobs}}}"
         );
         match load(&text) {
             Ok(loaded) => store_and_plan(&loaded.config),

@@ -117,10 +117,12 @@ fn plans() {
             {"id": "3", "in_parallel": {"steps": [
                 {"id": "1", "get": {
                     "name": "repo", "type": "git", "resource": "repo", "source": repo_source,
+                    "image": {"base_type": "git"},
                     "version": {"ref": "7"}, "tags": ["job-tag"],
                 }},
                 {"id": "2", "get": {
                     "name": "same", "type": "git", "resource": "repo", "source": repo_source,
+                    "image": {"base_type": "git"},
                     "params": {"depth": 2}, "version": {"ref": "1"}, "tags": ["own"],
                 }},
             ]}},
@@ -132,11 +134,11 @@ fn plans() {
             {"id": "8", "do": [
                 {"id": "7", "on_success": {
                     "step": {"id": "5", "put": {
-                        "name": "out", "type": "mock", "resource": "out", "source": {},
+                        "name": "out", "type": "mock", "resource": "out", "source": {}, "image": {"base_type": "mock"},
                         "params": {"file": "built/x"}, "inputs": ["built"], "tags": ["do-tag"],
                     }},
                     "on_success": {"id": "6", "get": {
-                        "name": "out", "type": "mock", "resource": "out", "source": {},
+                        "name": "out", "type": "mock", "resource": "out", "source": {}, "image": {"base_type": "mock"},
                         "params": {"skip": true}, "version_from": "5", "tags": ["do-tag"],
                     }},
                 }},
@@ -148,7 +150,7 @@ fn plans() {
     assert_eq!(
         ship["do"][1],
         json!({"id": "2", "put": {
-            "name": "out", "type": "mock", "resource": "out", "source": {},
+            "name": "out", "type": "mock", "resource": "out", "source": {}, "image": {"base_type": "mock"},
         }}),
         "no_get leaves the put alone"
     );

@@ -10,7 +10,7 @@ use airside_model::{Plan, Version};
 use airside_resources::{CheckRequest, Privilege};
 use airside_store::{Build, Pipeline, Store};
 
-use crate::Result;
+use crate::{Result, unsupported};
 
 /// The plan, or the words for why there can be none.
 pub(crate) async fn plan(store: &Store, build: &Build) -> Result<Result<Plan, String>> {
@@ -82,6 +82,9 @@ async fn resolve(
     };
     if let Some(version) = &resource.version {
         return Ok(Ok(version.clone()));
+    }
+    if let Some(words) = unsupported::resource_words(config, resource) {
+        return Ok(Err(words));
     }
     let Some(row) = store.resource(pipeline.id, &input.resource).await? else {
         return Ok(Err(format!("there is no resource `{}`", input.resource)));

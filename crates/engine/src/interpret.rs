@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Engine, Result, steps};
+use crate::{Engine, Result, steps, unsupported};
 
 /// What a node came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,9 +105,8 @@ impl Interpreter<'_> {
                     Status::Succeeded => self.run(&hook.on_success, cancel).await,
                     other => Ok(other),
                 },
-                PlanNode::Get(_) | PlanNode::Put(_) | PlanNode::Task(_) => {
-                    self.leaf(plan, cancel).await
-                }
+                // Leaves, and what cannot be run yet.
+                _ => self.leaf(plan, cancel).await,
             }
         })
     }
@@ -169,12 +168,16 @@ impl Interpreter<'_> {
             cancel,
             started_at: now(),
         };
+        if let Some(words) = unsupported::words(&plan.node) {
+            return leaf.error(words).await;
+        }
         match &plan.node {
             PlanNode::Task(task) => steps::task::run(leaf, task).await,
             PlanNode::Get(get) => steps::get::run(leaf, get).await,
             PlanNode::Put(put) => steps::put::run(leaf, put).await,
-            PlanNode::Do(_) | PlanNode::InParallel(_) | PlanNode::OnSuccess(_) => {
-                unreachable!("inner nodes are no leaves")
+            other => {
+                let words = format!("`{}` {}", other.name(), unsupported::NOT_YET);
+                leaf.error(words).await
             }
         }
     }

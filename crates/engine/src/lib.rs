@@ -14,6 +14,7 @@ mod driver;
 mod inputs;
 mod interpret;
 mod steps;
+mod unsupported;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 

@@ -5,8 +5,10 @@
 
 pub mod event;
 pub mod ids;
+mod null;
 pub mod plan;
 pub mod public_plan;
+pub mod resource_type;
 pub mod status;
 pub mod step;
 pub mod task;
@@ -14,6 +16,7 @@ pub mod version;
 
 pub use ids::*;
 pub use plan::{Plan, PlanNode};
+pub use resource_type::ResourceType;
 pub use status::{BuildStatus, ContainerState, StepKind, WorkerState};
 pub use step::StepLabels;
 pub use task::TaskConfig;

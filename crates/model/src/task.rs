@@ -20,6 +20,8 @@ pub struct TaskConfig {
     pub container_limits: Option<ContainerLimits>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub params: BTreeMap<String, String>,
+    /// Nothing at all means that the image says what to run.
+    #[serde(default, skip_serializing_if = "TaskRun::is_empty")]
     pub run: TaskRun,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<TaskInput>,
@@ -29,15 +31,16 @@ pub struct TaskConfig {
     pub caches: Vec<TaskCache>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ImageResource {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
     #[serde(rename = "type")]
     pub type_: String,
+    /// Kept apart from an empty map, and written as null: `fly` tells the two apart when it compares.
     #[serde(default)]
-    pub source: serde_json::Map<String, Value>,
+    pub source: Option<serde_json::Map<String, Value>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub params: Option<serde_json::Map<String, Value>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,6 +63,7 @@ pub struct ContainerLimits {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TaskRun {
+    #[serde(default)]
     pub path: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
@@ -67,6 +71,12 @@ pub struct TaskRun {
     pub dir: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub user: String,
+}
+
+impl TaskRun {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -110,5 +120,9 @@ impl TaskOutput {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TaskCache {
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub path: String,
+    /// How long the cache is kept without being used, as a duration.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub ttl: String,
 }

@@ -1,4 +1,4 @@
-//! One map of the document, asked for its fields by name; what nobody asked for is unknown.
+//! One map of the document, asked for its fields by name; what its shapes do not have is unknown.
 
 use std::collections::BTreeMap;
 
@@ -6,24 +6,31 @@ use airside_yaml::{Key, Node, Span, Value};
 use serde_json::Map;
 
 use super::Reader;
-use crate::suggest;
+use crate::shape::Shape;
+use crate::{parse_duration, suggest};
 
 pub(crate) struct Fields<'r, 'n> {
     pub(crate) reader: &'r mut Reader,
     pub(crate) path: String,
     pub(crate) span: Span,
     entries: &'n [(Key, Node)],
+    shapes: Vec<&'static Shape>,
     asked: Vec<&'static str>,
 }
 
 impl<'r, 'n> Fields<'r, 'n> {
     /// Null is a map without fields; anything else that is no map is noted as a problem.
-    pub(crate) fn open(reader: &'r mut Reader, node: &'n Node, path: &str) -> Option<Self> {
+    pub(crate) fn open(
+        reader: &'r mut Reader,
+        node: &'n Node,
+        path: &str,
+        shape: &'static Shape,
+    ) -> Option<Self> {
         let entries: &[(Key, Node)] = match &node.value {
             Value::Map(entries) => entries,
             Value::Null => &[],
-            other => {
-                reader.wrong_type(path, node, "a map", other);
+            _ => {
+                reader.wrong_type(path, node, "a map");
                 return None;
             }
         };
@@ -33,8 +40,14 @@ impl<'r, 'n> Fields<'r, 'n> {
             path,
             span: node.span,
             entries,
+            shapes: vec![shape],
             asked: Vec::new(),
         })
+    }
+
+    /// The map may have the fields of this shape as well.
+    pub(crate) fn allow(&mut self, shape: &'static Shape) {
+        self.shapes.push(shape);
     }
 
     pub(crate) fn has(&self, name: &str) -> bool {
@@ -49,15 +62,17 @@ impl<'r, 'n> Fields<'r, 'n> {
 
     /// The field's value; null is as good as absent.
     pub(crate) fn take(&mut self, name: &'static str) -> Option<&'n Node> {
-        self.take_even_null(name).filter(|node| !node.is_null())
-    }
-
-    fn take_even_null(&mut self, name: &'static str) -> Option<&'n Node> {
+        debug_assert!(
+            self.shapes.iter().any(|shape| shape.has(name)),
+            "no shape of {} has the field {name}",
+            self.path
+        );
         self.asked.push(name);
         self.entries
             .iter()
             .find(|(key, _)| key.text == name)
             .map(|(_, node)| node)
+            .filter(|node| !node.is_null())
     }
 
     pub(crate) fn key_span(&self, name: &str) -> Option<Span> {
@@ -86,6 +101,38 @@ impl<'r, 'n> Fields<'r, 'n> {
         }
     }
 
+    /// A text that must be a duration, or one of `words`, or not there, or a variable.
+    pub(crate) fn duration(&mut self, name: &'static str, words: &[&str]) -> String {
+        let text = self.string(name);
+        let is_var = airside_vars::first(&text).is_some();
+        if !text.is_empty()
+            && !is_var
+            && parse_duration(&text).is_none()
+            && !words.contains(&text.as_str())
+        {
+            self.complain(name, format!("invalid duration '{text}'"));
+        }
+        text
+    }
+
+    /// Like [`Fields::duration`], where a variable would never be filled in.
+    pub(crate) fn duration_now(&mut self, name: &'static str, words: &[&str]) -> String {
+        let text = self.duration(name, words);
+        if let Some(var) = airside_vars::first(&text) {
+            let message = format!("the variable (({var})) needs a value when the pipeline is set");
+            self.complain(name, message);
+        }
+        text
+    }
+
+    /// A problem with a field that is there.
+    pub(crate) fn complain(&mut self, name: &str, message: impl Into<String>) {
+        let path = self.path_of(name);
+        let place = self.reader.places.find(&path);
+        let span = place.or_else(|| self.key_span(name)).unwrap_or(self.span);
+        self.reader.problem(&path, span, message);
+    }
+
     pub(crate) fn flag(&mut self, name: &'static str) -> bool {
         let path = self.path_of(name);
         let Some(node) = self.take(name) else {
@@ -93,9 +140,8 @@ impl<'r, 'n> Fields<'r, 'n> {
         };
         match &node.value {
             Value::Bool(value) => *value,
-            other => {
-                self.reader.check_vars(node, &path);
-                self.reader.wrong_type(&path, node, "true or false", other);
+            _ => {
+                self.reader.wrong_type(&path, node, "true or false");
                 false
             }
         }
@@ -110,9 +156,8 @@ impl<'r, 'n> Fields<'r, 'n> {
         match &node.value {
             Value::Int(value) => *value,
             Value::Float(value) if value.fract() == 0.0 && value.abs() < 1e15 => *value as i64,
-            other => {
-                self.reader.check_vars(node, &path);
-                self.reader.wrong_type(&path, node, "a whole number", other);
+            _ => {
+                self.reader.wrong_type(&path, node, "a whole number");
                 0
             }
         }
@@ -122,10 +167,7 @@ impl<'r, 'n> Fields<'r, 'n> {
     pub(crate) fn count(&mut self, name: &'static str) -> u32 {
         let value = self.integer(name);
         u32::try_from(value).unwrap_or_else(|_| {
-            let path = self.path_of(name);
-            let span = self.reader.places.find(&path).unwrap_or(self.span);
-            self.reader
-                .problem(&path, span, format!("must be between 0 and {}", u32::MAX));
+            self.complain(name, format!("must be between 0 and {}", u32::MAX));
             0
         })
     }
@@ -164,12 +206,23 @@ impl<'r, 'n> Fields<'r, 'n> {
     pub(crate) fn object(&mut self, name: &'static str) -> Option<Map<String, serde_json::Value>> {
         let path = self.path_of(name);
         let node = self.take(name)?;
+        if !matches!(node.value, Value::Map(_)) {
+            self.reader.wrong_type(&path, node, "a map");
+            return None;
+        }
         match self.reader.json(node, &path) {
             serde_json::Value::Object(map) => Some(map),
-            _ => {
-                self.reader.wrong_type(&path, node, "a map", &node.value);
-                None
-            }
+            // What is wrong inside has been said.
+            _ => None,
+        }
+    }
+
+    /// Anything; null if it is not there.
+    pub(crate) fn json(&mut self, name: &'static str) -> serde_json::Value {
+        let path = self.path_of(name);
+        match self.take(name) {
+            Some(node) => self.reader.json(node, &path),
+            None => serde_json::Value::Null,
         }
     }
 
@@ -191,25 +244,25 @@ impl<'r, 'n> Fields<'r, 'n> {
         list
     }
 
-    /// Refuses a field that Concourse has and this version cannot honour.
-    pub(crate) fn refuse(&mut self, name: &'static str, path: &str) -> bool {
-        if self.take(name).is_none() {
-            return false;
-        }
-        let span = self.key_span(name).unwrap_or(self.span);
-        self.reader.unsupported(path, span, &format!("`{name}`"));
-        true
-    }
-
-    /// Notes every field that was not asked for.
+    /// Notes every field that no shape has.
     pub(crate) fn close(self) {
+        debug_assert!(
+            self.known().all(|name| self.asked.contains(&name)),
+            "nobody asked {} for one of {:?}",
+            self.path,
+            self.known().collect::<Vec<_>>()
+        );
         for (key, _) in self.entries {
-            if self.asked.contains(&key.text.as_str()) {
+            if self.known().any(|name| name == key.text) {
                 continue;
             }
-            let hint = suggest::hint(&key.text, self.asked.iter().copied());
+            let hint = suggest::hint(&key.text, self.known());
             let message = format!("unknown fields [{:?}]{hint}", key.text);
             self.reader.problem(&self.path, key.span, message);
         }
+    }
+
+    fn known(&self) -> impl Iterator<Item = &'static str> {
+        self.shapes.iter().flat_map(|shape| shape.names())
     }
 }

@@ -14,7 +14,22 @@ use airside_yaml::{Node, Span, Value};
 pub(crate) use fields::Fields;
 pub(crate) use places::Places;
 
-use crate::{Problem, Section, vars};
+use crate::{Problem, Section};
+
+/// How deep the values of resources, params and variables may be nested. Plans hold them below their
+/// own levels, and have to be read again by readers that give up at 128.
+const MAX_VALUE_DEPTH: usize = 32;
+
+fn is_deeper(node: &Node, levels: usize) -> bool {
+    match (&node.value, levels.checked_sub(1)) {
+        (Value::Seq(_) | Value::Map(_), None) => true,
+        (Value::Seq(items), Some(left)) => items.iter().any(|item| is_deeper(item, left)),
+        (Value::Map(entries), Some(left)) => {
+            entries.iter().any(|(_, value)| is_deeper(value, left))
+        }
+        _ => false,
+    }
+}
 
 pub(crate) struct Reader {
     pub(crate) problems: Vec<Problem>,
@@ -44,22 +59,13 @@ impl Reader {
         });
     }
 
-    /// A feature of Concourse that this version does not have.
-    pub(crate) fn unsupported(&mut self, path: &str, span: Span, feature: &str) {
-        self.problem(
-            path,
-            span,
-            format!("{feature} is not supported yet by this version"),
-        );
-    }
-
     /// A list's items; null is an empty one.
     pub(crate) fn items<'n>(&mut self, node: &'n Node, path: &str) -> &'n [Node] {
         match &node.value {
             Value::Seq(items) => items,
             Value::Null => &[],
-            other => {
-                self.wrong_type(path, node, "a list", other);
+            _ => {
+                self.wrong_type(path, node, "a list");
                 &[]
             }
         }
@@ -67,19 +73,23 @@ impl Reader {
 
     /// Any scalar is a string where a string is wanted.
     pub(crate) fn text(&mut self, node: &Node, path: &str) -> String {
-        self.check_vars(node, path);
         match node.value.scalar_text() {
             Some(text) => text,
             None if node.is_null() => String::new(),
             None => {
-                self.wrong_type(path, node, "a string", &node.value);
+                self.wrong_type(path, node, "a string");
                 String::new()
             }
         }
     }
 
+    /// Anything, as long as it is not nested too deep to be part of a plan.
     pub(crate) fn json(&mut self, node: &Node, path: &str) -> serde_json::Value {
-        self.check_vars(node, path);
+        if is_deeper(node, MAX_VALUE_DEPTH) {
+            let message = format!("is nested more than {MAX_VALUE_DEPTH} levels deep");
+            self.problem(path, node.span, message);
+            return serde_json::Value::Null;
+        }
         node.to_json().unwrap_or_else(|error| {
             self.problem(path, node.span, error.kind.to_string());
             serde_json::Value::Null
@@ -104,45 +114,30 @@ impl Reader {
     ) -> BTreeMap<String, T> {
         let Value::Map(entries) = &node.value else {
             if !node.is_null() {
-                self.check_vars(node, path);
-                self.wrong_type(path, node, "a map", &node.value);
+                self.wrong_type(path, node, "a map");
             }
             return BTreeMap::new();
         };
         let mut values = BTreeMap::new();
         for (key, value) in entries {
-            self.check_var(&key.text, key.span, path);
             let value = read(self, value, &format!("{path}.{}", key.text));
             values.insert(key.text.clone(), value);
         }
         values
     }
 
-    pub(crate) fn wrong_type(&mut self, path: &str, node: &Node, wanted: &str, got: &Value) {
-        self.problem(
-            path,
-            node.span,
-            format!("must be {wanted}, but is {}", got.kind()),
-        );
-    }
-
-    pub(crate) fn check_vars(&mut self, node: &Node, path: &str) {
-        match &node.value {
-            Value::String(text) => self.check_var(text, node.span, path),
-            Value::Seq(items) => items.iter().for_each(|item| self.check_vars(item, path)),
-            Value::Map(entries) => {
-                for (key, value) in entries {
-                    self.check_var(&key.text, key.span, path);
-                    self.check_vars(value, path);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn check_var(&mut self, text: &str, span: Span, path: &str) {
-        if let Some(var) = vars::first(text) {
-            self.unsupported(path, span, &format!("the variable {var}"));
-        }
+    /// Says what was wanted instead. A variable can only be meant to have been given a value by now.
+    pub(crate) fn wrong_type(&mut self, path: &str, node: &Node, wanted: &str) {
+        let var = match &node.value {
+            Value::String(text) => airside_vars::first(text),
+            _ => None,
+        };
+        let message = match var {
+            Some(var) => format!(
+                "must be {wanted}, but is the variable (({var})), which needs a value when the pipeline is set"
+            ),
+            None => format!("must be {wanted}, but is {}", node.value.kind()),
+        };
+        self.problem(path, node.span, message);
     }
 }

@@ -1,104 +1,125 @@
-//! Which kind of step a map is, by its keys, and which keys this version refuses.
+//! Which kind of step a map is, by its keys.
 
-use airside_yaml::{Node, Span};
+use airside_yaml::{Node, Span, Value};
 
-use super::{do_step, get, in_parallel, put, task};
-use crate::Step;
+use super::{
+    Core, Step, do_step, get, in_parallel, load_var, modifiers, put, run, set_pipeline, task,
+    try_step,
+};
 use crate::reader::{Fields, Reader};
+use crate::shape::Shape;
 
-/// Steps that run when others end. Jobs have them too.
-pub(crate) const HOOKS: [&str; 5] = ["ensure", "on_error", "on_abort", "on_failure", "on_success"];
+/// A kind of step.
+pub(crate) struct CoreShape {
+    /// The key that tells the kind; its value is what the step is called, if it has a name.
+    pub(crate) key: &'static str,
+    pub(crate) shape: &'static Shape,
+    /// A timeout that leaves out fetching images, instead of one around the whole step.
+    pub(crate) own_timeout: bool,
+}
 
-/// What wraps a step. Not supported yet.
-const MODIFIERS: [&str; 3] = ["across", "attempts", "timeout"];
+const fn leaf(key: &'static str, shape: &'static Shape) -> CoreShape {
+    CoreShape {
+        key,
+        shape,
+        own_timeout: true,
+    }
+}
 
-/// Kinds of steps that are not supported yet.
-const REFUSED: [&str; 4] = ["run", "set_pipeline", "load_var", "try"];
+const fn plain(key: &'static str, shape: &'static Shape) -> CoreShape {
+    CoreShape {
+        key,
+        shape,
+        own_timeout: false,
+    }
+}
 
 /// All kinds, in the order in which a step with several keys is taken for one of them.
-const KINDS: [&str; 9] = [
-    "run",
-    "task",
-    "put",
-    "get",
-    "set_pipeline",
-    "load_var",
-    "try",
-    "do",
-    "in_parallel",
+pub(crate) static CORES: [CoreShape; 9] = [
+    leaf("run", &run::SHAPE),
+    leaf("task", &task::SHAPE),
+    leaf("put", &put::SHAPE),
+    leaf("get", &get::SHAPE),
+    plain("set_pipeline", &set_pipeline::SHAPE),
+    plain("load_var", &load_var::SHAPE),
+    plain("try", &try_step::SHAPE),
+    plain("do", &do_step::SHAPE),
+    plain("in_parallel", &in_parallel::SHAPE),
 ];
 
 pub(super) fn read(reader: &mut Reader, node: &Node, path: &str) -> Option<Step> {
-    let mut fields = Fields::open(reader, node, path)?;
-    let Some(kind) = KINDS.into_iter().find(|kind| fields.has(kind)) else {
+    let mut fields = Fields::open(reader, node, path, &modifiers::SHAPE)?;
+    let Some(kind) = CORES.iter().find(|core| fields.has(core.key)) else {
         // The rest of the map cannot be judged without knowing what it is.
-        let names = KINDS.into_iter().chain(HOOKS).chain(MODIFIERS);
-        let message = no_kind(node, names);
         let span = first_key(node).unwrap_or(node.span);
-        fields.reader.problem(path, span, message);
+        fields.reader.problem(path, span, no_kind(node));
         return None;
     };
-    let step_path = step_path(path, kind, node);
-    let span = node.get(kind).map_or(node.span, |name| name.span);
+    fields.allow(kind.shape);
+    let modifiers = modifiers::read(&mut fields, kind);
+    // Only `across` shows in the paths of what it is around.
+    let around = if modifiers.across.is_some() {
+        format!("{path}.across")
+    } else {
+        path.to_owned()
+    };
+    let step_path = step_path(&around, kind.key, node);
+    let span = node.get(kind.key).map_or(node.span, |name| name.span);
     fields.reader.places.note(step_path.clone(), span);
-    refuse_modifiers(&mut fields, &step_path);
-    if REFUSED.contains(&kind) {
-        fields.refuse(kind, &step_path);
-        return None;
-    }
     // What a field is called in messages starts with the step; unknown fields are the place's.
-    fields.path.clone_from(&step_path);
-    let step = match kind {
-        "task" => Step::Task(Box::new(task::read(&mut fields))),
-        "put" => Step::Put(put::read(&mut fields)),
-        "get" => Step::Get(get::read(&mut fields)),
-        "do" => Step::Do(do_step::read(&mut fields)),
-        _ => Step::InParallel(in_parallel::read(&mut fields)),
+    fields.path = step_path;
+    let core = match kind.key {
+        "run" => Core::Run(run::read(&mut fields)),
+        "task" => Core::Task(Box::new(task::read(&mut fields))),
+        "put" => Core::Put(put::read(&mut fields)),
+        "get" => Core::Get(get::read(&mut fields)),
+        "set_pipeline" => Core::SetPipeline(set_pipeline::read(&mut fields)),
+        "load_var" => Core::LoadVar(load_var::read(&mut fields)),
+        "try" => Core::Try(try_step::read(&mut fields)),
+        "do" => Core::Do(do_step::read(&mut fields)),
+        _ => Core::InParallel(in_parallel::read(&mut fields)),
     };
     path.clone_into(&mut fields.path);
     fields.close();
-    Some(step)
+    Some(Step { core, modifiers })
 }
 
 /// `…do[1].task(unit)` for a step with a name, `…do[1].in_parallel` for one without.
-fn step_path(path: &str, kind: &str, node: &Node) -> String {
-    match kind {
-        "do" | "in_parallel" | "try" => format!("{path}.{kind}"),
-        _ => {
-            let name = node
-                .get(kind)
-                .and_then(|name| name.value.scalar_text())
-                .unwrap_or_default();
-            format!("{path}.{kind}({name})")
-        }
+fn step_path(path: &str, key: &str, node: &Node) -> String {
+    let text = |key: &str| {
+        let name = node.get(key).and_then(|name| name.value.scalar_text());
+        name.unwrap_or_default()
+    };
+    match key {
+        "do" | "in_parallel" | "try" => format!("{path}.{key}"),
+        "run" => format!("{path}.run({}.{})", text("type"), text("run")),
+        _ => format!("{path}.{key}({})", text(key)),
     }
 }
 
-fn refuse_modifiers(fields: &mut Fields<'_, '_>, step_path: &str) {
-    for name in HOOKS.into_iter().chain(MODIFIERS) {
-        let refused = fields.refuse(name, step_path);
-        if refused && name == "across" {
-            // It belongs to `across`, which has been refused already.
-            let _ = fields.take("fail_fast");
-        }
-    }
-}
-
-fn no_kind(node: &Node, names: impl Iterator<Item = &'static str>) -> String {
+fn no_kind(node: &Node) -> String {
     let mut message = "no core step type declared (e.g. get, put, task, etc.)".to_owned();
-    let airside_yaml::Value::Map(entries) = &node.value else {
+    let Value::Map(entries) = &node.value else {
         return message;
     };
-    let names: Vec<&str> = names.collect();
-    for (key, _) in entries {
-        message.push_str(&crate::suggest::hint(&key.text, names.iter().copied()));
+    let names = || {
+        let kinds = CORES.iter().map(|core| core.key);
+        kinds
+            .chain(modifiers::SHAPE.names())
+            .chain(["timeout", "across"])
+    };
+    for (key, _) in entries.iter().take(10) {
+        // What is spelt right was not meant to be something else.
+        if names().all(|name| name != key.text) {
+            message.push_str(&crate::suggest::hint(&key.text, names()));
+        }
     }
     message
 }
 
 fn first_key(node: &Node) -> Option<Span> {
     match &node.value {
-        airside_yaml::Value::Map(entries) => entries.first().map(|(key, _)| key.span),
+        Value::Map(entries) => entries.first().map(|(key, _)| key.span),
         _ => None,
     }
 }

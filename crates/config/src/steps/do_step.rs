@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{Step, read_list};
 use crate::plan::{PlanError, Planner};
 use crate::reader::Fields;
+use crate::shape::{Field, Kind, Shape};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -16,6 +17,19 @@ pub struct DoStep {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
 }
+
+pub(crate) static SHAPE: Shape = Shape {
+    name: "do_step",
+    doc: "Steps one after the other.",
+    fields: &[
+        Field::required("do", Kind::Steps, "The steps."),
+        Field::new(
+            "tags",
+            Kind::Texts,
+            "Where steps inside without tags of their own run.",
+        ),
+    ],
+};
 
 pub(super) fn read(fields: &mut Fields<'_, '_>) -> DoStep {
     let path = fields.path.clone();
@@ -32,6 +46,6 @@ pub(super) fn read(fields: &mut Fields<'_, '_>) -> DoStep {
 impl DoStep {
     pub(super) fn plan<'a>(&'a self, planner: &mut Planner<'a>) -> Result<Plan, PlanError> {
         let steps = planner.with_tags(&self.tags, |planner| planner.steps(&self.steps))?;
-        Ok(planner.node(PlanNode::Do(steps)))
+        planner.node(PlanNode::Do(steps))
     }
 }

@@ -6,11 +6,10 @@ use airside_yaml::Value;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Map;
 
-use super::Leaf;
 use crate::plan::{PlanError, Planner};
 use crate::reader::Fields;
+use crate::shape::{Field, Kind, Shape};
 use crate::validate::Checker;
-use crate::{Glob, Job};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -31,7 +30,48 @@ pub struct GetStep {
     pub trigger: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub timeout: String,
 }
+
+pub(crate) static SHAPE: Shape = Shape {
+    name: "get_step",
+    doc: "Fetches a version of a resource.",
+    fields: &[
+        Field::required(
+            "get",
+            Kind::Text,
+            "The resource, and the artifact that it makes.",
+        ),
+        Field::new(
+            "resource",
+            Kind::Text,
+            "The resource, if the artifact is called otherwise.",
+        ),
+        Field::new(
+            "passed",
+            Kind::Texts,
+            "Jobs that the version must have passed, or patterns.",
+        ),
+        Field::new("trigger", Kind::Flag, "Whether new versions start builds."),
+        Field::new(
+            "version",
+            Kind::GetVersion,
+            "The latest version, every one in turn, or just this one.",
+        ),
+        Field::new(
+            "params",
+            Kind::Object,
+            "For getting; what may stand here is up to the type.",
+        ),
+        Field::new("tags", Kind::Texts, "Only workers with these tags run it."),
+        Field::new(
+            "timeout",
+            Kind::Duration,
+            "How long it may run, fetching its image aside.",
+        ),
+    ],
+};
 
 /// Which version of a resource an input wants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -87,6 +127,7 @@ pub(super) fn read(fields: &mut Fields<'_, '_>) -> GetStep {
         passed: fields.strings("passed"),
         trigger: fields.flag("trigger"),
         tags: fields.strings("tags"),
+        timeout: fields.duration("timeout", &[]),
     }
 }
 
@@ -112,10 +153,11 @@ fn read_version(fields: &mut Fields<'_, '_>) -> Option<VersionSpec> {
     }
     let word = reader.text(node, &path);
     let spec = VersionSpec::from_word(&word);
-    let is_var = crate::vars::first(&word).is_some();
-    if spec.is_none() && !is_var && node.value.scalar_text().is_some() {
-        let message =
-            format!("'{word}' is not `latest`, `every` or a version such as {{ref: abc}}");
+    if spec.is_none() && node.value.scalar_text().is_some() {
+        let message = match airside_vars::first(&word) {
+            Some(var) => format!("the variable (({var})) needs a value when the pipeline is set"),
+            None => format!("'{word}' is not `latest`, `every` or a version such as {{ref: abc}}"),
+        };
         reader.problem(&path, node.span, message);
     }
     spec
@@ -147,26 +189,25 @@ impl GetStep {
         let span = checker.places.find(&format!("{path}.passed[{index}]"));
         let path = format!("{path}.passed");
         let config = checker.config;
-        let Some(glob) = Glob::new(pattern) else {
-            let message = format!("invalid glob expression '{pattern}'");
-            return checker.problem_at(&path, span, message);
+        let matching = match checker.matching_jobs(pattern) {
+            Ok(matching) => matching,
+            Err(message) => return checker.problem_at(&path, span, message),
         };
-        let mut found = false;
-        for job in config.jobs.iter().filter(|job| glob.matches(&job.name)) {
-            found = true;
-            if !checker.steps_missing && !interacts(job, self.resource()) {
+        if matching.is_empty() {
+            let names = config.jobs.iter().map(|job| job.name.as_str());
+            let hint = checker.hint(pattern, names);
+            let message = format!("no matching job(s) for '{pattern}'{hint}");
+            return checker.problem_at(&path, span, message);
+        }
+        for index in matching {
+            if !checker.steps_missing && !checker.index.touches(index, self.resource()) {
                 let message = format!(
                     "job '{}' does not interact with resource '{}'",
-                    job.name,
+                    config.jobs[index].name,
                     self.resource()
                 );
                 checker.problem_at(&path, span, message);
             }
-        }
-        if !found {
-            let names = config.jobs.iter().map(|job| job.name.as_str());
-            let hint = crate::suggest::hint(pattern, names);
-            checker.problem_at(&path, span, format!("unknown job '{pattern}'{hint}"));
         }
     }
 
@@ -174,27 +215,20 @@ impl GetStep {
         let resource = planner.resource(&self.name, self.resource())?;
         let version = planner.version(&self.name)?;
         let tags = planner.tags(&self.tags);
-        Ok(planner.node(PlanNode::Get(GetPlan {
+        let id = planner.next_id()?;
+        let image = planner.image(&id, &resource.type_, &tags, false)?;
+        let get = PlanNode::Get(GetPlan {
             name: self.name.clone(),
             type_: resource.type_.clone(),
             resource: resource.name.clone(),
-            source: resource.source.clone().unwrap_or_default(),
+            source: planner.source(resource),
+            image,
             params: self.params.clone(),
             version: Some(version),
             version_from: None,
             tags,
-        })))
+            timeout: self.timeout.clone(),
+        });
+        Ok(Plan::new(id, get))
     }
-}
-
-fn interacts(job: &Job, resource: &str) -> bool {
-    let mut found = false;
-    job.visit_leaves(&mut |leaf| {
-        found |= match leaf {
-            Leaf::Get(step) => step.resource() == resource,
-            Leaf::Put(step) => step.resource() == resource,
-            Leaf::Task(_) => false,
-        }
-    });
-    found
 }

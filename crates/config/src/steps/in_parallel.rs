@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{Step, check_list, read_list};
 use crate::plan::{PlanError, Planner};
 use crate::reader::{Fields, Reader};
+use crate::shape::{Field, Kind, Shape};
 use crate::validate::Checker;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -36,6 +37,37 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
+pub(crate) static SHAPE: Shape = Shape {
+    name: "in_parallel_step",
+    doc: "Steps at the same time.",
+    fields: &[
+        Field::required("in_parallel", Kind::StepsOr(&CONFIG), "The steps."),
+        Field::new(
+            "tags",
+            Kind::Texts,
+            "Where steps inside without tags of their own run.",
+        ),
+    ],
+};
+
+pub(crate) static CONFIG: Shape = Shape {
+    name: "in_parallel_config",
+    doc: "Steps at the same time, with limits.",
+    fields: &[
+        Field::required("steps", Kind::Steps, "The steps."),
+        Field::new(
+            "limit",
+            Kind::Count,
+            "How many at once; all, if nothing is said.",
+        ),
+        Field::new(
+            "fail_fast",
+            Kind::Flag,
+            "Whether the first failure ends the others.",
+        ),
+    ],
+};
+
 pub(super) fn read(fields: &mut Fields<'_, '_>) -> InParallelStep {
     let path = fields.path.clone();
     let in_parallel = match fields.take("in_parallel") {
@@ -56,7 +88,7 @@ fn read_config(reader: &mut Reader, node: &Node, path: &str) -> InParallel {
             ..InParallel::default()
         },
         Value::Map(_) => {
-            let Some(mut fields) = Fields::open(reader, node, path) else {
+            let Some(mut fields) = Fields::open(reader, node, path, &CONFIG) else {
                 return InParallel::default();
             };
             let steps = match fields.take("steps") {
@@ -72,8 +104,8 @@ fn read_config(reader: &mut Reader, node: &Node, path: &str) -> InParallel {
                 fail_fast,
             }
         }
-        other => {
-            reader.wrong_type(path, node, "a list of steps, or a map with `steps`", other);
+        _ => {
+            reader.wrong_type(path, node, "a list of steps, or a map with `steps`");
             InParallel::default()
         }
     }
@@ -91,10 +123,10 @@ impl InParallelStep {
     pub(super) fn plan<'a>(&'a self, planner: &mut Planner<'a>) -> Result<Plan, PlanError> {
         let config = &self.in_parallel;
         let steps = planner.with_tags(&self.tags, |planner| planner.steps(&config.steps))?;
-        Ok(planner.node(PlanNode::InParallel(InParallelPlan {
+        planner.node(PlanNode::InParallel(InParallelPlan {
             steps,
             limit: (config.limit > 0).then_some(config.limit),
             fail_fast: config.fail_fast,
-        })))
+        }))
     }
 }

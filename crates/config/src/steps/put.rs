@@ -8,6 +8,7 @@ use serde_json::Map;
 
 use crate::plan::{PlanError, Planner};
 use crate::reader::Fields;
+use crate::shape::{Field, Kind, Shape};
 use crate::validate::Checker;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -27,9 +28,46 @@ pub struct PutStep {
     /// For the get that follows.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub get_params: Map<String, serde_json::Value>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub timeout: String,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_get: bool,
 }
+
+pub(crate) static SHAPE: Shape = Shape {
+    name: "put_step",
+    doc: "Makes a new version of a resource, then gets it.",
+    fields: &[
+        Field::required(
+            "put",
+            Kind::Text,
+            "The resource, and the artifact that getting it makes.",
+        ),
+        Field::new(
+            "resource",
+            Kind::Text,
+            "The resource, if the step is called otherwise.",
+        ),
+        Field::new(
+            "params",
+            Kind::Object,
+            "For putting; what may stand here is up to the type.",
+        ),
+        Field::new(
+            "inputs",
+            Kind::PutInputs,
+            "Which artifacts it sees: those that params name (detect), all, or these.",
+        ),
+        Field::new("get_params", Kind::Object, "For getting what was put."),
+        Field::new("no_get", Kind::Flag, "Whether not to get what was put."),
+        Field::new("tags", Kind::Texts, "Only workers with these tags run it."),
+        Field::new(
+            "timeout",
+            Kind::Duration,
+            "How long it may run, fetching its image aside.",
+        ),
+    ],
+};
 
 pub(super) fn read(fields: &mut Fields<'_, '_>) -> PutStep {
     PutStep {
@@ -39,6 +77,7 @@ pub(super) fn read(fields: &mut Fields<'_, '_>) -> PutStep {
         inputs: read_inputs(fields),
         tags: fields.strings("tags"),
         get_params: fields.object("get_params").unwrap_or_default(),
+        timeout: fields.duration("timeout", &[]),
         no_get: fields.flag("no_get"),
     }
 }
@@ -56,7 +95,6 @@ fn read_inputs(fields: &mut Fields<'_, '_>) -> Option<PutInputs> {
         Value::String(word) if word == "all" => Some(PutInputs::All),
         Value::String(word) if word == "detect" => Some(PutInputs::Detect),
         _ => {
-            fields.reader.check_vars(node, &path);
             let message = "must be `all`, `detect` or a list of names";
             fields.reader.problem(&path, node.span, message);
             None
@@ -82,33 +120,49 @@ impl PutStep {
 
     pub(super) fn plan(&self, planner: &mut Planner<'_>) -> Result<Plan, PlanError> {
         let resource = planner.resource(&self.name, self.resource())?;
-        let source = resource.source.clone().unwrap_or_default();
+        let source = planner.source(resource);
         let tags = planner.tags(&self.tags);
-        let put = planner.node(PlanNode::Put(PutPlan {
-            name: self.name.clone(),
-            type_: resource.type_.clone(),
-            resource: resource.name.clone(),
-            source: source.clone(),
-            params: self.params.clone(),
-            inputs: self.inputs.clone().unwrap_or_default(),
-            tags: tags.clone(),
-        }));
+        let id = planner.next_id()?;
+        let skip_interval = planner.options.manually_triggered;
+        let image = planner.image(&id, &resource.type_, &tags, skip_interval)?;
+        let put = Plan::new(
+            id,
+            PlanNode::Put(PutPlan {
+                name: self.name.clone(),
+                type_: resource.type_.clone(),
+                resource: resource.name.clone(),
+                source: source.clone(),
+                image,
+                params: self.params.clone(),
+                inputs: self.inputs.clone().unwrap_or_default(),
+                tags: tags.clone(),
+                timeout: self.timeout.clone(),
+                expose_build_created_by: resource.expose_build_created_by,
+            }),
+        );
         if self.no_get {
             return Ok(put);
         }
-        let get = planner.node(PlanNode::Get(GetPlan {
-            name: self.name.clone(),
-            type_: resource.type_.clone(),
-            resource: resource.name.clone(),
-            source,
-            params: self.get_params.clone(),
-            version: None,
-            version_from: Some(put.id.clone()),
-            tags,
-        }));
-        Ok(planner.node(PlanNode::OnSuccess(OnSuccessPlan {
+        let id = planner.next_id()?;
+        let image = planner.image(&id, &resource.type_, &tags, skip_interval)?;
+        let get = Plan::new(
+            id,
+            PlanNode::Get(GetPlan {
+                name: self.name.clone(),
+                type_: resource.type_.clone(),
+                resource: resource.name.clone(),
+                source,
+                image,
+                params: self.get_params.clone(),
+                version: None,
+                version_from: Some(put.id.clone()),
+                tags,
+                timeout: self.timeout.clone(),
+            }),
+        );
+        planner.node(PlanNode::OnSuccess(OnSuccessPlan {
             step: Box::new(put),
             on_success: Box::new(get),
-        })))
+        }))
     }
 }

@@ -6,11 +6,13 @@ use airside_model::plan::TaskPlan;
 use airside_model::task::ContainerLimits;
 use airside_model::{Plan, PlanNode, TaskConfig};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::plan::{PlanError, Planner};
 use crate::reader::Fields;
-use crate::task_config;
+use crate::shape::{Field, Kind, Shape};
 use crate::validate::Checker;
+use crate::{task_config, task_shape};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -21,6 +23,9 @@ pub struct TaskStep {
     pub privileged: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hermetic: bool,
+    /// A file in an artifact, instead of a config here.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub file: String,
     /// Override those of the config.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub container_limits: Option<ContainerLimits>,
@@ -29,69 +34,154 @@ pub struct TaskStep {
     /// Override and extend those of the config.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub params: BTreeMap<String, String>,
+    /// For the variables of the file.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub vars: Map<String, Value>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub input_mapping: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub output_mapping: BTreeMap<String, String>,
+    /// An artifact that is the image, instead of what the config says.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub image: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub timeout: String,
 }
 
-/// What a task step may say in Concourse and not here yet.
-const REFUSED: [&str; 3] = ["file", "image", "vars"];
+pub(crate) static SHAPE: Shape = Shape {
+    name: "task_step",
+    doc: "Runs a program.",
+    fields: &[
+        Field::required("task", Kind::Text, "What the step is called."),
+        Field::new(
+            "config",
+            Kind::Inner(&task_shape::TASK),
+            "What to run; this or file.",
+        ),
+        Field::new(
+            "file",
+            Kind::Text,
+            "A file with the config: an artifact and a path in it.",
+        ),
+        Field::new(
+            "image",
+            Kind::Text,
+            "An artifact that is the image, before what config says.",
+        ),
+        Field::new(
+            "privileged",
+            Kind::Flag,
+            "Whether it runs with full powers.",
+        ),
+        Field::new("hermetic", Kind::Flag, "Whether it has no network."),
+        Field::new(
+            "vars",
+            Kind::Object,
+            "Values for the variables of the file.",
+        ),
+        Field::new(
+            "params",
+            Kind::Env,
+            "Environment variables, over those of the config.",
+        ),
+        Field::new(
+            "container_limits",
+            Kind::Inner(&task_shape::LIMITS),
+            "Over those of the config.",
+        ),
+        Field::new(
+            "input_mapping",
+            Kind::TextMap,
+            "Inputs of the config to artifacts.",
+        ),
+        Field::new(
+            "output_mapping",
+            Kind::TextMap,
+            "Outputs of the config to artifacts.",
+        ),
+        Field::new("tags", Kind::Texts, "Only workers with these tags run it."),
+        Field::new(
+            "timeout",
+            Kind::Duration,
+            "How long it may run, fetching its image aside.",
+        ),
+    ],
+};
 
 pub(super) fn read(fields: &mut Fields<'_, '_>) -> TaskStep {
     let path = fields.path.clone();
-    let mut refused = false;
-    for name in REFUSED {
-        refused |= fields.refuse(name, &path);
-    }
-    let config = match fields.take("config") {
-        Some(node) => task_config::read(fields.reader, node, &format!("{path}.config")),
-        None => {
-            if !refused {
-                let span = fields.reader.places.find(&path).unwrap_or(fields.span);
-                fields
-                    .reader
-                    .problem(&path, span, "must specify either `file:` or `config:`");
-            }
-            None
-        }
+    let config = fields
+        .take("config")
+        .map(|node| task_config::read(fields.reader, node, &format!("{path}.config")));
+    let file = fields.string("file");
+    let complaint = match (&config, file.is_empty()) {
+        (None, true) => Some("must specify either `file:` or `config:`"),
+        (Some(_), false) => Some("must specify one of `file:` or `config:`, not both"),
+        _ => None,
     };
+    if let Some(complaint) = complaint {
+        let span = fields.reader.places.find(&path).unwrap_or(fields.span);
+        fields.reader.problem(&path, span, complaint);
+    }
     TaskStep {
         name: fields.string("task"),
         privileged: fields.flag("privileged"),
         hermetic: fields.flag("hermetic"),
+        file,
         container_limits: task_config::read_limits(fields),
-        config,
+        config: config.flatten(),
         params: fields.env("params"),
+        vars: fields.object("vars").unwrap_or_default(),
         tags: fields.strings("tags"),
         input_mapping: fields.string_map("input_mapping"),
         output_mapping: fields.string_map("output_mapping"),
+        image: fields.string("image"),
+        timeout: fields.duration("timeout", &[]),
     }
 }
 
 impl TaskStep {
     pub(super) fn check(&self, path: &str, checker: &mut Checker<'_>) {
-        checker.identifier(&self.name, &format!("{path}.task({})", self.name));
+        let path = format!("{path}.task({})", self.name);
+        checker.step_name(&self.name, &path);
+        let two_images = !self.image.is_empty()
+            && self.config.as_ref().is_some_and(|config| {
+                !config.rootfs_uri.is_empty() || config.image_resource.is_some()
+            });
+        if two_images {
+            let message = format!(
+                "{path}: specifies image: on the step but also specifies an image under config: - the image: on the step takes precedence"
+            );
+            checker.warning("pipeline", message);
+        }
+        if self.hermetic {
+            let message = format!(
+                "{path}: specifies `hermetic:`, which only works on workers that can keep a step off the network"
+            );
+            checker.warning("pipeline", message);
+        }
     }
 
     pub(super) fn plan(&self, planner: &mut Planner<'_>) -> Result<Plan, PlanError> {
-        let config = self.config.clone();
-        let config = config.ok_or_else(|| PlanError::NoConfig {
-            step: self.name.clone(),
-        })?;
         let tags = planner.tags(&self.tags);
-        Ok(planner.node(PlanNode::Task(Box::new(TaskPlan {
+        planner.node(PlanNode::Task(Box::new(TaskPlan {
             name: self.name.clone(),
             privileged: self.privileged,
             hermetic: self.hermetic,
-            config,
+            tags,
+            config_path: self.file.clone(),
+            config: self.config.clone(),
             container_limits: self.container_limits.clone(),
+            image: self.image.clone(),
+            vars: self.vars.clone(),
             params: self.params.clone(),
             input_mapping: self.input_mapping.clone(),
             output_mapping: self.output_mapping.clone(),
-            tags,
-        }))))
+            timeout: self.timeout.clone(),
+            resource_types: planner.config.resource_types.clone(),
+            check_skip_interval: planner.options.manually_triggered,
+        })))
     }
 }

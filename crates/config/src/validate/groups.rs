@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::{Checker, path_of};
-use crate::{Glob, Group};
+use crate::Group;
 
 pub(super) fn check(checker: &mut Checker<'_>) {
     let config = checker.config;
@@ -15,7 +15,7 @@ pub(super) fn check(checker: &mut Checker<'_>) {
         *count = (count.0 + 1, index);
         check_jobs(checker, group, index, &mut grouped);
         for (number, resource) in group.resources.iter().enumerate() {
-            if config.resource(resource).is_none() {
+            if !checker.index.has_resource(resource) {
                 let message = format!("group '{}' has unknown resource '{resource}'", group.name);
                 checker.plain_problem(&format!("groups[{index}].resources[{number}]"), message);
             }
@@ -49,20 +49,19 @@ fn check_jobs<'a>(
 ) {
     for (number, pattern) in group.jobs.iter().enumerate() {
         let place = format!("groups[{index}].jobs[{number}]");
-        let Some(glob) = Glob::new(pattern) else {
-            let message = format!(
-                "invalid glob expression '{pattern}' for group '{}'",
-                group.name
-            );
-            checker.plain_problem(&place, message);
-            continue;
+        let matching = match checker.matching_jobs(pattern) {
+            Ok(matching) => matching,
+            Err(words) => {
+                let message = format!("{words} for group '{}'", group.name);
+                checker.plain_problem(&place, message);
+                continue;
+            }
         };
-        let jobs = checker.config.jobs.iter().map(|job| job.name.as_str());
-        let matching: Vec<&str> = jobs.filter(|name| glob.matches(name)).collect();
-        grouped.extend(&matching);
         if matching.is_empty() {
             let message = format!("no jobs match '{pattern}' for group '{}'", group.name);
             checker.plain_problem(&place, message);
         }
+        let jobs = &checker.config.jobs;
+        grouped.extend(matching.into_iter().map(|index| jobs[index].name.as_str()));
     }
 }

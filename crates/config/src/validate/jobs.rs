@@ -1,19 +1,53 @@
 //! Jobs have names, sound numbers for how much of their logs to keep, and steps that make sense.
 
-use super::{Checker, path_of};
-use crate::{Job, steps};
+use std::collections::HashMap;
+
+use super::{Checker, path_of, renames};
+use crate::plan::{MAX_DEPTH, MAX_NODES};
+use crate::steps::across::MAX_NESTING;
+use crate::steps::modifiers::check_hooks;
+use crate::{Job, Step, steps};
 
 pub(super) fn check(checker: &mut Checker<'_>) {
     let config = checker.config;
     if config.jobs.is_empty() {
         return checker.plain_problem("jobs", "jobs: pipeline must contain at least one job");
     }
-    checker.names("jobs", config.jobs.iter().map(|job| job.name.as_str()));
+    let names = config.jobs.iter().map(|job| job.name.as_str());
+    checker.names("jobs", names, &mut HashMap::new());
+    let renamed = config
+        .jobs
+        .iter()
+        .map(|job| (job.name.as_str(), job.old_name.as_str()));
+    renames::check(checker, "jobs", "job", renamed);
     for (index, job) in config.jobs.iter().enumerate() {
         let path = path_of("jobs", index, &job.name);
         check_retention(checker, job, &path);
-        checker.seen_gets.clear();
-        steps::check_list(&job.plan, &format!("{path}.plan.do"), checker);
+        check_size(checker, job, &path);
+        checker.begin_job();
+        let path = format!("{path}.plan");
+        steps::check_list(&job.plan, &format!("{path}.do"), checker);
+        check_hooks(job.hooks(), &path, checker);
+    }
+}
+
+/// A plan that could not be run is refused before anybody tries.
+fn check_size(checker: &mut Checker<'_>, job: &Job, path: &str) {
+    let all = || job.plan.iter().chain(job.hooks().map(|(_, hook)| hook));
+    let size = all().map(Step::size).fold(0, u64::saturating_add);
+    if size > MAX_NODES {
+        let message = format!(
+            "a build would have more than {MAX_NODES} steps; look for large `attempts` in one another"
+        );
+        checker.problem(path, message);
+    }
+    let depth = all().map(Step::depth).max().unwrap_or(0);
+    if depth + 2 * job.hooks().count() > MAX_DEPTH {
+        checker.problem(path, "its steps are nested too deep");
+    }
+    if all().any(|step| step.across_depth() > MAX_NESTING) {
+        let message = format!("`across` is nested more than {MAX_NESTING} levels deep");
+        checker.problem(path, message);
     }
 }
 

@@ -3,12 +3,20 @@
 mod cycle;
 mod display;
 mod groups;
+mod index;
 mod jobs;
+mod local_vars;
+mod renames;
 mod resources;
+mod types;
+mod var_sources;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use airside_yaml::Span;
+
+use index::{Index, Matcher};
+use local_vars::{Declared, LocalVars};
 
 use crate::reader::{Places, Reader};
 use crate::{Config, Problem, Section, Warning, suggest, validate_identifier};
@@ -24,14 +32,22 @@ pub(crate) fn validate(config: &Config, reader: &Reader) -> Checked {
         config,
         places: &reader.places,
         steps_missing: reader.steps_missing,
+        index: Index::new(config),
+        matcher: Matcher::default(),
+        hints_left: MOST_HINTS,
         section: Section::Groups,
         seen_gets: HashSet::new(),
+        local_vars: LocalVars::default(),
+        any_name: false,
         problems: Vec::new(),
         warnings: Vec::new(),
     };
     groups::check(&mut checker);
     checker.section = Section::Resources;
     resources::check(&mut checker);
+    types::check(&mut checker);
+    checker.section = Section::VarSources;
+    var_sources::check(&mut checker);
     checker.section = Section::Jobs;
     jobs::check(&mut checker);
     cycle::check(&mut checker);
@@ -48,14 +64,59 @@ pub(crate) struct Checker<'a> {
     pub(crate) places: &'a Places,
     /// Some steps could not be read, so nothing can be said about what is not used.
     pub(crate) steps_missing: bool,
+    pub(crate) index: Index<'a>,
+    matcher: Matcher,
+    hints_left: usize,
     pub(crate) section: Section,
     /// Names of the get steps of the job that is being checked.
     pub(crate) seen_gets: HashSet<String>,
+    /// What `across` and `load_var` steps of this job have named so far.
+    pub(crate) local_vars: LocalVars,
+    /// Whether the step that is being checked may be called anything.
+    pub(crate) any_name: bool,
     problems: Vec<Problem>,
     warnings: Vec<Warning>,
 }
 
-impl Checker<'_> {
+/// Searching for the name that was meant takes time; this often is enough.
+const MOST_HINTS: usize = 100;
+
+impl<'a> Checker<'a> {
+    pub(crate) fn begin_job(&mut self) {
+        self.seen_gets.clear();
+        self.local_vars = LocalVars::default();
+    }
+
+    /// A new variable of the build.
+    pub(crate) fn declare(&mut self, name: &str, path: &str) {
+        match self.local_vars.declare(name) {
+            Declared::New => {}
+            Declared::Repeated => self.problem(path, "repeated var name"),
+            Declared::Shadows => {
+                let message = format!("{path}: shadows local var '{name}'");
+                self.warning("var_shadowed", message);
+            }
+        }
+    }
+
+    /// The jobs that a name or pattern stands for, or why it cannot be said.
+    pub(crate) fn matching_jobs(&mut self, pattern: &str) -> Result<Vec<usize>, String> {
+        self.matcher.jobs(pattern, &self.index, self.config)
+    }
+
+    /// ` (did you mean 'x'?)`, or nothing.
+    pub(crate) fn hint<'n>(
+        &mut self,
+        word: &str,
+        names: impl IntoIterator<Item = &'n str>,
+    ) -> String {
+        if self.hints_left == 0 {
+            return String::new();
+        }
+        self.hints_left -= 1;
+        suggest::hint(word, names)
+    }
+
     /// A problem with what stands at `path`.
     pub(crate) fn problem(&mut self, path: &str, message: impl Into<String>) {
         let span = self.places.find(path);
@@ -98,16 +159,23 @@ impl Checker<'_> {
         }
     }
 
+    /// The name of a task or pipeline, which under `across` may have variables in it.
+    pub(crate) fn step_name(&mut self, name: &str, path: &str) {
+        if !self.any_name || name.is_empty() {
+            self.identifier(name, path);
+        }
+    }
+
     pub(crate) fn resource_exists(&mut self, name: &str, path: &str) {
-        if name.is_empty() || self.config.resource(name).is_some() {
+        if name.is_empty() || self.index.has_resource(name) {
             return;
         }
-        let names = self
-            .config
+        let config = self.config;
+        let names = config
             .resources
             .iter()
             .map(|resource| resource.name.as_str());
-        let hint = suggest::hint(name, names);
+        let hint = self.hint(name, names);
         // The step's own `resource:` if it has one, else its name.
         let place = self
             .places
@@ -116,23 +184,27 @@ impl Checker<'_> {
         self.problem_at(path, place, format!("unknown resource '{name}'{hint}"));
     }
 
-    /// Names in a section must be there and differ. The path is `jobs.build`, or `jobs[0]` without a
-    /// name.
-    pub(crate) fn names<'n>(&mut self, section: &str, names: impl Iterator<Item = &'n str>) {
-        let mut seen: Vec<&str> = Vec::new();
+    /// Names in a section must be there and differ from each other and from what has been `seen`. The
+    /// path is `jobs.build`, or `jobs[0]` without a name.
+    pub(crate) fn names<'n>(
+        &mut self,
+        section: &str,
+        names: impl Iterator<Item = &'n str>,
+        seen: &mut HashMap<&'n str, String>,
+    ) {
         for (index, name) in names.enumerate() {
             let indexed = format!("{section}[{index}]");
             if name.is_empty() {
                 self.plain_problem(&indexed, format!("{indexed} has no name"));
             } else {
                 self.identifier(name, &format!("{section}.{name}"));
-                if let Some(other) = seen.iter().position(|seen| *seen == name) {
-                    let message =
-                        format!("{section}[{other}] and {indexed} have the same name ('{name}')");
+                if let Some(other) = seen.get(name) {
+                    let message = format!("{other} and {indexed} have the same name ('{name}')");
                     self.plain_problem(&indexed, message);
+                } else {
+                    seen.insert(name, indexed);
                 }
             }
-            seen.push(name);
         }
     }
 }

@@ -24,7 +24,9 @@ const TERMINAL: Tty = Tty {
 };
 
 pub(crate) async fn run(leaf: Leaf<'_>, task: &TaskPlan) -> Result<Status> {
-    let mut config = task.config.clone();
+    let Some(mut config) = task.config.clone() else {
+        return leaf.error("the task has no config").await;
+    };
     config.params.extend(task.params.clone());
     let (origin, time) = (leaf.origin(), now().seconds());
     let event = Event::InitializeTask {
@@ -204,7 +206,11 @@ fn registry_reference(resource: &ImageResource) -> Result<String, String> {
     {
         return Ok(format!("{repository}@{digest}"));
     }
-    match resource.source.get("tag") {
+    match resource
+        .source
+        .as_ref()
+        .and_then(|source| source.get("tag"))
+    {
         None => Ok(format!("{repository}:latest")),
         Some(serde_json::Value::String(tag)) => Ok(format!("{repository}:{tag}")),
         Some(tag) => Ok(format!("{repository}:{tag}")),
@@ -214,7 +220,8 @@ fn registry_reference(resource: &ImageResource) -> Result<String, String> {
 fn text<'a>(resource: &'a ImageResource, key: &str) -> Result<&'a str, String> {
     resource
         .source
-        .get(key)
+        .as_ref()
+        .and_then(|source| source.get(key))
         .and_then(|value| value.as_str())
         .ok_or_else(|| {
             format!(

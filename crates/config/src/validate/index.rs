@@ -1,0 +1,95 @@
+//! What is where in a pipeline, so that no rule has to search all of it again and again.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::{Config, Glob};
+
+pub(crate) struct Index<'a> {
+    resources: HashSet<&'a str>,
+    jobs: HashMap<&'a str, Vec<usize>>,
+    /// For each job the resources that it gets or puts.
+    touched: Vec<HashSet<&'a str>>,
+}
+
+impl<'a> Index<'a> {
+    pub(super) fn new(config: &'a Config) -> Self {
+        let mut jobs: HashMap<&str, Vec<usize>> = HashMap::new();
+        let mut touched = Vec::new();
+        for (index, job) in config.jobs.iter().enumerate() {
+            jobs.entry(&job.name).or_default().push(index);
+            let mut resources = HashSet::new();
+            job.visit_leaves(&mut |leaf| match leaf {
+                crate::Leaf::Get(step) => _ = resources.insert(step.resource()),
+                crate::Leaf::Put(step) => _ = resources.insert(step.resource()),
+                _ => {}
+            });
+            touched.push(resources);
+        }
+        Self {
+            resources: config.resources.iter().map(|r| r.name.as_str()).collect(),
+            jobs,
+            touched,
+        }
+    }
+
+    pub(crate) fn has_resource(&self, name: &str) -> bool {
+        self.resources.contains(name)
+    }
+
+    pub(crate) fn touches(&self, job: usize, resource: &str) -> bool {
+        self.touched[job].contains(resource)
+    }
+
+    pub(super) fn used(&self) -> HashSet<&'a str> {
+        self.touched.iter().flatten().copied().collect()
+    }
+
+    /// The jobs with this name; there should be one.
+    pub(super) fn jobs_named(&self, name: &str) -> &[usize] {
+        self.jobs.get(name).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// How many names may be held against patterns in one pipeline, to bound the time that takes.
+const MAX_MATCHES: usize = 2_000_000;
+
+/// Matches patterns with jobs, each pattern once.
+#[derive(Default)]
+pub(super) struct Matcher {
+    known: HashMap<String, Vec<usize>>,
+    matches: usize,
+}
+
+impl Matcher {
+    /// The jobs that a name or pattern stands for, or why it cannot be said.
+    pub(super) fn jobs(
+        &mut self,
+        pattern: &str,
+        index: &Index<'_>,
+        config: &Config,
+    ) -> Result<Vec<usize>, String> {
+        if !Glob::is_pattern(pattern) {
+            return Ok(index.jobs_named(pattern).to_vec());
+        }
+        if let Some(known) = self.known.get(pattern) {
+            return Ok(known.clone());
+        }
+        let Some(glob) = Glob::new(pattern) else {
+            return Err(format!("invalid glob expression '{pattern}'"));
+        };
+        self.matches += config.jobs.len();
+        if self.matches > MAX_MATCHES {
+            return Err("the pipeline has too many jobs for so many patterns".to_owned());
+        }
+        let matching =
+            |(index, job): (usize, &crate::Job)| glob.matches(&job.name).then_some(index);
+        let jobs: Vec<usize> = config
+            .jobs
+            .iter()
+            .enumerate()
+            .filter_map(matching)
+            .collect();
+        self.known.insert(pattern.to_owned(), jobs.clone());
+        Ok(jobs)
+    }
+}
