@@ -1,12 +1,15 @@
 //! The one place that enforces [`airside_auth::authorize`].
 
-use airside_auth::{Access, Action, Decision, Principal, authorize};
+use std::time::Instant;
+
+use airside_auth::{Access, Action, Decision, Method, Principal, authorize};
 use axum::{
     extract::{RawPathParams, Request, State},
     middleware::Next,
-    response::Response,
+    response::{IntoResponse, Response},
 };
 use http::{HeaderMap, header::AUTHORIZATION};
+use tracing::info;
 
 use crate::{
     ApiState,
@@ -14,17 +17,44 @@ use crate::{
     scope::{Found, PathNames, Scope},
 };
 
-/// Finds out who asks and about what, and lets the request pass only if they may.
+/// Finds out who asks and about what, and lets the request pass only if they may. Counts every
+/// request, and writes who changed what to the audit log.
 pub(crate) async fn guard(
     State((state, action)): State<(ApiState, Action)>,
     params: RawPathParams,
+    request: Request,
+    next: Next,
+) -> Response {
+    let began = Instant::now();
+    let path = request.uri().path().to_owned();
+    let mut user = String::new();
+    let passed = pass(&state, action, &params, request, next, &mut user).await;
+    let response = passed.unwrap_or_else(IntoResponse::into_response);
+    let (method, status) = (action.method().as_str(), response.status().as_u16());
+    state
+        .metrics
+        .responded(method, action.name(), status, began.elapsed());
+    if action.method() != Method::Get {
+        info!(target: "audit", user, action = action.name(), path, status, "api call");
+    }
+    response
+}
+
+async fn pass(
+    state: &ApiState,
+    action: Action,
+    params: &RawPathParams,
     mut request: Request,
     next: Next,
+    user: &mut String,
 ) -> Result<Response> {
     let principal = match action.access() {
         Access::Public => None,
-        _ => authenticate(&state, request.headers()).await?,
+        _ => authenticate(state, request.headers()).await?,
     };
+    if let Some(principal) = &principal {
+        *user = principal.display_user_id().to_owned();
+    }
     refuse_instance_vars(request.uri().query())?;
     let names = PathNames(params.iter().collect());
     let mut found = Found::resolve(&state.store, &names).await?;

@@ -16,6 +16,7 @@ mod error;
 mod guard;
 mod headers;
 mod login;
+mod metrics;
 mod page;
 mod present;
 mod routes;
@@ -28,6 +29,7 @@ use tokio_util::sync::CancellationToken;
 use tower_http::compression::CompressionLayer;
 
 pub use builds::{Builds, TriggerError};
+pub use metrics::metrics_router;
 pub use state::{ApiState, CONCOURSE_VERSION, WORKER_VERSION};
 
 /// Everything that is served, ready for a listener.

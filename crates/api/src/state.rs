@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use airside_auth::Auth;
 use airside_logs::Logs;
+use airside_metrics::Metrics;
 use airside_store::Store;
 
 use crate::Builds;
@@ -20,6 +21,7 @@ pub struct ApiState {
     pub auth: Auth,
     pub builds: Arc<dyn Builds>,
     pub logs: Logs,
+    pub metrics: Metrics,
     /// Where users reach this server; links begin with it. No slash at the end.
     pub external_url: Arc<str>,
     /// Our own version, as opposed to [`CONCOURSE_VERSION`].
@@ -32,6 +34,7 @@ impl ApiState {
         auth: Auth,
         builds: Arc<dyn Builds>,
         logs: Logs,
+        metrics: Metrics,
         external_url: &str,
         version: &str,
     ) -> Self {
@@ -41,6 +44,7 @@ impl ApiState {
             auth,
             builds,
             logs,
+            metrics,
             external_url,
             version: version.into(),
         }

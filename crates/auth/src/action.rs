@@ -10,6 +10,17 @@ pub enum Method {
     Delete,
 }
 
+impl Method {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
 /// What an action takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
@@ -38,6 +49,11 @@ macro_rules! actions {
 
         impl Action {
             pub const ALL: &'static [Action] = &[$(Self::$name),*];
+
+            /// The route's name, as Concourse has it.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$name => stringify!($name)),* }
+            }
 
             pub fn method(self) -> Method {
                 match self { $(Self::$name => Method::$method),* }

@@ -11,6 +11,7 @@ use airside_auth::{Auth, LocalUser};
 use airside_engine::Engine;
 use airside_hub::{Hub, Identity};
 use airside_logs::Logs;
+use airside_metrics::Metrics;
 use airside_model::{BuildId, JobId};
 use airside_orchestrator::{Orchestrator, Patience, Workers};
 use airside_store::{Build, Sealer, Store};
@@ -82,6 +83,10 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE", env = "AIRSIDE_SHIM")]
     shim: Option<PathBuf>,
 
+    /// Where Prometheus finds /metrics; not served unless given
+    #[arg(long, value_name = "ADDR", env = "AIRSIDE_METRICS_LISTEN")]
+    metrics_listen: Option<SocketAddr>,
+
     /// How to write the server's own log to standard error
     #[arg(long, value_enum, default_value_t, env = "AIRSIDE_LOG_FORMAT")]
     log_format: LogFormat,
@@ -150,6 +155,7 @@ async fn up(options: Options) -> Result<()> {
     let hub = Hub::start(hub_address, &identity, parts, shutdown.clone()).await?;
     data.save_hub_port(hub.port())?;
 
+    let metrics = Metrics::default();
     let orchestrator = Orchestrator::new(
         store.clone(),
         hub.clone(),
@@ -157,12 +163,14 @@ async fn up(options: Options) -> Result<()> {
         Workers::new(entries),
         installation,
         Patience::default(),
+        metrics.clone(),
     );
     let lease_address = format!("{}:{}", hub_address.ip(), hub.port());
     let engine = Engine::new(
         store.clone(),
         logs.clone(),
         orchestrator.clone(),
+        metrics.clone(),
         url.clone(),
         lease_address,
     );
@@ -179,12 +187,36 @@ async fn up(options: Options) -> Result<()> {
 
     greet(&url, &users[0], made_up.as_deref());
     let builds = Arc::new(EngineBuilds(engine.clone()));
-    let state = ApiState::new(store, auth, builds, logs, &url, env!("CARGO_PKG_VERSION"));
+    let state = ApiState::new(
+        store,
+        auth,
+        builds,
+        logs,
+        metrics,
+        &url,
+        env!("CARGO_PKG_VERSION"),
+    );
+    if let Some(address) = options.metrics_listen {
+        serve_metrics(address, state.clone(), shutdown.clone()).await?;
+    }
     serve(listener, state, shutdown).await?;
     engine.shut_down().await;
     sweeper.await?;
     collector.await?;
     info!("stopped; running steps go on and are followed again at the next start");
+    Ok(())
+}
+
+async fn serve_metrics(
+    address: SocketAddr,
+    state: ApiState,
+    shutdown: CancellationToken,
+) -> Result<()> {
+    let listener = TcpListener::bind(address).await.with_context(|| {
+        format!("cannot serve metrics on {address}; choose another address with --metrics-listen")
+    })?;
+    let served = airside_api::serve(listener, airside_api::metrics_router(state), shutdown);
+    tokio::spawn(served);
     Ok(())
 }
 

@@ -46,7 +46,9 @@ impl Engine {
         cancel: CancellationToken,
     ) -> Result<()> {
         let log = self.parts.logs.writer(build.id, lease.epoch).await?;
-        let status = match self.plan(build, lease, &log, &cancel).await? {
+        let planned = self.plan(build, lease, &log, &cancel).await?;
+        self.parts.metrics.build_started();
+        let status = match planned {
             Planned::Aborted => BuildStatus::Aborted,
             Planned::Impossible => BuildStatus::Errored,
             Planned::Ready(plan) => {
@@ -72,7 +74,7 @@ impl Engine {
                 }
             }
         };
-        self.finish(build.id, lease, &log, status).await
+        self.finish(build, lease, &log, status).await
     }
 
     /// The build's plan: the stored one, or a new one as soon as the build may start.
@@ -154,15 +156,27 @@ impl Engine {
     /// Commits the end, then tells it. A crash in between is mended at the next start.
     async fn finish(
         &self,
-        build: BuildId,
+        build: &Build,
         lease: &Lease,
         log: &LogWriter,
         status: BuildStatus,
     ) -> Result<()> {
         let ended_at = self.parts.store.finish_build(lease, status).await?;
-        info!(%build, %status, "build finished");
-        self.close_log(build, log, status, ended_at).await?;
-        Ok(self.parts.orchestrator.clean_up(build).await?)
+        let started_at = self
+            .parts
+            .store
+            .build(build.id)
+            .await?
+            .and_then(|build| build.started_at);
+        let took = ended_at.since(started_at.unwrap_or(ended_at));
+        info!(build = %build.id, %status, ?took, "build finished");
+        let shown = |name: &Option<String>| name.clone().unwrap_or_default();
+        let (pipeline, job) = (shown(&build.pipeline_name), shown(&build.job_name));
+        self.parts
+            .metrics
+            .build_finished([&build.team_name, &pipeline, &job], status, took);
+        self.close_log(build.id, log, status, ended_at).await?;
+        Ok(self.parts.orchestrator.clean_up(build.id).await?)
     }
 
     /// Does what a crash right after a build's end left undone.

@@ -19,6 +19,7 @@ mod unsupported;
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use airside_logs::Logs;
+use airside_metrics::Metrics;
 use airside_model::{BuildId, JobId};
 use airside_orchestrator::Orchestrator;
 use airside_store::{Build, NewBuild, Store};
@@ -51,6 +52,7 @@ struct Parts {
     store: Store,
     logs: Logs,
     orchestrator: Orchestrator,
+    metrics: Metrics,
     external_url: String,
     /// Who holds the leases: this process.
     holder: String,
@@ -66,6 +68,7 @@ impl Engine {
         store: Store,
         logs: Logs,
         orchestrator: Orchestrator,
+        metrics: Metrics,
         external_url: String,
         address: String,
     ) -> Self {
@@ -73,6 +76,7 @@ impl Engine {
             store,
             logs,
             orchestrator,
+            metrics,
             external_url,
             holder: format!("{}-{address}", std::process::id()),
             address,

@@ -21,6 +21,7 @@ mod workers;
 use std::{sync::Arc, time::Duration};
 
 use airside_hub::Hub;
+use airside_metrics::Metrics;
 use airside_model::InstallationId;
 use airside_store::Store;
 use airside_volumes::Volumes;
@@ -74,6 +75,7 @@ struct Parts {
     workers: Workers,
     installation: InstallationId,
     patience: Patience,
+    metrics: Metrics,
 }
 
 impl Orchestrator {
@@ -84,6 +86,7 @@ impl Orchestrator {
         workers: Workers,
         installation: InstallationId,
         patience: Patience,
+        metrics: Metrics,
     ) -> Self {
         let parts = Parts {
             store,
@@ -92,6 +95,7 @@ impl Orchestrator {
             workers,
             installation,
             patience,
+            metrics,
         };
         Self {
             parts: Arc::new(parts),

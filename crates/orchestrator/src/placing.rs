@@ -137,6 +137,8 @@ impl Orchestrator {
                     let again = self.may_repeat(&drive, &standing).await?;
                     let handle = &standing.handle;
                     warn!(build = %lease.build, step = %request.plan, %handle, reason, again, "step lost");
+                    let worker = standing.worker.placement.worker().as_str();
+                    self.parts.metrics.step_lost(request.labels.kind, worker);
                     if !again {
                         let result = StepResult::errored(lost_words(&standing, &reason));
                         return Ok((result, held));
@@ -263,6 +265,9 @@ impl Orchestrator {
         };
         parts.store.create_placement(drive.lease, new).await?;
         info!(build = %drive.lease.build, step = %request.plan, worker = %name, %handle, number, "step placed");
+        parts
+            .metrics
+            .step_placed(request.labels.kind, name.as_str());
         drive.name_worker(name, number).await?;
         Ok(Standing {
             worker,

@@ -14,6 +14,11 @@ impl Micros {
         self.0.div_euclid(1_000_000)
     }
 
+    /// How long after `earlier`; nothing if the clock went back.
+    pub fn since(self, earlier: Self) -> std::time::Duration {
+        std::time::Duration::from_micros(u64::try_from(self.0 - earlier.0).unwrap_or(0))
+    }
+
     pub fn plus(self, duration: std::time::Duration) -> Self {
         Self(self.0.saturating_add(duration.as_micros() as i64))
     }

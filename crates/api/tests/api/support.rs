@@ -96,7 +96,15 @@ impl Server {
         let address = listener.local_addr().unwrap();
         let builds = Arc::new(Recorded(store.clone()));
         let url = format!("http://{address}/");
-        let state = ApiState::new(store.clone(), auth, builds, logs.clone(), &url, "0.1.0");
+        let state = ApiState::new(
+            store.clone(),
+            auth,
+            builds,
+            logs.clone(),
+            Default::default(),
+            &url,
+            "0.1.0",
+        );
         let shutdown = CancellationToken::new();
         let served = tokio::spawn(serve(listener, router(state), shutdown.clone()));
         let client = Client::builder(TokioExecutor::new()).build_http();

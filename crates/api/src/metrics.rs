@@ -1,0 +1,27 @@
+//! `/metrics`, for Prometheus. On a listener of its own: names of pipelines are nobody's business who
+//! has not logged in.
+
+use airside_metrics::WorkerGauge;
+use axum::{Router, extract::State, response::IntoResponse, routing::get};
+use http::header::CONTENT_TYPE;
+
+use crate::{ApiState, error::Result};
+
+/// How OpenMetrics text is announced.
+const FORMAT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+pub fn metrics_router(state: ApiState) -> Router {
+    Router::new()
+        .route("/metrics", get(render))
+        .with_state(state)
+}
+
+async fn render(State(state): State<ApiState>) -> Result<impl IntoResponse> {
+    let workers = state.store.workers().await?;
+    let gauges = workers.iter().map(|worker| WorkerGauge {
+        name: worker.name.as_str(),
+        state: worker.state.as_str(),
+        containers: worker.active_containers,
+    });
+    Ok(([(CONTENT_TYPE, FORMAT)], state.metrics.render(gauges)))
+}

@@ -1,0 +1,281 @@
+//! What the server counts.
+//!
+//! One struct holds every metric, so that names live in one place and nothing is counted by text
+//! alone. Where Concourse has a metric its name is kept: dashboards go on working. Recording never
+//! blocks and never fails.
+
+#![forbid(unsafe_code)]
+
+use std::{fmt::Write, sync::Arc, time::Duration};
+
+use airside_model::{BuildStatus, StepKind};
+use prometheus_client::{
+    encoding::{EncodeLabelSet, text::encode},
+    metrics::{
+        counter::Counter,
+        family::Family,
+        gauge::Gauge,
+        histogram::{Histogram, exponential_buckets},
+    },
+    registry::Registry,
+};
+
+/// Where a finished build belongs.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct BuildLabels {
+    team: String,
+    pipeline: String,
+    job: String,
+    status: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ResponseLabels {
+    method: &'static str,
+    route: &'static str,
+    status: u16,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StepLabels {
+    kind: &'static str,
+    worker: String,
+}
+
+/// One worker at the moment of a scrape.
+pub struct WorkerGauge<'a> {
+    pub name: &'a str,
+    pub state: &'a str,
+    pub containers: i64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct WorkerLabels {
+    worker: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StateLabels {
+    state: String,
+}
+
+/// A handle on the metrics; clones share them.
+#[derive(Clone)]
+pub struct Metrics(Arc<Inner>);
+
+struct Inner {
+    registry: Registry,
+    builds_started: Counter,
+    builds_running: Gauge,
+    builds_ended: [(BuildStatus, Counter); 4],
+    builds_all_ended: Counter,
+    builds_finished: Family<BuildLabels, Counter>,
+    build_duration: Histogram,
+    steps_placed: Family<StepLabels, Counter>,
+    steps_lost: Family<StepLabels, Counter>,
+    responses: Family<ResponseLabels, Histogram, fn() -> Histogram>,
+    workers: Family<StateLabels, Gauge>,
+    worker_containers: Family<WorkerLabels, Gauge>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let mut registry = Registry::with_prefix("concourse");
+        let inner = Inner {
+            builds_started: counter(&mut registry, "builds_started", "Builds started"),
+            builds_running: gauge(&mut registry, "builds_running", "Builds under way"),
+            builds_ended: [
+                BuildStatus::Succeeded,
+                BuildStatus::Failed,
+                BuildStatus::Errored,
+                BuildStatus::Aborted,
+            ]
+            .map(|status| {
+                let (name, help) = (format!("builds_{status}"), format!("Builds {status}"));
+                (status, counter(&mut registry, name, help))
+            }),
+            builds_all_ended: counter(&mut registry, "builds_finished", "Builds finished"),
+            builds_finished: family(&mut registry, "builds_finished_by_job", "Builds finished"),
+            build_duration: {
+                let histogram = Histogram::new(exponential_buckets(0.1, 2.0, 18));
+                let name = "builds_duration_seconds";
+                registry.register(name, "From a build's start to its end", histogram.clone());
+                histogram
+            },
+            steps_placed: family(&mut registry, "steps_placed", "Steps given to a worker"),
+            steps_lost: family(&mut registry, "steps_lost", "Steps that a worker lost"),
+            responses: {
+                let make: fn() -> Histogram =
+                    || Histogram::new(exponential_buckets(0.001, 2.0, 16));
+                let family = Family::new_with_constructor(make);
+                let name = "http_responses_duration_seconds";
+                registry.register(name, "From an API request to its response", family.clone());
+                family
+            },
+            workers: family(&mut registry, "workers_registered", "Workers by state"),
+            worker_containers: family(&mut registry, "workers_containers", "Containers by worker"),
+            registry,
+        };
+        Self(Arc::new(inner))
+    }
+}
+
+impl Metrics {
+    pub fn build_started(&self) {
+        self.0.builds_started.inc();
+        self.0.builds_running.inc();
+    }
+
+    /// A build ended that [`Metrics::build_started`] was told of.
+    pub fn build_finished(
+        &self,
+        [team, pipeline, job]: [&str; 3],
+        status: BuildStatus,
+        took: Duration,
+    ) {
+        let inner = &self.0;
+        inner.builds_running.dec();
+        inner.builds_all_ended.inc();
+        if let Some((_, counter)) = inner
+            .builds_ended
+            .iter()
+            .find(|(known, _)| *known == status)
+        {
+            counter.inc();
+        }
+        inner.build_duration.observe(took.as_secs_f64());
+        let labels = BuildLabels {
+            team: team.to_owned(),
+            pipeline: pipeline.to_owned(),
+            job: job.to_owned(),
+            status: status.to_string(),
+        };
+        inner.builds_finished.get_or_create(&labels).inc();
+    }
+
+    pub fn step_placed(&self, kind: StepKind, worker: &str) {
+        self.0
+            .steps_placed
+            .get_or_create(&StepLabels::of(kind, worker))
+            .inc();
+    }
+
+    pub fn step_lost(&self, kind: StepKind, worker: &str) {
+        self.0
+            .steps_lost
+            .get_or_create(&StepLabels::of(kind, worker))
+            .inc();
+    }
+
+    /// `route` is a route's name, never a path: names of pipelines would make a series each.
+    pub fn responded(
+        &self,
+        method: &'static str,
+        route: &'static str,
+        status: u16,
+        took: Duration,
+    ) {
+        let labels = ResponseLabels {
+            method,
+            route,
+            status,
+        };
+        self.0
+            .responses
+            .get_or_create(&labels)
+            .observe(took.as_secs_f64());
+    }
+
+    /// Everything as Prometheus reads it, with the workers as they are now.
+    pub fn render<'a>(&self, workers: impl Iterator<Item = WorkerGauge<'a>>) -> String {
+        self.0.workers.clear();
+        self.0.worker_containers.clear();
+        for worker in workers {
+            let state = StateLabels {
+                state: worker.state.to_owned(),
+            };
+            self.0.workers.get_or_create(&state).inc();
+            let name = WorkerLabels {
+                worker: worker.name.to_owned(),
+            };
+            self.0
+                .worker_containers
+                .get_or_create(&name)
+                .set(worker.containers);
+        }
+        let mut text = String::new();
+        if encode(&mut text, &self.0.registry).is_err() {
+            let _ = writeln!(text, "# metrics cannot be written");
+        }
+        text
+    }
+}
+
+impl StepLabels {
+    fn of(kind: StepKind, worker: &str) -> Self {
+        Self {
+            kind: kind.as_str(),
+            worker: worker.to_owned(),
+        }
+    }
+}
+
+fn counter(registry: &mut Registry, name: impl Into<String>, help: impl Into<String>) -> Counter {
+    let counter = Counter::default();
+    registry.register(name, help, counter.clone());
+    counter
+}
+
+fn gauge(registry: &mut Registry, name: &str, help: &str) -> Gauge {
+    let gauge = Gauge::default();
+    registry.register(name, help, gauge.clone());
+    gauge
+}
+
+fn family<L, M>(registry: &mut Registry, name: &str, help: &str) -> Family<L, M>
+where
+    Family<L, M>: Default + Clone + prometheus_client::registry::Metric,
+{
+    let family = Family::default();
+    registry.register(name, help, family.clone());
+    family
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_the_ones_that_concourse_has() {
+        let metrics = Metrics::default();
+        metrics.build_started();
+        let took = Duration::from_secs(2);
+        metrics.build_finished(["main", "p", "j"], BuildStatus::Failed, took);
+        metrics.responded("GET", "GetInfo", 200, Duration::from_millis(3));
+        metrics.step_placed(StepKind::Task, "local");
+        let worker = WorkerGauge {
+            name: "local",
+            state: "running",
+            containers: 2,
+        };
+        let text = metrics.render([worker].into_iter());
+        for line in [
+            "concourse_builds_started_total 1",
+            "concourse_builds_running 0",
+            "concourse_builds_failed_total 1",
+            "concourse_builds_succeeded_total 0",
+            "concourse_builds_finished_total 1",
+            "concourse_builds_duration_seconds_count 1",
+            r#"concourse_workers_registered{state="running"} 1"#,
+            r#"concourse_workers_containers{worker="local"} 2"#,
+            r#"concourse_steps_placed_total{kind="task",worker="local"} 1"#,
+        ] {
+            assert!(text.contains(line), "{line} is missing from\n{text}");
+        }
+        assert!(text.contains(
+            r#"concourse_http_responses_duration_seconds_count{method="GET",route="GetInfo",status="200"} 1"#
+        ));
+        let gone = metrics.render(std::iter::empty());
+        assert!(!gone.contains(r#"worker="local"} 2"#));
+    }
+}
