@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, net::IpAddr, sync::Arc, time::Duration};
 
 use airside_hub::{Hub, Identity, Parts, Proofs, Unproven};
 use airside_logs::Logs;
+use airside_metrics::Metrics;
 use airside_model::{Handle, InstallationId, JobId};
 use airside_orchestrator::{Orchestrator, Patience, WorkerEntry, Workers};
 use airside_runtime::{AnyPlacement, Image};
@@ -140,6 +141,7 @@ impl Bench {
                 stop_grace: Duration::from_secs(1),
                 ..Patience::default()
             },
+            Metrics::default(),
         )
     }
 
