@@ -7,9 +7,14 @@
 )]
 
 mod access;
+mod badges;
+mod browser;
 mod builds;
 mod containers;
 mod events;
+mod faults;
 mod login;
 mod pipelines;
+mod server;
 mod support;
+mod teams;
