@@ -50,7 +50,7 @@ impl From<airside_store::Error> for ApiError {
         match error {
             airside_store::Error::ConfigVersion { .. } => Self::StaleConfig,
             error @ airside_store::Error::NameTaken { .. } => Self::Invalid(error.to_string()),
-            error @ airside_store::Error::NoSuchPipeline { .. } => {
+            error @ (airside_store::Error::NoSuchPipeline { .. } | airside_store::Error::Nul) => {
                 Self::BadRequest(error.to_string())
             }
             error => Self::Store(error),

@@ -68,6 +68,8 @@ pub enum Error {
          sealed anew"
     )]
     OtherKey,
+    #[error("a name may not hold a NUL character")]
+    Nul,
     #[error("the name `{name}` is taken")]
     NameTaken { name: String },
     #[error("pipeline '{name}' not found")]

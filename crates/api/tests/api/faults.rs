@@ -10,6 +10,7 @@ use http::StatusCode;
 airside_store::on_both_databases!(
     of_many_who_set_a_pipeline_at_once_one_wins,
     a_database_that_is_away_is_said_to_be,
+    a_nul_is_refused_wherever_it_hides,
 );
 
 #[tokio::test]
@@ -165,4 +166,17 @@ impl Away {
         drop(self.0);
         database.set_reachable(true).await;
     }
+}
+
+async fn a_nul_is_refused_wherever_it_hides(database: TestDatabase) {
+    let server = Server::start_on(database).await;
+    let ann = server.login("ann").await;
+    let config = PIPELINE.replace("name: hello", r#"name: "he\0llo""#);
+    let answer = server.set_pipeline(&ann, "", &config).await;
+    assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{}", answer.text);
+    for path in ["/api/v1/teams/a%00b", "/api/v1/teams/main/pipelines/a%00b"] {
+        let answer = server.get(&ann, path).await;
+        assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{path}");
+    }
+    assert_eq!(server.get(&ann, "/api/v1/pipelines").await.text, "[]");
 }

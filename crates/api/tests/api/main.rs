@@ -13,6 +13,7 @@ mod builds;
 mod containers;
 mod events;
 mod faults;
+mod fly;
 mod login;
 mod pipelines;
 mod server;

@@ -172,7 +172,7 @@ fn to_sqlite(values: Vec<Value>) -> Result<SqliteArguments> {
     for value in values {
         match value {
             Value::Int(value) => Arguments::add(&mut arguments, value),
-            Value::Text(value) => Arguments::add(&mut arguments, value),
+            Value::Text(value) => Arguments::add(&mut arguments, without_nul(value)?),
             Value::Bool(value) => Arguments::add(&mut arguments, value),
             Value::Bytes(value) => Arguments::add(&mut arguments, value),
         }
@@ -186,13 +186,21 @@ fn to_postgres(values: Vec<Value>) -> Result<PgArguments> {
     for value in values {
         match value {
             Value::Int(value) => Arguments::add(&mut arguments, value),
-            Value::Text(value) => Arguments::add(&mut arguments, value),
+            Value::Text(value) => Arguments::add(&mut arguments, without_nul(value)?),
             Value::Bool(value) => Arguments::add(&mut arguments, value),
             Value::Bytes(value) => Arguments::add(&mut arguments, value),
         }
         .map_err(unbound)?;
     }
     Ok(arguments)
+}
+
+/// Postgres cannot keep a NUL in a text, so SQLite does not either.
+fn without_nul(text: Option<String>) -> Result<Option<String>> {
+    match text {
+        Some(text) if text.contains('\0') => Err(Error::Nul),
+        text => Ok(text),
+    }
 }
 
 fn unbound(error: sqlx::error::BoxDynError) -> Error {
