@@ -25,7 +25,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Runs everything in one process: API, engine, hub and a worker on this machine
-    Up(up::Options),
+    Up(Box<up::Options>),
     /// Makes and removes containers; called by the local runtime
     #[command(hide = true, disable_help_flag = true)]
     Rt {
@@ -38,7 +38,7 @@ fn main() -> ExitCode {
     match Arguments::parse().command {
         // Before any thread exists: containers are made by a single-threaded process.
         Command::Rt { args } => airside_runtime_local::helper::main(args),
-        Command::Up(options) => report(up::run(options)),
+        Command::Up(options) => report(up::run(*options)),
     }
 }
 

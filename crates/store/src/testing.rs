@@ -168,6 +168,10 @@ fn cluster() -> &'static Cluster {
         } else {
             Command::new("sh")
         };
+        #[allow(
+            clippy::zombie_processes,
+            reason = "it outlives this process, to clean up after it"
+        )]
         let mut child = command
             .args(["-c", HOLD, "sh"])
             .arg(programs)
