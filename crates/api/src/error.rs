@@ -2,12 +2,15 @@
 
 use axum::{
     Json,
-    response::{IntoResponse, Response},
+    response::{AppendHeaders, IntoResponse, Response},
 };
-use http::StatusCode;
+use http::{
+    StatusCode,
+    header::{RETRY_AFTER, SET_COOKIE},
+};
 use serde_json::json;
 
-use crate::TriggerError;
+use crate::{TriggerError, cookies};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ApiError {
@@ -32,6 +35,8 @@ pub(crate) enum ApiError {
          has changed the pipeline since it was read"
     )]
     StaleConfig,
+    #[error("{0}")]
+    Invalid(String),
     #[error("the database failed")]
     Store(#[source] airside_store::Error),
     #[error("{0}")]
@@ -44,6 +49,10 @@ impl From<airside_store::Error> for ApiError {
     fn from(error: airside_store::Error) -> Self {
         match error {
             airside_store::Error::ConfigVersion { .. } => Self::StaleConfig,
+            error @ airside_store::Error::NameTaken { .. } => Self::Invalid(error.to_string()),
+            error @ (airside_store::Error::NoSuchPipeline { .. } | airside_store::Error::Nul) => {
+                Self::BadRequest(error.to_string())
+            }
             error => Self::Store(error),
         }
     }
@@ -64,11 +73,12 @@ impl ApiError {
             Self::Unauthenticated => StatusCode::UNAUTHORIZED,
             Self::Forbidden => StatusCode::FORBIDDEN,
             Self::NotFound => StatusCode::NOT_FOUND,
-            Self::BadRequest(_) => StatusCode::BAD_REQUEST,
+            Self::BadRequest(_) | Self::Invalid(_) => StatusCode::BAD_REQUEST,
             Self::Conflict(_) => StatusCode::CONFLICT,
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::NotImplemented(_) => StatusCode::NOT_IMPLEMENTED,
+            Self::Store(error) if error.is_transient() => StatusCode::SERVICE_UNAVAILABLE,
             Self::StaleConfig | Self::Store(_) | Self::Internal(_) => {
                 StatusCode::INTERNAL_SERVER_ERROR
             }
@@ -82,6 +92,20 @@ impl IntoResponse for ApiError {
         let text = self.to_string();
         match self {
             Self::NotFound => status.into_response(),
+            Self::Unauthenticated => {
+                // A browser need not show again what is not accepted.
+                let cleared = cookies::cleared().map(|value| (SET_COOKIE, value));
+                (status, AppendHeaders(cleared), text).into_response()
+            }
+            Self::Invalid(_) => (status, Json(json!({"errors": [text]}))).into_response(),
+            Self::Store(error) if error.is_transient() => {
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "the database is away"
+                );
+                let why = "the database is locked or cannot be reached; try again in a moment";
+                (status, [(RETRY_AFTER, "5")], why).into_response()
+            }
             Self::NotImplemented(_) => (status, Json(json!({"error": text}))).into_response(),
             Self::Store(error) => {
                 tracing::error!(error = &error as &dyn std::error::Error, "a request failed");

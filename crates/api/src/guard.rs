@@ -2,19 +2,21 @@
 
 use std::time::Instant;
 
-use airside_auth::{Access, Action, Decision, Method, Principal, authorize};
+use airside_auth::{Access, Action, Decision, Method as Verb, Principal, authorize};
+use airside_store::InstanceVars;
 use axum::{
-    extract::{RawPathParams, Request, State},
+    extract::{Query, RawPathParams, Request, State},
     middleware::Next,
     response::{IntoResponse, Response},
 };
-use http::{HeaderMap, header::AUTHORIZATION};
+use http::{HeaderMap, Method, Uri, header::AUTHORIZATION};
 use tracing::info;
 
 use crate::{
-    ApiState,
+    ApiState, cookies,
     error::{ApiError, Result},
-    scope::{Found, PathNames, Scope},
+    instance_vars,
+    scope::{Asked, Found, PathNames, Scope},
 };
 
 /// Finds out who asks and about what, and lets the request pass only if they may. Counts every
@@ -34,7 +36,7 @@ pub(crate) async fn guard(
     state
         .metrics
         .responded(method, action.name(), status, began.elapsed());
-    if action.method() != Method::Get {
+    if action.method() != Verb::Get {
         info!(target: "audit", user, action = action.name(), path, status, "api call");
     }
     response
@@ -50,16 +52,27 @@ async fn pass(
 ) -> Result<Response> {
     let principal = match action.access() {
         Access::Public => None,
-        _ => authenticate(state, request.headers()).await?,
+        _ => authenticate(state, request.method(), request.headers()).await?,
     };
     if let Some(principal) = &principal {
         *user = principal.display_user_id().to_owned();
     }
-    refuse_instance_vars(request.uri().query())?;
+    let pairs = pairs(request.uri())?;
     let names = PathNames(params.iter().collect());
-    let mut found = Found::resolve(&state.store, &names).await?;
+    let vars = match names.get("pipeline_name") {
+        Some(_) => instance_vars::from_pairs(&pairs)?,
+        None => InstanceVars::default(),
+    };
+    let worker = pairs.iter().find(|(key, _)| key == "worker_name");
+    let by_worker = matches!(action.access(), Access::WorkerTeam(_));
+    let asked = Asked {
+        names,
+        vars: vars.clone(),
+        worker: worker.map(|(_, name)| name.as_str()).filter(|_| by_worker),
+    };
+    let mut found = Found::resolve(&state.store, &asked).await?;
     // There is no team to ask about a build that does not exist.
-    if names.get("build_id").is_some() && !found.has_build() && principal.is_some() {
+    if asked.names.get("build_id").is_some() && !found.has_build() && principal.is_some() {
         return Err(ApiError::NotFound);
     }
     match authorize(action, principal.as_ref(), found.target()) {
@@ -68,16 +81,36 @@ async fn pass(
         Decision::Forbidden => return Err(ApiError::Forbidden),
     }
     found.principal = principal;
+    found.vars = vars;
     request.extensions_mut().insert(Scope::new(found));
     Ok(next.run(request).await)
 }
 
-/// Whose token the request shows. A bad token is refused even where none is needed.
-async fn authenticate(state: &ApiState, headers: &HeaderMap) -> Result<Option<Principal>> {
-    if !headers.contains_key(AUTHORIZATION) {
+fn pairs(uri: &Uri) -> Result<Vec<(String, String)>> {
+    let Query(pairs) = Query::try_from_uri(uri)
+        .map_err(|_| ApiError::BadRequest("the query is not one".to_owned()))?;
+    Ok(pairs)
+}
+
+/// Whose token the request shows, in a header or else in a cookie. A bad token is refused even where
+/// none is needed. A cookie comes along by itself, so whoever uses it to change something proves with
+/// a second token that they meant to.
+async fn authenticate(
+    state: &ApiState,
+    method: &Method,
+    headers: &HeaderMap,
+) -> Result<Option<Principal>> {
+    let token = if headers.contains_key(AUTHORIZATION) {
+        bearer(headers).ok_or(ApiError::Unauthenticated)?
+    } else if let Some(token) = cookies::token(headers) {
+        let harmless = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
+        if !harmless && !cookies::csrf_is_proven(headers) {
+            return Err(ApiError::Unauthenticated);
+        }
+        token
+    } else {
         return Ok(None);
-    }
-    let token = bearer(headers).ok_or(ApiError::Unauthenticated)?;
+    };
     let principal = state.auth.authenticate(token).await?;
     principal.map(Some).ok_or(ApiError::Unauthenticated)
 }
@@ -85,18 +118,4 @@ async fn authenticate(state: &ApiState, headers: &HeaderMap) -> Result<Option<Pr
 pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
     let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
-}
-
-/// Instanced pipelines share a name: answering for another one of them would be wrong.
-fn refuse_instance_vars(query: Option<&str>) -> Result<()> {
-    let instanced = query.unwrap_or_default().split('&').any(|pair| {
-        let key = pair.split('=').next().unwrap_or_default();
-        key == "vars" || key.starts_with("vars.")
-    });
-    match instanced {
-        true => Err(ApiError::NotImplemented(
-            "a pipeline with instance vars".to_owned(),
-        )),
-        false => Ok(()),
-    }
 }

@@ -11,34 +11,42 @@
 
 #![forbid(unsafe_code)]
 
+mod badge;
+mod body;
+mod browser;
 mod builds;
+mod cookies;
 mod error;
 mod guard;
 mod headers;
+mod instance_vars;
+mod log_level;
 mod login;
 mod metrics;
 mod page;
+mod pages;
 mod present;
 mod routes;
 mod scope;
 mod state;
-mod unserved;
 
 use axum::{Extension, Router};
 use tokio_util::sync::CancellationToken;
 use tower_http::compression::CompressionLayer;
 
 pub use builds::{Builds, TriggerError};
+pub use log_level::LogLevel;
 pub use metrics::metrics_router;
+pub use routes::UNSERVED;
 pub use state::{ApiState, CONCOURSE_VERSION, WORKER_VERSION};
 
 /// Everything that is served, ready for a listener.
 pub fn router(state: ApiState) -> Router {
     let router = routes::all(&state)
         .merge(login::router())
-        .merge(unserved::router());
+        .merge(browser::router());
     router
-        .fallback(unserved::unknown)
+        .fallback(routes::unknown)
         .layer(CompressionLayer::new().gzip(true))
         .layer(axum::middleware::map_response(headers::add))
         .with_state(state)

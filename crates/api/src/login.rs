@@ -11,13 +11,13 @@ use axum::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::{
     HeaderMap, HeaderValue, StatusCode,
-    header::{AUTHORIZATION, COOKIE, RETRY_AFTER},
+    header::{AUTHORIZATION, RETRY_AFTER, SET_COOKIE},
 };
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::{
-    ApiState,
+    ApiState, cookies,
     error::{ApiError, Result},
     guard::bearer,
 };
@@ -109,30 +109,12 @@ fn basic(headers: &HeaderMap) -> Option<(String, String)> {
 
 /// Forgets the token that the cookie (or a bearer header) shows, and the cookies themselves.
 async fn logout(State(state): State<ApiState>, headers: HeaderMap) -> Result<Response> {
-    let token = bearer(&headers).or_else(|| cookie_token(&headers));
+    let token = bearer(&headers).or_else(|| cookies::token(&headers));
     let token = token.ok_or(ApiError::Unauthenticated)?;
     if state.auth.authenticate(token).await?.is_none() {
         return Err(ApiError::Unauthenticated);
     }
     state.auth.logout(token).await?;
-    let cleared = ["skymarshal_auth", "skymarshal_csrf"].map(|name| {
-        (
-            "set-cookie",
-            format!("{name}=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax"),
-        )
-    });
+    let cleared = cookies::cleared().map(|value| (SET_COOKIE, value));
     Ok(axum::response::AppendHeaders(cleared).into_response())
-}
-
-/// `fly` quotes the cookie, as its value has a space in it.
-fn cookie_token(headers: &HeaderMap) -> Option<&str> {
-    let cookies = headers
-        .get_all(COOKIE)
-        .iter()
-        .filter_map(|value| value.to_str().ok());
-    let value = cookies
-        .flat_map(|line| line.split(';'))
-        .find_map(|cookie| cookie.trim().strip_prefix("skymarshal_auth="))?;
-    let (scheme, token) = value.trim_matches('"').split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then_some(token)
 }

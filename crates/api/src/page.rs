@@ -73,7 +73,8 @@ pub(crate) async fn builds(
             if let Some(build) = merged(&state.store, filters, neighbour).await?.first() {
                 let (base, path, id, limit) =
                     (&state.external_url, uri.path(), build.id, page.limit);
-                let link = format!("<{base}{path}?{key}={id}&limit={limit}>; rel=\"{rel}\"");
+                let vars = instance_query(uri);
+                let link = format!("<{base}{path}?{key}={id}&limit={limit}{vars}>; rel=\"{rel}\"");
                 let link = HeaderValue::try_from(link)
                     .map_err(|_| ApiError::Internal("the external URL is not a URL"))?;
                 headers.append(LINK, link);
@@ -98,4 +99,13 @@ async fn merged(store: &Store, filters: &[BuildFilter], page: BuildPage) -> Resu
     }
     builds.truncate(limit);
     Ok(builds)
+}
+
+/// The part of a query that tells pipelines of one name apart, as it came.
+fn instance_query(uri: &Uri) -> String {
+    let pairs = uri.query().unwrap_or_default().split('&');
+    pairs
+        .filter(|pair| pair.starts_with("vars.") || pair.starts_with("vars="))
+        .map(|pair| format!("&{pair}"))
+        .collect()
 }

@@ -1,5 +1,6 @@
 //! The handlers, one file per family, each mounted under its action and behind the guard.
 
+mod badges;
 mod builds;
 mod config;
 mod containers;
@@ -8,6 +9,7 @@ mod info;
 mod jobs;
 mod pipelines;
 mod resources;
+mod server;
 mod teams;
 mod workers;
 
@@ -19,7 +21,7 @@ use axum::{
     routing::{MethodFilter, on},
 };
 
-use crate::{ApiState, guard::guard};
+use crate::{ApiState, error::ApiError, guard::guard};
 
 /// Mounts handlers. There is no way around the guard: it is part of mounting.
 struct Routes {
@@ -46,34 +48,136 @@ impl Routes {
     }
 }
 
+/// What Concourse serves and this version does not yet. Each answers 501, behind the same guard.
+pub const UNSERVED: &[Action] = &[
+    Action::DownloadCli,
+    Action::CreateBuild,
+    Action::CreateArtifact,
+    Action::GetArtifact,
+    Action::GetContainer,
+    Action::HijackContainer,
+    Action::ListVolumes,
+    Action::GetVersionsDb,
+    Action::CreatePipelineBuild,
+    Action::RerunJobBuild,
+    Action::ListJobInputs,
+    Action::ScheduleJob,
+    Action::ClearTaskCache,
+    Action::ListSharedForResource,
+    Action::ListSharedForResourceType,
+    Action::CheckResource,
+    Action::CheckResourceWebHook,
+    Action::CheckResourceType,
+    Action::CheckPrototype,
+    Action::ClearResourceCache,
+    Action::ListResourceVersions,
+    Action::ClearResourceVersions,
+    Action::ClearResourceTypeVersions,
+    Action::GetResourceVersion,
+    Action::EnableResourceVersion,
+    Action::DisableResourceVersion,
+    Action::PinResourceVersion,
+    Action::UnpinResource,
+    Action::SetPinCommentOnResource,
+    Action::ListBuildsWithVersionAsInput,
+    Action::ListBuildsWithVersionAsOutput,
+    Action::GetDownstreamResourceCausality,
+    Action::GetUpstreamResourceCausality,
+    Action::BuildResources,
+    Action::ListBuildArtifacts,
+    Action::SetBuildComment,
+    Action::RegisterWorker,
+    Action::LandWorker,
+    Action::RetireWorker,
+    Action::PruneWorker,
+    Action::HeartbeatWorker,
+    Action::DeleteWorker,
+    Action::ListDestroyingContainers,
+    Action::ReportWorkerContainers,
+    Action::ListDestroyingVolumes,
+    Action::ReportWorkerVolumes,
+];
+
+#[derive(serde::Deserialize)]
+struct PipelineName {
+    pipeline_name: String,
+}
+
 pub(crate) fn all(state: &ApiState) -> Router<ApiState> {
-    let routes = Routes {
+    let mut routes = Routes {
         state: state.clone(),
         router: Router::new(),
     };
+    for action in UNSERVED {
+        routes = routes.on(*action, unserved);
+    }
+    builds_and_workers(pipelines(server_and_teams(routes))).router
+}
+
+fn server_and_teams(routes: Routes) -> Routes {
     routes
         .on(Action::GetInfo, info::info)
-        .on(Action::GetWall, info::wall)
+        .on(Action::GetInfoCreds, server::creds)
+        .on(Action::GetHealth, server::health)
+        .on(Action::GetLogLevel, server::log_level)
+        .on(Action::SetLogLevel, server::set_log_level)
+        .on(Action::GetWall, server::wall)
+        .on(Action::SetWall, server::set_wall)
+        .on(Action::ClearWall, server::clear_wall)
         .on(Action::GetUser, teams::user)
+        .on(Action::ListActiveUsersSince, server::active_users)
+        .on(Action::GetComponents, server::components)
+        .on(Action::PauseAllComponents, server::pause_components)
+        .on(Action::UnpauseAllComponents, server::unpause_components)
+        .on(Action::PauseComponent, server::pause_component)
+        .on(Action::UnpauseComponent, server::unpause_component)
         .on(Action::ListTeams, teams::list)
         .on(Action::GetTeam, teams::get)
+        .on(Action::SetTeam, teams::set)
+        .on(Action::RenameTeam, teams::rename)
+        .on(Action::DestroyTeam, teams::destroy)
+        .on(Action::GetCc, badges::cctray)
+}
+
+fn pipelines(routes: Routes) -> Routes {
+    routes
         .on(Action::SaveConfig, config::save)
         .on(Action::GetConfig, config::get)
         .on(Action::ListAllPipelines, pipelines::list_all)
         .on(Action::ListPipelines, pipelines::list)
         .on(Action::GetPipeline, pipelines::get)
         .on(Action::DeletePipeline, pipelines::delete)
+        .on(Action::OrderPipelines, pipelines::order)
+        .on(
+            Action::OrderPipelinesWithinGroup,
+            pipelines::order_instances,
+        )
         .on(Action::PausePipeline, pipelines::pause)
         .on(Action::UnpausePipeline, pipelines::unpause)
+        .on(Action::ArchivePipeline, pipelines::archive)
         .on(Action::ExposePipeline, pipelines::expose)
         .on(Action::HidePipeline, pipelines::hide)
-        .on(Action::ListPipelineBuilds, builds::of_pipeline)
+        .on(Action::RenamePipeline, pipelines::rename)
+        .on(Action::PipelineBadge, badges::pipeline)
+        .on(Action::ListAllJobs, jobs::list_all)
         .on(Action::ListJobs, jobs::list)
         .on(Action::GetJob, jobs::get)
+        .on(Action::PauseJob, jobs::pause)
+        .on(Action::UnpauseJob, jobs::unpause)
+        .on(Action::JobBadge, badges::job)
+        .on(Action::MainJobBadge, badges::of_main)
+        .on(Action::ListAllResources, resources::list_all)
+        .on(Action::ListResources, resources::list)
+        .on(Action::GetResource, resources::get)
+        .on(Action::ListResourceTypes, resources::types)
+}
+
+fn builds_and_workers(routes: Routes) -> Routes {
+    routes
+        .on(Action::ListPipelineBuilds, builds::of_pipeline)
         .on(Action::ListJobBuilds, jobs::builds)
         .on(Action::CreateJobBuild, jobs::trigger)
         .on(Action::GetJobBuild, builds::get)
-        .on(Action::ListResources, resources::list)
         .on(Action::ListBuilds, builds::list)
         .on(Action::ListTeamBuilds, builds::of_team)
         .on(Action::GetBuild, builds::get)
@@ -83,5 +187,13 @@ pub(crate) fn all(state: &ApiState) -> Router<ApiState> {
         .on(Action::AbortBuild, builds::abort)
         .on(Action::ListWorkers, workers::list)
         .on(Action::ListContainers, containers::list)
-        .router
+}
+
+async fn unserved(method: http::Method, uri: http::Uri) -> ApiError {
+    ApiError::NotImplemented(format!("{method} {}", uri.path()))
+}
+
+/// Whatever is no route at all.
+pub(crate) async fn unknown() -> ApiError {
+    ApiError::NotFound
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use airside_auth::{Exposure, Principal, Target};
 use airside_model::BuildId;
-use airside_store::{Build, Job, Pipeline, Store, Team};
+use airside_store::{Build, InstanceVars, Job, Pipeline, Store, Team};
 use axum::extract::FromRequestParts;
 use http::request::Parts;
 use serde_json::Value;
@@ -18,10 +18,20 @@ pub(crate) struct Scope(Arc<Found>);
 #[derive(Default)]
 pub(crate) struct Found {
     pub(crate) principal: Option<Principal>,
+    /// The instance vars of the pipeline that the path names, whether it exists or not.
+    pub(crate) vars: InstanceVars,
     team: Option<Team>,
     pipeline: Option<Pipeline>,
     job: Option<Job>,
     build: Option<Build>,
+}
+
+/// What a request is about: the parameters of its path, and what its query says of them.
+pub(crate) struct Asked<'a> {
+    pub(crate) names: PathNames<'a>,
+    /// Tells pipelines of one name apart.
+    pub(crate) vars: InstanceVars,
+    pub(crate) worker: Option<&'a str>,
 }
 
 /// The parameters of a path, by name.
@@ -38,11 +48,25 @@ impl PathNames<'_> {
 
 impl Found {
     /// Looks up what a path names, as far as it exists.
-    pub(crate) async fn resolve(store: &Store, names: &PathNames<'_>) -> Result<Self> {
-        match names.get("build_id") {
-            Some(id) => Self::around_build(store, id).await,
-            None => Self::along_path(store, names).await,
+    pub(crate) async fn resolve(store: &Store, asked: &Asked<'_>) -> Result<Self> {
+        if let Some(id) = asked.names.get("build_id") {
+            return Self::around_build(store, id).await;
         }
+        match asked.names.get("worker_name").or(asked.worker) {
+            Some(worker) => Self::around_worker(store, worker).await,
+            None => Self::along_path(store, asked).await,
+        }
+    }
+
+    /// The team that a worker belongs to.
+    async fn around_worker(store: &Store, name: &str) -> Result<Self> {
+        let mut found = Self::default();
+        let workers = store.workers().await?;
+        let worker = workers.iter().find(|worker| worker.name.as_str() == name);
+        if let Some(team) = worker.and_then(|worker| worker.team.as_deref()) {
+            found.team = store.team(team).await?;
+        }
+        Ok(found)
     }
 
     async fn around_build(store: &Store, id: &str) -> Result<Self> {
@@ -62,14 +86,15 @@ impl Found {
         Ok(found)
     }
 
-    async fn along_path(store: &Store, names: &PathNames<'_>) -> Result<Self> {
+    async fn along_path(store: &Store, asked: &Asked<'_>) -> Result<Self> {
+        let names = &asked.names;
         let mut found = Self::default();
         let Some(team) = names.get("team_name") else {
             return Ok(found);
         };
         found.team = store.team(team).await?;
         if let (Some(team), Some(name)) = (&found.team, names.get("pipeline_name")) {
-            found.pipeline = store.pipeline(team.id, name).await?;
+            found.pipeline = store.pipeline_instance(team.id, name, &asked.vars).await?;
         }
         if let (Some(pipeline), Some(name)) = (&found.pipeline, names.get("job_name")) {
             found.job = store.job(pipeline.id, name).await?;
@@ -130,8 +155,17 @@ impl Scope {
         self.principal().ok_or(ApiError::Unauthenticated)
     }
 
+    pub(crate) fn instance_vars(&self) -> &InstanceVars {
+        &self.0.vars
+    }
+
     pub(crate) fn team(&self) -> Result<&Team> {
         self.0.team.as_ref().ok_or(ApiError::NotFound)
+    }
+
+    /// The team that the path names, if there is one; else it may be made.
+    pub(crate) fn existing_team(&self) -> Option<&Team> {
+        self.0.team.as_ref()
     }
 
     pub(crate) fn pipeline(&self) -> Result<&Pipeline> {

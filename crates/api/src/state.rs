@@ -7,7 +7,7 @@ use airside_logs::Logs;
 use airside_metrics::Metrics;
 use airside_store::Store;
 
-use crate::Builds;
+use crate::{Builds, LogLevel, log_level::Fixed};
 
 /// The version of Concourse whose API this is: `fly` refuses a server of another major or minor.
 pub const CONCOURSE_VERSION: &str = "8.3.0";
@@ -26,6 +26,7 @@ pub struct ApiState {
     pub external_url: Arc<str>,
     /// Our own version, as opposed to [`CONCOURSE_VERSION`].
     pub version: Arc<str>,
+    pub log_level: Arc<dyn LogLevel>,
 }
 
 impl ApiState {
@@ -47,6 +48,18 @@ impl ApiState {
             metrics,
             external_url,
             version: version.into(),
+            log_level: Arc::new(Fixed),
         }
+    }
+
+    /// Lets administrators see and change how much the server logs.
+    pub fn with_log_level(mut self, log_level: Arc<dyn LogLevel>) -> Self {
+        self.log_level = log_level;
+        self
+    }
+
+    /// Whether browsers come over TLS, so that cookies need not travel without.
+    pub(crate) fn is_secure(&self) -> bool {
+        self.external_url.starts_with("https:")
     }
 }

@@ -33,6 +33,10 @@ pub enum Access {
     Token,
     /// At least this role on the team.
     Role(Role),
+    /// At least this role on the team that the worker belongs to; a worker of no team is the admins'.
+    WorkerTeam(Role),
+    /// Parts of the server itself, which do not log in here: nobody.
+    System,
     /// Anybody if the pipeline is exposed, else viewers.
     ExposedPipeline,
     /// Anybody if the pipeline is exposed and the job is public, else viewers.
@@ -71,36 +75,76 @@ macro_rules! actions {
     };
 }
 
-use Access::{ExposedJob, ExposedPipeline, Filtered, Public, Token};
+use Access::{ExposedJob, ExposedPipeline, Filtered, Public, System, Token};
 
 const VIEWER: Access = Access::Role(Role::Viewer);
 const OPERATOR: Access = Access::Role(Role::PipelineOperator);
 const MEMBER: Access = Access::Role(Role::Member);
+const OWNER: Access = Access::Role(Role::Owner);
+const ADMIN: Access = Access::Role(Role::Admin);
+const WORKER_VIEWER: Access = Access::WorkerTeam(Role::Viewer);
+const WORKER_MEMBER: Access = Access::WorkerTeam(Role::Member);
 
 actions! {
     GetInfo: Get "/api/v1/info", Public;
+    GetInfoCreds: Get "/api/v1/info/creds", ADMIN;
+    GetHealth: Get "/api/v1/health", Public;
+    DownloadCli: Get "/api/v1/cli", Public;
+    GetLogLevel: Get "/api/v1/log-level", ADMIN;
+    SetLogLevel: Put "/api/v1/log-level", ADMIN;
     GetWall: Get "/api/v1/wall", Public;
+    SetWall: Put "/api/v1/wall", ADMIN;
+    ClearWall: Delete "/api/v1/wall", ADMIN;
     GetUser: Get "/api/v1/user", Token;
+    ListActiveUsersSince: Get "/api/v1/users", ADMIN;
+    GetComponents: Get "/api/v1/components", ADMIN;
+    PauseAllComponents: Put "/api/v1/components/pause", ADMIN;
+    UnpauseAllComponents: Put "/api/v1/components/unpause", ADMIN;
+    PauseComponent: Put "/api/v1/components/{component_name}/pause", ADMIN;
+    UnpauseComponent: Put "/api/v1/components/{component_name}/unpause", ADMIN;
 
     ListTeams: Get "/api/v1/teams", Filtered;
     GetTeam: Get "/api/v1/teams/{team_name}", VIEWER;
+    SetTeam: Put "/api/v1/teams/{team_name}", OWNER;
+    RenameTeam: Put "/api/v1/teams/{team_name}/rename", OWNER;
+    DestroyTeam: Delete "/api/v1/teams/{team_name}", ADMIN;
+    ListTeamBuilds: Get "/api/v1/teams/{team_name}/builds", Token;
+    CreateBuild: Post "/api/v1/teams/{team_name}/builds", MEMBER;
+    GetCc: Get "/api/v1/teams/{team_name}/cc.xml", Filtered;
+    CreateArtifact: Post "/api/v1/teams/{team_name}/artifacts", MEMBER;
+    GetArtifact: Get "/api/v1/teams/{team_name}/artifacts/{artifact_id}", MEMBER;
+    ListContainers: Get "/api/v1/teams/{team_name}/containers", VIEWER;
+    GetContainer: Get "/api/v1/teams/{team_name}/containers/{handle}", VIEWER;
+    HijackContainer: Get "/api/v1/teams/{team_name}/containers/{handle}/hijack", MEMBER;
+    ListVolumes: Get "/api/v1/teams/{team_name}/volumes", VIEWER;
 
     SaveConfig: Put "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/config", MEMBER;
     GetConfig: Get "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/config", VIEWER;
-
     ListAllPipelines: Get "/api/v1/pipelines", Filtered;
     ListPipelines: Get "/api/v1/teams/{team_name}/pipelines", Filtered;
     GetPipeline: Get "/api/v1/teams/{team_name}/pipelines/{pipeline_name}", ExposedPipeline;
     DeletePipeline: Delete "/api/v1/teams/{team_name}/pipelines/{pipeline_name}", MEMBER;
+    OrderPipelines: Put "/api/v1/teams/{team_name}/pipelines/ordering", MEMBER;
+    OrderPipelinesWithinGroup: Put
+        "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/ordering",
+        MEMBER;
     PausePipeline: Put "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/pause", OPERATOR;
     UnpausePipeline: Put "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/unpause", OPERATOR;
+    ArchivePipeline: Put "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/archive", MEMBER;
     ExposePipeline: Put "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/expose", MEMBER;
     HidePipeline: Put "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/hide", MEMBER;
-    ListPipelineBuilds: Get "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/builds",
+    RenamePipeline: Put "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/rename", MEMBER;
+    GetVersionsDb: Get "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/versions-db", VIEWER;
+    ListPipelineBuilds: Get
+        "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/builds",
         ExposedPipeline;
+    CreatePipelineBuild: Post "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/builds", MEMBER;
+    PipelineBadge: Get "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/badge", ExposedPipeline;
 
+    ListAllJobs: Get "/api/v1/jobs", Filtered;
     ListJobs: Get "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/jobs", ExposedPipeline;
-    GetJob: Get "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/jobs/{job_name}",
+    GetJob: Get
+        "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/jobs/{job_name}",
         ExposedPipeline;
     ListJobBuilds: Get
         "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/jobs/{job_name}/builds",
@@ -111,18 +155,119 @@ actions! {
     GetJobBuild: Get
         "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/jobs/{job_name}/builds/{build_name}",
         ExposedPipeline;
+    RerunJobBuild: Post
+        "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/jobs/{job_name}/builds/{build_name}",
+        OPERATOR;
+    ListJobInputs: Get
+        "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/jobs/{job_name}/inputs",
+        VIEWER;
+    PauseJob: Put
+        "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/jobs/{job_name}/pause",
+        OPERATOR;
+    UnpauseJob: Put
+        "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/jobs/{job_name}/unpause",
+        OPERATOR;
+    ScheduleJob: Put
+        "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/jobs/{job_name}/schedule",
+        OPERATOR;
+    JobBadge: Get
+        "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/jobs/{job_name}/badge",
+        ExposedPipeline;
+    MainJobBadge: Get "/api/v1/pipelines/{pipeline_name}/jobs/{job_name}/badge", Public;
+    ClearTaskCache: Delete
+        "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/jobs/{job_name}/tasks/{step_name}/cache",
+        OPERATOR;
 
-    ListResources: Get "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/resources",
+    ListAllResources: Get "/api/v1/resources", Filtered;
+    ListResources: Get
+        "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/resources",
+        ExposedPipeline;
+    GetResource: Get
+        "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/resources/{resource_name}",
+        ExposedPipeline;
+    ListResourceTypes: Get
+        "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/resource-types",
+        ExposedPipeline;
+    ListSharedForResource: Get
+        "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/resources/{resource_name}/shared",
+        ADMIN;
+    ListSharedForResourceType: Get
+        "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/resource-types/{resource_type_name}/shared",
+        ADMIN;
+    CheckResource: Post
+        "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/resources/{resource_name}/check",
+        OPERATOR;
+    CheckResourceWebHook: Post
+        "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/resources/{resource_name}/check/webhook",
+        Public;
+    CheckResourceType: Post
+        "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/resource-types/{resource_type_name}/check",
+        OPERATOR;
+    CheckPrototype: Post
+        "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/prototypes/{prototype_name}/check",
+        OPERATOR;
+    ClearResourceCache: Delete
+        "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/resources/{resource_name}/cache",
+        OPERATOR;
+    ListResourceVersions: Get
+        "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/resources/{resource_name}/versions",
+        ExposedPipeline;
+    ClearResourceVersions: Delete
+        "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/resources/{resource_name}/versions",
+        ADMIN;
+    ClearResourceTypeVersions: Delete
+        "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/resource-types/{resource_type_name}/versions",
+        ADMIN;
+    GetResourceVersion: Get
+        "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/resources/{resource_name}/versions/{resource_config_version_id}",
+        ExposedPipeline;
+    EnableResourceVersion: Put
+        "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/resources/{resource_name}/versions/{resource_config_version_id}/enable",
+        OPERATOR;
+    DisableResourceVersion: Put
+        "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/resources/{resource_name}/versions/{resource_config_version_id}/disable",
+        OPERATOR;
+    PinResourceVersion: Put
+        "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/resources/{resource_name}/versions/{resource_config_version_id}/pin",
+        OPERATOR;
+    UnpinResource: Put
+        "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/resources/{resource_name}/unpin",
+        OPERATOR;
+    SetPinCommentOnResource: Put
+        "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/resources/{resource_name}/pin_comment",
+        OPERATOR;
+    ListBuildsWithVersionAsInput: Get
+        "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/resources/{resource_name}/versions/{resource_config_version_id}/input_to",
+        ExposedPipeline;
+    ListBuildsWithVersionAsOutput: Get
+        "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/resources/{resource_name}/versions/{resource_config_version_id}/output_of",
+        ExposedPipeline;
+    GetDownstreamResourceCausality: Get
+        "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/resources/{resource_name}/versions/{resource_config_version_id}/downstream",
+        ExposedPipeline;
+    GetUpstreamResourceCausality: Get
+        "/api/v1/teams/{team_name}/pipelines/{pipeline_name}/resources/{resource_name}/versions/{resource_config_version_id}/upstream",
         ExposedPipeline;
 
     ListBuilds: Get "/api/v1/builds", Filtered;
-    ListTeamBuilds: Get "/api/v1/teams/{team_name}/builds", VIEWER;
     GetBuild: Get "/api/v1/builds/{build_id}", ExposedPipeline;
     GetBuildPlan: Get "/api/v1/builds/{build_id}/plan", ExposedJob;
     BuildEvents: Get "/api/v1/builds/{build_id}/events", ExposedJob;
+    BuildResources: Get "/api/v1/builds/{build_id}/resources", ExposedPipeline;
     GetBuildPreparation: Get "/api/v1/builds/{build_id}/preparation", ExposedJob;
+    ListBuildArtifacts: Get "/api/v1/builds/{build_id}/artifacts", ExposedJob;
     AbortBuild: Put "/api/v1/builds/{build_id}/abort", OPERATOR;
+    SetBuildComment: Put "/api/v1/builds/{build_id}/comment", OPERATOR;
 
     ListWorkers: Get "/api/v1/workers", Token;
-    ListContainers: Get "/api/v1/teams/{team_name}/containers", VIEWER;
+    RegisterWorker: Post "/api/v1/workers", System;
+    LandWorker: Put "/api/v1/workers/{worker_name}/land", WORKER_MEMBER;
+    RetireWorker: Put "/api/v1/workers/{worker_name}/retire", WORKER_MEMBER;
+    PruneWorker: Put "/api/v1/workers/{worker_name}/prune", WORKER_MEMBER;
+    HeartbeatWorker: Put "/api/v1/workers/{worker_name}/heartbeat", Token;
+    DeleteWorker: Delete "/api/v1/workers/{worker_name}", WORKER_MEMBER;
+    ListDestroyingContainers: Get "/api/v1/containers/destroying", WORKER_VIEWER;
+    ReportWorkerContainers: Put "/api/v1/containers/report", WORKER_MEMBER;
+    ListDestroyingVolumes: Get "/api/v1/volumes/destroying", WORKER_VIEWER;
+    ReportWorkerVolumes: Put "/api/v1/volumes/report", WORKER_MEMBER;
 }

@@ -37,7 +37,9 @@ pub fn authorize(action: Action, principal: Option<&Principal>, target: Target<'
         Access::Public | Access::Filtered => return Decision::Allow,
         Access::Token if principal.is_some() => return Decision::Allow,
         Access::Token => return Decision::Unauthenticated,
-        Access::Role(role) => (false, role),
+        Access::Role(role) | Access::WorkerTeam(role) => (false, role),
+        Access::System if principal.is_some() => return Decision::Forbidden,
+        Access::System => return Decision::Unauthenticated,
         Access::ExposedPipeline => (target.exposure >= Exposure::Pipeline, Role::Viewer),
         Access::ExposedJob => (target.exposure >= Exposure::Job, Role::Viewer),
     };

@@ -51,6 +51,11 @@ impl Auth {
         }))
     }
 
+    /// How long a token is good for.
+    pub fn duration(&self) -> Duration {
+        self.0.duration
+    }
+
     /// Exchanges a local user's password for a token.
     pub async fn login(&self, name: &str, password: &str) -> Result<Issued, Denied> {
         let user = self.0.users.iter().find(|user| user.name() == name);
@@ -65,7 +70,10 @@ impl Auth {
         self.0.limiter.succeeded(counted_as);
         let expires_at = now().plus(self.0.duration);
         let token = token::make(expires_at);
-        let claims = serde_json::to_value(Claims::local(name)).expect("claims are plain text");
+        let claims = Claims::local(name);
+        let user = (&claims.sub, &claims.user_name, &claims.connector);
+        self.0.store.user_logged_in(user.0, user.1, user.2).await?;
+        let claims = serde_json::to_value(claims).expect("claims are plain text");
         self.0
             .store
             .save_token(&token::hash(&token), &claims, expires_at)

@@ -1,7 +1,11 @@
 //! What the server writes to standard error.
 
+use airside_api::LogLevel;
 use clap::ValueEnum;
-use tracing_subscriber::EnvFilter;
+use parking_lot::Mutex;
+use tracing_subscriber::{
+    EnvFilter, Layer, fmt, layer::SubscriberExt, reload, util::SubscriberInitExt,
+};
 
 /// Without the Kubernetes client's own words on a lost connection: ours say which target it was.
 const DEFAULT_FILTER: &str = "info,kube_client::client::builder=off";
@@ -15,14 +19,47 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-pub(crate) fn start(format: LogFormat) {
+/// The level, which administrators can change while the server runs.
+pub(crate) struct Level {
+    current: Mutex<String>,
+    set: Box<dyn Fn(EnvFilter) -> bool + Send + Sync>,
+}
+
+impl LogLevel for Level {
+    fn get(&self) -> String {
+        self.current.lock().clone()
+    }
+
+    fn set(&self, level: &str) -> bool {
+        let filter = match level {
+            "debug" | "info" | "error" => level,
+            // Nothing is worse than an error here.
+            "fatal" => "error",
+            _ => return false,
+        };
+        let done = (self.set)(EnvFilter::new(filter));
+        if done {
+            *self.current.lock() = level.to_owned();
+        }
+        done
+    }
+}
+
+pub(crate) fn start(format: LogFormat) -> Level {
     let filter =
         EnvFilter::try_from_env("AIRSIDE_LOG").unwrap_or_else(|_| EnvFilter::new(DEFAULT_FILTER));
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr);
-    match format {
-        LogFormat::Human => builder.with_target(false).init(),
-        LogFormat::Json => builder.json().init(),
+    let (filter, handle) = reload::Layer::new(filter);
+    let lines = fmt::layer().with_writer(std::io::stderr);
+    let lines = match format {
+        LogFormat::Human => lines.with_target(false).boxed(),
+        LogFormat::Json => lines.json().boxed(),
+    };
+    tracing_subscriber::registry()
+        .with(filter)
+        .with(lines)
+        .init();
+    Level {
+        current: Mutex::new("info".to_owned()),
+        set: Box::new(move |filter| handle.reload(filter).is_ok()),
     }
 }

@@ -27,7 +27,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Runs everything in one process: API, engine, hub and a worker on this machine
-    Up(up::Options),
+    Up(Box<up::Options>),
     /// Checks pipelines (or task files) without a server; fails if anything is wrong with one
     Validate(validate::Options),
     /// Prints the JSON Schema of pipelines (or task files), for editors
@@ -44,7 +44,7 @@ fn main() -> ExitCode {
     match Arguments::parse().command {
         // Before any thread exists: containers are made by a single-threaded process.
         Command::Rt { args } => airside_runtime_local::helper::main(args),
-        Command::Up(options) => report(up::run(options)),
+        Command::Up(options) => report(up::run(*options)),
         Command::Validate(options) => validate::run(&options),
         Command::Schema(options) => report(schema::run(&options)),
     }

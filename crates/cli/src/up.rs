@@ -14,7 +14,7 @@ use airside_logs::Logs;
 use airside_metrics::Metrics;
 use airside_model::{BuildId, JobId};
 use airside_orchestrator::{Orchestrator, Patience, Workers};
-use airside_store::{Build, Sealer, Store};
+use airside_store::{Build, DatabaseUrl, Sealer, Store};
 use airside_volumes::Volumes;
 use anyhow::{Context, Result, bail};
 use async_trait::async_trait;
@@ -45,6 +45,25 @@ pub(crate) struct Options {
         default_value = "airside-data"
     )]
     data: PathBuf,
+
+    /// The database: `postgres://user:password@host:port/name` [default: SQLite, one file in the data
+    /// folder]
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "AIRSIDE_DATABASE_URL",
+        hide_env_values = true
+    )]
+    database_url: Option<DatabaseUrl>,
+
+    /// File with the 32 bytes (or 64 hex digits) that seal configurations, members, tokens and plans
+    /// in the database [default: encryption-key in the data folder, made on the first start]
+    #[arg(long, value_name = "FILE", env = "AIRSIDE_ENCRYPTION_KEY_FILE")]
+    encryption_key_file: Option<PathBuf>,
+
+    /// File with the key used until now; everything is sealed anew with the other one at the start
+    #[arg(long, value_name = "FILE", env = "AIRSIDE_OLD_ENCRYPTION_KEY_FILE")]
+    old_encryption_key_file: Option<PathBuf>,
 
     /// Where the API listens, for fly and browsers
     #[arg(
@@ -93,20 +112,20 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: Options) -> Result<()> {
-    logging::start(options.log_format);
+    let log_level = logging::start(options.log_format);
     rustls::crypto::aws_lc_rs::default_provider()
         .install_default()
         .map_err(|_| anyhow::anyhow!("two TLS providers"))?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
-    let result = runtime.block_on(up(options));
+    let result = runtime.block_on(up(options, log_level));
     // What still blocks (a name look-up, say) must not hold up the exit.
     runtime.shutdown_background();
     result
 }
 
-async fn up(options: Options) -> Result<()> {
+async fn up(options: Options, log_level: logging::Level) -> Result<()> {
     let data = DataFolder::open(&options.data)?;
     let shim = find_shim(options.shim.as_deref())?;
     let listener = TcpListener::bind(options.listen).await.with_context(|| {
@@ -121,9 +140,14 @@ async fn up(options: Options) -> Result<()> {
         .clone()
         .unwrap_or_else(|| format!("http://{address}"));
 
-    let sealer = Sealer::new(&data.encryption_key()?)?;
-    let store = Store::open(&data.join("airside.db"), sealer).await?;
-    // The data folder's lock proves that no other process drives these builds.
+    let sealer = sealer(&options, &data)?;
+    let database = options
+        .database_url
+        .clone()
+        .unwrap_or_else(|| DatabaseUrl::from(data.join("airside.db")));
+    let store = Store::open(database, sealer).await?;
+    // This and the data folder's lock prove that no other process drives these builds.
+    let _alone = store.take_alone().await?;
     store.release_all_leases().await?;
     let installation = store.installation().await?;
     let (users, made_up) = users(&options, &data)?;
@@ -195,7 +219,8 @@ async fn up(options: Options) -> Result<()> {
         metrics,
         &url,
         env!("CARGO_PKG_VERSION"),
-    );
+    )
+    .with_log_level(Arc::new(log_level));
     if let Some(address) = options.metrics_listen {
         serve_metrics(address, state.clone(), shutdown.clone()).await?;
     }
@@ -256,6 +281,32 @@ fn hub_address(options: &Options, data: &DataFolder) -> SocketAddr {
             Ipv4Addr::LOCALHOST
         };
         SocketAddr::new(IpAddr::V4(ip), data.hub_port().unwrap_or(0))
+    })
+}
+
+fn sealer(options: &Options, data: &DataFolder) -> Result<Sealer> {
+    let sealer = match &options.encryption_key_file {
+        Some(file) => Sealer::new(&read_key(file)?)
+            .with_context(|| format!("cannot use the key in {}", file.display()))?,
+        None => Sealer::new(&data.encryption_key()?)?,
+    };
+    match &options.old_encryption_key_file {
+        Some(file) => Ok(sealer
+            .with_old_key(&read_key(file)?)
+            .with_context(|| format!("cannot use the key in {}", file.display()))?),
+        None => Ok(sealer),
+    }
+}
+
+/// A key as it is, or in hex digits.
+fn read_key(file: &Path) -> Result<Vec<u8>> {
+    let bytes = std::fs::read(file)
+        .with_context(|| format!("cannot read the key in {}", file.display()))?;
+    let text = std::str::from_utf8(&bytes).unwrap_or_default().trim();
+    Ok(if text.len() == 64 {
+        hex::decode(text).unwrap_or(bytes)
+    } else {
+        bytes
     })
 }
 

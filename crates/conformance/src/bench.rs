@@ -167,6 +167,7 @@ async fn job(store: &Store) -> JobId {
     let team = store.ensure_main_team(&json!({})).await.unwrap();
     let save = SavePipeline {
         team: team.id,
+        instance_vars: Default::default(),
         name: "conformance".to_owned(),
         config: json!({}),
         jobs: vec!["job".to_owned()],

@@ -14,9 +14,17 @@ impl Engine {
     pub async fn collect_forever(&self, shutdown: CancellationToken) {
         let mut ticks = tokio::time::interval(EVERY);
         while shutdown.run_until_cancelled(ticks.tick()).await.is_some() {
-            if let Err(error) = self.collect().await {
+            if let Err(error) = self.collect_in_turn().await {
                 warn!(%error, "collection failed");
             }
+        }
+    }
+
+    /// Does nothing while an administrator has paused the component.
+    async fn collect_in_turn(&self) -> Result<()> {
+        match self.parts.store.component_turn("collector", EVERY).await? {
+            true => self.collect().await,
+            false => Ok(()),
         }
     }
 

@@ -47,6 +47,15 @@ impl Orchestrator {
     pub async fn sweep_forever(&self, shutdown: CancellationToken) {
         let mut ticks = tokio::time::interval(EVERY);
         while shutdown.run_until_cancelled(ticks.tick()).await.is_some() {
+            match self.parts.store.component_turn("sweeper", EVERY).await {
+                Ok(true) => {}
+                // An administrator has paused it.
+                Ok(false) => continue,
+                Err(error) => {
+                    warn!(%error, "the database does not answer; the sweep waits");
+                    continue;
+                }
+            }
             for entry in self.parts.workers.iter() {
                 let worker = entry.placement.worker();
                 if let Err(error) = self.sweep_worker(worker).await {

@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use airside_model::{BuildId, BuildStatus, JobId, PipelineId, Plan, TeamId};
-use sqlx::{Sqlite, SqliteConnection, Transaction};
 
-use crate::{Error, Micros, Result, Store, corrupt, now, to_json};
+use crate::{
+    Error, InstanceVars, Micros, Result, Store, corrupt,
+    db::{On, Sql, Tx, query, query_as, query_scalar, sql},
+    now, to_json,
+};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Build {
@@ -14,6 +17,8 @@ pub struct Build {
     pub team_name: String,
     pub pipeline: Option<PipelineId>,
     pub pipeline_name: Option<String>,
+    /// Empty unless the pipeline is one of several instances.
+    pub instance_vars: InstanceVars,
     pub job: Option<JobId>,
     pub job_name: Option<String>,
     pub name: String,
@@ -39,12 +44,16 @@ pub struct Lease {
 }
 
 impl Lease {
-    pub(crate) async fn check(&self, connection: &mut SqliteConnection) -> Result<()> {
-        let epoch: Option<i64> = sqlx::query_scalar("SELECT epoch FROM builds WHERE id = $1")
-            .bind(self.build.0)
-            .fetch_optional(connection)
-            .await?;
-        if epoch == Some(self.epoch) {
+    /// Holds the lease until the transaction ends: whoever wants to take the build over waits.
+    pub(crate) async fn check(&self, tx: &mut Tx) -> Result<()> {
+        let held = query(sql!(
+            "UPDATE builds SET epoch = epoch WHERE id = $1 AND epoch = $2"
+        ))
+        .bind(self.build.0)
+        .bind(self.epoch)
+        .execute(tx)
+        .await?;
+        if held == 1 {
             Ok(())
         } else {
             Err(Error::Fenced { build: self.build })
@@ -78,10 +87,14 @@ impl Default for BuildPage {
     }
 }
 
-const COLUMNS: &str = "SELECT b.id, b.team_id, t.name AS team_name, b.pipeline_id, \
-    p.name AS pipeline_name, b.job_id, j.name AS job_name, b.name, b.status, b.created_by, \
+macro_rules! columns {
+    () => {
+        "SELECT b.id, b.team_id, t.name AS team_name, b.pipeline_id, \
+    p.name AS pipeline_name, p.instance_vars, b.job_id, j.name AS job_name, b.name, b.status, b.created_by, \
     b.aborted, b.created_at, b.started_at, b.ended_at FROM builds b JOIN teams t ON t.id = b.team_id \
-    LEFT JOIN pipelines p ON p.id = b.pipeline_id LEFT JOIN jobs j ON j.id = b.job_id";
+    LEFT JOIN pipelines p ON p.id = b.pipeline_id LEFT JOIN jobs j ON j.id = b.job_id"
+    };
+}
 
 #[derive(sqlx::FromRow)]
 struct Row {
@@ -90,6 +103,7 @@ struct Row {
     team_name: String,
     pipeline_id: Option<i64>,
     pipeline_name: Option<String>,
+    instance_vars: Option<String>,
     job_id: Option<i64>,
     job_name: Option<String>,
     name: String,
@@ -111,6 +125,10 @@ impl TryFrom<Row> for Build {
             team_name: row.team_name,
             pipeline: row.pipeline_id.map(PipelineId),
             pipeline_name: row.pipeline_name,
+            instance_vars: match row.instance_vars {
+                Some(text) => InstanceVars::parse(&text)?,
+                None => InstanceVars::default(),
+            },
             job: row.job_id.map(JobId),
             job_name: row.job_name,
             name: row.name,
@@ -129,24 +147,22 @@ impl Store {
     /// Creates a pending build of a job, under the job's next number.
     pub async fn create_build(&self, new: NewBuild<'_>) -> Result<Build> {
         let mut tx = self.write.begin().await?;
-        let (number, pipeline): (i64, i64) = sqlx::query_as(
+        let (number, pipeline): (i64, i64) = query_as(sql!(
             "UPDATE jobs SET build_number = build_number + 1 WHERE id = $1
-             RETURNING build_number, pipeline_id",
-        )
+             RETURNING build_number, pipeline_id"
+        ))
         .bind(new.job.0)
-        .fetch_one(&mut *tx)
+        .fetch_one(&mut tx)
         .await?;
-        let id: i64 = sqlx::query_scalar(
-            "INSERT INTO builds (team_id, pipeline_id, job_id, name, status, created_by, created_at)
+        let id: i64 = query_scalar(sql!("INSERT INTO builds (team_id, pipeline_id, job_id, name, status, created_by, created_at)
              SELECT team_id, id, $1, $2, 'pending', $3, $4 FROM pipelines WHERE id = $5
-             RETURNING id",
-        )
+             RETURNING id"))
         .bind(new.job.0)
         .bind(number.to_string())
         .bind(new.created_by)
         .bind(now().0)
         .bind(pipeline)
-        .fetch_one(&mut *tx)
+        .fetch_one(&mut tx)
         .await?;
         let build = fetch(&mut tx, BuildId(id)).await?;
         tx.commit().await?;
@@ -163,13 +179,13 @@ impl Store {
         address: &str,
         duration: Duration,
     ) -> Result<Option<Lease>> {
-        let epoch: Option<i64> = sqlx::query_scalar(
+        let epoch: Option<i64> = query_scalar(sql!(
             "UPDATE builds SET epoch = epoch + 1, lease_holder = $2, lease_address = $3,
                lease_expires_at = $4
              WHERE id = $1 AND status IN ('pending', 'started')
                AND (lease_holder IS NULL OR lease_holder = $2 OR lease_expires_at < $5)
-             RETURNING epoch",
-        )
+             RETURNING epoch"
+        ))
         .bind(build.0)
         .bind(holder)
         .bind(address)
@@ -181,14 +197,15 @@ impl Store {
     }
 
     pub async fn renew_lease(&self, lease: &Lease, duration: Duration) -> Result<()> {
-        let renewed =
-            sqlx::query("UPDATE builds SET lease_expires_at = $1 WHERE id = $2 AND epoch = $3")
-                .bind(now().plus(duration).0)
-                .bind(lease.build.0)
-                .bind(lease.epoch)
-                .execute(&self.write)
-                .await?;
-        if renewed.rows_affected() == 1 {
+        let renewed = query(sql!(
+            "UPDATE builds SET lease_expires_at = $1 WHERE id = $2 AND epoch = $3"
+        ))
+        .bind(now().plus(duration).0)
+        .bind(lease.build.0)
+        .bind(lease.epoch)
+        .execute(&self.write)
+        .await?;
+        if renewed == 1 {
             Ok(())
         } else {
             Err(Error::Fenced { build: lease.build })
@@ -198,9 +215,11 @@ impl Store {
     /// Gives up every lease that an earlier process of this server held. Only for a server that has
     /// the database to itself.
     pub async fn release_all_leases(&self) -> Result<()> {
-        sqlx::query("UPDATE builds SET lease_holder = NULL WHERE status IN ('pending', 'started')")
-            .execute(&self.write)
-            .await?;
+        query(sql!(
+            "UPDATE builds SET lease_holder = NULL WHERE status IN ('pending', 'started')"
+        ))
+        .execute(&self.write)
+        .await?;
         Ok(())
     }
 
@@ -209,10 +228,10 @@ impl Store {
     pub async fn may_start(&self, build: &Build, line: &[JobId], limit: u32) -> Result<bool> {
         let mut under_way = 0;
         for job in line {
-            let count: i64 = sqlx::query_scalar(
+            let count: i64 = query_scalar(sql!(
                 "SELECT count(*) FROM builds WHERE job_id = $1
-                   AND (status = 'started' OR (status = 'pending' AND id < $2))",
-            )
+                   AND (status = 'started' OR (status = 'pending' AND id < $2))"
+            ))
             .bind(job.0)
             .bind(build.id.0)
             .fetch_one(&self.write)
@@ -226,17 +245,17 @@ impl Store {
         let started_at = now();
         let mut tx = self.write.begin().await?;
         lease.check(&mut tx).await?;
-        sqlx::query(
+        query(sql!(
             "UPDATE builds SET status = 'started', plan = $1, started_at = $2
-             WHERE id = $3 AND status = 'pending'",
-        )
+             WHERE id = $3 AND status = 'pending'"
+        ))
         .bind(
             self.sealer()
                 .seal(&plan_name(lease.build), to_json(plan).as_bytes()),
         )
         .bind(started_at.0)
         .bind(lease.build.0)
-        .execute(&mut *tx)
+        .execute(&mut tx)
         .await?;
         tx.commit().await?;
         self.changed();
@@ -256,17 +275,18 @@ impl Store {
 
     /// An epoch nobody else has, for work on a build that is finished.
     pub async fn next_epoch(&self, build: BuildId) -> Result<i64> {
-        let epoch =
-            sqlx::query_scalar("UPDATE builds SET epoch = epoch + 1 WHERE id = $1 RETURNING epoch")
-                .bind(build.0)
-                .fetch_one(&self.write)
-                .await?;
+        let epoch = query_scalar(sql!(
+            "UPDATE builds SET epoch = epoch + 1 WHERE id = $1 RETURNING epoch"
+        ))
+        .bind(build.0)
+        .fetch_one(&self.write)
+        .await?;
         Ok(epoch)
     }
 
     /// The build's log has its last event.
     pub async fn log_closed(&self, build: BuildId) -> Result<()> {
-        sqlx::query("UPDATE builds SET log_closed = TRUE WHERE id = $1")
+        query(sql!("UPDATE builds SET log_closed = TRUE WHERE id = $1"))
             .bind(build.0)
             .execute(&self.write)
             .await?;
@@ -281,7 +301,7 @@ impl Store {
 
     /// Asks for the build to be aborted; the server that drives it does so.
     pub async fn request_abort(&self, build: BuildId) -> Result<()> {
-        sqlx::query("UPDATE builds SET aborted = TRUE WHERE id = $1")
+        query(sql!("UPDATE builds SET aborted = TRUE WHERE id = $1"))
             .bind(build.0)
             .execute(&self.write)
             .await?;
@@ -290,13 +310,12 @@ impl Store {
     }
 
     pub async fn build(&self, id: BuildId) -> Result<Option<Build>> {
-        let mut connection = self.read.acquire().await?;
-        fetch(&mut connection, id).await
+        fetch(&self.read, id).await
     }
 
     pub async fn build_plan(&self, id: BuildId) -> Result<Option<Plan>> {
         let plan: Option<Option<Vec<u8>>> =
-            sqlx::query_scalar("SELECT plan FROM builds WHERE id = $1")
+            query_scalar(sql!("SELECT plan FROM builds WHERE id = $1"))
                 .bind(id.0)
                 .fetch_optional(&self.read)
                 .await?;
@@ -355,8 +374,7 @@ impl Store {
     }
 
     pub async fn job_build(&self, job: JobId, name: &str) -> Result<Option<Build>> {
-        let sql = format!("{COLUMNS} WHERE b.job_id = $1 AND b.name = $2");
-        let row: Option<Row> = sqlx::query_as(sqlx::AssertSqlSafe(sql))
+        let row: Option<Row> = query_as(sql!(columns!(), " WHERE b.job_id = $1 AND b.name = $2"))
             .bind(job.0)
             .bind(name)
             .fetch_optional(&self.read)
@@ -378,8 +396,7 @@ impl Store {
     }
 
     async fn list(&self, tail: &str, values: &[i64]) -> Result<Vec<Build>> {
-        let sql = format!("{COLUMNS} {tail}");
-        let mut query = sqlx::query_as(sqlx::AssertSqlSafe(sql));
+        let mut query = query_as(Sql::built(format!("{} {tail}", columns!())));
         for value in values {
             query = query.bind(*value);
         }
@@ -393,40 +410,34 @@ fn plan_name(build: BuildId) -> String {
     format!("plan of build {build}")
 }
 
-async fn finish(
-    tx: &mut Transaction<'_, Sqlite>,
-    build: BuildId,
-    status: BuildStatus,
-    ended_at: Micros,
-) -> Result<()> {
-    sqlx::query(
+async fn finish(tx: &mut Tx, build: BuildId, status: BuildStatus, ended_at: Micros) -> Result<()> {
+    query(sql!(
         "UPDATE builds SET status = $1, ended_at = $2, lease_holder = NULL
-         WHERE id = $3 AND status IN ('pending', 'started')",
-    )
+         WHERE id = $3 AND status IN ('pending', 'started')"
+    ))
     .bind(status.as_str())
     .bind(ended_at.0)
     .bind(build.0)
-    .execute(&mut **tx)
+    .execute(&mut *tx)
     .await?;
-    sqlx::query("DELETE FROM containers WHERE build_id = $1 AND gone")
+    query(sql!("DELETE FROM containers WHERE build_id = $1 AND gone"))
         .bind(build.0)
-        .execute(&mut **tx)
+        .execute(&mut *tx)
         .await?;
-    sqlx::query(
+    query(sql!(
         "UPDATE containers SET state = 'destroying', request = NULL, token_hash = NULL
-         WHERE build_id = $1",
-    )
+         WHERE build_id = $1"
+    ))
     .bind(build.0)
-    .execute(&mut **tx)
+    .execute(&mut *tx)
     .await?;
     Ok(())
 }
 
-async fn fetch(connection: &mut SqliteConnection, id: BuildId) -> Result<Option<Build>> {
-    let sql = format!("{COLUMNS} WHERE b.id = $1");
-    let row: Option<Row> = sqlx::query_as(sqlx::AssertSqlSafe(sql))
+async fn fetch<'a>(on: impl Into<On<'a>>, id: BuildId) -> Result<Option<Build>> {
+    let row: Option<Row> = query_as(sql!(columns!(), " WHERE b.id = $1"))
         .bind(id.0)
-        .fetch_optional(connection)
+        .fetch_optional(on)
         .await?;
     row.map(Build::try_from).transpose()
 }

@@ -2,9 +2,12 @@
 
 use airside_model::{BuildId, ContainerState, Handle, PlanId, StepLabels, TeamId, WorkerName};
 use serde::{Serialize, de::DeserializeOwned};
-use sqlx::SqliteConnection;
 
-use crate::{Error, Lease, Micros, Result, Store, corrupt, from_json, now, to_json};
+use crate::{
+    Error, Lease, Micros, Result, Store, corrupt,
+    db::{query, query_as, query_scalar, sql},
+    from_json, now, to_json,
+};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Container {
@@ -84,8 +87,12 @@ impl TryFrom<Row> for Container {
     }
 }
 
-const COLUMNS: &str = "SELECT c.handle, c.build_id, c.plan_id, c.attempt, c.placement, c.worker, \
-    c.state, c.labels, c.uid, c.claimed_at FROM containers c";
+macro_rules! columns {
+    () => {
+        "SELECT c.handle, c.build_id, c.plan_id, c.attempt, c.placement, c.worker, \
+    c.state, c.labels, c.uid, c.claimed_at FROM containers c"
+    };
+}
 
 impl Store {
     /// Stores a placement in state `creating` and takes the right to claim from every earlier one of
@@ -100,21 +107,21 @@ impl Store {
             .seal(new.handle.as_str(), to_json(new.request).as_bytes());
         let mut tx = self.write.begin().await?;
         lease.check(&mut tx).await?;
-        sqlx::query(
+        query(sql!(
             "UPDATE containers SET state = 'destroying', token_hash = NULL, request = NULL
-             WHERE build_id = $1 AND plan_id = $2 AND attempt = $3 AND placement < $4",
-        )
+             WHERE build_id = $1 AND plan_id = $2 AND attempt = $3 AND placement < $4"
+        ))
         .bind(lease.build.0)
         .bind(new.plan.as_str())
         .bind(i64::from(new.attempt))
         .bind(i64::from(new.placement))
-        .execute(&mut *tx)
+        .execute(&mut tx)
         .await?;
-        sqlx::query(
+        query(sql!(
             "INSERT INTO containers (handle, build_id, plan_id, attempt, placement, worker, state,
                labels, token_hash, request, created_at)
-             VALUES ($1, $2, $3, $4, $5, $6, 'creating', $7, $8, $9, $10)",
-        )
+             VALUES ($1, $2, $3, $4, $5, $6, 'creating', $7, $8, $9, $10)"
+        ))
         .bind(new.handle.as_str())
         .bind(lease.build.0)
         .bind(new.plan.as_str())
@@ -125,7 +132,7 @@ impl Store {
         .bind(new.token_hash)
         .bind(request)
         .bind(now().0)
-        .execute(&mut *tx)
+        .execute(&mut tx)
         .await?;
         tx.commit().await?;
         Ok(())
@@ -138,16 +145,16 @@ impl Store {
         plan: &PlanId,
         attempt: u32,
     ) -> Result<Option<Container>> {
-        let sql = format!(
-            "{COLUMNS} WHERE c.build_id = $1 AND c.plan_id = $2 AND c.attempt = $3
+        let row: Option<Row> = query_as(sql!(
+            columns!(),
+            " WHERE c.build_id = $1 AND c.plan_id = $2 AND c.attempt = $3
              ORDER BY c.placement DESC LIMIT 1"
-        );
-        let row: Option<Row> = sqlx::query_as(sqlx::AssertSqlSafe(sql))
-            .bind(build.0)
-            .bind(plan.as_str())
-            .bind(i64::from(attempt))
-            .fetch_optional(&self.read)
-            .await?;
+        ))
+        .bind(build.0)
+        .bind(plan.as_str())
+        .bind(i64::from(attempt))
+        .fetch_optional(&self.read)
+        .await?;
         row.map(Container::try_from).transpose()
     }
 
@@ -157,7 +164,7 @@ impl Store {
         handle: &Handle,
     ) -> Result<Option<R>> {
         let sealed: Option<Option<Vec<u8>>> =
-            sqlx::query_scalar("SELECT request FROM containers WHERE handle = $1")
+            query_scalar(sql!("SELECT request FROM containers WHERE handle = $1"))
                 .bind(handle.as_str())
                 .fetch_optional(&self.read)
                 .await?;
@@ -179,13 +186,13 @@ impl Store {
     ) -> Result<()> {
         let mut tx = self.write.begin().await?;
         lease.check(&mut tx).await?;
-        sqlx::query(
+        query(sql!(
             "UPDATE containers SET state = 'created', uid = coalesce($1, uid)
-             WHERE handle = $2 AND state = 'creating'",
-        )
+             WHERE handle = $2 AND state = 'creating'"
+        ))
         .bind(uid)
         .bind(handle.as_str())
-        .execute(&mut *tx)
+        .execute(&mut tx)
         .await?;
         tx.commit().await?;
         Ok(())
@@ -194,12 +201,12 @@ impl Store {
     /// Commits a claim, or refuses it. The first instance with the right token wins; the same
     /// instance may claim again. `false`: somebody else holds it, or there is no such right.
     pub async fn claim(&self, claimant: Claimant<'_>) -> Result<bool> {
-        let claimed = sqlx::query(
+        let claimed = query(sql!(
             "UPDATE containers SET instance = $1, session_hash = $2,
                claimed_at = coalesce(claimed_at, $3)
              WHERE handle = $4 AND token_hash = $5 AND state IN ('creating', 'created')
-               AND (instance IS NULL OR instance = $1)",
-        )
+               AND (instance IS NULL OR instance = $1)"
+        ))
         .bind(claimant.instance)
         .bind(claimant.session_hash)
         .bind(now().0)
@@ -207,15 +214,15 @@ impl Store {
         .bind(claimant.token_hash)
         .execute(&self.write)
         .await?;
-        Ok(claimed.rows_affected() == 1)
+        Ok(claimed == 1)
     }
 
     /// Whether this session key was handed to the holder of the placement.
     pub async fn session_is_valid(&self, handle: &Handle, session_hash: &str) -> Result<bool> {
-        let count: i64 = sqlx::query_scalar(
+        let count: i64 = query_scalar(sql!(
             "SELECT count(*) FROM containers WHERE handle = $1 AND session_hash = $2
-               AND state IN ('creating', 'created')",
-        )
+               AND state IN ('creating', 'created')"
+        ))
         .bind(handle.as_str())
         .bind(session_hash)
         .fetch_one(&self.read)
@@ -224,8 +231,7 @@ impl Store {
     }
 
     pub async fn container(&self, handle: &Handle) -> Result<Option<Container>> {
-        let sql = format!("{COLUMNS} WHERE c.handle = $1");
-        let row: Option<Row> = sqlx::query_as(sqlx::AssertSqlSafe(sql))
+        let row: Option<Row> = query_as(sql!(columns!(), " WHERE c.handle = $1"))
             .bind(handle.as_str())
             .fetch_optional(&self.read)
             .await?;
@@ -234,22 +240,22 @@ impl Store {
 
     /// Takes back the right to claim, if nobody has claimed yet. `false`: somebody has.
     pub async fn revoke_unclaimed(&self, handle: &Handle) -> Result<bool> {
-        let revoked = sqlx::query(
+        let revoked = query(sql!(
             "UPDATE containers SET state = 'destroying', token_hash = NULL, request = NULL
-             WHERE handle = $1 AND claimed_at IS NULL",
-        )
+             WHERE handle = $1 AND claimed_at IS NULL"
+        ))
         .bind(handle.as_str())
         .execute(&self.write)
         .await?;
-        Ok(revoked.rows_affected() == 1)
+        Ok(revoked == 1)
     }
 
     /// Ends a placement's right to live; the sweeper does the rest.
     pub async fn doom_container(&self, handle: &Handle) -> Result<()> {
-        sqlx::query(
+        query(sql!(
             "UPDATE containers SET state = 'destroying', token_hash = NULL, request = NULL
-             WHERE handle = $1",
-        )
+             WHERE handle = $1"
+        ))
         .bind(handle.as_str())
         .execute(&self.write)
         .await?;
@@ -258,43 +264,42 @@ impl Store {
 
     /// The runtime no longer has it.
     pub async fn forget_container(&self, handle: &Handle) -> Result<()> {
-        let mut connection = self.write.acquire().await?;
-        forget(&mut connection, handle).await
+        query(sql!(
+            "UPDATE containers SET gone = TRUE WHERE handle = $1 AND state = 'destroying'"
+        ))
+        .bind(handle.as_str())
+        .execute(&self.write)
+        .await?;
+        // A running build keeps the rows of its lost placements: they number the next one.
+        query(sql!(
+            "DELETE FROM containers WHERE handle = $1 AND gone
+               AND build_id IN (SELECT id FROM builds WHERE status NOT IN ('pending', 'started'))"
+        ))
+        .bind(handle.as_str())
+        .execute(&self.write)
+        .await?;
+        Ok(())
     }
 
     /// Those that are or may be there.
     pub async fn containers(&self, filter: &ContainerFilter) -> Result<Vec<Container>> {
-        let sql = format!(
-            "{COLUMNS} JOIN builds b ON b.id = c.build_id
-             WHERE NOT c.gone AND ($1 IS NULL OR b.team_id = $1) AND ($2 IS NULL OR c.build_id = $2)
-               AND ($3 IS NULL OR c.worker = $3) ORDER BY c.created_at"
-        );
-        let rows: Vec<Row> = sqlx::query_as(sqlx::AssertSqlSafe(sql))
-            .bind(filter.team.map(|team| team.0))
-            .bind(filter.build.map(|build| build.0))
-            .bind(
-                filter
-                    .worker
-                    .as_ref()
-                    .map(|worker| worker.as_str().to_owned()),
-            )
-            .fetch_all(&self.read)
-            .await?;
+        let rows: Vec<Row> = query_as(sql!(
+            columns!(),
+            " JOIN builds b ON b.id = c.build_id
+             WHERE NOT c.gone AND (CAST($1 AS BIGINT) IS NULL OR b.team_id = $1)
+               AND (CAST($2 AS BIGINT) IS NULL OR c.build_id = $2)
+               AND (CAST($3 AS TEXT) IS NULL OR c.worker = $3) ORDER BY c.created_at"
+        ))
+        .bind(filter.team.map(|team| team.0))
+        .bind(filter.build.map(|build| build.0))
+        .bind(
+            filter
+                .worker
+                .as_ref()
+                .map(|worker| worker.as_str().to_owned()),
+        )
+        .fetch_all(&self.read)
+        .await?;
         rows.into_iter().map(Container::try_from).collect()
     }
-}
-
-async fn forget(connection: &mut SqliteConnection, handle: &Handle) -> Result<()> {
-    sqlx::query("UPDATE containers SET gone = TRUE WHERE handle = $1 AND state = 'destroying'")
-        .bind(handle.as_str())
-        .execute(&mut *connection)
-        .await?;
-    sqlx::query(
-        "DELETE FROM containers WHERE handle = $1 AND gone
-           AND build_id IN (SELECT id FROM builds WHERE status NOT IN ('pending', 'started'))",
-    )
-    .bind(handle.as_str())
-    .execute(connection)
-    .await?;
-    Ok(())
 }

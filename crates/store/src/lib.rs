@@ -1,38 +1,50 @@
 //! The database: what must survive a crash, and the transactions that keep it consistent.
 //!
 //! SQL lives here and nowhere else, written so that SQLite and Postgres both take it (numbered
-//! placeholders, `ON CONFLICT`, `RETURNING`; no database functions). One writer connection, several
-//! readers. Callers see plain structs and enums, never rows. No secret is stored in clear: what a
-//! resumed step needs passes through [`Sealer`] first, tokens are kept as hashes.
+//! placeholders, `ON CONFLICT`, `RETURNING`); what differs is in [`db`]. A transaction that must not
+//! interleave with another begins with a write to the row that both would write. Callers see plain
+//! structs and enums, never rows. No secret is stored in clear: configurations, members, claims,
+//! plans and requests pass through [`Sealer`] first, tokens are kept as hashes.
 
 mod builds;
+mod components;
 mod containers;
+mod db;
+mod instance_vars;
 mod nodes;
 mod pipelines;
+mod reseal;
 mod sealer;
 mod settings;
 mod teams;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 mod time;
 mod tokens;
+mod users;
 mod versions;
 mod volumes;
+mod wall;
 mod workers;
 
-use std::{path::Path, str::FromStr, time::Duration};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use sqlx::{
-    SqlitePool,
-    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
-};
 use tokio::sync::watch;
 
+use db::{Listener, Pool};
+
 pub use builds::{Build, BuildFilter, BuildPage, Lease, NewBuild};
+pub use components::Component;
 pub use containers::{Claimant, Container, ContainerFilter, NewPlacement};
-pub use pipelines::{Job, Pipeline, Resource, SavePipeline, Saved};
+pub use db::{Alone, DatabaseUrl, DatabaseUrlError, Patience};
+pub use instance_vars::InstanceVars;
+pub use pipelines::{Job, Pausing, Pipeline, PipelineSummary, Resource, SavePipeline, Saved};
 pub use sealer::{SealError, Sealer};
-pub use teams::Team;
+pub use teams::{MAIN_TEAM, Team};
 pub use time::{Micros, now};
+pub use users::User;
 pub use volumes::Volume;
+pub use wall::Wall;
 pub use workers::Worker;
 
 #[derive(Debug, thiserror::Error)]
@@ -49,53 +61,100 @@ pub enum Error {
     ConfigVersion { current: Option<i64> },
     #[error("another server drives build {build} now")]
     Fenced { build: airside_model::BuildId },
+    #[error("another airside uses this database; stop it, or give this one a database of its own")]
+    InUse,
+    #[error(
+        "the database is sealed with another encryption key; give that one as the old key, and it is \
+         sealed anew"
+    )]
+    OtherKey,
+    #[error("a name may not hold a NUL character")]
+    Nul,
+    #[error("the name `{name}` is taken")]
+    NameTaken { name: String },
+    #[error("pipeline '{name}' not found")]
+    NoSuchPipeline { name: String },
     #[error(transparent)]
     Seal(#[from] SealError),
 }
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+impl Error {
+    fn corrupt(what: &str) -> Self {
+        corrupt(what)
+    }
+
+    /// Whether the database was locked, away or too busy: the same may work a little later.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Sql(error) | Self::Open { source: error, .. } => db::is_transient(error),
+            _ => false,
+        }
+    }
+}
+
 /// A handle on the database; clones share it.
 #[derive(Clone)]
 pub struct Store {
-    write: SqlitePool,
-    read: SqlitePool,
+    write: Pool,
+    read: Pool,
     sealer: Sealer,
+    /// Counts changes, whoever made them.
     changes: watch::Sender<u64>,
+    /// Counts the changes that this process made.
+    own_changes: watch::Sender<u64>,
+    listener: Arc<Mutex<Option<Listener>>>,
 }
 
 impl Store {
-    /// Opens (or makes) the database in one file and brings its schema up to date.
-    pub async fn open(path: &Path, sealer: Sealer) -> Result<Self> {
-        let failed = |source| Error::Open {
-            path: path.display().to_string(),
-            source,
+    /// Opens (or makes) the database, brings its schema up to date, and seals what another key
+    /// sealed with the current one.
+    pub async fn open(url: impl Into<DatabaseUrl>, sealer: Sealer) -> Result<Self> {
+        Self::open_patiently(url, sealer, Patience::default()).await
+    }
+
+    /// The same, waiting longer or shorter for a database that is locked or away.
+    pub async fn open_patiently(
+        url: impl Into<DatabaseUrl>,
+        sealer: Sealer,
+        patience: Patience,
+    ) -> Result<Self> {
+        let pools = db::connect(url.into(), patience).await?;
+        let (changes, own_changes) = (watch::Sender::new(0), watch::Sender::new(0));
+        let heard = {
+            let changes = changes.clone();
+            move || changes.send_modify(|count| *count += 1)
         };
-        let url = format!("sqlite://{}", path.display());
-        let options = SqliteConnectOptions::from_str(&url)
-            .map_err(failed)?
-            .create_if_missing(true)
-            .journal_mode(SqliteJournalMode::Wal)
-            .synchronous(SqliteSynchronous::Full)
-            .foreign_keys(true)
-            .busy_timeout(Duration::from_secs(10));
-        let write = SqlitePoolOptions::new()
-            .max_connections(1)
-            .connect_with(options.clone())
-            .await
-            .map_err(failed)?;
-        sqlx::migrate!("migrations/sqlite").run(&write).await?;
-        let read = SqlitePoolOptions::new()
-            .max_connections(4)
-            .connect_with(options.read_only(true))
-            .await
-            .map_err(failed)?;
-        Ok(Self {
-            write,
-            read,
+        let listener = db::listen(pools.write.clone(), own_changes.subscribe(), heard).await?;
+        let store = Self {
+            write: pools.write,
+            read: pools.read,
             sealer,
-            changes: watch::Sender::new(0),
-        })
+            changes,
+            own_changes,
+            listener: Arc::new(Mutex::new(listener)),
+        };
+        store.reseal().await?;
+        Ok(store)
+    }
+
+    /// Makes sure that no other server has said the same of this database, for as long as the
+    /// result lives. A file is guarded by the lock of its folder instead.
+    pub async fn take_alone(&self) -> Result<Alone> {
+        Alone::take(&self.write).await
+    }
+
+    /// Ends all connections; whatever is asked afterwards fails.
+    pub async fn close(&self) {
+        let listener = self
+            .listener
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        drop(listener);
+        self.write.close().await;
+        self.read.close().await;
     }
 
     /// Changes whenever builds change, so that nobody polls the database.
@@ -105,12 +164,16 @@ impl Store {
 
     fn changed(&self) {
         self.changes.send_modify(|count| *count += 1);
+        self.own_changes.send_modify(|count| *count += 1);
     }
 
     pub fn sealer(&self) -> &Sealer {
         &self.sealer
     }
 }
+
+#[cfg(test)]
+mod tests;
 
 fn corrupt(what: impl std::fmt::Display) -> Error {
     Error::Corrupt {

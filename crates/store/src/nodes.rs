@@ -3,7 +3,11 @@
 use airside_model::{BuildId, PlanId};
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{Lease, Micros, Result, Store, from_json, now, to_json};
+use crate::{
+    Lease, Micros, Result, Store,
+    db::{query, query_scalar, sql},
+    from_json, now, to_json,
+};
 
 impl Store {
     /// Commits a node's outcome. Refused if another server drives the build.
@@ -16,16 +20,16 @@ impl Store {
     ) -> Result<()> {
         let mut tx = self.write.begin().await?;
         lease.check(&mut tx).await?;
-        sqlx::query(
+        query(sql!(
             "INSERT INTO build_nodes (build_id, plan_id, outcome, started_at, ended_at)
-             VALUES ($1, $2, $3, $4, $5) ON CONFLICT (build_id, plan_id) DO NOTHING",
-        )
+             VALUES ($1, $2, $3, $4, $5) ON CONFLICT (build_id, plan_id) DO NOTHING"
+        ))
         .bind(lease.build.0)
         .bind(plan.as_str())
         .bind(to_json(outcome))
         .bind(started_at.0)
         .bind(now().0)
-        .execute(&mut *tx)
+        .execute(&mut tx)
         .await?;
         tx.commit().await?;
         Ok(())
@@ -36,9 +40,9 @@ impl Store {
         build: BuildId,
         plan: &PlanId,
     ) -> Result<Option<T>> {
-        let row: Option<String> = sqlx::query_scalar(
-            "SELECT outcome FROM build_nodes WHERE build_id = $1 AND plan_id = $2",
-        )
+        let row: Option<String> = query_scalar(sql!(
+            "SELECT outcome FROM build_nodes WHERE build_id = $1 AND plan_id = $2"
+        ))
         .bind(build.0)
         .bind(plan.as_str())
         .fetch_optional(&self.read)

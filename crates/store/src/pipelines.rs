@@ -1,17 +1,25 @@
 //! Pipelines as they were set, and the jobs and resources in them.
 //!
 //! A configuration may hold what people wrote into it in clear, passwords included, so it is sealed
-//! like everything else that may not be read from the file of the database.
+//! like everything else that may not be read from the database. What lists show of it is kept
+//! beside it, so that listing thousands opens none.
 
+mod list;
+mod manage;
 mod parts;
 mod save;
 
 use airside_model::{JobId, PipelineId, ResourceId, TeamId};
-use serde_json::Value;
+use serde_json::{Value, json};
 
+pub use list::PipelineSummary;
+pub use manage::Pausing;
 pub use save::{SavePipeline, Saved};
 
-use crate::{Micros, Result, Sealer, Store, corrupt};
+use crate::{
+    InstanceVars, Micros, Result, Sealer, Store, corrupt,
+    db::{query_as, sql},
+};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pipeline {
@@ -19,7 +27,10 @@ pub struct Pipeline {
     pub team: TeamId,
     pub team_name: String,
     pub name: String,
+    pub instance_vars: InstanceVars,
     pub paused: bool,
+    pub paused_by: Option<String>,
+    pub paused_at: Option<Micros>,
     /// Whether anybody may see it.
     pub public: bool,
     pub archived: bool,
@@ -35,6 +46,8 @@ pub struct Job {
     pub pipeline: PipelineId,
     pub name: String,
     pub paused: bool,
+    pub paused_by: Option<String>,
+    pub paused_at: Option<Micros>,
     /// Whether the configuration still has it.
     pub active: bool,
 }
@@ -47,9 +60,14 @@ pub struct Resource {
     pub type_: String,
 }
 
-const COLUMNS: &str = "SELECT p.id, p.team_id, t.name AS team_name, p.name, p.paused, p.public, \
-    p.archived, p.config, p.config_version, p.updated_at FROM pipelines p \
-    JOIN teams t ON t.id = p.team_id";
+macro_rules! columns {
+    () => {
+        "SELECT p.id, p.team_id, t.name AS team_name, p.name, p.instance_vars, p.paused, \
+         p.paused_by, p.paused_at, p.public, p.archived, p.config, p.config_version, p.updated_at \
+         FROM pipelines p JOIN teams t ON t.id = p.team_id"
+    };
+}
+use columns;
 
 #[derive(sqlx::FromRow)]
 struct Row {
@@ -57,10 +75,13 @@ struct Row {
     team_id: i64,
     team_name: String,
     name: String,
+    instance_vars: String,
     paused: bool,
+    paused_by: Option<String>,
+    paused_at: Option<i64>,
     public: bool,
     archived: bool,
-    config: String,
+    config: Vec<u8>,
     config_version: i64,
     updated_at: i64,
 }
@@ -72,7 +93,10 @@ impl Row {
             team: TeamId(self.team_id),
             team_name: self.team_name,
             name: self.name,
+            instance_vars: InstanceVars::parse(&self.instance_vars)?,
             paused: self.paused,
+            paused_by: self.paused_by,
+            paused_at: self.paused_at.map(Micros),
             public: self.public,
             archived: self.archived,
             config: open_config(sealer, &self.config)?,
@@ -83,81 +107,53 @@ impl Row {
 }
 
 /// What the sealed bytes are bound to. Not the name, which may change.
-const SEALED_AS: &str = "pipeline config";
+pub(crate) const SEALED_AS: &str = "pipeline config";
 
-fn seal_config(sealer: &Sealer, config: &Value) -> String {
-    hex::encode(sealer.seal(SEALED_AS, config.to_string().as_bytes()))
+fn seal_config(sealer: &Sealer, config: &Value) -> Vec<u8> {
+    sealer.seal(SEALED_AS, config.to_string().as_bytes())
 }
 
-fn open_config(sealer: &Sealer, sealed: &str) -> Result<Value> {
-    let sealed = hex::decode(sealed).map_err(|error| corrupt(format!("{SEALED_AS}: {error}")))?;
-    let clear = sealer.open(SEALED_AS, &sealed)?;
+fn open_config(sealer: &Sealer, sealed: &[u8]) -> Result<Value> {
+    let clear = sealer.open(SEALED_AS, sealed)?;
     serde_json::from_slice(&clear).map_err(|error| corrupt(format!("{SEALED_AS}: {error}")))
 }
 
+/// What lists show of a configuration.
+pub(crate) fn summary_of(config: &Value) -> String {
+    json!({"groups": config["groups"], "display": config["display"]}).to_string()
+}
+
 impl Store {
+    /// The pipeline of this name that has no instance vars.
     pub async fn pipeline(&self, team: TeamId, name: &str) -> Result<Option<Pipeline>> {
-        let sql = format!("{COLUMNS} WHERE p.team_id = $1 AND p.name = $2");
-        let row: Option<Row> = sqlx::query_as(sqlx::AssertSqlSafe(sql))
-            .bind(team.0)
-            .bind(name)
-            .fetch_optional(&self.read)
-            .await?;
+        self.pipeline_instance(team, name, &InstanceVars::default())
+            .await
+    }
+
+    pub async fn pipeline_instance(
+        &self,
+        team: TeamId,
+        name: &str,
+        vars: &InstanceVars,
+    ) -> Result<Option<Pipeline>> {
+        let row: Option<Row> = query_as(sql!(
+            columns!(),
+            " WHERE p.team_id = $1 AND p.name = $2 AND p.instance_vars = $3"
+        ))
+        .bind(team.0)
+        .bind(name)
+        .bind(vars.to_string())
+        .fetch_optional(&self.read)
+        .await?;
         row.map(|row| row.open(self.sealer())).transpose()
     }
 
     pub async fn pipeline_by_id(&self, id: PipelineId) -> Result<Option<Pipeline>> {
-        let sql = format!("{COLUMNS} WHERE p.id = $1");
-        let row: Option<Row> = sqlx::query_as(sqlx::AssertSqlSafe(sql))
+        let row: Option<Row> = query_as(sql!(columns!(), " WHERE p.id = $1"))
             .bind(id.0)
             .fetch_optional(&self.read)
             .await?;
         row.map(|row| row.open(self.sealer())).transpose()
-    }
-
-    /// Those of one team, or of all, in the order in which the team arranged them.
-    pub async fn pipelines(&self, team: Option<TeamId>) -> Result<Vec<Pipeline>> {
-        let sql = format!(
-            "{COLUMNS} WHERE ($1 IS NULL OR p.team_id = $1) ORDER BY p.team_id, p.ordering, p.id"
-        );
-        let rows: Vec<Row> = sqlx::query_as(sqlx::AssertSqlSafe(sql))
-            .bind(team.map(|team| team.0))
-            .fetch_all(&self.read)
-            .await?;
-        rows.into_iter()
-            .map(|row| row.open(self.sealer()))
-            .collect()
-    }
-
-    pub async fn set_pipeline_paused(&self, id: PipelineId, paused: bool) -> Result<()> {
-        sqlx::query("UPDATE pipelines SET paused = $1 WHERE id = $2")
-            .bind(paused)
-            .bind(id.0)
-            .execute(&self.write)
-            .await?;
-        self.changed();
-        Ok(())
-    }
-
-    /// Shows the pipeline to everybody, or to its team alone.
-    pub async fn set_pipeline_public(&self, id: PipelineId, public: bool) -> Result<()> {
-        sqlx::query("UPDATE pipelines SET public = $1 WHERE id = $2")
-            .bind(public)
-            .bind(id.0)
-            .execute(&self.write)
-            .await?;
-        self.changed();
-        Ok(())
-    }
-
-    /// Removes the pipeline with its jobs, resources and builds.
-    pub async fn destroy_pipeline(&self, id: PipelineId) -> Result<()> {
-        sqlx::query("DELETE FROM pipelines WHERE id = $1")
-            .bind(id.0)
-            .execute(&self.write)
-            .await?;
-        self.changed();
-        Ok(())
     }
 }
 

@@ -1,8 +1,17 @@
-//! Seals what may not lie in the database in clear: AES-256-GCM with a random nonce in front.
+//! Seals what may not lie in the database in clear: AES-256-GCM, with a mark of the key and a random
+//! nonce in front.
+//!
+//! ```text
+//! version (1) · key id (4) · nonce (12) · sealed bytes and tag
+//! ```
 
 use std::sync::Arc;
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use sha2::{Digest, Sha256};
+
+const VERSION: u8 = 1;
+const MARK_LEN: usize = 5;
 
 #[derive(Debug, thiserror::Error)]
 pub enum SealError {
@@ -12,46 +21,97 @@ pub enum SealError {
     Open,
 }
 
+/// Seals with one key, and opens what that key or an older one sealed. Clones share the keys.
 #[derive(Clone)]
-pub struct Sealer(Arc<LessSafeKey>);
+pub struct Sealer {
+    current: Arc<Key>,
+    old: Vec<Arc<Key>>,
+}
+
+struct Key {
+    mark: [u8; MARK_LEN],
+    key: LessSafeKey,
+}
+
+impl Key {
+    fn new(bytes: &[u8]) -> Result<Self, SealError> {
+        let key =
+            UnboundKey::new(&AES_256_GCM, bytes).map_err(|_| SealError::KeyLength(bytes.len()))?;
+        let digest = Sha256::new()
+            .chain_update(b"airside key id")
+            .chain_update(bytes)
+            .finalize();
+        let mark = [VERSION, digest[0], digest[1], digest[2], digest[3]];
+        Ok(Self {
+            mark,
+            key: LessSafeKey::new(key),
+        })
+    }
+
+    fn open(&self, name: &str, sealed: &[u8]) -> Option<Vec<u8>> {
+        let (nonce, body) = sealed.split_first_chunk::<NONCE_LEN>()?;
+        let mut body = body.to_vec();
+        let nonce = Nonce::assume_unique_for_key(*nonce);
+        let aad = Aad::from(name.as_bytes());
+        let length = self.key.open_in_place(nonce, aad, &mut body).ok()?.len();
+        body.truncate(length);
+        Some(body)
+    }
+}
 
 impl Sealer {
     pub fn new(key: &[u8]) -> Result<Self, SealError> {
-        let key =
-            UnboundKey::new(&AES_256_GCM, key).map_err(|_| SealError::KeyLength(key.len()))?;
-        Ok(Self(Arc::new(LessSafeKey::new(key))))
+        Ok(Self {
+            current: Arc::new(Key::new(key)?),
+            old: Vec::new(),
+        })
+    }
+
+    /// Also opens what this older key sealed.
+    pub fn with_old_key(mut self, key: &[u8]) -> Result<Self, SealError> {
+        self.old.push(Arc::new(Key::new(key)?));
+        Ok(self)
     }
 
     /// `name` binds the sealed bytes to the row they belong to.
     pub fn seal(&self, name: &str, clear: &[u8]) -> Vec<u8> {
         let nonce: [u8; NONCE_LEN] = rand::random();
         let mut sealed = clear.to_vec();
-        self.0
+        self.current
+            .key
             .seal_in_place_append_tag(
                 Nonce::assume_unique_for_key(nonce),
                 Aad::from(name.as_bytes()),
                 &mut sealed,
             )
             .expect("far below the length that AES-GCM can seal");
-        [nonce.as_slice(), &sealed].concat()
+        [self.current.mark.as_slice(), &nonce, &sealed].concat()
     }
 
     pub fn open(&self, name: &str, sealed: &[u8]) -> Result<Vec<u8>, SealError> {
-        let (nonce, body) = sealed
-            .split_first_chunk::<NONCE_LEN>()
-            .ok_or(SealError::Open)?;
-        let mut body = body.to_vec();
-        let length = self
-            .0
-            .open_in_place(
-                Nonce::assume_unique_for_key(*nonce),
-                Aad::from(name.as_bytes()),
-                &mut body,
-            )
-            .map_err(|_| SealError::Open)?
-            .len();
-        body.truncate(length);
-        Ok(body)
+        let keys = || std::iter::once(&self.current).chain(&self.old);
+        if let Some((mark, body)) = sealed.split_first_chunk::<MARK_LEN>()
+            && let Some(key) = keys().find(|key| key.mark == *mark)
+            && let Some(clear) = key.open(name, body)
+        {
+            return Ok(clear);
+        }
+        // The first version of the database had no mark.
+        keys()
+            .find_map(|key| key.open(name, sealed))
+            .ok_or(SealError::Open)
+    }
+
+    /// What everything sealed with the current key begins with.
+    pub(crate) fn mark(&self) -> [u8; MARK_LEN] {
+        self.current.mark
+    }
+
+    /// Whether one of the keys is the one with this mark.
+    pub(crate) fn knows(&self, mark: &[u8]) -> bool {
+        std::iter::once(&self.current)
+            .chain(&self.old)
+            .any(|key| key.mark == mark)
     }
 }
 
@@ -67,7 +127,26 @@ mod tests {
         assert_eq!(sealer.open("row", &sealed).unwrap(), b"secret");
         assert!(sealer.open("other row", &sealed).is_err());
         assert!(Sealer::new(&[8; 32]).unwrap().open("row", &sealed).is_err());
-        assert!(sealer.open("row", b"short").is_err());
+        for damaged in [
+            &b"short"[..],
+            b"",
+            &sealed[..sealed.len() - 1],
+            &sealed[1..],
+        ] {
+            assert!(sealer.open("row", damaged).is_err());
+        }
         assert!(Sealer::new(b"short").is_err());
+    }
+
+    #[test]
+    fn an_old_key_opens_but_does_not_seal() {
+        let old = Sealer::new(&[7; 32]).unwrap();
+        let new = Sealer::new(&[8; 32]).unwrap();
+        let rotated = new.clone().with_old_key(&[7; 32]).unwrap();
+        assert_eq!(rotated.open("row", &old.seal("row", b"a")).unwrap(), b"a");
+        let sealed = rotated.seal("row", b"a");
+        assert!(old.open("row", &sealed).is_err());
+        assert_eq!(new.open("row", &sealed).unwrap(), b"a");
+        assert!(rotated.knows(&old.mark()) && !new.knows(&old.mark()));
     }
 }

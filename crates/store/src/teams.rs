@@ -3,10 +3,16 @@
 use airside_model::TeamId;
 use serde_json::Value;
 
-use crate::{Result, Store, from_json, to_json};
+use crate::{
+    Error, Result, Sealer, Store, corrupt,
+    db::{query, query_as, query_scalar, sql},
+};
 
 /// The team that exists from the start; its owners administer the installation.
-const MAIN_TEAM: &str = "main";
+pub const MAIN_TEAM: &str = "main";
+
+/// What sealed members are bound to. Not the name, which may change.
+pub(crate) const SEALED_AS: &str = "team auth";
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Team {
@@ -18,82 +24,118 @@ pub struct Team {
     pub auth: Value,
 }
 
-type Row = (i64, String, bool, String);
+type Row = (i64, String, bool, Vec<u8>);
 
-fn team(row: Row) -> Result<Team> {
-    let (id, name, admin, auth) = row;
+fn team(sealer: &Sealer, (id, name, admin, auth): Row) -> Result<Team> {
+    let clear = sealer.open(SEALED_AS, &auth)?;
+    let auth =
+        serde_json::from_slice(&clear).map_err(|error| corrupt(format!("{SEALED_AS}: {error}")))?;
     Ok(Team {
         id: TeamId(id),
         name,
         admin,
-        auth: from_json(&auth, "team auth")?,
+        auth,
     })
 }
 
 impl Store {
     /// Makes the main team on first use, and gives it these members.
     pub async fn ensure_main_team(&self, auth: &Value) -> Result<Team> {
-        let row: Row = sqlx::query_as(
-            "INSERT INTO teams (id, name, admin, auth) VALUES (1, $1, TRUE, $2)
-             ON CONFLICT (id) DO UPDATE SET auth = excluded.auth, admin = TRUE
-             RETURNING id, name, admin, auth",
-        )
+        let row: Row = query_as(sql!(
+            "INSERT INTO teams (name, admin, auth) VALUES ($1, TRUE, $2)
+             ON CONFLICT (name) DO UPDATE SET auth = excluded.auth, admin = TRUE
+             RETURNING id, name, admin, auth"
+        ))
         .bind(MAIN_TEAM)
-        .bind(to_json(auth))
+        .bind(self.seal_auth(auth))
         .fetch_one(&self.write)
         .await?;
         self.changed();
-        team(row)
+        team(self.sealer(), row)
+    }
+
+    /// Makes a team, or gives the one of this name other members. Whether it was made.
+    pub async fn save_team(&self, name: &str, auth: &Value) -> Result<(Team, bool)> {
+        let mut tx = self.write.begin().await?;
+        let sealed = self.seal_auth(auth);
+        let made = query(sql!(
+            "INSERT INTO teams (name, admin, auth) VALUES ($1, FALSE, $2)
+             ON CONFLICT (name) DO NOTHING"
+        ))
+        .bind(name)
+        .bind(sealed.clone())
+        .execute(&mut tx)
+        .await?;
+        let row: Row = query_as(sql!(
+            "UPDATE teams SET auth = $1 WHERE name = $2 RETURNING id, name, admin, auth"
+        ))
+        .bind(sealed)
+        .bind(name)
+        .fetch_one(&mut tx)
+        .await?;
+        tx.commit().await?;
+        self.changed();
+        Ok((team(self.sealer(), row)?, made == 1))
+    }
+
+    /// Gives a team another name, which nobody may have yet.
+    pub async fn rename_team(&self, id: TeamId, name: &str) -> Result<()> {
+        let mut tx = self.write.begin().await?;
+        let taken: i64 = query_scalar(sql!(
+            "SELECT count(*) FROM teams WHERE name = $1 AND id <> $2"
+        ))
+        .bind(name)
+        .bind(id.0)
+        .fetch_one(&mut tx)
+        .await?;
+        if taken > 0 {
+            return Err(Error::NameTaken {
+                name: name.to_owned(),
+            });
+        }
+        query(sql!("UPDATE teams SET name = $1 WHERE id = $2"))
+            .bind(name)
+            .bind(id.0)
+            .execute(&mut tx)
+            .await?;
+        tx.commit().await?;
+        self.changed();
+        Ok(())
+    }
+
+    /// Removes a team with its pipelines and builds. A team that administers stays: `false`.
+    pub async fn destroy_team(&self, id: TeamId) -> Result<bool> {
+        let gone = query(sql!("DELETE FROM teams WHERE id = $1 AND NOT admin"))
+            .bind(id.0)
+            .execute(&self.write)
+            .await?;
+        self.changed();
+        Ok(gone == 1)
     }
 
     pub async fn team(&self, name: &str) -> Result<Option<Team>> {
-        let row: Option<Row> =
-            sqlx::query_as("SELECT id, name, admin, auth FROM teams WHERE name = $1")
-                .bind(name)
-                .fetch_optional(&self.read)
-                .await?;
-        row.map(team).transpose()
+        let row: Option<Row> = query_as(sql!(
+            "SELECT id, name, admin, auth FROM teams WHERE name = $1"
+        ))
+        .bind(name)
+        .fetch_optional(&self.read)
+        .await?;
+        row.map(|row| team(self.sealer(), row)).transpose()
     }
 
     pub async fn teams(&self) -> Result<Vec<Team>> {
-        let rows: Vec<Row> = sqlx::query_as("SELECT id, name, admin, auth FROM teams ORDER BY id")
+        let rows: Vec<Row> = query_as(sql!("SELECT id, name, admin, auth FROM teams ORDER BY id"))
             .fetch_all(&self.read)
             .await?;
-        rows.into_iter().map(team).collect()
+        rows.into_iter()
+            .map(|row| team(self.sealer(), row))
+            .collect()
+    }
+
+    fn seal_auth(&self, auth: &Value) -> Vec<u8> {
+        self.sealer().seal(SEALED_AS, auth.to_string().as_bytes())
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use crate::{Sealer, Store};
-
-    #[tokio::test]
-    async fn the_main_team_is_made_once_and_its_members_follow_the_settings() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("db");
-        let sealer = Sealer::new(&[0; 32]).unwrap();
-        let store = Store::open(&path, sealer.clone()).await.unwrap();
-        assert_eq!(store.teams().await.unwrap(), []);
-
-        let first = json!({"owner": {"users": ["local:ann"], "groups": []}});
-        let made = store.ensure_main_team(&first).await.unwrap();
-        assert_eq!(
-            (made.id.0, made.name.as_str(), made.admin),
-            (1, "main", true)
-        );
-        assert_eq!(made.auth, first);
-
-        let second = json!({"owner": {"users": ["local:bob"], "groups": []}});
-        store.ensure_main_team(&second).await.unwrap();
-        drop(store);
-
-        let store = Store::open(&path, sealer).await.unwrap();
-        let teams = store.teams().await.unwrap();
-        assert_eq!(teams.len(), 1);
-        assert_eq!(teams[0].auth, second);
-        assert_eq!(store.team("main").await.unwrap().as_ref(), Some(&teams[0]));
-        assert_eq!(store.team("other").await.unwrap(), None);
-    }
-}
+mod tests;

@@ -2,7 +2,11 @@
 
 use airside_model::{MetadataField, ResourceId, ResourceVersionId, Version};
 
-use crate::{Result, Store, from_json, to_json};
+use crate::{
+    Result, Store,
+    db::{query, query_as, sql},
+    from_json, to_json,
+};
 
 impl Store {
     /// Saves versions that a check or a put found, oldest first. If any is new, all of them move to
@@ -13,29 +17,34 @@ impl Store {
         versions: &[(Version, Vec<MetadataField>)],
     ) -> Result<()> {
         let mut tx = self.write.begin().await?;
+        // Two checks at once would number alike: the second waits here.
+        query(sql!("UPDATE resources SET active = active WHERE id = $1"))
+            .bind(resource.0)
+            .execute(&mut tx)
+            .await?;
         let mut known = true;
         for (version, metadata) in versions {
-            let added = sqlx::query(
+            let added = query(sql!(
                 "INSERT INTO resource_versions (resource_id, version, metadata, check_order)
-                 VALUES ($1, $2, $3, 0) ON CONFLICT (resource_id, version) DO NOTHING",
-            )
+                 VALUES ($1, $2, $3, 0) ON CONFLICT (resource_id, version) DO NOTHING"
+            ))
             .bind(resource.0)
             .bind(version.canonical())
             .bind(to_json(metadata))
-            .execute(&mut *tx)
+            .execute(&mut tx)
             .await?;
-            known &= added.rows_affected() == 0;
+            known &= added == 0;
         }
         if !known {
             for (version, _) in versions {
-                sqlx::query(
+                query(sql!(
                     "UPDATE resource_versions SET check_order =
                        (SELECT max(check_order) + 1 FROM resource_versions WHERE resource_id = $1)
-                     WHERE resource_id = $1 AND version = $2",
-                )
+                     WHERE resource_id = $1 AND version = $2"
+                ))
                 .bind(resource.0)
                 .bind(version.canonical())
-                .execute(&mut *tx)
+                .execute(&mut tx)
                 .await?;
             }
         }
@@ -47,10 +56,10 @@ impl Store {
         &self,
         resource: ResourceId,
     ) -> Result<Option<(ResourceVersionId, Version)>> {
-        let row: Option<(i64, String)> = sqlx::query_as(
+        let row: Option<(i64, String)> = query_as(sql!(
             "SELECT id, version FROM resource_versions WHERE resource_id = $1
-             ORDER BY check_order DESC LIMIT 1",
-        )
+             ORDER BY check_order DESC LIMIT 1"
+        ))
         .bind(resource.0)
         .fetch_optional(&self.read)
         .await?;

@@ -2,7 +2,11 @@
 
 use airside_model::{BuildId, Handle, VolumeId};
 
-use crate::{Lease, Result, Store, now};
+use crate::{
+    Lease, Result, Store,
+    db::{query, query_as, query_scalar, sql},
+    now,
+};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Volume {
@@ -34,43 +38,44 @@ impl Store {
     ) -> Result<()> {
         let mut tx = self.write.begin().await?;
         lease.check(&mut tx).await?;
-        sqlx::query(
+        query(sql!(
             "INSERT INTO volumes (id, build_id, handle, path, created_at)
-             VALUES ($1, $2, $3, $4, $5) ON CONFLICT (id) DO NOTHING",
-        )
+             VALUES ($1, $2, $3, $4, $5) ON CONFLICT (id) DO NOTHING"
+        ))
         .bind(id.as_str())
         .bind(lease.build.0)
         .bind(handle.as_str())
         .bind(path)
         .bind(now().0)
-        .execute(&mut *tx)
+        .execute(&mut tx)
         .await?;
         tx.commit().await?;
         Ok(())
     }
 
     pub async fn volumes_of_build(&self, build: BuildId) -> Result<Vec<Volume>> {
-        let rows: Vec<Row> =
-            sqlx::query_as("SELECT id, build_id, handle, path FROM volumes WHERE build_id = $1")
-                .bind(build.0)
-                .fetch_all(&self.read)
-                .await?;
+        let rows: Vec<Row> = query_as(sql!(
+            "SELECT id, build_id, handle, path FROM volumes WHERE build_id = $1"
+        ))
+        .bind(build.0)
+        .fetch_all(&self.read)
+        .await?;
         Ok(rows.into_iter().map(volume).collect())
     }
 
     /// Volumes that no unfinished build has a claim on: theirs is the garbage collector.
     pub async fn dead_volumes(&self) -> Result<Vec<VolumeId>> {
-        let rows: Vec<String> = sqlx::query_scalar(
+        let rows: Vec<String> = query_scalar(sql!(
             "SELECT v.id FROM volumes v JOIN builds b ON b.id = v.build_id
-             WHERE b.status NOT IN ('pending', 'started')",
-        )
+             WHERE b.status NOT IN ('pending', 'started')"
+        ))
         .fetch_all(&self.read)
         .await?;
         Ok(rows.into_iter().map(VolumeId).collect())
     }
 
     pub async fn volume_exists(&self, id: &VolumeId) -> Result<bool> {
-        let count: i64 = sqlx::query_scalar("SELECT count(*) FROM volumes WHERE id = $1")
+        let count: i64 = query_scalar(sql!("SELECT count(*) FROM volumes WHERE id = $1"))
             .bind(id.as_str())
             .fetch_one(&self.read)
             .await?;
@@ -78,7 +83,7 @@ impl Store {
     }
 
     pub async fn forget_volume(&self, id: &VolumeId) -> Result<()> {
-        sqlx::query("DELETE FROM volumes WHERE id = $1")
+        query(sql!("DELETE FROM volumes WHERE id = $1"))
             .bind(id.as_str())
             .execute(&self.write)
             .await?;

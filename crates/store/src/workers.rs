@@ -2,7 +2,11 @@
 
 use airside_model::{WorkerName, WorkerState};
 
-use crate::{Micros, Result, Store, corrupt, from_json, now, to_json};
+use crate::{
+    Micros, Result, Store, corrupt,
+    db::{query, query_as, query_scalar, sql},
+    from_json, now, to_json,
+};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Worker {
@@ -52,12 +56,12 @@ impl Store {
         tags: &[String],
         kind: &str,
     ) -> Result<()> {
-        sqlx::query(
+        query(sql!(
             "INSERT INTO workers (name, state, team, tags, platform, kind, started_at)
              VALUES ($1, 'running', $2, $3, 'linux', $4, $5)
              ON CONFLICT (name) DO UPDATE SET state = 'running', team = excluded.team,
-               tags = excluded.tags, kind = excluded.kind",
-        )
+               tags = excluded.tags, kind = excluded.kind"
+        ))
         .bind(name.as_str())
         .bind(team)
         .bind(to_json(&tags))
@@ -72,14 +76,14 @@ impl Store {
     /// Forgets workers that are no longer configured.
     pub async fn retain_workers(&self, names: &[WorkerName]) -> Result<()> {
         let mut tx = self.write.begin().await?;
-        let known: Vec<String> = sqlx::query_scalar("SELECT name FROM workers")
-            .fetch_all(&mut *tx)
+        let known: Vec<String> = query_scalar(sql!("SELECT name FROM workers"))
+            .fetch_all(&mut tx)
             .await?;
         for name in known {
             if !names.iter().any(|kept| kept.as_str() == name) {
-                sqlx::query("DELETE FROM workers WHERE name = $1")
+                query(sql!("DELETE FROM workers WHERE name = $1"))
                     .bind(name)
-                    .execute(&mut *tx)
+                    .execute(&mut tx)
                     .await?;
             }
         }
@@ -88,7 +92,7 @@ impl Store {
     }
 
     pub async fn set_worker_state(&self, name: &WorkerName, state: WorkerState) -> Result<()> {
-        sqlx::query("UPDATE workers SET state = $1 WHERE name = $2")
+        query(sql!("UPDATE workers SET state = $1 WHERE name = $2"))
             .bind(state.as_str())
             .bind(name.as_str())
             .execute(&self.write)
@@ -98,11 +102,11 @@ impl Store {
     }
 
     pub async fn workers(&self) -> Result<Vec<Worker>> {
-        let rows: Vec<Row> = sqlx::query_as(
+        let rows: Vec<Row> = query_as(sql!(
             "SELECT w.name, w.state, w.team, w.tags, w.platform, w.kind, w.started_at,
                (SELECT count(*) FROM containers c WHERE c.worker = w.name)
-             FROM workers w ORDER BY w.name",
-        )
+             FROM workers w ORDER BY w.name"
+        ))
         .fetch_all(&self.read)
         .await?;
         rows.into_iter().map(worker).collect()

@@ -15,6 +15,7 @@ pub(crate) fn build(build: &Build) -> Value {
         .maybe("job_name", build.job_name.as_deref())
         .maybe("pipeline_id", build.pipeline.map(|id| id.0))
         .maybe("pipeline_name", build.pipeline_name.as_deref())
+        .maybe("pipeline_instance_vars", build.instance_vars.to_value())
         .maybe("start_time", build.started_at.map(Micros::seconds))
         .maybe("end_time", build.ended_at.map(Micros::seconds))
         .maybe("created_by", build.created_by.as_deref())
@@ -35,6 +36,7 @@ pub(crate) fn summary(build: &Build) -> Value {
             "pipeline_name",
             build.pipeline_name.as_deref().unwrap_or_default(),
         )
+        .maybe("pipeline_instance_vars", build.instance_vars.to_value())
         .maybe("job_name", build.job_name.as_deref())
         .done()
 }

@@ -20,6 +20,7 @@ pub(crate) fn container(container: &Container, build: &Build) -> Value {
         .maybe("job_id", build.job.map(|id| id.0))
         .with("build_id", build.id.0)
         .maybe("pipeline_name", build.pipeline_name.as_deref())
+        .maybe("pipeline_instance_vars", build.instance_vars.to_value())
         .maybe("job_name", build.job_name.as_deref())
         .maybe("build_name", build.name.as_str())
         .done()

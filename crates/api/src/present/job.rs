@@ -1,7 +1,7 @@
 //! Jobs, whole and in short.
 
 use airside_config::{Glob, JobInput, JobOutput, VersionSpec, inputs, outputs};
-use airside_store::{Build, Job, Pipeline};
+use airside_store::{Build, Job, Micros, Pipeline};
 use serde_json::{Value, json};
 
 use super::{Fields, build};
@@ -43,7 +43,10 @@ fn common(shown: &Shown<'_>, present: fn(&Build) -> Value) -> Fields {
         .with("team_name", pipeline.team_name.as_str())
         .with("pipeline_id", pipeline.id.0)
         .with("pipeline_name", pipeline.name.as_str())
+        .maybe("pipeline_instance_vars", pipeline.instance_vars.to_value())
         .maybe("paused", job.paused)
+        .maybe("paused_by", job.paused_by.as_deref())
+        .maybe("paused_at", job.paused_at.map(Micros::seconds))
         .maybe("groups", groups(pipeline, &job.name))
         // Both are there even when there is no such build.
         .with("next_build", shown.next.as_ref().map(present))

@@ -19,6 +19,7 @@ pub(crate) fn resource(pipeline: &Pipeline, resource: &Resource) -> Value {
         .with("name", resource.name.as_str())
         .with("pipeline_id", pipeline.id.0)
         .with("pipeline_name", pipeline.name.as_str())
+        .maybe("pipeline_instance_vars", pipeline.instance_vars.to_value())
         .with("team_name", pipeline.team_name.as_str())
         .with("type", resource.type_.as_str())
         .maybe("icon", field("icon"))

@@ -57,17 +57,28 @@ async fn visible(state: &ApiState, scope: &Scope) -> Result<Vec<BuildFilter>> {
     Ok(own.chain(exposed).collect())
 }
 
+/// A team's builds; of those to whom it does not belong, only exposed pipelines'.
 pub(super) async fn of_team(
     State(state): State<ApiState>,
     scope: Scope,
     uri: Uri,
     Query(query): Query<PageQuery>,
 ) -> Result<Response> {
-    let filter = BuildFilter {
-        team: Some(scope.team()?.id),
-        ..BuildFilter::default()
+    let team = scope.team()?;
+    let filters = if scope.can_view(team) {
+        vec![BuildFilter {
+            team: Some(team.id),
+            ..BuildFilter::default()
+        }]
+    } else {
+        let exposed = super::pipelines::visible_of_team(&state, &scope).await?;
+        let of_pipeline = |pipeline: &airside_store::PipelineSummary| BuildFilter {
+            pipeline: Some(pipeline.id),
+            ..BuildFilter::default()
+        };
+        exposed.iter().map(of_pipeline).collect()
     };
-    page::builds(&state, &uri, &query, &[filter]).await
+    page::builds(&state, &uri, &query, &filters).await
 }
 
 pub(super) async fn of_pipeline(

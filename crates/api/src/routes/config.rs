@@ -1,31 +1,26 @@
 //! Setting a pipeline, and reading back what was set.
 
-use airside_config::{Config, Loaded, Warning, api_errors, load, validate_identifier};
+use airside_config::{Config, Loaded, Warning, api_errors, load};
 use airside_model::TeamId;
-use airside_store::SavePipeline;
+use airside_store::{InstanceVars, SavePipeline};
 use axum::{
     Json,
-    body::{Body, to_bytes},
+    body::Body,
     extract::{Path, State},
     response::{IntoResponse, Response},
 };
 use http::{HeaderMap, HeaderValue, StatusCode, header::CONTENT_TYPE};
-use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::{PipelineName, teams::check_name};
 use crate::{
-    ApiState,
+    ApiState, body,
     error::{ApiError, Result},
     scope::Scope,
 };
 
 const CONFIG_VERSION: &str = "x-concourse-config-version";
 const LARGEST_MIB: usize = 10;
-
-#[derive(Deserialize)]
-pub(super) struct Named {
-    pipeline_name: String,
-}
 
 pub(super) async fn get(scope: Scope) -> Result<Response> {
     let pipeline = scope.pipeline()?;
@@ -43,22 +38,29 @@ pub(super) async fn get(scope: Scope) -> Result<Response> {
 pub(super) async fn save(
     State(state): State<ApiState>,
     scope: Scope,
-    Path(Named { pipeline_name }): Path<Named>,
+    Path(PipelineName { pipeline_name }): Path<PipelineName>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response> {
     let team = scope.team()?.id;
     let expected_version = Some(config_version(&headers)?);
     check_content_type(&headers)?;
-    let odd_name = match check_name(&pipeline_name) {
+    let odd_name = match check_name(&pipeline_name, "pipeline") {
         Ok(warning) => warning,
         Err(error) => return Ok(invalid(&[error])),
     };
-    let loaded = match read_config(read(body).await?).await? {
-        Ok(loaded) => loaded,
-        Err(errors) => return Ok(invalid(&errors)),
-    };
-    let save = to_save(team, pipeline_name, &loaded.config, expected_version)?;
+    let loaded =
+        match read_config(body::text(body, "the configuration", LARGEST_MIB << 20).await?).await? {
+            Ok(loaded) => loaded,
+            Err(errors) => return Ok(invalid(&errors)),
+        };
+    let save = to_save(
+        team,
+        pipeline_name,
+        scope.instance_vars().clone(),
+        &loaded.config,
+        expected_version,
+    )?;
     let saved = state.store.save_pipeline(save).await?;
     let status = if saved.created {
         StatusCode::CREATED
@@ -86,6 +88,7 @@ async fn read_config(text: String) -> Result<std::result::Result<Loaded, Vec<Str
 fn to_save(
     team: TeamId,
     name: String,
+    instance_vars: InstanceVars,
     config: &Config,
     expected_version: Option<i64>,
 ) -> Result<SavePipeline> {
@@ -93,6 +96,7 @@ fn to_save(
     Ok(SavePipeline {
         team,
         name,
+        instance_vars,
         config: serde_json::to_value(config)
             .map_err(|_| ApiError::Internal("the configuration is not JSON"))?,
         jobs: config.jobs.iter().map(|job| job.name.clone()).collect(),
@@ -145,24 +149,4 @@ fn check_content_type(headers: &HeaderMap) -> Result<()> {
             "a pipeline is sent as `application/x-yaml` or `application/json`, not as `{kind}`"
         ))),
     }
-}
-
-fn check_name(name: &str) -> Result<Option<Warning>, String> {
-    if name.contains(['/', '\0']) {
-        return Err(format!(
-            "pipeline: '{}' has a character that is not allowed",
-            name.escape_debug()
-        ));
-    }
-    validate_identifier(name, "pipeline").map_err(|error| error.to_string())
-}
-
-async fn read(body: Body) -> Result<String> {
-    let bytes = to_bytes(body, LARGEST_MIB << 20).await.map_err(|_| {
-        ApiError::TooLarge(format!(
-            "the configuration did not arrive whole or is larger than {LARGEST_MIB} MiB"
-        ))
-    })?;
-    String::from_utf8(bytes.into())
-        .map_err(|_| ApiError::BadRequest("the configuration is not UTF-8 text".to_owned()))
 }

@@ -19,8 +19,3 @@ pub(super) async fn info(State(state): State<ApiState>) -> Json<Value> {
         "airside_version": &*state.version,
     }))
 }
-
-/// The message of the day: there is none.
-pub(super) async fn wall() -> Json<Value> {
-    Json(json!({}))
-}

@@ -1,6 +1,6 @@
 //! Jobs of a pipeline.
 
-use airside_store::{BuildFilter, Job, Pipeline};
+use airside_store::{BuildFilter, Job, Pausing, Pipeline};
 use axum::{
     Json,
     extract::{Query, State},
@@ -24,6 +24,38 @@ pub(super) async fn list(State(state): State<ApiState>, scope: Scope) -> Result<
         shown.push(show(&state, pipeline, &job, present::job::summary).await?);
     }
     Ok(Json(shown))
+}
+
+/// Those of every pipeline that whoever asks may see.
+pub(super) async fn list_all(
+    State(state): State<ApiState>,
+    scope: Scope,
+) -> Result<Json<Vec<Value>>> {
+    let mut shown = Vec::new();
+    for summary in super::pipelines::visible(&state, &scope).await? {
+        // A pipeline that was destroyed in between has nothing to show.
+        let Some(pipeline) = state.store.pipeline_by_id(summary.id).await? else {
+            continue;
+        };
+        for job in state.store.jobs(pipeline.id).await? {
+            shown.push(show(&state, &pipeline, &job, present::job::summary).await?);
+        }
+    }
+    Ok(Json(shown))
+}
+
+pub(super) async fn pause(State(state): State<ApiState>, scope: Scope) -> Result<()> {
+    let by = scope.caller()?.display_user_id();
+    let id = scope.job()?.id;
+    Ok(state
+        .store
+        .set_job_paused(id, Pausing::Pause { by })
+        .await?)
+}
+
+pub(super) async fn unpause(State(state): State<ApiState>, scope: Scope) -> Result<()> {
+    let id = scope.job()?.id;
+    Ok(state.store.set_job_paused(id, Pausing::Resume).await?)
 }
 
 pub(super) async fn get(State(state): State<ApiState>, scope: Scope) -> Result<Json<Value>> {

@@ -3,42 +3,63 @@
 use std::collections::HashSet;
 
 use airside_model::TeamId;
-use axum::{Json, extract::State};
+use airside_store::{InstanceVars, Pausing, PipelineSummary};
+use axum::{Json, body::Body, extract::State};
 use http::StatusCode;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::{ApiState, error::Result, present, scope::Scope};
+use super::teams::{Rename, check_name, renamed};
+use crate::{
+    ApiState, body,
+    error::{ApiError, Result},
+    present,
+    scope::Scope,
+};
 
-/// Those of all teams that whoever asks may see.
-pub(super) async fn list_all(
-    State(state): State<ApiState>,
-    scope: Scope,
-) -> Result<Json<Vec<Value>>> {
+/// Pipelines of all teams that whoever asks may see.
+pub(super) async fn visible(state: &ApiState, scope: &Scope) -> Result<Vec<PipelineSummary>> {
     let teams = state.store.teams().await?;
     let viewed: HashSet<TeamId> = teams
         .iter()
         .filter(|team| scope.can_view(team))
         .map(|team| team.id)
         .collect();
-    let pipelines = state.store.pipelines(None).await?;
-    let visible = pipelines
-        .iter()
-        .filter(|pipeline| pipeline.public || viewed.contains(&pipeline.team));
-    Ok(Json(visible.map(present::pipeline::pipeline).collect()))
+    let mut pipelines = state.store.pipelines(None).await?;
+    pipelines.retain(|pipeline| pipeline.public || viewed.contains(&pipeline.team));
+    Ok(pipelines)
+}
+
+/// The same of one team.
+pub(super) async fn visible_of_team(
+    state: &ApiState,
+    scope: &Scope,
+) -> Result<Vec<PipelineSummary>> {
+    let team = scope.team()?;
+    let viewed = scope.can_view(team);
+    let mut pipelines = state.store.pipelines(Some(team.id)).await?;
+    pipelines.retain(|pipeline| pipeline.public || viewed);
+    Ok(pipelines)
+}
+
+pub(super) async fn list_all(
+    State(state): State<ApiState>,
+    scope: Scope,
+) -> Result<Json<Vec<Value>>> {
+    let pipelines = visible(&state, &scope).await?;
+    Ok(Json(
+        pipelines.iter().map(present::pipeline::pipeline).collect(),
+    ))
 }
 
 pub(super) async fn list(State(state): State<ApiState>, scope: Scope) -> Result<Json<Vec<Value>>> {
-    let team = scope.team()?;
-    let pipelines = state.store.pipelines(Some(team.id)).await?;
-    let viewed = scope.can_view(team);
-    let visible = pipelines
-        .iter()
-        .filter(|pipeline| pipeline.public || viewed);
-    Ok(Json(visible.map(present::pipeline::pipeline).collect()))
+    let pipelines = visible_of_team(&state, &scope).await?;
+    Ok(Json(
+        pipelines.iter().map(present::pipeline::pipeline).collect(),
+    ))
 }
 
 pub(super) async fn get(scope: Scope) -> Result<Json<Value>> {
-    Ok(Json(present::pipeline::pipeline(scope.pipeline()?)))
+    Ok(Json(present::pipeline::pipeline(&scope.pipeline()?.into())))
 }
 
 pub(super) async fn delete(State(state): State<ApiState>, scope: Scope) -> Result<StatusCode> {
@@ -47,29 +68,80 @@ pub(super) async fn delete(State(state): State<ApiState>, scope: Scope) -> Resul
 }
 
 pub(super) async fn pause(State(state): State<ApiState>, scope: Scope) -> Result<()> {
+    let by = scope.caller()?.display_user_id();
+    let id = scope.active_pipeline()?.id;
     Ok(state
         .store
-        .set_pipeline_paused(scope.active_pipeline()?.id, true)
+        .set_pipeline_paused(id, Pausing::Pause { by })
         .await?)
 }
 
 pub(super) async fn unpause(State(state): State<ApiState>, scope: Scope) -> Result<()> {
-    Ok(state
-        .store
-        .set_pipeline_paused(scope.active_pipeline()?.id, false)
-        .await?)
+    let id = scope.active_pipeline()?.id;
+    Ok(state.store.set_pipeline_paused(id, Pausing::Resume).await?)
 }
 
 pub(super) async fn expose(State(state): State<ApiState>, scope: Scope) -> Result<()> {
-    Ok(state
-        .store
-        .set_pipeline_public(scope.pipeline()?.id, true)
-        .await?)
+    let id = scope.pipeline()?.id;
+    Ok(state.store.set_pipeline_public(id, true).await?)
 }
 
 pub(super) async fn hide(State(state): State<ApiState>, scope: Scope) -> Result<()> {
+    let id = scope.pipeline()?.id;
+    Ok(state.store.set_pipeline_public(id, false).await?)
+}
+
+pub(super) async fn archive(State(state): State<ApiState>, scope: Scope) -> Result<()> {
+    Ok(state.store.archive_pipeline(scope.pipeline()?.id).await?)
+}
+
+/// Renames every instance of the name.
+pub(super) async fn rename(
+    State(state): State<ApiState>,
+    scope: Scope,
+    axum::extract::Path(super::PipelineName { pipeline_name }): axum::extract::Path<
+        super::PipelineName,
+    >,
+    body: Body,
+) -> Result<Json<Value>> {
+    let team = scope.team()?.id;
+    let Rename { name } = body::json(body, "the new name").await?;
+    let warning = check_name(&name, "pipeline").map_err(ApiError::Invalid)?;
+    match state
+        .store
+        .rename_pipelines(team, &pipeline_name, &name)
+        .await?
+    {
+        true => Ok(renamed(warning)),
+        false => Err(ApiError::NotFound),
+    }
+}
+
+pub(super) async fn order(State(state): State<ApiState>, scope: Scope, body: Body) -> Result<()> {
+    let names: Vec<String> = body::json(body, "the order of pipelines").await?;
     Ok(state
         .store
-        .set_pipeline_public(scope.pipeline()?.id, false)
+        .order_pipelines(scope.team()?.id, &names)
+        .await?)
+}
+
+pub(super) async fn order_instances(
+    State(state): State<ApiState>,
+    scope: Scope,
+    axum::extract::Path(super::PipelineName { pipeline_name }): axum::extract::Path<
+        super::PipelineName,
+    >,
+    body: Body,
+) -> Result<()> {
+    // An instance without vars is `null`.
+    let given: Vec<Option<Map<String, Value>>> = body::json(body, "the order of instances").await?;
+    let instances: Vec<InstanceVars> = given
+        .into_iter()
+        .map(|vars| InstanceVars::new(vars.unwrap_or_default()))
+        .collect();
+    let team = scope.team()?.id;
+    Ok(state
+        .store
+        .order_instances(team, &pipeline_name, &instances)
         .await?)
 }

@@ -1,9 +1,23 @@
 //! Teams, and the user's place in them.
 
-use axum::{Json, extract::State};
-use serde_json::Value;
+use airside_auth::Role;
+use airside_config::{Warning, validate_identifier};
+use axum::{
+    Json,
+    body::Body,
+    extract::{Path, State},
+    response::{IntoResponse, Response},
+};
+use http::StatusCode;
+use serde::Deserialize;
+use serde_json::{Value, json};
 
-use crate::{ApiState, error::Result, present, scope::Scope};
+use crate::{
+    ApiState, body,
+    error::{ApiError, Result},
+    present,
+    scope::Scope,
+};
 
 pub(super) async fn user(State(state): State<ApiState>, scope: Scope) -> Result<Json<Value>> {
     let teams = state.store.teams().await?;
@@ -18,4 +32,118 @@ pub(super) async fn list(State(state): State<ApiState>, scope: Scope) -> Result<
 
 pub(super) async fn get(scope: Scope) -> Result<Json<Value>> {
     Ok(Json(present::team::team(scope.team()?)))
+}
+
+#[derive(Deserialize)]
+struct Wanted {
+    #[serde(default)]
+    auth: Value,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Named {
+    team_name: String,
+}
+
+/// Makes a team (which the guard leaves to admins) or changes who belongs to it.
+pub(super) async fn set(
+    State(state): State<ApiState>,
+    scope: Scope,
+    Path(Named { team_name }): Path<Named>,
+    body: Body,
+) -> Result<Response> {
+    let wanted: Wanted = body::json(body, "the team").await?;
+    check_auth(&wanted.auth).map_err(ApiError::BadRequest)?;
+    let warning = match scope.existing_team() {
+        Some(_) => None,
+        None => check_name(&team_name, "team").map_err(ApiError::Invalid)?,
+    };
+    let (team, made) = state.store.save_team(&team_name, &wanted.auth).await?;
+    let status = if made {
+        StatusCode::CREATED
+    } else {
+        StatusCode::OK
+    };
+    let mut shown = json!({"team": present::team::team(&team)});
+    if let Some(warning) = warning {
+        shown["warnings"] = json!([warning]);
+    }
+    Ok((status, Json(shown)).into_response())
+}
+
+/// Each role must be one there is, and name somebody: a role that names nobody would be everybody's
+/// in Concourse.
+fn check_auth(auth: &Value) -> Result<(), String> {
+    let roles = auth
+        .as_object()
+        .filter(|roles| !roles.is_empty())
+        .ok_or("a team's auth must give at least one role to somebody")?;
+    for (role, members) in roles {
+        if Role::parse(role).is_none() {
+            return Err(format!("there is no role `{}`", role.escape_debug()));
+        }
+        let named = |key: &str| match members.get(key) {
+            None | Some(Value::Null) => Ok(0),
+            Some(Value::Array(names)) if names.iter().all(Value::is_string) => Ok(names.len()),
+            Some(_) => Err(format!(
+                "the {key} of role `{role}` are not a list of names"
+            )),
+        };
+        if named("users")? + named("groups")? == 0 {
+            return Err(format!("role `{role}` names neither users nor groups"));
+        }
+    }
+    Ok(())
+}
+
+/// What is wrong with a name, or only odd.
+pub(super) fn check_name(name: &str, what: &str) -> Result<Option<Warning>, String> {
+    let tricky = |c: char| matches!(c, '/' | '\\') || c.is_control();
+    if name.chars().any(tricky) || matches!(name, "." | "..") || name.len() > 255 {
+        return Err(format!(
+            "{what}: '{}' has a character that is not allowed, or is too long",
+            name.chars().take(80).collect::<String>().escape_debug()
+        ));
+    }
+    validate_identifier(name, what).map_err(|error| error.to_string())
+}
+
+#[derive(Deserialize)]
+pub(super) struct Rename {
+    pub(super) name: String,
+}
+
+/// What fly is told after a name was given: nothing, or that the name is odd.
+pub(super) fn renamed(warning: Option<Warning>) -> Json<Value> {
+    Json(match warning {
+        Some(warning) => json!({"warnings": [warning]}),
+        None => json!({}),
+    })
+}
+
+pub(super) async fn rename(
+    State(state): State<ApiState>,
+    scope: Scope,
+    body: Body,
+) -> Result<Json<Value>> {
+    let team = scope.team()?;
+    let Rename { name } = body::json(body, "the new name").await?;
+    let warning = check_name(&name, "team").map_err(ApiError::Invalid)?;
+    if team.admin && name != team.name {
+        let why = format!(
+            "team `{}` administers this installation and keeps its name",
+            team.name
+        );
+        return Err(ApiError::Invalid(why));
+    }
+    state.store.rename_team(team.id, &name).await?;
+    Ok(renamed(warning))
+}
+
+pub(super) async fn destroy(State(state): State<ApiState>, scope: Scope) -> Result<StatusCode> {
+    match state.store.destroy_team(scope.team()?.id).await? {
+        true => Ok(StatusCode::NO_CONTENT),
+        // The last team that administers stays.
+        false => Err(ApiError::Forbidden),
+    }
 }

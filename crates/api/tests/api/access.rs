@@ -1,8 +1,11 @@
-//! Who gets in: every action, for nobody, for a stranger and with a bad token.
+//! Who gets in: every route, for everybody there is.
 
 use crate::support::{Server, TP};
+use airside_api::UNSERVED;
 use airside_auth::{Access, Action, Method, Role};
+use airside_model::WorkerName;
 use http::StatusCode;
+use serde_json::json;
 
 fn example(action: Action, build: &str) -> (&'static str, String) {
     let method = match action.method() {
@@ -11,53 +14,142 @@ fn example(action: Action, build: &str) -> (&'static str, String) {
         Method::Put => "PUT",
         Method::Delete => "DELETE",
     };
-    let path = action
+    let mut path = action
         .path()
-        .replace("{team_name}", "main")
+        .replace("{team_name}", "crew")
         .replace("{pipeline_name}", "p")
         .replace("{job_name}", "hello")
         .replace("{build_name}", "1")
-        .replace("{build_id}", build);
+        .replace("{build_id}", build)
+        .replace("{worker_name}", "w")
+        .replace("{component_name}", "sweeper")
+        .replace("{resource_name}", "r")
+        .replace("{resource_type_name}", "t")
+        .replace("{prototype_name}", "t")
+        .replace("{resource_config_version_id}", "1")
+        .replace("{step_name}", "s")
+        .replace("{artifact_id}", "1")
+        .replace("{handle}", "h");
+    if matches!(action.access(), Access::WorkerTeam(_)) && !path.contains("/w") {
+        path.push_str("?worker_name=w");
+    }
     assert!(!path.contains('{'), "{path}");
     (method, path)
 }
 
-#[tokio::test]
-async fn every_action_is_served_and_denies_those_it_must() {
-    let (server, ann, build) = Server::with_build().await;
-    let bob = server.login("bob").await;
-    for &action in Action::ALL {
-        let (method, path) = example(action, &build.to_string());
-        let anonymous = server.call(None, method, &path).await;
-        let public = matches!(action.access(), Access::Public | Access::Filtered);
-        if public {
-            assert_eq!(anonymous.status, StatusCode::OK, "{action:?}");
-        } else {
-            assert_eq!(anonymous.status, StatusCode::UNAUTHORIZED, "{action:?}");
-            assert_eq!(anonymous.text, "not authorized");
-        }
-        let bad = server.call(Some("bad"), method, &path).await;
-        let ignored = action.access() == Access::Public;
-        let expected = if ignored {
-            StatusCode::OK
-        } else {
-            StatusCode::UNAUTHORIZED
-        };
-        assert_eq!(bad.status, expected, "{action:?}");
+/// Everybody there is, lowest first: what each may do is all that those before may, and more.
+const CALLERS: [&str; 7] = ["", "other", "viewer", "operator", "member", "owner", "ann"];
 
-        let stranger = server.call(Some(&bob), method, &path).await;
-        if public || action.access() == Access::Token {
-            assert_eq!(stranger.status, StatusCode::OK, "{action:?}");
-        } else {
-            assert_eq!(stranger.status, StatusCode::FORBIDDEN, "{action:?}");
-            assert_eq!(stranger.text, "forbidden");
+/// The first of [`CALLERS`] who is let in.
+fn first_allowed(access: Access) -> usize {
+    match access {
+        Access::Public | Access::Filtered => 0,
+        Access::Token => 1,
+        Access::ExposedPipeline | Access::ExposedJob => 2,
+        Access::Role(role) | Access::WorkerTeam(role) => match role {
+            Role::Viewer => 2,
+            Role::PipelineOperator => 3,
+            Role::Member => 4,
+            Role::Owner => 5,
+            Role::Admin => 6,
+        },
+        Access::System => CALLERS.len(),
+    }
+}
+
+/// A team whose members have each role, a member of another team, a pipeline, a build and a worker.
+async fn crew() -> (Server, Vec<Option<String>>, String) {
+    let server = Server::start().await;
+    let ann = server.login("ann").await;
+    let role = |name: &str| json!({"users": [format!("local:{name}")], "groups": []});
+    let auth = json!({"auth": {"viewer": role("viewer"), "pipeline-operator": role("operator"),
+        "member": role("member"), "owner": role("owner")}});
+    let made = server
+        .send_json(&ann, "PUT", "/api/v1/teams/crew", &auth)
+        .await;
+    assert_eq!(made.status, StatusCode::CREATED, "{}", made.text);
+    let other = json!({"auth": {"member": role("other")}});
+    server
+        .send_json(&ann, "PUT", "/api/v1/teams/others", &other)
+        .await;
+    let config = json!({"jobs": [{"name": "hello", "plan": [{"get": "r"}]}],
+        "resources": [{"name": "r", "type": "mock", "source": {}}]});
+    let path = "/api/v1/teams/crew/pipelines/p/config";
+    let set = server.send_json(&ann, "PUT", path, &config).await;
+    assert_eq!(set.status, StatusCode::CREATED, "{}", set.text);
+    let path = "/api/v1/teams/crew/pipelines/p/jobs/hello/builds";
+    let build = server.call(Some(&ann), "POST", path).await.json()["id"].to_string();
+    let worker = WorkerName("w".to_owned());
+    server
+        .store
+        .register_worker(&worker, Some("crew"), &[], "local")
+        .await
+        .unwrap();
+    let mut tokens = Vec::new();
+    for name in CALLERS {
+        tokens.push(match name {
+            "" => None,
+            name => Some(server.login(name).await),
+        });
+    }
+    (server, tokens, build)
+}
+
+#[tokio::test]
+async fn every_route_lets_in_exactly_those_that_the_table_says() {
+    let (server, tokens, build) = crew().await;
+    for &action in Action::ALL {
+        let first = first_allowed(action.access());
+        let (method, path) = example(action, &build);
+        let bad = server.call(Some("bad"), method, &path).await.status;
+        if action.access() != Access::Public {
+            assert_eq!(bad, StatusCode::UNAUTHORIZED, "{action:?} with a bad token");
+        }
+        for (index, (token, caller)) in tokens.iter().zip(CALLERS).enumerate() {
+            if index >= first && action.method() != Method::Get && !UNSERVED.contains(&action) {
+                // It would be done; what it does has tests of its own.
+                continue;
+            }
+            if index >= first && action == Action::BuildEvents {
+                continue;
+            }
+            let answer = server.call(token.as_deref(), method, &path).await;
+            let status = answer.status;
+            if index >= first {
+                let denied = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN];
+                assert!(
+                    !denied.contains(&status),
+                    "{action:?} for {caller:?}: {status}"
+                );
+                let unserved = UNSERVED.contains(&action);
+                assert_eq!(
+                    status == StatusCode::NOT_IMPLEMENTED,
+                    unserved,
+                    "{action:?}"
+                );
+            } else if token.is_none() {
+                assert_eq!(status, StatusCode::UNAUTHORIZED, "{action:?}");
+                assert_eq!(answer.text, "not authorized");
+            } else {
+                assert_eq!(status, StatusCode::FORBIDDEN, "{action:?} for {caller:?}");
+                assert_eq!(answer.text, "forbidden");
+            }
         }
     }
+    let ann = tokens.last().unwrap().as_deref().unwrap();
+    let path = "/api/v1/teams/crew/pipelines/p";
     assert_eq!(
-        server.get(&ann, TP).await.status,
+        server.get(ann, path).await.status,
         StatusCode::OK,
         "nothing was changed"
     );
+}
+
+/// Later issues count this down to nothing.
+#[test]
+fn so_many_routes_are_not_served_yet() {
+    assert_eq!(UNSERVED.len(), 46);
+    assert_eq!(Action::ALL.len(), 106);
 }
 
 #[tokio::test]
@@ -190,17 +282,13 @@ async fn every_response_carries_the_headers() {
 #[tokio::test]
 async fn what_is_not_served_is_said_so() {
     let server = Server::start().await;
-    let answer = server
-        .call(None, "PUT", "/api/v1/teams/main/pipelines/p/archive")
-        .await;
+    let answer = server.call(None, "GET", "/api/v1/cli").await;
     assert_eq!(answer.status, StatusCode::NOT_IMPLEMENTED);
     let text = answer.json()["error"].as_str().unwrap().to_owned();
     assert!(
         text.ends_with("is not implemented by this version of Airside"),
         "{text}"
     );
-    let instanced = server.call(None, "GET", &format!("{TP}?vars.a=1")).await;
-    assert_eq!(instanced.status, StatusCode::NOT_IMPLEMENTED);
     for path in ["/api/v1/nonsense", "/api", "/"] {
         assert_eq!(
             server.call(None, "GET", path).await.status,
@@ -227,9 +315,15 @@ fn no_route_that_changes_something_is_open_to_everybody() {
         .iter()
         .filter(|action| action.method() != Method::Get)
     {
-        assert!(
-            matches!(action.access(), Access::Role(role) if role > Role::Viewer),
-            "{action:?}"
-        );
+        let guarded = match action.access() {
+            Access::Role(role) | Access::WorkerTeam(role) => role > Role::Viewer,
+            Access::System => true,
+            // A webhook shows a token of its own; a heartbeat is nobody's here.
+            _ => matches!(
+                action,
+                Action::CheckResourceWebHook | Action::HeartbeatWorker
+            ),
+        };
+        assert!(guarded, "{action:?}");
     }
 }

@@ -7,9 +7,15 @@
 )]
 
 mod access;
+mod badges;
+mod browser;
 mod builds;
 mod containers;
 mod events;
+mod faults;
+mod fly;
 mod login;
 mod pipelines;
+mod server;
 mod support;
+mod teams;

@@ -6,7 +6,7 @@ use airside_api::{ApiState, Builds, TriggerError, router, serve};
 use airside_auth::Auth;
 use airside_logs::Logs;
 use airside_model::{BuildId, JobId};
-use airside_store::{Build, NewBuild, Sealer, Store};
+use airside_store::{Build, NewBuild, Patience, Store, testing::TestDatabase};
 use axum::body::{Body, to_bytes};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
@@ -17,6 +17,10 @@ use hyper_util::{
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+
+pub(crate) const USERS: [&str; 7] = [
+    "ann", "bob", "viewer", "operator", "member", "owner", "other",
+];
 
 pub(crate) const TP: &str = "/api/v1/teams/main/pipelines/p";
 
@@ -57,7 +61,7 @@ pub(crate) struct Server {
     pub(crate) shutdown: CancellationToken,
     pub(crate) served: JoinHandle<std::io::Result<()>>,
     client: Client<HttpConnector, Body>,
-    _dir: tempfile::TempDir,
+    pub(crate) database: TestDatabase,
 }
 
 /// A response that has arrived whole.
@@ -80,18 +84,26 @@ impl Answer {
 }
 
 impl Server {
-    /// `ann` owns the main team; `bob` belongs nowhere. Both have the password `pw`.
     pub(crate) async fn start() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let sealer = Sealer::new(&[0; 32]).unwrap();
-        let store = Store::open(&dir.path().join("db"), sealer).await.unwrap();
+        Self::start_on(TestDatabase::sqlite()).await
+    }
+
+    /// `ann` owns the main team; the others belong nowhere, until a test says so. All have the
+    /// password `pw`.
+    pub(crate) async fn start_on(database: TestDatabase) -> Self {
+        Self::start_patiently(database, Patience::default()).await
+    }
+
+    pub(crate) async fn start_patiently(database: TestDatabase, patience: Patience) -> Self {
+        let store = database.open_patiently(patience).await;
+        let dir = database.dir();
         let members = json!({"owner": {"users": ["local:ann"], "groups": []}});
         store.ensure_main_team(&members).await.unwrap();
-        let users = ["ann:pw", "bob:pw"]
-            .map(|user| user.parse().unwrap())
+        let users = USERS
+            .map(|user| format!("{user}:pw").parse().unwrap())
             .to_vec();
         let auth = Auth::new(store.clone(), users, Duration::from_secs(86400));
-        let logs = Logs::open(&dir.path().join("logs")).unwrap();
+        let logs = Logs::open(&dir.join("logs")).unwrap();
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let builds = Arc::new(Recorded(store.clone()));
@@ -115,7 +127,7 @@ impl Server {
             shutdown,
             served,
             client,
-            _dir: dir,
+            database,
         }
     }
 
@@ -136,6 +148,25 @@ impl Server {
         }
     }
 
+    /// Nothing if the server closed the connection before it had everything.
+    pub(crate) async fn try_ask(&self, mut request: Request<Body>) -> Option<Answer> {
+        let url = format!("http://{}{}", self.address, request.uri());
+        *request.uri_mut() = url.parse().unwrap();
+        let (head, body) = self
+            .client
+            .request(request)
+            .await
+            .ok()?
+            .map(Body::new)
+            .into_parts();
+        let bytes = to_bytes(body, usize::MAX).await.ok()?;
+        Some(Answer {
+            status: head.status,
+            headers: head.headers,
+            text: String::from_utf8(bytes.into()).unwrap(),
+        })
+    }
+
     pub(crate) async fn call(&self, token: Option<&str>, method: &str, path: &str) -> Answer {
         self.ask(request(token, method, path).body(Body::empty()).unwrap())
             .await
@@ -147,6 +178,19 @@ impl Server {
 
     pub(crate) async fn put(&self, token: &str, path: &str) -> Answer {
         self.call(Some(token), "PUT", path).await
+    }
+
+    /// Sends JSON.
+    pub(crate) async fn send_json(
+        &self,
+        token: &str,
+        method: &str,
+        path: &str,
+        body: &Value,
+    ) -> Answer {
+        let request = request(Some(token), method, path).header("content-type", "application/json");
+        self.ask(request.body(Body::from(body.to_string())).unwrap())
+            .await
     }
 
     pub(crate) async fn login(&self, name: &str) -> String {

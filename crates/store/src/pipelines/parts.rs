@@ -2,18 +2,23 @@
 
 use airside_model::{JobId, PipelineId, ResourceId};
 
-use super::{Job, Resource};
-use crate::{Result, Store};
+use super::{Job, Pausing, Resource};
+use crate::{
+    Micros, Result, Store,
+    db::{query, query_as, sql},
+};
 
-type JobRow = (i64, i64, String, bool, bool);
+type JobRow = (i64, i64, String, bool, Option<String>, Option<i64>, bool);
 type ResourceRow = (i64, i64, String, String);
 
-fn job((id, pipeline, name, paused, active): JobRow) -> Job {
+fn job((id, pipeline, name, paused, paused_by, paused_at, active): JobRow) -> Job {
     Job {
         id: JobId(id),
         pipeline: PipelineId(pipeline),
         name,
         paused,
+        paused_by,
+        paused_at: paused_at.map(Micros),
         active,
     }
 }
@@ -30,10 +35,10 @@ fn resource((id, pipeline, name, type_): ResourceRow) -> Resource {
 impl Store {
     /// A job that the pipeline's configuration has.
     pub async fn job(&self, pipeline: PipelineId, name: &str) -> Result<Option<Job>> {
-        let row: Option<JobRow> = sqlx::query_as(
-            "SELECT id, pipeline_id, name, paused, active FROM jobs
-             WHERE pipeline_id = $1 AND name = $2 AND active",
-        )
+        let row: Option<JobRow> = query_as(sql!(
+            "SELECT id, pipeline_id, name, paused, paused_by, paused_at, active FROM jobs
+             WHERE pipeline_id = $1 AND name = $2 AND active"
+        ))
         .bind(pipeline.0)
         .bind(name)
         .fetch_optional(&self.read)
@@ -44,7 +49,7 @@ impl Store {
     /// A job by its id, whether or not the configuration still has it.
     pub async fn job_by_id(&self, id: JobId) -> Result<Option<Job>> {
         let row: Option<JobRow> =
-            sqlx::query_as("SELECT id, pipeline_id, name, paused, active FROM jobs WHERE id = $1")
+            query_as(sql!("SELECT id, pipeline_id, name, paused, paused_by, paused_at, active FROM jobs WHERE id = $1"))
                 .bind(id.0)
                 .fetch_optional(&self.read)
                 .await?;
@@ -53,10 +58,10 @@ impl Store {
 
     /// The jobs that the pipeline's configuration has, in its order.
     pub async fn jobs(&self, pipeline: PipelineId) -> Result<Vec<Job>> {
-        let rows: Vec<JobRow> = sqlx::query_as(
-            "SELECT id, pipeline_id, name, paused, active FROM jobs
-             WHERE pipeline_id = $1 AND active ORDER BY ordering",
-        )
+        let rows: Vec<JobRow> = query_as(sql!(
+            "SELECT id, pipeline_id, name, paused, paused_by, paused_at, active FROM jobs
+             WHERE pipeline_id = $1 AND active ORDER BY ordering"
+        ))
         .bind(pipeline.0)
         .fetch_all(&self.read)
         .await?;
@@ -64,10 +69,10 @@ impl Store {
     }
 
     pub async fn resource(&self, pipeline: PipelineId, name: &str) -> Result<Option<Resource>> {
-        let row: Option<ResourceRow> = sqlx::query_as(
+        let row: Option<ResourceRow> = query_as(sql!(
             "SELECT id, pipeline_id, name, type FROM resources
-             WHERE pipeline_id = $1 AND name = $2 AND active",
-        )
+             WHERE pipeline_id = $1 AND name = $2 AND active"
+        ))
         .bind(pipeline.0)
         .bind(name)
         .fetch_optional(&self.read)
@@ -77,13 +82,28 @@ impl Store {
 
     /// The resources that the pipeline's configuration has, by name.
     pub async fn resources(&self, pipeline: PipelineId) -> Result<Vec<Resource>> {
-        let rows: Vec<ResourceRow> = sqlx::query_as(
+        let rows: Vec<ResourceRow> = query_as(sql!(
             "SELECT id, pipeline_id, name, type FROM resources
-             WHERE pipeline_id = $1 AND active ORDER BY name",
-        )
+             WHERE pipeline_id = $1 AND active ORDER BY name"
+        ))
         .bind(pipeline.0)
         .fetch_all(&self.read)
         .await?;
         Ok(rows.into_iter().map(resource).collect())
+    }
+
+    pub async fn set_job_paused(&self, id: JobId, pausing: Pausing<'_>) -> Result<()> {
+        let (paused, by, at) = pausing.columns();
+        query(sql!(
+            "UPDATE jobs SET paused = $1, paused_by = $2, paused_at = $3 WHERE id = $4"
+        ))
+        .bind(paused)
+        .bind(by)
+        .bind(at)
+        .bind(id.0)
+        .execute(&self.write)
+        .await?;
+        self.changed();
+        Ok(())
     }
 }

@@ -2,16 +2,20 @@
 
 use airside_model::{PipelineId, TeamId};
 use serde_json::Value;
-use sqlx::SqliteConnection;
 
-use super::{COLUMNS, Pipeline, Row, seal_config};
-use crate::{Error, Result, Store, corrupt, now};
+use super::{Pipeline, Row, columns, seal_config, summary_of};
+use crate::{
+    Error, InstanceVars, Result, Store, corrupt,
+    db::{Tx, query, query_as, query_scalar, sql},
+    now,
+};
 
 /// A configuration that has been found valid.
 #[derive(Clone, Debug)]
 pub struct SavePipeline {
     pub team: TeamId,
     pub name: String,
+    pub instance_vars: InstanceVars,
     pub config: Value,
     pub jobs: Vec<String>,
     /// Name and type.
@@ -31,12 +35,16 @@ impl Store {
     /// Makes or changes a pipeline. A new one is paused; an archived one comes back.
     pub async fn save_pipeline(&self, save: SavePipeline) -> Result<Saved> {
         let mut tx = self.write.begin().await?;
-        let existing: Option<(i64, bool)> = sqlx::query_as(
-            "SELECT config_version, archived FROM pipelines WHERE team_id = $1 AND name = $2",
-        )
+        // First, as whoever counts holds up everybody else who saves: what is read next stays true.
+        let version = next_config_version(&mut tx).await?;
+        let existing: Option<(i64, bool)> = query_as(sql!(
+            "SELECT config_version, archived FROM pipelines
+             WHERE team_id = $1 AND name = $2 AND instance_vars = $3"
+        ))
         .bind(save.team.0)
         .bind(&save.name)
-        .fetch_optional(&mut *tx)
+        .bind(save.instance_vars.to_string())
+        .fetch_optional(&mut tx)
         .await?;
         if let (Some((current, false)), Some(expected)) = (existing, save.expected_version)
             && current != expected
@@ -46,13 +54,12 @@ impl Store {
             });
         }
         let config = seal_config(self.sealer(), &save.config);
-        let id = upsert(&mut tx, &save, &config).await?;
+        let id = upsert(&mut tx, &save, config, version).await?;
         save_jobs(&mut tx, id, &save.jobs).await?;
         save_resources(&mut tx, id, &save.resources).await?;
-        let sql = format!("{COLUMNS} WHERE p.id = $1");
-        let row: Row = sqlx::query_as(sqlx::AssertSqlSafe(sql))
+        let row: Row = query_as(sql!(columns!(), " WHERE p.id = $1"))
             .bind(id.0)
-            .fetch_one(&mut *tx)
+            .fetch_one(&mut tx)
             .await?;
         let pipeline = row.open(self.sealer())?;
         tx.commit().await?;
@@ -64,101 +71,108 @@ impl Store {
     }
 }
 
+/// A new pipeline comes last; a new instance comes last among those of its name.
 async fn upsert(
-    connection: &mut SqliteConnection,
+    tx: &mut Tx,
     save: &SavePipeline,
-    config: &str,
+    config: Vec<u8>,
+    version: i64,
 ) -> Result<PipelineId> {
-    let version = next_config_version(connection).await?;
-    let id: i64 = sqlx::query_scalar(
-        "INSERT INTO pipelines (team_id, name, ordering, paused, public, archived, config,
-           config_version, updated_at)
-         VALUES ($1, $2,
-           (SELECT coalesce(max(ordering), 0) + 1 FROM pipelines WHERE team_id = $1),
-           TRUE, FALSE, FALSE, $3, $4, $5)
-         ON CONFLICT (team_id, name) DO UPDATE SET archived = FALSE, config = excluded.config,
+    let id: i64 = query_scalar(sql!(
+        "INSERT INTO pipelines (team_id, name, instance_vars, ordering, instance_ordering, paused,
+           public, archived, config, summary, config_version, updated_at)
+         VALUES ($1, $2, $3,
+           coalesce((SELECT min(ordering) FROM pipelines WHERE team_id = $1 AND name = $2),
+             (SELECT max(ordering) + 1 FROM pipelines WHERE team_id = $1), 1),
+           (SELECT coalesce(max(instance_ordering), 0) + 1 FROM pipelines
+             WHERE team_id = $1 AND name = $2),
+           TRUE, FALSE, FALSE, $4, $5, $6, $7)
+         ON CONFLICT (team_id, name, instance_vars) DO UPDATE SET archived = FALSE,
+           config = excluded.config, summary = excluded.summary,
            config_version = excluded.config_version, updated_at = excluded.updated_at
-         RETURNING id",
-    )
+         RETURNING id"
+    ))
     .bind(save.team.0)
     .bind(&save.name)
+    .bind(save.instance_vars.to_string())
     .bind(config)
+    .bind(summary_of(&save.config))
     .bind(version)
     .bind(now().0)
-    .fetch_one(connection)
+    .fetch_one(tx)
     .await?;
     Ok(PipelineId(id))
 }
 
 /// One counter for all pipelines, so that a pipeline destroyed and made again never has an old
 /// version's number.
-async fn next_config_version(connection: &mut SqliteConnection) -> Result<i64> {
-    let version: String = sqlx::query_scalar(
+async fn next_config_version(tx: &mut Tx) -> Result<i64> {
+    let version: String = query_scalar(sql!(
         "INSERT INTO settings (key, value) VALUES ('config_version', '1')
          ON CONFLICT (key) DO UPDATE
            SET value = CAST(CAST(settings.value AS BIGINT) + 1 AS TEXT)
-         RETURNING value",
-    )
-    .fetch_one(connection)
+         RETURNING value"
+    ))
+    .fetch_one(tx)
     .await?;
     version
         .parse()
         .map_err(|_| corrupt(format!("counter of configurations: {version}")))
 }
 
-async fn save_jobs(
-    connection: &mut SqliteConnection,
-    pipeline: PipelineId,
-    names: &[String],
-) -> Result<()> {
-    sqlx::query("UPDATE jobs SET active = FALSE WHERE pipeline_id = $1")
-        .bind(pipeline.0)
-        .execute(&mut *connection)
-        .await?;
+async fn save_jobs(tx: &mut Tx, pipeline: PipelineId, names: &[String]) -> Result<()> {
+    query(sql!(
+        "UPDATE jobs SET active = FALSE WHERE pipeline_id = $1"
+    ))
+    .bind(pipeline.0)
+    .execute(&mut *tx)
+    .await?;
     for (position, name) in names.iter().enumerate() {
-        sqlx::query(
+        query(sql!(
             "INSERT INTO jobs (pipeline_id, name, active, paused, ordering, build_number)
              VALUES ($1, $2, TRUE, FALSE, $3, 0)
              ON CONFLICT (pipeline_id, name) DO UPDATE SET active = TRUE,
-               ordering = excluded.ordering",
-        )
+               ordering = excluded.ordering"
+        ))
         .bind(pipeline.0)
         .bind(name)
         .bind(position as i64)
-        .execute(&mut *connection)
+        .execute(&mut *tx)
         .await?;
     }
     Ok(())
 }
 
 async fn save_resources(
-    connection: &mut SqliteConnection,
+    tx: &mut Tx,
     pipeline: PipelineId,
     resources: &[(String, String)],
 ) -> Result<()> {
-    sqlx::query("UPDATE resources SET active = FALSE WHERE pipeline_id = $1")
-        .bind(pipeline.0)
-        .execute(&mut *connection)
-        .await?;
+    query(sql!(
+        "UPDATE resources SET active = FALSE WHERE pipeline_id = $1"
+    ))
+    .bind(pipeline.0)
+    .execute(&mut *tx)
+    .await?;
     for (name, type_) in resources {
         // Versions of one type mean nothing to another.
-        sqlx::query(
+        query(sql!(
             "DELETE FROM resource_versions WHERE resource_id IN
-               (SELECT id FROM resources WHERE pipeline_id = $1 AND name = $2 AND type <> $3)",
-        )
+               (SELECT id FROM resources WHERE pipeline_id = $1 AND name = $2 AND type <> $3)"
+        ))
         .bind(pipeline.0)
         .bind(name)
         .bind(type_)
-        .execute(&mut *connection)
+        .execute(&mut *tx)
         .await?;
-        sqlx::query(
+        query(sql!(
             "INSERT INTO resources (pipeline_id, name, type, active) VALUES ($1, $2, $3, TRUE)
-             ON CONFLICT (pipeline_id, name) DO UPDATE SET type = excluded.type, active = TRUE",
-        )
+             ON CONFLICT (pipeline_id, name) DO UPDATE SET type = excluded.type, active = TRUE"
+        ))
         .bind(pipeline.0)
         .bind(name)
         .bind(type_)
-        .execute(&mut *connection)
+        .execute(&mut *tx)
         .await?;
     }
     Ok(())

@@ -2,20 +2,34 @@ use airside_model::{TeamId, Version};
 use serde_json::json;
 
 use super::*;
-use crate::{Error, NewBuild};
+use crate::{Error, NewBuild, testing::TestDatabase};
+
+crate::on_both_databases!(
+    a_new_pipeline_is_paused_and_found_by_name_and_id,
+    saving_again_keeps_what_has_the_same_name,
+    a_change_made_from_an_old_version_is_refused,
+    an_archived_pipeline_comes_back,
+    a_resource_of_another_type_starts_over,
+    pipelines_are_listed_in_order_and_destroyed_with_all_they_have,
+    instances_of_a_name_live_side_by_side,
+    pipelines_are_renamed_ordered_and_archived,
+    of_two_changes_at_once_one_wins,
+);
 
 struct Fixture {
     store: Store,
     team: TeamId,
-    dir: tempfile::TempDir,
+    database: TestDatabase,
 }
 
-async fn fixture() -> Fixture {
-    let dir = tempfile::tempdir().unwrap();
-    let sealer = Sealer::new(&[0; 32]).unwrap();
-    let store = Store::open(&dir.path().join("db"), sealer).await.unwrap();
+async fn fixture(database: TestDatabase) -> Fixture {
+    let store = database.open().await;
     let team = store.ensure_main_team(&json!({})).await.unwrap().id;
-    Fixture { store, team, dir }
+    Fixture {
+        store,
+        team,
+        database,
+    }
 }
 
 impl Fixture {
@@ -23,6 +37,7 @@ impl Fixture {
         SavePipeline {
             team: self.team,
             name: name.into(),
+            instance_vars: InstanceVars::default(),
             config: json!({"jobs": jobs, "password": "hunter2"}),
             jobs: jobs.iter().map(|name| name.to_string()).collect(),
             resources: resources
@@ -41,9 +56,8 @@ impl Fixture {
     }
 }
 
-#[tokio::test]
-async fn a_new_pipeline_is_paused_and_found_by_name_and_id() {
-    let fixture = fixture().await;
+async fn a_new_pipeline_is_paused_and_found_by_name_and_id(database: TestDatabase) {
+    let fixture = fixture(database).await;
     let mut changes = fixture.store.subscribe();
     changes.mark_unchanged();
     let saved = fixture.save("p", &["b", "a"], &[("r", "mock")]).await;
@@ -78,15 +92,14 @@ async fn a_new_pipeline_is_paused_and_found_by_name_and_id() {
     );
 }
 
-#[tokio::test]
-async fn saving_again_keeps_what_has_the_same_name() {
-    let fixture = fixture().await;
+async fn saving_again_keeps_what_has_the_same_name(database: TestDatabase) {
+    let fixture = fixture(database).await;
     let store = &fixture.store;
     let first = fixture
         .save("p", &["stays", "goes"], &[("r", "mock"), ("s", "mock")])
         .await;
     store
-        .set_pipeline_paused(first.pipeline.id, false)
+        .set_pipeline_paused(first.pipeline.id, Pausing::Resume)
         .await
         .unwrap();
     store
@@ -115,9 +128,8 @@ async fn saving_again_keeps_what_has_the_same_name() {
     assert_eq!(store.resource(first.pipeline.id, "s").await.unwrap(), None);
 }
 
-#[tokio::test]
-async fn a_change_made_from_an_old_version_is_refused() {
-    let fixture = fixture().await;
+async fn a_change_made_from_an_old_version_is_refused(database: TestDatabase) {
+    let fixture = fixture(database).await;
     let store = &fixture.store;
     let mut save = fixture.config("p", &["a"], &[]);
     save.expected_version = Some(0);
@@ -135,14 +147,10 @@ async fn a_change_made_from_an_old_version_is_refused() {
     store.save_pipeline(save).await.unwrap();
 }
 
-#[tokio::test]
-async fn an_archived_pipeline_comes_back() {
-    let fixture = fixture().await;
+async fn an_archived_pipeline_comes_back(database: TestDatabase) {
+    let fixture = fixture(database).await;
     let first = fixture.save("p", &["a"], &[]).await.pipeline;
-    sqlx::query("UPDATE pipelines SET archived = TRUE")
-        .execute(&fixture.store.write)
-        .await
-        .unwrap();
+    fixture.store.archive_pipeline(first.id).await.unwrap();
     let mut save = fixture.config("p", &["a"], &[]);
     save.expected_version = Some(0);
     let second = fixture.store.save_pipeline(save).await.unwrap();
@@ -150,9 +158,8 @@ async fn an_archived_pipeline_comes_back() {
     assert_eq!(second.pipeline.id, first.id);
 }
 
-#[tokio::test]
-async fn a_resource_of_another_type_starts_over() {
-    let fixture = fixture().await;
+async fn a_resource_of_another_type_starts_over(database: TestDatabase) {
+    let fixture = fixture(database).await;
     let store = &fixture.store;
     let pipeline = fixture
         .save("p", &["a"], &[("r", "mock"), ("s", "mock")])
@@ -174,9 +181,8 @@ async fn a_resource_of_another_type_starts_over() {
     assert!(store.latest_version(same.id).await.unwrap().is_some());
 }
 
-#[tokio::test]
-async fn pipelines_are_listed_in_order_and_destroyed_with_all_they_have() {
-    let fixture = fixture().await;
+async fn pipelines_are_listed_in_order_and_destroyed_with_all_they_have(database: TestDatabase) {
+    let fixture = fixture(database).await;
     let store = &fixture.store;
     for name in ["z", "a"] {
         fixture.save(name, &["job"], &[]).await;
@@ -198,21 +204,163 @@ async fn pipelines_are_listed_in_order_and_destroyed_with_all_they_have() {
         })
         .await
         .unwrap();
+    let version = store
+        .pipeline_by_id(doomed.id)
+        .await
+        .unwrap()
+        .unwrap()
+        .config_version;
     store.destroy_pipeline(doomed.id).await.unwrap();
     assert_eq!(store.pipelines(None).await.unwrap().len(), 1);
     assert_eq!(store.job_by_id(job.id).await.unwrap(), None);
     assert_eq!(store.build(build.id).await.unwrap(), None);
 
     let again = fixture.save("a", &["job"], &[]).await;
-    assert!(again.created && again.pipeline.config_version > doomed.config_version);
+    assert!(again.created && again.pipeline.config_version > version);
 }
 
 #[tokio::test]
 async fn a_configuration_is_not_readable_in_the_files_of_the_database() {
-    let fixture = fixture().await;
+    let fixture = fixture(TestDatabase::sqlite()).await;
     fixture.save("p", &["a"], &[]).await;
-    for entry in std::fs::read_dir(fixture.dir.path()).unwrap() {
+    for entry in std::fs::read_dir(fixture.database.dir()).unwrap() {
         let bytes = std::fs::read(entry.unwrap().path()).unwrap();
         assert!(!bytes.windows(7).any(|window| window == b"hunter2"));
     }
+}
+
+fn vars(text: &str) -> InstanceVars {
+    InstanceVars::parse(text).unwrap()
+}
+
+async fn instances_of_a_name_live_side_by_side(database: TestDatabase) {
+    let fixture = fixture(database).await;
+    let store = &fixture.store;
+    fixture.save("p", &["a"], &[]).await;
+    fixture.save("q", &["a"], &[]).await;
+    for text in [r#"{"a": 1, "b": "x"}"#, r#"{"a": 2}"#] {
+        let mut save = fixture.config("p", &["a"], &[]);
+        save.instance_vars = vars(text);
+        assert!(store.save_pipeline(save.clone()).await.unwrap().created);
+        assert!(!store.save_pipeline(save).await.unwrap().created);
+    }
+    let shown = async || -> Vec<String> {
+        let all = store.pipelines(Some(fixture.team)).await.unwrap();
+        all.iter()
+            .map(|p| format!("{}/{}", p.name, p.instance_vars))
+            .collect()
+    };
+    let expected = ["p/{}", r#"p/{"a":1,"b":"x"}"#, r#"p/{"a":2}"#, "q/{}"];
+    assert_eq!(shown().await, expected);
+    let other_order = vars(r#"{"b": "x", "a": 1}"#);
+    let found = store
+        .pipeline_instance(fixture.team, "p", &other_order)
+        .await;
+    assert!(found.unwrap().is_some());
+    assert!(
+        store
+            .pipeline(fixture.team, "p")
+            .await
+            .unwrap()
+            .unwrap()
+            .instance_vars
+            .is_empty()
+    );
+
+    let order = [vars(r#"{"a": 2}"#), vars("{}")];
+    store
+        .order_instances(fixture.team, "p", &order)
+        .await
+        .unwrap();
+    assert_eq!(
+        shown().await,
+        [expected[2], expected[0], expected[1], expected[3]]
+    );
+    let missing = store
+        .order_instances(fixture.team, "p", &[vars(r#"{"a": 3}"#)])
+        .await;
+    assert!(matches!(missing, Err(Error::NoSuchPipeline { .. })));
+    assert_eq!(shown().await[0], expected[2], "nothing half done");
+
+    assert!(
+        store
+            .rename_pipelines(fixture.team, "p", "r")
+            .await
+            .unwrap()
+    );
+    assert_eq!(
+        shown()
+            .await
+            .iter()
+            .filter(|name| name.starts_with("r/"))
+            .count(),
+        3
+    );
+}
+
+async fn pipelines_are_renamed_ordered_and_archived(database: TestDatabase) {
+    let fixture = fixture(database).await;
+    let store = &fixture.store;
+    for name in ["a", "b", "c"] {
+        fixture.save(name, &["job"], &[]).await;
+    }
+    let names = async || -> Vec<String> {
+        let all = store.pipelines(None).await.unwrap();
+        all.into_iter().map(|pipeline| pipeline.name).collect()
+    };
+    let order = ["c".to_owned(), "a".to_owned()];
+    store.order_pipelines(fixture.team, &order).await.unwrap();
+    assert_eq!(names().await, ["c", "a", "b"]);
+    let missing = store
+        .order_pipelines(fixture.team, &["b".into(), "no".into()])
+        .await;
+    assert_eq!(missing.unwrap_err().to_string(), "pipeline 'no' not found");
+    assert_eq!(names().await, ["c", "a", "b"]);
+
+    let taken = store.rename_pipelines(fixture.team, "a", "b").await;
+    assert!(matches!(taken, Err(Error::NameTaken { .. })));
+    assert!(
+        !store
+            .rename_pipelines(fixture.team, "no", "x")
+            .await
+            .unwrap()
+    );
+    assert!(
+        store
+            .rename_pipelines(fixture.team, "a", "d")
+            .await
+            .unwrap()
+    );
+
+    let pipeline = store.pipeline(fixture.team, "d").await.unwrap().unwrap();
+    let job = store.job(pipeline.id, "job").await.unwrap().unwrap();
+    store
+        .set_job_paused(job.id, Pausing::Pause { by: "ann" })
+        .await
+        .unwrap();
+    let job = store.job(pipeline.id, "job").await.unwrap().unwrap();
+    assert!(job.paused && job.paused_by.as_deref() == Some("ann") && job.paused_at.is_some());
+    store.set_job_paused(job.id, Pausing::Resume).await.unwrap();
+    assert!(!store.job(pipeline.id, "job").await.unwrap().unwrap().paused);
+
+    store.archive_pipeline(pipeline.id).await.unwrap();
+    let archived = store.pipeline_by_id(pipeline.id).await.unwrap().unwrap();
+    assert!(archived.archived && archived.paused);
+    assert_eq!(archived.config, json!({}));
+}
+
+async fn of_two_changes_at_once_one_wins(database: TestDatabase) {
+    let fixture = fixture(database).await;
+    let first = fixture.save("p", &["a"], &[]).await.pipeline;
+    let mut save = fixture.config("p", &["a", "b"], &[]);
+    save.expected_version = Some(first.config_version);
+    let mut tasks = tokio::task::JoinSet::new();
+    for _ in 0..8 {
+        let (store, save) = (fixture.store.clone(), save.clone());
+        tasks.spawn(async move { store.save_pipeline(save).await });
+    }
+    let results = tasks.join_all().await;
+    assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 1);
+    let stale = |result: &&Result<Saved>| matches!(result, Err(Error::ConfigVersion { .. }));
+    assert_eq!(results.iter().filter(stale).count(), 7);
 }

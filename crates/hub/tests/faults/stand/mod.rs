@@ -120,6 +120,7 @@ impl Drop for Stand {
 async fn place(store: &Store, handle: &Handle) {
     let team = store.ensure_main_team(&json!({})).await.unwrap();
     let pipeline = SavePipeline {
+        instance_vars: Default::default(),
         team: team.id,
         name: "p".to_owned(),
         config: json!({}),

@@ -1,0 +1,182 @@
+//! Bad input and bad times: a clear answer each, and nothing half done.
+
+use std::time::Duration;
+
+use crate::support::{PIPELINE, Server, TP, request};
+use airside_store::{DatabaseUrl, Patience, testing::TestDatabase};
+use axum::body::Body;
+use http::StatusCode;
+
+airside_store::on_both_databases!(
+    of_many_who_set_a_pipeline_at_once_one_wins,
+    a_database_that_is_away_is_said_to_be,
+    a_nul_is_refused_wherever_it_hides,
+);
+
+#[tokio::test]
+async fn bodies_that_cannot_be_taken_are_refused_everywhere() {
+    let server = Server::start().await;
+    let ann = server.login("ann").await;
+    server.set_pipeline(&ann, "", PIPELINE).await;
+    let huge = vec![b' '; 50 << 20];
+    for (method, path) in [
+        ("PUT", format!("{TP}/config")),
+        ("PUT", format!("{TP}/rename")),
+        ("PUT", format!("{TP}/ordering")),
+        ("PUT", "/api/v1/teams/main/pipelines/ordering".to_owned()),
+        ("PUT", "/api/v1/teams/crew".to_owned()),
+        ("PUT", "/api/v1/wall".to_owned()),
+        ("PUT", "/api/v1/log-level".to_owned()),
+    ] {
+        let send = async |body: Vec<u8>| {
+            let request =
+                request(Some(&ann), method, &path).header("content-type", "application/json");
+            server
+                .try_ask(request.body(Body::from(body)).unwrap())
+                .await
+        };
+        // The connection may be closed before all of it was sent.
+        if let Some(answer) = send(huge.clone()).await {
+            assert_eq!(answer.status, StatusCode::PAYLOAD_TOO_LARGE, "{path}");
+            assert!(answer.text.contains("larger than"), "{}", answer.text);
+        }
+        let garbled = send(b"\xff\xfe{".to_vec()).await.unwrap();
+        assert_eq!(
+            garbled.status,
+            StatusCode::BAD_REQUEST,
+            "{path}: {}",
+            garbled.text
+        );
+        assert!(garbled.text.contains("UTF-8"), "{path}: {}", garbled.text);
+        if !path.ends_with("log-level") {
+            let cut = send(b"{\"name\": ".to_vec()).await.unwrap();
+            assert_eq!(cut.status, StatusCode::BAD_REQUEST, "{path}: {}", cut.text);
+        }
+    }
+    assert_eq!(
+        server.get(&ann, "/api/v1/teams/crew").await.status,
+        StatusCode::NOT_FOUND
+    );
+    assert_eq!(server.get(&ann, TP).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn names_cannot_lead_anywhere_else() {
+    let server = Server::start().await;
+    let ann = server.login("ann").await;
+    for name in [
+        "%2e%2e",
+        "%2e",
+        "..%2f..%2fx",
+        "a%2Fb",
+        "a%5Cb",
+        "a%00b",
+        "a%0Ab",
+        "%20",
+    ] {
+        let path = format!("/api/v1/teams/main/pipelines/{name}/config");
+        let request =
+            request(Some(&ann), "PUT", &path).header("content-type", "application/x-yaml");
+        let answer = server
+            .ask(request.body(Body::from(PIPELINE)).unwrap())
+            .await;
+        // An odd name is warned about; one that could be a path is refused.
+        let status = if name == "%20" {
+            StatusCode::CREATED
+        } else {
+            StatusCode::BAD_REQUEST
+        };
+        assert_eq!(answer.status, status, "{name}: {}", answer.text);
+    }
+    let long = "a".repeat(300);
+    let path = format!("/api/v1/teams/main/pipelines/{long}/config");
+    let request = request(Some(&ann), "PUT", &path).header("content-type", "application/x-yaml");
+    let answer = server
+        .ask(request.body(Body::from(PIPELINE)).unwrap())
+        .await;
+    assert_eq!(answer.status, StatusCode::BAD_REQUEST);
+    let invalid = server.get(&ann, "/api/v1/teams/main/pipelines/%ff").await;
+    assert!(invalid.status.is_client_error(), "{}", invalid.status);
+}
+
+async fn of_many_who_set_a_pipeline_at_once_one_wins(database: TestDatabase) {
+    let server = Server::start_on(database).await;
+    let ann = server.login("ann").await;
+    server.set_pipeline(&ann, "", PIPELINE).await;
+    let read = server.get(&ann, &format!("{TP}/config")).await;
+    let version = read.header("x-concourse-config-version").to_owned();
+    let tries = (0..8).map(|_| server.set_pipeline(&ann, &version, PIPELINE));
+    let answers = futures::future::join_all(tries).await;
+    let won = answers
+        .iter()
+        .filter(|answer| answer.status == StatusCode::OK);
+    assert_eq!(won.count(), 1);
+    let lost = "comparison with existing config failed during save";
+    assert_eq!(
+        answers
+            .iter()
+            .filter(|answer| answer.text.contains(lost))
+            .count(),
+        7
+    );
+}
+
+async fn a_database_that_is_away_is_said_to_be(database: TestDatabase) {
+    let patience = Patience(Duration::from_millis(400));
+    let server = Server::start_patiently(database, patience).await;
+    let ann = server.login("ann").await;
+    server.set_pipeline(&ann, "", PIPELINE).await;
+    let version = server.get(&ann, &format!("{TP}/config")).await;
+    let version = version.header("x-concourse-config-version").to_owned();
+    let away = Away::begin(&server.database).await;
+    let answer = server.set_pipeline(&ann, &version, PIPELINE).await;
+    assert_eq!(
+        answer.status,
+        StatusCode::SERVICE_UNAVAILABLE,
+        "{}",
+        answer.text
+    );
+    assert!(answer.text.contains("try again"), "{}", answer.text);
+    assert_eq!(answer.header("retry-after"), "5");
+    away.end(&server.database).await;
+    let mut answer = server.set_pipeline(&ann, &version, PIPELINE).await;
+    while answer.status == StatusCode::SERVICE_UNAVAILABLE {
+        answer = server.set_pipeline(&ann, &version, PIPELINE).await;
+    }
+    assert_eq!(
+        answer.status,
+        StatusCode::OK,
+        "the change before was not half made"
+    );
+}
+
+/// Locks the file as another program would, or keeps everybody out of Postgres.
+struct Away(Option<airside_store::testing::FileLock>);
+
+impl Away {
+    async fn begin(database: &TestDatabase) -> Self {
+        if let DatabaseUrl::Sqlite(_) = database.url {
+            return Self(Some(database.lock_file().await));
+        }
+        database.set_reachable(false).await;
+        Self(None)
+    }
+
+    async fn end(self, database: &TestDatabase) {
+        drop(self.0);
+        database.set_reachable(true).await;
+    }
+}
+
+async fn a_nul_is_refused_wherever_it_hides(database: TestDatabase) {
+    let server = Server::start_on(database).await;
+    let ann = server.login("ann").await;
+    let config = PIPELINE.replace("name: hello", r#"name: "he\0llo""#);
+    let answer = server.set_pipeline(&ann, "", &config).await;
+    assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{}", answer.text);
+    for path in ["/api/v1/teams/a%00b", "/api/v1/teams/main/pipelines/a%00b"] {
+        let answer = server.get(&ann, path).await;
+        assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{path}");
+    }
+    assert_eq!(server.get(&ann, "/api/v1/pipelines").await.text, "[]");
+}

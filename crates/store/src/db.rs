@@ -1,0 +1,120 @@
+//! One face for both databases: the same statements, bound and read the same way.
+//!
+//! ```text
+//! sql!("…") ─▶ query(..).bind(..) ─▶ fetch on a Pool or in a Tx ─▶ SQLite | Postgres
+//! ```
+//!
+//! Everything that differs between the two is in this folder: connecting, migrating, beginning a
+//! transaction, telling others of a change. Nothing here knows what a pipeline is.
+
+mod postgres;
+mod query;
+mod sql;
+mod sqlite;
+mod url;
+
+use sqlx::{PgPool, Postgres, Sqlite, SqlitePool, Transaction};
+
+pub(crate) use query::{On, query, query_as, query_scalar};
+#[cfg(test)]
+pub(crate) use sql::STATEMENTS;
+pub(crate) use sql::{Sql, sql};
+pub use url::{DatabaseUrl, DatabaseUrlError};
+
+use crate::{Error, Result};
+
+/// Connections to one database. Clones share them.
+#[derive(Clone)]
+pub(crate) enum Pool {
+    Sqlite(SqlitePool),
+    Postgres(PgPool),
+}
+
+/// A transaction that may write. Dropped without [`Tx::commit`], it never happened.
+pub(crate) enum Tx {
+    Sqlite(Transaction<'static, Sqlite>),
+    Postgres(Transaction<'static, Postgres>),
+}
+
+/// How long to wait for a database that is locked or away before a request fails.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience(pub std::time::Duration);
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self(std::time::Duration::from_secs(15))
+    }
+}
+
+/// Where to write and where to read; the same connections on Postgres.
+pub(crate) struct Pools {
+    pub(crate) write: Pool,
+    pub(crate) read: Pool,
+}
+
+pub(crate) async fn connect(url: DatabaseUrl, patience: Patience) -> Result<Pools> {
+    match &url {
+        DatabaseUrl::Sqlite(path) => sqlite::connect(path, patience).await,
+        DatabaseUrl::Postgres(url) => postgres::connect(url, patience).await,
+    }
+}
+
+pub use postgres::Alone;
+pub(crate) use postgres::{Listener, listen};
+
+impl Pool {
+    pub(crate) async fn begin(&self) -> Result<Tx> {
+        Ok(match self {
+            // Waits for the lock here, where waiting is possible, instead of failing at the first
+            // write.
+            Self::Sqlite(pool) => Tx::Sqlite(pool.begin_with("BEGIN IMMEDIATE").await?),
+            Self::Postgres(pool) => Tx::Postgres(pool.begin().await?),
+        })
+    }
+
+    pub(crate) async fn close(&self) {
+        match self {
+            Self::Sqlite(pool) => pool.close().await,
+            Self::Postgres(pool) => pool.close().await,
+        }
+    }
+}
+
+impl Tx {
+    pub(crate) async fn commit(self) -> Result<()> {
+        match self {
+            Self::Sqlite(tx) => tx.commit().await?,
+            Self::Postgres(tx) => tx.commit().await?,
+        }
+        Ok(())
+    }
+}
+
+/// Whether the database was locked, away or too busy, so that trying again later makes sense.
+pub(crate) fn is_transient(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut | sqlx::Error::WorkerCrashed => true,
+        sqlx::Error::Database(error) => error.code().is_some_and(|code| is_transient_code(&code)),
+        _ => false,
+    }
+}
+
+fn is_transient_code(code: &str) -> bool {
+    /// SQLite: busy and locked, and what they are called in detail.
+    const LOCKED: [&str; 7] = ["5", "6", "261", "262", "517", "518", "773"];
+    /// Postgres: too many clients, not taking connections.
+    const AWAY: [&str; 2] = ["53300", "55000"];
+    // Postgres: shutting down or starting up, connection lost.
+    LOCKED.contains(&code)
+        || AWAY.contains(&code)
+        || code.starts_with("57P0")
+        || code.starts_with("08")
+}
+
+pub(crate) fn opening(shown: &str) -> impl Fn(sqlx::Error) -> Error + use<> {
+    let path = shown.to_owned();
+    move |source| Error::Open {
+        path: path.clone(),
+        source,
+    }
+}

@@ -1,0 +1,128 @@
+//! Postgres: a server that several of us may share, which also carries word of changes.
+
+use std::{str::FromStr, time::Duration};
+
+use sqlx::{
+    Connection, PgConnection, PgPool,
+    postgres::{PgConnectOptions, PgListener, PgPoolOptions},
+};
+use tracing::{debug, warn};
+
+use super::{Patience, Pool, Pools, opening};
+use crate::{Error, Result};
+
+const CONNECTIONS: u32 = 16;
+const CHANNEL: &str = "airside_changes";
+/// Names the lock of [`Alone`] among advisory locks.
+const ALONE: i64 = 0x6169_7273_6964_6501;
+
+pub(super) async fn connect(url: &str, patience: Patience) -> Result<Pools> {
+    let options = PgConnectOptions::from_str(url)
+        .map_err(opening("that --database-url names"))?
+        .application_name("airside");
+    let shown = format!(
+        "{} on {}",
+        options.get_database().unwrap_or("?"),
+        options.get_host()
+    );
+    let pool = PgPoolOptions::new()
+        .max_connections(CONNECTIONS)
+        .acquire_timeout(patience.0)
+        .connect_with(options)
+        .await
+        .map_err(opening(&shown))?;
+    // Takes an advisory lock: of several servers that start at once, one migrates.
+    let mut connection = pool.acquire().await.map_err(opening(&shown))?;
+    sqlx::migrate!("migrations/postgres")
+        .run_direct(None, &mut *connection, false)
+        .await?;
+    drop(connection);
+    Ok(Pools {
+        write: Pool::Postgres(pool.clone()),
+        read: Pool::Postgres(pool),
+    })
+}
+
+/// Held by a server that has the database to itself. Ends with the connection.
+pub struct Alone(#[allow(dead_code, reason = "kept for as long as it lives")] Option<PgConnection>);
+
+impl Alone {
+    pub(crate) async fn take(pool: &Pool) -> Result<Self> {
+        let Pool::Postgres(pool) = pool else {
+            return Ok(Self(None));
+        };
+        let mut connection = PgConnection::connect_with(&pool.connect_options()).await?;
+        let free: bool = sqlx::query_scalar("SELECT pg_try_advisory_lock($1)")
+            .bind(ALONE)
+            .fetch_one(&mut connection)
+            .await?;
+        if free {
+            Ok(Self(Some(connection)))
+        } else {
+            Err(Error::InUse)
+        }
+    }
+}
+
+/// Carries word of changes between servers until it is dropped.
+pub(crate) struct Listener(Vec<tokio::task::AbortHandle>);
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        for task in &self.0 {
+            task.abort();
+        }
+    }
+}
+
+/// Tells other servers whenever `local` changes, and calls `heard` whenever one of them tells us.
+pub(crate) async fn listen(
+    pool: Pool,
+    local: tokio::sync::watch::Receiver<u64>,
+    heard: impl Fn() + Send + 'static,
+) -> Result<Option<Listener>> {
+    let Pool::Postgres(pool) = pool else {
+        return Ok(None);
+    };
+    let me = hex::encode(rand::random::<[u8; 8]>());
+    let mut listener = PgListener::connect_with(&pool).await?;
+    listener.listen(CHANNEL).await?;
+    let hear = tokio::spawn(hear(listener, me.clone(), heard));
+    let tell = tokio::spawn(tell(pool, me, local));
+    Ok(Some(Listener(vec![
+        hear.abort_handle(),
+        tell.abort_handle(),
+    ])))
+}
+
+async fn hear(mut listener: PgListener, me: String, heard: impl Fn()) {
+    loop {
+        match listener.try_recv().await {
+            Ok(Some(notification)) if notification.payload() == me => {}
+            Ok(Some(_)) => heard(),
+            // The connection was lost, and with it perhaps some word.
+            Ok(None) => heard(),
+            Err(error) => {
+                debug!(%error, "the database does not answer; listening again soon");
+                tokio::time::sleep(Duration::from_millis(200)).await;
+                heard();
+            }
+        }
+    }
+}
+
+/// One notification for all changes since the last: a burst costs little.
+async fn tell(pool: PgPool, me: String, mut local: tokio::sync::watch::Receiver<u64>) {
+    while local.changed().await.is_ok() {
+        let told = sqlx::query("SELECT pg_notify($1, $2)")
+            .bind(CHANNEL)
+            .bind(&me)
+            .execute(&pool)
+            .await;
+        if let Err(error) = told {
+            warn!(%error, "other servers were not told of a change; they hear of the next");
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            local.mark_changed();
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Binding values and fetching rows.
+
+use std::{borrow::Cow, marker::PhantomData};
+
+use sqlx::{
+    Arguments, AssertSqlSafe, FromRow,
+    postgres::{PgArguments, PgRow},
+    sqlite::{SqliteArguments, SqliteRow},
+};
+
+use super::{Pool, Sql, Tx};
+use crate::{Error, Result};
+
+/// Whatever can be bound.
+#[derive(Clone, Debug)]
+pub(crate) enum Value {
+    Int(Option<i64>),
+    Text(Option<String>),
+    Bool(bool),
+    Bytes(Option<Vec<u8>>),
+}
+
+macro_rules! values {
+    ($($type:ty => $make:expr;)*) => {
+        $(impl From<$type> for Value {
+            fn from(value: $type) -> Self {
+                #[allow(clippy::redundant_closure_call, reason = "the closure is the macro's argument")]
+                ($make)(value)
+            }
+        })*
+    };
+}
+
+values! {
+    i64 => |value| Value::Int(Some(value));
+    Option<i64> => Value::Int;
+    bool => Value::Bool;
+    &str => |value: &str| Value::Text(Some(value.to_owned()));
+    String => |value| Value::Text(Some(value));
+    &String => |value: &String| Value::Text(Some(value.clone()));
+    Option<&str> => |value: Option<&str>| Value::Text(value.map(str::to_owned));
+    Option<String> => Value::Text;
+    Vec<u8> => |value| Value::Bytes(Some(value));
+    Option<Vec<u8>> => Value::Bytes;
+}
+
+/// Where a statement runs: on any connection, or in a transaction.
+pub(crate) enum On<'a> {
+    Pool(&'a Pool),
+    Tx(&'a mut Tx),
+}
+
+impl<'a> From<&'a Pool> for On<'a> {
+    fn from(pool: &'a Pool) -> Self {
+        Self::Pool(pool)
+    }
+}
+
+impl<'a> From<&'a mut Tx> for On<'a> {
+    fn from(tx: &'a mut Tx) -> Self {
+        Self::Tx(tx)
+    }
+}
+
+/// What both databases' rows can become.
+pub(crate) trait Row:
+    for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin
+{
+}
+
+impl<T> Row for T where T: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin
+{}
+
+pub(crate) struct Query<T> {
+    sql: Cow<'static, str>,
+    values: Vec<Value>,
+    row: PhantomData<fn() -> T>,
+}
+
+/// A statement of which only the number of rows matters.
+pub(crate) fn query(sql: Sql) -> Query<()> {
+    query_as(sql)
+}
+
+pub(crate) fn query_as<T>(sql: Sql) -> Query<T> {
+    Query {
+        sql: sql.0,
+        values: Vec::new(),
+        row: PhantomData,
+    }
+}
+
+/// A statement with one column.
+pub(crate) struct Scalar<T>(Query<(T,)>);
+
+pub(crate) fn query_scalar<T>(sql: Sql) -> Scalar<T> {
+    Scalar(query_as(sql))
+}
+
+/// Runs the same call on whichever database it is.
+macro_rules! run {
+    ($self:ident, $on:expr, $make:ident, $method:ident $($then:tt)*) => {{
+        let sql = AssertSqlSafe($self.sql);
+        let values = $self.values;
+        match $on.into() {
+            On::Pool(Pool::Sqlite(pool)) => {
+                sqlx::$make(sql, to_sqlite(values)?).$method(pool).await?$($then)*
+            }
+            On::Pool(Pool::Postgres(pool)) => {
+                sqlx::$make(sql, to_postgres(values)?).$method(pool).await?$($then)*
+            }
+            On::Tx(Tx::Sqlite(tx)) => {
+                sqlx::$make(sql, to_sqlite(values)?).$method(&mut **tx).await?$($then)*
+            }
+            On::Tx(Tx::Postgres(tx)) => {
+                sqlx::$make(sql, to_postgres(values)?).$method(&mut **tx).await?$($then)*
+            }
+        }
+    }};
+}
+
+impl<T> Query<T> {
+    pub(crate) fn bind(mut self, value: impl Into<Value>) -> Self {
+        self.values.push(value.into());
+        self
+    }
+
+    /// How many rows were changed.
+    pub(crate) async fn execute<'a>(self, on: impl Into<On<'a>>) -> Result<u64> {
+        Ok(run!(self, on, query_with, execute.rows_affected()))
+    }
+}
+
+impl<T: Row> Query<T> {
+    pub(crate) async fn fetch_one<'a>(self, on: impl Into<On<'a>>) -> Result<T> {
+        Ok(run!(self, on, query_as_with, fetch_one))
+    }
+
+    pub(crate) async fn fetch_optional<'a>(self, on: impl Into<On<'a>>) -> Result<Option<T>> {
+        Ok(run!(self, on, query_as_with, fetch_optional))
+    }
+
+    pub(crate) async fn fetch_all<'a>(self, on: impl Into<On<'a>>) -> Result<Vec<T>> {
+        Ok(run!(self, on, query_as_with, fetch_all))
+    }
+}
+
+impl<T> Scalar<T>
+where
+    (T,): Row,
+{
+    pub(crate) fn bind(self, value: impl Into<Value>) -> Self {
+        Self(self.0.bind(value))
+    }
+
+    pub(crate) async fn fetch_one<'a>(self, on: impl Into<On<'a>>) -> Result<T> {
+        Ok(self.0.fetch_one(on).await?.0)
+    }
+
+    pub(crate) async fn fetch_optional<'a>(self, on: impl Into<On<'a>>) -> Result<Option<T>> {
+        Ok(self.0.fetch_optional(on).await?.map(|row| row.0))
+    }
+
+    pub(crate) async fn fetch_all<'a>(self, on: impl Into<On<'a>>) -> Result<Vec<T>> {
+        let rows = self.0.fetch_all(on).await?;
+        Ok(rows.into_iter().map(|row| row.0).collect())
+    }
+}
+
+fn to_sqlite(values: Vec<Value>) -> Result<SqliteArguments> {
+    let mut arguments = SqliteArguments::default();
+    for value in values {
+        match value {
+            Value::Int(value) => Arguments::add(&mut arguments, value),
+            Value::Text(value) => Arguments::add(&mut arguments, without_nul(value)?),
+            Value::Bool(value) => Arguments::add(&mut arguments, value),
+            Value::Bytes(value) => Arguments::add(&mut arguments, value),
+        }
+        .map_err(unbound)?;
+    }
+    Ok(arguments)
+}
+
+fn to_postgres(values: Vec<Value>) -> Result<PgArguments> {
+    let mut arguments = PgArguments::default();
+    for value in values {
+        match value {
+            Value::Int(value) => Arguments::add(&mut arguments, value),
+            Value::Text(value) => Arguments::add(&mut arguments, without_nul(value)?),
+            Value::Bool(value) => Arguments::add(&mut arguments, value),
+            Value::Bytes(value) => Arguments::add(&mut arguments, value),
+        }
+        .map_err(unbound)?;
+    }
+    Ok(arguments)
+}
+
+/// Postgres cannot keep a NUL in a text, so SQLite does not either.
+fn without_nul(text: Option<String>) -> Result<Option<String>> {
+    match text {
+        Some(text) if text.contains('\0') => Err(Error::Nul),
+        text => Ok(text),
+    }
+}
+
+fn unbound(error: sqlx::error::BoxDynError) -> Error {
+    Error::Sql(sqlx::Error::Encode(error))
+}

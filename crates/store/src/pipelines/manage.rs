@@ -1,0 +1,178 @@
+//! Everything that is done to a pipeline but setting it.
+
+use airside_model::{PipelineId, TeamId};
+use serde_json::json;
+
+use super::{seal_config, summary_of};
+use crate::{
+    Error, InstanceVars, Result, Store,
+    db::{query, query_scalar, sql},
+    now,
+};
+
+/// Whether something shall rest, and who wants it to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pausing<'a> {
+    Pause { by: &'a str },
+    Resume,
+}
+
+impl<'a> Pausing<'a> {
+    pub(super) fn columns(self) -> (bool, Option<&'a str>, Option<i64>) {
+        match self {
+            Self::Pause { by } => (true, Some(by), Some(now().0)),
+            Self::Resume => (false, None, None),
+        }
+    }
+}
+
+impl Store {
+    pub async fn set_pipeline_paused(&self, id: PipelineId, pausing: Pausing<'_>) -> Result<()> {
+        let (paused, by, at) = pausing.columns();
+        query(sql!(
+            "UPDATE pipelines SET paused = $1, paused_by = $2, paused_at = $3 WHERE id = $4"
+        ))
+        .bind(paused)
+        .bind(by)
+        .bind(at)
+        .bind(id.0)
+        .execute(&self.write)
+        .await?;
+        self.changed();
+        Ok(())
+    }
+
+    /// Shows the pipeline to everybody, or to its team alone.
+    pub async fn set_pipeline_public(&self, id: PipelineId, public: bool) -> Result<()> {
+        query(sql!("UPDATE pipelines SET public = $1 WHERE id = $2"))
+            .bind(public)
+            .bind(id.0)
+            .execute(&self.write)
+            .await?;
+        self.changed();
+        Ok(())
+    }
+
+    /// Puts the pipeline away: paused, without a configuration, with its builds. Setting it again
+    /// brings it back.
+    pub async fn archive_pipeline(&self, id: PipelineId) -> Result<()> {
+        let empty = json!({});
+        query(sql!(
+            "UPDATE pipelines SET archived = TRUE, paused = TRUE, config = $1, summary = $2,
+               updated_at = $3
+             WHERE id = $4"
+        ))
+        .bind(seal_config(self.sealer(), &empty))
+        .bind(summary_of(&empty))
+        .bind(now().0)
+        .bind(id.0)
+        .execute(&self.write)
+        .await?;
+        self.changed();
+        Ok(())
+    }
+
+    /// Removes the pipeline with its jobs, resources and builds.
+    pub async fn destroy_pipeline(&self, id: PipelineId) -> Result<()> {
+        query(sql!("DELETE FROM pipelines WHERE id = $1"))
+            .bind(id.0)
+            .execute(&self.write)
+            .await?;
+        self.changed();
+        Ok(())
+    }
+
+    /// Renames every instance of a name. `false`: there is none.
+    pub async fn rename_pipelines(&self, team: TeamId, from: &str, to: &str) -> Result<bool> {
+        let mut tx = self.write.begin().await?;
+        let taken: i64 = query_scalar(sql!(
+            "SELECT count(*) FROM pipelines WHERE team_id = $1 AND name = $2"
+        ))
+        .bind(team.0)
+        .bind(to)
+        .fetch_one(&mut tx)
+        .await?;
+        if taken > 0 && from != to {
+            return Err(Error::NameTaken {
+                name: to.to_owned(),
+            });
+        }
+        let renamed = query(sql!(
+            "UPDATE pipelines SET name = $1 WHERE team_id = $2 AND name = $3"
+        ))
+        .bind(to)
+        .bind(team.0)
+        .bind(from)
+        .execute(&mut tx)
+        .await?;
+        tx.commit().await?;
+        self.changed();
+        Ok(renamed > 0)
+    }
+
+    /// Puts these pipelines first, in this order; the others keep theirs behind them.
+    pub async fn order_pipelines(&self, team: TeamId, names: &[String]) -> Result<()> {
+        let mut tx = self.write.begin().await?;
+        query(sql!(
+            "UPDATE pipelines SET ordering = ordering + $1 WHERE team_id = $2"
+        ))
+        .bind(names.len() as i64)
+        .bind(team.0)
+        .execute(&mut tx)
+        .await?;
+        for (position, name) in names.iter().enumerate() {
+            let moved = query(sql!(
+                "UPDATE pipelines SET ordering = $1 WHERE team_id = $2 AND name = $3"
+            ))
+            .bind(position as i64 + 1)
+            .bind(team.0)
+            .bind(name)
+            .execute(&mut tx)
+            .await?;
+            if moved == 0 {
+                return Err(Error::NoSuchPipeline { name: name.clone() });
+            }
+        }
+        tx.commit().await?;
+        self.changed();
+        Ok(())
+    }
+
+    /// The same among the instances of a name.
+    pub async fn order_instances(
+        &self,
+        team: TeamId,
+        name: &str,
+        instances: &[InstanceVars],
+    ) -> Result<()> {
+        let mut tx = self.write.begin().await?;
+        query(sql!(
+            "UPDATE pipelines SET instance_ordering = instance_ordering + $1
+             WHERE team_id = $2 AND name = $3"
+        ))
+        .bind(instances.len() as i64)
+        .bind(team.0)
+        .bind(name)
+        .execute(&mut tx)
+        .await?;
+        for (position, vars) in instances.iter().enumerate() {
+            let moved = query(sql!(
+                "UPDATE pipelines SET instance_ordering = $1
+                 WHERE team_id = $2 AND name = $3 AND instance_vars = $4"
+            ))
+            .bind(position as i64 + 1)
+            .bind(team.0)
+            .bind(name)
+            .bind(vars.to_string())
+            .execute(&mut tx)
+            .await?;
+            if moved == 0 {
+                let name = format!("{name}/{vars}");
+                return Err(Error::NoSuchPipeline { name });
+            }
+        }
+        tx.commit().await?;
+        self.changed();
+        Ok(())
+    }
+}

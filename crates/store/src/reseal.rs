@@ -1,0 +1,174 @@
+//! Changing the key: everything that another key sealed is opened and sealed with the current one.
+//!
+//! The database remembers which key everything is sealed with, and is told of a new one only after
+//! the last row: a pass that was cut short is made again at the next start.
+
+use std::pin::Pin;
+
+use tracing::info;
+
+use crate::{
+    Error, Result, Store,
+    db::{Sql, query, query_as, query_scalar, sql},
+    pipelines,
+    settings::Setting,
+    teams, tokens,
+};
+
+/// How many rows are read at a time.
+const BATCH: i64 = 200;
+
+/// A column of sealed bytes. Both statements know rows by a text.
+struct Column {
+    what: &'static str,
+    /// Rows whose bytes do not begin with `$1`, at most `$2` of them.
+    find: fn() -> Sql,
+    /// Puts `$1` in the place of `$3` in row `$2`.
+    replace: fn() -> Sql,
+    /// What the bytes of a row are bound to.
+    name: fn(&str) -> String,
+    /// Whether the first version of the database kept this column in clear.
+    once_clear: bool,
+}
+
+const COLUMNS: &[Column] = &[
+    Column {
+        what: "teams",
+        find: || {
+            sql!("SELECT CAST(id AS TEXT), auth FROM teams WHERE substr(auth, 1, 5) <> $1 LIMIT $2")
+        },
+        replace: || sql!("UPDATE teams SET auth = $1 WHERE CAST(id AS TEXT) = $2 AND auth = $3"),
+        name: |_| teams::SEALED_AS.to_owned(),
+        once_clear: true,
+    },
+    Column {
+        what: "tokens",
+        find: || sql!("SELECT hash, claims FROM tokens WHERE substr(claims, 1, 5) <> $1 LIMIT $2"),
+        replace: || sql!("UPDATE tokens SET claims = $1 WHERE hash = $2 AND claims = $3"),
+        name: tokens::sealed_as,
+        once_clear: false,
+    },
+    Column {
+        what: "pipelines",
+        find: || {
+            sql!(
+                "SELECT CAST(id AS TEXT), config FROM pipelines WHERE substr(config, 1, 5) <> $1 LIMIT $2"
+            )
+        },
+        replace: || {
+            sql!("UPDATE pipelines SET config = $1 WHERE CAST(id AS TEXT) = $2 AND config = $3")
+        },
+        name: |_| pipelines::SEALED_AS.to_owned(),
+        once_clear: false,
+    },
+    Column {
+        what: "plans",
+        find: || {
+            sql!(
+                "SELECT CAST(id AS TEXT), plan FROM builds WHERE substr(plan, 1, 5) <> $1 LIMIT $2"
+            )
+        },
+        replace: || sql!("UPDATE builds SET plan = $1 WHERE CAST(id AS TEXT) = $2 AND plan = $3"),
+        name: |id| format!("plan of build {id}"),
+        once_clear: false,
+    },
+    Column {
+        what: "requests",
+        find: || {
+            sql!(
+                "SELECT handle, request FROM containers WHERE substr(request, 1, 5) <> $1 LIMIT $2"
+            )
+        },
+        replace: || sql!("UPDATE containers SET request = $1 WHERE handle = $2 AND request = $3"),
+        name: str::to_owned,
+        once_clear: false,
+    },
+];
+
+impl Store {
+    /// Seals everything with the current key, unless it is already.
+    pub(crate) fn reseal(&self) -> Pin<Box<dyn Future<Output = Result<()>> + Send + '_>> {
+        // In a box, as the compiler cannot see through this much nesting that it may be sent.
+        Box::pin(self.reseal_all())
+    }
+
+    async fn reseal_all(&self) -> Result<()> {
+        let mark = self.sealer().mark();
+        let known = self.setting(Setting::SealedWith).await?;
+        let before = match &known {
+            Some(text) => Some(hex::decode(text).map_err(|_| Error::corrupt("mark of the key"))?),
+            None => None,
+        };
+        match &before {
+            Some(before) if *before == mark => return Ok(()),
+            Some(before) if !self.sealer().knows(before) => return Err(Error::OtherKey),
+            _ => {}
+        }
+        for column in COLUMNS {
+            let count = self.reseal_column(column, before.is_none()).await?;
+            if count > 0 {
+                info!(rows = count, column.what, "sealed with the current key");
+            }
+        }
+        self.fill_summaries().await?;
+        self.set_setting(Setting::SealedWith, &hex::encode(mark))
+            .await
+    }
+
+    async fn reseal_column(&self, column: &'static Column, first: bool) -> Result<u64> {
+        let mark = self.sealer().mark().to_vec();
+        let mut count = 0;
+        loop {
+            let rows: Vec<(String, Vec<u8>)> = query_as((column.find)())
+                .bind(mark.clone())
+                .bind(BATCH)
+                .fetch_all(&self.write)
+                .await?;
+            if rows.is_empty() {
+                return Ok(count);
+            }
+            for (row, bytes) in rows {
+                let sealed = self.sealed_anew(column, &row, &bytes, first)?;
+                count += query((column.replace)())
+                    .bind(sealed)
+                    .bind(row)
+                    .bind(bytes)
+                    .execute(&self.write)
+                    .await?;
+            }
+        }
+    }
+
+    fn sealed_anew(
+        &self,
+        column: &Column,
+        row: &str,
+        bytes: &[u8],
+        first: bool,
+    ) -> Result<Vec<u8>> {
+        let name = (column.name)(row);
+        let clear = match self.sealer().open(&name, bytes) {
+            Err(_) if first && column.once_clear => bytes.to_vec(),
+            opened => opened?,
+        };
+        Ok(self.sealer().seal(&name, &clear))
+    }
+
+    /// Pipelines of the first version of the database have no summary.
+    async fn fill_summaries(&self) -> Result<()> {
+        let without: Vec<i64> = query_scalar(sql!("SELECT id FROM pipelines WHERE summary = ''"))
+            .fetch_all(&self.write)
+            .await?;
+        for id in without {
+            let id = airside_model::PipelineId(id);
+            if let Some(pipeline) = self.pipeline_by_id(id).await? {
+                query(sql!("UPDATE pipelines SET summary = $1 WHERE id = $2"))
+                    .bind(pipelines::summary_of(&pipeline.config))
+                    .bind(id.0)
+                    .execute(&self.write)
+                    .await?;
+            }
+        }
+        Ok(())
+    }
+}

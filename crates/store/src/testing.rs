@@ -1,0 +1,232 @@
+//! Databases for tests: a fresh SQLite file, or a fresh database on a Postgres of this process's own.
+//!
+//! The Postgres cluster is started on first use and removed when the test process ends, however it
+//! ends: a shell that holds the cluster waits for the pipe to this process to close.
+
+#![allow(clippy::panic, reason = "a test that cannot go on fails")]
+
+use std::{
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{ChildStdin, Command, Stdio},
+    sync::{Mutex, OnceLock},
+};
+
+use sqlx::{Connection, PgConnection, SqliteConnection};
+
+use crate::{DatabaseUrl, Patience, Sealer, Store};
+
+/// A database that goes when this is dropped.
+pub struct TestDatabase {
+    pub url: DatabaseUrl,
+    dir: tempfile::TempDir,
+}
+
+impl TestDatabase {
+    pub fn sqlite() -> Self {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let url = DatabaseUrl::Sqlite(dir.path().join("db"));
+        Self { url, dir }
+    }
+
+    pub async fn postgres() -> Self {
+        let cluster = cluster();
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let name = format!("t{}", hex::encode(rand::random::<[u8; 6]>()));
+        cluster.run(&format!("CREATE DATABASE {name}")).await;
+        let url = DatabaseUrl::Postgres(cluster.url(&name));
+        Self { url, dir }
+    }
+
+    /// A folder of the test's own.
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub async fn open(&self) -> Store {
+        self.open_with(Sealer::new(&[0; 32]).expect("32 bytes"))
+            .await
+    }
+
+    pub async fn open_with(&self, sealer: Sealer) -> Store {
+        Store::open(&self.url, sealer)
+            .await
+            .expect("the database opens")
+    }
+
+    pub async fn open_patiently(&self, patience: Patience) -> Store {
+        let sealer = Sealer::new(&[0; 32]).expect("32 bytes");
+        Store::open_patiently(&self.url, sealer, patience)
+            .await
+            .expect("the database opens")
+    }
+
+    /// Ends every connection to this database, as a server that restarts does.
+    pub async fn cut_connections(&self) {
+        if let DatabaseUrl::Postgres(url) = &self.url {
+            let name = url.split(['/', '?']).nth(3).expect("a name of a database");
+            let statement = format!(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"
+            );
+            cluster().run(&statement).await;
+        }
+    }
+
+    /// Lets nobody in (and throws everybody out), or lets them in again.
+    pub async fn set_reachable(&self, reachable: bool) {
+        if let DatabaseUrl::Postgres(url) = &self.url {
+            let name = url.split(['/', '?']).nth(3).expect("a name of a database");
+            let statement = format!("ALTER DATABASE {name} ALLOW_CONNECTIONS {reachable}");
+            cluster().run(&statement).await;
+        }
+        if !reachable {
+            self.cut_connections().await;
+        }
+    }
+}
+
+/// Held by somebody else who writes to the file.
+pub struct FileLock(#[allow(dead_code, reason = "kept for as long as it lives")] SqliteConnection);
+
+impl TestDatabase {
+    /// Locks a SQLite file for writing, as another program would.
+    pub async fn lock_file(&self) -> FileLock {
+        let DatabaseUrl::Sqlite(path) = &self.url else {
+            panic!("only a file can be locked");
+        };
+        let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path);
+        let mut connection = SqliteConnection::connect_with(&options)
+            .await
+            .expect("the file opens");
+        sqlx::raw_sql("BEGIN IMMEDIATE")
+            .execute(&mut connection)
+            .await
+            .expect("the file is free");
+        FileLock(connection)
+    }
+}
+
+/// Runs each test function on either database.
+#[macro_export]
+macro_rules! on_both_databases {
+    ($($name:ident),* $(,)?) => {
+        mod sqlite {
+            $(#[tokio::test]
+            async fn $name() {
+                super::$name($crate::testing::TestDatabase::sqlite()).await;
+            })*
+        }
+        mod postgres {
+            $(#[tokio::test]
+            async fn $name() {
+                super::$name($crate::testing::TestDatabase::postgres().await).await;
+            })*
+        }
+    };
+}
+
+struct Cluster {
+    socket: PathBuf,
+    /// Its end is the end of the cluster.
+    _held: Mutex<ChildStdin>,
+}
+
+/// Prints `ready` when the server answers; lives until its input ends.
+const HOLD: &str = r#"
+set -eu
+trap : INT TERM HUP
+dir=$(mktemp -d /tmp/airside-postgres.XXXXXX)
+trap 'kill "$server" 2>/dev/null; wait "$server" 2>/dev/null; rm -rf "$dir"' EXIT
+server=
+"$1/initdb" -D "$dir/data" -U airside -A trust -E UTF8 --locale=C --no-sync >"$dir/log" 2>&1
+"$1/postgres" -D "$dir/data" -k "$dir" -c listen_addresses= -c fsync=off \
+  -c synchronous_commit=off -c full_page_writes=off -c max_connections=400 >>"$dir/log" 2>&1 &
+server=$!
+until "$1/pg_isready" -q -h "$dir"; do
+  kill -0 "$server" || { cat "$dir/log" >&2; exit 1; }
+  sleep 0.05
+done
+echo "$dir"
+read -r _ || true
+kill -QUIT "$server"
+"#;
+
+fn cluster() -> &'static Cluster {
+    static CLUSTER: OnceLock<Cluster> = OnceLock::new();
+    CLUSTER.get_or_init(|| {
+        let programs = programs();
+        let mut command = if is_root() {
+            // Postgres refuses to run as root.
+            let mut command = Command::new("setpriv");
+            command.args([
+                "--reuid=postgres",
+                "--regid=postgres",
+                "--clear-groups",
+                "sh",
+            ]);
+            command
+        } else {
+            Command::new("sh")
+        };
+        #[allow(
+            clippy::zombie_processes,
+            reason = "it outlives this process, to clean up after it"
+        )]
+        let mut child = command
+            .args(["-c", HOLD, "sh"])
+            .arg(programs)
+            .current_dir("/tmp")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("a shell starts");
+        let held = child.stdin.take().expect("a pipe");
+        let mut socket = String::new();
+        BufReader::new(child.stdout.take().expect("a pipe"))
+            .read_line(&mut socket)
+            .expect("the shell speaks");
+        let socket = PathBuf::from(socket.trim());
+        assert!(socket.is_dir(), "Postgres did not start");
+        Cluster {
+            socket,
+            _held: Mutex::new(held),
+        }
+    })
+}
+
+impl Cluster {
+    fn url(&self, database: &str) -> String {
+        let socket = self.socket.display().to_string().replace('/', "%2F");
+        format!("postgres://airside@localhost/{database}?host={socket}")
+    }
+
+    async fn run(&self, statement: &str) {
+        let mut connection = PgConnection::connect(&self.url("postgres"))
+            .await
+            .expect("Postgres answers");
+        sqlx::raw_sql(sqlx::AssertSqlSafe(statement))
+            .execute(&mut connection)
+            .await
+            .expect("Postgres obeys");
+    }
+}
+
+fn is_root() -> bool {
+    std::fs::metadata("/proc/self")
+        .map(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0)
+        .unwrap_or(false)
+}
+
+/// The newest installed version's folder of programs.
+fn programs() -> PathBuf {
+    let mut found: Vec<PathBuf> = std::fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.path().join("bin")))
+        .filter(|bin| bin.join("initdb").exists())
+        .collect();
+    found.sort();
+    found
+        .pop()
+        .expect("Postgres is installed under /usr/lib/postgresql (`make setup` does that)")
+}
