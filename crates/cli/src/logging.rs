@@ -7,8 +7,9 @@ use tracing_subscriber::{
     EnvFilter, Layer, fmt, layer::SubscriberExt, reload, util::SubscriberInitExt,
 };
 
-/// Without the Kubernetes client's own words on a lost connection: ours say which target it was.
-const DEFAULT_FILTER: &str = "info,kube_client::client::builder=off";
+/// Whatever the level: who changed what is always written, and the Kubernetes client's own words on a
+/// lost connection never, since ours say which target it was.
+const ALWAYS: &str = "audit=info,kube_client::client::builder=off";
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 pub(crate) enum LogFormat {
@@ -37,7 +38,7 @@ impl LogLevel for Level {
             "fatal" => "error",
             _ => return false,
         };
-        let done = (self.set)(EnvFilter::new(filter));
+        let done = (self.set)(EnvFilter::new(format!("{filter},{ALWAYS}")));
         if done {
             *self.current.lock() = level.to_owned();
         }
@@ -46,8 +47,9 @@ impl LogLevel for Level {
 }
 
 pub(crate) fn start(format: LogFormat) -> Level {
-    let filter =
-        EnvFilter::try_from_env("AIRSIDE_LOG").unwrap_or_else(|_| EnvFilter::new(DEFAULT_FILTER));
+    let level = std::env::var("AIRSIDE_LOG").unwrap_or_else(|_| "info".to_owned());
+    let filter = EnvFilter::try_new(format!("{level},{ALWAYS}"))
+        .unwrap_or_else(|_| EnvFilter::new(format!("info,{ALWAYS}")));
     let (filter, handle) = reload::Layer::new(filter);
     let lines = fmt::layer().with_writer(std::io::stderr);
     let lines = match format {

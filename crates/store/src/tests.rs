@@ -122,7 +122,7 @@ async fn everything_is_sealed_anew_with_a_new_key(database: TestDatabase) {
     database.open_with(rotated).await.close().await;
 
     let store = database.open_with(sealer.clone()).await;
-    assert_eq!(store.teams().await.unwrap(), [team.clone()]);
+    assert_eq!(store.teams().await.unwrap(), std::slice::from_ref(&team));
     assert_eq!(
         store.token("hash").await.unwrap().unwrap().0,
         json!({"a": 1})
