@@ -104,6 +104,11 @@ impl Store {
             Some(before) if !self.sealer().knows(before) => return Err(Error::OtherKey),
             _ => {}
         }
+        // A change of keys under a running server would take from it what it needs to resume.
+        let _alone = match before {
+            Some(_) => Some(self.take_alone().await?),
+            None => None,
+        };
         for column in COLUMNS {
             let count = self.reseal_column(column, before.is_none()).await?;
             if count > 0 {

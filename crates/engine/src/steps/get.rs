@@ -1,17 +1,13 @@
 //! `get`: fetches a version of a resource as an artifact.
 
-use airside_model::{
-    StepKind,
-    event::{Event, FinishResource},
-    plan::GetPlan,
-};
-use airside_orchestrator::{StepEnd, StepOutput, StepResult};
+use airside_model::{StepKind, event::Event, plan::GetPlan};
+use airside_orchestrator::{StepOutput, StepResult};
 use airside_store::now;
 
-use super::resource::{Answer, Call};
+use super::resource::{Call, outcome};
 use crate::{
     Result,
-    interpret::{Leaf, Outcome, Status},
+    interpret::{Leaf, Status},
 };
 
 const FOLDER: &str = "/tmp/build/get";
@@ -57,34 +53,8 @@ pub(crate) async fn run(leaf: Leaf<'_>, get: &GetPlan) -> Result<Status> {
 }
 
 async fn conclude(leaf: Leaf<'_>, result: StepResult) -> Result<Status> {
-    let exit_status = match result.end {
-        StepEnd::Errored(words) => return leaf.error(words).await,
-        StepEnd::Stopped => return leaf.interrupted().await,
-        StepEnd::Exited(code) => code,
-    };
-    let mut finish = FinishResource {
-        origin: leaf.origin(),
-        time: now().seconds(),
-        exit_status,
-        version: Default::default(),
-        metadata: Vec::new(),
-    };
-    if exit_status != 0 {
-        leaf.say("finish", Event::FinishGet(finish)).await?;
-        return leaf.commit(Outcome::of(Status::Failed)).await;
+    match outcome(leaf, result, Event::FinishGet).await? {
+        Ok(outcome) => leaf.commit(outcome).await,
+        Err(ended) => Ok(ended),
     }
-    let answer = match Answer::read(&result.answer) {
-        Ok(answer) => answer,
-        Err(words) => return leaf.error(words).await,
-    };
-    finish.version = answer.version.clone();
-    finish.metadata = answer.metadata.unwrap_or_default();
-    let outcome = Outcome {
-        status: Status::Succeeded,
-        version: Some(answer.version),
-        metadata: finish.metadata.clone(),
-        artifacts: result.outputs.into_iter().collect(),
-    };
-    leaf.say("finish", Event::FinishGet(finish)).await?;
-    leaf.commit(outcome).await
 }

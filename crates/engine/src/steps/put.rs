@@ -4,17 +4,17 @@ use std::collections::BTreeSet;
 
 use airside_model::{
     StepKind,
-    event::{Event, FinishResource},
+    event::Event,
     plan::{PutInputs, PutPlan},
 };
-use airside_orchestrator::{Artifact, StepEnd, StepResult};
+use airside_orchestrator::{Artifact, StepResult};
 use airside_store::now;
 use serde_json::Value;
 
-use super::resource::{Answer, Call};
+use super::resource::{Call, outcome};
 use crate::{
     Result,
-    interpret::{Leaf, Outcome, Status},
+    interpret::{Leaf, Status},
 };
 
 const FOLDER: &str = "/tmp/build/put";
@@ -57,41 +57,17 @@ pub(crate) async fn run(leaf: Leaf<'_>, put: &PutPlan) -> Result<Status> {
 }
 
 async fn conclude(leaf: Leaf<'_>, put: &PutPlan, result: StepResult) -> Result<Status> {
-    let exit_status = match result.end {
-        StepEnd::Errored(words) => return leaf.error(words).await,
-        StepEnd::Stopped => return leaf.interrupted().await,
-        StepEnd::Exited(code) => code,
+    let outcome = match outcome(leaf, result, Event::FinishPut).await? {
+        Ok(outcome) => outcome,
+        Err(ended) => return Ok(ended),
     };
-    let mut finish = FinishResource {
-        origin: leaf.origin(),
-        time: now().seconds(),
-        exit_status,
-        version: Default::default(),
-        metadata: Vec::new(),
-    };
-    if exit_status != 0 {
-        leaf.say("finish", Event::FinishPut(finish)).await?;
-        return leaf.commit(Outcome::of(Status::Failed)).await;
-    }
-    let answer = match Answer::read(&result.answer) {
-        Ok(answer) => answer,
-        Err(words) => return leaf.error(words).await,
-    };
-    finish.version = answer.version.clone();
-    finish.metadata = answer.metadata.unwrap_or_default();
     let (store, build) = (&leaf.interpreter.engine.parts.store, leaf.interpreter.build);
-    if let Some(pipeline) = build.pipeline
+    if let (Some(pipeline), Some(version)) = (build.pipeline, &outcome.version)
         && let Some(resource) = store.resource(pipeline, &put.resource).await?
     {
-        let found = (answer.version.clone(), finish.metadata.clone());
+        let found = (version.clone(), outcome.metadata.clone());
         store.save_versions(resource.id, &[found]).await?;
     }
-    let outcome = Outcome {
-        version: Some(answer.version),
-        metadata: finish.metadata.clone(),
-        ..Outcome::of(Status::Succeeded)
-    };
-    leaf.say("finish", Event::FinishPut(finish)).await?;
     leaf.commit(outcome).await
 }
 

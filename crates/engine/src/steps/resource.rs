@@ -1,14 +1,20 @@
 //! What get and put share: the request to a resource type, and reading its answer.
 
-use airside_model::{MetadataField, StepKind, StepLabels, Version, event::Event};
-use airside_orchestrator::{Artifact, StepOutput, StepRequest};
+use airside_model::{
+    MetadataField, StepKind, StepLabels, Version,
+    event::{Event, FinishResource},
+};
+use airside_orchestrator::{Artifact, StepEnd, StepOutput, StepRequest, StepResult};
 use airside_protocol::Executable;
 use airside_runtime::Image;
-use airside_store::Build;
+use airside_store::{Build, now};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::interpret::Leaf;
+use crate::{
+    Result,
+    interpret::{Leaf, Outcome, Status},
+};
 
 /// Where a step of this build stands, for people.
 pub(crate) fn labels(build: &Build, step: &str, kind: StepKind) -> StepLabels {
@@ -26,14 +32,14 @@ pub(crate) fn labels(build: &Build, step: &str, kind: StepKind) -> StepLabels {
 
 /// What a resource type answers to `in` and `out`.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Answer {
-    pub(crate) version: Version,
+struct Answer {
+    version: Version,
     #[serde(default)]
-    pub(crate) metadata: Option<Vec<MetadataField>>,
+    metadata: Option<Vec<MetadataField>>,
 }
 
 impl Answer {
-    pub(crate) fn read(bytes: &[u8]) -> Result<Self, String> {
+    fn read(bytes: &[u8]) -> Result<Self, String> {
         let answer: Self = serde_json::from_slice(bytes).map_err(|error| {
             let shown: String = String::from_utf8_lossy(bytes).chars().take(200).collect();
             format!("the resource's answer is not what it should be ({error}): {shown}")
@@ -43,6 +49,45 @@ impl Answer {
             false => Ok(answer),
         }
     }
+}
+
+/// Reads what a call came to and says so. A call that succeeded gives the outcome to commit; any
+/// other end is committed here.
+pub(crate) async fn outcome(
+    leaf: Leaf<'_>,
+    result: StepResult,
+    event: fn(FinishResource) -> Event,
+) -> Result<Result<Outcome, Status>> {
+    let exit_status = match result.end {
+        StepEnd::Errored(words) => return Ok(Err(leaf.error(words).await?)),
+        StepEnd::Stopped => return Ok(Err(leaf.interrupted().await?)),
+        StepEnd::Exited(code) => code,
+    };
+    let mut finish = FinishResource {
+        origin: leaf.origin(),
+        time: now().seconds(),
+        exit_status,
+        version: Version::default(),
+        metadata: Vec::new(),
+    };
+    if exit_status != 0 {
+        leaf.say("finish", event(finish)).await?;
+        return Ok(Err(leaf.commit(Outcome::of(Status::Failed)).await?));
+    }
+    let answer = match Answer::read(&result.answer) {
+        Ok(answer) => answer,
+        Err(words) => return Ok(Err(leaf.error(words).await?)),
+    };
+    finish.version = answer.version.clone();
+    finish.metadata = answer.metadata.unwrap_or_default();
+    let outcome = Outcome {
+        status: Status::Succeeded,
+        version: Some(answer.version),
+        metadata: finish.metadata.clone(),
+        artifacts: result.outputs.into_iter().collect(),
+    };
+    leaf.say("finish", event(finish)).await?;
+    Ok(Ok(outcome))
 }
 
 /// One call of a resource type's program.
