@@ -78,7 +78,10 @@ async fn many_servers_can_start_at_once(database: TestDatabase) {
         let alone = stores[0].take_alone().await.unwrap();
         assert!(matches!(stores[1].take_alone().await, Err(Error::InUse)));
         // Nor may a newcomer change the key under a server that has the database.
-        let rotated = Sealer::new(&[1; 32]).unwrap().with_old_key(&[0; 32]).unwrap();
+        let rotated = Sealer::new(&[1; 32])
+            .unwrap()
+            .with_old_key(&[0; 32])
+            .unwrap();
         let opened = Store::open(database.url.clone(), rotated).await;
         assert!(matches!(opened, Err(Error::InUse)));
         drop(alone);

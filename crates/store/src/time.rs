@@ -24,6 +24,7 @@ impl Micros {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "this is the one clock")]
 pub fn now() -> Micros {
     let elapsed = SystemTime::now()
         .duration_since(UNIX_EPOCH)

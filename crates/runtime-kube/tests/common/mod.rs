@@ -3,10 +3,7 @@
 // Each test binary uses its own part of this.
 #![allow(dead_code, unreachable_pub, clippy::panic, clippy::unwrap_used)]
 
-use std::{
-    process::Command,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::{process::Command, time::Duration};
 
 use airside_model::{
     BuildId, Handle, InstallationId, PlanId, StepKind, StepLabels, task::ContainerLimits,
@@ -31,11 +28,7 @@ impl Cluster {
             return None;
         }
         let kubeconfig = std::env::var("KUBECONFIG").expect("KUBECONFIG names the cluster");
-        let nanos = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap()
-            .as_nanos();
-        let installation = InstallationId(format!("{test}-{nanos}"));
+        let installation = InstallationId(format!("{test}-{}", std::process::id()));
         let runtime = KubeRuntime::connect(target(&kubeconfig), installation.clone())
             .await
             .unwrap();
