@@ -69,14 +69,14 @@ async fn the_shim_alone_and_the_proof_of_its_pod() {
         return;
     };
     let runtime = &cluster.runtime;
-    let mut stream = runtime.observe();
     let native = cluster.spec(Image::Shim, 1);
     let task = cluster.spec(busybox(), 2);
     runtime.place(&native).await.unwrap();
     let uid = runtime.place(&task).await.unwrap();
     for spec in [&native, &task] {
+        // A stream of its own for each: either pod may be the first.
         let started = |it: &Observed| matches!(it, Observed::Started { .. });
-        wait_for(&mut stream, &spec.handle, started).await;
+        wait_for(&mut runtime.observe(), &spec.handle, started).await;
     }
 
     let inside = ["exec", task.handle.as_str(), "--", "/bin/busybox"];

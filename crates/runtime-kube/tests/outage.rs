@@ -35,7 +35,7 @@ async fn the_watch_outlives_the_api_server_and_tells_of_silent_nodes() {
     let started = |it: &Observed| matches!(it, Observed::Started { .. });
     for spec in [&running, &gone] {
         runtime.place(spec).await.unwrap();
-        wait_for(&mut stream, &spec.handle, started).await;
+        wait_for(&mut runtime.observe(), &spec.handle, started).await;
     }
 
     command(&program, &["api-stop"]);
