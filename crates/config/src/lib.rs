@@ -20,7 +20,6 @@
 #![forbid(unsafe_code)]
 
 mod config;
-mod duration;
 mod glob;
 mod group;
 mod identifier;
@@ -43,8 +42,8 @@ mod validate;
 mod var_source;
 
 pub use airside_model::ResourceType;
+pub use airside_model::parse_duration;
 pub use config::{Config, Display};
-pub use duration::parse_duration;
 pub use glob::Glob;
 pub use group::Group;
 pub use identifier::{EmptyIdentifier, Warning, validate_identifier};

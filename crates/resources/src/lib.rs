@@ -12,6 +12,7 @@ mod mock;
 mod privilege;
 mod program;
 mod request;
+mod time;
 
 use std::{io::Write, path::Path};
 
@@ -26,12 +27,14 @@ pub use request::{CheckRequest, InRequest, Object, OutRequest, Produced};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Type {
     Mock,
+    Time,
 }
 
 impl Type {
     fn find(name: &str) -> Option<Self> {
         match name {
             "mock" => Some(Self::Mock),
+            "time" => Some(Self::Time),
             _ => None,
         }
     }
@@ -58,6 +61,7 @@ pub fn check(
 ) -> Result<Vec<Version>, Failure> {
     match Type::named(type_)? {
         Type::Mock => mock::check(request, privilege, log),
+        Type::Time => time::check(request, log),
     }
 }
 
@@ -70,6 +74,7 @@ pub fn fetch(
 ) -> Result<Produced, Failure> {
     match Type::named(type_)? {
         Type::Mock => mock::fetch(request, dest, log),
+        Type::Time => time::fetch(request, dest, log),
     }
 }
 
@@ -82,5 +87,6 @@ pub fn push(
 ) -> Result<Produced, Failure> {
     match Type::named(type_)? {
         Type::Mock => mock::push(request, src, log),
+        Type::Time => time::push(request, log),
     }
 }

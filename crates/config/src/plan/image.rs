@@ -1,10 +1,9 @@
 //! The plans that fetch the image of a resource type.
 
 use airside_model::plan::{CheckPlan, GetPlan, TypeImage};
-use airside_model::{Plan, PlanId, PlanNode, ResourceType};
+use airside_model::{Plan, PlanId, PlanNode, ResourceType, go_duration};
 
 use super::{PlanError, Planner};
-use crate::duration::go_duration;
 use crate::resource::CheckEvery;
 
 /// Concourse checks for new images this often if the type does not say.

@@ -3,13 +3,12 @@
 //! It talks to nothing. The one thing it looks at besides its request is the process it runs in: the
 //! effective capabilities, and `MIRRORED_VERSION` in the environment.
 
-mod duration;
 mod files;
 mod settings;
 
 use std::{fs, io::Write, path::Path, thread};
 
-use airside_model::Version;
+use airside_model::{Version, parse_duration};
 
 use self::settings::{InParams, OutParams, Source, version, version_text};
 use crate::{
@@ -23,7 +22,12 @@ pub(crate) fn check(
 ) -> Result<Vec<Version>, Failure> {
     let source = source(request.source, log)?;
     if let Some(delay) = &source.check_delay {
-        thread::sleep(duration::parse(delay)?);
+        let delay = parse_duration(delay).ok_or_else(|| {
+            Failure::said(format!(
+                "{delay:?} is not a duration: write it like \"10s\" or \"1h30m\""
+            ))
+        })?;
+        thread::sleep(delay);
     }
     if let Some(reason) = source.check_failure {
         return Err(Failure::Said(format!(

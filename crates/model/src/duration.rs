@@ -39,7 +39,7 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
 }
 
 /// As Go writes durations: `1m0s`, `1.5s`, `2h0m0s`.
-pub(crate) fn go_duration(duration: Duration) -> String {
+pub fn go_duration(duration: Duration) -> String {
     let nanos = duration.subsec_nanos();
     let whole = duration.as_secs();
     if whole == 0 {
