@@ -7,6 +7,7 @@
 //! Everything that differs between the two is in this folder: connecting, migrating, beginning a
 //! transaction, telling others of a change. Nothing here knows what a pipeline is.
 
+mod many;
 mod postgres;
 mod query;
 mod sql;
@@ -15,7 +16,8 @@ mod url;
 
 use sqlx::{PgPool, Postgres, Sqlite, SqlitePool, Transaction};
 
-pub(crate) use query::{On, query, query_as, query_scalar};
+pub(crate) use many::{execute_for, insert};
+pub(crate) use query::{On, Value, query, query_as, query_scalar};
 #[cfg(test)]
 pub(crate) use sql::STATEMENTS;
 pub(crate) use sql::{Sql, sql};

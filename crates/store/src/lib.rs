@@ -38,7 +38,10 @@ pub use components::Component;
 pub use containers::{Claimant, Container, ContainerFilter, NewPlacement};
 pub use db::{Alone, DatabaseUrl, DatabaseUrlError, Patience};
 pub use instance_vars::InstanceVars;
-pub use pipelines::{Job, Pausing, Pipeline, PipelineSummary, Resource, SavePipeline, Saved};
+pub use pipelines::{
+    BuildBrief, Job, JobOverview, JobsOf, Pausing, Pipeline, PipelineSummary, Resource, SaveJob,
+    SavePipeline, SaveResource, Saved,
+};
 pub use sealer::{SealError, Sealer};
 pub use teams::{MAIN_TEAM, Team};
 pub use time::{Micros, now};

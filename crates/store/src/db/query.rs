@@ -74,6 +74,8 @@ impl<T> Row for T where T: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, 
 pub(crate) struct Query<T> {
     sql: Cow<'static, str>,
     values: Vec<Value>,
+    /// Whether the connection keeps the statement prepared for the next time.
+    kept: bool,
     row: PhantomData<fn() -> T>,
 }
 
@@ -86,6 +88,7 @@ pub(crate) fn query_as<T>(sql: Sql) -> Query<T> {
     Query {
         sql: sql.0,
         values: Vec::new(),
+        kept: true,
         row: PhantomData,
     }
 }
@@ -100,20 +103,19 @@ pub(crate) fn query_scalar<T>(sql: Sql) -> Scalar<T> {
 /// Runs the same call on whichever database it is.
 macro_rules! run {
     ($self:ident, $on:expr, $make:ident, $method:ident $($then:tt)*) => {{
-        let sql = AssertSqlSafe($self.sql);
-        let values = $self.values;
+        let (sql, values, kept) = (AssertSqlSafe($self.sql), $self.values, $self.kept);
         match $on.into() {
             On::Pool(Pool::Sqlite(pool)) => {
-                sqlx::$make(sql, to_sqlite(values)?).$method(pool).await?$($then)*
+                sqlx::$make(sql, to_sqlite(values)?).persistent(kept).$method(pool).await?$($then)*
             }
             On::Pool(Pool::Postgres(pool)) => {
-                sqlx::$make(sql, to_postgres(values)?).$method(pool).await?$($then)*
+                sqlx::$make(sql, to_postgres(values)?).persistent(kept).$method(pool).await?$($then)*
             }
             On::Tx(Tx::Sqlite(tx)) => {
-                sqlx::$make(sql, to_sqlite(values)?).$method(&mut **tx).await?$($then)*
+                sqlx::$make(sql, to_sqlite(values)?).persistent(kept).$method(&mut **tx).await?$($then)*
             }
             On::Tx(Tx::Postgres(tx)) => {
-                sqlx::$make(sql, to_postgres(values)?).$method(&mut **tx).await?$($then)*
+                sqlx::$make(sql, to_postgres(values)?).persistent(kept).$method(&mut **tx).await?$($then)*
             }
         }
     }};
@@ -122,6 +124,17 @@ macro_rules! run {
 impl<T> Query<T> {
     pub(crate) fn bind(mut self, value: impl Into<Value>) -> Self {
         self.values.push(value.into());
+        self
+    }
+
+    /// For a statement whose text will hardly come again.
+    pub(crate) fn once(mut self) -> Self {
+        self.kept = false;
+        self
+    }
+
+    pub(crate) fn bind_all(mut self, values: impl IntoIterator<Item = Value>) -> Self {
+        self.values.extend(values);
         self
     }
 
