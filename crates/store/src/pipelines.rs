@@ -105,7 +105,10 @@ impl Row {
             paused_at: self.paused_at.map(Micros),
             public: self.public,
             archived: self.archived,
-            config: from_json(&open_config(sealer, self.id, &self.config)?, "pipeline config")?,
+            config: from_json(
+                &open_config(sealer, self.id, &self.config)?,
+                "pipeline config",
+            )?,
             config_version: self.config_version,
             updated_at: Micros(self.updated_at),
         })

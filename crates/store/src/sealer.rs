@@ -51,7 +51,9 @@ impl Key {
 
     /// Whether a mark is this key's, of whichever version of the format.
     fn made(&self, mark: &[u8]) -> bool {
-        let version = mark.first().is_some_and(|version| (1..=VERSION).contains(version));
+        let version = mark
+            .first()
+            .is_some_and(|version| (1..=VERSION).contains(version));
         version && mark[1..] == self.mark[1..]
     }
 

@@ -103,13 +103,31 @@ pub(crate) fn query_scalar<T>(sql: Sql) -> Scalar<T> {
 /// Runs the same call on whichever database it is.
 macro_rules! run {
     ($self:ident, $on:expr, $make:ident, $method:ident $($then:tt)*) => {{
-        let (sql, values, kept) = (AssertSqlSafe($self.sql), $self.values, $self.kept);
+        let (sql, kept) = (AssertSqlSafe($self.sql), $self.kept);
+        #[allow(unused_mut, reason = "only one of the branches tries again")]
+        let mut values = $self.values;
         match $on.into() {
             On::Pool(Pool::Sqlite(pool)) => {
                 sqlx::$make(sql, to_sqlite(values)?).persistent(kept).$method(pool).await?$($then)*
             }
             On::Pool(Pool::Postgres(pool)) => {
-                sqlx::$make(sql, to_postgres(values)?).persistent(kept).$method(pool).await?$($then)*
+                let mut tries = super::postgres::Tries::new(pool);
+                // What only reads may be asked again if the connection broke meanwhile.
+                let reads = sql.0.starts_with("SELECT");
+                loop {
+                    let mut held = super::postgres::acquire(pool).await?;
+                    let values = if reads { values.clone() } else { std::mem::take(&mut values) };
+                    let text = AssertSqlSafe(sql.0.clone());
+                    let done = sqlx::$make(text, to_postgres(values)?)
+                        .persistent(kept)
+                        .$method(&mut *held)
+                        .await;
+                    drop(held);
+                    match done {
+                        Err(error) if reads && tries.again(&error).await => {}
+                        done => break done?$($then)*,
+                    }
+                }
             }
             On::Tx(Tx::Sqlite(tx)) => {
                 sqlx::$make(sql, to_sqlite(values)?).persistent(kept).$method(&mut **tx).await?$($then)*

@@ -51,10 +51,19 @@ pub(super) async fn save_jobs(tx: &mut Tx, pipeline: PipelineId, jobs: Vec<SaveJ
     .bind(pipeline.0)
     .fetch_all(&mut *tx)
     .await?;
-    let known = rows.into_iter().map(|(id, name, active, ordering, outline)| {
-        let content = (ordering, outline);
-        (name, Known { id, active, content })
-    });
+    let known = rows
+        .into_iter()
+        .map(|(id, name, active, ordering, outline)| {
+            let content = (ordering, outline);
+            (
+                name,
+                Known {
+                    id,
+                    active,
+                    content,
+                },
+            )
+        });
     let wanted = jobs
         .into_iter()
         .zip(0_i64..)
@@ -93,7 +102,14 @@ pub(super) async fn save_resources(
         .into_iter()
         .map(|(id, name, active, type_, outline)| {
             let content = (type_, outline);
-            (name, Known { id, active, content })
+            (
+                name,
+                Known {
+                    id,
+                    active,
+                    content,
+                },
+            )
         })
         .collect();
     // Versions of one type mean nothing to another.

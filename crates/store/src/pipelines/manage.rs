@@ -70,14 +70,18 @@ impl Store {
         .bind(id.0)
         .execute(&mut tx)
         .await?;
-        query(sql!("UPDATE jobs SET outline = '{}' WHERE pipeline_id = $1"))
-            .bind(id.0)
-            .execute(&mut tx)
-            .await?;
-        query(sql!("UPDATE resources SET outline = '{}' WHERE pipeline_id = $1"))
-            .bind(id.0)
-            .execute(&mut tx)
-            .await?;
+        query(sql!(
+            "UPDATE jobs SET outline = '{}' WHERE pipeline_id = $1"
+        ))
+        .bind(id.0)
+        .execute(&mut tx)
+        .await?;
+        query(sql!(
+            "UPDATE resources SET outline = '{}' WHERE pipeline_id = $1"
+        ))
+        .bind(id.0)
+        .execute(&mut tx)
+        .await?;
         tx.commit().await?;
         self.changed();
         Ok(())
