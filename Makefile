@@ -99,13 +99,20 @@ cluster-images: build rootfs ## Load the shim's image and a small task image on 
 cluster-down: ## Stop that cluster and remove what it left
 	dev/cluster down
 
-.PHONY: bench
-bench: rootfs ## Measure steps beside runc and, if a cluster is up, beside bare pods
+.PHONY: bench-build
+bench-build: ## Build the release programs that are measured
 	@dev/setup --no-go
 	cargo build --release -p airside-cli
 	cargo build -p airside-shim --profile shim --target $(MUSL)
 	install -D -m 755 -t $(CARGO_TARGET_DIR)/bench $(CARGO_TARGET_DIR)/release/airside $(CARGO_TARGET_DIR)/$(MUSL)/shim/airside-shim
+
+.PHONY: bench
+bench: bench-build rootfs ## Measure steps beside runc and, if a cluster is up, beside bare pods
 	AIRSIDE_BIN=$(CARGO_TARGET_DIR)/bench/airside bench/run
+
+.PHONY: bench-control
+bench-control: bench-build ## Measure fly set-pipeline, long lists and idle memory, on SQLite and Postgres
+	AIRSIDE_BIN=$(CARGO_TARGET_DIR)/bench/airside AIRSIDE_FLY="$$(dev/testflight fly)" bench/control.py
 
 .PHONY: rootfs
 rootfs: ## Make the small root file system that tests use as an image

@@ -15,7 +15,6 @@ use tracing::info;
 use crate::{
     ApiState, cookies,
     error::{ApiError, Result},
-    instance_vars,
     scope::{Asked, Found, PathNames, Scope},
 };
 
@@ -60,7 +59,7 @@ async fn pass(
     let pairs = pairs(request.uri())?;
     let names = PathNames(params.iter().collect());
     let vars = match names.get("pipeline_name") {
-        Some(_) => instance_vars::from_pairs(&pairs)?,
+        Some(_) => instance_vars(&pairs)?,
         None => InstanceVars::default(),
     };
     let worker = pairs.iter().find(|(key, _)| key == "worker_name");
@@ -84,6 +83,16 @@ async fn pass(
     found.vars = vars;
     request.extensions_mut().insert(Scope::new(found));
     Ok(next.run(request).await)
+}
+
+/// What tells pipelines of one name apart; nothing if the query is not about that.
+fn instance_vars(pairs: &[(String, String)]) -> Result<InstanceVars> {
+    let pairs = pairs
+        .iter()
+        .map(|(key, value)| (key.as_str(), value.as_str()));
+    let vars = airside_vars::InstanceVars::from_query(pairs)
+        .map_err(|error| ApiError::BadRequest(format!("malformed instance vars: {error}")))?;
+    Ok(vars.map_or_else(InstanceVars::default, |vars| InstanceVars::new(vars.0)))
 }
 
 fn pairs(uri: &Uri) -> Result<Vec<(String, String)>> {

@@ -19,7 +19,6 @@ mod cookies;
 mod error;
 mod guard;
 mod headers;
-mod instance_vars;
 mod log_level;
 mod login;
 mod metrics;

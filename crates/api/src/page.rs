@@ -1,7 +1,7 @@
 //! Pages of builds, newest first, and the links to their neighbours.
 
 use airside_model::BuildId;
-use airside_store::{Build, BuildFilter, BuildPage, Store};
+use airside_store::{Build, BuildFilter, BuildPage, BuildRange, Micros, Store};
 use axum::{
     Json,
     response::{IntoResponse, Response},
@@ -24,52 +24,58 @@ pub(crate) struct PageQuery {
     limit: Option<i64>,
     from: Option<i64>,
     to: Option<i64>,
+    /// Anything at all: `from` and `to` are seconds since 1970, not ids.
     timestamps: Option<String>,
 }
 
 impl PageQuery {
-    fn page(&self) -> Result<BuildPage> {
-        if self.timestamps.is_some() {
-            return Err(ApiError::NotImplemented(
-                "listing builds by time".to_owned(),
-            ));
-        }
-        let given = |id: Option<i64>| id.filter(|id| *id > 0).map(BuildId);
+    fn page(&self) -> BuildPage {
         let limit = self
             .limit
             .filter(|limit| *limit > 0)
             .unwrap_or(DEFAULT)
             .min(LARGEST);
-        Ok(BuildPage {
-            limit,
-            from: given(self.from),
-            to: given(self.to),
-        })
+        let by_time = self.timestamps.as_deref().is_some_and(|it| !it.is_empty());
+        let range = if by_time {
+            let time = |seconds: i64| Micros(seconds.saturating_mul(1_000_000));
+            BuildRange::Started {
+                from: self.from.map(time),
+                to: self.to.map(time),
+            }
+        } else {
+            let given = |id: Option<i64>| id.filter(|id| *id > 0).map(BuildId);
+            BuildRange::Ids {
+                from: given(self.from),
+                to: given(self.to),
+            }
+        };
+        BuildPage { limit, range }
     }
 }
 
-/// One page of the builds that any of the filters lets through, with its links.
+/// One page of the builds that any of the filters lets through, with its links. A page by time has
+/// none, as Concourse gives none.
 pub(crate) async fn builds(
     state: &ApiState,
     uri: &Uri,
     query: &PageQuery,
     filters: &[BuildFilter],
 ) -> Result<Response> {
-    let page = query.page()?;
+    let page = query.page();
     let builds = merged(&state.store, filters, page).await?;
     let mut headers = HeaderMap::new();
-    if let (Some(newest), Some(oldest)) = (builds.first(), builds.last()) {
-        let newer = BuildPage {
-            limit: 1,
+    let by_id = matches!(page.range, BuildRange::Ids { .. });
+    if let (Some(newest), Some(oldest), true) = (builds.first(), builds.last(), by_id) {
+        let newer = BuildRange::Ids {
             from: Some(BuildId(newest.id.0 + 1)),
             to: None,
         };
-        let older = BuildPage {
-            limit: 1,
+        let older = BuildRange::Ids {
             from: None,
             to: Some(BuildId(oldest.id.0 - 1)),
         };
-        for (neighbour, key, rel) in [(newer, "from", "previous"), (older, "to", "next")] {
+        for (range, key, rel) in [(newer, "from", "previous"), (older, "to", "next")] {
+            let neighbour = BuildPage { limit: 1, range };
             if let Some(build) = merged(&state.store, filters, neighbour).await?.first() {
                 let (base, path, id, limit) =
                     (&state.external_url, uri.path(), build.id, page.limit);
@@ -93,8 +99,7 @@ async fn merged(store: &Store, filters: &[BuildFilter], page: BuildPage) -> Resu
     }
     builds.sort_by_key(|build| std::cmp::Reverse(build.id));
     let limit = usize::try_from(page.limit).unwrap_or(usize::MAX);
-    if page.from.is_some() && page.to.is_none() {
-        // Paging towards newer builds: those nearest to `from`.
+    if page.range.is_upwards() {
         builds.drain(..builds.len().saturating_sub(limit));
     }
     builds.truncate(limit);

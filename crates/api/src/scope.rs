@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use airside_auth::{Exposure, Principal, Target};
+use airside_config::JobOutline;
 use airside_model::BuildId;
-use airside_store::{Build, InstanceVars, Job, Pipeline, Store, Team};
+use airside_store::{Build, InstanceVars, Job, PipelineSummary, Store, Team};
 use axum::extract::FromRequestParts;
 use http::request::Parts;
-use serde_json::Value;
 
 use crate::error::{ApiError, Result};
 
@@ -21,7 +21,7 @@ pub(crate) struct Found {
     /// The instance vars of the pipeline that the path names, whether it exists or not.
     pub(crate) vars: InstanceVars,
     team: Option<Team>,
-    pipeline: Option<Pipeline>,
+    pipeline: Option<PipelineSummary>,
     job: Option<Job>,
     build: Option<Build>,
 }
@@ -77,7 +77,7 @@ impl Found {
         };
         found.team = store.team(&build.team_name).await?;
         if let Some(pipeline) = build.pipeline {
-            found.pipeline = store.pipeline_by_id(pipeline).await?;
+            found.pipeline = store.pipeline_summary_by_id(pipeline).await?;
         }
         if let Some(job) = build.job {
             found.job = store.job_by_id(job).await?;
@@ -94,7 +94,7 @@ impl Found {
         };
         found.team = store.team(team).await?;
         if let (Some(team), Some(name)) = (&found.team, names.get("pipeline_name")) {
-            found.pipeline = store.pipeline_instance(team.id, name, &asked.vars).await?;
+            found.pipeline = store.pipeline_summary(team.id, name, &asked.vars).await?;
         }
         if let (Some(pipeline), Some(name)) = (&found.pipeline, names.get("job_name")) {
             found.job = store.job(pipeline.id, name).await?;
@@ -117,28 +117,23 @@ impl Found {
     }
 
     fn exposure(&self) -> Exposure {
-        let Some(pipeline) = self.pipeline.as_ref().filter(|pipeline| pipeline.public) else {
-            return Exposure::Hidden;
-        };
-        let public = self
-            .job
+        if !self
+            .pipeline
             .as_ref()
-            .and_then(|job| job_config(pipeline, &job.name))
-            .is_some_and(|config| config["public"] == Value::Bool(true));
-        if public {
-            Exposure::Job
-        } else {
-            Exposure::Pipeline
+            .is_some_and(|pipeline| pipeline.public)
+        {
+            return Exposure::Hidden;
+        }
+        match &self.job {
+            Some(job) if job_outline(job).public => Exposure::Job,
+            _ => Exposure::Pipeline,
         }
     }
 }
 
-/// A job as the pipeline's configuration has it.
-pub(crate) fn job_config<'a>(pipeline: &'a Pipeline, name: &str) -> Option<&'a Value> {
-    pipeline.config["jobs"]
-        .as_array()?
-        .iter()
-        .find(|job| job["name"] == name)
+/// What is kept of a job's configuration. One that cannot be read allows nothing.
+pub(crate) fn job_outline(job: &Job) -> JobOutline {
+    serde_json::from_str(&job.outline).unwrap_or_default()
 }
 
 impl Scope {
@@ -168,12 +163,12 @@ impl Scope {
         self.0.team.as_ref()
     }
 
-    pub(crate) fn pipeline(&self) -> Result<&Pipeline> {
+    pub(crate) fn pipeline(&self) -> Result<&PipelineSummary> {
         self.0.pipeline.as_ref().ok_or(ApiError::NotFound)
     }
 
     /// The pipeline, unless it is archived: then nothing of it may be changed or run.
-    pub(crate) fn active_pipeline(&self) -> Result<&Pipeline> {
+    pub(crate) fn active_pipeline(&self) -> Result<&PipelineSummary> {
         let pipeline = self.pipeline()?;
         if pipeline.archived {
             let why = "action not allowed for an archived pipeline";
@@ -191,7 +186,7 @@ impl Scope {
     }
 
     /// The pipeline and job that the build belongs to, if it belongs to any.
-    pub(crate) fn origin(&self) -> (Option<&Pipeline>, Option<&Job>) {
+    pub(crate) fn origin(&self) -> (Option<&PipelineSummary>, Option<&Job>) {
         (self.0.pipeline.as_ref(), self.0.job.as_ref())
     }
 

@@ -8,7 +8,7 @@ use airside_metrics::Metrics;
 use airside_model::{Handle, InstallationId, JobId};
 use airside_orchestrator::{Orchestrator, Patience, WorkerEntry, Workers};
 use airside_runtime::{AnyPlacement, Image};
-use airside_store::{Container, SavePipeline, Sealer, Store};
+use airside_store::{Container, SaveJob, SavePipeline, Sealer, Store};
 use airside_volumes::Volumes;
 use async_trait::async_trait;
 use parking_lot::Mutex;
@@ -170,7 +170,7 @@ async fn job(store: &Store) -> JobId {
         instance_vars: Default::default(),
         name: "conformance".to_owned(),
         config: json!({}),
-        jobs: vec!["job".to_owned()],
+        jobs: vec![SaveJob::named("job")],
         resources: Vec::new(),
         expected_version: None,
     };

@@ -1,13 +1,19 @@
 //! Builds: their life, and the lease that says which server drives them.
 
+mod page;
+
 use std::time::Duration;
 
 use airside_model::{BuildId, BuildStatus, JobId, PipelineId, Plan, TeamId};
 
+pub use page::{BuildFilter, BuildPage, BuildRange};
+
 use crate::{
     Error, InstanceVars, Micros, Result, Store, corrupt,
     db::{On, Sql, Tx, query, query_as, query_scalar, sql},
-    now, to_json,
+    now,
+    patience::Twice,
+    to_json,
 };
 
 #[derive(Clone, Debug, PartialEq)]
@@ -57,32 +63,6 @@ impl Lease {
             Ok(())
         } else {
             Err(Error::Fenced { build: self.build })
-        }
-    }
-}
-
-/// Which builds to list; none of the fields set: all.
-#[derive(Clone, Debug, Default)]
-pub struct BuildFilter {
-    pub team: Option<TeamId>,
-    pub pipeline: Option<PipelineId>,
-    pub job: Option<JobId>,
-}
-
-/// Newest first. `from` and `to` are inclusive ids: at least, and at most.
-#[derive(Clone, Copy, Debug)]
-pub struct BuildPage {
-    pub limit: i64,
-    pub from: Option<BuildId>,
-    pub to: Option<BuildId>,
-}
-
-impl Default for BuildPage {
-    fn default() -> Self {
-        Self {
-            limit: 100,
-            from: None,
-            to: None,
         }
     }
 }
@@ -146,28 +126,31 @@ impl TryFrom<Row> for Build {
 impl Store {
     /// Creates a pending build of a job, under the job's next number.
     pub async fn create_build(&self, new: NewBuild<'_>) -> Result<Build> {
-        let mut tx = self.write.begin().await?;
-        let (number, pipeline): (i64, i64) = query_as(sql!(
-            "UPDATE jobs SET build_number = build_number + 1 WHERE id = $1
-             RETURNING build_number, pipeline_id"
-        ))
-        .bind(new.job.0)
-        .fetch_one(&mut tx)
-        .await?;
-        let id: i64 = query_scalar(sql!("INSERT INTO builds (team_id, pipeline_id, job_id, name, status, created_by, created_at)
-             SELECT team_id, id, $1, $2, 'pending', $3, $4 FROM pipelines WHERE id = $5
-             RETURNING id"))
-        .bind(new.job.0)
-        .bind(number.to_string())
-        .bind(new.created_by)
-        .bind(now().0)
-        .bind(pipeline)
-        .fetch_one(&mut tx)
-        .await?;
-        let build = fetch(&mut tx, BuildId(id)).await?;
-        tx.commit().await?;
-        self.changed();
-        build.ok_or_else(|| corrupt("a build that was just made is not there"))
+        self.patiently(Twice::Another, async || {
+            let mut tx = self.write.begin().await?;
+            let (number, pipeline): (i64, i64) = query_as(sql!(
+                "UPDATE jobs SET build_number = build_number + 1 WHERE id = $1
+                 RETURNING build_number, pipeline_id"
+            ))
+            .bind(new.job.0)
+            .fetch_one(&mut tx)
+            .await?;
+            let id: i64 = query_scalar(sql!("INSERT INTO builds (team_id, pipeline_id, job_id, name, status, created_by, created_at)
+                 SELECT team_id, id, $1, $2, 'pending', $3, $4 FROM pipelines WHERE id = $5
+                 RETURNING id"))
+            .bind(new.job.0)
+            .bind(number.to_string())
+            .bind(new.created_by)
+            .bind(now().0)
+            .bind(pipeline)
+            .fetch_one(&mut tx)
+            .await?;
+            let build = fetch(&mut tx, BuildId(id)).await?;
+            tx.commit().await?;
+            self.changed();
+            build.ok_or_else(|| corrupt("a build that was just made is not there"))
+        })
+        .await
     }
 
     /// Takes over an unfinished build: whoever drove it before is fenced off from now on.
@@ -179,37 +162,43 @@ impl Store {
         address: &str,
         duration: Duration,
     ) -> Result<Option<Lease>> {
-        let epoch: Option<i64> = query_scalar(sql!(
-            "UPDATE builds SET epoch = epoch + 1, lease_holder = $2, lease_address = $3,
-               lease_expires_at = $4
-             WHERE id = $1 AND status IN ('pending', 'started')
-               AND (lease_holder IS NULL OR lease_holder = $2 OR lease_expires_at < $5)
-             RETURNING epoch"
-        ))
-        .bind(build.0)
-        .bind(holder)
-        .bind(address)
-        .bind(now().plus(duration).0)
-        .bind(now().0)
-        .fetch_optional(&self.write)
-        .await?;
-        Ok(epoch.map(|epoch| Lease { build, epoch }))
+        self.patiently(Twice::Same, async || {
+            let epoch: Option<i64> = query_scalar(sql!(
+                "UPDATE builds SET epoch = epoch + 1, lease_holder = $2, lease_address = $3,
+                   lease_expires_at = $4
+                 WHERE id = $1 AND status IN ('pending', 'started')
+                   AND (lease_holder IS NULL OR lease_holder = $2 OR lease_expires_at < $5)
+                 RETURNING epoch"
+            ))
+            .bind(build.0)
+            .bind(holder)
+            .bind(address)
+            .bind(now().plus(duration).0)
+            .bind(now().0)
+            .fetch_optional(&self.write)
+            .await?;
+            Ok(epoch.map(|epoch| Lease { build, epoch }))
+        })
+        .await
     }
 
     pub async fn renew_lease(&self, lease: &Lease, duration: Duration) -> Result<()> {
-        let renewed = query(sql!(
-            "UPDATE builds SET lease_expires_at = $1 WHERE id = $2 AND epoch = $3"
-        ))
-        .bind(now().plus(duration).0)
-        .bind(lease.build.0)
-        .bind(lease.epoch)
-        .execute(&self.write)
-        .await?;
-        if renewed == 1 {
-            Ok(())
-        } else {
-            Err(Error::Fenced { build: lease.build })
-        }
+        self.patiently(Twice::Same, async || {
+            let renewed = query(sql!(
+                "UPDATE builds SET lease_expires_at = $1 WHERE id = $2 AND epoch = $3"
+            ))
+            .bind(now().plus(duration).0)
+            .bind(lease.build.0)
+            .bind(lease.epoch)
+            .execute(&self.write)
+            .await?;
+            if renewed == 1 {
+                Ok(())
+            } else {
+                Err(Error::Fenced { build: lease.build })
+            }
+        })
+        .await
     }
 
     /// Gives up every lease that an earlier process of this server held. Only for a server that has
@@ -242,55 +231,67 @@ impl Store {
     }
 
     pub async fn start_build(&self, lease: &Lease, plan: &Plan) -> Result<Micros> {
-        let started_at = now();
-        let mut tx = self.write.begin().await?;
-        lease.check(&mut tx).await?;
-        query(sql!(
-            "UPDATE builds SET status = 'started', plan = $1, started_at = $2
-             WHERE id = $3 AND status = 'pending'"
-        ))
-        .bind(
-            self.sealer()
-                .seal(&plan_name(lease.build), to_json(plan).as_bytes()),
-        )
-        .bind(started_at.0)
-        .bind(lease.build.0)
-        .execute(&mut tx)
-        .await?;
-        tx.commit().await?;
-        self.changed();
-        Ok(started_at)
+        self.patiently(Twice::Same, async || {
+            let started_at = now();
+            let mut tx = self.write.begin().await?;
+            lease.check(&mut tx).await?;
+            query(sql!(
+                "UPDATE builds SET status = 'started', plan = $1, started_at = $2
+                 WHERE id = $3 AND status = 'pending'"
+            ))
+            .bind(
+                self.sealer()
+                    .seal(&plan_name(lease.build), to_json(plan).as_bytes()),
+            )
+            .bind(started_at.0)
+            .bind(lease.build.0)
+            .execute(&mut tx)
+            .await?;
+            tx.commit().await?;
+            self.changed();
+            Ok(started_at)
+        })
+        .await
     }
 
     /// Ends the build. What could only serve a resume is emptied in the same transaction.
     pub async fn finish_build(&self, lease: &Lease, status: BuildStatus) -> Result<Micros> {
-        let ended_at = now();
-        let mut tx = self.write.begin().await?;
-        lease.check(&mut tx).await?;
-        finish(&mut tx, lease.build, status, ended_at).await?;
-        tx.commit().await?;
-        self.changed();
-        Ok(ended_at)
+        self.patiently(Twice::Same, async || {
+            let ended_at = now();
+            let mut tx = self.write.begin().await?;
+            lease.check(&mut tx).await?;
+            finish(&mut tx, lease.build, status, ended_at).await?;
+            tx.commit().await?;
+            self.changed();
+            Ok(ended_at)
+        })
+        .await
     }
 
     /// An epoch nobody else has, for work on a build that is finished.
     pub async fn next_epoch(&self, build: BuildId) -> Result<i64> {
-        let epoch = query_scalar(sql!(
-            "UPDATE builds SET epoch = epoch + 1 WHERE id = $1 RETURNING epoch"
-        ))
-        .bind(build.0)
-        .fetch_one(&self.write)
-        .await?;
-        Ok(epoch)
+        self.patiently(Twice::Same, async || {
+            let epoch = query_scalar(sql!(
+                "UPDATE builds SET epoch = epoch + 1 WHERE id = $1 RETURNING epoch"
+            ))
+            .bind(build.0)
+            .fetch_one(&self.write)
+            .await?;
+            Ok(epoch)
+        })
+        .await
     }
 
     /// The build's log has its last event.
     pub async fn log_closed(&self, build: BuildId) -> Result<()> {
-        query(sql!("UPDATE builds SET log_closed = TRUE WHERE id = $1"))
-            .bind(build.0)
-            .execute(&self.write)
-            .await?;
-        Ok(())
+        self.patiently(Twice::Same, async || {
+            query(sql!("UPDATE builds SET log_closed = TRUE WHERE id = $1"))
+                .bind(build.0)
+                .execute(&self.write)
+                .await?;
+            Ok(())
+        })
+        .await
     }
 
     /// Finished builds whose log a crash left without its last event.
@@ -301,12 +302,15 @@ impl Store {
 
     /// Asks for the build to be aborted; the server that drives it does so.
     pub async fn request_abort(&self, build: BuildId) -> Result<()> {
-        query(sql!("UPDATE builds SET aborted = TRUE WHERE id = $1"))
-            .bind(build.0)
-            .execute(&self.write)
-            .await?;
-        self.changed();
-        Ok(())
+        self.patiently(Twice::Same, async || {
+            query(sql!("UPDATE builds SET aborted = TRUE WHERE id = $1"))
+                .bind(build.0)
+                .execute(&self.write)
+                .await?;
+            self.changed();
+            Ok(())
+        })
+        .await
     }
 
     pub async fn build(&self, id: BuildId) -> Result<Option<Build>> {
@@ -339,38 +343,6 @@ impl Store {
             &[],
         )
         .await
-    }
-
-    pub async fn builds(&self, filter: &BuildFilter, page: BuildPage) -> Result<Vec<Build>> {
-        let mut clauses = Vec::new();
-        let mut values = Vec::new();
-        let conditions = [
-            ("b.team_id =", filter.team.map(|id| id.0)),
-            ("b.pipeline_id =", filter.pipeline.map(|id| id.0)),
-            ("b.job_id =", filter.job.map(|id| id.0)),
-            ("b.id >=", page.from.map(|id| id.0)),
-            ("b.id <=", page.to.map(|id| id.0)),
-        ];
-        for (condition, value) in conditions {
-            if let Some(value) = value {
-                values.push(value);
-                clauses.push(format!("{condition} ${}", values.len()));
-            }
-        }
-        values.push(page.limit);
-        let filter = match clauses.is_empty() {
-            true => String::new(),
-            false => format!("WHERE {}", clauses.join(" AND ")),
-        };
-        // Paging towards newer builds wants the nearest ones, not the newest.
-        let nearest_first = page.from.is_some() && page.to.is_none();
-        let order = if nearest_first { "ASC" } else { "DESC" };
-        let tail = format!("{filter} ORDER BY b.id {order} LIMIT ${}", values.len());
-        let mut builds = self.list(&tail, &values).await?;
-        if nearest_first {
-            builds.reverse();
-        }
-        Ok(builds)
     }
 
     pub async fn job_build(&self, job: JobId, name: &str) -> Result<Option<Build>> {

@@ -6,7 +6,9 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::{
     Error, Lease, Micros, Result, Store, corrupt,
     db::{query, query_as, query_scalar, sql},
-    from_json, now, to_json,
+    from_json, now,
+    patience::Twice,
+    to_json,
 };
 
 #[derive(Clone, Debug, PartialEq)]
@@ -105,37 +107,40 @@ impl Store {
         let request = self
             .sealer()
             .seal(new.handle.as_str(), to_json(new.request).as_bytes());
-        let mut tx = self.write.begin().await?;
-        lease.check(&mut tx).await?;
-        query(sql!(
-            "UPDATE containers SET state = 'destroying', token_hash = NULL, request = NULL
+        self.patiently(Twice::Another, async || {
+            let mut tx = self.write.begin().await?;
+            lease.check(&mut tx).await?;
+            query(sql!(
+                "UPDATE containers SET state = 'destroying', token_hash = NULL, request = NULL
              WHERE build_id = $1 AND plan_id = $2 AND attempt = $3 AND placement < $4"
-        ))
-        .bind(lease.build.0)
-        .bind(new.plan.as_str())
-        .bind(i64::from(new.attempt))
-        .bind(i64::from(new.placement))
-        .execute(&mut tx)
-        .await?;
-        query(sql!(
+            ))
+            .bind(lease.build.0)
+            .bind(new.plan.as_str())
+            .bind(i64::from(new.attempt))
+            .bind(i64::from(new.placement))
+            .execute(&mut tx)
+            .await?;
+            query(sql!(
             "INSERT INTO containers (handle, build_id, plan_id, attempt, placement, worker, state,
                labels, token_hash, request, created_at)
              VALUES ($1, $2, $3, $4, $5, $6, 'creating', $7, $8, $9, $10)"
         ))
-        .bind(new.handle.as_str())
-        .bind(lease.build.0)
-        .bind(new.plan.as_str())
-        .bind(i64::from(new.attempt))
-        .bind(i64::from(new.placement))
-        .bind(new.worker.as_str())
-        .bind(to_json(new.labels))
-        .bind(new.token_hash)
-        .bind(request)
-        .bind(now().0)
-        .execute(&mut tx)
-        .await?;
-        tx.commit().await?;
-        Ok(())
+            .bind(new.handle.as_str())
+            .bind(lease.build.0)
+            .bind(new.plan.as_str())
+            .bind(i64::from(new.attempt))
+            .bind(i64::from(new.placement))
+            .bind(new.worker.as_str())
+            .bind(to_json(new.labels))
+            .bind(new.token_hash)
+            .bind(request.clone())
+            .bind(now().0)
+            .execute(&mut tx)
+            .await?;
+            tx.commit().await?;
+            Ok(())
+        })
+        .await
     }
 
     /// The newest placement of a step and attempt.
@@ -184,37 +189,43 @@ impl Store {
         handle: &Handle,
         uid: Option<&str>,
     ) -> Result<()> {
-        let mut tx = self.write.begin().await?;
-        lease.check(&mut tx).await?;
-        query(sql!(
-            "UPDATE containers SET state = 'created', uid = coalesce($1, uid)
-             WHERE handle = $2 AND state = 'creating'"
-        ))
-        .bind(uid)
-        .bind(handle.as_str())
-        .execute(&mut tx)
-        .await?;
-        tx.commit().await?;
-        Ok(())
+        self.patiently(Twice::Same, async || {
+            let mut tx = self.write.begin().await?;
+            lease.check(&mut tx).await?;
+            query(sql!(
+                "UPDATE containers SET state = 'created', uid = coalesce($1, uid)
+                 WHERE handle = $2 AND state = 'creating'"
+            ))
+            .bind(uid)
+            .bind(handle.as_str())
+            .execute(&mut tx)
+            .await?;
+            tx.commit().await?;
+            Ok(())
+        })
+        .await
     }
 
     /// Commits a claim, or refuses it. The first instance with the right token wins; the same
     /// instance may claim again. `false`: somebody else holds it, or there is no such right.
     pub async fn claim(&self, claimant: Claimant<'_>) -> Result<bool> {
-        let claimed = query(sql!(
-            "UPDATE containers SET instance = $1, session_hash = $2,
-               claimed_at = coalesce(claimed_at, $3)
-             WHERE handle = $4 AND token_hash = $5 AND state IN ('creating', 'created')
-               AND (instance IS NULL OR instance = $1)"
-        ))
-        .bind(claimant.instance)
-        .bind(claimant.session_hash)
-        .bind(now().0)
-        .bind(claimant.handle.as_str())
-        .bind(claimant.token_hash)
-        .execute(&self.write)
-        .await?;
-        Ok(claimed == 1)
+        self.patiently(Twice::Same, async || {
+            let claimed = query(sql!(
+                "UPDATE containers SET instance = $1, session_hash = $2,
+                   claimed_at = coalesce(claimed_at, $3)
+                 WHERE handle = $4 AND token_hash = $5 AND state IN ('creating', 'created')
+                   AND (instance IS NULL OR instance = $1)"
+            ))
+            .bind(claimant.instance)
+            .bind(claimant.session_hash)
+            .bind(now().0)
+            .bind(claimant.handle.as_str())
+            .bind(claimant.token_hash)
+            .execute(&self.write)
+            .await?;
+            Ok(claimed == 1)
+        })
+        .await
     }
 
     /// Whether this session key was handed to the holder of the placement.
@@ -240,45 +251,54 @@ impl Store {
 
     /// Takes back the right to claim, if nobody has claimed yet. `false`: somebody has.
     pub async fn revoke_unclaimed(&self, handle: &Handle) -> Result<bool> {
-        let revoked = query(sql!(
-            "UPDATE containers SET state = 'destroying', token_hash = NULL, request = NULL
-             WHERE handle = $1 AND claimed_at IS NULL"
-        ))
-        .bind(handle.as_str())
-        .execute(&self.write)
-        .await?;
-        Ok(revoked == 1)
+        self.patiently(Twice::Same, async || {
+            let revoked = query(sql!(
+                "UPDATE containers SET state = 'destroying', token_hash = NULL, request = NULL
+                 WHERE handle = $1 AND claimed_at IS NULL"
+            ))
+            .bind(handle.as_str())
+            .execute(&self.write)
+            .await?;
+            Ok(revoked == 1)
+        })
+        .await
     }
 
     /// Ends a placement's right to live; the sweeper does the rest.
     pub async fn doom_container(&self, handle: &Handle) -> Result<()> {
-        query(sql!(
-            "UPDATE containers SET state = 'destroying', token_hash = NULL, request = NULL
-             WHERE handle = $1"
-        ))
-        .bind(handle.as_str())
-        .execute(&self.write)
-        .await?;
-        Ok(())
+        self.patiently(Twice::Same, async || {
+            query(sql!(
+                "UPDATE containers SET state = 'destroying', token_hash = NULL, request = NULL
+                 WHERE handle = $1"
+            ))
+            .bind(handle.as_str())
+            .execute(&self.write)
+            .await?;
+            Ok(())
+        })
+        .await
     }
 
     /// The runtime no longer has it.
     pub async fn forget_container(&self, handle: &Handle) -> Result<()> {
-        query(sql!(
-            "UPDATE containers SET gone = TRUE WHERE handle = $1 AND state = 'destroying'"
-        ))
-        .bind(handle.as_str())
-        .execute(&self.write)
-        .await?;
-        // A running build keeps the rows of its lost placements: they number the next one.
-        query(sql!(
-            "DELETE FROM containers WHERE handle = $1 AND gone
-               AND build_id IN (SELECT id FROM builds WHERE status NOT IN ('pending', 'started'))"
-        ))
-        .bind(handle.as_str())
-        .execute(&self.write)
-        .await?;
-        Ok(())
+        self.patiently(Twice::Same, async || {
+            query(sql!(
+                "UPDATE containers SET gone = TRUE WHERE handle = $1 AND state = 'destroying'"
+            ))
+            .bind(handle.as_str())
+            .execute(&self.write)
+            .await?;
+            // A running build keeps the rows of its lost placements: they number the next one.
+            query(sql!(
+                "DELETE FROM containers WHERE handle = $1 AND gone
+                   AND build_id IN (SELECT id FROM builds WHERE status NOT IN ('pending', 'started'))"
+            ))
+            .bind(handle.as_str())
+            .execute(&self.write)
+            .await?;
+            Ok(())
+        })
+        .await
     }
 
     /// Those that are or may be there.

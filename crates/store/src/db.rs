@@ -7,6 +7,7 @@
 //! Everything that differs between the two is in this folder: connecting, migrating, beginning a
 //! transaction, telling others of a change. Nothing here knows what a pipeline is.
 
+mod many;
 mod postgres;
 mod query;
 mod sql;
@@ -15,7 +16,8 @@ mod url;
 
 use sqlx::{PgPool, Postgres, Sqlite, SqlitePool, Transaction};
 
-pub(crate) use query::{On, query, query_as, query_scalar};
+pub(crate) use many::{execute_for, insert};
+pub(crate) use query::{On, Value, query, query_as, query_scalar};
 #[cfg(test)]
 pub(crate) use sql::STATEMENTS;
 pub(crate) use sql::{Sql, sql};
@@ -68,7 +70,7 @@ impl Pool {
             // Waits for the lock here, where waiting is possible, instead of failing at the first
             // write.
             Self::Sqlite(pool) => Tx::Sqlite(pool.begin_with("BEGIN IMMEDIATE").await?),
-            Self::Postgres(pool) => Tx::Postgres(pool.begin().await?),
+            Self::Postgres(pool) => Tx::Postgres(postgres::begin(pool).await?),
         })
     }
 
@@ -82,19 +84,30 @@ impl Pool {
 
 impl Tx {
     pub(crate) async fn commit(self) -> Result<()> {
-        match self {
-            Self::Sqlite(tx) => tx.commit().await?,
-            Self::Postgres(tx) => tx.commit().await?,
-        }
-        Ok(())
+        let committed = match self {
+            Self::Sqlite(tx) => tx.commit().await,
+            Self::Postgres(tx) => tx.commit().await,
+        };
+        committed.map_err(Error::Uncertain)
     }
 }
 
 /// Whether the database was locked, away or too busy, so that trying again later makes sense.
 pub(crate) fn is_transient(error: &sqlx::Error) -> bool {
     match error {
+        _ if is_out_of_space(error) => false,
         sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut | sqlx::Error::WorkerCrashed => true,
         sqlx::Error::Database(error) => error.code().is_some_and(|code| is_transient_code(&code)),
+        _ => false,
+    }
+}
+
+pub(crate) fn is_out_of_space(error: &sqlx::Error) -> bool {
+    /// SQLite: the disk is full, and the index of its log cannot grow. Postgres: the disk is full.
+    const FULL: [&str; 3] = ["13", "4874", "53100"];
+    match error {
+        sqlx::Error::Io(error) => error.kind() == std::io::ErrorKind::StorageFull,
+        sqlx::Error::Database(error) => error.code().is_some_and(|code| FULL.contains(&&*code)),
         _ => false,
     }
 }

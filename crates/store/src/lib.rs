@@ -12,6 +12,7 @@ mod containers;
 mod db;
 mod instance_vars;
 mod nodes;
+mod patience;
 mod pipelines;
 mod reseal;
 mod sealer;
@@ -33,12 +34,15 @@ use tokio::sync::watch;
 
 use db::{Listener, Pool};
 
-pub use builds::{Build, BuildFilter, BuildPage, Lease, NewBuild};
+pub use builds::{Build, BuildFilter, BuildPage, BuildRange, Lease, NewBuild};
 pub use components::Component;
 pub use containers::{Claimant, Container, ContainerFilter, NewPlacement};
 pub use db::{Alone, DatabaseUrl, DatabaseUrlError, Patience};
 pub use instance_vars::InstanceVars;
-pub use pipelines::{Job, Pausing, Pipeline, PipelineSummary, Resource, SavePipeline, Saved};
+pub use pipelines::{
+    BuildBrief, Job, JobOverview, JobsOf, Pausing, Pipeline, PipelineSummary, Resource, SaveJob,
+    SavePipeline, SaveResource, Saved,
+};
 pub use sealer::{SealError, Sealer};
 pub use teams::{MAIN_TEAM, Team};
 pub use time::{Micros, now};
@@ -55,6 +59,8 @@ pub enum Error {
     Migrate(#[from] sqlx::migrate::MigrateError),
     #[error("the database refused")]
     Sql(#[from] sqlx::Error),
+    #[error("the database went away before it said whether a change was made")]
+    Uncertain(#[source] sqlx::Error),
     #[error("the database holds what cannot be read: {what}")]
     Corrupt { what: String },
     #[error("the configuration was changed by somebody else: it is at version {current:?} now")]
@@ -88,7 +94,19 @@ impl Error {
     /// Whether the database was locked, away or too busy: the same may work a little later.
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Sql(error) | Self::Open { source: error, .. } => db::is_transient(error),
+            Self::Sql(error) | Self::Uncertain(error) | Self::Open { source: error, .. } => {
+                db::is_transient(error)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether the database has no room left. Nothing was changed.
+    pub fn is_out_of_space(&self) -> bool {
+        match self {
+            Self::Sql(error) | Self::Uncertain(error) | Self::Open { source: error, .. } => {
+                db::is_out_of_space(error)
+            }
             _ => false,
         }
     }
@@ -100,6 +118,7 @@ pub struct Store {
     write: Pool,
     read: Pool,
     sealer: Sealer,
+    patience: Patience,
     /// Counts changes, whoever made them.
     changes: watch::Sender<u64>,
     /// Counts the changes that this process made.
@@ -131,6 +150,7 @@ impl Store {
             write: pools.write,
             read: pools.read,
             sealer,
+            patience,
             changes,
             own_changes,
             listener: Arc::new(Mutex::new(listener)),

@@ -6,7 +6,9 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::{
     Lease, Micros, Result, Store,
     db::{query, query_scalar, sql},
-    from_json, now, to_json,
+    from_json, now,
+    patience::Twice,
+    to_json,
 };
 
 impl Store {
@@ -18,21 +20,24 @@ impl Store {
         outcome: &impl Serialize,
         started_at: Micros,
     ) -> Result<()> {
-        let mut tx = self.write.begin().await?;
-        lease.check(&mut tx).await?;
-        query(sql!(
-            "INSERT INTO build_nodes (build_id, plan_id, outcome, started_at, ended_at)
-             VALUES ($1, $2, $3, $4, $5) ON CONFLICT (build_id, plan_id) DO NOTHING"
-        ))
-        .bind(lease.build.0)
-        .bind(plan.as_str())
-        .bind(to_json(outcome))
-        .bind(started_at.0)
-        .bind(now().0)
-        .execute(&mut tx)
-        .await?;
-        tx.commit().await?;
-        Ok(())
+        self.patiently(Twice::Same, async || {
+            let mut tx = self.write.begin().await?;
+            lease.check(&mut tx).await?;
+            query(sql!(
+                "INSERT INTO build_nodes (build_id, plan_id, outcome, started_at, ended_at)
+                 VALUES ($1, $2, $3, $4, $5) ON CONFLICT (build_id, plan_id) DO NOTHING"
+            ))
+            .bind(lease.build.0)
+            .bind(plan.as_str())
+            .bind(to_json(outcome))
+            .bind(started_at.0)
+            .bind(now().0)
+            .execute(&mut tx)
+            .await?;
+            tx.commit().await?;
+            Ok(())
+        })
+        .await
     }
 
     pub async fn outcome<T: DeserializeOwned>(

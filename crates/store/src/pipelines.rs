@@ -4,21 +4,25 @@
 //! like everything else that may not be read from the database. What lists show of it is kept
 //! beside it, so that listing thousands opens none.
 
+mod contents;
 mod list;
 mod manage;
+mod overview;
 mod parts;
 mod save;
 
 use airside_model::{JobId, PipelineId, ResourceId, TeamId};
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
 
 pub use list::PipelineSummary;
 pub use manage::Pausing;
-pub use save::{SavePipeline, Saved};
+pub use overview::{BuildBrief, JobOverview, JobsOf};
+pub use save::{SaveJob, SavePipeline, SaveResource, Saved};
 
 use crate::{
-    InstanceVars, Micros, Result, Sealer, Store, corrupt,
+    InstanceVars, Micros, Result, Sealer, Store,
     db::{query_as, sql},
+    from_json,
 };
 
 #[derive(Clone, Debug, PartialEq)]
@@ -50,6 +54,8 @@ pub struct Job {
     pub paused_at: Option<Micros>,
     /// Whether the configuration still has it.
     pub active: bool,
+    /// What lists show of its configuration, as it was given in [`SaveJob`].
+    pub outline: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +64,8 @@ pub struct Resource {
     pub pipeline: PipelineId,
     pub name: String,
     pub type_: String,
+    /// What lists show of its configuration, as it was given in [`SaveResource`].
+    pub outline: String,
 }
 
 macro_rules! columns {
@@ -67,8 +75,6 @@ macro_rules! columns {
          FROM pipelines p JOIN teams t ON t.id = p.team_id"
     };
 }
-use columns;
-
 #[derive(sqlx::FromRow)]
 struct Row {
     id: i64,
@@ -99,28 +105,34 @@ impl Row {
             paused_at: self.paused_at.map(Micros),
             public: self.public,
             archived: self.archived,
-            config: open_config(sealer, &self.config)?,
+            config: from_json(
+                &open_config(sealer, self.id, &self.config)?,
+                "pipeline config",
+            )?,
             config_version: self.config_version,
             updated_at: Micros(self.updated_at),
         })
     }
 }
 
-/// What the sealed bytes are bound to. Not the name, which may change.
-pub(crate) const SEALED_AS: &str = "pipeline config";
-
-fn seal_config(sealer: &Sealer, config: &Value) -> Vec<u8> {
-    sealer.seal(SEALED_AS, config.to_string().as_bytes())
+/// What the sealed bytes are bound to: this row and no other.
+pub(crate) fn sealed_as(id: impl std::fmt::Display) -> String {
+    format!("config of pipeline {id}")
 }
 
-fn open_config(sealer: &Sealer, sealed: &[u8]) -> Result<Value> {
-    let clear = sealer.open(SEALED_AS, sealed)?;
-    serde_json::from_slice(&clear).map_err(|error| corrupt(format!("{SEALED_AS}: {error}")))
+/// The configuration's JSON.
+fn open_config(sealer: &Sealer, id: i64, sealed: &[u8]) -> Result<String> {
+    let clear = sealer.open(&sealed_as(id), sealed)?;
+    String::from_utf8(clear).map_err(|_| crate::corrupt("pipeline config: not UTF-8"))
 }
 
 /// What lists show of a configuration.
 pub(crate) fn summary_of(config: &Value) -> String {
-    json!({"groups": config["groups"], "display": config["display"]}).to_string()
+    let shown = ["groups", "display"].into_iter().filter_map(|key| {
+        let value = config.get(key).filter(|value| !value.is_null())?;
+        Some((key.to_owned(), value.clone()))
+    });
+    Value::Object(shown.collect::<Map<_, _>>()).to_string()
 }
 
 impl Store {
@@ -146,6 +158,20 @@ impl Store {
         .fetch_optional(&self.read)
         .await?;
         row.map(|row| row.open(self.sealer())).transpose()
+    }
+
+    /// The configuration as JSON, and its version.
+    pub async fn pipeline_config(&self, id: PipelineId) -> Result<Option<(String, i64)>> {
+        let row: Option<(Vec<u8>, i64)> = query_as(sql!(
+            "SELECT config, config_version FROM pipelines WHERE id = $1"
+        ))
+        .bind(id.0)
+        .fetch_optional(&self.read)
+        .await?;
+        let Some((sealed, version)) = row else {
+            return Ok(None);
+        };
+        Ok(Some((open_config(self.sealer(), id.0, &sealed)?, version)))
     }
 
     pub async fn pipeline_by_id(&self, id: PipelineId) -> Result<Option<Pipeline>> {

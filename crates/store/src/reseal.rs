@@ -1,4 +1,5 @@
-//! Changing the key: everything that another key sealed is opened and sealed with the current one.
+//! Changing the key: everything that another key sealed is opened and sealed with the current one. The
+//! same goes for what an older version of the format sealed.
 //!
 //! The database remembers which key everything is sealed with, and is told of a new one only after
 //! the last row: a pass that was cut short is made again at the next start.
@@ -8,7 +9,7 @@ use std::pin::Pin;
 use tracing::info;
 
 use crate::{
-    Error, Result, Store,
+    Error, Result, SealError, Store,
     db::{Sql, query, query_as, query_scalar, sql},
     pipelines,
     settings::Setting,
@@ -27,6 +28,8 @@ struct Column {
     replace: fn() -> Sql,
     /// What the bytes of a row are bound to.
     name: fn(&str) -> String,
+    /// What all rows of the first version of the format were bound to, where it was another thing.
+    first_name: Option<&'static str>,
     /// Whether the first version of the database kept this column in clear.
     once_clear: bool,
 }
@@ -38,7 +41,8 @@ const COLUMNS: &[Column] = &[
             sql!("SELECT CAST(id AS TEXT), auth FROM teams WHERE substr(auth, 1, 5) <> $1 LIMIT $2")
         },
         replace: || sql!("UPDATE teams SET auth = $1 WHERE CAST(id AS TEXT) = $2 AND auth = $3"),
-        name: |_| teams::SEALED_AS.to_owned(),
+        name: |id| teams::sealed_as(id),
+        first_name: Some("team auth"),
         once_clear: true,
     },
     Column {
@@ -46,6 +50,7 @@ const COLUMNS: &[Column] = &[
         find: || sql!("SELECT hash, claims FROM tokens WHERE substr(claims, 1, 5) <> $1 LIMIT $2"),
         replace: || sql!("UPDATE tokens SET claims = $1 WHERE hash = $2 AND claims = $3"),
         name: tokens::sealed_as,
+        first_name: None,
         once_clear: false,
     },
     Column {
@@ -58,7 +63,8 @@ const COLUMNS: &[Column] = &[
         replace: || {
             sql!("UPDATE pipelines SET config = $1 WHERE CAST(id AS TEXT) = $2 AND config = $3")
         },
-        name: |_| pipelines::SEALED_AS.to_owned(),
+        name: |id| pipelines::sealed_as(id),
+        first_name: Some("pipeline config"),
         once_clear: false,
     },
     Column {
@@ -70,6 +76,7 @@ const COLUMNS: &[Column] = &[
         },
         replace: || sql!("UPDATE builds SET plan = $1 WHERE CAST(id AS TEXT) = $2 AND plan = $3"),
         name: |id| format!("plan of build {id}"),
+        first_name: None,
         once_clear: false,
     },
     Column {
@@ -81,6 +88,7 @@ const COLUMNS: &[Column] = &[
         },
         replace: || sql!("UPDATE containers SET request = $1 WHERE handle = $2 AND request = $3"),
         name: str::to_owned,
+        first_name: None,
         once_clear: false,
     },
 ];
@@ -152,7 +160,12 @@ impl Store {
         first: bool,
     ) -> Result<Vec<u8>> {
         let name = (column.name)(row);
-        let clear = match self.sealer().open(&name, bytes) {
+        let sealer = self.sealer();
+        let at_first = |_| match column.first_name {
+            Some(name) => sealer.open(name, bytes),
+            None => Err(SealError::Open),
+        };
+        let clear = match sealer.open(&name, bytes).or_else(at_first) {
             Err(_) if first && column.once_clear => bytes.to_vec(),
             opened => opened?,
         };

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use sha2::{Digest, Sha256};
 
-const VERSION: u8 = 1;
+/// 1 bound some bytes to the kind of row, 2 binds all of them to one row.
+const VERSION: u8 = 2;
 const MARK_LEN: usize = 5;
 
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +47,14 @@ impl Key {
             mark,
             key: LessSafeKey::new(key),
         })
+    }
+
+    /// Whether a mark is this key's, of whichever version of the format.
+    fn made(&self, mark: &[u8]) -> bool {
+        let version = mark
+            .first()
+            .is_some_and(|version| (1..=VERSION).contains(version));
+        version && mark[1..] == self.mark[1..]
     }
 
     fn open(&self, name: &str, sealed: &[u8]) -> Option<Vec<u8>> {
@@ -91,7 +100,7 @@ impl Sealer {
     pub fn open(&self, name: &str, sealed: &[u8]) -> Result<Vec<u8>, SealError> {
         let keys = || std::iter::once(&self.current).chain(&self.old);
         if let Some((mark, body)) = sealed.split_first_chunk::<MARK_LEN>()
-            && let Some(key) = keys().find(|key| key.mark == *mark)
+            && let Some(key) = keys().find(|key| key.made(mark))
             && let Some(clear) = key.open(name, body)
         {
             return Ok(clear);
@@ -111,7 +120,7 @@ impl Sealer {
     pub(crate) fn knows(&self, mark: &[u8]) -> bool {
         std::iter::once(&self.current)
             .chain(&self.old)
-            .any(|key| key.mark == mark)
+            .any(|key| key.made(mark))
     }
 }
 

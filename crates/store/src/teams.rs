@@ -5,14 +5,16 @@ use serde_json::Value;
 
 use crate::{
     Error, Result, Sealer, Store, corrupt,
-    db::{query, query_as, query_scalar, sql},
+    db::{Tx, query, query_as, query_scalar, sql},
 };
 
 /// The team that exists from the start; its owners administer the installation.
 pub const MAIN_TEAM: &str = "main";
 
-/// What sealed members are bound to. Not the name, which may change.
-pub(crate) const SEALED_AS: &str = "team auth";
+/// What sealed members are bound to: this row and no other. Not the name, which may change.
+pub(crate) fn sealed_as(id: impl std::fmt::Display) -> String {
+    format!("members of team {id}")
+}
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Team {
@@ -27,9 +29,9 @@ pub struct Team {
 type Row = (i64, String, bool, Vec<u8>);
 
 fn team(sealer: &Sealer, (id, name, admin, auth): Row) -> Result<Team> {
-    let clear = sealer.open(SEALED_AS, &auth)?;
+    let clear = sealer.open(&sealed_as(id), &auth)?;
     let auth =
-        serde_json::from_slice(&clear).map_err(|error| corrupt(format!("{SEALED_AS}: {error}")))?;
+        serde_json::from_slice(&clear).map_err(|error| corrupt(format!("members: {error}")))?;
     Ok(Team {
         id: TeamId(id),
         name,
@@ -41,41 +43,56 @@ fn team(sealer: &Sealer, (id, name, admin, auth): Row) -> Result<Team> {
 impl Store {
     /// Makes the main team on first use, and gives it these members.
     pub async fn ensure_main_team(&self, auth: &Value) -> Result<Team> {
-        let row: Row = query_as(sql!(
+        let mut tx = self.write.begin().await?;
+        let id: i64 = query_scalar(sql!(
             "INSERT INTO teams (name, admin, auth) VALUES ($1, TRUE, $2)
-             ON CONFLICT (name) DO UPDATE SET auth = excluded.auth, admin = TRUE
-             RETURNING id, name, admin, auth"
+             ON CONFLICT (name) DO UPDATE SET admin = TRUE
+             RETURNING id"
         ))
         .bind(MAIN_TEAM)
-        .bind(self.seal_auth(auth))
-        .fetch_one(&self.write)
+        .bind(Vec::new())
+        .fetch_one(&mut tx)
         .await?;
+        let team = self.set_members(&mut tx, id, auth).await?;
+        tx.commit().await?;
         self.changed();
-        team(self.sealer(), row)
+        Ok(team)
     }
 
     /// Makes a team, or gives the one of this name other members. Whether it was made.
     pub async fn save_team(&self, name: &str, auth: &Value) -> Result<(Team, bool)> {
         let mut tx = self.write.begin().await?;
-        let sealed = self.seal_auth(auth);
         let made = query(sql!(
             "INSERT INTO teams (name, admin, auth) VALUES ($1, FALSE, $2)
              ON CONFLICT (name) DO NOTHING"
         ))
         .bind(name)
-        .bind(sealed.clone())
+        .bind(Vec::new())
         .execute(&mut tx)
         .await?;
-        let row: Row = query_as(sql!(
-            "UPDATE teams SET auth = $1 WHERE name = $2 RETURNING id, name, admin, auth"
-        ))
-        .bind(sealed)
-        .bind(name)
-        .fetch_one(&mut tx)
-        .await?;
+        let id: i64 = query_scalar(sql!("SELECT id FROM teams WHERE name = $1"))
+            .bind(name)
+            .fetch_one(&mut tx)
+            .await?;
+        let team = self.set_members(&mut tx, id, auth).await?;
         tx.commit().await?;
         self.changed();
-        Ok((team(self.sealer(), row)?, made == 1))
+        Ok((team, made == 1))
+    }
+
+    /// After the row is there: what is sealed is bound to its id.
+    async fn set_members(&self, tx: &mut Tx, id: i64, auth: &Value) -> Result<Team> {
+        let sealed = self
+            .sealer()
+            .seal(&sealed_as(id), auth.to_string().as_bytes());
+        let row: Row = query_as(sql!(
+            "UPDATE teams SET auth = $1 WHERE id = $2 RETURNING id, name, admin, auth"
+        ))
+        .bind(sealed)
+        .bind(id)
+        .fetch_one(tx)
+        .await?;
+        team(self.sealer(), row)
     }
 
     /// Gives a team another name, which nobody may have yet.
@@ -130,10 +147,6 @@ impl Store {
         rows.into_iter()
             .map(|row| team(self.sealer(), row))
             .collect()
-    }
-
-    fn seal_auth(&self, auth: &Value) -> Vec<u8> {
-        self.sealer().seal(SEALED_AS, auth.to_string().as_bytes())
     }
 }
 

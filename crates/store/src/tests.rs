@@ -6,8 +6,8 @@ use serde_json::json;
 use sqlx::{Connection, Executor};
 
 use crate::{
-    BuildFilter, BuildPage, DatabaseUrl, Error, InstanceVars, Patience, SavePipeline, Sealer,
-    Store,
+    BuildFilter, BuildPage, BuildRange, DatabaseUrl, Error, InstanceVars, Micros, Patience,
+    SavePipeline, Sealer, Store,
     db::{Pool, STATEMENTS, query, query_scalar, sql},
     now,
     testing::TestDatabase,
@@ -37,18 +37,25 @@ async fn every_statement_can_be_prepared(database: TestDatabase) {
 
 async fn builds_can_be_listed_by_anything(database: TestDatabase) {
     let store = database.open().await;
-    for shape in 0..32 {
+    for shape in 0..128 {
         let chosen = |bit: u8| (shape >> bit & 1 == 1).then_some(1);
         let filter = BuildFilter {
             team: chosen(0).map(airside_model::TeamId),
             pipeline: chosen(1).map(airside_model::PipelineId),
             job: chosen(2).map(airside_model::JobId),
+            exposed_beyond: chosen(5).map(|id| vec![airside_model::TeamId(id); 2]),
         };
-        let page = BuildPage {
-            limit: 2,
-            from: chosen(3).map(airside_model::BuildId),
-            to: chosen(4).map(airside_model::BuildId),
+        let range = match chosen(6) {
+            None => BuildRange::Ids {
+                from: chosen(3).map(airside_model::BuildId),
+                to: chosen(4).map(airside_model::BuildId),
+            },
+            Some(_) => BuildRange::Started {
+                from: chosen(3).map(Micros),
+                to: chosen(4).map(Micros),
+            },
         };
+        let page = BuildPage { limit: 2, range };
         assert_eq!(store.builds(&filter, page).await.unwrap(), []);
     }
     store.unfinished_builds().await.unwrap();
@@ -203,7 +210,7 @@ async fn a_database_of_the_first_version_is_brought_up_to_date() {
     };
     let sealer = Sealer::new(&[0; 32]).unwrap();
     let config = json!({"jobs": [], "groups": [{"name": "g"}]});
-    let sealed = sealer.seal(crate::pipelines::SEALED_AS, config.to_string().as_bytes());
+    let sealed = sealer.seal("pipeline config", config.to_string().as_bytes());
     let options = sqlx::sqlite::SqliteConnectOptions::new()
         .filename(path)
         .create_if_missing(true);
@@ -232,8 +239,8 @@ async fn a_database_of_the_first_version_is_brought_up_to_date() {
     assert_eq!(team.auth, json!({"owner": 1}));
     let listed = store.pipelines(Some(team.id)).await.unwrap();
     assert_eq!(
-        (listed[0].id.0, &listed[0].groups),
-        (7, &json!([{"name": "g"}]))
+        (listed[0].id.0, listed[0].outline.as_str()),
+        (7, r#"{"groups":[{"name":"g"}]}"#)
     );
     let pipeline = store.pipeline(team.id, "p").await.unwrap().unwrap();
     assert_eq!((pipeline.config, pipeline.config_version), (config, 3));

@@ -6,6 +6,7 @@ use crate::{
     Lease, Result, Store,
     db::{query, query_as, query_scalar, sql},
     now,
+    patience::Twice,
 };
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,21 +37,24 @@ impl Store {
         handle: &Handle,
         path: &str,
     ) -> Result<()> {
-        let mut tx = self.write.begin().await?;
-        lease.check(&mut tx).await?;
-        query(sql!(
-            "INSERT INTO volumes (id, build_id, handle, path, created_at)
-             VALUES ($1, $2, $3, $4, $5) ON CONFLICT (id) DO NOTHING"
-        ))
-        .bind(id.as_str())
-        .bind(lease.build.0)
-        .bind(handle.as_str())
-        .bind(path)
-        .bind(now().0)
-        .execute(&mut tx)
-        .await?;
-        tx.commit().await?;
-        Ok(())
+        self.patiently(Twice::Same, async || {
+            let mut tx = self.write.begin().await?;
+            lease.check(&mut tx).await?;
+            query(sql!(
+                "INSERT INTO volumes (id, build_id, handle, path, created_at)
+                 VALUES ($1, $2, $3, $4, $5) ON CONFLICT (id) DO NOTHING"
+            ))
+            .bind(id.as_str())
+            .bind(lease.build.0)
+            .bind(handle.as_str())
+            .bind(path)
+            .bind(now().0)
+            .execute(&mut tx)
+            .await?;
+            tx.commit().await?;
+            Ok(())
+        })
+        .await
     }
 
     pub async fn volumes_of_build(&self, build: BuildId) -> Result<Vec<Volume>> {
@@ -83,10 +87,13 @@ impl Store {
     }
 
     pub async fn forget_volume(&self, id: &VolumeId) -> Result<()> {
-        query(sql!("DELETE FROM volumes WHERE id = $1"))
-            .bind(id.as_str())
-            .execute(&self.write)
-            .await?;
-        Ok(())
+        self.patiently(Twice::Same, async || {
+            query(sql!("DELETE FROM volumes WHERE id = $1"))
+                .bind(id.as_str())
+                .execute(&self.write)
+                .await?;
+            Ok(())
+        })
+        .await
     }
 }

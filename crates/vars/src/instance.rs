@@ -10,6 +10,10 @@ use serde_json::{Map, Value};
 
 use crate::{Error, Reference};
 
+/// Deeper ways than anybody means seriously are refused: whatever walks the value takes a frame of
+/// the stack for each step.
+const DEEPEST: usize = 64;
+
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct InstanceVars(pub Map<String, Value>);
 
@@ -25,6 +29,12 @@ impl InstanceVars {
                 continue;
             }
             let reference = Reference::parse(key)?;
+            if reference.fields.len() > DEEPEST {
+                return Err(Error::Syntax {
+                    name: key.chars().take(80).collect(),
+                    reason: "too many fields",
+                });
+            }
             let shown = reference.to_string();
             if values.contains_key(&shown) {
                 continue;

@@ -189,6 +189,8 @@ fn parameters_are_laid_over_the_whole() {
         read(&[("vars.a", "{")]),
         Err(Error::NotJson { .. })
     ));
+    let deep = format!("vars{}", ".a".repeat(30_000));
+    assert!(matches!(read(&[(&deep, "1")]), Err(Error::Syntax { .. })));
 }
 
 #[test]

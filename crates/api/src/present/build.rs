@@ -1,4 +1,4 @@
-//! Builds, whole and in short.
+//! Builds.
 
 use airside_store::{Build, Micros};
 use serde_json::Value;
@@ -19,24 +19,5 @@ pub(crate) fn build(build: &Build) -> Value {
         .maybe("start_time", build.started_at.map(Micros::seconds))
         .maybe("end_time", build.ended_at.map(Micros::seconds))
         .maybe("created_by", build.created_by.as_deref())
-        .done()
-}
-
-/// The shorter form inside lists of jobs.
-pub(crate) fn summary(build: &Build) -> Value {
-    Fields::default()
-        .with("id", build.id.0)
-        .with("name", build.name.as_str())
-        .with("status", build.status.as_str())
-        .maybe("start_time", build.started_at.map(Micros::seconds))
-        .maybe("end_time", build.ended_at.map(Micros::seconds))
-        .with("team_name", build.team_name.as_str())
-        .with("pipeline_id", build.pipeline.map_or(0, |id| id.0))
-        .with(
-            "pipeline_name",
-            build.pipeline_name.as_deref().unwrap_or_default(),
-        )
-        .maybe("pipeline_instance_vars", build.instance_vars.to_value())
-        .maybe("job_name", build.job_name.as_deref())
         .done()
 }

@@ -1,94 +1,152 @@
-//! Jobs, whole and in short.
+//! Jobs, whole and in lists. Serialised straight from what the store has: a pipeline may have
+//! hundreds.
 
-use airside_config::{Glob, JobInput, JobOutput, VersionSpec, inputs, outputs};
-use airside_store::{Build, Job, Micros, Pipeline};
-use serde_json::{Value, json};
+use airside_store::{Build, BuildBrief, Job, JobOverview, Micros, PipelineSummary};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, value::RawValue};
 
-use super::{Fields, build};
-use crate::scope::job_config;
+use super::{build, pipeline::given};
 
-/// A job and what is known of its builds.
-pub(crate) struct Shown<'a> {
-    pub(crate) pipeline: &'a Pipeline,
-    pub(crate) job: &'a Job,
-    pub(crate) next: Option<Build>,
-    pub(crate) finished: Option<Build>,
+/// A job with its builds as `B`.
+#[derive(Serialize)]
+pub(crate) struct Shown<'a, B> {
+    id: i64,
+    name: &'a str,
+    team_name: &'a str,
+    pipeline_id: i64,
+    pipeline_name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pipeline_instance_vars: Option<&'a Map<String, Value>>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    paused: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paused_by: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paused_at: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    groups: Option<&'a RawValue>,
+    // Both are there even when there is no such build.
+    next_build: Option<B>,
+    finished_build: Option<B>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    inputs: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outputs: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    disable_manual_trigger: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    disable_reruns: bool,
 }
 
-pub(crate) fn job(shown: &Shown<'_>) -> Value {
-    let config = job_config(shown.pipeline, &shown.job.name)
-        .cloned()
-        .unwrap_or_default();
-    common(shown, build::build)
-        .maybe(
-            "disable_manual_trigger",
-            config["disable_manual_trigger"].clone(),
+/// A build inside a list of jobs.
+#[derive(Serialize)]
+pub(crate) struct Brief<'a> {
+    id: i64,
+    name: &'a str,
+    status: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start_time: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    end_time: Option<i64>,
+    team_name: &'a str,
+    pipeline_id: i64,
+    pipeline_name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pipeline_instance_vars: Option<&'a Map<String, Value>>,
+    job_name: &'a str,
+}
+
+/// An [`airside_config::JobOutline`] as it was written, not taken apart.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Outline<'a> {
+    #[serde(borrow)]
+    groups: Option<&'a RawValue>,
+    #[serde(borrow)]
+    inputs: Option<&'a RawValue>,
+    #[serde(borrow)]
+    outputs: Option<&'a RawValue>,
+    disable_manual_trigger: bool,
+    disable_reruns: bool,
+}
+
+/// A job by itself.
+pub(crate) fn job<'a>(
+    pipeline: &'a PipelineSummary,
+    job: &'a Job,
+    next: Option<&Build>,
+    finished: Option<&Build>,
+) -> Shown<'a, Value> {
+    let outline = outline(job);
+    Shown {
+        disable_manual_trigger: outline.disable_manual_trigger,
+        disable_reruns: outline.disable_reruns,
+        ..common(
+            pipeline,
+            job,
+            &outline,
+            next.map(build::build),
+            finished.map(build::build),
         )
-        .maybe("disable_reruns", config["disable_reruns"].clone())
-        .done()
+    }
 }
 
 /// The shorter form in lists.
-pub(crate) fn summary(shown: &Shown<'_>) -> Value {
-    common(shown, build::summary).done()
-}
-
-fn common(shown: &Shown<'_>, present: fn(&Build) -> Value) -> Fields {
-    let (pipeline, job) = (shown.pipeline, shown.job);
-    let config = job_config(pipeline, &job.name).cloned().unwrap_or_default();
-    let config: Option<airside_config::Job> = serde_json::from_value(config).ok();
-    Fields::default()
-        .with("id", job.id.0)
-        .with("name", job.name.as_str())
-        .with("team_name", pipeline.team_name.as_str())
-        .with("pipeline_id", pipeline.id.0)
-        .with("pipeline_name", pipeline.name.as_str())
-        .maybe("pipeline_instance_vars", pipeline.instance_vars.to_value())
-        .maybe("paused", job.paused)
-        .maybe("paused_by", job.paused_by.as_deref())
-        .maybe("paused_at", job.paused_at.map(Micros::seconds))
-        .maybe("groups", groups(pipeline, &job.name))
-        // Both are there even when there is no such build.
-        .with("next_build", shown.next.as_ref().map(present))
-        .with("finished_build", shown.finished.as_ref().map(present))
-        .maybe("inputs", config.as_ref().map(input_list))
-        .maybe("outputs", config.as_ref().map(output_list))
-}
-
-/// The groups that name the job, by itself or by a pattern.
-fn groups(pipeline: &Pipeline, job: &str) -> Vec<String> {
-    let matches = |pattern: &Value| {
-        pattern
-            .as_str()
-            .and_then(Glob::new)
-            .is_some_and(|pattern| pattern.matches(job))
+pub(crate) fn listed<'a>(
+    pipeline: &'a PipelineSummary,
+    overview: &'a JobOverview,
+) -> Shown<'a, Brief<'a>> {
+    let job = &overview.job;
+    let brief = |build: &'a BuildBrief| Brief {
+        id: build.id.0,
+        name: &build.name,
+        status: build.status.as_str(),
+        start_time: build.started_at.map(Micros::seconds),
+        end_time: build.ended_at.map(Micros::seconds),
+        team_name: &pipeline.team_name,
+        pipeline_id: pipeline.id.0,
+        pipeline_name: &pipeline.name,
+        pipeline_instance_vars: given(&pipeline.instance_vars),
+        job_name: &job.name,
     };
-    let groups = pipeline.config["groups"].as_array().into_iter().flatten();
-    groups
-        .filter(|group| {
-            group["jobs"]
-                .as_array()
-                .is_some_and(|jobs| jobs.iter().any(matches))
-        })
-        .filter_map(|group| group["name"].as_str().map(str::to_owned))
-        .collect()
+    let (next, finished) = (overview.next.as_ref(), overview.finished.as_ref());
+    common(
+        pipeline,
+        job,
+        &outline(job),
+        next.map(brief),
+        finished.map(brief),
+    )
 }
 
-fn input_list(job: &airside_config::Job) -> Vec<Value> {
-    let show = |input: JobInput| {
-        let version = (input.version != VersionSpec::Latest).then(|| json!(input.version));
-        Fields::default()
-            .with("name", input.name)
-            .with("resource", input.resource)
-            .with("trigger", input.trigger)
-            .maybe("passed", input.passed)
-            .maybe("version", version)
-            .done()
-    };
-    inputs(job).into_iter().map(show).collect()
+/// What cannot be read is not shown.
+fn outline(job: &Job) -> Outline<'_> {
+    serde_json::from_str(&job.outline).unwrap_or_default()
 }
 
-fn output_list(job: &airside_config::Job) -> Vec<Value> {
-    let show = |output: JobOutput| json!({"name": output.name, "resource": output.resource});
-    outputs(job).into_iter().map(show).collect()
+fn common<'a, B>(
+    pipeline: &'a PipelineSummary,
+    job: &'a Job,
+    outline: &Outline<'a>,
+    next_build: Option<B>,
+    finished_build: Option<B>,
+) -> Shown<'a, B> {
+    Shown {
+        id: job.id.0,
+        name: &job.name,
+        team_name: &pipeline.team_name,
+        pipeline_id: pipeline.id.0,
+        pipeline_name: &pipeline.name,
+        pipeline_instance_vars: given(&pipeline.instance_vars),
+        paused: job.paused,
+        paused_by: job.paused_by.as_deref(),
+        paused_at: job.paused_at.map(Micros::seconds),
+        groups: outline.groups,
+        next_build,
+        finished_build,
+        inputs: outline.inputs,
+        outputs: outline.outputs,
+        disable_manual_trigger: false,
+        disable_reruns: false,
+    }
 }

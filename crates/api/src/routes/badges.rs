@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use airside_model::BuildStatus;
-use airside_store::{Build, Micros};
+use airside_store::{BuildBrief, JobOverview, JobsOf, Micros, PipelineSummary};
 use axum::{
     extract::{Path, Query, State},
     response::{IntoResponse, Redirect, Response},
@@ -11,7 +11,7 @@ use axum::{
 use http::{Uri, header::CONTENT_TYPE};
 use serde::Deserialize;
 
-use super::pipelines::visible_of_team;
+use super::{jobs::by_pipeline, pipelines::visible_of_team};
 use crate::{
     ApiState,
     badge::{badge, escape, worst},
@@ -47,17 +47,13 @@ pub(super) async fn pipeline(
     scope: Scope,
     Query(title): Query<Title>,
 ) -> Result<Response> {
-    let mut statuses = Vec::new();
-    for job in state.store.jobs(scope.pipeline()?.id).await? {
-        statuses.extend(
-            state
-                .store
-                .finished_build(job.id)
-                .await?
-                .map(|build| build.status),
-        );
-    }
-    Ok(badge(title.text(), worst(statuses.into_iter())))
+    let of = JobsOf::Pipeline(scope.pipeline()?.id);
+    let jobs = state.store.job_overviews(of).await?;
+    let finished = jobs.into_iter().filter_map(|job| job.finished);
+    Ok(badge(
+        title.text(),
+        worst(finished.map(|build| build.status)),
+    ))
 }
 
 #[derive(Deserialize)]
@@ -91,21 +87,27 @@ fn segment(name: &str) -> String {
 /// CCTray XML: every job that has finished a build.
 pub(super) async fn cctray(State(state): State<ApiState>, scope: Scope) -> Result<Response> {
     let mut xml = String::from("<Projects>");
-    for pipeline in visible_of_team(&state, &scope).await? {
-        for job in state.store.jobs(pipeline.id).await? {
-            let Some(finished) = state.store.finished_build(job.id).await? else {
-                continue;
-            };
-            let next = state.store.next_build(job.id).await?;
-            let project = project(&state.external_url, &finished, next.as_ref());
-            xml.push_str(&project);
+    let pipelines = visible_of_team(&state, &scope).await?;
+    let of = JobsOf::Team(scope.team()?.id);
+    let jobs = by_pipeline(state.store.job_overviews(of).await?);
+    for pipeline in &pipelines {
+        for job in jobs.get(&pipeline.id).into_iter().flatten() {
+            if let Some(finished) = &job.finished {
+                xml.push_str(&project(&state.external_url, pipeline, job, finished));
+            }
         }
     }
     xml.push_str("</Projects>");
     Ok(([(CONTENT_TYPE, "application/xml")], xml).into_response())
 }
 
-fn project(url: &str, finished: &Build, next: Option<&Build>) -> String {
+fn project(
+    url: &str,
+    pipeline: &PipelineSummary,
+    overview: &JobOverview,
+    finished: &BuildBrief,
+) -> String {
+    let next = overview.next.as_ref();
     let activity = match next.is_some_and(|build| build.status == BuildStatus::Started) {
         true => "Building",
         false => "Sleeping",
@@ -116,13 +118,12 @@ fn project(url: &str, finished: &Build, next: Option<&Build>) -> String {
         BuildStatus::Errored | BuildStatus::Aborted => "Exception",
         BuildStatus::Pending | BuildStatus::Started => "Unknown",
     };
-    let pipeline = finished.pipeline_name.as_deref().unwrap_or_default();
-    let job = finished.job_name.as_deref().unwrap_or_default();
+    let (team, pipeline, job) = (&pipeline.team_name, &pipeline.name, &overview.job.name);
     let ended = finished.ended_at.unwrap_or(Micros(0));
     let time = jiff::Timestamp::from_second(ended.seconds()).unwrap_or_default();
     let web = format!(
         "{url}/teams/{}/pipelines/{}/jobs/{}",
-        segment(&finished.team_name),
+        segment(team),
         segment(pipeline),
         segment(job)
     );

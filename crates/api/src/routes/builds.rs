@@ -42,19 +42,16 @@ async fn visible(state: &ApiState, scope: &Scope) -> Result<Vec<BuildFilter>> {
         .filter(|team| scope.can_view(team))
         .map(|team| team.id)
         .collect();
-    let pipelines = state.store.pipelines(None).await?;
-    let exposed = pipelines
-        .iter()
-        .filter(|pipeline| pipeline.public && !viewed.contains(&pipeline.team))
-        .map(|pipeline| BuildFilter {
-            pipeline: Some(pipeline.id),
-            ..BuildFilter::default()
-        });
     let own = viewed.iter().map(|team| BuildFilter {
         team: Some(*team),
         ..BuildFilter::default()
     });
-    Ok(own.chain(exposed).collect())
+    let own: Vec<_> = own.collect();
+    let exposed = BuildFilter {
+        exposed_beyond: Some(viewed),
+        ..BuildFilter::default()
+    };
+    Ok(own.into_iter().chain([exposed]).collect())
 }
 
 /// A team's builds; of those to whom it does not belong, only exposed pipelines'.
@@ -65,20 +62,12 @@ pub(super) async fn of_team(
     Query(query): Query<PageQuery>,
 ) -> Result<Response> {
     let team = scope.team()?;
-    let filters = if scope.can_view(team) {
-        vec![BuildFilter {
-            team: Some(team.id),
-            ..BuildFilter::default()
-        }]
-    } else {
-        let exposed = super::pipelines::visible_of_team(&state, &scope).await?;
-        let of_pipeline = |pipeline: &airside_store::PipelineSummary| BuildFilter {
-            pipeline: Some(pipeline.id),
-            ..BuildFilter::default()
-        };
-        exposed.iter().map(of_pipeline).collect()
+    let filter = BuildFilter {
+        team: Some(team.id),
+        exposed_beyond: (!scope.can_view(team)).then(Vec::new),
+        ..BuildFilter::default()
     };
-    page::builds(&state, &uri, &query, &filters).await
+    page::builds(&state, &uri, &query, &[filter]).await
 }
 
 pub(super) async fn of_pipeline(

@@ -1,8 +1,8 @@
 //! Setting a pipeline, and reading back what was set.
 
-use airside_config::{Config, Loaded, Warning, api_errors, load};
+use airside_config::{Config, Loaded, ResourceOutline, Warning, api_errors, load};
 use airside_model::TeamId;
-use airside_store::{InstanceVars, SavePipeline};
+use airside_store::{InstanceVars, SaveJob, SavePipeline, SaveResource};
 use axum::{
     Json,
     body::Body,
@@ -22,17 +22,19 @@ use crate::{
 const CONFIG_VERSION: &str = "x-concourse-config-version";
 const LARGEST_MIB: usize = 10;
 
-pub(super) async fn get(scope: Scope) -> Result<Response> {
+pub(super) async fn get(State(state): State<ApiState>, scope: Scope) -> Result<Response> {
     let pipeline = scope.pipeline()?;
     if pipeline.archived {
         return Err(ApiError::NotFound);
     }
-    let version = HeaderValue::from(pipeline.config_version);
-    Ok((
-        [(CONFIG_VERSION, version)],
-        Json(json!({"config": pipeline.config})),
-    )
-        .into_response())
+    let found = state.store.pipeline_config(pipeline.id).await?;
+    let (config, version) = found.ok_or(ApiError::NotFound)?;
+    let headers = [
+        (CONFIG_VERSION, HeaderValue::from(version)),
+        ("content-type", HeaderValue::from_static("application/json")),
+    ];
+    // As it is stored: it can be long, and nobody here needs to understand it.
+    Ok((headers, format!("{{\"config\":{config}}}")).into_response())
 }
 
 pub(super) async fn save(
@@ -92,17 +94,32 @@ fn to_save(
     config: &Config,
     expected_version: Option<i64>,
 ) -> Result<SavePipeline> {
-    let resources = config.resources.iter();
+    let outline = |outline: serde_json::Result<String>| {
+        outline.map_err(|_| ApiError::Internal("an outline is not JSON"))
+    };
+    let jobs = config.jobs.iter().zip(config.job_outlines());
+    let jobs = jobs.map(|(job, shown)| {
+        Ok(SaveJob {
+            name: job.name.clone(),
+            outline: outline(serde_json::to_string(&shown))?,
+        })
+    });
+    let resources = config.resources.iter().map(|resource| {
+        let shown = ResourceOutline::from(resource);
+        Ok(SaveResource {
+            name: resource.name.clone(),
+            type_: resource.type_.clone(),
+            outline: outline(serde_json::to_string(&shown))?,
+        })
+    });
     Ok(SavePipeline {
         team,
         name,
         instance_vars,
         config: serde_json::to_value(config)
             .map_err(|_| ApiError::Internal("the configuration is not JSON"))?,
-        jobs: config.jobs.iter().map(|job| job.name.clone()).collect(),
-        resources: resources
-            .map(|each| (each.name.clone(), each.type_.clone()))
-            .collect(),
+        jobs: jobs.collect::<Result<_>>()?,
+        resources: resources.collect::<Result<_>>()?,
         expected_version,
     })
 }

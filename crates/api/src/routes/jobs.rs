@@ -1,10 +1,13 @@
 //! Jobs of a pipeline.
 
-use airside_store::{BuildFilter, Job, Pausing, Pipeline};
+use std::collections::HashMap;
+
+use airside_model::PipelineId;
+use airside_store::{BuildFilter, JobOverview, JobsOf, Pausing};
 use axum::{
     Json,
     extract::{Query, State},
-    response::Response,
+    response::{IntoResponse, Response},
 };
 use http::Uri;
 use serde_json::Value;
@@ -14,34 +17,42 @@ use crate::{
     error::{ApiError, Result},
     page::{self, PageQuery},
     present,
-    scope::{Scope, job_config},
+    scope::{Scope, job_outline},
 };
 
-pub(super) async fn list(State(state): State<ApiState>, scope: Scope) -> Result<Json<Vec<Value>>> {
+pub(super) async fn list(State(state): State<ApiState>, scope: Scope) -> Result<Response> {
     let pipeline = scope.pipeline()?;
-    let mut shown = Vec::new();
-    for job in state.store.jobs(pipeline.id).await? {
-        shown.push(show(&state, pipeline, &job, present::job::summary).await?);
-    }
-    Ok(Json(shown))
+    let jobs = state
+        .store
+        .job_overviews(JobsOf::Pipeline(pipeline.id))
+        .await?;
+    let shown: Vec<_> = jobs
+        .iter()
+        .map(|job| present::job::listed(pipeline, job))
+        .collect();
+    Ok(Json(shown).into_response())
 }
 
 /// Those of every pipeline that whoever asks may see.
-pub(super) async fn list_all(
-    State(state): State<ApiState>,
-    scope: Scope,
-) -> Result<Json<Vec<Value>>> {
-    let mut shown = Vec::new();
-    for summary in super::pipelines::visible(&state, &scope).await? {
-        // A pipeline that was destroyed in between has nothing to show.
-        let Some(pipeline) = state.store.pipeline_by_id(summary.id).await? else {
-            continue;
-        };
-        for job in state.store.jobs(pipeline.id).await? {
-            shown.push(show(&state, &pipeline, &job, present::job::summary).await?);
-        }
+pub(super) async fn list_all(State(state): State<ApiState>, scope: Scope) -> Result<Response> {
+    let pipelines = super::pipelines::visible(&state, &scope).await?;
+    let jobs = by_pipeline(state.store.job_overviews(JobsOf::Everybody).await?);
+    let shown: Vec<_> = pipelines
+        .iter()
+        .flat_map(|pipeline| {
+            let jobs = jobs.get(&pipeline.id).into_iter().flatten();
+            jobs.map(move |job| present::job::listed(pipeline, job))
+        })
+        .collect();
+    Ok(Json(shown).into_response())
+}
+
+pub(super) fn by_pipeline(jobs: Vec<JobOverview>) -> HashMap<PipelineId, Vec<JobOverview>> {
+    let mut sorted: HashMap<_, Vec<_>> = HashMap::new();
+    for job in jobs {
+        sorted.entry(job.job.pipeline).or_default().push(job);
     }
-    Ok(Json(shown))
+    sorted
 }
 
 pub(super) async fn pause(State(state): State<ApiState>, scope: Scope) -> Result<()> {
@@ -58,23 +69,12 @@ pub(super) async fn unpause(State(state): State<ApiState>, scope: Scope) -> Resu
     Ok(state.store.set_job_paused(id, Pausing::Resume).await?)
 }
 
-pub(super) async fn get(State(state): State<ApiState>, scope: Scope) -> Result<Json<Value>> {
+pub(super) async fn get(State(state): State<ApiState>, scope: Scope) -> Result<Response> {
     let (pipeline, job) = (scope.pipeline()?, scope.job()?);
-    Ok(Json(show(&state, pipeline, job, present::job::job).await?))
-}
-
-async fn show(
-    state: &ApiState,
-    pipeline: &Pipeline,
-    job: &Job,
-    present: fn(&present::job::Shown<'_>) -> Value,
-) -> Result<Value> {
-    Ok(present(&present::job::Shown {
-        pipeline,
-        job,
-        next: state.store.next_build(job.id).await?,
-        finished: state.store.finished_build(job.id).await?,
-    }))
+    let next = state.store.next_build(job.id).await?;
+    let finished = state.store.finished_build(job.id).await?;
+    let shown = present::job::job(pipeline, job, next.as_ref(), finished.as_ref());
+    Ok(Json(shown).into_response())
 }
 
 pub(super) async fn builds(
@@ -91,9 +91,9 @@ pub(super) async fn builds(
 }
 
 pub(super) async fn trigger(State(state): State<ApiState>, scope: Scope) -> Result<Json<Value>> {
-    let (pipeline, job) = (scope.active_pipeline()?, scope.job()?);
-    let config = job_config(pipeline, &job.name);
-    if config.is_some_and(|config| config["disable_manual_trigger"] == Value::Bool(true)) {
+    scope.active_pipeline()?;
+    let job = scope.job()?;
+    if job_outline(job).disable_manual_trigger {
         let why = format!(
             "job `{}` may not be triggered by hand: it says so itself",
             job.name

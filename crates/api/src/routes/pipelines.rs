@@ -4,7 +4,12 @@ use std::collections::HashSet;
 
 use airside_model::TeamId;
 use airside_store::{InstanceVars, Pausing, PipelineSummary};
-use axum::{Json, body::Body, extract::State};
+use axum::{
+    Json,
+    body::Body,
+    extract::State,
+    response::{IntoResponse, Response},
+};
 use http::StatusCode;
 use serde_json::{Map, Value};
 
@@ -41,25 +46,21 @@ pub(super) async fn visible_of_team(
     Ok(pipelines)
 }
 
-pub(super) async fn list_all(
-    State(state): State<ApiState>,
-    scope: Scope,
-) -> Result<Json<Vec<Value>>> {
-    let pipelines = visible(&state, &scope).await?;
-    Ok(Json(
-        pipelines.iter().map(present::pipeline::pipeline).collect(),
-    ))
+pub(super) async fn list_all(State(state): State<ApiState>, scope: Scope) -> Result<Response> {
+    Ok(shown(&visible(&state, &scope).await?))
 }
 
-pub(super) async fn list(State(state): State<ApiState>, scope: Scope) -> Result<Json<Vec<Value>>> {
-    let pipelines = visible_of_team(&state, &scope).await?;
-    Ok(Json(
-        pipelines.iter().map(present::pipeline::pipeline).collect(),
-    ))
+pub(super) async fn list(State(state): State<ApiState>, scope: Scope) -> Result<Response> {
+    Ok(shown(&visible_of_team(&state, &scope).await?))
 }
 
-pub(super) async fn get(scope: Scope) -> Result<Json<Value>> {
-    Ok(Json(present::pipeline::pipeline(&scope.pipeline()?.into())))
+fn shown(pipelines: &[PipelineSummary]) -> Response {
+    let shown: Vec<_> = pipelines.iter().map(present::pipeline::pipeline).collect();
+    Json(shown).into_response()
+}
+
+pub(super) async fn get(scope: Scope) -> Result<Response> {
+    Ok(Json(present::pipeline::pipeline(scope.pipeline()?)).into_response())
 }
 
 pub(super) async fn delete(State(state): State<ApiState>, scope: Scope) -> Result<StatusCode> {

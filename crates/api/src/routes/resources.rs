@@ -1,5 +1,7 @@
 //! Resources of a pipeline.
 
+use std::collections::HashMap;
+
 use axum::{
     Json,
     extract::{Path, State},
@@ -29,17 +31,16 @@ pub(super) async fn list_all(
     State(state): State<ApiState>,
     scope: Scope,
 ) -> Result<Json<Vec<Value>>> {
-    let mut shown = Vec::new();
-    for summary in visible(&state, &scope).await? {
-        // A pipeline that was destroyed in between has nothing to show.
-        let Some(pipeline) = state.store.pipeline_by_id(summary.id).await? else {
-            continue;
-        };
-        for resource in state.store.resources(pipeline.id).await? {
-            shown.push(present::resource::resource(&pipeline, &resource));
-        }
+    let pipelines = visible(&state, &scope).await?;
+    let mut sorted: HashMap<_, Vec<_>> = HashMap::new();
+    for resource in state.store.all_resources().await? {
+        sorted.entry(resource.pipeline).or_default().push(resource);
     }
-    Ok(Json(shown))
+    let shown = pipelines.iter().flat_map(|pipeline| {
+        let resources = sorted.get(&pipeline.id).into_iter().flatten();
+        resources.map(move |resource| present::resource::resource(pipeline, resource))
+    });
+    Ok(Json(shown.collect()))
 }
 
 #[derive(Deserialize)]
@@ -58,13 +59,20 @@ pub(super) async fn get(
     Ok(Json(present::resource::resource(pipeline, &resource)))
 }
 
+/// Of a configuration, what this file shows.
+#[derive(Deserialize)]
+struct Types {
+    #[serde(default)]
+    resource_types: Vec<Value>,
+}
+
 /// Resource types as configured. Their sources may hold passwords, so only the team sees those.
-pub(super) async fn types(scope: Scope) -> Result<Json<Vec<Value>>> {
-    let pipeline = scope.pipeline()?;
-    let mut types = pipeline.config["resource_types"]
-        .as_array()
-        .cloned()
-        .unwrap_or_default();
+pub(super) async fn types(State(state): State<ApiState>, scope: Scope) -> Result<Json<Vec<Value>>> {
+    let config = state.store.pipeline_config(scope.pipeline()?.id).await?;
+    let (config, _) = config.ok_or(ApiError::NotFound)?;
+    let Types { resource_types } = serde_json::from_str(&config)
+        .map_err(|_| ApiError::Internal("a configuration cannot be read"))?;
+    let mut types = resource_types;
     if !scope.can_view(scope.team()?) {
         for each in types.iter_mut().filter_map(Value::as_object_mut) {
             each.remove("source");

@@ -4,8 +4,15 @@ use crate::support::{Server, TP};
 use airside_api::UNSERVED;
 use airside_auth::{Access, Action, Method, Role};
 use airside_model::WorkerName;
+use airside_store::testing::TestDatabase;
 use http::StatusCode;
 use serde_json::json;
+
+airside_store::on_both_databases!(
+    every_route_lets_in_exactly_those_that_the_table_says,
+    lists_show_strangers_only_what_is_exposed,
+    what_does_not_exist_is_not_told_to_strangers,
+);
 
 fn example(action: Action, build: &str) -> (&'static str, String) {
     let method = match action.method() {
@@ -58,8 +65,8 @@ fn first_allowed(access: Access) -> usize {
 }
 
 /// A team whose members have each role, a member of another team, a pipeline, a build and a worker.
-async fn crew() -> (Server, Vec<Option<String>>, String) {
-    let server = Server::start().await;
+async fn crew(database: TestDatabase) -> (Server, Vec<Option<String>>, String) {
+    let server = Server::start_on(database).await;
     let ann = server.login("ann").await;
     let role = |name: &str| json!({"users": [format!("local:{name}")], "groups": []});
     let auth = json!({"auth": {"viewer": role("viewer"), "pipeline-operator": role("operator"),
@@ -95,9 +102,8 @@ async fn crew() -> (Server, Vec<Option<String>>, String) {
     (server, tokens, build)
 }
 
-#[tokio::test]
-async fn every_route_lets_in_exactly_those_that_the_table_says() {
-    let (server, tokens, build) = crew().await;
+async fn every_route_lets_in_exactly_those_that_the_table_says(database: TestDatabase) {
+    let (server, tokens, build) = crew(database).await;
     for &action in Action::ALL {
         let first = first_allowed(action.access());
         let (method, path) = example(action, &build);
@@ -152,8 +158,7 @@ fn so_many_routes_are_not_served_yet() {
     assert_eq!(Action::ALL.len(), 106);
 }
 
-#[tokio::test]
-async fn lists_show_strangers_only_what_is_exposed() {
+async fn lists_show_strangers_only_what_is_exposed(database: TestDatabase) {
     let (server, ann, build) = Server::with_build().await;
     let bob = server.login("bob").await;
     let lists = [
@@ -220,8 +225,7 @@ async fn lists_show_strangers_only_what_is_exposed() {
     );
 }
 
-#[tokio::test]
-async fn what_does_not_exist_is_not_told_to_strangers() {
+async fn what_does_not_exist_is_not_told_to_strangers(database: TestDatabase) {
     let (server, ann, _) = Server::with_build().await;
     let bob = server.login("bob").await;
     for path in [

@@ -2,8 +2,14 @@
 
 use crate::support::{PIPELINE, Server, TP, request};
 use airside_model::WorkerName;
+use airside_store::testing::TestDatabase;
 use http::StatusCode;
 use serde_json::json;
+
+airside_store::on_both_databases!(
+    builds_are_listed_by_the_time_of_their_start,
+    builds_of_several_exposed_pipelines_make_one_list,
+);
 
 #[tokio::test]
 async fn a_job_is_triggered_and_its_build_is_found() {
@@ -143,14 +149,65 @@ async fn pages_link_to_their_neighbours() {
     }
     let all = server.get(&ann, "/api/v1/builds").await;
     assert_eq!((ids(&all).len(), all.header("link")), (5, ""));
-    let timed = server
-        .get(&ann, "/api/v1/builds?timestamps=true&from=1")
-        .await;
-    assert_eq!(timed.status, StatusCode::NOT_IMPLEMENTED);
     assert_eq!(
         server.get(&ann, "/api/v1/builds?limit=x").await.status,
         StatusCode::BAD_REQUEST
     );
+}
+
+/// Starts the build and ends it.
+async fn run(server: &Server, build: i64) {
+    let hour = std::time::Duration::from_secs(3600);
+    let build = airside_model::BuildId(build);
+    let lease = server.store.take_build(build, "me", "here", hour).await;
+    let lease = lease.unwrap().unwrap();
+    let plan = serde_json::from_value(json!({"id": "1", "do": []})).unwrap();
+    server.store.start_build(&lease, &plan).await.unwrap();
+    let status = airside_model::BuildStatus::Succeeded;
+    server.store.finish_build(&lease, status).await.unwrap();
+}
+
+async fn builds_are_listed_by_the_time_of_their_start(database: TestDatabase) {
+    let server = Server::start_on(database).await;
+    let ann = server.login("ann").await;
+    server.set_pipeline(&ann, "", PIPELINE).await;
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        let build = server.trigger(&ann, "hello").await.json();
+        ids.insert(0, build["id"].as_i64().unwrap());
+    }
+    // The newest has not started.
+    for id in &ids[1..] {
+        run(&server, *id).await;
+    }
+    let start = server.get(&ann, &format!("/api/v1/builds/{}", ids[2])).await;
+    let start = start.json()["start_time"].as_i64().unwrap();
+    let (before, after, far) = (start - 1, start + 1000, i64::MAX);
+    for path in [
+        "/api/v1/builds".to_owned(),
+        "/api/v1/teams/main/builds".to_owned(),
+        format!("{TP}/builds"),
+        format!("{TP}/jobs/hello/builds"),
+    ] {
+        for (query, expected) in [
+            (format!("from={before}"), &ids[1..]),
+            (format!("from={before}&to={after}"), &ids[1..]),
+            (format!("from={before}&limit=1"), &ids[1..2]),
+            (format!("to={before}"), &[]),
+            (format!("from={after}"), &[]),
+            (format!("to={far}"), &ids[1..]),
+            ("limit=5".to_owned(), &ids[..]),
+        ] {
+            let path = format!("{path}?timestamps=true&{query}");
+            let answer = server.get(&ann, &path).await;
+            assert_eq!(answer.status, StatusCode::OK, "{path}: {}", answer.text);
+            assert_eq!(answer.header("link"), "", "{path}");
+            let listed: Vec<i64> = (answer.json().as_array().unwrap().iter())
+                .map(|build| build["id"].as_i64().unwrap())
+                .collect();
+            assert_eq!(listed, expected, "{path}");
+        }
+    }
 }
 
 #[tokio::test]
@@ -179,9 +236,8 @@ async fn workers_of_a_team_are_shown_to_it_alone() {
     assert_eq!(seen[0]["tags"], json!(["big"]));
 }
 
-#[tokio::test]
-async fn builds_of_several_exposed_pipelines_make_one_list() {
-    let server = Server::start().await;
+async fn builds_of_several_exposed_pipelines_make_one_list(database: TestDatabase) {
+    let server = Server::start_on(database).await;
     let ann = server.login("ann").await;
     let pipelines = ["p", "q", "hidden"].map(|name| format!("/api/v1/teams/main/pipelines/{name}"));
     for path in &pipelines {

@@ -3,15 +3,19 @@
 use std::{str::FromStr, time::Duration};
 
 use sqlx::{
-    Connection, PgConnection, PgPool,
+    Connection, PgConnection, PgPool, Postgres, Transaction,
+    pool::PoolConnection,
     postgres::{PgConnectOptions, PgListener, PgPoolOptions},
 };
+use tokio::time::{Instant, sleep};
 use tracing::{debug, warn};
 
 use super::{Patience, Pool, Pools, opening};
 use crate::{Error, Result};
 
 const CONNECTIONS: u32 = 16;
+/// Between one try to reach a server that is away and the next.
+const PAUSE: Duration = Duration::from_millis(100);
 const CHANNEL: &str = "airside_changes";
 /// Names the lock of [`Alone`] among advisory locks.
 const ALONE: i64 = 0x6169_7273_6964_6501;
@@ -41,6 +45,52 @@ pub(super) async fn connect(url: &str, patience: Patience) -> Result<Pools> {
         write: Pool::Postgres(pool.clone()),
         read: Pool::Postgres(pool),
     })
+}
+
+/// A connection, waiting for a server that is away. (The pool itself waits only for one that refuses
+/// connections, not for one whose socket is gone.)
+pub(super) async fn acquire(pool: &PgPool) -> sqlx::Result<PoolConnection<Postgres>> {
+    patiently(pool, || pool.acquire()).await
+}
+
+/// Begins a transaction; nothing has been asked yet, so that may be tried again.
+pub(super) async fn begin(pool: &PgPool) -> sqlx::Result<Transaction<'static, Postgres>> {
+    patiently(pool, || pool.begin()).await
+}
+
+async fn patiently<T, F>(pool: &PgPool, work: impl Fn() -> F) -> sqlx::Result<T>
+where
+    F: Future<Output = sqlx::Result<T>>,
+{
+    let mut tries = Tries::new(pool);
+    loop {
+        match work().await {
+            Err(error) if tries.again(&error).await => {}
+            done => return done,
+        }
+    }
+}
+
+/// How long something is tried.
+pub(super) struct Tries {
+    deadline: Instant,
+}
+
+impl Tries {
+    pub(super) fn new(pool: &PgPool) -> Self {
+        Self {
+            deadline: Instant::now() + pool.options().get_acquire_timeout(),
+        }
+    }
+
+    /// Whether to try again, after a little while.
+    pub(super) async fn again(&mut self, error: &sqlx::Error) -> bool {
+        let again = super::is_transient(error) && Instant::now() < self.deadline;
+        if again {
+            sleep(PAUSE).await;
+        }
+        again
+    }
 }
 
 /// Held by a server that has the database to itself. Ends with the connection.

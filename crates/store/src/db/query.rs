@@ -74,6 +74,8 @@ impl<T> Row for T where T: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, 
 pub(crate) struct Query<T> {
     sql: Cow<'static, str>,
     values: Vec<Value>,
+    /// Whether the connection keeps the statement prepared for the next time.
+    kept: bool,
     row: PhantomData<fn() -> T>,
 }
 
@@ -86,6 +88,7 @@ pub(crate) fn query_as<T>(sql: Sql) -> Query<T> {
     Query {
         sql: sql.0,
         values: Vec::new(),
+        kept: true,
         row: PhantomData,
     }
 }
@@ -100,20 +103,37 @@ pub(crate) fn query_scalar<T>(sql: Sql) -> Scalar<T> {
 /// Runs the same call on whichever database it is.
 macro_rules! run {
     ($self:ident, $on:expr, $make:ident, $method:ident $($then:tt)*) => {{
-        let sql = AssertSqlSafe($self.sql);
-        let values = $self.values;
+        let (sql, kept) = (AssertSqlSafe($self.sql), $self.kept);
+        #[allow(unused_mut, reason = "only one of the branches tries again")]
+        let mut values = $self.values;
         match $on.into() {
             On::Pool(Pool::Sqlite(pool)) => {
-                sqlx::$make(sql, to_sqlite(values)?).$method(pool).await?$($then)*
+                sqlx::$make(sql, to_sqlite(values)?).persistent(kept).$method(pool).await?$($then)*
             }
             On::Pool(Pool::Postgres(pool)) => {
-                sqlx::$make(sql, to_postgres(values)?).$method(pool).await?$($then)*
+                let mut tries = super::postgres::Tries::new(pool);
+                // What only reads may be asked again if the connection broke meanwhile.
+                let reads = sql.0.starts_with("SELECT");
+                loop {
+                    let mut held = super::postgres::acquire(pool).await?;
+                    let values = if reads { values.clone() } else { std::mem::take(&mut values) };
+                    let text = AssertSqlSafe(sql.0.clone());
+                    let done = sqlx::$make(text, to_postgres(values)?)
+                        .persistent(kept)
+                        .$method(&mut *held)
+                        .await;
+                    drop(held);
+                    match done {
+                        Err(error) if reads && tries.again(&error).await => {}
+                        done => break done?$($then)*,
+                    }
+                }
             }
             On::Tx(Tx::Sqlite(tx)) => {
-                sqlx::$make(sql, to_sqlite(values)?).$method(&mut **tx).await?$($then)*
+                sqlx::$make(sql, to_sqlite(values)?).persistent(kept).$method(&mut **tx).await?$($then)*
             }
             On::Tx(Tx::Postgres(tx)) => {
-                sqlx::$make(sql, to_postgres(values)?).$method(&mut **tx).await?$($then)*
+                sqlx::$make(sql, to_postgres(values)?).persistent(kept).$method(&mut **tx).await?$($then)*
             }
         }
     }};
@@ -122,6 +142,17 @@ macro_rules! run {
 impl<T> Query<T> {
     pub(crate) fn bind(mut self, value: impl Into<Value>) -> Self {
         self.values.push(value.into());
+        self
+    }
+
+    /// For a statement whose text will hardly come again.
+    pub(crate) fn once(mut self) -> Self {
+        self.kept = false;
+        self
+    }
+
+    pub(crate) fn bind_all(mut self, values: impl IntoIterator<Item = Value>) -> Self {
+        self.values.extend(values);
         self
     }
 

@@ -1,13 +1,10 @@
 //! Pipelines in lists: all that is shown of them, without opening a single configuration.
 
 use airside_model::{PipelineId, TeamId};
-use serde_json::Value;
 
-use super::{Pipeline, summary_of};
 use crate::{
     InstanceVars, Micros, Result, Store,
-    db::{query_as, sql},
-    from_json,
+    db::{Tx, query_as, sql},
 };
 
 #[derive(Clone, Debug, PartialEq)]
@@ -22,10 +19,8 @@ pub struct PipelineSummary {
     pub paused_at: Option<Micros>,
     pub public: bool,
     pub archived: bool,
-    /// As configured, or null.
-    pub groups: Value,
-    /// As configured, or null.
-    pub display: Value,
+    /// JSON: `groups` and `display` as configured, where they are.
+    pub outline: String,
     pub updated_at: Micros,
 }
 
@@ -61,7 +56,6 @@ struct Row {
 
 impl Row {
     fn read(self) -> Result<PipelineSummary> {
-        let mut shown: Value = from_json(&self.summary, "pipeline summary")?;
         Ok(PipelineSummary {
             id: PipelineId(self.id),
             team: TeamId(self.team_id),
@@ -73,35 +67,48 @@ impl Row {
             paused_at: self.paused_at.map(Micros),
             public: self.public,
             archived: self.archived,
-            groups: shown["groups"].take(),
-            display: shown["display"].take(),
+            outline: self.summary,
             updated_at: Micros(self.updated_at),
         })
     }
 }
 
-impl From<&Pipeline> for PipelineSummary {
-    fn from(pipeline: &Pipeline) -> Self {
-        let shown: Value = from_json(&summary_of(&pipeline.config), "").unwrap_or_default();
-        Self {
-            id: pipeline.id,
-            team: pipeline.team,
-            team_name: pipeline.team_name.clone(),
-            name: pipeline.name.clone(),
-            instance_vars: pipeline.instance_vars.clone(),
-            paused: pipeline.paused,
-            paused_by: pipeline.paused_by.clone(),
-            paused_at: pipeline.paused_at,
-            public: pipeline.public,
-            archived: pipeline.archived,
-            groups: shown["groups"].clone(),
-            display: shown["display"].clone(),
-            updated_at: pipeline.updated_at,
-        }
-    }
+pub(super) async fn fetch(tx: &mut Tx, id: PipelineId) -> Result<PipelineSummary> {
+    let row: Row = query_as(sql!(columns!(), " WHERE p.id = $1"))
+        .bind(id.0)
+        .fetch_one(tx)
+        .await?;
+    row.read()
 }
 
 impl Store {
+    /// One pipeline as lists show it, by its name and instance vars.
+    pub async fn pipeline_summary(
+        &self,
+        team: TeamId,
+        name: &str,
+        vars: &InstanceVars,
+    ) -> Result<Option<PipelineSummary>> {
+        let row: Option<Row> = query_as(sql!(
+            columns!(),
+            " WHERE p.team_id = $1 AND p.name = $2 AND p.instance_vars = $3"
+        ))
+        .bind(team.0)
+        .bind(name)
+        .bind(vars.to_string())
+        .fetch_optional(&self.read)
+        .await?;
+        row.map(Row::read).transpose()
+    }
+
+    pub async fn pipeline_summary_by_id(&self, id: PipelineId) -> Result<Option<PipelineSummary>> {
+        let row: Option<Row> = query_as(sql!(columns!(), " WHERE p.id = $1"))
+            .bind(id.0)
+            .fetch_optional(&self.read)
+            .await?;
+        row.map(Row::read).transpose()
+    }
+
     /// Those of one team, or of all, in the order in which the team arranged them.
     pub async fn pipelines(&self, team: Option<TeamId>) -> Result<Vec<PipelineSummary>> {
         let rows: Vec<Row> = match team {

@@ -3,7 +3,7 @@
 use airside_model::{PipelineId, TeamId};
 use serde_json::json;
 
-use super::{seal_config, summary_of};
+use super::{sealed_as, summary_of};
 use crate::{
     Error, InstanceVars, Result, Store,
     db::{query, query_scalar, sql},
@@ -57,17 +57,32 @@ impl Store {
     /// brings it back.
     pub async fn archive_pipeline(&self, id: PipelineId) -> Result<()> {
         let empty = json!({});
+        let sealed = (self.sealer()).seal(&sealed_as(id), empty.to_string().as_bytes());
+        let mut tx = self.write.begin().await?;
         query(sql!(
             "UPDATE pipelines SET archived = TRUE, paused = TRUE, config = $1, summary = $2,
                updated_at = $3
              WHERE id = $4"
         ))
-        .bind(seal_config(self.sealer(), &empty))
+        .bind(sealed)
         .bind(summary_of(&empty))
         .bind(now().0)
         .bind(id.0)
-        .execute(&self.write)
+        .execute(&mut tx)
         .await?;
+        query(sql!(
+            "UPDATE jobs SET outline = '{}' WHERE pipeline_id = $1"
+        ))
+        .bind(id.0)
+        .execute(&mut tx)
+        .await?;
+        query(sql!(
+            "UPDATE resources SET outline = '{}' WHERE pipeline_id = $1"
+        ))
+        .bind(id.0)
+        .execute(&mut tx)
+        .await?;
+        tx.commit().await?;
         self.changed();
         Ok(())
     }

@@ -3,7 +3,7 @@
 use airside_model::{PipelineId, TeamId};
 use serde_json::Value;
 
-use super::{Pipeline, Row, columns, seal_config, summary_of};
+use super::{Pipeline, PipelineSummary, contents, list, sealed_as, summary_of};
 use crate::{
     Error, InstanceVars, Result, Store, corrupt,
     db::{Tx, query, query_as, query_scalar, sql},
@@ -17,12 +17,49 @@ pub struct SavePipeline {
     pub name: String,
     pub instance_vars: InstanceVars,
     pub config: Value,
-    pub jobs: Vec<String>,
-    /// Name and type.
-    pub resources: Vec<(String, String)>,
+    pub jobs: Vec<SaveJob>,
+    pub resources: Vec<SaveResource>,
     /// The version that the change was made from. If the pipeline is at another one by now, nothing
     /// is saved. A pipeline that does not exist or is archived has no version to compare with.
     pub expected_version: Option<i64>,
+}
+
+/// A job of the configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SaveJob {
+    pub name: String,
+    /// What lists show of it: JSON that is stored in clear.
+    pub outline: String,
+}
+
+/// A resource of the configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SaveResource {
+    pub name: String,
+    pub type_: String,
+    /// What lists show of it: JSON that is stored in clear.
+    pub outline: String,
+}
+
+impl SaveJob {
+    /// A job of which lists show nothing but its name.
+    pub fn named(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            outline: "{}".to_owned(),
+        }
+    }
+}
+
+impl SaveResource {
+    /// The same for a resource.
+    pub fn named(name: &str, type_: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            type_: type_.to_owned(),
+            outline: "{}".to_owned(),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -34,50 +71,65 @@ pub struct Saved {
 impl Store {
     /// Makes or changes a pipeline. A new one is paused; an archived one comes back.
     pub async fn save_pipeline(&self, save: SavePipeline) -> Result<Saved> {
+        let config = save.config.to_string();
         let mut tx = self.write.begin().await?;
         // First, as whoever counts holds up everybody else who saves: what is read next stays true.
         let version = next_config_version(&mut tx).await?;
-        let existing: Option<(i64, bool)> = query_as(sql!(
-            "SELECT config_version, archived FROM pipelines
-             WHERE team_id = $1 AND name = $2 AND instance_vars = $3"
+        let existing = existing(&mut tx, &save).await?;
+        let id = match existing {
+            Some(id) => id,
+            None => insert(&mut tx, &save).await?,
+        };
+        let sealed = self.sealer().seal(&sealed_as(id), config.as_bytes());
+        query(sql!(
+            "UPDATE pipelines SET archived = FALSE, config = $1, summary = $2, config_version = $3,
+               updated_at = $4
+             WHERE id = $5"
         ))
-        .bind(save.team.0)
-        .bind(&save.name)
-        .bind(save.instance_vars.to_string())
-        .fetch_optional(&mut tx)
+        .bind(sealed)
+        .bind(summary_of(&save.config))
+        .bind(version)
+        .bind(now().0)
+        .bind(id.0)
+        .execute(&mut tx)
         .await?;
-        if let (Some((current, false)), Some(expected)) = (existing, save.expected_version)
-            && current != expected
-        {
-            return Err(Error::ConfigVersion {
-                current: Some(current),
-            });
-        }
-        let config = seal_config(self.sealer(), &save.config);
-        let id = upsert(&mut tx, &save, config, version).await?;
-        save_jobs(&mut tx, id, &save.jobs).await?;
-        save_resources(&mut tx, id, &save.resources).await?;
-        let row: Row = query_as(sql!(columns!(), " WHERE p.id = $1"))
-            .bind(id.0)
-            .fetch_one(&mut tx)
-            .await?;
-        let pipeline = row.open(self.sealer())?;
+        contents::save_jobs(&mut tx, id, save.jobs).await?;
+        contents::save_resources(&mut tx, id, save.resources).await?;
+        let summary = list::fetch(&mut tx, id).await?;
         tx.commit().await?;
         self.changed();
         Ok(Saved {
-            pipeline,
+            pipeline: with_config(summary, save.config, version),
             created: existing.is_none(),
         })
     }
 }
 
-/// A new pipeline comes last; a new instance comes last among those of its name.
-async fn upsert(
-    tx: &mut Tx,
-    save: &SavePipeline,
-    config: Vec<u8>,
-    version: i64,
-) -> Result<PipelineId> {
+/// The pipeline that is about to change, if it is there and at the version that is expected.
+async fn existing(tx: &mut Tx, save: &SavePipeline) -> Result<Option<PipelineId>> {
+    let row: Option<(i64, i64, bool)> = query_as(sql!(
+        "SELECT id, config_version, archived FROM pipelines
+         WHERE team_id = $1 AND name = $2 AND instance_vars = $3"
+    ))
+    .bind(save.team.0)
+    .bind(&save.name)
+    .bind(save.instance_vars.to_string())
+    .fetch_optional(tx)
+    .await?;
+    let Some((id, current, archived)) = row else {
+        return Ok(None);
+    };
+    match save.expected_version {
+        Some(expected) if !archived && expected != current => Err(Error::ConfigVersion {
+            current: Some(current),
+        }),
+        _ => Ok(Some(PipelineId(id))),
+    }
+}
+
+/// A new pipeline comes last; a new instance comes last among those of its name. What it holds
+/// follows once its id is known, which the sealed bytes are bound to.
+async fn insert(tx: &mut Tx, save: &SavePipeline) -> Result<PipelineId> {
     let id: i64 = query_scalar(sql!(
         "INSERT INTO pipelines (team_id, name, instance_vars, ordering, instance_ordering, paused,
            public, archived, config, summary, config_version, updated_at)
@@ -86,22 +138,34 @@ async fn upsert(
              (SELECT max(ordering) + 1 FROM pipelines WHERE team_id = $1), 1),
            (SELECT coalesce(max(instance_ordering), 0) + 1 FROM pipelines
              WHERE team_id = $1 AND name = $2),
-           TRUE, FALSE, FALSE, $4, $5, $6, $7)
-         ON CONFLICT (team_id, name, instance_vars) DO UPDATE SET archived = FALSE,
-           config = excluded.config, summary = excluded.summary,
-           config_version = excluded.config_version, updated_at = excluded.updated_at
+           TRUE, FALSE, FALSE, $4, '{}', 0, 0)
          RETURNING id"
     ))
     .bind(save.team.0)
     .bind(&save.name)
     .bind(save.instance_vars.to_string())
-    .bind(config)
-    .bind(summary_of(&save.config))
-    .bind(version)
-    .bind(now().0)
+    .bind(Vec::new())
     .fetch_one(tx)
     .await?;
     Ok(PipelineId(id))
+}
+
+fn with_config(summary: PipelineSummary, config: Value, config_version: i64) -> Pipeline {
+    Pipeline {
+        id: summary.id,
+        team: summary.team,
+        team_name: summary.team_name,
+        name: summary.name,
+        instance_vars: summary.instance_vars,
+        paused: summary.paused,
+        paused_by: summary.paused_by,
+        paused_at: summary.paused_at,
+        public: summary.public,
+        archived: summary.archived,
+        config,
+        config_version,
+        updated_at: summary.updated_at,
+    }
 }
 
 /// One counter for all pipelines, so that a pipeline destroyed and made again never has an old
@@ -118,62 +182,4 @@ async fn next_config_version(tx: &mut Tx) -> Result<i64> {
     version
         .parse()
         .map_err(|_| corrupt(format!("counter of configurations: {version}")))
-}
-
-async fn save_jobs(tx: &mut Tx, pipeline: PipelineId, names: &[String]) -> Result<()> {
-    query(sql!(
-        "UPDATE jobs SET active = FALSE WHERE pipeline_id = $1"
-    ))
-    .bind(pipeline.0)
-    .execute(&mut *tx)
-    .await?;
-    for (position, name) in names.iter().enumerate() {
-        query(sql!(
-            "INSERT INTO jobs (pipeline_id, name, active, paused, ordering, build_number)
-             VALUES ($1, $2, TRUE, FALSE, $3, 0)
-             ON CONFLICT (pipeline_id, name) DO UPDATE SET active = TRUE,
-               ordering = excluded.ordering"
-        ))
-        .bind(pipeline.0)
-        .bind(name)
-        .bind(position as i64)
-        .execute(&mut *tx)
-        .await?;
-    }
-    Ok(())
-}
-
-async fn save_resources(
-    tx: &mut Tx,
-    pipeline: PipelineId,
-    resources: &[(String, String)],
-) -> Result<()> {
-    query(sql!(
-        "UPDATE resources SET active = FALSE WHERE pipeline_id = $1"
-    ))
-    .bind(pipeline.0)
-    .execute(&mut *tx)
-    .await?;
-    for (name, type_) in resources {
-        // Versions of one type mean nothing to another.
-        query(sql!(
-            "DELETE FROM resource_versions WHERE resource_id IN
-               (SELECT id FROM resources WHERE pipeline_id = $1 AND name = $2 AND type <> $3)"
-        ))
-        .bind(pipeline.0)
-        .bind(name)
-        .bind(type_)
-        .execute(&mut *tx)
-        .await?;
-        query(sql!(
-            "INSERT INTO resources (pipeline_id, name, type, active) VALUES ($1, $2, $3, TRUE)
-             ON CONFLICT (pipeline_id, name) DO UPDATE SET type = excluded.type, active = TRUE"
-        ))
-        .bind(pipeline.0)
-        .bind(name)
-        .bind(type_)
-        .execute(&mut *tx)
-        .await?;
-    }
-    Ok(())
 }

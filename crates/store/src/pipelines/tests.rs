@@ -39,10 +39,10 @@ impl Fixture {
             name: name.into(),
             instance_vars: InstanceVars::default(),
             config: json!({"jobs": jobs, "password": "hunter2"}),
-            jobs: jobs.iter().map(|name| name.to_string()).collect(),
+            jobs: jobs.iter().map(|name| SaveJob::named(name)).collect(),
             resources: resources
                 .iter()
-                .map(|(name, kind)| (name.to_string(), kind.to_string()))
+                .map(|(name, kind)| SaveResource::named(name, kind))
                 .collect(),
             expected_version: None,
         }

@@ -10,7 +10,7 @@ use airside_protocol::{
     Claim, Claimed, Executable, HubSays, Order, PROTOCOL, ShimSays, ToHub, ToShim, Transfer,
     codec::{self, Message},
 };
-use airside_store::{Container, NewBuild, NewPlacement, SavePipeline, Sealer, Store};
+use airside_store::{Container, NewBuild, NewPlacement, SaveJob, SavePipeline, Sealer, Store};
 use airside_volumes::Volumes;
 use async_trait::async_trait;
 use bytes::BytesMut;
@@ -124,7 +124,7 @@ async fn place(store: &Store, handle: &Handle) {
         team: team.id,
         name: "p".to_owned(),
         config: json!({}),
-        jobs: vec!["job".to_owned()],
+        jobs: vec![SaveJob::named("job")],
         resources: Vec::new(),
         expected_version: None,
     };

@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+"""What the control plane costs: setting a large pipeline with the real fly, long lists, idle memory.
+
+  control.py [COUNT]      default: 20 runs of fly, ten times as many requests; on SQLite, then on Postgres
+
+Prints the median and the 99th percentile of each, beside the goal and what Concourse 8.3 took on two cores.
+Needs root, the programs of `make bench-control` (AIRSIDE_BIN), fly (AIRSIDE_FLY) and an installed Postgres.
+docs/performance.md says how to read the numbers.
+"""
+import concurrent.futures
+import contextlib
+import glob
+import http.client
+import json
+import math
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.parse
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "dev"))
+from client import PATIENCE, TARGET, Server  # noqa: E402
+
+AIRSIDE = os.environ.get("AIRSIDE_BIN") or os.path.join(TARGET, "bench", "airside")
+FLY = os.environ.get("AIRSIDE_FLY", "")
+JOBS, PIPELINES, WARM_UP = 500, 3000, 2
+CLOCK = time.perf_counter
+
+
+def pipeline(jobs, say):
+    """A chain of jobs, each with a get, a task and a put; `say` makes it another configuration."""
+    def job(number):
+        before = [f"job-{number - 1}"] if number else []
+        task = {"platform": "linux", "image_resource": {"type": "registry-image", "source": {"repository": "busybox"}},
+                "inputs": [{"name": "source"}], "outputs": [{"name": "result"}], "params": {"SAY": say},
+                "run": {"path": "sh", "args": ["-c", "echo $SAY; cp -r source/. result/"]}}
+        return {"name": f"job-{number}", "serial": True, "plan": [
+            {"get": "source", "trigger": True, **({"passed": before} if before else {})},
+            {"task": "work", "config": task},
+            {"put": f"target-{number % 50}", "params": {"from": "result"}}]}
+    names = ["source", *(f"target-{number}" for number in range(min(jobs, 50)))]
+    return json.dumps({
+        "resources": [{"name": name, "type": "mock", "source": {"initial_version": "1"}} for name in names],
+        "jobs": [job(number) for number in range(jobs)]}).encode()
+
+
+def p99(taken):
+    """Of few measurements, the slowest."""
+    return sorted(taken)[math.ceil(len(taken) * 0.99) - 1]
+
+
+def line(what, taken, goal="", concourse=""):
+    median, slowest = statistics.median(taken) * 1000, p99(taken) * 1000
+    print(f"  {what:<44}{median:9.2f} ms {slowest:9.2f} ms   {goal:<10}{concourse}", flush=True)
+
+
+def measure(count, once):
+    taken = []
+    for number in range(count + WARM_UP):
+        began = CLOCK()
+        once(number)
+        taken.append(CLOCK() - began)
+    return taken[WARM_UP:]
+
+
+class Fly:
+    """fly with a home of its own, logged in."""
+
+    def __init__(self, folder, server, api):
+        self.home = os.path.join(folder, "home")
+        os.makedirs(self.home)
+        self.run("login", "-c", api.url, "-u", "dev", "-p", server.password)
+
+    def run(self, *arguments):
+        subprocess.run([FLY, "-t", "bench", *arguments], check=True, stdin=subprocess.DEVNULL,
+                       stdout=subprocess.DEVNULL, env={**os.environ, "HOME": self.home})
+
+
+class Connection:
+    """One connection that is kept, so that only the request is measured."""
+
+    def __init__(self, api):
+        self.http = http.client.HTTPConnection(urllib.parse.urlsplit(api.url).netloc)
+        self.headers = {"Authorization": f"Bearer {api.token}"}
+
+    def ask(self, method, path, body=None, **headers):
+        self.http.request(method, path, body, {**self.headers, **headers})
+        answer = self.http.getresponse()
+        content = answer.read()
+        if answer.status >= 300:
+            raise SystemExit(f"bench: {method} {path}: {answer.status} {content.decode()}")
+        return answer, content
+
+    def put_config(self, name, config):
+        path = f"/api/v1/teams/main/pipelines/{name}/config"
+        version = ""
+        with contextlib.suppress(SystemExit):
+            version = self.ask("GET", path)[0].headers["X-Concourse-Config-Version"]
+        kind = {"Content-Type": "application/x-yaml", "X-Concourse-Config-Version": version}
+        began = CLOCK()
+        self.ask("PUT", path, config, **kind)
+        return CLOCK() - began
+
+
+def setting(count, folder, server, api):
+    """A large pipeline, by fly and by the request alone."""
+    fly, files = Fly(folder, server, api), []
+    for number in range(2):
+        files.append(os.path.join(folder, f"{number}.json"))
+        with open(files[-1], "wb") as file:
+            file.write(pipeline(JOBS, f"say {number}"))
+    line("fly --version: fly itself", measure(count, lambda _: fly.run("--version")))
+    line(f"fly set-pipeline, {JOBS} jobs, new", measure(count, lambda number: fly.run(
+        "set-pipeline", "-n", "-p", f"new-{number}", "-c", files[0])), "< 200 ms", "640 ms")
+    fly.run("set-pipeline", "-n", "-p", "large", "-c", files[1])
+    line(f"fly set-pipeline, {JOBS} jobs, each changed", measure(count, lambda number: fly.run(
+        "set-pipeline", "-n", "-p", "large", "-c", files[number % 2])), "< 200 ms", "900 ms")
+    connection, bodies = Connection(api), [pipeline(JOBS, f"say {number}") for number in range(2)]
+    taken = [connection.put_config("large", bodies[number % 2]) for number in range(count + WARM_UP)]
+    line("  of which PUT …/config", taken[WARM_UP:])
+    line("  of which GET …/config, compressed", measure(count, lambda _: connection.ask(
+        "GET", "/api/v1/teams/main/pipelines/large/config", **{"Accept-Encoding": "gzip"})))
+
+
+def listing(count, api):
+    """Long lists, with some builds in the large pipeline's history."""
+    connection, jobs = Connection(api), "/api/v1/teams/main/pipelines/large/jobs"
+    for number in range(0, JOBS, 5):
+        build = json.loads(connection.ask("POST", f"{jobs}/job-{number}/builds")[1])
+        connection.ask("PUT", f"/api/v1/builds/{build['id']}/abort")
+    assert len(json.loads(connection.ask("GET", jobs)[1])) == JOBS
+    line(f"GET …/jobs, {JOBS} of them", measure(count, lambda _: connection.ask("GET", jobs)), "< 3 ms", "24 ms")
+    line("  the same, compressed", measure(count, lambda _: connection.ask(
+        "GET", jobs, **{"Accept-Encoding": "gzip"})))
+    small = pipeline(1, "hello")
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        def make(first):
+            own = Connection(api)
+            for number in range(first, PIPELINES, 4):
+                own.put_config(f"small-{number}", small)
+        list(pool.map(make, range(4)))
+    listed = json.loads(connection.ask("GET", "/api/v1/pipelines")[1])
+    assert len(listed) >= PIPELINES
+    line(f"GET /api/v1/pipelines, {len(listed)} of them", measure(
+        count, lambda _: connection.ask("GET", "/api/v1/pipelines")), "< 15 ms", "2.7 ms for 300")
+
+
+def family(root):
+    """The process and all that it started, whoever is their parent now."""
+    group = os.getpgid(root)
+    pids = [int(entry) for entry in os.listdir("/proc") if entry.isdecimal()]
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            if os.getpgid(pid) == group:
+                yield pid
+
+
+def pss(pids):
+    total = 0
+    for pid in pids:
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError), open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
+            total += next(int(text.split()[1]) for text in file if text.startswith("Pss:"))
+    return total / 1024
+
+
+def memory(server, when, goal="", concourse=""):
+    """Once it has come to rest: the smallest of a few looks, as whoever was busy gives back."""
+    looks = []
+    for _ in range(10):
+        time.sleep(0.5)
+        looks.append(pss(list(family(server.process.pid))))
+    count = len(list(family(server.process.pid)))
+    print(f"  {f'memory (PSS), {count} process(es), {when}':<44}{min(looks):9.1f} MB {'':12}   {goal:<10}{concourse}", flush=True)
+
+
+@contextlib.contextmanager
+def postgres(folder):
+    """A Postgres of our own with its usual settings, on a socket in the folder."""
+    programs = sorted(glob.glob("/usr/lib/postgresql/*/bin"))[-1]
+    data = os.path.join(folder, "postgres")
+    os.makedirs(data)
+    shutil.chown(data, "postgres", "postgres")
+    os.chmod(folder, 0o755)
+    as_user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+    subprocess.run([*as_user, f"{programs}/initdb", "-D", f"{data}/db", "-U", "airside", "-A", "trust", "-E", "UTF8",
+                    "--locale=C"], check=True, stdout=subprocess.DEVNULL, cwd="/")
+    server = subprocess.Popen([*as_user, f"{programs}/postgres", "-D", f"{data}/db", "-k", data, "-c",
+                               "listen_addresses="], stderr=subprocess.DEVNULL, cwd="/")
+    try:
+        deadline = time.monotonic() + PATIENCE
+        while subprocess.run([f"{programs}/pg_isready", "-q", "-h", data], check=False).returncode:
+            if time.monotonic() > deadline:
+                raise SystemExit("bench: Postgres did not start")
+            time.sleep(0.05)
+        yield f"postgres://airside@localhost/postgres?host={urllib.parse.quote(data, safe='')}"
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def on(database, count):
+    print(f"\nOn {database}{'':<{41 - len(database)}}{'median':>12} {'p99':>12}   {'goal':<10}Concourse")
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="airside-bench-"))
+        options = ["--database-url", stack.enter_context(postgres(folder))] if database == "Postgres" else []
+        server = Server(AIRSIDE, folder, *options)
+        try:
+            api = server.api()
+            memory(server, "idle", "< 40 MB", "210 MB with worker and Postgres")
+            setting(count, folder, server, api)
+            listing(count * 10, api)
+            memory(server, "afterwards")
+        finally:
+            server.stop()
+
+
+def main(count=20):
+    for needed in (AIRSIDE, FLY):
+        if not os.path.exists(needed):
+            raise SystemExit(f"bench: {needed or 'AIRSIDE_FLY'} is missing; run `make bench-control`")
+    version = subprocess.run([AIRSIDE, "--version"], check=True, capture_output=True, text=True).stdout.strip()
+    load = os.getloadavg()[0]
+    print(f"{version}, {os.cpu_count()} cores, load {load:.1f}; {count} runs of fly, {count * 10} requests")
+    for database in ("SQLite", "Postgres"):
+        on(database, count)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 2 or not all(argument.isdecimal() for argument in sys.argv[1:]):
+        print(__doc__.strip())
+        sys.exit(2)
+    main(*map(int, sys.argv[1:]))

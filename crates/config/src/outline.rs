@@ -1,0 +1,166 @@
+//! What lists show of jobs and resources. It is kept beside the configuration when a pipeline is set,
+//! so that nobody reads thousands of configurations to show a page of jobs.
+//!
+//! Shown to everybody who may see the job, so nothing of sources or params is in here.
+
+use airside_model::Version;
+use serde::{Deserialize, Serialize};
+
+use crate::{Config, Glob, Job, Resource, VersionSpec, inputs, outputs};
+
+/// A job in short, in the words of the API.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct JobOutline {
+    /// Those that name the job, by itself or by a pattern.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<InputOutline>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub outputs: Vec<OutputOutline>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub public: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub disable_manual_trigger: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub disable_reruns: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputOutline {
+    pub name: String,
+    pub resource: String,
+    pub trigger: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passed: Vec<String>,
+    #[serde(default, skip_serializing_if = "is_latest")]
+    pub version: VersionSpec,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutputOutline {
+    pub name: String,
+    pub resource: String,
+}
+
+/// A resource in short.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ResourceOutline {
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub icon: String,
+    /// The version that the configuration pins it to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<Version>,
+}
+
+fn is_latest(version: &VersionSpec) -> bool {
+    *version == VersionSpec::Latest
+}
+
+impl Config {
+    /// One for each job, in their order.
+    pub fn job_outlines(&self) -> Vec<JobOutline> {
+        let groups: Vec<(&str, Vec<Glob>)> = self
+            .groups
+            .iter()
+            .map(|group| {
+                let patterns = group.jobs.iter().filter_map(|name| Glob::new(name));
+                (group.name.as_str(), patterns.collect())
+            })
+            .collect();
+        let outline = |job: &Job| {
+            let named = groups
+                .iter()
+                .filter(|(_, patterns)| patterns.iter().any(|glob| glob.matches(&job.name)));
+            JobOutline {
+                groups: named.map(|(name, _)| (*name).to_owned()).collect(),
+                ..JobOutline::of(job)
+            }
+        };
+        self.jobs.iter().map(outline).collect()
+    }
+}
+
+impl JobOutline {
+    /// All but the groups, which the job itself does not know.
+    fn of(job: &Job) -> Self {
+        let inputs = inputs(job).into_iter().map(|input| InputOutline {
+            name: input.name,
+            resource: input.resource,
+            trigger: input.trigger,
+            passed: input.passed,
+            version: input.version,
+        });
+        let outputs = outputs(job).into_iter().map(|output| OutputOutline {
+            name: output.name,
+            resource: output.resource,
+        });
+        Self {
+            groups: Vec::new(),
+            inputs: inputs.collect(),
+            outputs: outputs.collect(),
+            public: job.public,
+            disable_manual_trigger: job.disable_manual_trigger,
+            disable_reruns: job.disable_reruns,
+        }
+    }
+}
+
+impl From<&Resource> for ResourceOutline {
+    fn from(resource: &Resource) -> Self {
+        Self {
+            icon: resource.icon.clone(),
+            version: resource.version.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load;
+
+    #[test]
+    fn an_outline_says_what_lists_show_and_no_more() {
+        let text = "
+groups:
+- {name: all, jobs: ['*']}
+- {name: one, jobs: [build]}
+resources:
+- {name: r, type: mock, icon: git, version: {version: v1}, source: {password: hunter2}}
+jobs:
+- name: build
+  public: true
+  plan:
+  - get: a
+    resource: r
+    trigger: true
+    version: {version: v2}
+  - put: r
+    params: {token: hunter2}
+- name: ship
+  disable_manual_trigger: true
+  plan:
+  - {get: r, passed: [build]}
+";
+        let config = load(text).unwrap().config;
+        let shown = serde_json::to_string(&config.job_outlines()).unwrap();
+        assert_eq!(
+            shown,
+            r#"[{"groups":["all","one"],"inputs":[{"name":"a","resource":"r","trigger":true,"version":{"version":"v2"}}],"outputs":[{"name":"r","resource":"r"}],"public":true},{"groups":["all"],"inputs":[{"name":"r","resource":"r","trigger":false,"passed":["build"]}],"disable_manual_trigger":true}]"#
+        );
+        let read: Vec<JobOutline> = serde_json::from_str(&shown).unwrap();
+        assert_eq!(read, config.job_outlines());
+        let resource = serde_json::to_string(&ResourceOutline::from(&config.resources[0]));
+        assert_eq!(
+            resource.unwrap(),
+            r#"{"icon":"git","version":{"version":"v1"}}"#
+        );
+        assert_eq!(
+            serde_json::from_str::<JobOutline>("{}").unwrap(),
+            JobOutline::default()
+        );
+    }
+}

@@ -1,0 +1,116 @@
+//! Builds in pages, newest first.
+
+use airside_model::{BuildId, JobId, PipelineId, TeamId};
+
+use super::Build;
+use crate::{Micros, Result, Store};
+
+/// Which builds to list; none of the fields set: all.
+#[derive(Clone, Debug, Default)]
+pub struct BuildFilter {
+    pub team: Option<TeamId>,
+    pub pipeline: Option<PipelineId>,
+    pub job: Option<JobId>,
+    /// Only those of pipelines that everybody may see, but for pipelines of these teams.
+    pub exposed_beyond: Option<Vec<TeamId>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct BuildPage {
+    pub limit: i64,
+    pub range: BuildRange,
+}
+
+/// From where to where, both included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BuildRange {
+    Ids {
+        from: Option<BuildId>,
+        to: Option<BuildId>,
+    },
+    /// By the time of their start. What has not started has no place between two times.
+    Started {
+        from: Option<Micros>,
+        to: Option<Micros>,
+    },
+}
+
+impl BuildRange {
+    pub const ALL: Self = Self::Ids {
+        from: None,
+        to: None,
+    };
+
+    /// Whether the nearest to the lower end are wanted: paging towards newer builds.
+    pub fn is_upwards(self) -> bool {
+        matches!(
+            self,
+            Self::Ids {
+                from: Some(_),
+                to: None
+            }
+        )
+    }
+
+    fn conditions(self) -> [(&'static str, Option<i64>); 2] {
+        match self {
+            Self::Ids { from, to } => [
+                ("b.id >=", from.map(|id| id.0)),
+                ("b.id <=", to.map(|id| id.0)),
+            ],
+            Self::Started { from, to } => [
+                ("b.started_at >=", from.map(|time| time.0)),
+                ("b.started_at <=", to.map(|time| time.0)),
+            ],
+        }
+    }
+}
+
+impl Default for BuildPage {
+    fn default() -> Self {
+        Self {
+            limit: 100,
+            range: BuildRange::ALL,
+        }
+    }
+}
+
+impl Store {
+    pub async fn builds(&self, filter: &BuildFilter, page: BuildPage) -> Result<Vec<Build>> {
+        let (mut clauses, mut values) = (Vec::new(), Vec::new());
+        let whose = [
+            ("b.team_id =", filter.team.map(|id| id.0)),
+            ("b.pipeline_id =", filter.pipeline.map(|id| id.0)),
+            ("b.job_id =", filter.job.map(|id| id.0)),
+        ];
+        for (condition, value) in whose.into_iter().chain(page.range.conditions()) {
+            if let Some(value) = value {
+                values.push(value);
+                clauses.push(format!("{condition} ${}", values.len()));
+            }
+        }
+        if let Some(teams) = &filter.exposed_beyond {
+            clauses.push("p.public".to_owned());
+            for team in teams {
+                values.push(team.0);
+                clauses.push(format!("b.team_id <> ${}", values.len()));
+            }
+        }
+        values.push(page.limit);
+        let filter = match clauses.is_empty() {
+            true => String::new(),
+            false => format!("WHERE {}", clauses.join(" AND ")),
+        };
+        let order = if page.range.is_upwards() {
+            "ASC"
+        } else {
+            "DESC"
+        };
+        let tail = format!("{filter} ORDER BY b.id {order} LIMIT ${}", values.len());
+        let mut builds = self.list(&tail, &values).await?;
+        if page.range.is_upwards() {
+            builds.reverse();
+        }
+        Ok(builds)
+    }
+}
