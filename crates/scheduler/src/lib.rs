@@ -38,6 +38,6 @@ pub use graph::Graph;
 pub use history::{BuildKey, Carried, History, Order};
 pub use moment::Moment;
 pub use names::{NameId, Names};
-pub use question::{Answer, PAGE, Question, WrongAnswer};
+pub use question::{Answer, PAGE, Question, Used, WrongAnswer};
 pub use resolve::{Reason, Resolution, Resolver, resolve};
 pub use view::{Change, View};

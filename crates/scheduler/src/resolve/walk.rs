@@ -1,6 +1,6 @@
 //! The order in which a search tries the succeeded builds of one upstream job.
 
-use airside_model::JobId;
+use airside_model::{BuildId, JobId};
 
 use crate::history::Succeeded;
 use crate::{BuildKey, Carried, History};
@@ -43,7 +43,10 @@ impl Walk {
     pub(super) fn unused_first(job: JobId, used: BuildKey, must_carry: Vec<Carried>) -> Self {
         Self {
             job,
-            at: Cursor::Unused { at: used, used },
+            at: Cursor::Unused {
+                at: last_of(used),
+                used,
+            },
             must_carry,
         }
     }
@@ -102,8 +105,19 @@ impl Walk {
     }
 }
 
+/// Reruns of a build that was used bring nothing new. Those after a rerun that was used may.
+fn last_of(used: BuildKey) -> BuildKey {
+    if used.is_rerun() {
+        return used;
+    }
+    BuildKey {
+        original: used.original,
+        build: BuildId(i64::MAX),
+    }
+}
+
 /// The key that has exactly this one and the older ones before it.
 fn just_after(key: BuildKey) -> BuildKey {
-    let build = airside_model::BuildId(key.build.0.saturating_add(1));
+    let build = BuildId(key.build.0.saturating_add(1));
     BuildKey { build, ..key }
 }
