@@ -5,7 +5,7 @@ use airside_model::{JobId, ResourceId, ResourceVersionId, Version};
 use crate::history::VersionState;
 use crate::{BuildKey, Carried, NameId, Order};
 
-/// How many rows a walk is answered with: `LIMIT` of its statement. Fewer rows mean that there are no more.
+/// How many rows a walk is answered with, unless a view was made with another number.
 pub const PAGE: usize = 32;
 
 /// One look-up in one index.
@@ -64,6 +64,10 @@ pub enum WrongAnswer {
     Kind { question: Question },
     #[error("{question:?} was answered with rows out of order or out of range; look at its ORDER BY")]
     Order { question: Question },
-    #[error("{question:?} was answered with {rows} rows, above its limit of {PAGE}")]
-    TooMany { question: Question, rows: usize },
+    #[error("{question:?} was answered with {rows} rows, above the view's page of {page}")]
+    TooMany {
+        question: Question,
+        rows: usize,
+        page: usize,
+    },
 }

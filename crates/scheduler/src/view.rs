@@ -22,15 +22,36 @@ use self::builds::JobView;
 pub use self::change::Change;
 use self::versions::ResourceView;
 use crate::history::{LastUse, Placed, Succeeded, VersionState};
-use crate::{BuildKey, Carried, History, NameId, Order, Question};
+use crate::{BuildKey, Carried, History, NameId, Order, PAGE, Question};
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct View {
+    page: usize,
     resources: HashMap<ResourceId, ResourceView>,
     jobs: HashMap<JobId, JobView>,
 }
 
+impl Default for View {
+    fn default() -> Self {
+        Self::with_pages_of(PAGE)
+    }
+}
+
 impl View {
+    /// An empty view whose walks are answered with so many rows at a time, one at least.
+    pub fn with_pages_of(rows: usize) -> Self {
+        Self {
+            page: rows.max(1),
+            resources: HashMap::new(),
+            jobs: HashMap::new(),
+        }
+    }
+
+    /// The `LIMIT` of a walk's statement. Fewer rows than this mean that there are no more.
+    pub fn page(&self) -> usize {
+        self.page
+    }
+
     /// Drops what is known of each job with more builds, and each resource with more versions, than this.
     /// It is asked for again when needed. For the owner to call now and then.
     pub fn trim(&mut self, most: usize) {

@@ -7,7 +7,7 @@ use super::builds::newest_pipes;
 use super::known::Place;
 use crate::history::VersionState;
 use crate::question::Used;
-use crate::{Answer, BuildKey, Carried, PAGE, Question, WrongAnswer};
+use crate::{Answer, BuildKey, Carried, Question, WrongAnswer};
 
 #[derive(Clone, Copy, PartialEq)]
 enum Direction {
@@ -73,7 +73,7 @@ impl View {
             _ => return Ok(()),
         };
         let places: Vec<_> = rows.iter().map(|(_, state)| state.order).collect();
-        let (low, high) = stretch(question, from, &places, direction)?;
+        let (low, high) = self.stretch(question, from, &places, direction)?;
         let known = self.resources.entry(resource).or_default();
         for (version, state) in rows {
             known.put(*version, Some(*state));
@@ -96,7 +96,7 @@ impl View {
             _ => return Ok(()),
         };
         let keys: Vec<BuildKey> = rows.iter().map(|(key, _)| *key).collect();
-        let (low, high) = stretch(question, from, &keys, direction)?;
+        let (low, high) = self.stretch(question, from, &keys, direction)?;
         let known = self.jobs.entry(job).or_default();
         if let Some(carried) = with {
             known.expect_with(carried);
@@ -110,32 +110,36 @@ impl View {
         }
         Ok(())
     }
-}
 
-/// Between which places everything is known once these rows are: to the last of a full page, or to the
-/// end of all.
-fn stretch<P: Place>(
-    question: &Question,
-    from: P,
-    rows: &[P],
-    direction: Direction,
-) -> Result<(P, P), WrongAnswer> {
-    if rows.len() > PAGE {
-        let question = question.clone();
-        let rows = rows.len();
-        return Err(WrongAnswer::TooMany { question, rows });
+    /// Between which places everything is known once these rows are: to the last of a full page, or to the
+    /// end of all.
+    fn stretch<P: Place>(
+        &self,
+        question: &Question,
+        from: P,
+        rows: &[P],
+        direction: Direction,
+    ) -> Result<(P, P), WrongAnswer> {
+        if rows.len() > self.page {
+            let question = question.clone();
+            return Err(WrongAnswer::TooMany {
+                question,
+                rows: rows.len(),
+                page: self.page,
+            });
+        }
+        let is_sorted = match direction {
+            Direction::Down => rows.is_sorted_by(|a, b| a > b) && rows.iter().all(|row| *row <= from),
+            Direction::Up => rows.is_sorted_by(|a, b| a < b) && rows.iter().all(|row| *row >= from),
+        };
+        if !is_sorted {
+            let question = question.clone();
+            return Err(WrongAnswer::Order { question });
+        }
+        let last = rows.last().filter(|_| rows.len() == self.page).copied();
+        Ok(match direction {
+            Direction::Down => (last.unwrap_or(P::LOWEST), from),
+            Direction::Up => (from, last.unwrap_or(P::HIGHEST)),
+        })
     }
-    let is_sorted = match direction {
-        Direction::Down => rows.is_sorted_by(|a, b| a > b) && rows.iter().all(|row| *row <= from),
-        Direction::Up => rows.is_sorted_by(|a, b| a < b) && rows.iter().all(|row| *row >= from),
-    };
-    if !is_sorted {
-        let question = question.clone();
-        return Err(WrongAnswer::Order { question });
-    }
-    let last = rows.last().filter(|_| rows.len() == PAGE).copied();
-    Ok(match direction {
-        Direction::Down => (last.unwrap_or(P::LOWEST), from),
-        Direction::Up => (from, last.unwrap_or(P::HIGHEST)),
-    })
 }

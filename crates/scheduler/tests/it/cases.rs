@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use airside_scheduler::resolve;
+use airside_scheduler::{View, resolve};
 
 use crate::world::parse;
 
@@ -44,8 +44,13 @@ fn check(folder: &Path) -> (usize, Vec<String>) {
             count += 1;
             let world = parse(&case.world);
             let Ok(resolution) = resolve(&world, &world.job());
-            let (lazily, _) = world.resolve_lazily();
-            for (how, got) in [("whole", &resolution), ("by pages", &lazily)] {
+            let (lazily, _) = world.resolve_with(&mut View::default());
+            let (row_by_row, _) = world.resolve_with(&mut View::with_pages_of(1));
+            for (how, got) in [
+                ("whole", &resolution),
+                ("by pages", &lazily),
+                ("row by row", &row_by_row),
+            ] {
                 let got = world.show(got);
                 if got != case.expected {
                     let file = path.file_name().unwrap().to_string_lossy().into_owned();

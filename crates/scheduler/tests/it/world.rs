@@ -96,12 +96,7 @@ impl World {
             .max_by_key(|(order, build)| (*order, build.key.build))
     }
 
-    /// Resolves through an empty view that asks this world, and counts what it asked.
-    pub(crate) fn resolve_lazily(&self) -> (Resolution, Asked) {
-        let mut view = View::default();
-        self.resolve_with(&mut view)
-    }
-
+    /// Resolves through a view that asks this world, and counts what it asked.
     pub(crate) fn resolve_with(&self, view: &mut View) -> (Resolution, Asked) {
         let job = self.job();
         let mut resolver = Resolver::new(&job);
@@ -110,7 +105,7 @@ impl World {
             match resolver.resume(view) {
                 Ok(resolution) => return (resolution, asked),
                 Err(question) => {
-                    let answer = self.answer(&question, &mut asked);
+                    let answer = self.answer(&question, view.page(), &mut asked);
                     view.learn(&question, answer).unwrap();
                     assert!(asked.questions < 100_000, "asks without end: {question:?}");
                 }

@@ -2,7 +2,7 @@
 
 use airside_model::{JobId, ResourceId, ResourceVersionId};
 use airside_scheduler::history::VersionState;
-use airside_scheduler::{Answer, BuildKey, Carried, History, Order, PAGE, Question};
+use airside_scheduler::{Answer, BuildKey, Carried, History, Order, Question};
 
 use super::{BuildRow, World};
 
@@ -14,8 +14,9 @@ pub(crate) struct Asked {
 }
 
 impl World {
-    pub(crate) fn answer(&self, question: &Question, asked: &mut Asked) -> Answer {
-        let answer = self.look_up(question);
+    /// `page` is the most rows of a walk.
+    pub(crate) fn answer(&self, question: &Question, page: usize, asked: &mut Asked) -> Answer {
+        let answer = self.look_up(question, page);
         asked.questions += 1;
         asked.rows += match &answer {
             Answer::Versions(rows) => rows.len(),
@@ -25,7 +26,7 @@ impl World {
         answer
     }
 
-    fn look_up(&self, question: &Question) -> Answer {
+    fn look_up(&self, question: &Question, page: usize) -> Answer {
         match question {
             Question::Version(carried) => {
                 let Ok(state) = self.version(*carried);
@@ -34,13 +35,13 @@ impl World {
             Question::VersionsDown { resource, from } => {
                 let mut rows = self.version_rows(*resource, |order| order <= *from);
                 rows.sort_by_key(|(_, state)| std::cmp::Reverse(state.order));
-                rows.truncate(PAGE);
+                rows.truncate(page);
                 Answer::Versions(rows)
             }
             Question::VersionsUp { resource, from } => {
                 let mut rows = self.version_rows(*resource, |order| order >= *from);
                 rows.sort_by_key(|(_, state)| state.order);
-                rows.truncate(PAGE);
+                rows.truncate(page);
                 Answer::Versions(rows)
             }
             Question::Containing { resource, pin } => {
@@ -62,14 +63,14 @@ impl World {
                     pipes: last.pipes.to_vec(),
                 }))
             }
-            Question::BuildsDown { job, from } => self.newest_builds(*job, |b| b.key <= *from),
-            Question::BuildsWith { job, carried, from } => self.newest_builds(*job, |build| {
+            Question::BuildsDown { job, from } => self.newest_builds(*job, page, |b| b.key <= *from),
+            Question::BuildsWith { job, carried, from } => self.newest_builds(*job, page, |build| {
                 build.key <= *from && build.carried.contains(carried)
             }),
             Question::BuildsUp { job, from } => {
                 let mut rows = self.build_rows(*job, |build| build.key >= *from);
                 rows.sort();
-                rows.truncate(PAGE);
+                rows.truncate(page);
                 Answer::Builds(rows)
             }
         }
@@ -96,11 +97,16 @@ impl World {
             .collect()
     }
 
-    fn newest_builds(&self, job: JobId, wanted: impl Fn(&BuildRow) -> bool) -> Answer {
+    fn newest_builds(
+        &self,
+        job: JobId,
+        page: usize,
+        wanted: impl Fn(&BuildRow) -> bool,
+    ) -> Answer {
         let mut rows = self.build_rows(job, wanted);
         rows.sort();
         rows.reverse();
-        rows.truncate(PAGE);
+        rows.truncate(page);
         Answer::Builds(rows)
     }
 }
