@@ -1,0 +1,73 @@
+//! What a view asks of the store when it does not know, and the rows that answer it.
+
+use airside_model::{JobId, ResourceId, ResourceVersionId, Version};
+
+use crate::history::VersionState;
+use crate::{BuildKey, Carried, NameId, Order};
+
+/// How many rows a walk is answered with, unless a view was made with another number.
+pub const PAGE: usize = 32;
+
+/// One look-up in one index.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Question {
+    /// One version of a resource: [`Answer::Version`].
+    Version(Carried),
+    /// Versions at or below a place, highest first, disabled ones too: [`Answer::Versions`].
+    VersionsDown { resource: ResourceId, from: Order },
+    /// Versions at or above a place, lowest first, disabled ones too: [`Answer::Versions`].
+    VersionsUp { resource: ResourceId, from: Order },
+    /// The newest version that has all pairs of the pin: [`Answer::Pinned`].
+    Containing { resource: ResourceId, pin: Version },
+    /// Whether a build of the job had the version as this input: [`Answer::Used`].
+    Used {
+        job: JobId,
+        input: NameId,
+        carried: Carried,
+    },
+    /// The newest of the job's builds that used the resource's highest version: [`Answer::LastUse`].
+    LastUse { job: JobId, resource: ResourceId },
+    /// Succeeded builds at or below a key, newest first: [`Answer::Builds`].
+    BuildsDown { job: JobId, from: BuildKey },
+    /// Succeeded builds at or above a key, oldest first: [`Answer::Builds`].
+    BuildsUp { job: JobId, from: BuildKey },
+    /// Succeeded builds that carry a version, at or below a key, newest first: [`Answer::Builds`].
+    BuildsWith {
+        job: JobId,
+        carried: Carried,
+        from: BuildKey,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    Version(Option<VersionState>),
+    Versions(Vec<(ResourceVersionId, VersionState)>),
+    Pinned(Option<ResourceVersionId>),
+    Used(bool),
+    LastUse(Option<Used>),
+    /// Each with what it carries, outputs before inputs ([`Carried::of_build`]).
+    Builds(Vec<(BuildKey, Vec<Carried>)>),
+}
+
+/// The place of a used version and the upstream builds it was used with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Used {
+    pub order: Order,
+    pub pipes: Vec<(JobId, BuildKey)>,
+}
+
+/// An answer that a view cannot learn from; the fault is in the store's statement.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WrongAnswer {
+    #[error("{question:?} was answered with rows of another kind; look at the statement behind it")]
+    Kind { question: Question },
+    #[error("{question:?} was answered with rows out of order or out of range; look at its ORDER BY")]
+    Order { question: Question },
+    #[error("{question:?} was answered with {rows} rows, above the view's page of {page}")]
+    TooMany {
+        question: Question,
+        rows: usize,
+        page: usize,
+    },
+}

@@ -1,0 +1,134 @@
+//! What happened since a view was filled.
+
+use airside_model::{JobId, ResourceId, ResourceVersionId};
+
+use super::View;
+use super::builds::newest_pipes;
+use crate::history::VersionState;
+use crate::question::Used;
+use crate::{BuildKey, Carried, NameId, Order};
+
+/// Told after it is committed, and in that order. A change told twice does no harm; if one may have been
+/// missed, forget what it was about. Pins are no change: they are part of the graph.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// A check or a put found a version that the resource did not have.
+    VersionAdded {
+        resource: ResourceId,
+        version: ResourceVersionId,
+        state: VersionState,
+    },
+    /// A version that was there was found again, and now stands elsewhere in the order.
+    VersionMoved {
+        resource: ResourceId,
+        version: ResourceVersionId,
+        state: VersionState,
+    },
+    VersionEnabled {
+        resource: ResourceId,
+        version: ResourceVersionId,
+        enabled: bool,
+    },
+    /// A version was collected.
+    VersionGone {
+        resource: ResourceId,
+        version: ResourceVersionId,
+    },
+    /// A build was given its inputs, with the upstream builds they came from.
+    InputsUsed {
+        job: JobId,
+        inputs: Vec<(NameId, Carried, Order)>,
+        pipes: Vec<(JobId, BuildKey)>,
+    },
+    BuildSucceeded {
+        job: JobId,
+        key: BuildKey,
+        carried: Vec<Carried>,
+    },
+    /// A resource has another history now (its source or type changed), or nobody knows what happened.
+    ForgetResource(ResourceId),
+    /// Builds of the job were deleted, or nobody knows what happened.
+    ForgetJob(JobId),
+}
+
+impl View {
+    pub fn apply(&mut self, change: Change) {
+        match change {
+            Change::VersionAdded {
+                resource,
+                version,
+                state,
+            } => self.place(resource, version, state),
+            Change::VersionMoved {
+                resource,
+                version,
+                state,
+            } => {
+                self.place(resource, version, state);
+                self.forget_last_uses(resource);
+            }
+            Change::VersionEnabled {
+                resource,
+                version,
+                enabled,
+            } => {
+                if let Some(known) = self.resources.get_mut(&resource) {
+                    known.enable(version, enabled);
+                }
+            }
+            Change::VersionGone { resource, version } => {
+                if let Some(known) = self.resources.get_mut(&resource) {
+                    known.put(version, None);
+                    known.forget_pins();
+                }
+                self.forget_last_uses(resource);
+            }
+            Change::InputsUsed { job, inputs, pipes } => self.use_inputs(job, &inputs, &pipes),
+            Change::BuildSucceeded { job, key, carried } => {
+                if let Some(known) = self.jobs.get_mut(&job) {
+                    known.learn_build(key, carried);
+                }
+            }
+            Change::ForgetResource(resource) => {
+                self.resources.remove(&resource);
+                self.forget_last_uses(resource);
+            }
+            Change::ForgetJob(job) => {
+                self.jobs.remove(&job);
+            }
+        }
+    }
+
+    fn place(&mut self, resource: ResourceId, version: ResourceVersionId, state: VersionState) {
+        if let Some(known) = self.resources.get_mut(&resource) {
+            known.put(version, Some(state));
+            known.forget_pins();
+        }
+    }
+
+    /// The job's highest used version may be another one now.
+    fn forget_last_uses(&mut self, resource: ResourceId) {
+        for job in self.jobs.values_mut() {
+            job.forget_last_use(resource);
+        }
+    }
+
+    fn use_inputs(
+        &mut self,
+        job: JobId,
+        inputs: &[(NameId, Carried, Order)],
+        pipes: &[(JobId, BuildKey)],
+    ) {
+        let Some(known) = self.jobs.get_mut(&job) else {
+            return;
+        };
+        for (input, carried, order) in inputs {
+            known.learn_used(*input, *carried, true);
+            let used = Used {
+                order: *order,
+                pipes: newest_pipes(pipes),
+            };
+            known.use_input(carried.resource, &used);
+        }
+    }
+}
