@@ -11,6 +11,7 @@
 
 #![forbid(unsafe_code)]
 
+mod audit;
 mod badge;
 mod body;
 mod browser;
@@ -20,9 +21,11 @@ mod error;
 mod guard;
 mod headers;
 mod instance_vars;
+mod journey;
 mod log_level;
 mod login;
 mod metrics;
+mod outside;
 mod page;
 mod pages;
 mod present;
@@ -44,7 +47,8 @@ pub use state::{ApiState, CONCOURSE_VERSION, WORKER_VERSION};
 pub fn router(state: ApiState) -> Router {
     let router = routes::all(&state)
         .merge(login::router())
-        .merge(browser::router());
+        .merge(browser::router())
+        .merge(outside::router());
     router
         .fallback(routes::unknown)
         .layer(CompressionLayer::new().gzip(true))
