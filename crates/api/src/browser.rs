@@ -8,27 +8,23 @@
 //! and tied to the browser by a cookie.
 
 use airside_auth::Denied;
-use airside_store::{Micros, now};
 use axum::{
     Form, Router,
     extract::{Query, State},
     response::{AppendHeaders, IntoResponse, Redirect, Response},
     routing::{get, post},
 };
-use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use http::{HeaderMap, StatusCode, header::SET_COOKIE};
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::Deserialize;
 
 use crate::{
-    ApiState, cookies,
+    ApiState, audit, cookies,
     error::{ApiError, Result},
+    journey::{Arrival, Code, Journey, lost, redirect},
     pages,
 };
 
-/// How long a login may take.
-const HOUR: u64 = 3600;
-const STATE: &str = "login state";
-const CODE: &str = "login code";
+const FORM: &str = "/sky/issuer/auth/local/login";
 
 pub(crate) fn router() -> Router<ApiState> {
     Router::new()
@@ -37,35 +33,10 @@ pub(crate) fn router() -> Router<ApiState> {
         .route("/sky/login", get(begin))
         .route("/sky/issuer/auth", get(form))
         .route("/sky/issuer/auth/local", get(form))
-        .route("/sky/issuer/auth/local/login", post(submit))
+        .route(FORM, post(submit))
         .route("/sky/callback", get(callback))
         .route("/fly_success", get(fly_success))
         .route("/robots.txt", get(async || "User-agent: *\nDisallow: /\n"))
-}
-
-/// Where a login began and where it leads.
-#[derive(Serialize, Deserialize)]
-struct Journey {
-    to: String,
-    nonce: String,
-    until: Micros,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Code {
-    token: String,
-    seconds: u64,
-    until: Micros,
-}
-
-fn seal(state: &ApiState, name: &str, value: &impl Serialize) -> String {
-    let clear = serde_json::to_vec(value).expect("plain text is JSON");
-    URL_SAFE_NO_PAD.encode(state.store.sealer().seal(name, &clear))
-}
-
-fn open<T: DeserializeOwned>(state: &ApiState, name: &str, sealed: &str) -> Option<T> {
-    let bytes = URL_SAFE_NO_PAD.decode(sealed).ok()?;
-    serde_json::from_slice(&state.store.sealer().open(name, &bytes).ok()?).ok()
 }
 
 #[derive(Default, Deserialize)]
@@ -102,34 +73,15 @@ async fn begin(
         && state.auth.authenticate(token).await?.is_some()
     {
         let seconds = state.auth.duration().as_secs();
-        return Ok(arrive(&state, token, seconds, &to));
+        return Ok(Arrival::new(&state, token, seconds, &to).go());
     }
-    let nonce = random_hex();
-    let until = now().plus(std::time::Duration::from_secs(HOUR));
-    let journey = Journey {
-        to,
-        nonce: nonce.clone(),
-        until,
-    };
-    let sealed = seal(&state, STATE, &journey);
-    let cookie = [(SET_COOKIE, cookies::login(&nonce, HOUR, state.is_secure()))];
+    let (journey, cookie) = Journey::begin(&state, to);
+    let sealed = journey.sealed(&state);
     let onwards = redirect(
         StatusCode::TEMPORARY_REDIRECT,
         &format!("/sky/issuer/auth?client_id=concourse-web&state={sealed}"),
     );
-    Ok((AppendHeaders(cookie), onwards).into_response())
-}
-
-/// The journey that a sealed state tells of, if this browser is the one that began it.
-fn journey(state: &ApiState, headers: &HeaderMap, sealed: &str) -> Option<Journey> {
-    let journey: Journey = open(state, STATE, sealed)?;
-    let same = cookies::login_nonce(headers) == Some(journey.nonce.as_str());
-    (same && journey.until > now()).then_some(journey)
-}
-
-fn lost() -> Response {
-    let why = "This login took too long or began in another browser. Begin again at /login.";
-    (StatusCode::BAD_REQUEST, pages::message("Log in again", why)).into_response()
+    Ok((AppendHeaders([(SET_COOKIE, cookie)]), onwards).into_response())
 }
 
 async fn form(
@@ -137,10 +89,24 @@ async fn form(
     headers: HeaderMap,
     Query(wanted): Query<Wanted>,
 ) -> Response {
-    match journey(&state, &headers, &wanted.state) {
-        Some(_) => pages::login(&wanted.state, None),
+    match Journey::resume(&state, &headers, &wanted.state) {
+        Some(_) => login_page(&state, &wanted.state, None),
         None => lost(),
     }
+}
+
+/// `tried` is the name that was typed and why it was not let in.
+fn login_page(state: &ApiState, sealed: &str, tried: Option<(&str, &str)>) -> Response {
+    let mut choices = pages::Choices {
+        passwords: state.auth.takes_passwords(),
+        directory: state.connectors.directory_title().map(str::to_owned),
+        providers: Vec::new(),
+    };
+    for connector in state.connectors.redirecting() {
+        let name = connector.connector().as_str();
+        choices.providers.push((name, connector.title().to_owned()));
+    }
+    pages::login(sealed, &choices, tried)
 }
 
 #[derive(Default, Deserialize)]
@@ -156,62 +122,54 @@ async fn submit(
     headers: HeaderMap,
     Form(submitted): Form<Submitted>,
 ) -> Result<Response> {
-    if journey(&state, &headers, &submitted.state).is_none() {
+    if Journey::resume(&state, &headers, &submitted.state).is_none() {
         return Ok(lost());
     }
-    let issued = match state
-        .auth
-        .login(&submitted.login, &submitted.password)
-        .await
-    {
-        Ok(issued) => issued,
+    let Submitted {
+        login: name,
+        password,
+        state: sealed,
+    } = submitted;
+    let login = audit::Login {
+        connector: state.auth.connector_of(&name),
+        user: &name,
+        path: FORM,
+    };
+    let tried = state.auth.login(&name, &password).await;
+    login.ended(tried.as_ref().err());
+    let denied = match tried {
+        Ok(issued) => return Ok(Code::redirect(&state, issued, &sealed)),
         Err(Denied::Store(error)) => return Err(error.into()),
-        Err(denied) => {
-            let status = match denied {
-                Denied::TooManyTries { .. } => StatusCode::TOO_MANY_REQUESTS,
-                _ => StatusCode::UNAUTHORIZED,
-            };
-            let page = pages::login(&submitted.state, Some(&denied.to_string()));
-            return Ok((status, page).into_response());
-        }
+        Err(denied) => denied,
     };
-    let code = Code {
-        token: issued.token,
-        seconds: issued.expires_in.as_secs(),
-        until: now().plus(std::time::Duration::from_secs(60)),
+    let status = match denied {
+        Denied::TooManyTries { .. } => StatusCode::TOO_MANY_REQUESTS,
+        Denied::Directory(_) => StatusCode::SERVICE_UNAVAILABLE,
+        _ => StatusCode::UNAUTHORIZED,
     };
-    let (code, sealed) = (seal(&state, CODE, &code), submitted.state);
-    let to = format!("/sky/callback?code={code}&state={sealed}");
-    Ok(redirect(StatusCode::SEE_OTHER, &to))
+    let page = login_page(&state, &sealed, Some((&name, &denied.to_string())));
+    Ok((status, page).into_response())
 }
 
+/// Where every login ends.
 async fn callback(
     State(state): State<ApiState>,
     headers: HeaderMap,
     Query(wanted): Query<Wanted>,
-) -> Response {
-    let journey = journey(&state, &headers, &wanted.state);
-    let code: Option<Code> = open(&state, CODE, &wanted.code);
-    match (journey, code) {
-        (Some(journey), Some(code)) if code.until > now() => {
-            arrive(&state, &code.token, code.seconds, &journey.to)
-        }
-        _ => lost(),
+) -> Result<Response> {
+    let journey = Journey::resume(&state, &headers, &wanted.state);
+    let (Some(journey), Some(code)) = (journey, Code::open(&state, &wanted.code)) else {
+        return Ok(lost());
+    };
+    let Some(principal) = state.auth.authenticate(&code.token).await? else {
+        return Ok(lost());
+    };
+    let arrival = Arrival::new(&state, &code.token, code.seconds, &journey.to);
+    if principal.is_in_a_team() {
+        return Ok(arrival.go());
     }
-}
-
-/// Sets the cookies and goes where they wanted to go, which is told the second cookie's value.
-fn arrive(state: &ApiState, token: &str, seconds: u64, to: &str) -> Response {
-    let csrf = random_hex();
-    let secure = state.is_secure();
-    let cookies =
-        cookies::signed_in(token, &csrf, seconds, secure).map(|value| (SET_COOKIE, value));
-    let separator = if to.contains('?') { '&' } else { '?' };
-    let onwards = redirect(
-        StatusCode::TEMPORARY_REDIRECT,
-        &format!("{to}{separator}csrf_token={csrf}"),
-    );
-    (AppendHeaders(cookies), onwards).into_response()
+    let page = pages::no_team(&principal, &arrival.to);
+    Ok(arrival.with(page))
 }
 
 async fn fly_success(
@@ -267,15 +225,6 @@ fn unescape(text: &str) -> Option<String> {
         bytes.push(u8::from_str_radix(digits, 16).ok()?);
     }
     String::from_utf8(bytes).ok()
-}
-
-fn redirect(status: StatusCode, to: &str) -> Response {
-    (status, [(http::header::LOCATION, to.to_owned())]).into_response()
-}
-
-fn random_hex() -> String {
-    let bytes: [u8; 32] = rand::random();
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -24,6 +24,11 @@ pub(crate) fn login(nonce: &str, seconds: u64, secure: bool) -> HeaderValue {
     header(LOGIN, nonce, seconds, "/sky", secure)
 }
 
+/// A login that has ended cannot be ended again.
+pub(crate) fn login_ended() -> HeaderValue {
+    header(LOGIN, "", 0, "/sky", false)
+}
+
 fn header(name: &str, value: &str, seconds: u64, path: &str, secure: bool) -> HeaderValue {
     let secure = if secure { "; Secure" } else { "" };
     // A value with a space in it is quoted, as Go does.

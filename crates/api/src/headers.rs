@@ -22,7 +22,10 @@ const ALWAYS: [(HeaderName, &str); 5] = [
 pub(crate) async fn add(mut response: Response) -> Response {
     let headers = response.headers_mut();
     for (name, value) in ALWAYS {
-        headers.insert(name, HeaderValue::from_static(value));
+        // Pages may allow themselves less.
+        headers
+            .entry(name)
+            .or_insert_with(|| HeaderValue::from_static(value));
     }
     headers
         .entry(CACHE_CONTROL)

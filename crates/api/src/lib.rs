@@ -11,6 +11,7 @@
 
 #![forbid(unsafe_code)]
 
+mod audit;
 mod badge;
 mod body;
 mod browser;
@@ -19,9 +20,11 @@ mod cookies;
 mod error;
 mod guard;
 mod headers;
+mod journey;
 mod log_level;
 mod login;
 mod metrics;
+mod outside;
 mod page;
 mod pages;
 mod present;
@@ -43,7 +46,8 @@ pub use state::{ApiState, CONCOURSE_VERSION, WORKER_VERSION};
 pub fn router(state: ApiState) -> Router {
     let router = routes::all(&state)
         .merge(login::router())
-        .merge(browser::router());
+        .merge(browser::router())
+        .merge(outside::router());
     router
         .fallback(routes::unknown)
         .layer(CompressionLayer::new().gzip(true))

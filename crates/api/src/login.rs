@@ -17,13 +17,16 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::{
-    ApiState, cookies,
+    ApiState, audit, cookies,
     error::{ApiError, Result},
     guard::bearer,
 };
 
 /// The one client, known to everybody: it is `fly` that says so, not a secret.
 const CLIENT: (&str, &str) = ("fly", "Zmx5");
+
+const TOKEN: &str = "/sky/issuer/token";
+const LOGOUT: &str = "/sky/logout";
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -37,8 +40,8 @@ struct Grant {
 
 pub(crate) fn router() -> Router<ApiState> {
     Router::new()
-        .route("/sky/issuer/token", post(token))
-        .route("/sky/logout", get(logout))
+        .route(TOKEN, post(token))
+        .route(LOGOUT, get(logout))
 }
 
 async fn token(
@@ -66,7 +69,14 @@ async fn token(
         let why = "only the password grant is supported";
         return refused(StatusCode::BAD_REQUEST, "unsupported_grant_type", why);
     }
-    match state.auth.login(&grant.username, &grant.password).await {
+    let login = audit::Login {
+        connector: state.auth.connector_of(&grant.username),
+        user: &grant.username,
+        path: TOKEN,
+    };
+    let tried = state.auth.login(&grant.username, &grant.password).await;
+    login.ended(tried.as_ref().err());
+    match tried {
         Ok(issued) => Json(json!({
             "access_token": issued.token,
             "token_type": "bearer",
@@ -85,6 +95,11 @@ async fn token(
             response.headers_mut().insert(RETRY_AFTER, seconds);
             response
         }
+        Err(denied @ Denied::Directory(_)) => refused(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "temporarily_unavailable",
+            &denied.to_string(),
+        ),
         Err(Denied::Store(error)) => ApiError::from(error).into_response(),
     }
 }
@@ -111,10 +126,10 @@ fn basic(headers: &HeaderMap) -> Option<(String, String)> {
 async fn logout(State(state): State<ApiState>, headers: HeaderMap) -> Result<Response> {
     let token = bearer(&headers).or_else(|| cookies::token(&headers));
     let token = token.ok_or(ApiError::Unauthenticated)?;
-    if state.auth.authenticate(token).await?.is_none() {
-        return Err(ApiError::Unauthenticated);
-    }
+    let principal = state.auth.authenticate(token).await?;
+    let principal = principal.ok_or(ApiError::Unauthenticated)?;
     state.auth.logout(token).await?;
+    audit::logged_out(&principal, LOGOUT);
     let cleared = cookies::cleared().map(|value| (SET_COOKIE, value));
     Ok(axum::response::AppendHeaders(cleared).into_response())
 }

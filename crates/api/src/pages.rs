@@ -1,87 +1,167 @@
-//! The few pages that are no part of the web interface: logging in, and handing a token to fly.
+//! The few pages that are no part of the web interface: logging in, what can come of that, and handing
+//! a token to fly. They load nothing from anywhere.
 
+use airside_auth::Principal;
 use axum::response::{Html, IntoResponse, Response};
+use http::header::CONTENT_SECURITY_POLICY;
 
-use crate::badge::escape;
+use crate::{badge::escape, journey::random_hex};
 
-const STYLE: &str = "
-:root{color-scheme:light dark;--paper:#f4f6f8;--card:#fff;--ink:#1c2733;--soft:#5b6b7c;--line:#cfd8e1;
---accent:#0b6bcb;--wrong:#b3261e}
-@media(prefers-color-scheme:dark){:root{--paper:#10161d;--card:#1a222c;--ink:#e8eef4;--soft:#93a4b5;
---line:#344252;--accent:#4da3ff;--wrong:#ff8a80}}
-*{box-sizing:border-box}
-body{margin:0;min-height:100vh;display:grid;place-items:center;background:var(--paper);color:var(--ink);
-font:16px/1.5 system-ui,sans-serif}
-main{width:min(23rem,92vw);padding:2.2rem;background:var(--card);border:1px solid var(--line);
-border-radius:14px;box-shadow:0 12px 40px #0002}
-h1{margin:0 0 .2rem;font-size:1.5rem;letter-spacing:-.01em}
-p{margin:.2rem 0 1.2rem;color:var(--soft)}
-label{display:block;margin:.9rem 0 .3rem;font-weight:600;font-size:.9rem}
-input{width:100%;padding:.65rem .8rem;font:inherit;color:inherit;background:var(--paper);
-border:1px solid var(--line);border-radius:8px}
-input:focus-visible,button:focus-visible,a:focus-visible{outline:3px solid var(--accent);outline-offset:1px}
-button,.button{display:block;width:100%;margin-top:1.4rem;padding:.7rem;font:inherit;font-weight:600;
-text-align:center;text-decoration:none;color:#fff;background:#0b6bcb;border:0;border-radius:8px;cursor:pointer}
-.wrong{color:var(--wrong);font-weight:600;margin-bottom:.4rem}
-code{display:block;padding:.7rem;overflow-wrap:anywhere;background:var(--paper);border:1px solid var(--line);
-border-radius:8px;font-size:.85rem}
-";
+const STYLE: &str = include_str!("pages/style.css");
 
-fn page(title: &str, content: &str) -> Response {
+/// A runway, from the side where one waits.
+const MARK: &str = "<p class=\"mark\"><svg viewBox=\"0 0 24 24\" aria-hidden=\"true\" fill=\"none\" \
+    stroke=\"currentColor\" stroke-width=\"2\" stroke-linecap=\"round\" stroke-linejoin=\"round\">\
+    <path d=\"M9 3 3 21M15 3l6 18M12 4v3M12 11v3M12 18v3\"/></svg>Airside</p>";
+
+/// How a page's script may run and what it may reach.
+struct Script {
+    text: String,
+    reaches: String,
+}
+
+fn page(title: &str, content: &str, script: Option<Script>) -> Response {
+    let nonce = random_hex();
+    let (element, allowed) = match script {
+        Some(Script { text, reaches }) => (
+            format!("<script nonce=\"{nonce}\">{text}</script>"),
+            format!("; script-src 'nonce-{nonce}'; connect-src {reaches}"),
+        ),
+        None => Default::default(),
+    };
+    let policy = format!(
+        "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; \
+         frame-ancestors 'none'{allowed}"
+    );
+    let title = escape(title);
     let text = format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
-         <title>{title} · Airside</title><style>{STYLE}</style></head><body><main>{content}</main>\
-         </body></html>"
+         <title>{title} · Airside</title><style>{STYLE}</style></head><body><main>{MARK}\
+         <h1>{title}</h1>{content}</main>{element}</body></html>"
     );
-    Html(text).into_response()
+    ([(CONTENT_SECURITY_POLICY, policy)], Html(text)).into_response()
 }
 
-/// Asks for a name and a password; `wrong` says why the last try failed.
-pub(crate) fn login(state: &str, wrong: Option<&str>) -> Response {
+/// How one can log in here.
+pub(crate) struct Choices {
+    pub(crate) passwords: bool,
+    /// What people call the directory that checks passwords, too.
+    pub(crate) directory: Option<String>,
+    /// Name and title of each provider.
+    pub(crate) providers: Vec<(&'static str, String)>,
+}
+
+/// Offers every provider, and asks for a name and a password. `tried` is the name that was typed and
+/// why it was not let in.
+pub(crate) fn login(state: &str, choices: &Choices, tried: Option<(&str, &str)>) -> Response {
     let state = escape(state);
-    let wrong = wrong.map_or_else(String::new, |why| {
-        format!("<p class=\"wrong\" role=\"alert\">{}</p>", escape(why))
-    });
-    page(
-        "Log in",
-        &format!(
-            "<h1>Airside</h1><p>Log in to go on.</p>{wrong}\
-             <form method=\"post\" action=\"/sky/issuer/auth/local/login\">\
-             <input type=\"hidden\" name=\"state\" value=\"{state}\">\
-             <label for=\"login\">User</label><input id=\"login\" name=\"login\" \
-             autocomplete=\"username\" autocapitalize=\"none\" required autofocus>\
-             <label for=\"password\">Password</label><input id=\"password\" name=\"password\" \
-             type=\"password\" autocomplete=\"current-password\" required>\
-             <button>Log in</button></form>"
+    let mut content = String::new();
+    for (name, title) in &choices.providers {
+        let title = escape(title);
+        content.push_str(&format!(
+            "<a class=\"button provider\" href=\"/sky/issuer/auth/{name}?state={state}\">\
+             Log in with {title}</a>"
+        ));
+    }
+    if choices.passwords && !choices.providers.is_empty() {
+        content.push_str("<div class=\"or\">or with a password</div>");
+    }
+    if choices.passwords {
+        content.push_str(&form(&state, choices, tried));
+    }
+    page("Log in", &content, None)
+}
+
+fn form(state: &str, choices: &Choices, tried: Option<(&str, &str)>) -> String {
+    let (name, wrong, invalid) = match tried {
+        Some((name, why)) => (
+            escape(name),
+            format!(
+                "<p class=\"wrong\" id=\"wrong\" role=\"alert\">{}</p>",
+                escape(why)
+            ),
+            "aria-invalid=\"true\" aria-describedby=\"wrong\"",
         ),
+        None => Default::default(),
+    };
+    let label = match &choices.directory {
+        Some(title) => format!("User ({} or local)", escape(title)),
+        None => "User".to_owned(),
+    };
+    // Whoever has typed a name goes on with the password.
+    let (first, second) = match (tried, choices.providers.is_empty()) {
+        (Some(_), _) => ("", "autofocus"),
+        (None, true) => ("autofocus", ""),
+        (None, false) => ("", ""),
+    };
+    format!(
+        "<form method=\"post\" action=\"/sky/issuer/auth/local/login\">{wrong}\
+         <input type=\"hidden\" name=\"state\" value=\"{state}\">\
+         <label for=\"login\">{label}</label><input id=\"login\" name=\"login\" value=\"{name}\" \
+         autocomplete=\"username\" autocapitalize=\"none\" spellcheck=\"false\" required {first} {invalid}>\
+         <label for=\"password\">Password</label><input id=\"password\" name=\"password\" \
+         type=\"password\" autocomplete=\"current-password\" required {second} {invalid}>\
+         <button>Log in</button></form>"
     )
 }
 
 /// Hands the token to the fly that waits on this machine, and shows it for pasting.
 pub(crate) fn fly_success(port: Option<u16>, token: &str) -> Response {
     let token = escape(token);
-    let hand_over = port.map_or_else(String::new, |port| {
-        let query = token.replace('+', "%2B").replace('/', "%2F");
-        format!(
-            "<a class=\"button\" id=\"send\" href=\"http://127.0.0.1:{port}/?token=bearer%20{query}\">\
-             Send the token to fly</a><script>fetch(document.getElementById('send').href)\
-             .then(()=>{{document.getElementById('said').textContent='fly is logged in; close this page.';\
-             document.getElementById('send').remove()}}).catch(()=>{{}})</script>"
-        )
-    });
-    page(
-        "Logged in",
-        &format!(
-            "<h1>Logged in</h1><p id=\"said\">fly takes the token from here, or paste it where fly asks \
-             for it.</p><code>bearer {token}</code>{hand_over}"
-        ),
-    )
+    let (link, script) = match port {
+        Some(port) => {
+            let query = token.replace('+', "%2B").replace('/', "%2F");
+            let link = format!(
+                "<a class=\"button\" id=\"send\" \
+                 href=\"http://127.0.0.1:{port}/?token=bearer%20{query}\">Send the token to fly</a>"
+            );
+            let text = "const send=document.getElementById('send');fetch(send.href).then(()=>{\
+                document.getElementById('said').textContent='fly is logged in. You can close this page.';\
+                document.getElementById('token').remove();send.remove()}).catch(()=>{})";
+            let script = Script {
+                text: text.to_owned(),
+                reaches: format!("http://127.0.0.1:{port}"),
+            };
+            (link, Some(script))
+        }
+        None => Default::default(),
+    };
+    let said = match port {
+        Some(_) => {
+            "fly takes the token from this page. If it does not, paste it where fly asks for it:"
+        }
+        None => "Paste this token where fly asks for it:",
+    };
+    let content = format!(
+        "<p id=\"said\" role=\"status\">{said}</p><code id=\"token\">bearer {token}</code>{link}"
+    );
+    page("Logged in", &content, script)
+}
+
+/// Logged in, but nobody's member. `to` is where they wanted to go.
+pub(crate) fn no_team(principal: &Principal, to: &str) -> Response {
+    let known_as = format!("{}:{}", principal.connector(), principal.display_user_id());
+    let (known_as, to) = (escape(&known_as), escape(to));
+    let content = format!(
+        "<p>You are logged in, but no team has you as a member yet, so there is little to see. Ask an \
+         owner of your team to add this user, or one of your groups, with <b>fly set-team</b>:</p>\
+         <code>{known_as}</code><a class=\"button\" href=\"{to}\">Go on anyway</a>"
+    );
+    page("You are in no team", &content, None)
+}
+
+/// A login that came to nothing, and a way to begin again that leads to the same place.
+pub(crate) fn failed(title: &str, why: &str, to: &str) -> Response {
+    let to = escape(&to.replace('%', "%25").replace('&', "%26"));
+    let content = format!(
+        "<p role=\"alert\">{}</p><a class=\"button\" href=\"/sky/login?redirect_uri={to}\">\
+         Log in again</a>",
+        escape(why)
+    );
+    page(title, &content, None)
 }
 
 pub(crate) fn message(title: &str, text: &str) -> Response {
-    page(
-        title,
-        &format!("<h1>{}</h1><p>{}</p>", escape(title), escape(text)),
-    )
+    page(title, &format!("<p>{}</p>", escape(text)), None)
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use airside_auth::Auth;
+use airside_connectors::Connectors;
 use airside_logs::Logs;
 use airside_metrics::Metrics;
 use airside_store::Store;
@@ -27,6 +28,8 @@ pub struct ApiState {
     /// Our own version, as opposed to [`CONCOURSE_VERSION`].
     pub version: Arc<str>,
     pub log_level: Arc<dyn LogLevel>,
+    /// Whom the login page offers beside passwords.
+    pub connectors: Arc<Connectors>,
 }
 
 impl ApiState {
@@ -49,12 +52,19 @@ impl ApiState {
             external_url,
             version: version.into(),
             log_level: Arc::new(Fixed),
+            connectors: Arc::default(),
         }
     }
 
     /// Lets administrators see and change how much the server logs.
     pub fn with_log_level(mut self, log_level: Arc<dyn LogLevel>) -> Self {
         self.log_level = log_level;
+        self
+    }
+
+    /// Lets users log in through these. [`Auth`] must know them, too.
+    pub fn with_connectors(mut self, connectors: Connectors) -> Self {
+        self.connectors = Arc::new(connectors);
         self
     }
 

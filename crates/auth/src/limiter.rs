@@ -8,7 +8,11 @@ use airside_store::Micros;
 const BURST: u32 = 10;
 const REFILL: Duration = Duration::from_secs(6);
 
-/// Counts tries by name. Callers pass names from a bounded set only, so this does not grow.
+/// Names that are counted apart; all others share one count, so that making names up fills no memory.
+const NAMES: usize = 10_000;
+const OTHERS: &str = "";
+
+/// Counts tries by name.
 #[derive(Default)]
 pub(crate) struct Limiter(Mutex<HashMap<String, Bucket>>);
 
@@ -24,11 +28,19 @@ impl Limiter {
             .0
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let refill = REFILL.as_micros() as i64;
+        if buckets.len() >= NAMES && !buckets.contains_key(name) {
+            let whole = i64::from(BURST) * refill;
+            buckets.retain(|_, bucket| now.0 - bucket.since.0 < whole);
+        }
+        let name = match buckets.len() < NAMES || buckets.contains_key(name) {
+            true => name,
+            false => OTHERS,
+        };
         let bucket = buckets.entry(name.to_owned()).or_insert(Bucket {
             used: 0,
             since: now,
         });
-        let refill = REFILL.as_micros() as i64;
         let elapsed = (now.0 - bucket.since.0).max(0);
         let refilled = elapsed / refill;
         bucket.used = bucket
@@ -70,6 +82,26 @@ mod tests {
         limiter.try_once("ann", later).unwrap_err();
         limiter.succeeded("ann");
         limiter.try_once("ann", later).unwrap();
+    }
+
+    #[test]
+    fn made_up_names_share_a_count_once_there_are_too_many() {
+        let limiter = Limiter::default();
+        let start = Micros(1_000_000_000);
+        for name in 0..NAMES {
+            limiter.try_once(&name.to_string(), start).unwrap();
+        }
+        for name in 0..BURST {
+            limiter.try_once(&format!("more {name}"), start).unwrap();
+        }
+        limiter.try_once("one more", start).unwrap_err();
+        limiter.try_once("1", start).unwrap();
+        assert!(limiter.0.lock().unwrap().len() <= NAMES + 1);
+        // What has recovered is forgotten.
+        limiter
+            .try_once("one more", start.plus(REFILL * BURST))
+            .unwrap();
+        assert!(limiter.0.lock().unwrap().len() < 10);
     }
 
     #[test]

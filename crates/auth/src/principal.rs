@@ -4,7 +4,7 @@ use airside_store::Team;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::Role;
+use crate::{ConnectorName, Identity, Role, identity::display_name};
 
 /// What a token says about its holder; stored with its hash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,22 +14,21 @@ pub(crate) struct Claims {
     pub(crate) user_id: String,
     pub(crate) user_name: String,
     pub(crate) email: String,
-    /// Which kind of login vouched for the user; `local` for users in the server's settings.
-    pub(crate) connector: String,
+    pub(crate) connector: ConnectorName,
     #[serde(default)]
     pub(crate) groups: Vec<String>,
 }
 
-impl Claims {
-    pub(crate) fn local(name: &str) -> Self {
+impl From<Identity> for Claims {
+    fn from(identity: Identity) -> Self {
         Self {
-            sub: format!("local:{name}"),
-            name: name.to_owned(),
-            user_id: name.to_owned(),
-            user_name: name.to_owned(),
-            email: name.to_owned(),
-            connector: "local".to_owned(),
-            groups: Vec::new(),
+            sub: format!("{}:{}", identity.connector, identity.user_id),
+            name: identity.name,
+            user_id: identity.user_id,
+            user_name: identity.user_name,
+            email: identity.email,
+            connector: identity.connector,
+            groups: identity.groups,
         }
     }
 }
@@ -38,6 +37,7 @@ impl Claims {
 pub struct Principal {
     claims: Claims,
     admin: bool,
+    in_a_team: bool,
 }
 
 impl Principal {
@@ -46,7 +46,11 @@ impl Principal {
         let mut principal = Self {
             claims,
             admin: false,
+            in_a_team: false,
         };
+        principal.in_a_team = teams
+            .iter()
+            .any(|team| principal.given_role(team).is_some());
         principal.admin = teams
             .iter()
             .any(|team| team.admin && principal.given_role(team) == Some(Role::Owner));
@@ -73,13 +77,19 @@ impl Principal {
         &self.claims.email
     }
 
-    pub fn connector(&self) -> &str {
-        &self.claims.connector
+    pub fn connector(&self) -> ConnectorName {
+        self.claims.connector
     }
 
     /// What other people are shown for this user, for example as the one who started a build.
     pub fn display_user_id(&self) -> &str {
-        &self.claims.user_name
+        let claims = &self.claims;
+        display_name(&claims.user_name, &claims.user_id, &claims.name)
+    }
+
+    /// Whether any team gives this user a role.
+    pub fn is_in_a_team(&self) -> bool {
+        self.in_a_team
     }
 
     pub fn is_admin(&self) -> bool {
@@ -118,7 +128,11 @@ impl Principal {
     /// A role that names nobody is nobody's.
     fn is_among(&self, members: &Value) -> bool {
         let claims = &self.claims;
-        let users = [&claims.user_id, &claims.user_name];
+        let called = match claims.user_name.as_str() {
+            "" => &claims.name,
+            user_name => user_name,
+        };
+        let users = [claims.user_id.as_str(), called];
         names(members, "users").any(|member| users.iter().any(|user| self.is_called(member, user)))
             || names(members, "groups").any(|member| {
                 claims
@@ -129,7 +143,7 @@ impl Principal {
     }
 
     fn is_called(&self, member: &str, name: &str) -> bool {
-        let connector = &self.claims.connector;
+        let connector = self.claims.connector;
         !name.is_empty() && member.to_lowercase() == format!("{connector}:{name}").to_lowercase()
     }
 }
@@ -161,7 +175,7 @@ mod tests {
 
     #[test]
     fn the_highest_role_that_names_the_user_counts() {
-        let mut claims = Claims::local("Test");
+        let mut claims = Claims::from(Identity::local("Test"));
         claims.groups = vec!["org".into()];
         let principal = Principal::new(claims, &[]);
         for (auth, expected) in [
@@ -201,6 +215,44 @@ mod tests {
     }
 
     #[test]
+    fn a_user_is_known_by_id_or_user_name_and_by_name_only_without_one() {
+        let known = |user_name: &str, member: &str| {
+            let identity = Identity {
+                connector: ConnectorName::Ldap,
+                user_id: "7".into(),
+                user_name: user_name.into(),
+                name: "Ann Lee".into(),
+                email: "ann@example.com".into(),
+                groups: vec!["Ops".into(), String::new()],
+            };
+            let team = team(
+                false,
+                json!({"viewer": {"users": [member], "groups": [member]}}),
+            );
+            let principal = Principal::new(identity.into(), std::slice::from_ref(&team));
+            assert_eq!(principal.is_in_a_team(), principal.can_view(&team));
+            principal.can_view(&team)
+        };
+        for (user_name, member, expected) in [
+            ("ann", "ldap:ann", true),
+            ("ann", "ldap:7", true),
+            ("ann", "ldap:ops", true),
+            ("ann", "ldap:ann lee", false),
+            ("", "ldap:ann lee", true),
+            ("", "ldap:", false),
+            ("ann", "ldap:ann@example.com", false),
+            ("ann", "local:ann", false),
+            ("ann", "oidc:7", false),
+        ] {
+            assert_eq!(
+                known(user_name, member),
+                expected,
+                "{user_name:?} {member:?}"
+            );
+        }
+    }
+
+    #[test]
     fn only_owners_of_an_admin_team_are_admins() {
         let owner = json!({"owner": {"users": ["local:ann"]}});
         let member = json!({"member": {"users": ["local:ann"]}});
@@ -210,7 +262,10 @@ mod tests {
             (team(true, member), false),
             (team(false, owner), false),
         ] {
-            let principal = Principal::new(Claims::local("ann"), std::slice::from_ref(&own));
+            let principal = Principal::new(
+                Claims::from(Identity::local("ann")),
+                std::slice::from_ref(&own),
+            );
             assert_eq!(principal.is_admin(), admin);
             assert_eq!(principal.role_on(&other), admin.then_some(Role::Admin));
         }

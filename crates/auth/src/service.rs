@@ -4,7 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use airside_store::{Store, now};
 
-use crate::{LocalUser, Principal, limiter::Limiter, principal::Claims, token};
+use crate::{
+    ConnectorName, Directory, DirectoryError, Identity, LocalUser, Principal, Providers,
+    limiter::Limiter, principal::Claims, token,
+};
 
 /// Longer than any token or password that could be meant seriously.
 const LONGEST: usize = 1024;
@@ -19,6 +22,7 @@ pub struct Auth(Arc<Inner>);
 struct Inner {
     store: Store,
     users: Vec<LocalUser>,
+    providers: Providers,
     duration: Duration,
     limiter: Limiter,
 }
@@ -36,6 +40,8 @@ pub enum Denied {
     WrongPassword,
     #[error("too many wrong passwords: try again in {} seconds", retry_after.as_secs() + 1)]
     TooManyTries { retry_after: Duration },
+    #[error("passwords cannot be checked now: the directory does not answer as it should")]
+    Directory(#[source] DirectoryError),
     #[error("cannot keep the token")]
     Store(#[from] airside_store::Error),
 }
@@ -43,9 +49,20 @@ pub enum Denied {
 impl Auth {
     /// `duration` is how long a token is good for.
     pub fn new(store: Store, users: Vec<LocalUser>, duration: Duration) -> Self {
+        Self::with_providers(store, users, Providers::default(), duration)
+    }
+
+    /// With others who vouch for users, too.
+    pub fn with_providers(
+        store: Store,
+        users: Vec<LocalUser>,
+        providers: Providers,
+        duration: Duration,
+    ) -> Self {
         Self(Arc::new(Inner {
             store,
             users,
+            providers,
             duration,
             limiter: Limiter::default(),
         }))
@@ -56,26 +73,91 @@ impl Auth {
         self.0.duration
     }
 
-    /// Exchanges a local user's password for a token.
+    /// Whether there is anybody who could log in with a password.
+    pub fn takes_passwords(&self) -> bool {
+        !self.0.users.is_empty() || self.0.providers.directory.is_some()
+    }
+
+    /// Who checks the password of a user of this name. A local user's password is never shown to a
+    /// directory, and a directory cannot vouch for somebody with a local user's name.
+    pub fn connector_of(&self, name: &str) -> ConnectorName {
+        match self.directory_for(name) {
+            Some(directory) => directory.connector(),
+            None => ConnectorName::Local,
+        }
+    }
+
+    fn directory_for(&self, name: &str) -> Option<&Arc<dyn Directory>> {
+        let directory = self.0.providers.directory.as_ref();
+        directory.filter(|_| self.local_user(name).is_none())
+    }
+
+    fn local_user(&self, name: &str) -> Option<&LocalUser> {
+        self.0.users.iter().find(|user| user.name() == name)
+    }
+
+    /// Exchanges a password for a token.
     pub async fn login(&self, name: &str, password: &str) -> Result<Issued, Denied> {
-        let user = self.0.users.iter().find(|user| user.name() == name);
+        let identity = match self.directory_for(name) {
+            Some(directory) => self.ask(directory, name, password).await?,
+            None => self.check_local(name, password).await?,
+        };
+        Ok(self.admit(identity).await?)
+    }
+
+    async fn check_local(&self, name: &str, password: &str) -> Result<Identity, Denied> {
+        let user = self.local_user(name);
         let counted_as = user.map_or(NOBODY, LocalUser::name);
-        self.0
-            .limiter
-            .try_once(counted_as, now())
-            .map_err(|retry_after| Denied::TooManyTries { retry_after })?;
+        self.count(counted_as)?;
         if !self.accepts(user, password).await {
             return Err(Denied::WrongPassword);
         }
         self.0.limiter.succeeded(counted_as);
+        Ok(Identity::local(name))
+    }
+
+    async fn ask(
+        &self,
+        directory: &Arc<dyn Directory>,
+        name: &str,
+        password: &str,
+    ) -> Result<Identity, Denied> {
+        if name.is_empty() || password.is_empty() || name.len().max(password.len()) > LONGEST {
+            return Err(Denied::WrongPassword);
+        }
+        // Directories take many spellings for the same name.
+        let words: Vec<&str> = name.split_whitespace().collect();
+        let counted_as = format!(
+            "{}:{}",
+            directory.connector(),
+            words.join(" ").to_lowercase()
+        );
+        self.count(&counted_as)?;
+        let found = directory.check(name, password).await;
+        let identity = found
+            .map_err(Denied::Directory)?
+            .ok_or(Denied::WrongPassword)?;
+        self.0.limiter.succeeded(&counted_as);
+        Ok(identity)
+    }
+
+    fn count(&self, name: &str) -> Result<(), Denied> {
+        let counted = self.0.limiter.try_once(name, now());
+        counted.map_err(|retry_after| Denied::TooManyTries { retry_after })
+    }
+
+    /// A token for somebody whom a connector vouches for.
+    pub async fn admit(&self, identity: Identity) -> airside_store::Result<Issued> {
         let expires_at = now().plus(self.0.duration);
         let token = token::make(expires_at);
-        let claims = Claims::local(name);
-        let user = (&claims.sub, &claims.user_name, &claims.connector);
-        self.0.store.user_logged_in(user.0, user.1, user.2).await?;
+        let shown = identity.display_name().to_owned();
+        let claims = Claims::from(identity);
+        let store = &self.0.store;
+        store
+            .user_logged_in(&claims.sub, &shown, claims.connector.as_str())
+            .await?;
         let claims = serde_json::to_value(claims).expect("claims are plain text");
-        self.0
-            .store
+        store
             .save_token(&token::hash(&token), &claims, expires_at)
             .await?;
         Ok(Issued {
@@ -105,7 +187,8 @@ impl Auth {
         check.await.unwrap_or(false) && user.is_some()
     }
 
-    /// Whose token this is; `None` if it is not one, has expired, or its user is gone.
+    /// Whose token this is; `None` if it is not one, has expired, or its user or whoever vouched for
+    /// them is gone.
     pub async fn authenticate(&self, token: &str) -> airside_store::Result<Option<Principal>> {
         if token.is_empty() || token.len() > LONGEST {
             return Ok(None);
@@ -116,12 +199,11 @@ impl Auth {
         let Ok(claims) = serde_json::from_value::<Claims>(claims) else {
             return Ok(None);
         };
-        let known = self
-            .0
-            .users
-            .iter()
-            .any(|user| user.name() == claims.user_id);
-        if claims.connector == "local" && !known {
+        let known = match claims.connector {
+            ConnectorName::Local => self.local_user(&claims.user_id).is_some(),
+            outside => self.0.providers.include(outside),
+        };
+        if !known {
             return Ok(None);
         }
         Ok(Some(Principal::new(claims, &self.0.store.teams().await?)))

@@ -4,7 +4,9 @@
 
 use std::time::Duration;
 
-use airside_auth::{Auth, Denied, LocalUser, Role};
+use airside_auth::{
+    Auth, ConnectorName, Denied, Directory, DirectoryError, Identity, LocalUser, Providers, Role,
+};
 use airside_store::{Sealer, Store};
 use serde_json::json;
 
@@ -31,7 +33,7 @@ async fn a_token_says_who_its_holder_is_until_logout() {
     let ann = auth.authenticate(&issued.token).await.unwrap().unwrap();
     assert_eq!(
         (ann.user_name(), ann.connector(), ann.is_admin()),
-        ("ann", "local", true)
+        ("ann", ConnectorName::Local, true)
     );
     assert_eq!(ann.role_on(&main), Some(Role::Admin));
     assert_eq!(ann.given_roles(&main), [Role::Owner]);
@@ -110,4 +112,73 @@ async fn tokens_end_with_their_time_and_their_user() {
             .unwrap()
             .is_none()
     );
+}
+
+/// A list of one: `Eve` with the password `pw`. It is away for whoever is called `gone`.
+struct List;
+
+#[async_trait::async_trait]
+impl Directory for List {
+    fn connector(&self) -> ConnectorName {
+        ConnectorName::Ldap
+    }
+
+    async fn check(&self, name: &str, password: &str) -> Result<Option<Identity>, DirectoryError> {
+        assert_ne!(name, "ann", "a local user's password goes nowhere else");
+        if name == "gone" {
+            return Err(DirectoryError::new(std::io::Error::other("away")));
+        }
+        let known = name.eq_ignore_ascii_case("eve") && password == "pw";
+        Ok(known.then(|| eve(ConnectorName::Ldap)))
+    }
+}
+
+fn eve(connector: ConnectorName) -> Identity {
+    Identity {
+        connector,
+        user_id: "7".into(),
+        user_name: "eve".into(),
+        name: "Eve".into(),
+        email: "eve@example.com".into(),
+        groups: vec!["ops".into()],
+    }
+}
+
+#[tokio::test]
+async fn a_directory_vouches_for_whoever_is_no_local_user() {
+    let (_, store, _dir) = auth(DAY, &["ann:pw"]).await;
+    let providers = Providers {
+        directory: Some(std::sync::Arc::new(List)),
+        redirecting: vec![ConnectorName::Github],
+    };
+    let users = vec!["ann:pw".parse().unwrap()];
+    let auth = Auth::with_providers(store.clone(), users, providers, DAY);
+    assert_eq!(auth.connector_of("ann"), ConnectorName::Local);
+    assert_eq!(auth.connector_of("eve"), ConnectorName::Ldap);
+
+    let issued = auth.login("eve", "pw").await.unwrap();
+    let principal = auth.authenticate(&issued.token).await.unwrap().unwrap();
+    assert_eq!((principal.sub(), principal.name()), ("ldap:7", "Eve"));
+    assert!(!principal.is_in_a_team());
+    auth.login("ann", "pw").await.unwrap();
+    for (name, password) in [("ann", "no"), ("eve", "no"), ("eve", ""), ("", "pw")] {
+        let denied = auth.login(name, password).await.err().unwrap();
+        assert!(matches!(denied, Denied::WrongPassword), "{name} {password}");
+    }
+    let denied = auth.login("gone", "pw").await.err().unwrap();
+    assert!(matches!(denied, Denied::Directory(_)), "{denied}");
+
+    // However a name is spelt, its tries are counted together.
+    for name in ["eve", "EVE", " eve "].iter().cycle().take(30) {
+        auth.login(name, "no").await.err().unwrap();
+    }
+    let denied = auth.login("eVe", "pw").await.err().unwrap();
+    assert!(matches!(denied, Denied::TooManyTries { .. }), "{denied}");
+
+    // A token lasts no longer than what vouched for its holder.
+    let github = auth.admit(eve(ConnectorName::Github)).await.unwrap();
+    assert!(auth.authenticate(&github.token).await.unwrap().is_some());
+    let without = Auth::new(store, Vec::new(), DAY);
+    assert!(without.authenticate(&github.token).await.unwrap().is_none());
+    assert!(without.authenticate(&issued.token).await.unwrap().is_none());
 }

@@ -26,6 +26,7 @@ const LAYERS: &[(&str, u32)] = &[
     ("hub", 3),
     ("auth", 3),
     ("shim", 3),
+    ("connectors", 4),
     ("orchestrator", 4),
     ("engine", 5),
     ("api", 6),
@@ -50,6 +51,7 @@ const OWNED: &[(&str, &str)] = &[
     ("kube", "runtime-kube"),
     ("sqlx", "store"),
     ("axum", "api"),
+    ("ldap3", "connectors"),
     ("libcontainer", "runtime-local"),
 ];
 

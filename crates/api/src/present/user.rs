@@ -26,7 +26,7 @@ pub(crate) fn user(principal: &Principal, teams: &[Team]) -> Value {
         "is_admin": principal.is_admin(),
         "is_system": false,
         "teams": memberships,
-        "connector": principal.connector(),
+        "connector": principal.connector().as_str(),
         "display_user_id": principal.display_user_id(),
     })
 }

@@ -22,7 +22,7 @@ fn team(name: &str, admin: bool) -> Team {
 fn principal(name: &str) -> Principal {
     let mut main = team("main", true);
     main.auth = json!({"owner": {"users": ["local:admin"]}});
-    Principal::new(Claims::local(name), &[main])
+    Principal::new(Claims::from(crate::Identity::local(name)), &[main])
 }
 
 /// From nobody to admin: what each sees for an action on a hidden thing of the team.

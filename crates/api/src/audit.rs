@@ -1,0 +1,48 @@
+//! Logging in and out in the audit log, beside the calls that `guard.rs` writes there. Never a
+//! password, a code or a token.
+
+use airside_auth::{ConnectorName, Denied, Principal};
+use tracing::{error, info};
+
+/// As much of a name as is logged: anybody may type anything.
+const LONGEST: usize = 100;
+
+/// Somebody who tries to log in.
+pub(crate) struct Login<'a> {
+    pub(crate) connector: ConnectorName,
+    pub(crate) user: &'a str,
+    pub(crate) path: &'static str,
+}
+
+impl Login<'_> {
+    pub(crate) fn succeeded(&self) {
+        self.write("succeeded", "");
+    }
+
+    pub(crate) fn failed(&self, why: &str) {
+        self.write("failed", why);
+    }
+
+    /// With a password. What is wrong with us rather than with it is logged in full, too.
+    pub(crate) fn ended(&self, denied: Option<&Denied>) {
+        match denied {
+            None => self.succeeded(),
+            Some(denied) => self.failed(&denied.to_string()),
+        }
+        if let Some(Denied::Directory(fault)) = denied {
+            let error = fault as &dyn std::error::Error;
+            error!(error, "a login failed");
+        }
+    }
+
+    fn write(&self, outcome: &str, why: &str) {
+        let user: String = self.user.chars().take(LONGEST).collect();
+        let (connector, path) = (self.connector.as_str(), self.path);
+        info!(target: "audit", user, action = "LogIn", connector, path, outcome, why, "login");
+    }
+}
+
+pub(crate) fn logged_out(principal: &Principal, path: &'static str) {
+    let (user, connector) = (principal.display_user_id(), principal.connector().as_str());
+    info!(target: "audit", user, action = "LogOut", connector, path, "logout");
+}

@@ -1,0 +1,107 @@
+//! Why somebody could not be vouched for.
+
+use std::{error::Error, fmt};
+
+use airside_auth::ConnectorName;
+
+use crate::oidc::IdTokenError;
+
+type Source = Box<dyn Error + Send + Sync>;
+
+/// What went wrong with which connector. Holds no secret, password, code or token.
+#[derive(Debug)]
+pub struct ConnectorError {
+    pub connector: ConnectorName,
+    pub fault: Fault,
+}
+
+impl fmt::Display for ConnectorError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.connector, self.fault)
+    }
+}
+
+impl Error for ConnectorError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.fault.source()
+    }
+}
+
+pub(crate) type Result<T, E = Fault> = std::result::Result<T, E>;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    #[error("cannot reach {at}; check the address, the network and the CA certificate")]
+    Unreachable { at: String, source: Source },
+    #[error("{at} did not answer within {seconds} seconds")]
+    Slow { at: String, seconds: u64 },
+    #[error("{at} is neither https nor on this machine; secrets and tokens do not go there")]
+    Insecure { at: String },
+    #[error("{at} answered with status {status}")]
+    Status { at: String, status: u16 },
+    #[error("the answer of {at} cannot be understood: {why}")]
+    Garbage { at: String, why: String },
+    #[error(
+        "the provider calls itself {found:?}, not {expected:?}; give its own name as the issuer"
+    )]
+    Issuer { expected: String, found: String },
+    /// The provider, or the user there, said no.
+    #[error("the provider refused the login: {0}")]
+    Refused(String),
+    #[error(
+        "the provider refused to exchange the code: {0}; check the client id, the client secret and \
+         the callback URL that are registered there"
+    )]
+    ExchangeRefused(String),
+    #[error("the id token is not good: {0}")]
+    IdToken(#[source] IdTokenError),
+    #[error(
+        "the provider does not say {claim:?} of the user, only {found}; check the scopes and which \
+         claim has the user name"
+    )]
+    MissingClaim { claim: String, found: String },
+    #[error("the claim {claim:?} has something else than names in it")]
+    BadClaim { claim: String },
+    #[error("the provider has not verified the user's email address")]
+    EmailNotVerified,
+    #[error("what the provider says of the user is about somebody else than the id token")]
+    OtherSubject,
+    #[error("the directory does not let {0} search; check the bind DN and its password")]
+    Bind(String),
+    #[error("the directory failed to {doing}: {why}")]
+    Directory { doing: &'static str, why: String },
+    #[error(
+        "{count} entries of the directory fit the name; choose a user name attribute or filter that \
+         tells users apart"
+    )]
+    Ambiguous { count: usize },
+    #[error("the entry {dn:?} of the directory has no {attribute:?}")]
+    MissingAttribute { dn: String, attribute: String },
+}
+
+impl Fault {
+    /// In the words in which the provider sent the user back.
+    pub fn refused(error: &str, description: &str) -> Self {
+        Self::Refused(crate::oauth::said(error, description))
+    }
+}
+
+impl ConnectorError {
+    /// For the page that the user sees, who may be anybody: without what only whoever runs the
+    /// server should read. `title` is what they know the provider by.
+    pub fn for_users(&self, title: &str) -> String {
+        match &self.fault {
+            Fault::Refused(why) => format!("{title} refused the login: {why}."),
+            Fault::EmailNotVerified => {
+                format!("{title} has not verified your email address. Verify it there first.")
+            }
+            Fault::Unreachable { .. } | Fault::Slow { .. } | Fault::Status { .. } => {
+                format!("{title} does not answer as it should. Try again in a moment.")
+            }
+            _ => format!(
+                "What {title} said about you was not accepted. If it goes on, ask whoever runs this \
+                 server: its log says why."
+            ),
+        }
+    }
+}
