@@ -27,6 +27,7 @@ use tracing::info;
 
 use crate::{
     data::DataFolder,
+    isolation,
     logging::{self, LogFormat},
     proofs::WorkerProofs,
     workers,
@@ -109,6 +110,9 @@ pub(crate) struct Options {
     /// How to write the server's own log to standard error
     #[arg(long, value_enum, default_value_t, env = "AIRSIDE_LOG_FORMAT")]
     log_format: LogFormat,
+
+    #[command(flatten)]
+    isolation: isolation::Options,
 }
 
 pub(crate) fn run(options: Options) -> Result<()> {
@@ -158,8 +162,18 @@ async fn up(options: Options, log_level: logging::Level) -> Result<()> {
 
     let shutdown = CancellationToken::new();
     let proofs = WorkerProofs::default();
-    let mut entries =
-        vec![workers::local(&data, &store, volumes.clone(), &installation, &shim).await?];
+    let isolation = options.isolation.choices();
+    let mut entries = vec![
+        workers::local(
+            &data,
+            &store,
+            volumes.clone(),
+            &installation,
+            &shim,
+            isolation,
+        )
+        .await?,
+    ];
     if let Some(file) = &options.targets {
         entries.extend(workers::targets(file, &store, &installation, &proofs).await?);
     }
@@ -177,6 +191,7 @@ async fn up(options: Options, log_level: logging::Level) -> Result<()> {
     let identity = Identity::load_or_create(&data.join("hub-key.pem"))?;
     let hub_address = hub_address(&options, &data);
     let hub = Hub::start(hub_address, &identity, parts, shutdown.clone()).await?;
+    hub.listen_at(&workers::hub_socket(&data))?;
     data.save_hub_port(hub.port())?;
 
     let metrics = Metrics::default();

@@ -1,17 +1,26 @@
 //! The workers of this server: this machine, and the Kubernetes targets of a file.
 
-use std::{ffi::OsString, path::Path, sync::Arc};
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use airside_images::Images;
 use airside_model::{InstallationId, WorkerName};
 use airside_orchestrator::WorkerEntry;
 use airside_runtime_kube::KubeRuntime;
-use airside_runtime_local::{LocalOptions, LocalRuntime};
+use airside_runtime_local::{IsolationOptions, LocalOptions, LocalRuntime};
 use airside_store::Store;
 use airside_volumes::Volumes;
 use anyhow::{Context, Result};
 
 use crate::{data::DataFolder, proofs::WorkerProofs};
+
+/// Where the hub listens for steps on this machine.
+pub(crate) fn hub_socket(data: &DataFolder) -> PathBuf {
+    data.join("hub").join("socket")
+}
 
 /// This machine as a worker.
 pub(crate) async fn local(
@@ -20,6 +29,7 @@ pub(crate) async fn local(
     volumes: Volumes,
     installation: &InstallationId,
     shim: &Path,
+    isolation: IsolationOptions,
 ) -> Result<WorkerEntry> {
     let worker = WorkerName::new("local");
     let program = std::env::current_exe().context("cannot find the airside program itself")?;
@@ -31,7 +41,8 @@ pub(crate) async fn local(
         helper: vec![program.into_os_string(), OsString::from("rt")],
         volumes,
         images: Images::open(&data.join("images"))?,
-        hub_host: "127.0.0.1".to_owned(),
+        hub_socket: hub_socket(data),
+        isolation,
     };
     let runtime = LocalRuntime::open(options).await?;
     store.register_worker(&worker, None, &[], "local").await?;

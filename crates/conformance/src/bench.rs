@@ -1,6 +1,6 @@
 //! A server's parts around the runtime under test.
 
-use std::{collections::BTreeMap, net::IpAddr, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, net::IpAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use airside_hub::{Hub, Identity, Parts, Proofs, Unproven};
 use airside_logs::Logs;
@@ -29,6 +29,11 @@ pub trait Site: Send + Sync + 'static {
 
     /// Where the hub must listen for steps to reach it.
     fn hub_ip(&self) -> IpAddr;
+
+    /// The socket at which it must listen too, where steps reach it that way.
+    fn hub_socket(&self, _: &Ground) -> Option<PathBuf> {
+        None
+    }
 
     /// An image with a shell and the usual small programs.
     fn image(&self) -> Image;
@@ -102,6 +107,9 @@ impl Bench {
         let hub = Hub::start(address, &identity, parts, shutdown.clone())
             .await
             .unwrap();
+        if let Some(socket) = site.hub_socket(&ground) {
+            hub.listen_at(&socket).unwrap();
+        }
         Self {
             site,
             ground,

@@ -47,6 +47,23 @@ macro_rules! rules {
             volumes::outputs_become_volumes_also_of_failures
             volumes::an_output_is_the_next_steps_input
             volumes::an_input_may_be_an_output
+            mounting::an_input_may_lie_in_another
+            mounting::an_input_may_lie_in_an_output
+            mounting::an_output_may_lie_in_an_input
+            mounting::the_working_folder_may_be_an_output
+            mounting::a_cache_may_lie_over_an_input
+            mounting::root_finds_everything_its_own
+            mounting::another_user_gets_its_mounts
+            mounting::another_user_may_change_an_input_into_an_output
+            limits::limits_are_exact_and_can_be_read_inside
+            limits::running_out_of_memory_is_told
+            limits::what_a_step_leaves_running_is_ended
+            limits::a_step_may_ignore_its_input
+            limits::devices_are_few
+            isolation::a_root_task_does_not_escape
+            isolation::root_is_nobody_outside
+            isolation::ordinary_work_works
+            isolation::a_user_can_become_root_inside
             stopping::a_step_that_listens_ends_gently
             stopping::a_step_that_does_not_listen_is_killed
             resuming::a_step_is_followed_again_without_loss_or_repetition

@@ -2,6 +2,9 @@
 
 pub mod claims;
 pub mod images;
+pub mod isolation;
+pub mod limits;
+pub mod mounting;
 pub mod placing;
 pub mod processes;
 pub mod resuming;

@@ -28,6 +28,8 @@ pub(crate) fn script(text: &str) -> Order {
         stdin: None,
         fetch: Vec::new(),
         make_dirs: Vec::new(),
+        mounted: Vec::new(),
+        hermetic: false,
         upload: Vec::new(),
         fence_after_seconds: 600,
     }

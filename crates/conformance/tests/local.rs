@@ -13,7 +13,7 @@ use airside_hub::Proofs;
 use airside_images::Images;
 use airside_model::{Handle, InstallationId, WorkerName};
 use airside_runtime::{AnyPlacement, Image};
-use airside_runtime_local::{LocalOptions, LocalRuntime};
+use airside_runtime_local::{IsolationOptions, LocalOptions, LocalRuntime};
 use async_trait::async_trait;
 use tempfile::TempDir;
 
@@ -47,6 +47,10 @@ fn layout(path: PathBuf) -> Image {
     }
 }
 
+fn hub_socket(ground: &Ground) -> PathBuf {
+    ground.dir.path().join("hub/socket")
+}
+
 #[async_trait]
 impl Site for Machine {
     async fn open(&self, ground: &Ground, installation: &InstallationId) -> AnyPlacement {
@@ -59,7 +63,11 @@ impl Site for Machine {
             helper: vec![program().into_os_string(), "rt".into()],
             volumes: ground.volumes.clone(),
             images: Images::open(&root.join("images")).expect("an image store"),
-            hub_host: "127.0.0.1".to_owned(),
+            hub_socket: hub_socket(ground),
+            isolation: IsolationOptions {
+                processes: 400,
+                ..IsolationOptions::default()
+            },
         };
         Arc::new(LocalRuntime::open(options).await.expect("a runtime"))
     }
@@ -87,20 +95,19 @@ impl Site for Machine {
         None
     }
 
-    /// The control group above its containers, in each hierarchy.
+    fn hub_socket(&self, ground: &Ground) -> Option<PathBuf> {
+        Some(hub_socket(ground))
+    }
+
     fn leave(&self, installation: &InstallationId) {
-        let root = Path::new("/sys/fs/cgroup");
-        let hierarchies = std::fs::read_dir(root).expect("control groups").flatten();
-        for hierarchy in hierarchies
-            .map(|entry| entry.path())
-            .chain([root.to_owned()])
-        {
-            let group = hierarchy.join("airside").join(installation.as_str());
-            if group.is_dir() {
-                std::fs::remove_dir(group).expect("no container's group is left");
-            }
-        }
+        LocalRuntime::leave(installation);
     }
 }
 
 airside_conformance::rules!(Machine::offered());
+
+// Rules that only this runtime keeps so far.
+airside_conformance::rules! { Machine::offered() =>
+    limits::a_step_that_forks_for_ever_ends
+    isolation::a_hermetic_step_reaches_nobody
+}

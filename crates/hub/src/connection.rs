@@ -8,8 +8,7 @@ use airside_protocol::{
 };
 use bytes::BytesMut;
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf},
-    net::TcpStream,
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf},
     time::Instant,
 };
 use tokio_rustls::server::TlsStream;
@@ -18,17 +17,24 @@ use tokio_rustls::server::TlsStream;
 pub(crate) const HEARTBEAT: Duration = Duration::from_secs(5);
 pub(crate) const SILENCE: Duration = Duration::from_secs(15);
 
+/// What a shim's bytes travel on: TCP, or the socket that local steps have mounted.
+pub(crate) trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Wire for T {}
+
+pub(crate) type AnyWire = Box<dyn Wire>;
+
 pub(crate) struct Receiver {
-    stream: ReadHalf<TlsStream<TcpStream>>,
+    stream: ReadHalf<TlsStream<AnyWire>>,
     buffer: BytesMut,
     heard: Instant,
 }
 
 pub(crate) struct Sender {
-    stream: WriteHalf<TlsStream<TcpStream>>,
+    stream: WriteHalf<TlsStream<AnyWire>>,
 }
 
-pub(crate) fn split(stream: TlsStream<TcpStream>) -> (Receiver, Sender) {
+pub(crate) fn split(stream: TlsStream<AnyWire>) -> (Receiver, Sender) {
     let (read, write) = tokio::io::split(stream);
     let buffer = BytesMut::with_capacity(64 * 1024);
     (

@@ -17,9 +17,10 @@ mod connection;
 mod identity;
 mod server;
 mod session;
+mod socket;
 mod transfer;
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 
 use airside_store::{Container, Store};
 use airside_volumes::Volumes;
@@ -36,6 +37,11 @@ pub enum Error {
     )]
     Listen {
         address: SocketAddr,
+        source: std::io::Error,
+    },
+    #[error("the hub cannot listen at {}", path.display())]
+    Socket {
+        path: PathBuf,
         source: std::io::Error,
     },
     #[error("the hub's key cannot be used for TLS")]

@@ -1,19 +1,19 @@
 //! Accepts connections and hands each to what its first message asks for.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{fmt::Display, io, net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use airside_model::Handle;
 use airside_protocol::{ShimSays, ToHub};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, UnixListener};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{debug, warn};
 
 use crate::{
     Error, Identity, Parts, Session, Work, claim,
-    connection::{self, Receiver, Sender},
+    connection::{self, AnyWire, Receiver, Sender},
     session::Sessions,
-    transfer,
+    socket, transfer,
 };
 
 /// A peer that has not said what it wants by then is cut off.
@@ -22,9 +22,10 @@ const GREETING: Duration = Duration::from_secs(10);
 /// A handle on the running hub; clones share it.
 #[derive(Clone)]
 pub struct Hub {
-    sessions: Sessions,
     address: SocketAddr,
     pin: Arc<str>,
+    server: Server,
+    shutdown: CancellationToken,
 }
 
 impl Hub {
@@ -39,18 +40,34 @@ impl Hub {
         let failed = |source| Error::Listen { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let hub = Self {
-            sessions: Sessions::default(),
-            address,
-            pin: identity.pin().into(),
-        };
         let server = Server {
             parts,
-            sessions: hub.sessions.clone(),
+            sessions: Sessions::default(),
             acceptor,
         };
-        tokio::spawn(server.run(listener, shutdown));
+        let hub = Self {
+            address,
+            pin: identity.pin().into(),
+            server,
+            shutdown,
+        };
+        hub.serve(Listener::Tcp(listener));
         Ok(hub)
+    }
+
+    /// Listens at a socket in the file system too: steps on this machine have its folder mounted, and
+    /// need no network to reach the hub. What an earlier server left at the path is replaced.
+    pub fn listen_at(&self, socket: &Path) -> Result<(), Error> {
+        let listener = socket::bind(socket).map_err(|source| Error::Socket {
+            path: socket.to_owned(),
+            source,
+        })?;
+        self.serve(Listener::Unix(listener));
+        Ok(())
+    }
+
+    fn serve(&self, listener: Listener) {
+        tokio::spawn(self.server.clone().run(listener, self.shutdown.clone()));
     }
 
     pub fn port(&self) -> u16 {
@@ -69,7 +86,44 @@ impl Hub {
 
     /// Takes charge of a step: its shim, now or when it comes, gets this work.
     pub fn attach(&self, handle: Handle, work: Work) -> Session {
-        self.sessions.attach(handle, work)
+        self.server.sessions.attach(handle, work)
+    }
+}
+
+enum Listener {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+impl Listener {
+    async fn accept(&self) -> io::Result<(AnyWire, Peer)> {
+        match self {
+            Self::Tcp(listener) => {
+                let (stream, address) = listener.accept().await?;
+                stream.set_nodelay(true)?;
+                Ok((Box::new(stream), Peer::At(address)))
+            }
+            Self::Unix(listener) => {
+                let (stream, _) = listener.accept().await?;
+                Ok((Box::new(stream), Peer::Here))
+            }
+        }
+    }
+}
+
+/// Who connects, for the log.
+#[derive(Clone, Copy)]
+enum Peer {
+    At(SocketAddr),
+    Here,
+}
+
+impl Display for Peer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::At(address) => address.fmt(f),
+            Self::Here => f.write_str("this machine"),
+        }
     }
 }
 
@@ -81,7 +135,7 @@ struct Server {
 }
 
 impl Server {
-    async fn run(self, listener: TcpListener, shutdown: CancellationToken) {
+    async fn run(self, listener: Listener, shutdown: CancellationToken) {
         let tasks = TaskTracker::new();
         loop {
             tokio::select! {
@@ -104,7 +158,7 @@ impl Server {
         tasks.wait().await;
     }
 
-    async fn serve(self, stream: TcpStream, peer: SocketAddr) {
+    async fn serve(self, stream: AnyWire, peer: Peer) {
         let greeted = tokio::time::timeout(GREETING, self.greet(stream)).await;
         let (message, receiver, mut sender) = match greeted {
             Ok(Ok(greeted)) => greeted,
@@ -150,8 +204,7 @@ impl Server {
         }
     }
 
-    async fn greet(&self, stream: TcpStream) -> std::io::Result<(ToHub, Receiver, Sender)> {
-        stream.set_nodelay(true)?;
+    async fn greet(&self, stream: AnyWire) -> io::Result<(ToHub, Receiver, Sender)> {
         let stream = self.acceptor.accept(stream).await?;
         let (mut receiver, sender) = connection::split(stream);
         let message = receiver.next().await?;

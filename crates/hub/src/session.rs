@@ -221,6 +221,8 @@ mod tests {
             stdin: None,
             fetch: vec![],
             make_dirs: vec![],
+            mounted: Vec::new(),
+            hermetic: false,
             upload: vec![],
             fence_after_seconds: 1,
         };

@@ -151,10 +151,14 @@ impl StepRequest {
             stdin: self.stdin.clone(),
             fetch: Vec::new(),
             make_dirs: self.folders.clone(),
+            mounted: Vec::new(),
+            hermetic: self.hermetic,
             upload: Vec::new(),
             fence_after_seconds,
         };
-        if !mounts_volumes {
+        if mounts_volumes {
+            order.mounted = self.mounts().into_iter().map(|mount| mount.path).collect();
+        } else {
             order.fetch = self
                 .inputs
                 .iter()

@@ -25,7 +25,7 @@ pub const PROTOCOL: u32 = 1;
 /// Names of the environment variables through which a runtime tells a shim where to claim. The shim
 /// removes every one of them before it runs anything.
 pub mod env {
-    /// `host:port` of the hub, as seen from the step.
+    /// `host:port` of the hub, or `unix:` and the path of its socket, as seen from the step.
     pub const HUB: &str = "AIRSIDE_HUB";
     /// Hex SHA-256 of the hub's public key (SubjectPublicKeyInfo, DER).
     pub const HUB_PIN: &str = "AIRSIDE_HUB_PIN";
@@ -37,4 +37,9 @@ pub mod env {
     pub const PROOF_FILE: &str = "AIRSIDE_PROOF_FILE";
     /// Folder for the output spool; `/.airside` unless set.
     pub const STATE: &str = "AIRSIDE_STATE";
+    /// Which capabilities the process may ever have: a hexadecimal mask, as the kernel counts them. The
+    /// shim itself may have more. Without it, the process may have what the shim has.
+    pub const TASK_CAPABILITIES: &str = "AIRSIDE_TASK_CAPABILITIES";
+    /// `default`: the shim filters the process's system calls.
+    pub const TASK_SECCOMP: &str = "AIRSIDE_TASK_SECCOMP";
 }

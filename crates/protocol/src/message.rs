@@ -132,6 +132,12 @@ pub struct Order {
     /// Folders to make before the start.
     #[serde(default)]
     pub make_dirs: Vec<String>,
+    /// Mounted inputs and outputs: a user that is not root gets them with all they contain.
+    #[serde(default)]
+    pub mounted: Vec<String>,
+    /// The process gets a network of its own that leads nowhere.
+    #[serde(default)]
+    pub hermetic: bool,
     /// Outputs to upload after the end, whatever the exit. Empty where the runtime seals them.
     #[serde(default)]
     pub upload: Vec<Transfer>,

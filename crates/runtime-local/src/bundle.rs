@@ -6,14 +6,18 @@ use airside_protocol::env;
 use airside_runtime::PlacementSpec;
 use serde_json::{Value, json};
 
-use crate::{capabilities, cgroup, shim_path};
+use crate::{capabilities, cgroup, helper, ids::IdRange, isolation::Isolation, shim_path};
 
 /// Where the shim keeps its spool.
 pub(crate) const STATE: &str = "/.airside/state";
+/// Where the folder with the hub's socket is mounted.
+const HUB: &str = "/.airside/hub";
 const DEFAULT_PATH: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-const MASKED: [&str; 9] = [
+const MASKED: [&str; 12] = [
     "/proc/acpi",
+    "/proc/asound",
+    "/proc/interrupts",
     "/proc/kcore",
     "/proc/keys",
     "/proc/latency_stats",
@@ -21,6 +25,7 @@ const MASKED: [&str; 9] = [
     "/proc/scsi",
     "/proc/timer_list",
     "/proc/timer_stats",
+    "/sys/devices/virtual/powercap",
     "/sys/firmware",
 ];
 
@@ -34,15 +39,24 @@ const READ_ONLY: [&str; 5] = [
 
 pub(crate) fn config(
     spec: &PlacementSpec,
-    rootfs: &Path,
+    isolation: &Isolation,
     image_env: &[String],
-    hub_host: &str,
+    hub_socket: &str,
 ) -> Value {
+    let surroundings = Surroundings {
+        ids: isolation.ids(spec),
+        own_network: isolation.network(spec).is_some(),
+    };
     let mut linux = json!({
-        "namespaces": namespaces(),
+        "namespaces": surroundings.namespaces(),
         "cgroupsPath": cgroup::path(&spec.installation, &spec.handle),
-        "resources": resources(spec),
+        "resources": resources(spec, isolation.processes),
     });
+    if let Some(ids) = surroundings.ids {
+        let mapping = json!([{"containerID": 0, "hostID": ids.first(), "size": ids.count()}]);
+        linux["uidMappings"] = mapping.clone();
+        linux["gidMappings"] = mapping;
+    }
     if spec.privileged {
         if Path::new("/dev/fuse").exists() {
             linux["devices"] = json!([
@@ -56,24 +70,30 @@ pub(crate) fn config(
     json!({
         "ociVersion": "1.0.2",
         "hostname": spec.handle,
-        "root": {"path": rootfs, "readonly": false},
-        "process": process(spec, image_env, hub_host),
-        "mounts": mounts(spec),
+        "root": {"path": helper::mounts::rootfs(), "readonly": false},
+        "process": process(spec, image_env, hub_socket),
+        "mounts": mounts(spec, &surroundings),
         "linux": linux,
     })
 }
 
-fn process(spec: &PlacementSpec, image_env: &[String], hub_host: &str) -> Value {
+/// What the container has for itself besides what every one has.
+struct Surroundings {
+    ids: Option<IdRange>,
+    own_network: bool,
+}
+
+fn process(spec: &PlacementSpec, image_env: &[String], hub_socket: &str) -> Value {
     let capabilities = if spec.privileged {
         capabilities::privileged()
     } else {
-        capabilities::unprivileged()
+        capabilities::shim()
     };
     json!({
         "terminal": false,
         "user": {"uid": 0, "gid": 0},
         "args": [shim_path()],
-        "env": environment(spec, image_env, hub_host),
+        "env": environment(spec, image_env, hub_socket),
         "cwd": "/",
         // sudo must work.
         "noNewPrivileges": false,
@@ -84,19 +104,14 @@ fn process(spec: &PlacementSpec, image_env: &[String], hub_host: &str) -> Value 
 }
 
 /// The image's, as a kubelet would give it, and the claim's.
-fn environment(spec: &PlacementSpec, image_env: &[String], hub_host: &str) -> Vec<String> {
+fn environment(spec: &PlacementSpec, image_env: &[String], hub_socket: &str) -> Vec<String> {
     let mut environment = Vec::new();
     if !image_env.iter().any(|entry| entry.starts_with("PATH=")) {
         environment.push(DEFAULT_PATH.to_owned());
     }
     environment.extend(image_env.iter().cloned());
-    let host = if hub_host.contains(':') {
-        format!("[{hub_host}]")
-    } else {
-        hub_host.to_owned()
-    };
     for (name, value) in [
-        (env::HUB, format!("{host}:{}", spec.claim.hub_port)),
+        (env::HUB, format!("unix:{HUB}/{hub_socket}")),
         (env::HUB_PIN, spec.claim.hub_pin.clone()),
         (env::HANDLE, spec.handle.to_string()),
         (env::TOKEN, spec.claim.token.clone()),
@@ -104,24 +119,48 @@ fn environment(spec: &PlacementSpec, image_env: &[String], hub_host: &str) -> Ve
     ] {
         environment.push(format!("{name}={value}"));
     }
+    if !spec.privileged {
+        let mask = capabilities::mask(&capabilities::unprivileged());
+        environment.push(format!("{}={mask:x}", env::TASK_CAPABILITIES));
+        environment.push(format!("{}=default", env::TASK_SECCOMP));
+    }
     environment
 }
 
-/// All but the network, which is the machine's: the shim must reach the hub.
-fn namespaces() -> Value {
-    let mut kinds = vec!["pid", "mount", "ipc", "uts"];
-    if Path::new("/proc/self/ns/cgroup").exists() {
-        kinds.push("cgroup");
+impl Surroundings {
+    fn namespaces(&self) -> Value {
+        let mut kinds = vec!["pid", "mount", "ipc", "uts"];
+        if Path::new("/proc/self/ns/cgroup").exists() {
+            kinds.push("cgroup");
+        }
+        if self.ids.is_some() {
+            kinds.push("user");
+        }
+        if self.own_network {
+            kinds.push("network");
+        }
+        kinds
+            .into_iter()
+            .map(|kind| json!({"type": kind}))
+            .collect()
     }
-    kinds
-        .into_iter()
-        .map(|kind| json!({"type": kind}))
-        .collect()
+
+    /// The kernel shows /sys afresh only to those who own their network.
+    fn sys(&self, access: Option<&str>) -> Value {
+        let mut options = vec!["nosuid", "noexec", "nodev"];
+        options.extend(access);
+        if self.ids.is_some() && !self.own_network {
+            options.push("rbind");
+            return json!({"destination": "/sys", "type": "bind", "source": "/sys", "options": options});
+        }
+        json!({"destination": "/sys", "type": "sysfs", "source": "sysfs", "options": options})
+    }
 }
 
-fn resources(spec: &PlacementSpec) -> Value {
+fn resources(spec: &PlacementSpec, processes: u32) -> Value {
     let mut resources = json!({
         "devices": [{"allow": spec.privileged, "access": "rwm"}],
+        "pids": {"limit": processes},
     });
     if let Some(bytes) = spec.limits.memory {
         resources["memory"] = json!({"limit": i64::try_from(bytes).unwrap_or(i64::MAX)});
@@ -132,12 +171,8 @@ fn resources(spec: &PlacementSpec) -> Value {
     resources
 }
 
-fn mounts(spec: &PlacementSpec) -> Value {
-    let sysfs: &[&str] = if spec.privileged {
-        &["nosuid", "noexec", "nodev"]
-    } else {
-        &["nosuid", "noexec", "nodev", "ro"]
-    };
+fn mounts(spec: &PlacementSpec, surroundings: &Surroundings) -> Value {
+    let sys = surroundings.sys((!spec.privileged).then_some("ro"));
     let pts = [
         "nosuid",
         "noexec",
@@ -156,7 +191,7 @@ fn mounts(spec: &PlacementSpec) -> Value {
          "options": ["nosuid", "noexec", "nodev", "mode=1777"]},
         {"destination": "/dev/mqueue", "type": "mqueue", "source": "mqueue",
          "options": ["nosuid", "noexec", "nodev"]},
-        {"destination": "/sys", "type": "sysfs", "source": "sysfs", "options": sysfs},
+        sys,
         {"destination": "/sys/fs/cgroup", "type": "cgroup", "source": "cgroup",
          "options": ["nosuid", "noexec", "nodev", "relatime", "ro"]},
     ])

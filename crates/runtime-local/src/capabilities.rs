@@ -87,6 +87,24 @@ pub(crate) fn unprivileged() -> Vec<&'static str> {
     capabilities
 }
 
+/// What the shim of an unprivileged step needs besides, to filter the step's system calls and to take
+/// its network away. The step's own processes never have them.
+pub(crate) fn shim() -> Vec<&'static str> {
+    let step = unprivileged();
+    let mut capabilities = privileged();
+    capabilities
+        .retain(|name| step.contains(name) || ["CAP_SYS_ADMIN", "CAP_NET_ADMIN"].contains(name));
+    capabilities
+}
+
+/// As the kernel counts them.
+pub(crate) fn mask(capabilities: &[&str]) -> u64 {
+    ALL.iter()
+        .enumerate()
+        .filter(|(_, name)| capabilities.contains(name))
+        .fold(0, |mask, (number, _)| mask | 1 << number)
+}
+
 fn own() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let mask = status
@@ -107,5 +125,6 @@ mod tests {
             Some(21)
         );
         assert_eq!(ALL.iter().position(|name| *name == "CAP_SETFCAP"), Some(31));
+        assert_eq!(mask(&UNPRIVILEGED), 0xA804_25FB);
     }
 }

@@ -35,6 +35,13 @@ pub(crate) fn remove(installation: &InstallationId, handle: &Handle) -> io::Resu
     Ok(())
 }
 
+/// Removes the installation's own groups, if no container is left in them.
+pub(crate) fn leave(installation: &InstallationId) {
+    for hierarchy in hierarchies().unwrap_or_default() {
+        let _ = fs::remove_dir(hierarchy.join(format!("airside/{installation}")));
+    }
+}
+
 fn hierarchies() -> io::Result<Vec<PathBuf>> {
     let root = PathBuf::from(ROOT);
     if is_unified() {

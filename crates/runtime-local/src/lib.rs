@@ -17,21 +17,32 @@ mod container;
 mod error;
 pub mod helper;
 mod host;
+mod ids;
+mod isolation;
 mod make;
+mod network;
 mod network_files;
+mod oci;
 mod plan;
 mod prepare;
 mod process;
 mod remove;
 mod runtime;
 
-use std::{ffi::OsString, path::PathBuf};
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
 
 use airside_images::Images;
 use airside_model::{InstallationId, WorkerName};
 use airside_volumes::Volumes;
 
 pub use error::Error;
+pub use ids::{BadIdRange, IdRange};
+pub use isolation::IsolationOptions;
+pub use network::{BadPool, HostAccess, Pool};
+pub use oci::Maker;
 pub use runtime::LocalRuntime;
 
 #[derive(Clone)]
@@ -46,8 +57,20 @@ pub struct LocalOptions {
     pub helper: Vec<OsString>,
     pub volumes: Volumes,
     pub images: Images,
-    /// The hub's host as steps see it. They share the machine's network.
-    pub hub_host: String,
+    /// The hub's socket. Steps get the folder that it is in, which must hold nothing else.
+    pub hub_socket: PathBuf,
+    pub isolation: IsolationOptions,
+}
+
+impl LocalOptions {
+    /// The folder of the hub's socket, and its name in there.
+    fn hub_socket(&self) -> Result<(&Path, &str), Error> {
+        let socket = &self.hub_socket;
+        let name = socket.file_name().and_then(|name| name.to_str());
+        socket.parent().zip(name).ok_or_else(|| Error::BadName {
+            name: socket.display().to_string(),
+        })
+    }
 }
 
 /// Where the shim is, seen from inside.

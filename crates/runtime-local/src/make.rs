@@ -11,6 +11,7 @@ use airside_runtime::PlacementSpec;
 use crate::{
     Error, LocalOptions, bundle,
     container::{ContainerDir, Lock, Record, Status},
+    isolation::Isolation,
     plan::Plan,
     prepare::{Preparation, Prepared},
     remove,
@@ -52,6 +53,7 @@ fn adoptable(dir: &ContainerDir, spec: &PlacementSpec) -> Result<Option<Status>,
 /// Makes and starts it, unless somebody did so in the meantime.
 pub(crate) fn container(
     options: &LocalOptions,
+    isolation: &Isolation,
     spec: &PlacementSpec,
     image: Option<&Rootfs>,
 ) -> Result<Status, Error> {
@@ -62,7 +64,7 @@ pub(crate) fn container(
     }
     remove::unstarted(&dir, &options.installation, &spec.handle)?;
     let made = prepare(options, spec, image, &dir)
-        .and_then(|prepared| commit(options, spec, image, &dir, prepared))
+        .and_then(|prepared| commit(options, isolation, spec, image, &dir, prepared))
         .and_then(|()| start(options, &dir, &lock));
     // Without a process there was never a start: the handle may be used again.
     if made.is_err() && dir.init()?.is_none() {
@@ -89,19 +91,25 @@ fn prepare(
 /// Writes everything the helper needs, the record last.
 fn commit(
     options: &LocalOptions,
+    isolation: &Isolation,
     spec: &PlacementSpec,
     image: Option<&Rootfs>,
     dir: &ContainerDir,
     prepared: Prepared,
 ) -> Result<(), Error> {
     let env = image.map(|image| image.env.as_slice()).unwrap_or_default();
-    let config = bundle::config(spec, &dir.join("rootfs"), env, &options.hub_host);
+    let (folder, socket) = options.hub_socket()?;
+    let config = bundle::config(spec, isolation, env, socket);
     dir.write("config.json", &config)?;
     dir.write(
         "plan.json",
         &Plan {
             mounts: prepared.mounts,
             shim: options.shim.clone(),
+            hub: folder.to_owned(),
+            ids: isolation.ids(spec),
+            network: isolation.network(spec),
+            maker: options.isolation.maker.clone(),
         },
     )?;
     let record = Record {

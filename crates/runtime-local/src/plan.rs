@@ -4,11 +4,21 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// The mounts that make up the root file system, in order. The rest is in the bundle.
+use crate::{ids::IdRange, network::StepNetwork, oci::Maker};
+
+/// The mounts that make up the root file system, in order, and what surrounds them. The rest is in the
+/// bundle.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Plan {
     pub mounts: Vec<PlannedMount>,
     pub shim: PathBuf,
+    /// The folder with the hub's socket.
+    pub hub: PathBuf,
+    /// Who the container's users are outside; without it, the same.
+    pub ids: Option<IdRange>,
+    /// Where the container's network leads; without it, it has the machine's.
+    pub network: Option<StepNetwork>,
+    pub maker: Maker,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -21,13 +31,13 @@ pub(crate) struct PlannedMount {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Source {
-    /// `lower` topmost first.
+    /// `lower` topmost first. The upper folder holds ids as they are outside, the lower ones as they are
+    /// inside.
     Overlay {
         lower: Vec<PathBuf>,
         upper: PathBuf,
         work: PathBuf,
     },
-    Bind {
-        from: PathBuf,
-    },
+    /// Holds ids as they are inside.
+    Bind { from: PathBuf },
 }

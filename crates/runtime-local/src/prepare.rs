@@ -74,7 +74,8 @@ impl Preparation<'_> {
             }
             (Image::Host, None) => {
                 let overlay = |name: &str, lower| self.overlay(name, vec![lower]);
-                let mounts = host::assemble(&rootfs, self.data, overlay)?;
+                let mut mounts = vec![whole(&rootfs)];
+                mounts.extend(host::assemble(&rootfs, self.data, overlay)?);
                 network_files::write(&self.dir.join("upper/etc"), &spec.handle)?;
                 Ok(mounts)
             }
@@ -83,7 +84,7 @@ impl Preparation<'_> {
                 let etc = rootfs.join("etc");
                 network_files::write(&etc, &spec.handle)?;
                 network_files::write_users(&etc)?;
-                Ok(Vec::new())
+                Ok(vec![whole(&rootfs)])
             }
         }
     }
@@ -131,6 +132,16 @@ impl Preparation<'_> {
                 .map_err(Error::disk(&path))?;
         }
         Ok(path)
+    }
+}
+
+/// A folder as the root.
+fn whole(rootfs: &Path) -> PlannedMount {
+    PlannedMount {
+        at: PathBuf::from("/"),
+        what: Source::Bind {
+            from: rootfs.to_owned(),
+        },
     }
 }
 

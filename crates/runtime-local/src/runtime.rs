@@ -8,7 +8,7 @@ use std::{
 };
 
 use airside_images::{ImageSource, Rootfs};
-use airside_model::{Handle, VolumeId, WorkerName};
+use airside_model::{Handle, InstallationId, VolumeId, WorkerName};
 use airside_runtime::{
     Capabilities, Image, Listed, Observation, Observed, Placement, PlacementSpec,
 };
@@ -23,8 +23,10 @@ use tokio::{
 use crate::{
     Error, LocalOptions,
     board::Board,
+    cgroup,
     container::{ContainerDir, Record, Status, plain_name},
-    make, prepare,
+    isolation::Isolation,
+    make, network, prepare,
     process::Process,
     remove,
 };
@@ -34,6 +36,7 @@ const LOST_AFTER: Duration = Duration::from_secs(300);
 
 pub struct LocalRuntime {
     options: Arc<LocalOptions>,
+    isolation: Arc<Isolation>,
     board: Arc<Board>,
     /// One per living container; they end with the runtime, the containers do not.
     watchers: Mutex<JoinSet<()>>,
@@ -50,8 +53,12 @@ impl LocalRuntime {
             .mode(0o700)
             .create(&containers)
             .map_err(Error::disk(&containers))?;
+        let options = Arc::new(options);
+        let asked = options.clone();
+        let isolation = blocking(move || Ok(Isolation::find(&asked))).await?;
         let runtime = Self {
-            options: Arc::new(options),
+            options,
+            isolation: Arc::new(isolation),
             board: Arc::default(),
             watchers: Mutex::default(),
         };
@@ -94,6 +101,12 @@ impl LocalRuntime {
         Ok(())
     }
 
+    /// Removes what the installation keeps on this machine even when no step runs.
+    pub fn leave(installation: &InstallationId) {
+        network::take_down(installation);
+        cgroup::leave(installation);
+    }
+
     fn node(&self) -> Option<String> {
         Some(self.options.worker.to_string())
     }
@@ -113,7 +126,9 @@ impl LocalRuntime {
             None => {
                 let image = self.image(&spec.image).await?;
                 let (options, wanted) = (self.options.clone(), spec.clone());
-                blocking(move || make::container(&options, &wanted, image.as_ref())).await?
+                let isolation = self.isolation.clone();
+                blocking(move || make::container(&options, &isolation, &wanted, image.as_ref()))
+                    .await?
             }
         };
         self.note(&spec.handle, status);
@@ -148,14 +163,6 @@ impl Placement for LocalRuntime {
     }
 
     async fn place(&self, spec: &PlacementSpec) -> Result<Option<String>, airside_runtime::Error> {
-        if spec.hermetic {
-            // With the machine's network it would not be what was asked for.
-            let message =
-                "hermetic steps are not supported on this machine by this version of Airside";
-            return Err(airside_runtime::Error::Refused {
-                message: message.to_owned(),
-            });
-        }
         self.make(spec).await.map_err(self.refuse())?;
         Ok(None)
     }

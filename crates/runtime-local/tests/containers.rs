@@ -225,7 +225,7 @@ async fn the_host_shows_its_programs_and_not_its_data() {
     assert!(
         read("status")
             .lines()
-            .any(|line| line == "CapEff:\t00000000a80425fb"),
+            .any(|line| line == "CapEff:\t00000000a82435fb"),
         "{}",
         read("status")
     );

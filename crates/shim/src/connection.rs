@@ -9,13 +9,16 @@ use airside_protocol::{
 use bytes::BytesMut;
 use rustls::{ClientConfig, pki_types::ServerName};
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf, split},
-    net::TcpStream,
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf, split},
+    net::{TcpStream, UnixStream},
     time::timeout,
 };
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
-use crate::{identity::Identity, pin};
+use crate::{
+    identity::{HubAddress, Identity},
+    pin,
+};
 
 /// A hub that does not complete a connection in this time is not there.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -36,8 +39,7 @@ pub(crate) enum Error {
 
 /// Makes connections to the one hub there is.
 pub(crate) struct Dialer {
-    host: String,
-    port: u16,
+    hub: HubAddress,
     name: ServerName<'static>,
     tls: Arc<ClientConfig>,
 }
@@ -45,13 +47,16 @@ pub(crate) struct Dialer {
 impl Dialer {
     pub(crate) fn new(identity: &Identity) -> Self {
         // The name only helps whoever routes by it; trust comes from the pin.
-        let name = ServerName::try_from(identity.hub_host.clone())
+        let host = match &identity.hub {
+            HubAddress::Tcp { host, .. } => host.clone(),
+            HubAddress::Socket(_) => "hub".to_owned(),
+        };
+        let name = ServerName::try_from(host)
             .or_else(|_| ServerName::try_from("hub"))
             .expect("\"hub\" is a valid name");
         let tls = pin::client(&identity.hub_pin);
         Self {
-            host: identity.hub_host.clone(),
-            port: identity.hub_port,
+            hub: identity.hub.clone(),
             name,
             tls,
         }
@@ -64,11 +69,8 @@ impl Dialer {
     }
 
     async fn connect(&self) -> Result<(Receiver, Sender), Error> {
-        let tcp = TcpStream::connect((self.host.as_str(), self.port)).await?;
-        tcp.set_nodelay(true)?;
-        notice_vanished_peer(&tcp)?;
         let tls = TlsConnector::from(self.tls.clone())
-            .connect(self.name.clone(), tcp)
+            .connect(self.name.clone(), self.wire().await?)
             .await?;
         let (reader, writer) = split(tls);
         Ok((
@@ -79,7 +81,26 @@ impl Dialer {
             Sender { writer },
         ))
     }
+
+    async fn wire(&self) -> Result<AnyWire, Error> {
+        match &self.hub {
+            HubAddress::Tcp { host, port } => {
+                let tcp = TcpStream::connect((host.as_str(), *port)).await?;
+                tcp.set_nodelay(true)?;
+                notice_vanished_peer(&tcp)?;
+                Ok(Box::new(tcp))
+            }
+            HubAddress::Socket(path) => Ok(Box::new(UnixStream::connect(path).await?)),
+        }
+    }
 }
+
+/// What the bytes travel on.
+trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Wire for T {}
+
+type AnyWire = Box<dyn Wire>;
 
 fn notice_vanished_peer(tcp: &TcpStream) -> std::io::Result<()> {
     use rustix::net::sockopt;
@@ -92,7 +113,7 @@ fn notice_vanished_peer(tcp: &TcpStream) -> std::io::Result<()> {
 }
 
 pub(crate) struct Receiver {
-    reader: ReadHalf<TlsStream<TcpStream>>,
+    reader: ReadHalf<TlsStream<AnyWire>>,
     buffer: BytesMut,
 }
 
@@ -118,7 +139,7 @@ impl Receiver {
 }
 
 pub(crate) struct Sender {
-    writer: WriteHalf<TlsStream<TcpStream>>,
+    writer: WriteHalf<TlsStream<AnyWire>>,
 }
 
 impl Sender {

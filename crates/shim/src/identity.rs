@@ -6,7 +6,7 @@ use airside_model::Handle;
 use airside_protocol::env;
 use rustix::process::DumpableBehavior;
 
-use crate::log::log;
+use crate::{confine::Confinement, log::log};
 
 const PREFIX: &str = "AIRSIDE_";
 const DEFAULT_STATE: &str = "/.airside/state";
@@ -15,8 +15,10 @@ const DEFAULT_STATE: &str = "/.airside/state";
 pub(crate) enum Error {
     #[error("{0} is not set: a runtime starts the shim with it")]
     Missing(&'static str),
-    #[error("{name} is {0:?}, which is not host:port", name = env::HUB)]
+    #[error("{name} is {0:?}, which is neither host:port nor unix:path", name = env::HUB)]
     Hub(String),
+    #[error("the runtime asks for a confinement that this shim does not know: {0}")]
+    Confinement(String),
     #[error("cannot read the proof of identity in {path}: {error}", path = path.display())]
     Proof {
         path: PathBuf,
@@ -24,15 +26,37 @@ pub(crate) enum Error {
     },
 }
 
+/// Where the hub is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum HubAddress {
+    Tcp { host: String, port: u16 },
+    Socket(PathBuf),
+}
+
+impl HubAddress {
+    fn parse(text: &str) -> Option<Self> {
+        if let Some(path) = text.strip_prefix("unix:") {
+            return Some(Self::Socket(path.into()));
+        }
+        let (host, port) = text.rsplit_once(':')?;
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        Some(Self::Tcp {
+            host: host.to_owned(),
+            port: port.parse().ok()?,
+        })
+    }
+}
+
 #[derive(Clone)]
 pub(crate) struct Identity {
-    pub(crate) hub_host: String,
-    pub(crate) hub_port: u16,
+    pub(crate) hub: HubAddress,
     pub(crate) hub_pin: String,
     pub(crate) handle: Handle,
     pub(crate) token: String,
     pub(crate) proof_file: Option<PathBuf>,
     pub(crate) state: PathBuf,
+    /// What the runtime wants of the process that the shim will start.
+    pub(crate) confinement: Confinement,
     /// Made up here and kept in memory only: nobody else can claim as this shim.
     pub(crate) instance: String,
 }
@@ -76,21 +100,17 @@ pub(crate) fn take() -> Result<Identity, Error> {
 
 fn read() -> Result<Identity, Error> {
     let hub = required(env::HUB)?;
-    let (host, port) = hub
-        .rsplit_once(':')
-        .ok_or_else(|| Error::Hub(hub.clone()))?;
-    let host = host
-        .trim_start_matches('[')
-        .trim_end_matches(']')
-        .to_owned();
-    let hub_port = port.parse().map_err(|_| Error::Hub(hub.clone()))?;
     Ok(Identity {
-        hub_host: host,
-        hub_port,
+        hub: HubAddress::parse(&hub).ok_or(Error::Hub(hub))?,
         hub_pin: required(env::HUB_PIN)?.to_ascii_lowercase(),
         handle: Handle::new(required(env::HANDLE)?),
         token: required(env::TOKEN)?,
         proof_file: std::env::var_os(env::PROOF_FILE).map(PathBuf::from),
+        confinement: Confinement::parse(
+            std::env::var(env::TASK_CAPABILITIES).ok().as_deref(),
+            std::env::var(env::TASK_SECCOMP).ok().as_deref(),
+        )
+        .map_err(Error::Confinement)?,
         state: std::env::var_os(env::STATE).map_or_else(|| DEFAULT_STATE.into(), PathBuf::from),
         instance: hex::encode(rand::random::<[u8; 16]>()),
     })

@@ -14,6 +14,7 @@
 //! `airside-shim resource <type> <check|in|out> [folder]` is the native resource types instead.
 
 mod backoff;
+mod confine;
 mod connection;
 mod control;
 mod desk;
@@ -21,6 +22,7 @@ mod environment;
 mod executable;
 mod identity;
 mod log;
+mod memory;
 mod output;
 mod ownership;
 mod pin;

@@ -59,7 +59,8 @@ impl Folders {
             .fetch
             .iter()
             .map(|transfer| PathBuf::from(&transfer.path));
-        let given = inputs.chain(make.iter().cloned()).collect();
+        let mounted = order.mounted.iter().map(PathBuf::from);
+        let given = inputs.chain(mounted).chain(make.iter().cloned()).collect();
         Self {
             dir: PathBuf::from(&order.dir),
             make,

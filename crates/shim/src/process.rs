@@ -21,8 +21,8 @@ use rustix::{
 use tokio::{sync::oneshot, task::JoinHandle};
 
 use crate::{
-    desk::Desk, environment, executable, output::pump, reaper::Reaper, stream::Stream, terminal,
-    users::User,
+    confine::Jail, desk::Desk, environment, executable, output::pump, reaper::Reaper,
+    stream::Stream, terminal, users::User,
 };
 
 /// Where the kernel shows us our own binary, whatever became of its path.
@@ -57,6 +57,7 @@ pub(crate) fn exit(status: WaitStatus) -> Exit {
 pub(crate) fn start(
     order: &Order,
     user: &User,
+    jail: &Arc<Jail>,
     reaper: &Reaper,
     desk: &Arc<Desk>,
 ) -> Result<Process, Exit> {
@@ -67,7 +68,7 @@ pub(crate) fn start(
     let ours = streams
         .give(&mut command, user)
         .map_err(|error| Exit::Broken(format!("cannot hand the process its streams: {error}")))?;
-    become_user(&mut command, user, order.tty.is_some());
+    become_user(&mut command, user, jail, order.tty.is_some());
     let child = command
         .spawn()
         .map_err(|error| explain(&command, user, &error))?;
@@ -105,20 +106,22 @@ fn command(order: &Order, user: &User) -> Result<Command, Exit> {
     Ok(command)
 }
 
-/// Arranges for the new process to leave our session and become the user, just before it executes.
-fn become_user(command: &mut Command, user: &User, terminal: bool) {
-    let switch = switch(user);
+/// Arranges for the new process to leave our session, enter the step's jail and become the user, just
+/// before it executes.
+fn become_user(command: &mut Command, user: &User, jail: &Arc<Jail>, terminal: bool) {
+    let (switch, jail) = (switch(user), jail.clone());
     let prepare = move || -> io::Result<()> {
         rustix::process::setsid()?;
         if terminal {
             rustix::process::ioctl_tiocsctty(rustix::stdio::stdin())?;
         }
+        jail.enter()?;
         if let Some((uid, gid, groups)) = &switch {
             rustix::thread::set_thread_groups(groups)?;
             rustix::thread::set_thread_res_gid(*gid, *gid, *gid)?;
             rustix::thread::set_thread_res_uid(*uid, *uid, *uid)?;
         }
-        Ok(())
+        jail.lock()
     };
     // SAFETY: between fork and exec, `prepare` only makes system calls on values made before.
     unsafe { command.pre_exec(prepare) };

@@ -3,6 +3,7 @@
 
 use std::{io, pin::Pin, process::ExitCode, sync::Arc};
 
+use airside_model::event::Source;
 use airside_protocol::{Exit, Order};
 use rustix::process::Signal;
 use tokio::{
@@ -12,10 +13,12 @@ use tokio::{
 };
 
 use crate::{
+    confine::{Confinement, Jail},
     connection::Dialer,
     desk::Desk,
     identity::Identity,
     log::log,
+    memory,
     prepare::prepare,
     process::{self, Process},
     reaper::{self, Reaper},
@@ -52,6 +55,7 @@ pub(crate) struct Step {
     words: words::Receiver,
     terminate: Signals,
     reaper: Reaper,
+    confinement: Confinement,
     /// Leave as soon as the result is committed.
     leaving: bool,
 }
@@ -69,6 +73,7 @@ impl Step {
             words,
             terminate: signal(SignalKind::terminate())?,
             reaper: Reaper::start()?,
+            confinement: identity.confinement,
             leaving: false,
         })
     }
@@ -95,13 +100,25 @@ impl Step {
             Ok(user) => user,
             Err(exit) => return Ok(exit),
         };
-        let mut process = match process::start(&order, &user, &self.reaper, &self.desk) {
+        let jail = match Jail::new(self.confinement, order.hermetic) {
+            Ok(jail) => Arc::new(jail),
+            Err(error) => {
+                return Ok(Exit::Broken(format!(
+                    "cannot make a network that leads nowhere for this hermetic step: {error}"
+                )));
+            }
+        };
+        let killed = memory::kills();
+        let mut process = match process::start(&order, &user, &jail, &self.reaper, &self.desk) {
             Ok(process) => process,
             Err(exit) => return Ok(exit),
         };
         self.desk.started();
         let exit = self.ended(&mut process, fence_after).await?;
         self.settled(process).await?;
+        if let Some(words) = memory::words_since(killed) {
+            self.desk.output(Source::Stderr, words.into());
+        }
         if matches!(exit, Exit::Fenced | Exit::TakenAway) {
             // Somebody else may have been given the step, or will be; its outputs are not ours.
             return Ok(exit);

@@ -22,7 +22,7 @@ fn sealed(bench: &Bench, name: &str) -> VolumeId {
     volume
 }
 
-fn folder(bench: &Bench, volume: &VolumeId) -> PathBuf {
+pub(super) fn folder(bench: &Bench, volume: &VolumeId) -> PathBuf {
     bench
         .ground
         .volumes
@@ -37,7 +37,7 @@ fn packed(bench: &Bench, volume: &VolumeId) -> Vec<u8> {
     bytes
 }
 
-fn the_output<'a>(ran: &'a Ran, name: &str) -> &'a VolumeId {
+pub(super) fn the_output<'a>(ran: &'a Ran, name: &str) -> &'a VolumeId {
     let found = ran.outputs.iter().find(|(known, _)| known == name);
     &found
         .unwrap_or_else(|| panic!("no output {name}: {ran:#?}"))

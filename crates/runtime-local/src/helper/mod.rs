@@ -7,18 +7,30 @@
 //!
 //! Standard input is the container's lock (see [`crate::container`]): held from before the helper was
 //! started until it ends, whatever becomes of the server.
+//!
+//! `airside rt probe <folder> <ids>` only finds out whether the kernel can show the folder with other ids.
 
 mod create;
-mod mounts;
+mod idmap;
+mod maker;
+pub(crate) mod mounts;
+mod netlink;
+mod network;
 
-use std::{ffi::OsString, io::Write, path::Path, process::ExitCode};
+use std::{
+    ffi::{OsStr, OsString},
+    io::Write,
+    path::Path,
+    process::ExitCode,
+};
 
 /// Runs the helper with its arguments, without the program's name.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
     let result = match args.as_slice() {
         [verb, folder] if verb == "create" => create::run(Path::new(folder)),
-        _ => Err("usage: rt create <folder>".to_owned()),
+        [verb, folder, ids] if verb == "probe" => probe(Path::new(folder), ids),
+        _ => Err("usage: rt create <folder> | rt probe <folder> <ids>".to_owned()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -28,4 +40,15 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn probe(folder: &Path, ids: &OsStr) -> Result<(), String> {
+    let ids = ids.to_string_lossy().parse();
+    let ids = ids.map_err(|error: crate::ids::BadIdRange| error.to_string())?;
+    idmap::is_possible(folder, ids).map_err(|error| {
+        format!(
+            "the kernel cannot show {} with other ids (an idmapped mount): {error}",
+            folder.display()
+        )
+    })
 }

@@ -3,7 +3,8 @@
 use std::{
     ffi::OsString,
     fs,
-    net::TcpListener,
+    os::unix::fs::PermissionsExt,
+    os::unix::net::UnixListener,
     path::{Path, PathBuf},
     process::Command,
     sync::OnceLock,
@@ -14,7 +15,7 @@ use airside_model::{BuildId, Handle, InstallationId, StepKind, StepLabels, Volum
 use airside_runtime::{
     Access, ClaimEnvironment, Image, Mount, Observation, Observed, Placement, PlacementSpec,
 };
-use airside_runtime_local::{LocalOptions, LocalRuntime};
+use airside_runtime_local::{IsolationOptions, LocalOptions, LocalRuntime};
 use airside_volumes::Volumes;
 use futures::StreamExt;
 use tempfile::TempDir;
@@ -24,8 +25,9 @@ pub struct Machine {
     pub installation: InstallationId,
     pub volumes: Volumes,
     pub images: Images,
-    pub hub: TcpListener,
+    pub hub: UnixListener,
     pub helper: Vec<OsString>,
+    pub isolation: IsolationOptions,
 }
 
 impl Machine {
@@ -39,8 +41,9 @@ impl Machine {
             volumes: Volumes::open(&root.path().join("volumes")).unwrap(),
             images: Images::open(&root.path().join("images")).unwrap(),
             installation: InstallationId::new(format!("test-{name}-{}", std::process::id())),
-            hub: TcpListener::bind("127.0.0.1:0").unwrap(),
+            hub: listen(&root.path().join("hub")),
             helper: vec![env!("CARGO_BIN_EXE_airside-rt").into()],
+            isolation: IsolationOptions::default(),
             root,
         })
     }
@@ -54,7 +57,8 @@ impl Machine {
             helper: self.helper.clone(),
             volumes: self.volumes.clone(),
             images: self.images.clone(),
-            hub_host: "127.0.0.1".to_owned(),
+            hub_socket: self.root.path().join("hub/socket"),
+            isolation: self.isolation.clone(),
         })
         .await
         .unwrap()
@@ -76,7 +80,7 @@ impl Machine {
             },
             image,
             claim: ClaimEnvironment {
-                hub_port: self.hub.local_addr().unwrap().port(),
+                hub_port: 0,
                 hub_pin: "pin".to_owned(),
                 token: script.to_owned(),
             },
@@ -107,9 +111,12 @@ impl Machine {
             !mounts.contains(self.root.path().to_str().unwrap()),
             "{mounts}"
         );
-        for group in self.cgroups() {
-            fs::remove_dir(&group).expect("no container's control group is left");
-        }
+        LocalRuntime::leave(&self.installation);
+        let left = self.cgroups();
+        assert!(
+            left.is_empty(),
+            "a container's control group is left: {left:?}"
+        );
     }
 
     pub fn cgroups(&self) -> Vec<PathBuf> {
@@ -124,6 +131,15 @@ impl Machine {
         places.retain(|place| place.is_dir());
         places
     }
+}
+
+/// Where containers may connect, whoever they are outside.
+fn listen(folder: &Path) -> UnixListener {
+    fs::create_dir(folder).unwrap();
+    let socket = folder.join("socket");
+    let listener = UnixListener::bind(&socket).unwrap();
+    fs::set_permissions(&socket, fs::Permissions::from_mode(0o666)).unwrap();
+    listener
 }
 
 pub fn output(path: &str) -> Mount {

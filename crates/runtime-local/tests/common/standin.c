@@ -1,10 +1,10 @@
 /* Stands in for the shim: does what the claim's token says, one command per line. */
-#include <arpa/inet.h>
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 static void copy(const char *from, const char *to) {
@@ -26,16 +26,12 @@ static void list(const char *folder, const char *to) {
     fclose(out);
 }
 
-/* Reports to the hub's address and stays until the other side closes. */
+/* Reports to the hub's socket (unix:path) and stays until the other side closes. */
 static void dial(void) {
-    char hub[64], byte = 'r';
-    struct sockaddr_in address = {.sin_family = AF_INET};
-    snprintf(hub, sizeof hub, "%s", getenv("AIRSIDE_HUB"));
-    char *colon = strchr(hub, ':');
-    *colon = 0;
-    inet_pton(AF_INET, hub, &address.sin_addr);
-    address.sin_port = htons(atoi(colon + 1));
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    char byte = 'r';
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    strncpy(address.sun_path, getenv("AIRSIDE_HUB") + 5, sizeof address.sun_path - 1);
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
     if (connect(fd, (struct sockaddr *)&address, sizeof address)) exit(3);
     if (write(fd, &byte, 1) != 1) exit(4);
     while (read(fd, &byte, 1) > 0) {}

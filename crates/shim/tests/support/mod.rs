@@ -295,6 +295,8 @@ pub(crate) fn script(dir: &Path, script: &str) -> Order {
         stdin: None,
         fetch: vec![],
         make_dirs: vec![],
+        mounted: Vec::new(),
+        hermetic: false,
         upload: vec![],
         fence_after_seconds: 60,
     }

@@ -182,6 +182,8 @@ pub(crate) fn order() -> Order {
         stdin: None,
         fetch: Vec::new(),
         make_dirs: Vec::new(),
+        mounted: Vec::new(),
+        hermetic: false,
         upload: vec![Transfer {
             volume: VolumeId::new(OUTPUT),
             path: "/out".to_owned(),

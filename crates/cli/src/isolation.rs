@@ -1,0 +1,59 @@
+//! Options that say how steps on this machine are kept apart.
+
+use airside_runtime_local::{HostAccess, IdRange, IsolationOptions, Maker, Pool};
+
+#[derive(clap::Args)]
+#[command(next_help_heading = "Steps on this machine")]
+pub(crate) struct Options {
+    /// What makes containers: libcontainer, which is built in, or a program with runc's command line
+    #[arg(
+        long,
+        value_name = "libcontainer|PROGRAM",
+        default_value = "libcontainer",
+        env = "AIRSIDE_LOCAL_RUNTIME"
+    )]
+    local_runtime: Maker,
+
+    /// Which ids of the machine the users of unprivileged steps are
+    #[arg(
+        long,
+        value_name = "FIRST:COUNT",
+        default_value_t,
+        env = "AIRSIDE_LOCAL_IDS"
+    )]
+    local_ids: IdRange,
+
+    /// Addresses for steps, a block of 65,536 [default: a free one from 10.80.0.0/16 on]
+    #[arg(long, value_name = "ADDR/16", env = "AIRSIDE_LOCAL_NETWORK_POOL")]
+    local_network_pool: Option<Pool>,
+
+    /// Lets steps talk to this machine itself, by any of its addresses but loopback
+    #[arg(long, env = "AIRSIDE_LOCAL_HOST_ACCESS")]
+    local_host_access: bool,
+
+    /// How many processes and threads a step may have at once
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = IsolationOptions::default().processes,
+        value_parser = clap::value_parser!(u32).range(16..),
+        env = "AIRSIDE_LOCAL_PROCESSES"
+    )]
+    local_processes: u32,
+}
+
+impl Options {
+    pub(crate) fn choices(&self) -> IsolationOptions {
+        IsolationOptions {
+            ids: self.local_ids,
+            pool: self.local_network_pool,
+            host_access: if self.local_host_access {
+                HostAccess::Allowed
+            } else {
+                HostAccess::Denied
+            },
+            processes: self.local_processes,
+            maker: self.local_runtime.clone(),
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! How far steps are kept from the machine and from each other: what was asked for, and what this
+//! machine can do.
+
+use std::{
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use airside_runtime::PlacementSpec;
+use tracing::{info, warn};
+
+use crate::{
+    HostAccess, IdRange, LocalOptions, Maker, Pool,
+    network::{Network, StepNetwork},
+};
+
+/// More processes than builds need, and fewer than a machine can take.
+const PROCESSES: u32 = 10_000;
+
+/// What the operator may choose.
+#[derive(Clone, Debug)]
+pub struct IsolationOptions {
+    pub ids: IdRange,
+    /// Which addresses steps get; a free block by default.
+    pub pool: Option<Pool>,
+    pub host_access: HostAccess,
+    /// How many processes and threads a step may have at once.
+    pub processes: u32,
+    pub maker: Maker,
+}
+
+impl Default for IsolationOptions {
+    fn default() -> Self {
+        Self {
+            ids: IdRange::default(),
+            pool: None,
+            host_access: HostAccess::default(),
+            processes: PROCESSES,
+            maker: Maker::default(),
+        }
+    }
+}
+
+/// What steps get here.
+#[derive(Clone, Debug)]
+pub(crate) struct Isolation {
+    ids: Option<IdRange>,
+    network: Option<Network>,
+    pub processes: u32,
+}
+
+impl Isolation {
+    /// Finds out what the machine can do, and says what it cannot.
+    pub(crate) fn find(options: &LocalOptions) -> Self {
+        let wanted = &options.isolation;
+        let ids = match probe(options) {
+            Ok(()) => Some(wanted.ids),
+            Err(reason) => {
+                warn!(
+                    worker = %options.worker, reason,
+                    "local steps run without a user namespace: root in a step is the machine's root, \
+                     held only by capabilities and the system call filter"
+                );
+                None
+            }
+        };
+        let set_up = Network::set_up(&options.installation, wanted.pool, wanted.host_access);
+        let network = match set_up {
+            Ok(network) => Some(network),
+            Err(error) => {
+                warn!(
+                    worker = %options.worker, %error,
+                    "local steps share the machine's network, with all that listens on it"
+                );
+                None
+            }
+        };
+        if let (Some(ids), Some(network)) = (&ids, &network) {
+            info!(worker = %options.worker, %ids, pool = %network.pool(), "local steps are isolated");
+        }
+        Self {
+            ids,
+            network,
+            processes: wanted.processes,
+        }
+    }
+
+    /// A privileged step is the machine's root: that is what the word means.
+    pub(crate) fn ids(&self, spec: &PlacementSpec) -> Option<IdRange> {
+        self.ids.filter(|_| !spec.privileged)
+    }
+
+    pub(crate) fn network(&self, spec: &PlacementSpec) -> Option<StepNetwork> {
+        self.network
+            .as_ref()
+            .map(|network| network.of_step(&spec.handle))
+    }
+}
+
+/// Asks the helper, which has one thread as this takes: whether the kernel shows the data folder with
+/// other ids.
+fn probe(options: &LocalOptions) -> Result<(), String> {
+    let [program, leading @ ..] = options.helper.as_slice() else {
+        return Err("no helper program is configured".to_owned());
+    };
+    let output = Command::new(program)
+        .args(leading)
+        .arg("probe")
+        .arg(&options.root)
+        .arg(options.isolation.ids.to_string())
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| format!("{}: {error}", Path::new(program).display()))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
+}

@@ -1,0 +1,94 @@
+//! The network of local steps: each has its own, joined to the machine by a pair of interfaces, and
+//! leaves through address translation.
+//!
+//! ```text
+//! step  eth0 10.80.0.2/30 ──── air0 10.80.0.1/30  machine ── masquerade ──▶ outside
+//! ```
+//!
+//! A pair for each step and no bridge: steps share no wire, so that none can pose as another. The pair's
+//! number is taken by making the interface, so the kernel is the one who keeps the list, for all
+//! installations on the machine together; it goes with the step's last process, whatever becomes of
+//! us. What the machine must do for all of them is one table of rules ([`rules`]), and forwarding.
+
+mod pool;
+mod rules;
+
+use std::{fs, io};
+
+use airside_model::{Handle, InstallationId};
+use serde::{Deserialize, Serialize};
+
+pub use pool::{BadPool, Pool};
+pub(crate) use pool::{PREFIX, Pair};
+
+const FORWARDING: &str = "/proc/sys/net/ipv4/ip_forward";
+
+/// Whether steps may talk to the machine itself, by any of its addresses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HostAccess {
+    #[default]
+    Denied,
+    Allowed,
+}
+
+/// What the helper must know to join a step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StepNetwork {
+    pub pool: Pool,
+    /// Where to begin looking for a free pair.
+    pub start: u32,
+}
+
+/// This machine's side, ready.
+#[derive(Clone, Debug)]
+pub(crate) struct Network {
+    pool: Pool,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    #[error("every range of addresses that could be used is in use on this machine")]
+    NoPool,
+    #[error(transparent)]
+    Rules(#[from] rules::Error),
+    #[error("{FORWARDING}: {0}")]
+    Forwarding(io::Error),
+}
+
+impl Network {
+    /// Makes the rules and turns forwarding on.
+    pub(crate) fn set_up(
+        installation: &InstallationId,
+        wanted: Option<Pool>,
+        host: HostAccess,
+    ) -> Result<Self, Error> {
+        let pool = wanted.or_else(Pool::free).ok_or(Error::NoPool)?;
+        rules::install(installation, pool, host)?;
+        forward().map_err(Error::Forwarding)?;
+        Ok(Self { pool })
+    }
+
+    pub(crate) fn pool(&self) -> Pool {
+        self.pool
+    }
+
+    pub(crate) fn of_step(&self, handle: &Handle) -> StepNetwork {
+        StepNetwork {
+            pool: self.pool,
+            start: self.pool.start_for(handle.as_str()),
+        }
+    }
+}
+
+/// Removes what [`Network::set_up`] left, but for forwarding, which others may rely on by now.
+pub(crate) fn take_down(installation: &InstallationId) {
+    rules::remove(installation);
+}
+
+fn forward() -> io::Result<()> {
+    if fs::read_to_string(FORWARDING)?.trim() == "1" {
+        return Ok(());
+    }
+    tracing::info!("turning on IPv4 forwarding, which the network of steps needs");
+    fs::write(FORWARDING, "1")
+}

@@ -1,0 +1,56 @@
+//! The capabilities that the process may ever have.
+
+use std::io;
+
+use rustix::thread::{CapabilitySet, CapabilitySets};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Capabilities(u64);
+
+impl Capabilities {
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        u64::from_str_radix(text, 16).ok().map(Self)
+    }
+
+    /// Takes all others out of reach, also of programs that run as root by a bit in the file system.
+    pub(super) fn bound(self) -> io::Result<()> {
+        // SAFETY: these calls read and write no memory of ours.
+        unsafe {
+            libc::prctl(
+                libc::PR_CAP_AMBIENT,
+                libc::PR_CAP_AMBIENT_CLEAR_ALL,
+                0,
+                0,
+                0,
+            )
+        };
+        for number in (0..u64::BITS).filter(|number| self.0 & (1 << number) == 0) {
+            // SAFETY: as above.
+            if unsafe { libc::prctl(libc::PR_CAPBSET_DROP, number, 0, 0, 0) } == 0 {
+                continue;
+            }
+            let error = io::Error::last_os_error();
+            // Past the last one that this kernel knows.
+            if error.raw_os_error() == Some(libc::EINVAL) {
+                break;
+            }
+            return Err(error);
+        }
+        Ok(())
+    }
+
+    /// Gives up those that the process still has. A user other than root has none by now.
+    pub(super) fn give_up_others(self) -> io::Result<()> {
+        let kept = CapabilitySet::from_bits_retain(self.0);
+        let now = rustix::thread::capabilities(None)?;
+        rustix::thread::set_capabilities(
+            None,
+            CapabilitySets {
+                effective: now.effective & kept,
+                permitted: now.permitted & kept,
+                inheritable: CapabilitySet::empty(),
+            },
+        )?;
+        Ok(())
+    }
+}

@@ -1,0 +1,98 @@
+//! What the process may not do, though it shares a container with the shim: fewer capabilities, fewer
+//! system calls, perhaps no network.
+//!
+//! The shim needs rights that the process must not have (to make a network namespace, to install a
+//! filter that `sudo` survives). A runtime gives them to the container and says here what of it is the
+//! process's. Everything is arranged before the fork; after it, only system calls are made.
+
+mod capabilities;
+mod filter;
+mod network;
+mod syscalls;
+
+use std::{
+    io,
+    os::fd::{AsFd, OwnedFd},
+};
+
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
+use capabilities::Capabilities;
+use filter::Filter;
+
+/// What the runtime asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Confinement {
+    capabilities: Option<Capabilities>,
+    filtered: bool,
+}
+
+impl Confinement {
+    /// From the values of the variables, where they are set.
+    pub(crate) fn parse(capabilities: Option<&str>, seccomp: Option<&str>) -> Result<Self, String> {
+        let capabilities = capabilities
+            .map(|text| Capabilities::parse(text).ok_or_else(|| text.to_owned()))
+            .transpose()?;
+        match seccomp {
+            None | Some("default") => Ok(Self {
+                capabilities,
+                filtered: seccomp.is_some(),
+            }),
+            Some(other) => Err(other.to_owned()),
+        }
+    }
+}
+
+/// Where all processes of a step run: the one that was ordered and those of people who look in.
+pub(crate) struct Jail {
+    capabilities: Option<Capabilities>,
+    filter: Option<Filter>,
+    network: Option<OwnedFd>,
+}
+
+impl Jail {
+    pub(crate) fn new(confinement: Confinement, hermetic: bool) -> io::Result<Self> {
+        Ok(Self {
+            capabilities: confinement.capabilities,
+            filter: confinement.filtered.then(Filter::default),
+            network: hermetic.then(network::nowhere).transpose()?,
+        })
+    }
+
+    /// Before the process becomes its user: what needs the shim's rights.
+    pub(crate) fn enter(&self) -> io::Result<()> {
+        if let Some(network) = &self.network {
+            move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network))?;
+        }
+        if let Some(capabilities) = &self.capabilities {
+            capabilities.bound()?;
+        }
+        if let Some(filter) = &self.filter {
+            filter.install()?;
+        }
+        Ok(())
+    }
+
+    /// Once it is its user: gives up what is left.
+    pub(crate) fn lock(&self) -> io::Result<()> {
+        match &self.capabilities {
+            Some(capabilities) => capabilities.give_up_others(),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_runtime_asks_for_is_understood_or_refused() {
+        assert_eq!(Confinement::parse(None, None), Ok(Confinement::default()));
+        let asked = Confinement::parse(Some("a80425fb"), Some("default")).unwrap();
+        assert!(asked.filtered && asked.capabilities.is_some());
+        for (capabilities, seccomp) in [(Some("all"), None), (None, Some("strict"))] {
+            assert!(Confinement::parse(capabilities, seccomp).is_err());
+        }
+    }
+}
