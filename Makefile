@@ -19,8 +19,8 @@ NODES ?= 2
 FOCUS ?=
 URL ?= http://127.0.0.1:8080
 
-# The real-fly tests run these programs; the local ones leave the cluster alone.
-SCENARIO_ENV = AIRSIDE_BIN=$(BIN)/airside AIRSIDE_FLY="$$(dev/testflight fly)" AIRSIDE_ROOTFS=$(AIRSIDE_CACHE)/rootfs.tar
+# The tests of crates/scenarios run these programs; the local ones leave the cluster alone.
+SCENARIO_ENV = AIRSIDE_BIN=$(BIN)/airside AIRSIDE_FLY="$$(dev/fly)" AIRSIDE_ROOTFS=$(AIRSIDE_CACHE)/rootfs.tar
 CLUSTER_TESTS = $(SCENARIO_ENV) AIRSIDE_TEST_CLUSTER=1 KUBECONFIG="$$(dev/cluster kubeconfig)" \
   cargo test -p airside-runtime-kube -p airside-conformance -p airside-scenarios
 
@@ -58,14 +58,14 @@ deny: ## Licences, bans and advisories of dependencies, where cargo-deny is inst
 	@if cargo deny --version >/dev/null 2>&1; then cargo deny check; else echo "deny: cargo-deny is not installed; skipped"; fi
 
 .PHONY: test
-test: setup check test-unit test-local ## What every change must pass: check, unit tests, real fly on the local runtime
+test: setup check test-unit test-local ## What every change must pass: check, unit tests, fly on the local runtime
 
 .PHONY: test-unit
 test-unit: ## Unit and integration tests of each crate
 	cargo test --workspace --exclude airside-conformance --exclude airside-scenarios --exclude airside-tidy
 
 .PHONY: test-local
-test-local: build rootfs ## Real fly against a real server, steps on the local runtime; and the rules for runtimes
+test-local: build rootfs ## fly against a real server, steps on the local runtime; and the rules for runtimes
 	$(SCENARIO_ENV) cargo test -p airside-conformance -p airside-scenarios
 
 .PHONY: test-cluster

@@ -1,5 +1,6 @@
-"""`airside up` in a folder of its own, and what fly would ask of its HTTP API. For dev/demo and bench/run;
-the tests use the real fly."""
+"""`airside up` in a folder of its own, and what fly would ask of its HTTP API. For dev/demo, dev/little-fly and
+bench/run."""
+import http.client
 import json
 import os
 import re
@@ -38,7 +39,7 @@ class Server:
         while time.monotonic() < deadline and self.process.poll() is None:
             found = re.search(r"Airside is up at (\S+)", self._said())
             if found:
-                return Api(found[1], self.password)
+                return Api.log_in(found[1], "dev", self.password)
             time.sleep(0.02)
         raise SystemExit(f"the server did not start:\n{self._said()}")
 
@@ -56,15 +57,18 @@ class Server:
 
 
 class Api:
-    """Team main as fly would use it."""
+    """A server as fly would use it, for team main."""
 
-    def __init__(self, url, password):
-        self.url, self.token = url, None
-        form = urllib.parse.urlencode({"grant_type": "password", "username": "dev", "password": password})
-        answer = self.ask("POST", "/sky/issuer/token", form.encode(), {
+    def __init__(self, url, token=None):
+        self.url, self.token = url, token
+
+    @classmethod
+    def log_in(cls, url, user, password):
+        form = urllib.parse.urlencode({"grant_type": "password", "username": user, "password": password})
+        answer = cls(url).ask("POST", "/sky/issuer/token", form.encode(), {
             "Authorization": "Basic Zmx5OlpteDU=",  # fly's own name for itself; no secret
             "Content-Type": "application/x-www-form-urlencoded"})
-        self.token = json.load(answer)["access_token"]
+        return cls(url, json.load(answer)["access_token"])
 
     def ask(self, method, path, body=None, headers=None):
         headers = dict(headers or {})
@@ -80,8 +84,13 @@ class Api:
         return self.ask(method, f"/api/v1/teams/main/{path}", *rest)
 
     def set_pipeline(self, name, config):
-        self.team("PUT", f"pipelines/{name}/config", config, {"Content-Type": "application/x-yaml"})
+        self.save_config(name, config)
         self.team("PUT", f"pipelines/{name}/unpause")
+
+    def save_config(self, name, config, headers=None):
+        """The answer's status says whether the pipeline is new (201) or changed (200)."""
+        return self.team("PUT", f"pipelines/{name}/config", config,
+                         {"Content-Type": "application/x-yaml", **(headers or {})})
 
     def trigger(self, pipeline, job):
         return json.load(self.team("POST", f"pipelines/{pipeline}/jobs/{job}/builds"))
@@ -90,14 +99,27 @@ class Api:
         self.ask("PUT", f"/api/v1/builds/{build}/abort")
 
     def events(self, build):
-        """The build's events as they come, as (name, data), up to the last one."""
-        for line in self.ask("GET", f"/api/v1/builds/{build}/events"):
-            text = line.decode().rstrip("\n")
-            if text.startswith("data: "):
-                event = json.loads(text[len("data: "):])
-                yield event["event"], event["data"]
-            elif text == "event: end":
-                return
+        """The build's events as they come, as (name, data), up to the last one. A stream that is cut off, by a
+        server that goes away, is taken up again where it was."""
+        last, deadline = None, None
+        while True:
+            try:
+                headers = {} if last is None else {"Last-Event-ID": last}
+                for line in self.ask("GET", f"/api/v1/builds/{build}/events", None, headers):
+                    text, deadline = line.decode().rstrip("\n"), None
+                    if text.startswith("id: "):
+                        following = text[len("id: "):]
+                    elif text.startswith("data: "):
+                        event = json.loads(text[len("data: "):])
+                        yield event["event"], event["data"]
+                        last = following
+                    elif text == "event: end":
+                        return
+            except (OSError, http.client.HTTPException) as error:
+                deadline = deadline or time.monotonic() + PATIENCE
+                if time.monotonic() > deadline:
+                    raise SystemExit(f"{self.url} does not answer: {error}") from None
+            time.sleep(0.02)
 
     def wait_until_clean(self):
         """Containers go right after their build; whoever removes the data folder should not be first."""

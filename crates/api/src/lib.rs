@@ -16,6 +16,7 @@ mod badge;
 mod body;
 mod browser;
 mod builds;
+mod check_creds;
 mod cookies;
 mod error;
 mod guard;

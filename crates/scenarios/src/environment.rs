@@ -1,6 +1,6 @@
 //! The programs that the tests run, as `make` names them.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, process::Command, sync::OnceLock};
 
 #[derive(Clone, Debug)]
 pub struct Environment {
@@ -18,6 +18,28 @@ impl Environment {
             fly: path("AIRSIDE_FLY"),
             rootfs: path("AIRSIDE_ROOTFS"),
         }
+    }
+
+    /// Whether it is Concourse's own fly, and not the stand-in of machines that have none.
+    pub fn has_real_fly(&self) -> bool {
+        static REAL: OnceLock<bool> = OnceLock::new();
+        *REAL.get_or_init(|| {
+            let said = Command::new(&self.fly).arg("--version").output();
+            let said = said.expect("fly starts").stdout;
+            said.first().is_some_and(u8::is_ascii_digit)
+        })
+    }
+
+    /// For tests that compare what fly itself prints: false, said aloud, where there is only a stand-in.
+    pub fn real_fly_or_skip(&self) -> bool {
+        if self.has_real_fly() {
+            return true;
+        }
+        let required =
+            std::env::var_os("AIRSIDE_REQUIRE_REAL_FLY").is_some_and(|value| value == "1");
+        assert!(!required, "AIRSIDE_FLY is not the real fly");
+        eprintln!("skipped: needs the real fly");
+        false
     }
 }
 

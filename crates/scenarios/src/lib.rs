@@ -14,7 +14,9 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::panic, clippy::unwrap_used, reason = "for tests only")]
 
+mod browser;
 mod counter;
+mod database;
 mod environment;
 mod fifo;
 mod fly;
@@ -23,12 +25,16 @@ pub mod pipelines;
 mod ports;
 mod same;
 mod server;
+mod transcript;
 mod wait;
 
+pub use browser::Browser;
 pub use counter::Counter;
+pub use database::Database;
 pub use environment::Environment;
 pub use fifo::Fifo;
 pub use fly::{Background, Build, Fly, Output};
 pub use same::assert_same_text;
 pub use server::{Server, ServerOptions};
+pub use transcript::Transcript;
 pub use wait::{PATIENCE, wait_for, wait_until};

@@ -14,7 +14,8 @@ use tempfile::TempDir;
 use crate::{Environment, Fly, PATIENCE, leftovers, ports, wait_for, wait_until};
 
 /// Settings of this process that are not meant for the servers it starts.
-const FOREIGN: [&str; 5] = [
+const FOREIGN: [&str; 6] = [
+    "AIRSIDE_DATABASE_URL",
     "AIRSIDE_USERS",
     "AIRSIDE_TARGETS",
     "AIRSIDE_EXTERNAL_URL",
@@ -193,15 +194,24 @@ impl Server {
         headers: &[(&str, &str)],
         body: &str,
     ) -> (u16, String) {
+        let (head, body) = self.http_whole(method, path, headers, body);
+        let status = head.split(' ').nth(1).and_then(|word| word.parse().ok());
+        (status.expect("an answer begins with its status"), body)
+    }
+
+    /// The same with all that comes before the body: the status line and the headers.
+    pub(crate) fn http_whole(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> (String, String) {
         let answer = self
             .request(method, path, headers, body)
             .expect("the server answers");
         let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
-        let status = head.split(' ').nth(1).and_then(|word| word.parse().ok());
-        (
-            status.expect("an answer begins with its status"),
-            body.to_owned(),
-        )
+        (head.to_owned(), body.to_owned())
     }
 
     fn request(

@@ -172,8 +172,11 @@ fn killed_while_a_build_is_pending() {
 fn killed_while_a_get_runs() {
     let mut scene = Scene::new();
     let expected = scene.undisturbed();
-    let build = scene.fly.trigger("p/job");
+    // Not waited for: the get must not be over before the gate is in its way.
+    let triggering = scene.fly.spawn(&["trigger-job", "-j", "p/job"]);
     let gate = Fifo::in_next_output(&scene.server.data(), "gate");
+    triggering.wait().succeeded();
+    let build = scene.fly.builds().remove(0);
     scene.fly.wait_for_text(build.id, "fetching version: v1");
     scene.server.kill_9();
     scene.server.restart();

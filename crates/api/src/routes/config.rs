@@ -6,7 +6,7 @@ use airside_store::{InstanceVars, SaveJob, SavePipeline, SaveResource};
 use axum::{
     Json,
     body::Body,
-    extract::{Path, State},
+    extract::{Path, Query, State},
     response::{IntoResponse, Response},
 };
 use http::{HeaderMap, HeaderValue, StatusCode, header::CONTENT_TYPE};
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::{PipelineName, teams::check_name};
 use crate::{
-    ApiState, body,
+    ApiState, body, check_creds,
     error::{ApiError, Result},
     scope::Scope,
 };
@@ -37,10 +37,17 @@ pub(super) async fn get(State(state): State<ApiState>, scope: Scope) -> Result<R
     Ok((headers, format!("{{\"config\":{config}}}")).into_response())
 }
 
+#[derive(serde::Deserialize)]
+pub(super) struct Wishes {
+    /// With any value, or none.
+    check_creds: Option<String>,
+}
+
 pub(super) async fn save(
     State(state): State<ApiState>,
     scope: Scope,
     Path(PipelineName { pipeline_name }): Path<PipelineName>,
+    Query(wishes): Query<Wishes>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response> {
@@ -56,6 +63,11 @@ pub(super) async fn save(
             Ok(loaded) => loaded,
             Err(errors) => return Ok(invalid(&errors)),
         };
+    if wishes.check_creds.is_some()
+        && let Some(refusal) = check_creds::refusal(&loaded.config, &|_: &_| Ok(None))
+    {
+        return Ok(invalid(&[refusal]));
+    }
     let save = to_save(
         team,
         pipeline_name,
@@ -69,7 +81,7 @@ pub(super) async fn save(
     } else {
         StatusCode::OK
     };
-    let warnings: Vec<Warning> = odd_name.into_iter().chain(loaded.warnings).collect();
+    let warnings: Vec<Warning> = loaded.warnings.into_iter().chain(odd_name).collect();
     let shown = if warnings.is_empty() {
         json!({})
     } else {

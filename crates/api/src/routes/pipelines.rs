@@ -141,8 +141,32 @@ pub(super) async fn order_instances(
         .map(|vars| InstanceVars::new(vars.unwrap_or_default()))
         .collect();
     let team = scope.team()?.id;
-    Ok(state
+    let ordered = state
         .store
         .order_instances(team, &pipeline_name, &instances)
-        .await?)
+        .await;
+    ordered.map_err(|error| match error {
+        airside_store::Error::NoSuchPipeline { name } => {
+            let name = shown_instance(&name, &pipeline_name);
+            airside_store::Error::NoSuchPipeline { name }.into()
+        }
+        error => error.into(),
+    })
+}
+
+/// `name/{"a":1}` as fly writes it: `name/a:1`.
+fn shown_instance(instance: &str, name: &str) -> String {
+    let vars = instance
+        .strip_prefix(name)
+        .and_then(|rest| rest.strip_prefix('/'));
+    let vars = vars.and_then(|vars| serde_json::from_str::<Map<String, Value>>(vars).ok());
+    match vars {
+        Some(vars) if vars.is_empty() => name.to_owned(),
+        Some(vars) => {
+            let is_text = |text: &str| serde_json::from_str::<Value>(text).is_err();
+            let vars = airside_vars::InstanceVars(vars).shown(is_text);
+            format!("{name}/{vars}")
+        }
+        None => instance.to_owned(),
+    }
 }

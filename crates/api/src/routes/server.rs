@@ -42,7 +42,9 @@ pub(super) async fn wall(State(state): State<ApiState>) -> Result<Json<Value>> {
 pub(super) async fn set_wall(State(state): State<ApiState>, body: Body) -> Result<()> {
     let wall: WallBody = body::json(body, "the wall").await?;
     if wall.message.trim().is_empty() {
-        return Err(ApiError::BadRequest("the wall has no message".to_owned()));
+        return Err(ApiError::BadRequest(
+            "Wall message cannot be empty".to_owned(),
+        ));
     }
     let lifetime = u64::try_from(wall.ttl).ok().filter(|ttl| *ttl > 0);
     let lifetime = lifetime.map(Duration::from_nanos);

@@ -2,6 +2,7 @@
 
 use airside_auth::Role;
 use airside_config::{Warning, validate_identifier};
+use airside_store::Team;
 use axum::{
     Json,
     body::Body,
@@ -26,8 +27,9 @@ pub(super) async fn user(State(state): State<ApiState>, scope: Scope) -> Result<
 
 pub(super) async fn list(State(state): State<ApiState>, scope: Scope) -> Result<Json<Vec<Value>>> {
     let teams = state.store.teams().await?;
-    let visible = teams.iter().filter(|team| scope.can_view(team));
-    Ok(Json(visible.map(present::team::team).collect()))
+    let mut visible: Vec<&Team> = teams.iter().filter(|team| scope.can_view(team)).collect();
+    visible.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(Json(visible.into_iter().map(present::team::team).collect()))
 }
 
 pub(super) async fn get(scope: Scope) -> Result<Json<Value>> {
@@ -143,7 +145,7 @@ pub(super) async fn rename(
 pub(super) async fn destroy(State(state): State<ApiState>, scope: Scope) -> Result<StatusCode> {
     match state.store.destroy_team(scope.team()?.id).await? {
         true => Ok(StatusCode::NO_CONTENT),
-        // The last team that administers stays.
-        false => Err(ApiError::Forbidden),
+        // The last team that administers stays. fly has words of its own for a refusal without any.
+        false => Ok(StatusCode::FORBIDDEN),
     }
 }

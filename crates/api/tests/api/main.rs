@@ -13,7 +13,6 @@ mod builds;
 mod containers;
 mod events;
 mod faults;
-mod fly;
 mod login;
 mod pipelines;
 mod server;

@@ -132,3 +132,35 @@ async fn jobs_and_resources_are_listed() {
             "type": "mock"}])
     );
 }
+
+#[tokio::test]
+async fn with_check_creds_a_pipeline_is_refused_whose_variables_nobody_knows() {
+    let server = Server::start().await;
+    let ann = server.login("ann").await;
+    let set = async |config: &str| {
+        let path = format!("{TP}/config?check_creds=");
+        let request =
+            request(Some(&ann), "PUT", &path).header("content-type", "application/x-yaml");
+        let body = Body::from(config.to_owned());
+        server.ask(request.body(body).unwrap()).await
+    };
+    let job = "jobs: [{name: j, plan: [{get: r}]}]";
+    let one = set(&format!(
+        "{job}\nresources: [{{name: r, type: mock, source: {{b: ((b.c)), a: ((a))}}}}]"
+    ))
+    .await;
+    assert_eq!(one.status, StatusCode::BAD_REQUEST);
+    let words = "credential validation failed\n\n1 error occurred:\n\t* undefined vars: a, b.c\n\n";
+    assert_eq!(one.json(), json!({"errors": [words]}));
+
+    let task = "jobs: [{name: j, plan: [{task: t, params: {P: ((p))}, vars: {v: ((v))}, config: \
+        {platform: linux, rootfs_uri: x, run: {path: ((path))}}}]}]";
+    let many = set(task).await;
+    let words = "credential validation failed\n\n3 errors occurred:\n\t* undefined vars: p\n\t* undefined \
+        vars: v\n\t* failed to interpolate task config: undefined vars: path\n\n";
+    assert_eq!(many.json(), json!({"errors": [words]}));
+    assert_eq!(server.get(&ann, TP).await.status, StatusCode::NOT_FOUND);
+
+    let none = set(&format!("{job}\nresources: [{{name: r, type: mock}}]")).await;
+    assert_eq!(none.status, StatusCode::CREATED, "{}", none.text);
+}

@@ -31,11 +31,11 @@ pub(super) fn check(checker: &mut Checker<'_>) {
     if config.groups.is_empty() {
         return;
     }
-    for job in config
-        .jobs
-        .iter()
-        .filter(|job| !grouped.contains(job.name.as_str()))
-    {
+    for job in &config.jobs {
+        // Said once of each name.
+        if !grouped.insert(job.name.as_str()) {
+            continue;
+        }
         let message = format!("job '{}' belongs to no group", job.name);
         checker.plain_problem(&format!("jobs.{}", job.name), message);
     }
