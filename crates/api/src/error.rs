@@ -79,6 +79,7 @@ impl ApiError {
             Self::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::NotImplemented(_) => StatusCode::NOT_IMPLEMENTED,
             Self::Store(error) if error.is_transient() => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Store(error) if error.is_out_of_space() => StatusCode::INSUFFICIENT_STORAGE,
             Self::StaleConfig | Self::Store(_) | Self::Internal(_) => {
                 StatusCode::INTERNAL_SERVER_ERROR
             }
@@ -105,6 +106,15 @@ impl IntoResponse for ApiError {
                 );
                 let why = "the database is locked or cannot be reached; try again in a moment";
                 (status, [(RETRY_AFTER, "5")], why).into_response()
+            }
+            Self::Store(error) if error.is_out_of_space() => {
+                tracing::error!(
+                    error = &error as &dyn std::error::Error,
+                    "the database has no room left"
+                );
+                let why = "the disk of the database is full, so nothing was changed; make room on the \
+                           server, then try again";
+                (status, why).into_response()
             }
             Self::NotImplemented(_) => (status, Json(json!({"error": text}))).into_response(),
             Self::Store(error) => {

@@ -12,7 +12,7 @@ use crate::{
     Error, InstanceVars, Micros, Result, Store, corrupt,
     db::{On, Sql, Tx, query, query_as, query_scalar, sql},
     now,
-    patience::Twice,
+    patience::patiently,
     to_json,
 };
 
@@ -126,7 +126,7 @@ impl TryFrom<Row> for Build {
 impl Store {
     /// Creates a pending build of a job, under the job's next number.
     pub async fn create_build(&self, new: NewBuild<'_>) -> Result<Build> {
-        self.patiently(Twice::Another, async || {
+        patiently!(self, Another, {
             let mut tx = self.write.begin().await?;
             let (number, pipeline): (i64, i64) = query_as(sql!(
                 "UPDATE jobs SET build_number = build_number + 1 WHERE id = $1
@@ -150,7 +150,6 @@ impl Store {
             self.changed();
             build.ok_or_else(|| corrupt("a build that was just made is not there"))
         })
-        .await
     }
 
     /// Takes over an unfinished build: whoever drove it before is fenced off from now on.
@@ -162,7 +161,7 @@ impl Store {
         address: &str,
         duration: Duration,
     ) -> Result<Option<Lease>> {
-        self.patiently(Twice::Same, async || {
+        patiently!(self, Same, {
             let epoch: Option<i64> = query_scalar(sql!(
                 "UPDATE builds SET epoch = epoch + 1, lease_holder = $2, lease_address = $3,
                    lease_expires_at = $4
@@ -179,11 +178,10 @@ impl Store {
             .await?;
             Ok(epoch.map(|epoch| Lease { build, epoch }))
         })
-        .await
     }
 
     pub async fn renew_lease(&self, lease: &Lease, duration: Duration) -> Result<()> {
-        self.patiently(Twice::Same, async || {
+        patiently!(self, Same, {
             let renewed = query(sql!(
                 "UPDATE builds SET lease_expires_at = $1 WHERE id = $2 AND epoch = $3"
             ))
@@ -198,7 +196,6 @@ impl Store {
                 Err(Error::Fenced { build: lease.build })
             }
         })
-        .await
     }
 
     /// Gives up every lease that an earlier process of this server held. Only for a server that has
@@ -231,7 +228,7 @@ impl Store {
     }
 
     pub async fn start_build(&self, lease: &Lease, plan: &Plan) -> Result<Micros> {
-        self.patiently(Twice::Same, async || {
+        patiently!(self, Same, {
             let started_at = now();
             let mut tx = self.write.begin().await?;
             lease.check(&mut tx).await?;
@@ -251,12 +248,11 @@ impl Store {
             self.changed();
             Ok(started_at)
         })
-        .await
     }
 
     /// Ends the build. What could only serve a resume is emptied in the same transaction.
     pub async fn finish_build(&self, lease: &Lease, status: BuildStatus) -> Result<Micros> {
-        self.patiently(Twice::Same, async || {
+        patiently!(self, Same, {
             let ended_at = now();
             let mut tx = self.write.begin().await?;
             lease.check(&mut tx).await?;
@@ -265,12 +261,11 @@ impl Store {
             self.changed();
             Ok(ended_at)
         })
-        .await
     }
 
     /// An epoch nobody else has, for work on a build that is finished.
     pub async fn next_epoch(&self, build: BuildId) -> Result<i64> {
-        self.patiently(Twice::Same, async || {
+        patiently!(self, Same, {
             let epoch = query_scalar(sql!(
                 "UPDATE builds SET epoch = epoch + 1 WHERE id = $1 RETURNING epoch"
             ))
@@ -279,19 +274,17 @@ impl Store {
             .await?;
             Ok(epoch)
         })
-        .await
     }
 
     /// The build's log has its last event.
     pub async fn log_closed(&self, build: BuildId) -> Result<()> {
-        self.patiently(Twice::Same, async || {
+        patiently!(self, Same, {
             query(sql!("UPDATE builds SET log_closed = TRUE WHERE id = $1"))
                 .bind(build.0)
                 .execute(&self.write)
                 .await?;
             Ok(())
         })
-        .await
     }
 
     /// Finished builds whose log a crash left without its last event.
@@ -302,7 +295,7 @@ impl Store {
 
     /// Asks for the build to be aborted; the server that drives it does so.
     pub async fn request_abort(&self, build: BuildId) -> Result<()> {
-        self.patiently(Twice::Same, async || {
+        patiently!(self, Same, {
             query(sql!("UPDATE builds SET aborted = TRUE WHERE id = $1"))
                 .bind(build.0)
                 .execute(&self.write)
@@ -310,7 +303,6 @@ impl Store {
             self.changed();
             Ok(())
         })
-        .await
     }
 
     pub async fn build(&self, id: BuildId) -> Result<Option<Build>> {

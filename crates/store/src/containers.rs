@@ -7,7 +7,7 @@ use crate::{
     Error, Lease, Micros, Result, Store, corrupt,
     db::{query, query_as, query_scalar, sql},
     from_json, now,
-    patience::Twice,
+    patience::patiently,
     to_json,
 };
 
@@ -107,7 +107,7 @@ impl Store {
         let request = self
             .sealer()
             .seal(new.handle.as_str(), to_json(new.request).as_bytes());
-        self.patiently(Twice::Another, async || {
+        patiently!(self, Another, {
             let mut tx = self.write.begin().await?;
             lease.check(&mut tx).await?;
             query(sql!(
@@ -140,7 +140,6 @@ impl Store {
             tx.commit().await?;
             Ok(())
         })
-        .await
     }
 
     /// The newest placement of a step and attempt.
@@ -189,7 +188,7 @@ impl Store {
         handle: &Handle,
         uid: Option<&str>,
     ) -> Result<()> {
-        self.patiently(Twice::Same, async || {
+        patiently!(self, Same, {
             let mut tx = self.write.begin().await?;
             lease.check(&mut tx).await?;
             query(sql!(
@@ -203,13 +202,12 @@ impl Store {
             tx.commit().await?;
             Ok(())
         })
-        .await
     }
 
     /// Commits a claim, or refuses it. The first instance with the right token wins; the same
     /// instance may claim again. `false`: somebody else holds it, or there is no such right.
     pub async fn claim(&self, claimant: Claimant<'_>) -> Result<bool> {
-        self.patiently(Twice::Same, async || {
+        patiently!(self, Same, {
             let claimed = query(sql!(
                 "UPDATE containers SET instance = $1, session_hash = $2,
                    claimed_at = coalesce(claimed_at, $3)
@@ -225,7 +223,6 @@ impl Store {
             .await?;
             Ok(claimed == 1)
         })
-        .await
     }
 
     /// Whether this session key was handed to the holder of the placement.
@@ -251,7 +248,7 @@ impl Store {
 
     /// Takes back the right to claim, if nobody has claimed yet. `false`: somebody has.
     pub async fn revoke_unclaimed(&self, handle: &Handle) -> Result<bool> {
-        self.patiently(Twice::Same, async || {
+        patiently!(self, Same, {
             let revoked = query(sql!(
                 "UPDATE containers SET state = 'destroying', token_hash = NULL, request = NULL
                  WHERE handle = $1 AND claimed_at IS NULL"
@@ -261,12 +258,11 @@ impl Store {
             .await?;
             Ok(revoked == 1)
         })
-        .await
     }
 
     /// Ends a placement's right to live; the sweeper does the rest.
     pub async fn doom_container(&self, handle: &Handle) -> Result<()> {
-        self.patiently(Twice::Same, async || {
+        patiently!(self, Same, {
             query(sql!(
                 "UPDATE containers SET state = 'destroying', token_hash = NULL, request = NULL
                  WHERE handle = $1"
@@ -276,12 +272,11 @@ impl Store {
             .await?;
             Ok(())
         })
-        .await
     }
 
     /// The runtime no longer has it.
     pub async fn forget_container(&self, handle: &Handle) -> Result<()> {
-        self.patiently(Twice::Same, async || {
+        patiently!(self, Same, {
             query(sql!(
                 "UPDATE containers SET gone = TRUE WHERE handle = $1 AND state = 'destroying'"
             ))
@@ -298,7 +293,6 @@ impl Store {
             .await?;
             Ok(())
         })
-        .await
     }
 
     /// Those that are or may be there.

@@ -7,7 +7,7 @@ use crate::{
     Lease, Micros, Result, Store,
     db::{query, query_scalar, sql},
     from_json, now,
-    patience::Twice,
+    patience::patiently,
     to_json,
 };
 
@@ -20,7 +20,7 @@ impl Store {
         outcome: &impl Serialize,
         started_at: Micros,
     ) -> Result<()> {
-        self.patiently(Twice::Same, async || {
+        patiently!(self, Same, {
             let mut tx = self.write.begin().await?;
             lease.check(&mut tx).await?;
             query(sql!(
@@ -37,7 +37,6 @@ impl Store {
             tx.commit().await?;
             Ok(())
         })
-        .await
     }
 
     pub async fn outcome<T: DeserializeOwned>(

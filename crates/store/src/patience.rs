@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use crate::{Error, Result, Store};
+use crate::{Error, Store};
 
 /// Between one try and the next.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -19,23 +19,45 @@ pub(crate) enum Twice {
     Another,
 }
 
+pub(crate) struct Tries {
+    twice: Twice,
+    deadline: Instant,
+}
+
+impl Tries {
+    /// Whether to try again, after a little while.
+    pub(crate) async fn again(&mut self, error: &Error) -> bool {
+        let done = matches!(error, Error::Uncertain(_)) && self.twice == Twice::Another;
+        if done || !error.is_transient() || Instant::now() >= self.deadline {
+            return false;
+        }
+        tracing::debug!(%error, "the database is away; trying again");
+        sleep(PAUSE).await;
+        true
+    }
+}
+
 impl Store {
-    /// Waits for a database that is away, as long as patience lasts.
-    pub(crate) async fn patiently<T>(
-        &self,
-        twice: Twice,
-        work: impl AsyncFn() -> Result<T>,
-    ) -> Result<T> {
-        let deadline = Instant::now() + self.patience.0;
-        loop {
-            let done = work().await;
-            let Err(error) = &done else { return done };
-            let lost = matches!(error, Error::Uncertain(_)) && twice == Twice::Another;
-            if lost || !error.is_transient() || Instant::now() >= deadline {
-                return done;
-            }
-            tracing::debug!(%error, "the database is away; trying again");
-            sleep(PAUSE).await;
+    pub(crate) fn tries(&self, twice: Twice) -> Tries {
+        Tries {
+            twice,
+            deadline: Instant::now() + self.patience.0,
         }
     }
 }
+
+/// Runs the block, and again for as long as the database is away and patience lasts. (A function that
+/// takes an async closure would be no macro, but the compiler cannot see that its future may be sent.)
+macro_rules! patiently {
+    ($store:expr, $twice:ident, $body:block) => {{
+        let mut tries = $store.tries($crate::patience::Twice::$twice);
+        loop {
+            let done: $crate::Result<_> = async $body.await;
+            match done {
+                Err(error) if tries.again(&error).await => {}
+                done => break done,
+            }
+        }
+    }};
+}
+pub(crate) use patiently;

@@ -6,10 +6,10 @@
 #![allow(clippy::panic, reason = "a test that cannot go on fails")]
 
 use std::{
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Write},
     path::{Path, PathBuf},
-    process::{ChildStdin, Command, Stdio},
-    sync::{Mutex, OnceLock},
+    process::{ChildStdin, ChildStdout, Command, Stdio},
+    sync::{Arc, Mutex, OnceLock},
 };
 
 use sqlx::{Connection, PgConnection, SqliteConnection};
@@ -20,13 +20,24 @@ use crate::{DatabaseUrl, Patience, Sealer, Store};
 pub struct TestDatabase {
     pub url: DatabaseUrl,
     dir: tempfile::TempDir,
+    /// The server, if no other test uses it.
+    own: Option<Arc<Cluster>>,
 }
 
 impl TestDatabase {
     pub fn sqlite() -> Self {
         let dir = tempfile::tempdir().expect("a temporary folder");
+        Self::sqlite_in(dir)
+    }
+
+    /// The same in a folder that is given.
+    pub fn sqlite_in(dir: tempfile::TempDir) -> Self {
         let url = DatabaseUrl::Sqlite(dir.path().join("db"));
-        Self { url, dir }
+        Self {
+            url,
+            dir,
+            own: None,
+        }
     }
 
     pub async fn postgres() -> Self {
@@ -35,7 +46,36 @@ impl TestDatabase {
         let name = format!("t{}", hex::encode(rand::random::<[u8; 6]>()));
         cluster.run(&format!("CREATE DATABASE {name}")).await;
         let url = DatabaseUrl::Postgres(cluster.url(&name));
-        Self { url, dir }
+        Self {
+            url,
+            dir,
+            own: None,
+        }
+    }
+
+    /// On a Postgres that no other test uses, so that it can be stopped.
+    pub fn own_postgres() -> Self {
+        let cluster = Cluster::start();
+        Self {
+            url: DatabaseUrl::Postgres(cluster.url("postgres")),
+            dir: tempfile::tempdir().expect("a temporary folder"),
+            own: Some(Arc::new(cluster)),
+        }
+    }
+
+    /// Stops the server of [`TestDatabase::own_postgres`], as for maintenance.
+    pub async fn stop_server(&self) {
+        self.order("stop").await;
+    }
+
+    pub async fn start_server(&self) {
+        self.order("start").await;
+    }
+
+    async fn order(&self, order: &'static str) {
+        let own = self.own.clone().expect("a server of our own");
+        let obeyed = tokio::task::spawn_blocking(move || own.order(order));
+        obeyed.await.expect("Postgres obeys");
     }
 
     /// A folder of the test's own.
@@ -128,32 +168,47 @@ macro_rules! on_both_databases {
 struct Cluster {
     socket: PathBuf,
     /// Its end is the end of the cluster.
-    _held: Mutex<ChildStdin>,
+    held: Mutex<(ChildStdin, BufReader<ChildStdout>)>,
 }
 
-/// Prints `ready` when the server answers; lives until its input ends.
+/// Says where the server is once it answers, then does what each line of its input says (`stop`,
+/// `start`); lives until its input ends.
 const HOLD: &str = r#"
 set -eu
 trap : INT TERM HUP
 dir=$(mktemp -d /tmp/airside-postgres.XXXXXX)
 trap 'kill "$server" 2>/dev/null; wait "$server" 2>/dev/null; rm -rf "$dir"' EXIT
 server=
+start() {
+  "$1/postgres" -D "$dir/data" -k "$dir" -c listen_addresses= -c fsync=off \
+    -c synchronous_commit=off -c full_page_writes=off -c max_connections=400 >>"$dir/log" 2>&1 &
+  server=$!
+  until "$1/pg_isready" -q -h "$dir"; do
+    kill -0 "$server" || { cat "$dir/log" >&2; exit 1; }
+    sleep 0.05
+  done
+}
+stop() {
+  kill -INT "$server"
+  wait "$server" || true
+}
 "$1/initdb" -D "$dir/data" -U airside -A trust -E UTF8 --locale=C --no-sync >"$dir/log" 2>&1
-"$1/postgres" -D "$dir/data" -k "$dir" -c listen_addresses= -c fsync=off \
-  -c synchronous_commit=off -c full_page_writes=off -c max_connections=400 >>"$dir/log" 2>&1 &
-server=$!
-until "$1/pg_isready" -q -h "$dir"; do
-  kill -0 "$server" || { cat "$dir/log" >&2; exit 1; }
-  sleep 0.05
-done
+start "$1"
 echo "$dir"
-read -r _ || true
+while read -r order; do
+  "$order" "$1"
+  echo "$order"
+done
 kill -QUIT "$server"
 "#;
 
 fn cluster() -> &'static Cluster {
     static CLUSTER: OnceLock<Cluster> = OnceLock::new();
-    CLUSTER.get_or_init(|| {
+    CLUSTER.get_or_init(Cluster::start)
+}
+
+impl Cluster {
+    fn start() -> Self {
         let programs = programs();
         let mut command = if is_root() {
             // Postgres refuses to run as root.
@@ -181,20 +236,26 @@ fn cluster() -> &'static Cluster {
             .spawn()
             .expect("a shell starts");
         let held = child.stdin.take().expect("a pipe");
+        let mut said = BufReader::new(child.stdout.take().expect("a pipe"));
         let mut socket = String::new();
-        BufReader::new(child.stdout.take().expect("a pipe"))
-            .read_line(&mut socket)
-            .expect("the shell speaks");
+        said.read_line(&mut socket).expect("the shell speaks");
         let socket = PathBuf::from(socket.trim());
         assert!(socket.is_dir(), "Postgres did not start");
         Cluster {
             socket,
-            _held: Mutex::new(held),
+            held: Mutex::new((held, said)),
         }
-    })
-}
+    }
 
-impl Cluster {
+    /// Stops or starts the server, and waits until that is done.
+    fn order(&self, order: &str) {
+        let mut held = self.held.lock().expect("the shell lives");
+        writeln!(held.0, "{order}").expect("the shell listens");
+        let mut done = String::new();
+        held.1.read_line(&mut done).expect("the shell speaks");
+        assert_eq!(done.trim(), order, "Postgres did not obey");
+    }
+
     fn url(&self, database: &str) -> String {
         let socket = self.socket.display().to_string().replace('/', "%2F");
         format!("postgres://airside@localhost/{database}?host={socket}")

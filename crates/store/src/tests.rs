@@ -13,6 +13,8 @@ use crate::{
     testing::TestDatabase,
 };
 
+mod outage;
+
 crate::on_both_databases!(
     every_statement_can_be_prepared,
     builds_can_be_listed_by_anything,

@@ -6,7 +6,7 @@ use crate::{
     Lease, Result, Store,
     db::{query, query_as, query_scalar, sql},
     now,
-    patience::Twice,
+    patience::patiently,
 };
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Store {
         handle: &Handle,
         path: &str,
     ) -> Result<()> {
-        self.patiently(Twice::Same, async || {
+        patiently!(self, Same, {
             let mut tx = self.write.begin().await?;
             lease.check(&mut tx).await?;
             query(sql!(
@@ -54,7 +54,6 @@ impl Store {
             tx.commit().await?;
             Ok(())
         })
-        .await
     }
 
     pub async fn volumes_of_build(&self, build: BuildId) -> Result<Vec<Volume>> {
@@ -87,13 +86,12 @@ impl Store {
     }
 
     pub async fn forget_volume(&self, id: &VolumeId) -> Result<()> {
-        self.patiently(Twice::Same, async || {
+        patiently!(self, Same, {
             query(sql!("DELETE FROM volumes WHERE id = $1"))
                 .bind(id.as_str())
                 .execute(&self.write)
                 .await?;
             Ok(())
         })
-        .await
     }
 }

@@ -180,7 +180,9 @@ async fn builds_are_listed_by_the_time_of_their_start(database: TestDatabase) {
     for id in &ids[1..] {
         run(&server, *id).await;
     }
-    let start = server.get(&ann, &format!("/api/v1/builds/{}", ids[2])).await;
+    let start = server
+        .get(&ann, &format!("/api/v1/builds/{}", ids[2]))
+        .await;
     let start = start.json()["start_time"].as_i64().unwrap();
     let (before, after, far) = (start - 1, start + 1000, i64::MAX);
     for path in [

@@ -6,6 +6,7 @@ use crate::support::{PIPELINE, Server, TP, request};
 use airside_store::{DatabaseUrl, Patience, testing::TestDatabase};
 use axum::body::Body;
 use http::StatusCode;
+use tokio::io::AsyncBufReadExt as _;
 
 airside_store::on_both_databases!(
     of_many_who_set_a_pipeline_at_once_one_wins,
@@ -148,6 +149,127 @@ async fn a_database_that_is_away_is_said_to_be(database: TestDatabase) {
         StatusCode::OK,
         "the change before was not half made"
     );
+}
+
+/// With the settings that every server has.
+#[tokio::test]
+async fn requests_wait_for_a_postgres_that_is_stopped_and_started() {
+    let server = Server::start_on(TestDatabase::own_postgres()).await;
+    let ann = server.login("ann").await;
+    server.set_pipeline(&ann, "", PIPELINE).await;
+    let version = server.get(&ann, &format!("{TP}/config")).await;
+    let version = version.header("x-concourse-config-version").to_owned();
+    server.database.stop_server().await;
+    let (read, written, ()) = futures::join!(
+        server.get(&ann, TP),
+        server.set_pipeline(&ann, &version, PIPELINE),
+        async {
+            tokio::time::sleep(Duration::from_secs(10)).await;
+            server.database.start_server().await;
+        }
+    );
+    assert_eq!(read.status, StatusCode::OK, "{}", read.text);
+    assert_eq!(written.status, StatusCode::OK, "{}", written.text);
+}
+
+/// Another program holds the file's lock until it is told to end.
+#[tokio::test]
+async fn a_request_waits_for_a_file_that_another_process_has_locked() {
+    let server = Server::start().await;
+    let ann = server.login("ann").await;
+    let DatabaseUrl::Sqlite(file) = &server.database.url else {
+        panic!("not a file");
+    };
+    let lock = "import sqlite3, sys\n\
+        held = sqlite3.connect(sys.argv[1], isolation_level=None)\n\
+        held.execute('BEGIN IMMEDIATE')\n\
+        print('locked', flush=True)\n\
+        sys.stdin.read()";
+    let mut other = tokio::process::Command::new("python3")
+        .args(["-c", lock])
+        .arg(file)
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut said = tokio::io::BufReader::new(other.stdout.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).await.unwrap();
+    assert_eq!(line, "locked\n");
+    let mut write = std::pin::pin!(server.set_pipeline(&ann, "", PIPELINE));
+    let early = tokio::time::timeout(Duration::from_secs(1), &mut write).await;
+    assert!(early.is_err(), "written in spite of the lock");
+    // Readers do not mind.
+    let read = server.get(&ann, "/api/v1/pipelines").await;
+    assert_eq!(read.status, StatusCode::OK);
+    drop(other.stdin.take());
+    let answer = write.await;
+    assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
+    other.wait().await.unwrap();
+}
+
+/// A small file system of the test's own, gone with it.
+struct SmallDisk(tempfile::TempDir);
+
+impl SmallDisk {
+    fn mount() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let done = std::process::Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=2m", "airside-test"])
+            .arg(dir.path())
+            .status();
+        assert!(done.unwrap().success(), "mounting needs root");
+        Self(dir)
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // Lazily: the server may still hold files open.
+        let path = self.0.path();
+        let _ = std::process::Command::new("umount")
+            .arg("-l")
+            .arg(path)
+            .status();
+    }
+}
+
+#[tokio::test]
+async fn a_full_disk_is_said_to_be_and_forgotten_once_there_is_room() {
+    let disk = SmallDisk::mount();
+    let dir = tempfile::tempdir_in(disk.0.path()).unwrap();
+    let server = Server::start_on(TestDatabase::sqlite_in(dir)).await;
+    let ann = server.login("ann").await;
+    let answer = server.set_pipeline(&ann, "", PIPELINE).await;
+    assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
+    let before = server.get(&ann, &format!("{TP}/config")).await;
+    let version = before.header("x-concourse-config-version").to_owned();
+
+    let filler = disk.0.path().join("filler");
+    let mut file = std::fs::File::create(&filler).unwrap();
+    while std::io::Write::write_all(&mut file, &[b'x'; 512]).is_ok() {}
+    let many: String = (0..300)
+        .map(|n| format!("- {{name: j{n}, plan: [{{get: r}}]}}\n"))
+        .collect();
+    let longer = format!("{PIPELINE}{many}");
+    let answer = server.set_pipeline(&ann, &version, &longer).await;
+    assert_eq!(
+        answer.status,
+        StatusCode::INSUFFICIENT_STORAGE,
+        "{}",
+        answer.text
+    );
+    assert!(answer.text.contains("disk of the database is full"));
+    let after = server.get(&ann, &format!("{TP}/config")).await;
+    assert_eq!(after.text, before.text, "nothing is half written");
+    assert_eq!(after.header("x-concourse-config-version"), version);
+
+    std::fs::remove_file(filler).unwrap();
+    let answer = server.set_pipeline(&ann, &version, &longer).await;
+    assert_eq!(answer.status, StatusCode::OK, "{}", answer.text);
+    let jobs = server.get(&ann, &format!("{TP}/jobs")).await.json();
+    assert_eq!(jobs.as_array().unwrap().len(), 303);
 }
 
 /// Locks the file as another program would, or keeps everybody out of Postgres.
