@@ -203,8 +203,8 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// What a build must carry to vouch for an input that has a version already: that version, and those of
-    /// the other inputs that must have passed the same job.
+    /// What a build must carry to vouch for an input: its version, if it has one, and those of the other
+    /// inputs that must have passed the same job; or else the one it is pinned to.
     fn must_carry(&self, index: usize, job: JobId) -> Vec<Carried> {
         let carried = |at: usize| {
             let choice = self.choices[at].as_ref()?;
@@ -215,7 +215,10 @@ impl<'a> Search<'a> {
             })
         };
         let Some(own) = carried(index) else {
-            return Vec::new();
+            let pin = self.pins.as_ref().and_then(|pins| pins[index]);
+            let resource = self.inputs[index].resource;
+            let pinned = pin.map(|version| Carried { resource, version });
+            return pinned.into_iter().collect();
         };
         let others = (0..self.inputs.len()).filter(|at| *at != index);
         std::iter::once(own)
