@@ -20,7 +20,7 @@ use crate::{Carried, History, NameId};
 
 /// How many builds a search tries before it gives up. More is a history in which nothing fits, and the
 /// work may grow without bound.
-const MOST_TRIES: u32 = 200_000;
+const MOST_TRIES: u32 = 50_000;
 
 /// Why an input has no version, in Concourse's words.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! What is known of versions and builds, in memory.
 //!
 //! A view starts empty, learns what it is asked for, and is told of what changes. It holds numbers only:
-//! about 60 bytes for a version and 50 for a build, plus 16 for each version that the build carries.
+//! some 60 bytes for a version, and for a build some 50 plus 16 for each version that it carries.
 //!
 //! - [`known::Known`] keeps for which stretches of an order everything is known;
 //! - `versions` is one resource, `builds` one job; `learn` takes answers in, `change` events.
@@ -21,7 +21,7 @@ use airside_model::{JobId, ResourceId, ResourceVersionId, Version};
 use self::builds::JobView;
 pub use self::change::Change;
 use self::versions::ResourceView;
-use crate::history::{LastUse, Placed, Succeeded, VersionState};
+use crate::history::{Carrying, LastUse, Placed, Succeeded, VersionState};
 use crate::{BuildKey, Carried, History, NameId, Order, PAGE, Question};
 
 #[derive(Debug)]
@@ -136,32 +136,36 @@ impl History for View {
     fn older_build(
         &self,
         job: JobId,
-        before: BuildKey,
-    ) -> Result<Option<Succeeded<'_>>, Question> {
-        self.jobs
-            .get(&job)
-            .map_or(Err(known::before(before)), |known| known.older(before))
-            .map_err(|from| Question::BuildsDown { job, from })
-    }
-
-    fn older_build_with(
-        &self,
-        job: JobId,
-        carried: Carried,
+        carrying: Carrying,
         before: BuildKey,
     ) -> Result<Option<Succeeded<'_>>, Question> {
         let known = self.jobs.get(&job);
         known
             .map_or(Err(known::before(before)), |known| {
-                known.older_with(carried, before)
+                known.older(carrying, before)
             })
-            .map_err(|from| Question::BuildsWith { job, carried, from })
+            .map_err(|from| Question::BuildsDown {
+                job,
+                carrying,
+                from,
+            })
     }
 
-    fn newer_build(&self, job: JobId, after: BuildKey) -> Result<Option<Succeeded<'_>>, Question> {
-        self.jobs
-            .get(&job)
-            .map_or(Err(known::after(after)), |known| known.newer(after))
-            .map_err(|from| Question::BuildsUp { job, from })
+    fn newer_build(
+        &self,
+        job: JobId,
+        carrying: Carrying,
+        after: BuildKey,
+    ) -> Result<Option<Succeeded<'_>>, Question> {
+        let known = self.jobs.get(&job);
+        known
+            .map_or(Err(known::after(after)), |known| {
+                known.newer(carrying, after)
+            })
+            .map_err(|from| Question::BuildsUp {
+                job,
+                carrying,
+                from,
+            })
     }
 }

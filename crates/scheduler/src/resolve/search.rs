@@ -13,6 +13,7 @@ use airside_model::{BuildId, JobId, ResourceVersionId};
 use super::walk::{Step, Walk};
 use super::{Candidate, Reason};
 use crate::graph::{Input, Want};
+use crate::history::Carrying;
 use crate::{BuildKey, Carried, History};
 
 /// What is decided for one input so far.
@@ -108,6 +109,9 @@ impl<'a> Search<'a> {
                 Err(reason) => return Ok(Err(reason)),
             }
         }
+        if self.frames.is_empty() && self.is_hopeless(history)? {
+            return Ok(Err(Reason::NoSatisfiableBuilds));
+        }
         loop {
             match self.heading {
                 Heading::Down => match self.open_pair(history)? {
@@ -145,6 +149,23 @@ impl<'a> Search<'a> {
         Ok(Ok(pins))
     }
 
+    /// Whether a job never had what an input wants of it. Then the other jobs' builds need not be tried: a new
+    /// job at the end of a long history is the usual reason why nothing fits.
+    fn is_hopeless<H: History>(&self, history: &H) -> Result<bool, H::Error> {
+        for input in &self.inputs {
+            let carrying = Carrying::Resource(input.resource);
+            for job in &input.passed {
+                if history
+                    .older_build(*job, carrying, BuildKey::NEWEST)?
+                    .is_none()
+                {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
     /// The first input that lacks the word of an upstream job, with the builds to try for it.
     fn open_pair<H: History>(&mut self, history: &H) -> Result<Option<Frame>, H::Error> {
         for index in 0..self.inputs.len() {
@@ -176,19 +197,19 @@ impl<'a> Search<'a> {
     ) -> Result<Option<Walk>, H::Error> {
         let input = self.inputs[index];
         let is_open = self.choices[index].is_none();
-        let must_carry = self.must_carry(index, job);
+        let walk = Walk::newest_first(job, input.resource, self.must_carry(index, job));
         if input.want == Want::Every {
             self.find_last_pipes(history, input)?;
             let pipes = self.last_pipes.as_deref().unwrap_or_default();
             if let Some((_, used)) = pipes.iter().find(|(from, _)| *from == job) {
-                return Ok(Some(Walk::unused_first(job, *used, must_carry)));
+                return Ok(Some(walk.unused_first(*used)));
             }
             // This job is new to the input: go on from where the others left off, not from the latest.
             if is_open && pipes.iter().any(|(from, _)| input.passed.contains(from)) {
                 return Ok(None);
             }
         }
-        Ok(Some(Walk::newest_first(job, must_carry)))
+        Ok(Some(walk))
     }
 
     fn find_last_pipes<H: History>(

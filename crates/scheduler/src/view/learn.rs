@@ -51,7 +51,7 @@ impl View {
                 job.learn_last_use(*resource, used);
             }
             (
-                Question::BuildsDown { .. } | Question::BuildsUp { .. } | Question::BuildsWith { .. },
+                Question::BuildsDown { .. } | Question::BuildsUp { .. },
                 Answer::Builds(rows),
             ) => self.learn_builds(question, rows)?,
             (question, _) => {
@@ -87,26 +87,25 @@ impl View {
         question: &Question,
         rows: Vec<(BuildKey, Vec<Carried>)>,
     ) -> Result<(), WrongAnswer> {
-        let (job, from, with, direction) = match question {
-            Question::BuildsDown { job, from } => (*job, *from, None, Direction::Down),
-            Question::BuildsUp { job, from } => (*job, *from, None, Direction::Up),
-            Question::BuildsWith { job, carried, from } => {
-                (*job, *from, Some(*carried), Direction::Down)
-            }
+        let (job, carrying, from, direction) = match question {
+            Question::BuildsDown {
+                job,
+                carrying,
+                from,
+            } => (*job, *carrying, *from, Direction::Down),
+            Question::BuildsUp {
+                job,
+                carrying,
+                from,
+            } => (*job, *carrying, *from, Direction::Up),
             _ => return Ok(()),
         };
         let keys: Vec<BuildKey> = rows.iter().map(|(key, _)| *key).collect();
         let (low, high) = self.stretch(question, from, &keys, direction)?;
         let known = self.jobs.entry(job).or_default();
-        if let Some(carried) = with {
-            known.expect_with(carried);
-        }
+        known.learn_stretch(carrying, low, high);
         for (key, carried) in rows {
             known.learn_build(key, carried);
-        }
-        match with {
-            Some(carried) => known.learn_with(carried, low, high),
-            None => known.learn_stretch(low, high),
         }
         Ok(())
     }

@@ -5,6 +5,7 @@
 
 use airside_model::{BuildId, JobId, ResourceVersionId};
 use airside_scheduler::graph::{Input, Want};
+use airside_scheduler::history::Carrying;
 use airside_scheduler::resolve::Chosen;
 use airside_scheduler::{BuildKey, Carried, History, Order, Reason, Resolution};
 
@@ -213,9 +214,10 @@ impl<'a> Group<'a> {
         })
     }
 
-    /// A job's succeeded builds in the order in which they are tried.
+    /// A job's succeeded builds with the resource, in the order in which they are tried.
     fn ordered(&self, at: usize, job: JobId) -> Vec<(&'a BuildRow, Option<bool>)> {
-        let mut builds: Vec<&BuildRow> = self.world.succeeded(job).collect();
+        let carrying = Carrying::Resource(self.inputs[at].resource);
+        let mut builds: Vec<&BuildRow> = self.world.carrying(job, carrying).collect();
         builds.sort_by_key(|build| build.key);
         let pipes = self.pipes(at);
         let Some((_, used)) = pipes.iter().find(|(from, _)| *from == job) else {

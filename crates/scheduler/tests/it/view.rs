@@ -1,7 +1,7 @@
 //! A view that is told of changes says the same as one that asks anew.
 
 use airside_model::{JobId, ResourceId};
-use airside_scheduler::history::VersionState;
+use airside_scheduler::history::{Carrying, VersionState};
 use airside_scheduler::{
     Answer, BuildKey, Carried, Change, History, Order, PAGE, Question, View, WrongAnswer, resolve,
 };
@@ -127,7 +127,8 @@ fn carried(version: i64) -> Carried {
 
 #[test]
 fn wrong_answers_are_refused_and_teach_nothing() {
-    let question = Question::BuildsDown { job: NOW, from: BuildKey::NEWEST };
+    let carrying = Carrying::Version(carried(1));
+    let question = Question::BuildsDown { job: NOW, carrying, from: BuildKey::NEWEST };
     let key = |id| BuildKey::first_run(airside_model::BuildId(id));
     let rows = |ids: &[i64]| Answer::Builds(ids.iter().map(|id| (key(*id), Vec::new())).collect());
     let mut view = View::default();
@@ -140,10 +141,10 @@ fn wrong_answers_are_refused_and_teach_nothing() {
     let too_many: Vec<i64> = (0..=PAGE as i64).rev().collect();
     let too_many = view.learn(&question, rows(&too_many));
     assert!(matches!(too_many, Err(WrongAnswer::TooMany { .. })));
-    let above = Question::BuildsDown { job: NOW, from: key(3) };
+    let above = Question::BuildsDown { job: NOW, carrying, from: key(3) };
     let out_of_range = view.learn(&above, rows(&[4]));
     assert!(matches!(out_of_range, Err(WrongAnswer::Order { .. })));
-    assert_eq!(view.older_build(NOW, BuildKey::NEWEST), Err(question));
+    assert_eq!(view.older_build(NOW, carrying, BuildKey::NEWEST), Err(question));
     assert_eq!(view.size(), 0);
 }
 
@@ -157,7 +158,7 @@ fn a_change_of_something_unknown_is_no_knowledge() {
     let key = BuildKey::first_run(airside_model::BuildId(1));
     let succeeded = Change::BuildSucceeded { job: JobId(1), key, carried: vec![carried(1)] };
     view.apply(succeeded);
-    assert!(view.older_build(JobId(1), BuildKey::NEWEST).is_err());
+    assert!(view.older_build(JobId(1), Carrying::Version(carried(1)), BuildKey::NEWEST).is_err());
 }
 
 #[test]

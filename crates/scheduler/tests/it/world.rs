@@ -11,7 +11,7 @@ use std::convert::Infallible;
 
 use airside_model::{BuildId, JobId, ResourceId, ResourceVersionId, Version};
 use airside_scheduler::graph::{Input, Job};
-use airside_scheduler::history::{LastUse, Placed, Succeeded, VersionState};
+use airside_scheduler::history::{Carrying, LastUse, Placed, Succeeded, VersionState};
 use airside_scheduler::{BuildKey, Carried, History, NameId, Names, Order, Resolution, Resolver, View};
 
 pub(crate) use self::answer::Asked;
@@ -83,6 +83,20 @@ impl World {
     pub(crate) fn succeeded(&self, job: JobId) -> impl Iterator<Item = &BuildRow> {
         let of_job = move |build: &&BuildRow| build.succeeded && build.job == job;
         self.builds.iter().filter(of_job)
+    }
+
+    pub(crate) fn carrying(
+        &self,
+        job: JobId,
+        carrying: Carrying,
+    ) -> impl Iterator<Item = &BuildRow> {
+        self.succeeded(job).filter(move |build| match carrying {
+            Carrying::Version(carried) => build.carried.contains(&carried),
+            Carrying::Resource(resource) => {
+                let mut carried = build.carried.iter();
+                carried.any(|carried| carried.resource == resource)
+            }
+        })
     }
 
     fn last_user(&self, job: JobId, resource: ResourceId) -> Option<(Order, &BuildRow)> {
@@ -196,24 +210,25 @@ impl History for World {
         }))
     }
 
-    fn older_build(&self, job: JobId, before: BuildKey) -> Result<Option<Succeeded<'_>>, Infallible> {
-        let builds = self.succeeded(job).filter(|build| build.key < before);
-        Ok(builds.max_by_key(|build| build.key).map(show_build))
-    }
-
-    fn older_build_with(
+    fn older_build(
         &self,
         job: JobId,
-        carried: Carried,
+        carrying: Carrying,
         before: BuildKey,
     ) -> Result<Option<Succeeded<'_>>, Infallible> {
-        let builds = self.succeeded(job).filter(|build| build.key < before);
-        let builds = builds.filter(|build| build.carried.contains(&carried));
+        let builds = self.carrying(job, carrying);
+        let builds = builds.filter(|build| build.key < before);
         Ok(builds.max_by_key(|build| build.key).map(show_build))
     }
 
-    fn newer_build(&self, job: JobId, after: BuildKey) -> Result<Option<Succeeded<'_>>, Infallible> {
-        let builds = self.succeeded(job).filter(|build| build.key > after);
+    fn newer_build(
+        &self,
+        job: JobId,
+        carrying: Carrying,
+        after: BuildKey,
+    ) -> Result<Option<Succeeded<'_>>, Infallible> {
+        let builds = self.carrying(job, carrying);
+        let builds = builds.filter(|build| build.key > after);
         Ok(builds.min_by_key(|build| build.key).map(show_build))
     }
 }
