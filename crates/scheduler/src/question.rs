@@ -64,7 +64,9 @@ pub struct Used {
 pub enum WrongAnswer {
     #[error("{question:?} was answered with rows of another kind; look at the statement behind it")]
     Kind { question: Question },
-    #[error("{question:?} was answered with rows out of order or out of range; look at its ORDER BY")]
+    #[error(
+        "{question:?} was answered with rows out of order or out of range; look at its ORDER BY"
+    )]
     Order { question: Question },
     #[error("{question:?} was answered with {rows} rows, above the view's page of {page}")]
     TooMany {

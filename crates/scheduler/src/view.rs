@@ -4,7 +4,8 @@
 //! some 60 bytes for a version, and for a build some 50 plus 16 for each version that it carries.
 //!
 //! - [`known::Known`] keeps for which stretches of an order everything is known;
-//! - `versions` is one resource, `builds` one job; `learn` takes answers in, `change` events.
+//! - `versions` is one resource, `builds` one job; `learn` takes answers in, `change` events, and `ticket`
+//!   keeps the two from overtaking each other.
 //!
 //! **Invariant:** inside a known stretch nothing is missing. What is outside of it may be there or not.
 
@@ -12,6 +13,7 @@ mod builds;
 mod change;
 mod known;
 mod learn;
+mod ticket;
 mod versions;
 
 use std::collections::HashMap;
@@ -20,6 +22,8 @@ use airside_model::{JobId, ResourceId, ResourceVersionId, Version};
 
 use self::builds::JobView;
 pub use self::change::Change;
+use self::ticket::Touched;
+pub use self::ticket::{Learnt, Ticket};
 use self::versions::ResourceView;
 use crate::history::{Carrying, LastUse, Placed, Succeeded, VersionState};
 use crate::{BuildKey, Carried, History, NameId, Order, PAGE, Question};
@@ -27,6 +31,7 @@ use crate::{BuildKey, Carried, History, NameId, Order, PAGE, Question};
 #[derive(Debug)]
 pub struct View {
     page: usize,
+    touched: Touched,
     resources: HashMap<ResourceId, ResourceView>,
     jobs: HashMap<JobId, JobView>,
 }
@@ -42,6 +47,7 @@ impl View {
     pub fn with_pages_of(rows: usize) -> Self {
         Self {
             page: rows.max(1),
+            touched: Touched::default(),
             resources: HashMap::new(),
             jobs: HashMap::new(),
         }
@@ -89,11 +95,7 @@ impl History for View {
             .map_err(|from| Question::VersionsDown { resource, from })
     }
 
-    fn next_enabled(
-        &self,
-        resource: ResourceId,
-        after: Order,
-    ) -> Result<Option<Placed>, Question> {
+    fn next_enabled(&self, resource: ResourceId, after: Order) -> Result<Option<Placed>, Question> {
         let from = Order(after.0.saturating_add(1));
         let known = self.resources.get(&resource);
         known
@@ -141,9 +143,8 @@ impl History for View {
     ) -> Result<Option<Succeeded<'_>>, Question> {
         let known = self.jobs.get(&job);
         known
-            .map_or(Err(known::before(before)), |known| {
-                known.older(carrying, before)
-            })
+            .ok_or_else(|| known::before(before))
+            .and_then(|known| known.older(carrying, before))
             .map_err(|from| Question::BuildsDown {
                 job,
                 carrying,
@@ -159,9 +160,8 @@ impl History for View {
     ) -> Result<Option<Succeeded<'_>>, Question> {
         let known = self.jobs.get(&job);
         known
-            .map_or(Err(known::after(after)), |known| {
-                known.newer(carrying, after)
-            })
+            .ok_or_else(|| known::after(after))
+            .and_then(|known| known.newer(carrying, after))
             .map_err(|from| Question::BuildsUp {
                 job,
                 carrying,

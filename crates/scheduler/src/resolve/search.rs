@@ -212,11 +212,7 @@ impl<'a> Search<'a> {
         Ok(Some(walk))
     }
 
-    fn find_last_pipes<H: History>(
-        &mut self,
-        history: &H,
-        input: &Input,
-    ) -> Result<(), H::Error> {
+    fn find_last_pipes<H: History>(&mut self, history: &H, input: &Input) -> Result<(), H::Error> {
         if self.last_pipes.is_none() {
             let last = history.last_use(self.job, input.resource)?;
             self.last_pipes = last.map(|last| last.pipes.to_vec());
@@ -281,7 +277,10 @@ impl<'a> Search<'a> {
 
     /// The last pair's build led nowhere.
     fn give_back(&mut self) {
-        let undo = self.frames.last_mut().map(|frame| std::mem::take(&mut frame.undo));
+        let undo = self
+            .frames
+            .last_mut()
+            .map(|frame| std::mem::take(&mut frame.undo));
         if let Some(undo) = undo.filter(|undo| !undo.is_empty()) {
             let state = self.state();
             self.doomed.insert(state);
@@ -370,7 +369,7 @@ fn vouched_for(
     place: usize,
     step: &Step<'_>,
 ) -> Choice {
-    let mut vouched = choice.cloned().unwrap_or(Choice {
+    let mut vouched = choice.cloned().unwrap_or_else(|| Choice {
         version,
         vouchers: Vouchers::default(),
         builds: Vec::new(),

@@ -104,7 +104,11 @@ impl Walk {
                 return Ok(None);
             };
             before = build.key;
-            if self.must_carry.iter().all(|one| build.carried.contains(one)) {
+            if self
+                .must_carry
+                .iter()
+                .all(|one| build.carried.contains(one))
+            {
                 return Ok(Some(Step {
                     build,
                     more: false,

@@ -115,10 +115,7 @@ impl JobView {
         let Some(last) = self.last_uses.get_mut(&resource) else {
             return;
         };
-        if last
-            .as_ref()
-            .is_none_or(|last| last.order <= used.order)
-        {
+        if last.as_ref().is_none_or(|last| last.order <= used.order) {
             *last = Some(used.clone());
         }
     }

@@ -12,7 +12,7 @@ use airside_scheduler::graph::{Input, Job, SerialGroup, Want};
 use airside_scheduler::history::{Carrying, VersionState};
 use airside_scheduler::pass::{Action, Group, JobState, Pauses, pass};
 use airside_scheduler::{
-    Answer, BuildKey, Carried, Names, Order, Question, Resolution, Resolver, Used, View,
+    Answer, BuildKey, Carried, Learnt, Names, Order, Question, Resolution, Resolver, Used, View,
 };
 
 use crate::world::Asked;
@@ -69,7 +69,9 @@ impl Grid {
                 let number = pin.0["ref"].parse().unwrap();
                 Answer::Pinned(Some(version(*resource, number).version))
             }
-            Question::Used { carried, .. } => Answer::Used(number_of(carried.version) <= self.builds),
+            Question::Used { carried, .. } => {
+                Answer::Used(number_of(carried.version) <= self.builds)
+            }
             Question::LastUse { job, .. } => Answer::LastUse(Some(Used {
                 order: Order(self.builds),
                 pipes: vec![(before(*job), key(before(*job), self.builds))],
@@ -119,7 +121,8 @@ impl Grid {
                 Ok(resolution) => return resolution,
                 Err(question) => {
                     let answer = self.answer(&question, view.page(), asked);
-                    view.learn(&question, answer).unwrap();
+                    let learnt = view.learn(view.ticket(), &question, answer);
+                    assert_eq!(learnt, Ok(Learnt::Yes));
                 }
             }
         }
