@@ -15,7 +15,10 @@ pub enum Event {
     CheckEnded(ResourceId),
     /// A version was enabled or disabled, or the resource pinned or unpinned.
     VersionsChosen(ResourceId),
-    BuildFinished { job: JobId, succeeded: bool },
+    BuildFinished {
+        job: JobId,
+        succeeded: bool,
+    },
     /// Started by hand, rerun, aborted while it waited; or asked for by `schedule-job`.
     JobAsked(JobId),
     JobPaused(JobId),

@@ -82,8 +82,10 @@ pub struct Graph {
 
 impl Graph {
     pub fn new(jobs: Vec<Job>, resources: Vec<Resource>) -> Self {
-        let mut graph = Self::default();
-        graph.resources = resources.into_iter().map(|one| (one.id, one)).collect();
+        let mut graph = Self {
+            resources: resources.into_iter().map(|one| (one.id, one)).collect(),
+            ..Self::default()
+        };
         for job in jobs {
             graph.index(&job);
             graph.jobs.insert(job.id, job);

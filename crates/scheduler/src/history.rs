@@ -72,6 +72,15 @@ impl Carried {
     }
 }
 
+/// Which builds a walk is about. Only those count that can vouch for an input, so that a job with many
+/// builds that never saw a resource is as quick to walk as one with few.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Carrying {
+    /// Any version of the resource.
+    Resource(ResourceId),
+    Version(Carried),
+}
+
 /// A version that the resource has now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VersionState {
@@ -140,25 +149,19 @@ pub trait History {
         resource: ResourceId,
     ) -> Result<Option<LastUse<'_>>, Self::Error>;
 
-    /// The newest succeeded build of the job that is older than `before`.
+    /// The newest such succeeded build of the job that is older than `before`.
     fn older_build(
         &self,
         job: JobId,
+        carrying: Carrying,
         before: BuildKey,
     ) -> Result<Option<Succeeded<'_>>, Self::Error>;
 
-    /// The same among the builds that carry a version.
-    fn older_build_with(
-        &self,
-        job: JobId,
-        carried: Carried,
-        before: BuildKey,
-    ) -> Result<Option<Succeeded<'_>>, Self::Error>;
-
-    /// The oldest succeeded build of the job that is newer than `after`.
+    /// The oldest such succeeded build of the job that is newer than `after`.
     fn newer_build(
         &self,
         job: JobId,
+        carrying: Carrying,
         after: BuildKey,
     ) -> Result<Option<Succeeded<'_>>, Self::Error>;
 }

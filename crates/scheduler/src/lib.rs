@@ -40,4 +40,4 @@ pub use moment::Moment;
 pub use names::{NameId, Names};
 pub use question::{Answer, PAGE, Question, Used, WrongAnswer};
 pub use resolve::{Reason, Resolution, Resolver, resolve};
-pub use view::{Change, View};
+pub use view::{Change, Learnt, Ticket, View};

@@ -79,7 +79,9 @@ pub struct JobState<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// This trigger has a version that the job never used.
-    Create { because: NameId },
+    Create {
+        because: NameId,
+    },
     Start {
         build: BuildKey,
         inputs: InputsFrom,
@@ -193,7 +195,11 @@ fn start(state: &JobState<'_>, pass: &mut Pass) {
 
 /// With `every`, a build that starts takes its version away from those that come after it.
 fn uses_up(state: &JobState<'_>, others_wait: bool) -> bool {
-    let every = state.job.inputs.iter().any(|input| input.want == Want::Every);
+    let every = state
+        .job
+        .inputs
+        .iter()
+        .any(|input| input.want == Want::Every);
     every && (state.inputs.more || others_wait)
 }
 

@@ -2,7 +2,7 @@
 
 use airside_model::{JobId, ResourceId, ResourceVersionId, Version};
 
-use crate::history::VersionState;
+use crate::history::{Carrying, VersionState};
 use crate::{BuildKey, Carried, NameId, Order};
 
 /// How many rows a walk is answered with, unless a view was made with another number.
@@ -27,14 +27,16 @@ pub enum Question {
     },
     /// The newest of the job's builds that used the resource's highest version: [`Answer::LastUse`].
     LastUse { job: JobId, resource: ResourceId },
-    /// Succeeded builds at or below a key, newest first: [`Answer::Builds`].
-    BuildsDown { job: JobId, from: BuildKey },
-    /// Succeeded builds at or above a key, oldest first: [`Answer::Builds`].
-    BuildsUp { job: JobId, from: BuildKey },
-    /// Succeeded builds that carry a version, at or below a key, newest first: [`Answer::Builds`].
-    BuildsWith {
+    /// Succeeded builds that carry this, at or below a key, newest first: [`Answer::Builds`].
+    BuildsDown {
         job: JobId,
-        carried: Carried,
+        carrying: Carrying,
+        from: BuildKey,
+    },
+    /// Succeeded builds that carry this, at or above a key, oldest first: [`Answer::Builds`].
+    BuildsUp {
+        job: JobId,
+        carrying: Carrying,
         from: BuildKey,
     },
 }
@@ -46,7 +48,7 @@ pub enum Answer {
     Pinned(Option<ResourceVersionId>),
     Used(bool),
     LastUse(Option<Used>),
-    /// Each with what it carries, outputs before inputs ([`Carried::of_build`]).
+    /// Each with all it carries, outputs before inputs ([`Carried::of_build`]).
     Builds(Vec<(BuildKey, Vec<Carried>)>),
 }
 
@@ -62,7 +64,9 @@ pub struct Used {
 pub enum WrongAnswer {
     #[error("{question:?} was answered with rows of another kind; look at the statement behind it")]
     Kind { question: Question },
-    #[error("{question:?} was answered with rows out of order or out of range; look at its ORDER BY")]
+    #[error(
+        "{question:?} was answered with rows out of order or out of range; look at its ORDER BY"
+    )]
     Order { question: Question },
     #[error("{question:?} was answered with {rows} rows, above the view's page of {page}")]
     TooMany {

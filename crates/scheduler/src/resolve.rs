@@ -20,7 +20,7 @@ use crate::{Carried, History, NameId};
 
 /// How many builds a search tries before it gives up. More is a history in which nothing fits, and the
 /// work may grow without bound.
-const MOST_TRIES: u32 = 200_000;
+const MOST_TRIES: u32 = 50_000;
 
 /// Why an input has no version, in Concourse's words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,9 +44,9 @@ impl std::fmt::Display for Reason {
                 }
                 f.write_str(" not found")
             }
-            Self::NoSatisfiableBuilds => f.write_str(
-                "no satisfiable builds from passed jobs found for set of inputs",
-            ),
+            Self::NoSatisfiableBuilds => {
+                f.write_str("no satisfiable builds from passed jobs found for set of inputs")
+            }
         }
     }
 }
@@ -102,7 +102,7 @@ pub struct Resolver<'a> {
 
 enum Task<'a> {
     Single(usize),
-    Group(Vec<usize>, Search<'a>),
+    Group(Vec<usize>, Box<Search<'a>>),
 }
 
 /// A version that was picked, before it is known whether it is new to the job.
@@ -123,7 +123,8 @@ impl<'a> Resolver<'a> {
         }
         for group in group::groups(&job.inputs) {
             let inputs = group.iter().map(|index| &job.inputs[*index]).collect();
-            tasks.push(Task::Group(group, Search::new(job.id, inputs, MOST_TRIES)));
+            let search = Box::new(Search::new(job.id, inputs, MOST_TRIES));
+            tasks.push(Task::Group(group, search));
         }
         Self {
             job: job.id,
@@ -146,7 +147,7 @@ impl<'a> Resolver<'a> {
     }
 
     /// Goes on until all is decided or the history has to be asked. The history may have learnt meanwhile,
-    /// but must not have changed: after a change, begin anew.
+    /// but must not have changed: once [`crate::View::ticket`] is another one, begin anew.
     pub fn resume<H: History>(&mut self, history: &H) -> Result<Resolution, H::Error> {
         while let Some(task) = self.tasks.get_mut(self.at) {
             match task {

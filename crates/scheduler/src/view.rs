@@ -1,10 +1,11 @@
 //! What is known of versions and builds, in memory.
 //!
 //! A view starts empty, learns what it is asked for, and is told of what changes. It holds numbers only:
-//! about 60 bytes for a version and 50 for a build, plus 16 for each version that the build carries.
+//! some 60 bytes for a version, and for a build some 50 plus 16 for each version that it carries.
 //!
 //! - [`known::Known`] keeps for which stretches of an order everything is known;
-//! - `versions` is one resource, `builds` one job; `learn` takes answers in, `change` events.
+//! - `versions` is one resource, `builds` one job; `learn` takes answers in, `change` events, and `ticket`
+//!   keeps the two from overtaking each other.
 //!
 //! **Invariant:** inside a known stretch nothing is missing. What is outside of it may be there or not.
 
@@ -12,6 +13,7 @@ mod builds;
 mod change;
 mod known;
 mod learn;
+mod ticket;
 mod versions;
 
 use std::collections::HashMap;
@@ -20,13 +22,16 @@ use airside_model::{JobId, ResourceId, ResourceVersionId, Version};
 
 use self::builds::JobView;
 pub use self::change::Change;
+use self::ticket::Touched;
+pub use self::ticket::{Learnt, Ticket};
 use self::versions::ResourceView;
-use crate::history::{LastUse, Placed, Succeeded, VersionState};
+use crate::history::{Carrying, LastUse, Placed, Succeeded, VersionState};
 use crate::{BuildKey, Carried, History, NameId, Order, PAGE, Question};
 
 #[derive(Debug)]
 pub struct View {
     page: usize,
+    touched: Touched,
     resources: HashMap<ResourceId, ResourceView>,
     jobs: HashMap<JobId, JobView>,
 }
@@ -42,6 +47,7 @@ impl View {
     pub fn with_pages_of(rows: usize) -> Self {
         Self {
             page: rows.max(1),
+            touched: Touched::default(),
             resources: HashMap::new(),
             jobs: HashMap::new(),
         }
@@ -89,11 +95,7 @@ impl History for View {
             .map_err(|from| Question::VersionsDown { resource, from })
     }
 
-    fn next_enabled(
-        &self,
-        resource: ResourceId,
-        after: Order,
-    ) -> Result<Option<Placed>, Question> {
+    fn next_enabled(&self, resource: ResourceId, after: Order) -> Result<Option<Placed>, Question> {
         let from = Order(after.0.saturating_add(1));
         let known = self.resources.get(&resource);
         known
@@ -136,32 +138,34 @@ impl History for View {
     fn older_build(
         &self,
         job: JobId,
-        before: BuildKey,
-    ) -> Result<Option<Succeeded<'_>>, Question> {
-        self.jobs
-            .get(&job)
-            .map_or(Err(known::before(before)), |known| known.older(before))
-            .map_err(|from| Question::BuildsDown { job, from })
-    }
-
-    fn older_build_with(
-        &self,
-        job: JobId,
-        carried: Carried,
+        carrying: Carrying,
         before: BuildKey,
     ) -> Result<Option<Succeeded<'_>>, Question> {
         let known = self.jobs.get(&job);
         known
-            .map_or(Err(known::before(before)), |known| {
-                known.older_with(carried, before)
+            .ok_or_else(|| known::before(before))
+            .and_then(|known| known.older(carrying, before))
+            .map_err(|from| Question::BuildsDown {
+                job,
+                carrying,
+                from,
             })
-            .map_err(|from| Question::BuildsWith { job, carried, from })
     }
 
-    fn newer_build(&self, job: JobId, after: BuildKey) -> Result<Option<Succeeded<'_>>, Question> {
-        self.jobs
-            .get(&job)
-            .map_or(Err(known::after(after)), |known| known.newer(after))
-            .map_err(|from| Question::BuildsUp { job, from })
+    fn newer_build(
+        &self,
+        job: JobId,
+        carrying: Carrying,
+        after: BuildKey,
+    ) -> Result<Option<Succeeded<'_>>, Question> {
+        let known = self.jobs.get(&job);
+        known
+            .ok_or_else(|| known::after(after))
+            .and_then(|known| known.newer(carrying, after))
+            .map_err(|from| Question::BuildsUp {
+                job,
+                carrying,
+                from,
+            })
     }
 }

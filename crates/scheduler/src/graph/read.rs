@@ -19,7 +19,9 @@ pub struct Ids {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{kind} '{name}' is in the pipeline's configuration but has no id; save the configuration first")]
+#[error(
+    "{kind} '{name}' is in the pipeline's configuration but has no id; save the configuration first"
+)]
 pub struct UnknownName {
     kind: &'static str,
     name: String,

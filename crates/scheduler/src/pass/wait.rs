@@ -9,7 +9,10 @@ pub enum Wait {
     PipelinePaused,
     JobPaused,
     /// As many builds of its serial groups run as may.
-    MaxInFlight { running: u32, limit: u32 },
+    MaxInFlight {
+        running: u32,
+        limit: u32,
+    },
     /// A build of another job in its serial groups comes first.
     TurnOf(BuildKey),
     /// Checks of these resources must end first.
@@ -36,7 +39,10 @@ impl std::fmt::Display for Wait {
             Self::PipelinePaused => f.write_str("the pipeline is paused"),
             Self::JobPaused => f.write_str("the job is paused"),
             Self::MaxInFlight { running, limit } => {
-                write!(f, "{running} builds of its serial groups run, of at most {limit}")
+                write!(
+                    f,
+                    "{running} builds of its serial groups run, of at most {limit}"
+                )
             }
             Self::TurnOf(key) => write!(f, "build {} of its serial groups comes first", key.build),
             Self::Checks(resources) => {

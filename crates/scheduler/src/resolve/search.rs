@@ -13,6 +13,7 @@ use airside_model::{BuildId, JobId, ResourceVersionId};
 use super::walk::{Step, Walk};
 use super::{Candidate, Reason};
 use crate::graph::{Input, Want};
+use crate::history::Carrying;
 use crate::{BuildKey, Carried, History};
 
 /// What is decided for one input so far.
@@ -108,6 +109,9 @@ impl<'a> Search<'a> {
                 Err(reason) => return Ok(Err(reason)),
             }
         }
+        if self.frames.is_empty() && self.is_hopeless(history)? {
+            return Ok(Err(Reason::NoSatisfiableBuilds));
+        }
         loop {
             match self.heading {
                 Heading::Down => match self.open_pair(history)? {
@@ -145,6 +149,23 @@ impl<'a> Search<'a> {
         Ok(Ok(pins))
     }
 
+    /// Whether a job never had what an input wants of it. Then the other jobs' builds need not be tried: a new
+    /// job at the end of a long history is the usual reason why nothing fits.
+    fn is_hopeless<H: History>(&self, history: &H) -> Result<bool, H::Error> {
+        for input in &self.inputs {
+            let carrying = Carrying::Resource(input.resource);
+            for job in &input.passed {
+                if history
+                    .older_build(*job, carrying, BuildKey::NEWEST)?
+                    .is_none()
+                {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
     /// The first input that lacks the word of an upstream job, with the builds to try for it.
     fn open_pair<H: History>(&mut self, history: &H) -> Result<Option<Frame>, H::Error> {
         for index in 0..self.inputs.len() {
@@ -176,26 +197,22 @@ impl<'a> Search<'a> {
     ) -> Result<Option<Walk>, H::Error> {
         let input = self.inputs[index];
         let is_open = self.choices[index].is_none();
-        let must_carry = self.must_carry(index, job);
+        let walk = Walk::newest_first(job, input.resource, self.must_carry(index, job));
         if input.want == Want::Every {
             self.find_last_pipes(history, input)?;
             let pipes = self.last_pipes.as_deref().unwrap_or_default();
             if let Some((_, used)) = pipes.iter().find(|(from, _)| *from == job) {
-                return Ok(Some(Walk::unused_first(job, *used, must_carry)));
+                return Ok(Some(walk.unused_first(*used)));
             }
             // This job is new to the input: go on from where the others left off, not from the latest.
             if is_open && pipes.iter().any(|(from, _)| input.passed.contains(from)) {
                 return Ok(None);
             }
         }
-        Ok(Some(Walk::newest_first(job, must_carry)))
+        Ok(Some(walk))
     }
 
-    fn find_last_pipes<H: History>(
-        &mut self,
-        history: &H,
-        input: &Input,
-    ) -> Result<(), H::Error> {
+    fn find_last_pipes<H: History>(&mut self, history: &H, input: &Input) -> Result<(), H::Error> {
         if self.last_pipes.is_none() {
             let last = history.last_use(self.job, input.resource)?;
             self.last_pipes = last.map(|last| last.pipes.to_vec());
@@ -203,8 +220,8 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// What a build must carry to vouch for an input that has a version already: that version, and those of
-    /// the other inputs that must have passed the same job.
+    /// What a build must carry to vouch for an input: its version, if it has one, and those of the other
+    /// inputs that must have passed the same job; or else the one it is pinned to.
     fn must_carry(&self, index: usize, job: JobId) -> Vec<Carried> {
         let carried = |at: usize| {
             let choice = self.choices[at].as_ref()?;
@@ -215,7 +232,10 @@ impl<'a> Search<'a> {
             })
         };
         let Some(own) = carried(index) else {
-            return Vec::new();
+            let pin = self.pins.as_ref().and_then(|pins| pins[index]);
+            let resource = self.inputs[index].resource;
+            let pinned = pin.map(|version| Carried { resource, version });
+            return pinned.into_iter().collect();
         };
         let others = (0..self.inputs.len()).filter(|at| *at != index);
         std::iter::once(own)
@@ -257,7 +277,10 @@ impl<'a> Search<'a> {
 
     /// The last pair's build led nowhere.
     fn give_back(&mut self) {
-        let undo = self.frames.last_mut().map(|frame| std::mem::take(&mut frame.undo));
+        let undo = self
+            .frames
+            .last_mut()
+            .map(|frame| std::mem::take(&mut frame.undo));
         if let Some(undo) = undo.filter(|undo| !undo.is_empty()) {
             let state = self.state();
             self.doomed.insert(state);
@@ -346,7 +369,7 @@ fn vouched_for(
     place: usize,
     step: &Step<'_>,
 ) -> Choice {
-    let mut vouched = choice.cloned().unwrap_or(Choice {
+    let mut vouched = choice.cloned().unwrap_or_else(|| Choice {
         version,
         vouchers: Vouchers::default(),
         builds: Vec::new(),

@@ -1,8 +1,8 @@
 //! The order in which a search tries the succeeded builds of one upstream job.
 
-use airside_model::{BuildId, JobId};
+use airside_model::{BuildId, JobId, ResourceId};
 
-use crate::history::Succeeded;
+use crate::history::{Carrying, Succeeded};
 use crate::{BuildKey, Carried, History};
 
 /// Newest first. With `every`, and where the last build of the job had an upstream build of this job:
@@ -10,8 +10,9 @@ use crate::{BuildKey, Carried, History};
 #[derive(Clone, Debug)]
 pub(super) struct Walk {
     job: JobId,
+    resource: ResourceId,
     at: Cursor,
-    /// Versions that a build must carry; empty if nothing is decided yet. The first is what is looked up.
+    /// Versions that an older build must carry; empty if nothing is decided yet. The first is looked up.
     must_carry: Vec<Carried>,
 }
 
@@ -32,22 +33,21 @@ pub(super) struct Step<'h> {
 }
 
 impl Walk {
-    pub(super) fn newest_first(job: JobId, must_carry: Vec<Carried>) -> Self {
+    pub(super) fn newest_first(job: JobId, resource: ResourceId, must_carry: Vec<Carried>) -> Self {
         Self {
             job,
+            resource,
             at: Cursor::Older(BuildKey::NEWEST),
             must_carry,
         }
     }
 
-    pub(super) fn unused_first(job: JobId, used: BuildKey, must_carry: Vec<Carried>) -> Self {
+    /// The same walk, but for the builds after one that was used.
+    pub(super) fn unused_first(self, used: BuildKey) -> Self {
+        let at = last_of(used);
         Self {
-            job,
-            at: Cursor::Unused {
-                at: last_of(used),
-                used,
-            },
-            must_carry,
+            at: Cursor::Unused { at, used },
+            ..self
         }
     }
 
@@ -61,7 +61,7 @@ impl Walk {
         history: &'h H,
     ) -> Result<Option<Step<'h>>, H::Error> {
         let before = match self.at {
-            Cursor::Unused { at, used } => match history.newer_build(self.job, at)? {
+            Cursor::Unused { at, used } => match self.newer(history, at)? {
                 Some(build) => return self.unused(history, build, used).map(Some),
                 None => just_after(used),
             },
@@ -70,13 +70,21 @@ impl Walk {
         self.older(history, before)
     }
 
+    fn newer<'h, H: History>(
+        &self,
+        history: &'h H,
+        after: BuildKey,
+    ) -> Result<Option<Succeeded<'h>>, H::Error> {
+        history.newer_build(self.job, Carrying::Resource(self.resource), after)
+    }
+
     fn unused<'h, H: History>(
         &self,
         history: &'h H,
         build: Succeeded<'h>,
         used: BuildKey,
     ) -> Result<Step<'h>, H::Error> {
-        let more = history.newer_build(self.job, build.key)?.is_some();
+        let more = self.newer(history, build.key)?.is_some();
         let at = build.key;
         let then = Cursor::Unused { at, used };
         Ok(Step { build, more, then })
@@ -87,14 +95,20 @@ impl Walk {
         history: &'h H,
         mut before: BuildKey,
     ) -> Result<Option<Step<'h>>, H::Error> {
+        let carrying = match self.must_carry.first() {
+            Some(carried) => Carrying::Version(*carried),
+            None => Carrying::Resource(self.resource),
+        };
         loop {
-            let found = match self.must_carry.first() {
-                None => history.older_build(self.job, before)?,
-                Some(carried) => history.older_build_with(self.job, *carried, before)?,
+            let Some(build) = history.older_build(self.job, carrying, before)? else {
+                return Ok(None);
             };
-            let Some(build) = found else { return Ok(None) };
             before = build.key;
-            if self.must_carry.iter().all(|one| build.carried.contains(one)) {
+            if self
+                .must_carry
+                .iter()
+                .all(|one| build.carried.contains(one))
+            {
                 return Ok(Some(Step {
                     build,
                     more: false,

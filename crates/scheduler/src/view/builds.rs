@@ -5,30 +5,29 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use airside_model::{JobId, ResourceId};
 
 use super::known::{Known, Place, after, before};
-use crate::history::{LastUse, Succeeded};
+use crate::history::{Carrying, LastUse, Succeeded};
 use crate::question::Used;
 use crate::{BuildKey, Carried, NameId};
 
 #[derive(Debug, Default)]
 pub(super) struct JobView {
-    /// Succeeded builds with what they carry. Those that only `with` knows are among them.
+    /// Succeeded builds with what they carry.
     builds: BTreeMap<BuildKey, Box<[Carried]>>,
-    known: Known<BuildKey>,
-    with: HashMap<Carried, WithView>,
+    /// Which of them carry what, and for which stretches all of them are known.
+    walks: HashMap<Carrying, Walked>,
     used: HashMap<(NameId, Carried), bool>,
     last_uses: HashMap<ResourceId, Option<Used>>,
 }
 
-/// The builds that carry one version.
 #[derive(Debug, Default)]
-struct WithView {
+struct Walked {
     builds: BTreeSet<BuildKey>,
     known: Known<BuildKey>,
 }
 
 impl JobView {
     pub(super) fn size(&self) -> usize {
-        self.builds.len() + self.used.len() + self.with.len()
+        self.builds.len() + self.used.len() + self.walks.len()
     }
 
     pub(super) fn was_used(&self, input: NameId, carried: Carried) -> Option<bool> {
@@ -49,30 +48,36 @@ impl JobView {
     }
 
     /// `Err` has the key from which on nothing is known.
-    pub(super) fn older(&self, than: BuildKey) -> Result<Option<Succeeded<'_>>, BuildKey> {
-        older_in(&self.known, than, |low, from| {
-            let (key, carried) = self.builds.range(low..=from).next_back()?;
-            Some(Succeeded { key: *key, carried })
-        })
-    }
-
-    pub(super) fn older_with(
+    pub(super) fn older(
         &self,
-        carried: Carried,
+        carrying: Carrying,
         than: BuildKey,
     ) -> Result<Option<Succeeded<'_>>, BuildKey> {
-        let with = self.with.get(&carried).ok_or(before(than))?;
-        older_in(&with.known, than, |low, from| {
-            self.build(with.builds.range(low..=from).next_back()?)
-        })
+        let mut from = before(than);
+        let walked = self.walks.get(&carrying).ok_or(from)?;
+        loop {
+            let (low, _) = walked.known.around(from).ok_or(from)?;
+            if let Some(key) = walked.builds.range(low..=from).next_back() {
+                return Ok(self.build(key));
+            }
+            if low == BuildKey::LOWEST {
+                return Ok(None);
+            }
+            from = low.previous();
+        }
     }
 
-    pub(super) fn newer(&self, than: BuildKey) -> Result<Option<Succeeded<'_>>, BuildKey> {
+    pub(super) fn newer(
+        &self,
+        carrying: Carrying,
+        than: BuildKey,
+    ) -> Result<Option<Succeeded<'_>>, BuildKey> {
         let mut from = after(than);
+        let walked = self.walks.get(&carrying).ok_or(from)?;
         loop {
-            let (_, high) = self.known.around(from).ok_or(from)?;
-            if let Some((key, carried)) = self.builds.range(from..=high).next() {
-                return Ok(Some(Succeeded { key: *key, carried }));
+            let (_, high) = walked.known.around(from).ok_or(from)?;
+            if let Some(key) = walked.builds.range(from..=high).next() {
+                return Ok(self.build(key));
             }
             if high == BuildKey::HIGHEST {
                 return Ok(None);
@@ -83,24 +88,18 @@ impl JobView {
 
     pub(super) fn learn_build(&mut self, key: BuildKey, carried: Vec<Carried>) {
         for one in &carried {
-            if let Some(with) = self.with.get_mut(one) {
-                with.builds.insert(key);
+            for carrying in [Carrying::Resource(one.resource), Carrying::Version(*one)] {
+                if let Some(walked) = self.walks.get_mut(&carrying) {
+                    walked.builds.insert(key);
+                }
             }
         }
         self.builds.insert(key, carried.into());
     }
 
-    pub(super) fn learn_stretch(&mut self, low: BuildKey, high: BuildKey) {
-        self.known.add(low, high);
-    }
-
-    pub(super) fn learn_with(&mut self, carried: Carried, low: BuildKey, high: BuildKey) {
-        self.with.entry(carried).or_default().known.add(low, high);
-    }
-
-    /// So that builds learnt next are noted as carrying it.
-    pub(super) fn expect_with(&mut self, carried: Carried) {
-        self.with.entry(carried).or_default();
+    /// Everything between these keys is known once the builds that come with it are.
+    pub(super) fn learn_stretch(&mut self, carrying: Carrying, low: BuildKey, high: BuildKey) {
+        self.walks.entry(carrying).or_default().known.add(low, high);
     }
 
     pub(super) fn learn_used(&mut self, input: NameId, carried: Carried, used: bool) {
@@ -116,34 +115,13 @@ impl JobView {
         let Some(last) = self.last_uses.get_mut(&resource) else {
             return;
         };
-        if last
-            .as_ref()
-            .is_none_or(|last| last.order <= used.order)
-        {
+        if last.as_ref().is_none_or(|last| last.order <= used.order) {
             *last = Some(used.clone());
         }
     }
 
     pub(super) fn forget_last_use(&mut self, resource: ResourceId) {
         self.last_uses.remove(&resource);
-    }
-}
-
-fn older_in<'a>(
-    known: &Known<BuildKey>,
-    than: BuildKey,
-    last: impl Fn(BuildKey, BuildKey) -> Option<Succeeded<'a>>,
-) -> Result<Option<Succeeded<'a>>, BuildKey> {
-    let mut from = before(than);
-    loop {
-        let (low, _) = known.around(from).ok_or(from)?;
-        if let Some(found) = last(low, from) {
-            return Ok(Some(found));
-        }
-        if low == BuildKey::LOWEST {
-            return Ok(None);
-        }
-        from = low.previous();
     }
 }
 

@@ -12,14 +12,9 @@ use crate::{BuildKey, Carried, NameId, Order};
 /// missed, forget what it was about. Pins are no change: they are part of the graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// A check or a put found a version that the resource did not have.
-    VersionAdded {
-        resource: ResourceId,
-        version: ResourceVersionId,
-        state: VersionState,
-    },
-    /// A version that was there was found again, and now stands elsewhere in the order.
-    VersionMoved {
+    /// A check or a put found a version that the resource did not have, or one that now stands elsewhere
+    /// in the order.
+    VersionSaved {
         resource: ResourceId,
         version: ResourceVersionId,
         state: VersionState,
@@ -53,18 +48,14 @@ pub enum Change {
 
 impl View {
     pub fn apply(&mut self, change: Change) {
+        self.touched.note(&change);
         match change {
-            Change::VersionAdded {
-                resource,
-                version,
-                state,
-            } => self.place(resource, version, state),
-            Change::VersionMoved {
+            Change::VersionSaved {
                 resource,
                 version,
                 state,
             } => {
-                self.place(resource, version, state);
+                self.place(resource, version, Some(state));
                 self.forget_last_uses(resource);
             }
             Change::VersionEnabled {
@@ -77,10 +68,7 @@ impl View {
                 }
             }
             Change::VersionGone { resource, version } => {
-                if let Some(known) = self.resources.get_mut(&resource) {
-                    known.put(version, None);
-                    known.forget_pins();
-                }
+                self.place(resource, version, None);
                 self.forget_last_uses(resource);
             }
             Change::InputsUsed { job, inputs, pipes } => self.use_inputs(job, &inputs, &pipes),
@@ -99,14 +87,20 @@ impl View {
         }
     }
 
-    fn place(&mut self, resource: ResourceId, version: ResourceVersionId, state: VersionState) {
+    fn place(
+        &mut self,
+        resource: ResourceId,
+        version: ResourceVersionId,
+        state: Option<VersionState>,
+    ) {
         if let Some(known) = self.resources.get_mut(&resource) {
-            known.put(version, Some(state));
+            known.put(version, state);
             known.forget_pins();
         }
     }
 
-    /// The job's highest used version may be another one now.
+    /// The highest version that a job used may be another one now, or stand elsewhere: it may have been
+    /// collected and found again since.
     fn forget_last_uses(&mut self, resource: ResourceId) {
         for job in self.jobs.values_mut() {
             job.forget_last_use(resource);

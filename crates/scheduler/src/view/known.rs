@@ -78,7 +78,9 @@ impl<P: Place> Known<P> {
             return;
         }
         let first = self.0.partition_point(|(_, end)| end.next() < low);
-        let last = self.0.partition_point(|(start, _)| start.previous() <= high);
+        let last = self
+            .0
+            .partition_point(|(start, _)| start.previous() <= high);
         let low = self.0[first..last].first().map_or(low, |s| s.0.min(low));
         let high = self.0[first..last].last().map_or(high, |s| s.1.max(high));
         self.0.splice(first..last, [(low, high)]);

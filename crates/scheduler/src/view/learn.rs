@@ -2,9 +2,9 @@
 
 use airside_model::ResourceVersionId;
 
-use super::View;
 use super::builds::newest_pipes;
 use super::known::Place;
+use super::{Learnt, Ticket, View};
 use crate::history::VersionState;
 use crate::question::Used;
 use crate::{Answer, BuildKey, Carried, Question, WrongAnswer};
@@ -16,15 +16,26 @@ enum Direction {
 }
 
 impl View {
-    /// After this the question is not asked again, until a change makes it open anew. Nothing is learnt
-    /// from a wrong answer.
-    pub fn learn(&mut self, question: &Question, answer: Answer) -> Result<(), WrongAnswer> {
+    /// After this the question is not asked again, until a change makes it open anew. The ticket was taken
+    /// before the store was read. Nothing is learnt from a wrong answer.
+    pub fn learn(
+        &mut self,
+        ticket: Ticket,
+        question: &Question,
+        answer: Answer,
+    ) -> Result<Learnt, WrongAnswer> {
+        if self.touched.is_overtaken(ticket, question) {
+            return Ok(Learnt::Overtaken);
+        }
         match (question, answer) {
             (Question::Version(carried), Answer::Version(state)) => {
                 let resource = self.resources.entry(carried.resource).or_default();
                 resource.put(carried.version, state);
             }
-            (Question::VersionsDown { .. } | Question::VersionsUp { .. }, Answer::Versions(rows)) => {
+            (
+                Question::VersionsDown { .. } | Question::VersionsUp { .. },
+                Answer::Versions(rows),
+            ) => {
                 self.learn_versions(question, &rows)?;
             }
             (Question::Containing { resource, pin }, Answer::Pinned(version)) => {
@@ -50,16 +61,15 @@ impl View {
                 let job = self.jobs.entry(*job).or_default();
                 job.learn_last_use(*resource, used);
             }
-            (
-                Question::BuildsDown { .. } | Question::BuildsUp { .. } | Question::BuildsWith { .. },
-                Answer::Builds(rows),
-            ) => self.learn_builds(question, rows)?,
+            (Question::BuildsDown { .. } | Question::BuildsUp { .. }, Answer::Builds(rows)) => {
+                self.learn_builds(question, rows)?
+            }
             (question, _) => {
                 let question = question.clone();
                 return Err(WrongAnswer::Kind { question });
             }
         }
-        Ok(())
+        Ok(Learnt::Yes)
     }
 
     fn learn_versions(
@@ -87,26 +97,25 @@ impl View {
         question: &Question,
         rows: Vec<(BuildKey, Vec<Carried>)>,
     ) -> Result<(), WrongAnswer> {
-        let (job, from, with, direction) = match question {
-            Question::BuildsDown { job, from } => (*job, *from, None, Direction::Down),
-            Question::BuildsUp { job, from } => (*job, *from, None, Direction::Up),
-            Question::BuildsWith { job, carried, from } => {
-                (*job, *from, Some(*carried), Direction::Down)
-            }
+        let (job, carrying, from, direction) = match question {
+            Question::BuildsDown {
+                job,
+                carrying,
+                from,
+            } => (*job, *carrying, *from, Direction::Down),
+            Question::BuildsUp {
+                job,
+                carrying,
+                from,
+            } => (*job, *carrying, *from, Direction::Up),
             _ => return Ok(()),
         };
         let keys: Vec<BuildKey> = rows.iter().map(|(key, _)| *key).collect();
         let (low, high) = self.stretch(question, from, &keys, direction)?;
         let known = self.jobs.entry(job).or_default();
-        if let Some(carried) = with {
-            known.expect_with(carried);
-        }
+        known.learn_stretch(carrying, low, high);
         for (key, carried) in rows {
             known.learn_build(key, carried);
-        }
-        match with {
-            Some(carried) => known.learn_with(carried, low, high),
-            None => known.learn_stretch(low, high),
         }
         Ok(())
     }
@@ -129,7 +138,9 @@ impl View {
             });
         }
         let is_sorted = match direction {
-            Direction::Down => rows.is_sorted_by(|a, b| a > b) && rows.iter().all(|row| *row <= from),
+            Direction::Down => {
+                rows.is_sorted_by(|a, b| a > b) && rows.iter().all(|row| *row <= from)
+            }
             Direction::Up => rows.is_sorted_by(|a, b| a < b) && rows.iter().all(|row| *row >= from),
         };
         if !is_sorted {

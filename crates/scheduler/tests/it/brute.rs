@@ -5,6 +5,7 @@
 
 use airside_model::{BuildId, JobId, ResourceVersionId};
 use airside_scheduler::graph::{Input, Want};
+use airside_scheduler::history::Carrying;
 use airside_scheduler::resolve::Chosen;
 use airside_scheduler::{BuildKey, Carried, History, Order, Reason, Resolution};
 
@@ -26,7 +27,8 @@ pub(crate) fn solve(world: &World) -> Resolution {
         if input.passed.is_empty() {
             let (outcome, has_more) = alone(world, input);
             more |= has_more;
-            outcomes[index] = Some(outcome.map(|version| chosen(world, input, version, Vec::new())));
+            outcomes[index] =
+                Some(outcome.map(|version| chosen(world, input, version, Vec::new())));
         }
     }
     while let Some(first) = outcomes.iter().position(Option::is_none) {
@@ -46,7 +48,12 @@ pub(crate) fn solve(world: &World) -> Resolution {
     }
 }
 
-fn chosen(world: &World, input: &Input, version: ResourceVersionId, passed: Vec<BuildId>) -> Chosen {
+fn chosen(
+    world: &World,
+    input: &Input,
+    version: ResourceVersionId,
+    passed: Vec<BuildId>,
+) -> Chosen {
     let carried = Carried {
         resource: input.resource,
         version,
@@ -71,7 +78,7 @@ fn alone(world: &World, input: &Input) -> (Result<ResourceVersionId, Reason>, bo
         Want::Pinned(pin) => {
             let fitting = rows.iter().filter(|row| row.content.contains(pin));
             let found = fitting.max_by_key(|row| row.state.order).map(|row| row.id);
-            (found.ok_or(Reason::PinNotFound(pin.clone())), false)
+            (found.ok_or_else(|| Reason::PinNotFound(pin.clone())), false)
         }
         Want::Latest => {
             let last = usable.last().map(|(_, id)| *id);
@@ -133,7 +140,8 @@ fn solve_group(world: &World, group: &[usize]) -> (Result<Vec<Chosen>, Reason>, 
             let found = (0..group.inputs.len())
                 .map(|at| {
                     let version = group.assigned(&way, at).unwrap().0;
-                    let vouch = |pick: &&Pick<'_>| group.version_in(pick.build, at) == Some(version);
+                    let vouch =
+                        |pick: &&Pick<'_>| group.version_in(pick.build, at) == Some(version);
                     let mut builds: Vec<BuildId> = Vec::new();
                     for pick in way.iter().filter(vouch) {
                         let id = pick.build.key.build;
@@ -197,7 +205,10 @@ impl<'a> Group<'a> {
         let passed = &self.inputs[at].passed;
         let mut pipes = pipes.into_iter();
         let is_every = self.inputs[at].want == Want::Every;
-        pipes.by_ref().filter(|(job, _)| is_every && passed.contains(job)).collect()
+        pipes
+            .by_ref()
+            .filter(|(job, _)| is_every && passed.contains(job))
+            .collect()
     }
 
     fn open(&self, way: &[Pick<'_>]) -> Option<(usize, JobId)> {
@@ -213,13 +224,18 @@ impl<'a> Group<'a> {
         })
     }
 
-    /// A job's succeeded builds in the order in which they are tried.
+    /// A job's succeeded builds with the resource, in the order in which they are tried.
     fn ordered(&self, at: usize, job: JobId) -> Vec<(&'a BuildRow, Option<bool>)> {
-        let mut builds: Vec<&BuildRow> = self.world.succeeded(job).collect();
+        let carrying = Carrying::Resource(self.inputs[at].resource);
+        let mut builds: Vec<&BuildRow> = self.world.carrying(job, carrying).collect();
         builds.sort_by_key(|build| build.key);
         let pipes = self.pipes(at);
         let Some((_, used)) = pipes.iter().find(|(from, _)| *from == job) else {
-            return builds.into_iter().rev().map(|build| (build, None)).collect();
+            return builds
+                .into_iter()
+                .rev()
+                .map(|build| (build, None))
+                .collect();
         };
         let (newer, older): (Vec<&BuildRow>, Vec<&BuildRow>) =
             builds.into_iter().partition(|build| {

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use airside_model::{ResourceId, Version};
 use airside_scheduler::Moment;
-use airside_scheduler::checks::{CheckFacts, CheckPolicy, CheckRule, Due, Interval, Need, NotDue, due};
+use airside_scheduler::checks::{
+    CheckFacts, CheckPolicy, CheckRule, Due, Interval, Need, NotDue, due,
+};
 use airside_scheduler::graph::{Part, Resource};
 
 const SECOND: i64 = 1_000_000;
@@ -49,8 +51,14 @@ fn at(second: i64, need: Need) -> Due {
 #[test]
 fn only_what_is_needed_is_checked() {
     let never = CheckFacts::default();
-    let failed = CheckFacts { failures: 1, ..fine() };
-    let empty = CheckFacts { has_versions: false, ..fine() };
+    let failed = CheckFacts {
+        failures: 1,
+        ..fine()
+    };
+    let empty = CheckFacts {
+        has_versions: false,
+        ..fine()
+    };
     let not_needed = Due::Not(NotDue::NotNeeded);
     for (part, facts, expected) in [
         (Part::Trigger, fine(), at(1_050, Need::Trigger)),
@@ -71,7 +79,10 @@ fn only_what_is_needed_is_checked() {
 
 #[test]
 fn a_pinned_version_is_looked_for_until_it_is_seen() {
-    let unseen = CheckFacts { has_pinned_version: false, ..fine() };
+    let unseen = CheckFacts {
+        has_pinned_version: false,
+        ..fine()
+    };
     let pinned = |part| Resource {
         pin: Some(Version::from([("ref", "1")])),
         ..resource(part)
@@ -99,7 +110,10 @@ fn the_nearest_word_about_the_interval_counts() {
         let rule = CheckRule { every, has_webhook };
         assert_eq!(policy().of_resource(rule), expected, "{rule:?}");
     }
-    assert_eq!(policy().of_resource_type(None), Interval::Every(seconds(90)));
+    assert_eq!(
+        policy().of_resource_type(None),
+        Interval::Every(seconds(90))
+    );
     assert_eq!(policy().of_resource_type(own), Interval::Every(seconds(5)));
 }
 

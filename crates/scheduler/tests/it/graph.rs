@@ -48,7 +48,8 @@ pub(crate) fn ids() -> Ids {
         ids.jobs.insert(name.to_owned(), JobId(index as i64 + 1));
     }
     for (index, name) in ["repo", "image", "bucket", "notes"].into_iter().enumerate() {
-        ids.resources.insert(name.to_owned(), ResourceId(index as i64 + 1));
+        ids.resources
+            .insert(name.to_owned(), ResourceId(index as i64 + 1));
     }
     ids
 }
@@ -83,7 +84,11 @@ fn inputs_as_the_scheduler_sees_them() {
     assert_eq!(inputs, expected);
     let passed: Vec<_> = ship.inputs.iter().map(|input| input.passed.len()).collect();
     assert_eq!(passed, [2, 2, 0, 0, 0]);
-    let pinned: Vec<_> = ship.inputs.iter().map(|input| input.resource_is_pinned).collect();
+    let pinned: Vec<_> = ship
+        .inputs
+        .iter()
+        .map(|input| input.resource_is_pinned)
+        .collect();
     assert_eq!(pinned, [false, false, true, true, false]);
     assert_eq!(graph.job(JobId(2)).unwrap().inputs[0].want, Want::Every);
 }
@@ -119,13 +124,26 @@ fn resources_and_their_parts() {
     ids.pins.insert(ResourceId(3), set.clone());
     let graph = read(&ids, &mut Names::default());
     let parts: Vec<Part> = graph.resources().map(|resource| resource.part).collect();
-    assert_eq!(parts, [Part::Trigger, Part::Input, Part::Input, Part::NoInput]);
+    assert_eq!(
+        parts,
+        [Part::Trigger, Part::Input, Part::Input, Part::NoInput]
+    );
     let repo = graph.resource(ResourceId(1)).unwrap();
     let every = Some(Interval::Every(std::time::Duration::from_secs(10)));
-    assert_eq!(repo.check, CheckRule { every, has_webhook: true });
+    assert_eq!(
+        repo.check,
+        CheckRule {
+            every,
+            has_webhook: true
+        }
+    );
     let image = graph.resource(ResourceId(2)).unwrap();
     assert_eq!(image.check.every, Some(Interval::Never));
-    assert_eq!(image.pin, Some(Version::from([("ref", "fixed")])), "the configuration wins");
+    assert_eq!(
+        image.pin,
+        Some(Version::from([("ref", "fixed")])),
+        "the configuration wins"
+    );
     assert_eq!(graph.resource(ResourceId(3)).unwrap().pin, Some(set));
     assert_eq!(graph.job(JobId(5)).unwrap().inputs[0].want, pin("set"));
 }
@@ -136,7 +154,11 @@ fn a_name_without_an_id_is_an_error() {
     let mut without = ids();
     without.jobs.remove("undo");
     let error = Graph::read(&config, &without, &mut Names::default()).unwrap_err();
-    assert!(error.to_string().starts_with("job 'undo' is in the pipeline's configuration"));
+    assert!(
+        error
+            .to_string()
+            .starts_with("job 'undo' is in the pipeline's configuration")
+    );
     let mut without = ids();
     without.resources.remove("notes");
     let error = Graph::read(&config, &without, &mut Names::default()).unwrap_err();

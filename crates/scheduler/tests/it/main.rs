@@ -1,5 +1,7 @@
 //! The scheduler by its rules: tables of cases, random worlds against a slow solver, and sizes.
 
+#![allow(clippy::panic, clippy::unwrap_used, reason = "for tests only")]
+
 mod brute;
 mod cases;
 mod checks;

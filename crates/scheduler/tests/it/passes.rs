@@ -38,7 +38,8 @@ struct Scene {
 }
 
 fn number(text: &str) -> i64 {
-    text.parse().unwrap_or_else(|_| panic!("no number: {text:?}"))
+    text.parse()
+        .unwrap_or_else(|_| panic!("no number: {text:?}"))
 }
 
 impl Scene {
@@ -83,7 +84,8 @@ impl Scene {
                 let resource = self.resource(resource);
                 let next_due = (due != "never").then(|| Moment(number(due)));
                 let last_end = Some(Moment(number(end)));
-                self.checked.insert(resource, Checked { last_end, next_due });
+                self.checked
+                    .insert(resource, Checked { last_end, next_due });
             }
             ["get", name, ref rest @ ..] => self.read_input(name, rest),
             ["pending", id, ref rest @ ..] => self.read_pending(BuildId(number(id)), rest),
@@ -105,14 +107,21 @@ impl Scene {
                 _ => Want::Latest,
             },
             resource_is_pinned: has("pinned"),
-            passed: if has("passed") { vec![JobId(2)] } else { Vec::new() },
+            passed: if has("passed") {
+                vec![JobId(2)]
+            } else {
+                Vec::new()
+            },
             trigger: has("trigger"),
         });
         let outcome = match words.last() {
             Some(&"missing") => Err(Reason::LatestNotFound),
             Some(&"unsaid") => return,
             _ => Ok(Chosen {
-                carried: Carried { resource, version: ResourceVersionId(2) },
+                carried: Carried {
+                    resource,
+                    version: ResourceVersionId(2),
+                },
                 first_occurrence: has("new"),
                 passed: Vec::new(),
             }),
@@ -172,7 +181,11 @@ impl Scene {
                 InputsFrom::Original(original) => format!("start {} as {original}", build.build),
             },
             Action::Abort { build } => format!("abort {}", build.build),
-            Action::Check { build, resources: all, skip_interval } => {
+            Action::Check {
+                build,
+                resources: all,
+                skip_interval,
+            } => {
                 let how = if *skip_interval { "now" } else { "if due" };
                 format!("check {} for {} {how}", resources(all), build.build)
             }
@@ -224,14 +237,20 @@ fn every_pass_is_as_written() {
             }
         }
         let result = pass(&scene.state());
-        let mut got: Vec<String> = result.actions.iter().map(|action| scene.show(action)).collect();
+        let mut got: Vec<String> = result
+            .actions
+            .iter()
+            .map(|action| scene.show(action))
+            .collect();
         got.extend(result.has_new_inputs.then(|| "new inputs".to_owned()));
         got.extend((result.next == Next::Again).then(|| "again".to_owned()));
         if expected.iter().any(|line| line.starts_with('?')) {
             got.extend(scene.show_preparations());
         }
         if got != expected {
-            wrong.push(format!("{name}\n  expected {expected:#?}\n  got      {got:#?}"));
+            wrong.push(format!(
+                "{name}\n  expected {expected:#?}\n  got      {got:#?}"
+            ));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -49,15 +49,20 @@ fn carried(kind: Kind) -> impl Strategy<Value = [Option<i64>; 3]> {
 fn build(kind: Kind) -> impl Strategy<Value = Build> {
     let makes = prop::array::uniform3(prop::option::weighted(0.15, 1..4_i64));
     let rerun = prop::option::weighted(0.2, any::<prop::sample::Index>());
-    (0..3_usize, prop::bool::weighted(0.85), rerun, carried(kind), makes).prop_map(
-        |(job, succeeds, rerun_of, takes, makes)| Build {
+    (
+        0..3_usize,
+        prop::bool::weighted(0.85),
+        rerun,
+        carried(kind),
+        makes,
+    )
+        .prop_map(|(job, succeeds, rerun_of, takes, makes)| Build {
             job,
             succeeds,
             rerun_of,
             takes,
             makes,
-        },
-    )
+        })
 }
 
 fn versions_text(all: [Option<i64>; 3]) -> String {
@@ -71,9 +76,10 @@ fn builds_text(builds: &[Build]) -> (String, Vec<usize>) {
     let mut succeeded = Vec::new();
     for (index, build) in builds.iter().enumerate() {
         let id = index + 1;
-        let originals = builds[..index].iter().enumerate().filter(|(_, other)| {
-            other.job == build.job && other.rerun_of.is_none()
-        });
+        let originals = builds[..index]
+            .iter()
+            .enumerate()
+            .filter(|(_, other)| other.job == build.job && other.rerun_of.is_none());
         let originals: Vec<usize> = originals.map(|(at, _)| at + 1).collect();
         let of = match build.rerun_of {
             Some(index) if !originals.is_empty() => format!(" of {}", index.get(&originals)),
@@ -145,7 +151,11 @@ pub(crate) fn world(kind: Kind) -> impl Strategy<Value = String> {
             from.dedup();
             let from: Vec<String> = from.iter().map(ToString::to_string).collect();
             let takes = versions_text(*takes);
-            let from = if from.is_empty() { String::new() } else { format!(" from {}", from.join(" ")) };
+            let from = if from.is_empty() {
+                String::new()
+            } else {
+                format!(" from {}", from.join(" "))
+            };
             text += &format!("used #{}: {takes}{from}\n", 100 + index);
         }
         text + &inputs

@@ -1,9 +1,10 @@
 //! A view that is told of changes says the same as one that asks anew.
 
 use airside_model::{JobId, ResourceId};
-use airside_scheduler::history::VersionState;
+use airside_scheduler::history::{Carrying, VersionState};
 use airside_scheduler::{
-    Answer, BuildKey, Carried, Change, History, Order, PAGE, Question, View, WrongAnswer, resolve,
+    Answer, BuildKey, Carried, Change, History, Learnt, Order, PAGE, Question, View, WrongAnswer,
+    resolve,
 };
 use proptest::prelude::*;
 
@@ -31,22 +32,36 @@ fn happening() -> impl Strategy<Value = Happening> {
 
 impl World {
     /// Makes it so, and says what changed.
-    fn happen(&mut self, happening: Happening, later: &mut Vec<crate::world::BuildRow>) -> Vec<Change> {
+    fn happen(
+        &mut self,
+        happening: Happening,
+        later: &mut Vec<crate::world::BuildRow>,
+    ) -> Vec<Change> {
         match happening {
             Happening::NextBuild => later.pop().map(|build| self.run(build)).unwrap_or_default(),
             Happening::Save(resource, number) => vec![self.save(ResourceId(resource), number)],
             Happening::Toggle(resource, number) => {
-                let (resource, version) = (ResourceId(resource), version_id(ResourceId(resource), number));
+                let (resource, version) = (
+                    ResourceId(resource),
+                    version_id(ResourceId(resource), number),
+                );
                 let rows = self.versions.entry(resource).or_default();
                 let Some(row) = rows.iter_mut().find(|row| row.id == version) else {
                     return Vec::new();
                 };
                 row.state.enabled = !row.state.enabled;
                 let enabled = row.state.enabled;
-                vec![Change::VersionEnabled { resource, version, enabled }]
+                vec![Change::VersionEnabled {
+                    resource,
+                    version,
+                    enabled,
+                }]
             }
             Happening::Collect(resource, number) => {
-                let (resource, version) = (ResourceId(resource), version_id(ResourceId(resource), number));
+                let (resource, version) = (
+                    ResourceId(resource),
+                    version_id(ResourceId(resource), number),
+                );
                 let rows = self.versions.entry(resource).or_default();
                 rows.retain(|row| row.id != version);
                 vec![Change::VersionGone { resource, version }]
@@ -83,11 +98,26 @@ impl World {
         if let Some(row) = rows.iter_mut().find(|row| row.id == version) {
             row.state.order = order;
             let state = row.state;
-            return Change::VersionMoved { resource, version, state };
+            return Change::VersionSaved {
+                resource,
+                version,
+                state,
+            };
         }
-        let state = VersionState { order, enabled: true };
-        rows.push(VersionRow { id: version, state, content: content(number) });
-        Change::VersionAdded { resource, version, state }
+        let state = VersionState {
+            order,
+            enabled: true,
+        };
+        rows.push(VersionRow {
+            id: version,
+            state,
+            content: content(number),
+        });
+        Change::VersionSaved {
+            resource,
+            version,
+            state,
+        }
     }
 }
 
@@ -122,42 +152,128 @@ proptest! {
 
 fn carried(version: i64) -> Carried {
     let resource = ResourceId(1);
-    Carried { resource, version: version_id(resource, version) }
+    Carried {
+        resource,
+        version: version_id(resource, version),
+    }
 }
 
 #[test]
 fn wrong_answers_are_refused_and_teach_nothing() {
-    let question = Question::BuildsDown { job: NOW, from: BuildKey::NEWEST };
+    let carrying = Carrying::Version(carried(1));
+    let question = Question::BuildsDown {
+        job: NOW,
+        carrying,
+        from: BuildKey::NEWEST,
+    };
     let key = |id| BuildKey::first_run(airside_model::BuildId(id));
     let rows = |ids: &[i64]| Answer::Builds(ids.iter().map(|id| (key(*id), Vec::new())).collect());
     let mut view = View::default();
-    let wrong_kind = view.learn(&question, Answer::Used(true));
+    let wrong_kind = view.learn(view.ticket(), &question, Answer::Used(true));
     assert!(matches!(wrong_kind, Err(WrongAnswer::Kind { .. })));
-    let upside_down = view.learn(&question, rows(&[1, 2]));
+    let upside_down = view.learn(view.ticket(), &question, rows(&[1, 2]));
     assert!(matches!(upside_down, Err(WrongAnswer::Order { .. })));
-    let twice = view.learn(&question, rows(&[2, 2]));
+    let twice = view.learn(view.ticket(), &question, rows(&[2, 2]));
     assert!(matches!(twice, Err(WrongAnswer::Order { .. })));
     let too_many: Vec<i64> = (0..=PAGE as i64).rev().collect();
-    let too_many = view.learn(&question, rows(&too_many));
+    let too_many = view.learn(view.ticket(), &question, rows(&too_many));
     assert!(matches!(too_many, Err(WrongAnswer::TooMany { .. })));
-    let above = Question::BuildsDown { job: NOW, from: key(3) };
-    let out_of_range = view.learn(&above, rows(&[4]));
+    let above = Question::BuildsDown {
+        job: NOW,
+        carrying,
+        from: key(3),
+    };
+    let out_of_range = view.learn(view.ticket(), &above, rows(&[4]));
     assert!(matches!(out_of_range, Err(WrongAnswer::Order { .. })));
-    assert_eq!(view.older_build(NOW, BuildKey::NEWEST), Err(question));
+    assert_eq!(
+        view.older_build(NOW, carrying, BuildKey::NEWEST),
+        Err(question)
+    );
     assert_eq!(view.size(), 0);
 }
 
 #[test]
 fn a_change_of_something_unknown_is_no_knowledge() {
     let mut view = View::default();
-    let state = VersionState { order: Order(1), enabled: true };
-    let added = Change::VersionAdded { resource: ResourceId(1), version: carried(1).version, state };
+    let state = VersionState {
+        order: Order(1),
+        enabled: true,
+    };
+    let added = Change::VersionSaved {
+        resource: ResourceId(1),
+        version: carried(1).version,
+        state,
+    };
     view.apply(added);
     assert!(view.newest_enabled(ResourceId(1), Order::NEWEST).is_err());
     let key = BuildKey::first_run(airside_model::BuildId(1));
-    let succeeded = Change::BuildSucceeded { job: JobId(1), key, carried: vec![carried(1)] };
+    let succeeded = Change::BuildSucceeded {
+        job: JobId(1),
+        key,
+        carried: vec![carried(1)],
+    };
     view.apply(succeeded);
-    assert!(view.older_build(JobId(1), BuildKey::NEWEST).is_err());
+    assert!(
+        view.older_build(JobId(1), Carrying::Version(carried(1)), BuildKey::NEWEST)
+            .is_err()
+    );
+}
+
+#[test]
+fn an_answer_that_was_overtaken_is_not_learnt() {
+    let resource = ResourceId(1);
+    let question = Question::VersionsDown {
+        resource,
+        from: Order::NEWEST,
+    };
+    let row = |number| {
+        let state = VersionState {
+            order: Order(number),
+            enabled: true,
+        };
+        (version_id(resource, number), state)
+    };
+    let mut view = View::default();
+    let ticket = view.ticket();
+    // The store is read here, and then a check saves version 2.
+    let answer = Answer::Versions(vec![row(1)]);
+    let (version, state) = row(2);
+    view.apply(Change::VersionSaved {
+        resource,
+        version,
+        state,
+    });
+    assert_ne!(view.ticket(), ticket);
+    assert_eq!(view.learn(ticket, &question, answer), Ok(Learnt::Overtaken));
+    assert!(
+        view.newest_enabled(resource, Order::NEWEST).is_err(),
+        "to be asked again"
+    );
+    // What happened to others is of no matter.
+    let ticket = view.ticket();
+    view.apply(Change::ForgetResource(ResourceId(2)));
+    view.apply(Change::ForgetJob(JobId(1)));
+    let answer = Answer::Versions(vec![row(2), row(1)]);
+    assert_eq!(view.learn(ticket, &question, answer), Ok(Learnt::Yes));
+    let newest = view
+        .newest_enabled(resource, Order::NEWEST)
+        .unwrap()
+        .unwrap();
+    assert_eq!(newest.version, version);
+    // The last use of a resource depends on both, the job and the resource.
+    let question = Question::LastUse {
+        job: JobId(1),
+        resource,
+    };
+    for change in [
+        Change::ForgetJob(JobId(1)),
+        Change::ForgetResource(resource),
+    ] {
+        let ticket = view.ticket();
+        view.apply(change);
+        let learnt = view.learn(ticket, &question, Answer::LastUse(None));
+        assert_eq!(learnt, Ok(Learnt::Overtaken));
+    }
 }
 
 #[test]
@@ -170,5 +286,11 @@ fn a_trimmed_view_asks_again() {
     assert_eq!(view.size(), 1, "the one use of the job is below the limit");
     let (after, asked) = world.resolve_with(&mut view);
     assert_eq!(before, after);
-    assert_eq!(asked, Asked { questions: 1, rows: 3 });
+    assert_eq!(
+        asked,
+        Asked {
+            questions: 1,
+            rows: 3
+        }
+    );
 }

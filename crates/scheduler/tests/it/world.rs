@@ -11,8 +11,10 @@ use std::convert::Infallible;
 
 use airside_model::{BuildId, JobId, ResourceId, ResourceVersionId, Version};
 use airside_scheduler::graph::{Input, Job};
-use airside_scheduler::history::{LastUse, Placed, Succeeded, VersionState};
-use airside_scheduler::{BuildKey, Carried, History, NameId, Names, Order, Resolution, Resolver, View};
+use airside_scheduler::history::{Carrying, LastUse, Placed, Succeeded, VersionState};
+use airside_scheduler::{
+    BuildKey, Carried, History, Learnt, NameId, Names, Order, Resolution, Resolver, View,
+};
 
 pub(crate) use self::answer::Asked;
 pub(crate) use self::text::parse;
@@ -85,6 +87,20 @@ impl World {
         self.builds.iter().filter(of_job)
     }
 
+    pub(crate) fn carrying(
+        &self,
+        job: JobId,
+        carrying: Carrying,
+    ) -> impl Iterator<Item = &BuildRow> {
+        self.succeeded(job).filter(move |build| match carrying {
+            Carrying::Version(carried) => build.carried.contains(&carried),
+            Carrying::Resource(resource) => {
+                let mut carried = build.carried.iter();
+                carried.any(|carried| carried.resource == resource)
+            }
+        })
+    }
+
     fn last_user(&self, job: JobId, resource: ResourceId) -> Option<(Order, &BuildRow)> {
         let builds = self.builds.iter().filter(|build| build.job == job);
         let uses = builds.flat_map(|build| {
@@ -106,7 +122,8 @@ impl World {
                 Ok(resolution) => return (resolution, asked),
                 Err(question) => {
                     let answer = self.answer(&question, view.page(), &mut asked);
-                    view.learn(&question, answer).unwrap();
+                    let learnt = view.learn(view.ticket(), &question, answer);
+                    assert_eq!(learnt, Ok(Learnt::Yes));
                     assert!(asked.questions < 100_000, "asks without end: {question:?}");
                 }
             }
@@ -128,8 +145,11 @@ impl World {
                     let resource = self.resource_name(chosen.carried.resource);
                     let number = chosen.carried.version.0 % 1_000_000;
                     let new = if chosen.first_occurrence { " new" } else { "" };
-                    let builds: Vec<String> =
-                        chosen.passed.iter().map(|BuildId(id)| id.to_string()).collect();
+                    let builds: Vec<String> = chosen
+                        .passed
+                        .iter()
+                        .map(|BuildId(id)| id.to_string())
+                        .collect();
                     let via = if builds.is_empty() { "" } else { " via " };
                     format!("{name} = {resource}{number}{new}{via}{}", builds.join(" "))
                 }
@@ -162,13 +182,21 @@ impl History for World {
         Ok(self.row(carried).map(|row| row.state))
     }
 
-    fn newest_enabled(&self, resource: ResourceId, up_to: Order) -> Result<Option<Placed>, Infallible> {
+    fn newest_enabled(
+        &self,
+        resource: ResourceId,
+        up_to: Order,
+    ) -> Result<Option<Placed>, Infallible> {
         let rows = self.rows(resource).iter().filter(|row| row.state.enabled);
         let rows = rows.filter(|row| row.state.order <= up_to);
         Ok(rows.max_by_key(|row| row.state.order).map(placed))
     }
 
-    fn next_enabled(&self, resource: ResourceId, after: Order) -> Result<Option<Placed>, Infallible> {
+    fn next_enabled(
+        &self,
+        resource: ResourceId,
+        after: Order,
+    ) -> Result<Option<Placed>, Infallible> {
         let rows = self.rows(resource).iter().filter(|row| row.state.enabled);
         let rows = rows.filter(|row| row.state.order > after);
         Ok(rows.min_by_key(|row| row.state.order).map(placed))
@@ -189,31 +217,36 @@ impl History for World {
         Ok(builds.any(|build| build.inputs.contains(&(input, carried))))
     }
 
-    fn last_use(&self, job: JobId, resource: ResourceId) -> Result<Option<LastUse<'_>>, Infallible> {
+    fn last_use(
+        &self,
+        job: JobId,
+        resource: ResourceId,
+    ) -> Result<Option<LastUse<'_>>, Infallible> {
         Ok(self.last_user(job, resource).map(|(order, build)| LastUse {
             order,
             pipes: &build.pipes,
         }))
     }
 
-    fn older_build(&self, job: JobId, before: BuildKey) -> Result<Option<Succeeded<'_>>, Infallible> {
-        let builds = self.succeeded(job).filter(|build| build.key < before);
-        Ok(builds.max_by_key(|build| build.key).map(show_build))
-    }
-
-    fn older_build_with(
+    fn older_build(
         &self,
         job: JobId,
-        carried: Carried,
+        carrying: Carrying,
         before: BuildKey,
     ) -> Result<Option<Succeeded<'_>>, Infallible> {
-        let builds = self.succeeded(job).filter(|build| build.key < before);
-        let builds = builds.filter(|build| build.carried.contains(&carried));
+        let builds = self.carrying(job, carrying);
+        let builds = builds.filter(|build| build.key < before);
         Ok(builds.max_by_key(|build| build.key).map(show_build))
     }
 
-    fn newer_build(&self, job: JobId, after: BuildKey) -> Result<Option<Succeeded<'_>>, Infallible> {
-        let builds = self.succeeded(job).filter(|build| build.key > after);
+    fn newer_build(
+        &self,
+        job: JobId,
+        carrying: Carrying,
+        after: BuildKey,
+    ) -> Result<Option<Succeeded<'_>>, Infallible> {
+        let builds = self.carrying(job, carrying);
+        let builds = builds.filter(|build| build.key > after);
         Ok(builds.min_by_key(|build| build.key).map(show_build))
     }
 }

@@ -1,10 +1,10 @@
 //! A world in the part of the store.
 
 use airside_model::{JobId, ResourceId, ResourceVersionId};
-use airside_scheduler::history::VersionState;
+use airside_scheduler::history::{Carrying, VersionState};
 use airside_scheduler::{Answer, BuildKey, Carried, History, Order, Question};
 
-use super::{BuildRow, World};
+use super::World;
 
 /// What a view cost the store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,12 +63,23 @@ impl World {
                     pipes: last.pipes.to_vec(),
                 }))
             }
-            Question::BuildsDown { job, from } => self.newest_builds(*job, page, |b| b.key <= *from),
-            Question::BuildsWith { job, carried, from } => self.newest_builds(*job, page, |build| {
-                build.key <= *from && build.carried.contains(carried)
-            }),
-            Question::BuildsUp { job, from } => {
-                let mut rows = self.build_rows(*job, |build| build.key >= *from);
+            Question::BuildsDown {
+                job,
+                carrying,
+                from,
+            } => {
+                let mut rows = self.build_rows(*job, *carrying, |key| key <= *from);
+                rows.sort();
+                rows.reverse();
+                rows.truncate(page);
+                Answer::Builds(rows)
+            }
+            Question::BuildsUp {
+                job,
+                carrying,
+                from,
+            } => {
+                let mut rows = self.build_rows(*job, *carrying, |key| key >= *from);
                 rows.sort();
                 rows.truncate(page);
                 Answer::Builds(rows)
@@ -89,24 +100,13 @@ impl World {
     fn build_rows(
         &self,
         job: JobId,
-        wanted: impl Fn(&BuildRow) -> bool,
+        carrying: Carrying,
+        wanted: impl Fn(BuildKey) -> bool,
     ) -> Vec<(BuildKey, Vec<Carried>)> {
-        let builds = self.succeeded(job).filter(|build| wanted(build));
+        let builds = self.carrying(job, carrying);
+        let builds = builds.filter(|build| wanted(build.key));
         builds
             .map(|build| (build.key, build.carried.clone()))
             .collect()
-    }
-
-    fn newest_builds(
-        &self,
-        job: JobId,
-        page: usize,
-        wanted: impl Fn(&BuildRow) -> bool,
-    ) -> Answer {
-        let mut rows = self.build_rows(job, wanted);
-        rows.sort();
-        rows.reverse();
-        rows.truncate(page);
-        Answer::Builds(rows)
     }
 }

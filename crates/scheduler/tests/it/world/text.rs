@@ -98,7 +98,10 @@ impl World {
         let (build, original) = numbers.split_once(" of ").unwrap_or((numbers, numbers));
         let (build, original) = (build.parse().unwrap(), original.parse().unwrap());
         let inputs: Vec<_> = taken.split_whitespace().map(|one| self.used(one)).collect();
-        let outputs: Vec<_> = made.split_whitespace().map(|one| self.carried(one)).collect();
+        let outputs: Vec<_> = made
+            .split_whitespace()
+            .map(|one| self.carried(one))
+            .collect();
         let taken: Vec<Carried> = inputs.iter().map(|(_, carried)| *carried).collect();
         let pipes = from.split_whitespace().map(|from| {
             let from = BuildId(from.parse().unwrap());
