@@ -15,6 +15,7 @@ mod events;
 mod faults;
 mod fly;
 mod login;
+mod outside;
 mod pipelines;
 mod server;
 mod support;
