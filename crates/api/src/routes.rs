@@ -5,6 +5,7 @@ mod builds;
 mod config;
 mod containers;
 mod events;
+mod id_tokens;
 mod info;
 mod jobs;
 mod pipelines;
@@ -121,6 +122,8 @@ fn server_and_teams(routes: Routes) -> Routes {
         .on(Action::GetHealth, server::health)
         .on(Action::GetLogLevel, server::log_level)
         .on(Action::SetLogLevel, server::set_log_level)
+        .on(Action::GetOpenIDConfiguration, id_tokens::discovery)
+        .on(Action::GetSigningKeys, id_tokens::keys)
         .on(Action::GetWall, server::wall)
         .on(Action::SetWall, server::set_wall)
         .on(Action::ClearWall, server::clear_wall)

@@ -92,6 +92,8 @@ actions! {
     DownloadCli: Get "/api/v1/cli", Public;
     GetLogLevel: Get "/api/v1/log-level", ADMIN;
     SetLogLevel: Put "/api/v1/log-level", ADMIN;
+    GetOpenIDConfiguration: Get "/.well-known/openid-configuration", Public;
+    GetSigningKeys: Get "/.well-known/jwks.json", Public;
     GetWall: Get "/api/v1/wall", Public;
     SetWall: Put "/api/v1/wall", ADMIN;
     ClearWall: Delete "/api/v1/wall", ADMIN;

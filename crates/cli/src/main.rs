@@ -1,5 +1,6 @@
 //! The `airside` command. Each subcommand is one file; this one only tells them apart.
 
+mod connectors;
 mod data;
 mod isolation;
 mod logging;

@@ -26,6 +26,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::info;
 
 use crate::{
+    connectors::ConnectorOptions,
     data::DataFolder,
     isolation,
     logging::{self, LogFormat},
@@ -113,6 +114,9 @@ pub(crate) struct Options {
 
     #[command(flatten)]
     isolation: isolation::Options,
+
+    #[command(flatten)]
+    connectors: ConnectorOptions,
 }
 
 pub(crate) fn run(options: Options) -> Result<()> {
@@ -130,6 +134,7 @@ pub(crate) fn run(options: Options) -> Result<()> {
 }
 
 async fn up(options: Options, log_level: logging::Level) -> Result<()> {
+    let connectors = options.connectors.connectors()?;
     let data = DataFolder::open(&options.data)?;
     let shim = find_shim(options.shim.as_deref())?;
     let listener = TcpListener::bind(options.listen).await.with_context(|| {
@@ -155,8 +160,10 @@ async fn up(options: Options, log_level: logging::Level) -> Result<()> {
     store.release_all_leases().await?;
     let installation = store.installation().await?;
     let (users, made_up) = users(&options, &data)?;
-    store.ensure_main_team(&main_team_auth(&users)).await?;
-    let auth = Auth::new(store.clone(), users.clone(), SESSION);
+    let owners = options.connectors.main_team(&users);
+    store.ensure_main_team(&owners).await?;
+    let providers = connectors.providers();
+    let auth = Auth::with_providers(store.clone(), users.clone(), providers, SESSION);
     let logs = Logs::open(&data.join("logs"))?;
     let volumes = Volumes::open(&data.join("volumes"))?;
 
@@ -224,7 +231,7 @@ async fn up(options: Options, log_level: logging::Level) -> Result<()> {
         async move { engine.collect_forever(shutdown).await }
     });
 
-    greet(&url, &users[0], made_up.as_deref());
+    greet(&url, users.first(), made_up.as_deref());
     let builds = Arc::new(EngineBuilds(engine.clone()));
     let state = ApiState::new(
         store,
@@ -235,6 +242,7 @@ async fn up(options: Options, log_level: logging::Level) -> Result<()> {
         &url,
         env!("CARGO_PKG_VERSION"),
     )
+    .with_connectors(connectors)
     .with_log_level(Arc::new(log_level));
     if let Some(address) = options.metrics_listen {
         serve_metrics(address, state.clone(), shutdown.clone()).await?;
@@ -341,27 +349,22 @@ fn find_shim(given: Option<&Path>) -> Result<PathBuf> {
 
 /// The users, and the password of the first if we had to make it up.
 fn users(options: &Options, data: &DataFolder) -> Result<(Vec<LocalUser>, Option<String>)> {
-    if !options.users.is_empty() {
+    if !options.users.is_empty() || options.connectors.has_main_team() {
         return Ok((options.users.clone(), None));
     }
     let password = data.password()?;
     Ok((vec![format!("admin:{password}").parse()?], Some(password)))
 }
 
-fn main_team_auth(users: &[LocalUser]) -> serde_json::Value {
-    let owner = format!("local:{}", users[0].name());
-    serde_json::json!({"owner": {"users": [owner], "groups": []}})
-}
-
 /// Tells a person what to do next. Standard error, like everything that is not data.
-fn greet(url: &str, user: &LocalUser, password: Option<&str>) {
-    let shown = password.unwrap_or("…");
+fn greet(url: &str, user: Option<&LocalUser>, password: Option<&str>) {
+    let login = match user {
+        Some(user) => format!(" -u {} -p {}", user.name(), password.unwrap_or("…")),
+        None => String::new(),
+    };
     eprintln!();
     eprintln!("  Airside is up at {url}");
-    eprintln!(
-        "  fly -t airside login -c {url} -u {} -p {shown}",
-        user.name()
-    );
+    eprintln!("  fly -t airside login -c {url}{login}");
     eprintln!();
 }
 

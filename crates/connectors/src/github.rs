@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn the_next_page_is_the_one_called_next() {
-        let next = |links| next_page(links).map(String::from);
+        let next = |links: &str| next_page(links).map(String::from);
         let url = "https://api.github.com/user/orgs?page=2";
         assert_eq!(
             next(&format!(

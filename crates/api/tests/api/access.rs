@@ -155,7 +155,7 @@ async fn every_route_lets_in_exactly_those_that_the_table_says(database: TestDat
 #[test]
 fn so_many_routes_are_not_served_yet() {
     assert_eq!(UNSERVED.len(), 46);
-    assert_eq!(Action::ALL.len(), 106);
+    assert_eq!(Action::ALL.len(), 108);
 }
 
 async fn lists_show_strangers_only_what_is_exposed(database: TestDatabase) {

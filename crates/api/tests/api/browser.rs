@@ -8,10 +8,16 @@ use http::{Request, StatusCode};
 
 /// Keeps cookies as a browser does.
 #[derive(Default)]
-struct Browser(BTreeMap<String, String>);
+pub(crate) struct Browser(pub(crate) BTreeMap<String, String>);
 
 impl Browser {
-    async fn send(&mut self, server: &Server, method: &str, path: &str, form: &str) -> Answer {
+    pub(crate) async fn send(
+        &mut self,
+        server: &Server,
+        method: &str,
+        path: &str,
+        form: &str,
+    ) -> Answer {
         self.send_with(server, method, path, form, None).await
     }
 
@@ -51,7 +57,7 @@ impl Browser {
     }
 }
 
-fn state(path: &str) -> &str {
+pub(crate) fn state(path: &str) -> &str {
     path.split("state=").nth(1).unwrap()
 }
 
@@ -87,6 +93,8 @@ async fn a_browser_logs_in_and_hands_its_token_to_fly() {
     assert_eq!(stranger.status, StatusCode::BAD_REQUEST, "another browser");
     let arrived = browser.send(&server, "GET", &callback, "").await;
     assert_eq!(arrived.status, StatusCode::TEMPORARY_REDIRECT);
+    let again = browser.send(&server, "GET", &callback, "").await;
+    assert_eq!(again.status, StatusCode::BAD_REQUEST, "a login ends once");
     let to = arrived.header("location").to_owned();
     let csrf = to
         .strip_prefix("/fly_success?fly_port=4711&csrf_token=")
@@ -101,7 +109,7 @@ async fn a_browser_logs_in_and_hands_its_token_to_fly() {
     );
     let token = page
         .text
-        .split("<code>bearer ")
+        .split("<code id=\"token\">bearer ")
         .nth(1)
         .unwrap()
         .split('<')

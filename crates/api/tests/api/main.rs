@@ -14,6 +14,7 @@ mod containers;
 mod events;
 mod faults;
 mod login;
+mod outside;
 mod pipelines;
 mod server;
 mod support;

@@ -4,6 +4,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use airside_api::{ApiState, Builds, TriggerError, router, serve};
 use airside_auth::Auth;
+use airside_connectors::Connectors;
 use airside_logs::Logs;
 use airside_model::{BuildId, JobId};
 use airside_store::{Build, NewBuild, Patience, Store, testing::TestDatabase};
@@ -95,6 +96,19 @@ impl Server {
     }
 
     pub(crate) async fn start_patiently(database: TestDatabase, patience: Patience) -> Self {
+        Self::start_whole(database, patience, Connectors::default()).await
+    }
+
+    /// With users from outside.
+    pub(crate) async fn start_with(connectors: Connectors) -> Self {
+        Self::start_whole(TestDatabase::sqlite(), Patience::default(), connectors).await
+    }
+
+    async fn start_whole(
+        database: TestDatabase,
+        patience: Patience,
+        connectors: Connectors,
+    ) -> Self {
         let store = database.open_patiently(patience).await;
         let dir = database.dir();
         let members = json!({"owner": {"users": ["local:ann"], "groups": []}});
@@ -102,7 +116,9 @@ impl Server {
         let users = USERS
             .map(|user| format!("{user}:pw").parse().unwrap())
             .to_vec();
-        let auth = Auth::new(store.clone(), users, Duration::from_secs(86400));
+        let providers = connectors.providers();
+        let day = Duration::from_secs(86400);
+        let auth = Auth::with_providers(store.clone(), users, providers, day);
         let logs = Logs::open(&dir.join("logs")).unwrap();
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -116,7 +132,8 @@ impl Server {
             Default::default(),
             &url,
             "0.1.0",
-        );
+        )
+        .with_connectors(connectors);
         let shutdown = CancellationToken::new();
         let served = tokio::spawn(serve(listener, router(state), shutdown.clone()));
         let client = Client::builder(TokioExecutor::new()).build_http();
