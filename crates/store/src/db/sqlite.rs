@@ -25,12 +25,15 @@ pub(super) async fn connect(path: &Path, patience: Patience) -> Result<Pools> {
     migrate(path, &options).await?;
     let write = SqlitePoolOptions::new()
         .max_connections(1)
+        .test_before_acquire(false)
         .acquire_timeout(patience.0)
         .connect_with(options.clone())
         .await
         .map_err(&failed)?;
     let read = SqlitePoolOptions::new()
         .max_connections(READERS)
+        // A connection to a file does not go away by itself.
+        .test_before_acquire(false)
         .acquire_timeout(patience.0)
         .connect_with(options.read_only(true))
         .await
