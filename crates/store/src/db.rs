@@ -67,9 +67,7 @@ pub(crate) use postgres::{Listener, listen};
 impl Pool {
     pub(crate) async fn begin(&self) -> Result<Tx> {
         Ok(match self {
-            // Waits for the lock here, where waiting is possible, instead of failing at the first
-            // write.
-            Self::Sqlite(pool) => Tx::Sqlite(pool.begin_with("BEGIN IMMEDIATE").await?),
+            Self::Sqlite(pool) => Tx::Sqlite(sqlite::begin(pool).await?),
             Self::Postgres(pool) => Tx::Postgres(postgres::begin(pool).await?),
         })
     }

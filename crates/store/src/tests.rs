@@ -14,6 +14,7 @@ use crate::{
 };
 
 mod outage;
+mod sealing;
 
 crate::on_both_databases!(
     every_statement_can_be_prepared,

@@ -106,23 +106,10 @@ fn to_save(
     config: &Config,
     expected_version: Option<i64>,
 ) -> Result<SavePipeline> {
-    let outline = |outline: serde_json::Result<String>| {
-        outline.map_err(|_| ApiError::Internal("an outline is not JSON"))
-    };
     let jobs = config.jobs.iter().zip(config.job_outlines());
-    let jobs = jobs.map(|(job, shown)| {
-        Ok(SaveJob {
-            name: job.name.clone(),
-            outline: outline(serde_json::to_string(&shown))?,
-        })
-    });
     let resources = config.resources.iter().map(|resource| {
-        let shown = ResourceOutline::from(resource);
-        Ok(SaveResource {
-            name: resource.name.clone(),
-            type_: resource.type_.clone(),
-            outline: outline(serde_json::to_string(&shown))?,
-        })
+        let outline = ResourceOutline::from(resource);
+        SaveResource::new(&resource.name, &resource.type_, &outline)
     });
     Ok(SavePipeline {
         team,
@@ -130,8 +117,10 @@ fn to_save(
         instance_vars,
         config: serde_json::to_value(config)
             .map_err(|_| ApiError::Internal("the configuration is not JSON"))?,
-        jobs: jobs.collect::<Result<_>>()?,
-        resources: resources.collect::<Result<_>>()?,
+        jobs: jobs
+            .map(|(job, outline)| SaveJob::new(&job.name, &outline))
+            .collect(),
+        resources: resources.collect(),
         expected_version,
     })
 }

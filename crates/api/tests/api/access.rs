@@ -159,7 +159,7 @@ fn so_many_routes_are_not_served_yet() {
 }
 
 async fn lists_show_strangers_only_what_is_exposed(database: TestDatabase) {
-    let (server, ann, build) = Server::with_build().await;
+    let (server, ann, build) = Server::with_build_on(database).await;
     let bob = server.login("bob").await;
     let lists = [
         "/api/v1/teams",
@@ -226,7 +226,7 @@ async fn lists_show_strangers_only_what_is_exposed(database: TestDatabase) {
 }
 
 async fn what_does_not_exist_is_not_told_to_strangers(database: TestDatabase) {
-    let (server, ann, _) = Server::with_build().await;
+    let (server, ann, _) = Server::with_build_on(database).await;
     let bob = server.login("bob").await;
     for path in [
         "/api/v1/teams/no",

@@ -265,6 +265,7 @@ async fn a_full_disk_is_said_to_be_and_forgotten_once_there_is_room() {
     assert_eq!(after.text, before.text, "nothing is half written");
     assert_eq!(after.header("x-concourse-config-version"), version);
 
+    drop(file);
     std::fs::remove_file(filler).unwrap();
     let answer = server.set_pipeline(&ann, &version, &longer).await;
     assert_eq!(answer.status, StatusCode::OK, "{}", answer.text);

@@ -232,7 +232,11 @@ impl Server {
 
     /// A server with the pipeline set and a build of its first job; and ann's token.
     pub(crate) async fn with_build() -> (Self, String, BuildId) {
-        let server = Self::start().await;
+        Self::with_build_on(TestDatabase::sqlite()).await
+    }
+
+    pub(crate) async fn with_build_on(database: TestDatabase) -> (Self, String, BuildId) {
+        let server = Self::start_on(database).await;
         let token = server.login("ann").await;
         assert_eq!(
             server.set_pipeline(&token, "", PIPELINE).await.status,

@@ -3,7 +3,7 @@
 use std::{fs::File, path::Path};
 
 use sqlx::{
-    ConnectOptions, Connection,
+    ConnectOptions, Connection, Sqlite, SqlitePool, Transaction,
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
 
@@ -25,12 +25,15 @@ pub(super) async fn connect(path: &Path, patience: Patience) -> Result<Pools> {
     migrate(path, &options).await?;
     let write = SqlitePoolOptions::new()
         .max_connections(1)
+        .test_before_acquire(false)
         .acquire_timeout(patience.0)
         .connect_with(options.clone())
         .await
         .map_err(&failed)?;
     let read = SqlitePoolOptions::new()
         .max_connections(READERS)
+        // A connection to a file does not go away by itself.
+        .test_before_acquire(false)
         .acquire_timeout(patience.0)
         .connect_with(options.read_only(true))
         .await
@@ -39,6 +42,21 @@ pub(super) async fn connect(path: &Path, patience: Patience) -> Result<Pools> {
         write: Pool::Sqlite(write),
         read: Pool::Sqlite(read),
     })
+}
+
+/// Begins a transaction that waits for the file's lock now, where waiting is possible, instead of
+/// failing at its first write.
+pub(super) async fn begin(pool: &SqlitePool) -> sqlx::Result<Transaction<'static, Sqlite>> {
+    const BEGIN: &str = "BEGIN IMMEDIATE";
+    match pool.begin_with(BEGIN).await {
+        // When the disk is full, SQLite ends the transaction by itself, and the connection goes on
+        // counting one that is not there. Another connection knows nothing of it.
+        Err(sqlx::Error::InvalidSavePointStatement) => {
+            pool.acquire().await?.close().await?;
+            pool.begin_with(BEGIN).await
+        }
+        begun => begun,
+    }
 }
 
 /// Brings the schema up to date, one process at a time. Foreign keys are off meanwhile: a table is

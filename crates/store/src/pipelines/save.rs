@@ -1,13 +1,14 @@
 //! Setting a pipeline: the configuration, its jobs and its resources change together or not at all.
 
 use airside_model::{PipelineId, TeamId};
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::{Map, Value};
 
 use super::{Pipeline, PipelineSummary, contents, list, sealed_as, summary_of};
 use crate::{
     Error, InstanceVars, Result, Store, corrupt,
     db::{Tx, query, query_as, query_scalar, sql},
-    now,
+    now, to_json,
 };
 
 /// A configuration that has been found valid.
@@ -42,23 +43,31 @@ pub struct SaveResource {
 }
 
 impl SaveJob {
-    /// A job of which lists show nothing but its name.
-    pub fn named(name: &str) -> Self {
+    pub fn new(name: &str, outline: &impl Serialize) -> Self {
         Self {
             name: name.to_owned(),
-            outline: "{}".to_owned(),
+            outline: to_json(outline),
         }
+    }
+
+    /// A job of which lists show nothing but its name.
+    pub fn named(name: &str) -> Self {
+        Self::new(name, &Map::<String, Value>::new())
     }
 }
 
 impl SaveResource {
-    /// The same for a resource.
-    pub fn named(name: &str, type_: &str) -> Self {
+    pub fn new(name: &str, type_: &str, outline: &impl Serialize) -> Self {
         Self {
             name: name.to_owned(),
             type_: type_.to_owned(),
-            outline: "{}".to_owned(),
+            outline: to_json(outline),
         }
+    }
+
+    /// A resource of which lists show nothing but its name and type.
+    pub fn named(name: &str, type_: &str) -> Self {
+        Self::new(name, type_, &Map::<String, Value>::new())
     }
 }
 
@@ -71,14 +80,21 @@ pub struct Saved {
 impl Store {
     /// Makes or changes a pipeline. A new one is paused; an archived one comes back.
     pub async fn save_pipeline(&self, save: SavePipeline) -> Result<Saved> {
-        let config = save.config.to_string();
         let mut tx = self.write.begin().await?;
+        let saved = self.save_within(&mut tx, save).await?;
+        tx.commit().await?;
+        self.changed();
+        Ok(saved)
+    }
+
+    async fn save_within(&self, tx: &mut Tx, save: SavePipeline) -> Result<Saved> {
+        let config = save.config.to_string();
         // First, as whoever counts holds up everybody else who saves: what is read next stays true.
-        let version = next_config_version(&mut tx).await?;
-        let existing = existing(&mut tx, &save).await?;
+        let version = next_config_version(tx).await?;
+        let existing = existing(tx, &save).await?;
         let id = match existing {
             Some(id) => id,
-            None => insert(&mut tx, &save).await?,
+            None => insert(tx, &save).await?,
         };
         let sealed = self.sealer().seal(&sealed_as(id), config.as_bytes());
         query(sql!(
@@ -91,13 +107,11 @@ impl Store {
         .bind(version)
         .bind(now().0)
         .bind(id.0)
-        .execute(&mut tx)
+        .execute(&mut *tx)
         .await?;
-        contents::save_jobs(&mut tx, id, save.jobs).await?;
-        contents::save_resources(&mut tx, id, save.resources).await?;
-        let summary = list::fetch(&mut tx, id).await?;
-        tx.commit().await?;
-        self.changed();
+        contents::save_jobs(tx, id, save.jobs).await?;
+        contents::save_resources(tx, id, save.resources).await?;
+        let summary = list::fetch(tx, id).await?;
         Ok(Saved {
             pipeline: with_config(summary, save.config, version),
             created: existing.is_none(),

@@ -14,6 +14,8 @@ crate::on_both_databases!(
     instances_of_a_name_live_side_by_side,
     pipelines_are_renamed_ordered_and_archived,
     of_two_changes_at_once_one_wins,
+    jobs_are_listed_with_their_builds,
+    thousands_of_jobs_are_saved_and_only_changes_are_written,
 );
 
 struct Fixture {
@@ -363,4 +365,77 @@ async fn of_two_changes_at_once_one_wins(database: TestDatabase) {
     assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 1);
     let stale = |result: &&Result<Saved>| matches!(result, Err(Error::ConfigVersion { .. }));
     assert_eq!(results.iter().filter(stale).count(), 7);
+}
+
+async fn jobs_are_listed_with_their_builds(database: TestDatabase) {
+    let fixture = fixture(database).await;
+    let store = &fixture.store;
+    let p = fixture.save("p", &["b", "a"], &[]).await.pipeline.id;
+    let q = fixture.save("q", &["c"], &[]).await.pipeline.id;
+    let job = store.job(p, "b").await.unwrap().unwrap();
+    let mut builds = Vec::new();
+    for _ in 0..4 {
+        let new = NewBuild {
+            job: job.id,
+            created_by: None,
+        };
+        builds.push(store.create_build(new).await.unwrap().id);
+    }
+    for id in &builds[..2] {
+        let minute = std::time::Duration::from_secs(60);
+        let lease = store.take_build(*id, "t", "t", minute).await.unwrap();
+        store
+            .finish_build(&lease.unwrap(), airside_model::BuildStatus::Failed)
+            .await
+            .unwrap();
+    }
+    let shown = |jobs: Vec<JobOverview>| -> Vec<(String, Option<i64>, Option<i64>)> {
+        let id = |build: Option<BuildBrief>| build.map(|build| build.id.0);
+        jobs.into_iter()
+            .map(|each| (each.job.name, id(each.next), id(each.finished)))
+            .collect()
+    };
+    let b = ("b".to_owned(), Some(builds[2].0), Some(builds[1].0));
+    let (a, c) = (("a".to_owned(), None, None), ("c".to_owned(), None, None));
+    for (of, expected) in [
+        (JobsOf::Pipeline(p), vec![b.clone(), a.clone()]),
+        (JobsOf::Pipeline(q), vec![c.clone()]),
+        (
+            JobsOf::Team(fixture.team),
+            vec![b.clone(), a.clone(), c.clone()],
+        ),
+        (JobsOf::Team(TeamId(99)), vec![]),
+        (JobsOf::Everybody, vec![b, a, c]),
+    ] {
+        let jobs = store.job_overviews(of).await.unwrap();
+        assert_eq!(shown(jobs), expected, "{of:?}");
+    }
+    let finished = store.finished_build(job.id).await.unwrap().unwrap();
+    assert_eq!(finished.id, builds[1]);
+}
+
+/// More values than one statement may bind.
+async fn thousands_of_jobs_are_saved_and_only_changes_are_written(database: TestDatabase) {
+    let fixture = fixture(database).await;
+    let store = &fixture.store;
+    let names: Vec<String> = (0..6000).map(|number| format!("job-{number}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let id = fixture.save("p", &names, &[]).await.pipeline.id;
+    let before = store.jobs(id).await.unwrap();
+    assert_eq!(before.len(), names.len());
+
+    let mut changed = fixture.config("p", &names[..5000], &[]);
+    changed.jobs[17].outline = r#"{"public":true}"#.into();
+    store.save_pipeline(changed).await.unwrap();
+    let after = store.jobs(id).await.unwrap();
+    assert_eq!(after.len(), 5000);
+    let other: Vec<&Job> = (after.iter().zip(&before))
+        .filter(|(after, before)| after != before)
+        .map(|(after, _)| after)
+        .collect();
+    assert_eq!(other.len(), 1);
+    assert_eq!(other[0].outline, r#"{"public":true}"#);
+
+    fixture.save("p", &names, &[]).await;
+    assert_eq!(store.jobs(id).await.unwrap(), before);
 }
