@@ -235,7 +235,7 @@ impl<'a> Search<'a> {
                 .as_ref()
                 .zip(place)
                 .is_some_and(|(choice, place)| choice.vouchers.has(place))
-            && !self.doomed.contains(&self.state());
+            && (self.doomed.is_empty() || !self.doomed.contains(&self.state()));
         if fits {
             self.heading = Heading::Down;
         } else {
