@@ -7,6 +7,7 @@
 //! A [`Resolver`] can stop at any question and go on later, so that a search through many pages of builds
 //! does not begin again with each page.
 
+mod choice;
 mod group;
 mod search;
 mod single;

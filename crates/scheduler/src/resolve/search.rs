@@ -8,40 +8,14 @@
 
 use std::collections::HashSet;
 
-use airside_model::{BuildId, JobId, ResourceVersionId};
+use airside_model::{JobId, ResourceVersionId};
 
+use super::choice::{Choice, Vouchers};
 use super::walk::{Step, Walk};
 use super::{Candidate, Reason};
 use crate::graph::{Input, Want};
 use crate::history::Carrying;
 use crate::{BuildKey, Carried, History};
-
-/// What is decided for one input so far.
-#[derive(Clone, Debug)]
-struct Choice {
-    version: ResourceVersionId,
-    vouchers: Vouchers,
-    builds: Vec<BuildId>,
-    more: bool,
-}
-
-/// Which of an input's upstream jobs vouched for it, by their places in `passed`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-struct Vouchers(Vec<u64>);
-
-impl Vouchers {
-    fn has(&self, place: usize) -> bool {
-        let word = self.0.get(place / 64).copied().unwrap_or_default();
-        word & (1 << (place % 64)) != 0
-    }
-
-    fn add(&mut self, place: usize) {
-        if self.0.len() <= place / 64 {
-            self.0.resize(place / 64 + 1, 0);
-        }
-        self.0[place / 64] |= 1 << (place % 64);
-    }
-}
 
 /// All that decides how a search goes on.
 type State = Vec<Option<(ResourceVersionId, Vouchers)>>;
@@ -261,7 +235,7 @@ impl<'a> Search<'a> {
                 .as_ref()
                 .zip(place)
                 .is_some_and(|(choice, place)| choice.vouchers.has(place))
-            && !self.doomed.contains(&self.state());
+            && (self.doomed.is_empty() || !self.doomed.contains(&self.state()));
         if fits {
             self.heading = Heading::Down;
         } else {
@@ -325,7 +299,7 @@ impl<'a> Search<'a> {
                 if choice.is_none() && state.is_none() {
                     return Ok((undo, true));
                 }
-                let vouched = vouched_for(choice, carried.version, place, step);
+                let vouched = Choice::vouched_for(choice, carried.version, place, step);
                 undo.push((index, self.choices[index].replace(vouched)));
             }
         }
@@ -361,25 +335,4 @@ impl<'a> Search<'a> {
             })
             .collect()
     }
-}
-
-fn vouched_for(
-    choice: Option<&Choice>,
-    version: ResourceVersionId,
-    place: usize,
-    step: &Step<'_>,
-) -> Choice {
-    let mut vouched = choice.cloned().unwrap_or_else(|| Choice {
-        version,
-        vouchers: Vouchers::default(),
-        builds: Vec::new(),
-        more: false,
-    });
-    vouched.vouchers.add(place);
-    vouched.more |= step.more;
-    let build = step.build.key.build;
-    if !vouched.builds.contains(&build) {
-        vouched.builds.push(build);
-    }
-    vouched
 }

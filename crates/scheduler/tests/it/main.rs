@@ -6,6 +6,7 @@ mod brute;
 mod cases;
 mod checks;
 mod events;
+mod flow;
 mod graph;
 mod passes;
 mod property;

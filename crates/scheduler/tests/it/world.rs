@@ -114,8 +114,11 @@ impl World {
 
     /// Resolves through a view that asks this world, and counts what it asked.
     pub(crate) fn resolve_with(&self, view: &mut View) -> (Resolution, Asked) {
-        let job = self.job();
-        let mut resolver = Resolver::new(&job);
+        self.resolve_job(view, &self.job())
+    }
+
+    pub(crate) fn resolve_job(&self, view: &mut View, job: &Job) -> (Resolution, Asked) {
+        let mut resolver = Resolver::new(job);
         let mut asked = Asked::default();
         loop {
             match resolver.resume(view) {
