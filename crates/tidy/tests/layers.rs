@@ -46,7 +46,6 @@ const OWNED: &[(&str, &str)] = &[
     ("kube", "runtime-kube"),
     ("sqlx", "store"),
     ("axum", "api"),
-    ("ldap3", "connectors"),
     ("libcontainer", "runtime-local"),
 ];
 
