@@ -4,9 +4,12 @@
 //! password that was given, and, as the first one again, find the user's groups. Each login has a
 //! connection of its own.
 
+mod ber;
 mod connection;
 mod entry;
 mod filter;
+mod message;
+mod setup;
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,10 +17,12 @@ use airside_auth::{ConnectorName, Directory, DirectoryError, Identity};
 use async_trait::async_trait;
 use rustls::ClientConfig;
 
-pub use self::connection::LdapSetupError;
+pub use self::setup::LdapSetupError;
 use self::{
     connection::{Bound, Connection},
     entry::Entry,
+    filter::Filter,
+    setup::Place,
 };
 use crate::{
     ConnectorError, Secret,
@@ -86,8 +91,10 @@ pub struct LdapConfig {
 
 pub struct Ldap {
     config: LdapConfig,
-    url: String,
+    place: Place,
     tls: Option<Arc<ClientConfig>>,
+    user_filter: Option<Filter>,
+    group_filter: Option<Filter>,
 }
 
 impl Ldap {
@@ -95,20 +102,16 @@ impl Ldap {
     pub fn new(config: LdapConfig) -> Result<Self, LdapSetupError> {
         let tls = match config.tls {
             LdapTls::Plain => None,
-            _ => Some(connection::tls(config.ca.as_deref())?),
+            _ => Some(setup::tls(config.ca.as_deref())?),
         };
-        let url = connection::url(&config.host, config.tls)?;
-        let filters = [
-            config.users.filter.as_ref(),
-            config
-                .groups
-                .as_ref()
-                .and_then(|groups| groups.filter.as_ref()),
-        ];
-        for filter in filters.into_iter().flatten() {
-            filter::check(filter).map_err(|()| LdapSetupError::Filter(filter.clone()))?;
-        }
-        Ok(Self { config, url, tls })
+        let groups = config.groups.as_ref();
+        Ok(Self {
+            place: Place::parse(&config.host, config.tls)?,
+            tls,
+            user_filter: filter(config.users.filter.as_deref())?,
+            group_filter: filter(groups.and_then(|groups| groups.filter.as_deref()))?,
+            config,
+        })
     }
 
     pub(crate) fn title(&self) -> &str {
@@ -120,25 +123,36 @@ impl Ldap {
         let all = tokio::time::timeout(patience, self.converse(name, password));
         all.await.unwrap_or_else(|_| {
             Err(Fault::Slow {
-                at: self.url.clone(),
+                at: self.place.url.clone(),
                 seconds: patience.as_secs(),
             })
         })
     }
 
     async fn converse(&self, name: &str, password: &str) -> Result<Option<Identity>> {
-        let config = &self.config;
-        let mut connection = Connection::open(&self.url, config.tls, self.tls.clone()).await?;
-        self.bind_for_searching(&mut connection).await?;
-        let Some(user) = self.find(&mut connection, name).await? else {
+        let tls = self.tls.clone();
+        let mut connection = Connection::open(&self.place, self.config.tls, tls).await?;
+        let found = self.ask(&mut connection, name, password).await;
+        connection.close().await;
+        found
+    }
+
+    async fn ask(
+        &self,
+        connection: &mut Connection,
+        name: &str,
+        password: &str,
+    ) -> Result<Option<Identity>> {
+        self.bind_for_searching(connection).await?;
+        let Some(user) = self.find(connection, name).await? else {
             return Ok(None);
         };
         if connection.bind(&user.dn, password).await? == Bound::No {
             return Ok(None);
         }
         // The user need not be allowed to search.
-        self.bind_for_searching(&mut connection).await?;
-        let groups = self.groups(&mut connection, &user).await?;
+        self.bind_for_searching(connection).await?;
+        let groups = self.groups(connection, &user).await?;
         self.identity(&user, groups).map(Some)
     }
 
@@ -155,7 +169,7 @@ impl Ldap {
 
     async fn find(&self, connection: &mut Connection, name: &str) -> Result<Option<Entry>> {
         let users = &self.config.users;
-        let filter = filter::all_of(users.filter.as_deref(), &users.username, name);
+        let filter = Filter::equal(&users.username, name, self.user_filter.as_ref());
         let mut attributes = vec![users.id.as_str(), &users.email];
         attributes.extend(users.name.as_deref());
         attributes.extend(self.config.groups.as_ref().map(|groups| &*groups.user));
@@ -174,7 +188,7 @@ impl Ldap {
         };
         let mut names = Vec::new();
         for value in user.values(&groups.user) {
-            let filter = filter::all_of(groups.filter.as_deref(), &groups.group, value);
+            let filter = Filter::equal(&groups.group, value, self.group_filter.as_ref());
             let found = connection
                 .search(&groups.base, groups.reach, &filter, &[&groups.name])
                 .await?;
@@ -202,6 +216,12 @@ impl Ldap {
             groups,
         })
     }
+}
+
+fn filter(given: Option<&str>) -> Result<Option<Filter>, LdapSetupError> {
+    let parse =
+        |given: &str| Filter::parse(given).ok_or_else(|| LdapSetupError::Filter(given.to_owned()));
+    given.map(parse).transpose()
 }
 
 fn required<'a>(entry: &'a Entry, attribute: &str) -> Result<&'a str> {

@@ -51,7 +51,6 @@ const OWNED: &[(&str, &str)] = &[
     ("kube", "runtime-kube"),
     ("sqlx", "store"),
     ("axum", "api"),
-    ("ldap3", "connectors"),
     ("libcontainer", "runtime-local"),
 ];
 

@@ -1,69 +1,31 @@
-//! One connection to a directory.
+//! One connection to a directory, one question at a time.
 
-use std::sync::Arc;
+use std::{io, sync::Arc};
 
-use ldap3::{LdapConnAsync, LdapConnSettings, LdapError, LdapResult, Scope};
-use rustls::{
-    ClientConfig, RootCertStore,
-    pki_types::{CertificateDer, pem::PemObject},
+use rustls::{ClientConfig, pki_types::ServerName};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
+    net::TcpStream,
 };
+use tokio_rustls::TlsConnector;
 
-use super::{LdapTls, Reach, entry::Entry};
+use super::{
+    LdapTls, Reach, ber,
+    entry::Entry,
+    filter::Filter,
+    message::{self, Answer, Outcome},
+    setup::Place,
+};
 use crate::error::{Fault, Result};
 
+const SUCCESS: u32 = 0;
+const NO_SUCH_OBJECT: u32 = 32;
 /// Results that mean the name or the password is wrong: invalid credentials, and what some say
 /// instead of a password that breaks their rules.
 const WRONG: [u32; 2] = [49, 19];
-const NO_SUCH_OBJECT: u32 = 32;
-
-#[derive(Debug, thiserror::Error)]
-pub enum LdapSetupError {
-    #[error("{0:?} is not the name of a host, with a port or without")]
-    Host(String),
-    #[error("{0:?} is not a search filter; write it like (objectClass=person)")]
-    Filter(String),
-    #[error("no CA certificate is in the file; it must hold one or more in PEM form")]
-    NoCertificate,
-    #[error("there are no CA certificates on this machine; give the directory's own")]
-    NoRoots,
-    #[error("no TLS can be set up for the directory")]
-    Tls(#[source] rustls::Error),
-}
-
-pub(crate) fn url(host: &str, tls: LdapTls) -> Result<String, LdapSetupError> {
-    let scheme = match tls {
-        LdapTls::Plain | LdapTls::StartTls => "ldap",
-        LdapTls::Ldaps => "ldaps",
-    };
-    let url = format!("{scheme}://{host}");
-    let bare = !host.is_empty() && !host.contains(['/', '?', '#', '@', ' ']);
-    match bare && url::Url::parse(&url).is_ok_and(|url| url.host().is_some()) {
-        true => Ok(url),
-        false => Err(LdapSetupError::Host(host.to_owned())),
-    }
-}
-
-/// Trusts these certificates, or else the machine's.
-pub(crate) fn tls(ca: Option<&[u8]>) -> Result<Arc<ClientConfig>, LdapSetupError> {
-    let certificates: Vec<CertificateDer<'static>> = match ca {
-        Some(pem) => CertificateDer::pem_slice_iter(pem).flatten().collect(),
-        None => rustls_native_certs::load_native_certs().certs,
-    };
-    let mut roots = RootCertStore::empty();
-    let (added, _) = roots.add_parsable_certificates(certificates);
-    match (added, ca) {
-        (0, Some(_)) => return Err(LdapSetupError::NoCertificate),
-        (0, None) => return Err(LdapSetupError::NoRoots),
-        _ => {}
-    }
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(LdapSetupError::Tls)?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Ok(Arc::new(config))
-}
+/// No message that we ask for is nearly as long, and no search finds nearly as much.
+const LONGEST: usize = 1 << 20;
+const MOST: usize = 10_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bound {
@@ -71,41 +33,60 @@ pub(crate) enum Bound {
     No,
 }
 
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
 pub(crate) struct Connection {
-    ldap: ldap3::Ldap,
-    driver: tokio::task::JoinHandle<()>,
+    stream: Box<dyn Stream>,
+    last: u32,
 }
 
 impl Connection {
+    /// With TLS where there is a configuration for it: from the first byte, or after asking.
     pub(crate) async fn open(
-        url: &str,
+        place: &Place,
         tls: LdapTls,
         config: Option<Arc<ClientConfig>>,
     ) -> Result<Self> {
-        let mut settings = LdapConnSettings::new().set_starttls(tls == LdapTls::StartTls);
-        if let Some(config) = config {
-            settings = settings.set_config(config);
-        }
-        let opened = LdapConnAsync::with_settings(settings, url).await;
-        let (connection, ldap) = opened.map_err(|error| Fault::Unreachable {
-            at: url.to_owned(),
+        let unreachable = |error: io::Error| Fault::Unreachable {
+            at: place.url.clone(),
             source: error.into(),
-        })?;
-        let driver = tokio::spawn(async move {
-            // What ends a connection early is also what its operations report.
-            let _ = connection.drive().await;
-        });
-        Ok(Self { ldap, driver })
+        };
+        let address = (place.host.as_str(), place.port);
+        let stream = TcpStream::connect(address).await.map_err(unreachable)?;
+        let mut connection = Self {
+            stream: Box::new(stream),
+            last: 0,
+        };
+        let Some(config) = config else {
+            return Ok(connection);
+        };
+        if tls == LdapTls::StartTls {
+            connection.start_tls().await?;
+        }
+        let name = ServerName::try_from(place.host.clone());
+        let name = name.map_err(|error| unreachable(io::Error::other(error)))?;
+        let connecting = TlsConnector::from(config).connect(name, connection.stream);
+        connection.stream = Box::new(connecting.await.map_err(unreachable)?);
+        Ok(connection)
+    }
+
+    async fn start_tls(&mut self) -> Result<()> {
+        let doing = "begin TLS";
+        let (_, outcome) = self.ask(doing, &message::start_tls()).await?;
+        match outcome.code {
+            SUCCESS => Ok(()),
+            _ => Err(refused(doing, &outcome)),
+        }
     }
 
     pub(crate) async fn bind(&mut self, dn: &str, password: &str) -> Result<Bound> {
         let doing = "check a password";
-        let bound = self.ldap.simple_bind(dn, password).await;
-        let result = bound.map_err(|error| failed(doing, &error))?;
-        match result.rc {
-            0 => Ok(Bound::Yes),
+        let (_, outcome) = self.ask(doing, &message::bind(dn, password)).await?;
+        match outcome.code {
+            SUCCESS => Ok(Bound::Yes),
             code if WRONG.contains(&code) => Ok(Bound::No),
-            _ => Err(refused(doing, &result)),
+            _ => Err(refused(doing, &outcome)),
         }
     }
 
@@ -113,72 +94,70 @@ impl Connection {
         &mut self,
         base: &str,
         reach: Reach,
-        filter: &str,
+        filter: &Filter,
         attributes: &[&str],
     ) -> Result<Vec<Entry>> {
         let doing = "search";
-        let scope = match reach {
-            Reach::Subtree => Scope::Subtree,
-            Reach::OneLevel => Scope::OneLevel,
+        let question = message::search(base, reach, filter, attributes);
+        let (entries, outcome) = self.ask(doing, &question).await?;
+        match outcome.code {
+            SUCCESS => Ok(entries),
+            NO_SUCH_OBJECT => Ok(Vec::new()),
+            _ => Err(refused(doing, &outcome)),
+        }
+    }
+
+    /// Says that we are done, if anybody still listens.
+    pub(crate) async fn close(mut self) {
+        let message = message::wrap(self.last + 1, &message::unbind());
+        let _ = self.stream.write_all(&message).await;
+        let _ = self.stream.shutdown().await;
+    }
+
+    /// What came before the end, and the end.
+    async fn ask(&mut self, doing: &'static str, question: &[u8]) -> Result<(Vec<Entry>, Outcome)> {
+        self.last += 1;
+        let failed = |why: String| Fault::Directory { doing, why };
+        let broken = |error: io::Error| failed(format!("the connection broke: {error}"));
+        let message = message::wrap(self.last, question);
+        self.stream.write_all(&message).await.map_err(broken)?;
+        self.stream.flush().await.map_err(broken)?;
+        let mut entries = Vec::new();
+        while entries.len() <= MOST {
+            let message = self.receive().await.map_err(broken)?;
+            match message::read(&message, self.last) {
+                Some(Answer::Entry(entry)) => entries.push(entry),
+                Some(Answer::Reference) => {}
+                Some(Answer::Done(outcome)) => return Ok((entries, outcome)),
+                None => return Err(failed("its answer is no answer in LDAP".to_owned())),
+            }
+        }
+        Err(failed(format!("it found more than {MOST} entries")))
+    }
+
+    /// The next message, without its frame. Reads not a byte more: TLS may begin after it.
+    async fn receive(&mut self) -> io::Result<Vec<u8>> {
+        let nonsense = |why| Err(io::Error::new(io::ErrorKind::InvalidData, why));
+        let mut head = [0; 2];
+        self.stream.read_exact(&mut head).await?;
+        let more = match (head[0], ber::more_length_bytes(head[1])) {
+            (ber::SEQUENCE, Some(more)) => more,
+            _ => return nonsense("what it sends is not LDAP"),
         };
-        let searched = self.ldap.search(base, scope, filter, attributes).await;
-        let found = searched.map_err(|error| failed(doing, &error))?;
-        match found.1.rc {
-            0 => {}
-            NO_SUCH_OBJECT => return Ok(Vec::new()),
-            _ => return Err(refused(doing, &found.1)),
+        let mut length = vec![0; more];
+        self.stream.read_exact(&mut length).await?;
+        let length = ber::length(head[1], &length);
+        if length > LONGEST {
+            return nonsense("its answer is too long");
         }
-        let entries = found.0.into_iter().map(Entry::read);
-        entries.collect::<Option<_>>().ok_or(Fault::Directory {
-            doing,
-            why: "an entry that it found cannot be understood".to_owned(),
-        })
+        let mut message = vec![0; length];
+        self.stream.read_exact(&mut message).await?;
+        Ok(message)
     }
 }
 
-impl Drop for Connection {
-    fn drop(&mut self) {
-        self.driver.abort();
-    }
-}
-
-fn failed(doing: &'static str, error: &LdapError) -> Fault {
-    let why = error.to_string();
+fn refused(doing: &'static str, outcome: &Outcome) -> Fault {
+    let why = format!("result {} {}", outcome.code, outcome.words);
+    let why = why.trim_end().to_owned();
     Fault::Directory { doing, why }
-}
-
-fn refused(doing: &'static str, result: &LdapResult) -> Fault {
-    let why = format!("result {} {}", result.rc, result.text);
-    Fault::Directory {
-        doing,
-        why: why.trim_end().to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_host_is_a_host() {
-        assert_eq!(
-            url("a.example", LdapTls::Plain).unwrap(),
-            "ldap://a.example"
-        );
-        assert_eq!(url("a:1389", LdapTls::StartTls).unwrap(), "ldap://a:1389");
-        assert_eq!(
-            url("[::1]:636", LdapTls::Ldaps).unwrap(),
-            "ldaps://[::1]:636"
-        );
-        for bad in ["", "ldap://a", "a/b", "a b", "u@a", "a:port"] {
-            assert!(url(bad, LdapTls::Ldaps).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn a_ca_file_must_have_a_certificate() {
-        for pem in [&b""[..], b"hello"] {
-            assert!(matches!(tls(Some(pem)), Err(LdapSetupError::NoCertificate)));
-        }
-    }
 }
