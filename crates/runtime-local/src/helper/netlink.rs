@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn lengths_are_right_and_padded() {
-        let request = request("air12345", "eth0", 7);
+        let request = request("airside12345", "eth0", 7);
         assert_eq!(request.len() % 4, 0);
         assert_eq!(request[..4], (request.len() as u32).to_ne_bytes());
     }
