@@ -200,7 +200,7 @@ async fn up(options: Options, log_level: logging::Level) -> Result<()> {
         hub.clone(),
         volumes,
         Workers::new(entries),
-        installation,
+        installation.clone(),
         Patience::default(),
         metrics.clone(),
     );
@@ -243,6 +243,7 @@ async fn up(options: Options, log_level: logging::Level) -> Result<()> {
     engine.shut_down().await;
     sweeper.await?;
     collector.await?;
+    workers::leave(&data, &installation);
     info!("stopped; running steps go on and are followed again at the next start");
     Ok(())
 }
