@@ -112,7 +112,7 @@ pub(crate) struct Options {
     log_format: LogFormat,
 
     #[command(flatten)]
-    isolation: isolation::Options,
+    isolation: isolation::IsolationArgs,
 }
 
 pub(crate) fn run(options: Options) -> Result<()> {
