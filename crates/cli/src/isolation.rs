@@ -4,7 +4,7 @@ use airside_runtime_local::{HostAccess, IdRange, IsolationOptions, Maker, Pool};
 
 #[derive(clap::Args)]
 #[command(next_help_heading = "Steps on this machine")]
-pub(crate) struct Options {
+pub(crate) struct IsolationArgs {
     /// What makes containers: libcontainer, which is built in, or a program with runc's command line
     #[arg(
         long,
@@ -42,7 +42,7 @@ pub(crate) struct Options {
     local_processes: u32,
 }
 
-impl Options {
+impl IsolationArgs {
     pub(crate) fn choices(&self) -> IsolationOptions {
         IsolationOptions {
             ids: self.local_ids,

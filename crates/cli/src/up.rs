@@ -113,7 +113,7 @@ pub(crate) struct Options {
     log_format: LogFormat,
 
     #[command(flatten)]
-    isolation: isolation::Options,
+    isolation: isolation::IsolationArgs,
 
     #[command(flatten)]
     connectors: ConnectorOptions,
@@ -207,7 +207,7 @@ async fn up(options: Options, log_level: logging::Level) -> Result<()> {
         hub.clone(),
         volumes,
         Workers::new(entries),
-        installation,
+        installation.clone(),
         Patience::default(),
         metrics.clone(),
     );
@@ -251,6 +251,7 @@ async fn up(options: Options, log_level: logging::Level) -> Result<()> {
     engine.shut_down().await;
     sweeper.await?;
     collector.await?;
+    workers::leave(&data, &installation);
     info!("stopped; running steps go on and are followed again at the next start");
     Ok(())
 }

@@ -53,6 +53,11 @@ pub(crate) async fn local(
     })
 }
 
+/// Takes the machine's rules for steps away, if no step is left that needs them.
+pub(crate) fn leave(data: &DataFolder, installation: &InstallationId) {
+    LocalRuntime::leave_if_idle(&data.join("runtime"), installation);
+}
+
 /// The Kubernetes targets that a file lists.
 pub(crate) async fn targets(
     file: &Path,

@@ -160,14 +160,20 @@ impl Bench {
             placement.destroy(&listed.handle).await.unwrap();
         }
         self.wait_until_empty().await;
-        self.site.leave(&self.ground.installation);
-        self.shutdown.cancel();
     }
 
     pub(crate) async fn wait_until_empty(&self) {
         let placement = self.placement();
         let empty = async || placement.list().await.unwrap().is_empty();
         wait_until("nothing is left on the worker", empty).await;
+    }
+}
+
+impl Drop for Bench {
+    /// Also after a failure.
+    fn drop(&mut self) {
+        self.site.leave(&self.ground.installation);
+        self.shutdown.cancel();
     }
 }
 

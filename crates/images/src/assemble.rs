@@ -21,6 +21,11 @@ const LIMITS: Limits = Limits {
     entries: 4_000_000,
 };
 
+/// How much a layer may grow when it is unpacked: far more than files do, far less than a bomb.
+const GROWTH: u64 = 100;
+/// What a layer may hold however small it is.
+const ALWAYS: u64 = 64 << 20;
+
 /// What is kept of an image beside its files.
 #[derive(Serialize, Deserialize)]
 struct Kept {
@@ -78,16 +83,29 @@ pub(crate) fn read(dir: &Path, digest: Digest) -> Result<Option<Rootfs>, Error> 
 
 fn unpack(layout: &Layout, layer: &Descriptor, rootfs: &Path) -> Result<(), Error> {
     let mut blob = layout.open(&layer.digest)?;
+    let stored = layout.length(&layer.digest)?;
+    let grown = stored.saturating_mul(GROWTH).saturating_add(ALWAYS);
+    let limits = Limits {
+        bytes: grown.min(LIMITS.bytes),
+        ..LIMITS
+    };
     let result = {
         let buffered = BufReader::with_capacity(1 << 16, &mut blob);
         let tar = decompressed(layer, buffered)?;
-        airside_tree::unpack_layer(tar, rootfs, &LIMITS)
+        airside_tree::unpack_layer(tar, rootfs, &limits)
     };
     // The hash first: of a damaged blob, that it is damaged says more than what tar made of it.
     verify(blob, &layer.digest)?;
-    result.map_err(|source| Error::Layer {
-        layer: layer.digest.clone(),
-        source,
+    result.map_err(|source| {
+        if source.is_disk_full() {
+            return Error::DiskFull {
+                path: rootfs.to_owned(),
+            };
+        }
+        Error::Layer {
+            layer: layer.digest.clone(),
+            source,
+        }
     })
 }
 

@@ -34,6 +34,8 @@ pub enum Error {
     /// Asking again later may work.
     #[error("cannot pull {what}: {message}")]
     Unavailable { what: String, message: String },
+    #[error("there is no room for the image on the disk of {}", path.display())]
+    DiskFull { path: PathBuf },
     #[error("{}", path.display())]
     Disk {
         path: PathBuf,

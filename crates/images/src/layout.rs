@@ -77,6 +77,13 @@ impl Layout {
         }
     }
 
+    /// How long a blob is, as it is stored.
+    pub(crate) fn length(&self, digest: &Digest) -> Result<u64, Error> {
+        let path = self.blob(digest);
+        let metadata = std::fs::metadata(&path).map_err(Error::disk(&path))?;
+        Ok(metadata.len())
+    }
+
     /// A small blob whole, and what it should be.
     pub(crate) fn document(&self, digest: &Digest) -> Result<Vec<u8>, Error> {
         let mut reader = self.open(digest)?;

@@ -123,6 +123,19 @@ async fn damage_is_found_and_leaves_nothing() {
     }
 }
 
+#[tokio::test]
+async fn a_bomb_is_refused_before_it_fills_the_disk() {
+    let zeros = "\0".repeat(70 << 20);
+    let fixture = Fixture::new();
+    let bomb = layer(&[("small", "1"), ("bomb", &zeros)]);
+    image(fixture.layout.path(), &[(bomb, Compression::Zstd)]);
+    let error = fixture.images.ensure(&fixture.source()).await.unwrap_err();
+    let source = std::error::Error::source(&error).unwrap().to_string();
+    assert!(source.contains("holds more than"), "{error}: {source}");
+    assert!(!error.is_temporary());
+    assert_eq!(fixture.leftovers(), 0);
+}
+
 #[test]
 fn opening_sweeps_what_a_crash_left() {
     let fixture = Fixture::new();

@@ -29,6 +29,11 @@ pub enum Error {
     NoVolume { path: String, volume: VolumeId },
     #[error("{path:?} cannot be mounted: mounts need an absolute path below /, without '..'")]
     BadMount { path: String },
+    #[error(
+        "steps on this machine need a server that runs as root, and this one does not: start airside as \
+         root (steps themselves run as nobody's ids), or send steps to a Kubernetes target"
+    )]
+    NotRoot,
     #[error("the container could not be made: {message}")]
     Helper { message: String },
     #[error("the container {handle} does not die")]

@@ -10,7 +10,7 @@ use airside_runtime::PlacementSpec;
 use tracing::{info, warn};
 
 use crate::{
-    HostAccess, IdRange, LocalOptions, Maker, Pool,
+    Error, HostAccess, IdRange, LocalOptions, Maker, Pool,
     network::{Network, StepNetwork},
 };
 
@@ -53,6 +53,14 @@ impl Isolation {
     /// Finds out what the machine can do, and says what it cannot.
     pub(crate) fn find(options: &LocalOptions) -> Self {
         let wanted = &options.isolation;
+        if !is_root() {
+            warn!(worker = %options.worker, error = %Error::NotRoot, "no step can run on this machine");
+            return Self {
+                ids: None,
+                network: None,
+                processes: wanted.processes,
+            };
+        }
         let ids = match probe(options) {
             Ok(()) => Some(wanted.ids),
             Err(reason) => {
@@ -95,6 +103,11 @@ impl Isolation {
             .as_ref()
             .map(|network| network.of_step(&spec.handle))
     }
+}
+
+/// Mounts, networks and control groups are root's to make.
+pub(crate) fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
 }
 
 /// Asks the helper, which has one thread as this takes: whether the kernel shows the data folder with

@@ -17,6 +17,7 @@ mod container;
 mod error;
 pub mod helper;
 mod host;
+mod host_secrets;
 mod ids;
 mod isolation;
 mod make;

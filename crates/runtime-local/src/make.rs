@@ -11,7 +11,7 @@ use airside_runtime::PlacementSpec;
 use crate::{
     Error, LocalOptions, bundle,
     container::{ContainerDir, Lock, Record, Status},
-    isolation::Isolation,
+    isolation::{Isolation, is_root},
     plan::Plan,
     prepare::{Preparation, Prepared},
     remove,
@@ -57,6 +57,9 @@ pub(crate) fn container(
     spec: &PlacementSpec,
     image: Option<&Rootfs>,
 ) -> Result<Status, Error> {
+    if !is_root() {
+        return Err(Error::NotRoot);
+    }
     let dir = ContainerDir::new(&options.root.join("containers"), &spec.handle)?;
     let lock = dir.lock()?;
     if let Some(status) = adoptable(&dir, spec)? {

@@ -17,7 +17,7 @@ pub(crate) fn write(etc: &Path, handle: &Handle) -> Result<(), Error> {
         hosts
     };
     for (name, text) in [
-        ("resolv.conf", machine("/etc/resolv.conf")),
+        ("resolv.conf", resolvers()),
         (
             "hosts",
             format!("{}\n127.0.0.1 {handle}\n", hosts.trim_end()),
@@ -26,6 +26,55 @@ pub(crate) fn write(etc: &Path, handle: &Handle) -> Result<(), Error> {
     ] {
         let path = etc.join(name);
         fs::write(&path, text).map_err(Error::disk(&path))?;
+    }
+    Ok(())
+}
+
+/// The machine's name servers, as seen from another network: a resolver on loopback is the machine's
+/// alone, and passes on to those that systemd lists.
+fn resolvers() -> String {
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let own = read("/etc/resolv.conf");
+    if own.lines().any(is_local_resolver) {
+        let upstream = read("/run/systemd/resolve/resolv.conf");
+        if !upstream.is_empty() {
+            return upstream;
+        }
+    }
+    own
+}
+
+fn is_local_resolver(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    words.next() == Some("nameserver")
+        && words
+            .next()
+            .and_then(|address| address.parse::<std::net::IpAddr>().ok())
+            .is_some_and(|address| address.is_loopback())
+}
+
+/// Stands in for the machine's passwords, which no step needs: accounts as there are, all locked. And
+/// root may use `sudo`, as scripts do.
+pub(crate) fn write_accounts(etc: &Path) -> Result<(), Error> {
+    use std::os::unix::fs::PermissionsExt;
+    let machine = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let shadow: String = machine
+        .lines()
+        .filter_map(|line| line.split(':').next())
+        .map(|name| format!("{name}:*:19000:0:99999:7:::\n"))
+        .collect();
+    for (name, mode, text) in [
+        ("shadow", 0o640, shadow),
+        (
+            "sudoers",
+            0o440,
+            "root ALL=(ALL:ALL) NOPASSWD: ALL\n".to_owned(),
+        ),
+    ] {
+        let path = etc.join(name);
+        fs::write(&path, text)
+            .and_then(|()| fs::set_permissions(&path, fs::Permissions::from_mode(mode)))
+            .map_err(Error::disk(&path))?;
     }
     Ok(())
 }
@@ -40,4 +89,22 @@ pub(crate) fn write_users(etc: &Path) -> Result<(), Error> {
         fs::write(&path, text).map_err(Error::disk(&path))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resolvers_on_loopback_are_known() {
+        for (line, local) in [
+            ("nameserver 127.0.0.53", true),
+            ("nameserver ::1", true),
+            ("nameserver 192.0.2.1", false),
+            ("# nameserver 127.0.0.1", false),
+            ("search example.org", false),
+        ] {
+            assert_eq!(is_local_resolver(line), local, "{line}");
+        }
+    }
 }

@@ -14,7 +14,7 @@ use airside_volumes::Volumes;
 use crate::{
     Error,
     container::ContainerDir,
-    host, network_files,
+    host, host_secrets, network_files,
     plan::{PlannedMount, Source},
 };
 
@@ -76,7 +76,7 @@ impl Preparation<'_> {
                 let overlay = |name: &str, lower| self.overlay(name, vec![lower]);
                 let mut mounts = vec![whole(&rootfs)];
                 mounts.extend(host::assemble(&rootfs, self.data, overlay)?);
-                network_files::write(&self.dir.join("upper/etc"), &spec.handle)?;
+                self.host_configuration(spec)?;
                 Ok(mounts)
             }
             _ => {
@@ -87,6 +87,15 @@ impl Preparation<'_> {
                 Ok(vec![whole(&rootfs)])
             }
         }
+    }
+
+    /// `/etc` of the machine without its secrets, and with what stands in for some.
+    fn host_configuration(&self, spec: &PlacementSpec) -> Result<(), Error> {
+        let etc = self.dir.join("upper/etc");
+        network_files::write(&etc, &spec.handle)?;
+        network_files::write_accounts(&etc)?;
+        let machine = Path::new("/etc");
+        host_secrets::hide(machine, &etc).map_err(Error::disk(machine))
     }
 
     fn volume(&self, path: &str, volume: &VolumeId) -> Result<PathBuf, Error> {

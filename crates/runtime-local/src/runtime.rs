@@ -3,6 +3,7 @@
 use std::{
     fs,
     os::{fd::OwnedFd, unix::fs::DirBuilderExt},
+    path::Path,
     sync::Arc,
     time::Duration,
 };
@@ -99,6 +100,15 @@ impl LocalRuntime {
             board.end(&handle, gone);
         });
         Ok(())
+    }
+
+    /// [`LocalRuntime::leave`], unless containers are left below `root`, which need it.
+    pub fn leave_if_idle(root: &Path, installation: &InstallationId) {
+        let idle =
+            fs::read_dir(root.join("containers")).is_ok_and(|mut left| left.next().is_none());
+        if idle {
+            Self::leave(installation);
+        }
     }
 
     /// Removes what the installation keeps on this machine even when no step runs.

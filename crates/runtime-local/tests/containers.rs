@@ -235,6 +235,131 @@ async fn the_host_shows_its_programs_and_not_its_data() {
     machine.assert_clean();
 }
 
+/// What others on the machine may not read, a step may not either.
+#[tokio::test]
+async fn the_host_keeps_its_secrets() {
+    let Some(machine) = Machine::new("secrets") else {
+        return;
+    };
+    let secret = Path::new("/etc/shadow");
+    if !secret.exists() {
+        return;
+    }
+    let runtime = machine.runtime().await;
+    // Files of root's that are not open to everybody: the stand-ins are all there is.
+    let script = "sh find /etc -type f ! -perm -004 > /out/closed; cat /etc/shadow > /out/shadow; \
+                  ls -ld /etc /etc/ssl > /out/folders; echo x > /etc/ssl/new; sudo -n id -u > /out/sudo || true";
+    let spec = machine.spec("s-secrets", Image::Host, script);
+    runtime.place(&spec).await.unwrap();
+    gone(&runtime, &spec.handle).await;
+    let out = machine.sealed(&runtime, &spec.handle).await;
+    let read = |name: &str| fs::read_to_string(out.join(name)).unwrap();
+    let mut closed: Vec<_> = read("closed").lines().map(str::to_owned).collect();
+    closed.sort();
+    assert_eq!(closed, ["/etc/shadow", "/etc/sudoers"]);
+    assert!(read("shadow").lines().all(|line| line.contains(":*:")));
+    assert!(read("shadow").contains("root:*:"));
+    for line in read("folders").lines() {
+        assert!(
+            line.starts_with("drwxr-xr-x") && line.contains("root root"),
+            "{line}"
+        );
+    }
+    runtime.destroy(&spec.handle).await.unwrap();
+    machine.assert_clean();
+}
+
+/// An unprivileged step's root is somebody else outside; a privileged one's is the machine's.
+#[tokio::test]
+async fn privilege_decides_who_root_is() {
+    let Some(machine) = Machine::new("privilege") else {
+        return;
+    };
+    let runtime = machine.runtime().await;
+    for (handle, privileged) in [("s-plain", false), ("s-privileged", true)] {
+        let script = "sh cat /proc/self/uid_map > /out/map; ls /dev > /out/dev; \
+                      touch /sys/airside-test 2> /out/sys; cat /proc/self/status > /out/status; \
+                      ls /sys/class/net > /out/net; chown 5:6 /out/net; true";
+        let mut spec = machine.spec(handle, Image::Host, script);
+        spec.privileged = privileged;
+        runtime.place(&spec).await.unwrap();
+        gone(&runtime, &spec.handle).await;
+        let out = machine.sealed(&runtime, &spec.handle).await;
+        let read = |name: &str| fs::read_to_string(out.join(name)).unwrap();
+        let map = read("map");
+        let outside = map.split_whitespace().nth(1).unwrap();
+        assert_eq!(outside == "0", privileged, "{map}");
+        assert_eq!(read("dev").lines().any(|name| name == "fuse"), privileged);
+        assert_eq!(read("sys").contains("Read-only"), !privileged);
+        assert_eq!(read("net"), "eth0\nlo\n");
+        // On disk, ids are those that the step saw.
+        use std::os::unix::fs::MetadataExt;
+        let owner = fs::metadata(out.join("net")).unwrap();
+        assert_eq!((owner.uid(), owner.gid()), (5, 6));
+        assert_eq!(fs::metadata(out.join("map")).unwrap().uid(), 0);
+        runtime.destroy(&spec.handle).await.unwrap();
+    }
+    machine.assert_clean();
+}
+
+/// Where the kernel or the file system cannot translate ids, or nobody makes the network's rules.
+#[tokio::test]
+async fn a_machine_that_can_do_less_still_runs_steps() {
+    let Some(mut machine) = Machine::new("less") else {
+        return;
+    };
+    // A helper that cannot probe: as on an old kernel.
+    let real = machine.helper[0].to_str().unwrap().to_owned();
+    let script = format!("[ \"$1\" = probe ] && exit 1; exec {real} \"$@\"");
+    machine.helper = vec![
+        "/bin/sh".into(),
+        "-c".into(),
+        script.into(),
+        "helper".into(),
+    ];
+    let runtime = machine.runtime().await;
+    let spec = machine.spec(
+        "s-less",
+        Image::Host,
+        "sh cat /proc/self/uid_map > /out/map",
+    );
+    runtime.place(&spec).await.unwrap();
+    gone(&runtime, &spec.handle).await;
+    let out = machine.sealed(&runtime, &spec.handle).await;
+    let map = fs::read_to_string(out.join("map")).unwrap();
+    assert_eq!(map.split_whitespace().nth(1), Some("0"));
+    runtime.destroy(&spec.handle).await.unwrap();
+    machine.assert_clean();
+}
+
+/// The built-in library is not the only one that can make containers.
+#[tokio::test]
+async fn runc_makes_containers_too() {
+    let Some(mut machine) = Machine::new("runc") else {
+        return;
+    };
+    if std::process::Command::new("runc")
+        .arg("--version")
+        .output()
+        .is_err()
+    {
+        return;
+    }
+    machine.isolation.maker = "runc".parse().unwrap();
+    let runtime = machine.runtime().await;
+    let spec = machine.spec("s-runc", Image::Host, "sh hostname > /out/name\ndial\nstay");
+    runtime.place(&spec).await.unwrap();
+    let _shim = machine.hub.accept().unwrap();
+    runtime.destroy(&spec.handle).await.unwrap();
+
+    machine.isolation.maker = "/no/such/runtime".parse().unwrap();
+    let runtime = machine.runtime().await;
+    let error = runtime.place(&spec).await.unwrap_err();
+    assert!(error.to_string().contains("/no/such/runtime"), "{error}");
+    assert!(runtime.list().await.unwrap().is_empty());
+    machine.assert_clean();
+}
+
 #[tokio::test]
 async fn limits_reach_the_control_groups_and_privilege_the_process() {
     let Some(machine) = Machine::new("limits") else {

@@ -31,6 +31,20 @@ pub enum Error {
 }
 
 impl Error {
+    /// There is no room for it on this disk; nothing is wrong with the archive.
+    pub fn is_disk_full(&self) -> bool {
+        let full = |source: &io::Error| {
+            matches!(
+                source.kind(),
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+            )
+        };
+        match self {
+            Self::Path { source, .. } | Self::Write(source) => full(source),
+            _ => false,
+        }
+    }
+
     pub(crate) fn at(path: impl Into<PathBuf>, source: impl Into<io::Error>) -> Self {
         Self::Path {
             path: path.into(),

@@ -25,6 +25,9 @@ const NEW_FILE: OFlags = OFlags::CREATE
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
+/// Deeper than anybody nests folders, and shallow enough to walk and remove.
+const MAX_DEPTH: usize = 512;
+
 /// An entry's place: a folder inside of the root that is held open, and a plain name in it.
 pub(crate) struct Place {
     pub folder: OwnedFd,
@@ -125,6 +128,11 @@ fn relative(name: &[u8]) -> Result<PathBuf, Error> {
             part if part.contains(&0) => return Err(Error::damaged("a name holds a zero byte")),
             part => path.push(OsStr::from_bytes(part)),
         }
+    }
+    if path.components().count() > MAX_DEPTH {
+        return Err(Error::damaged(format!(
+            "a name is nested more than {MAX_DEPTH} folders deep"
+        )));
     }
     Ok(path)
 }

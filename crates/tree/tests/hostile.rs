@@ -236,6 +236,13 @@ fn endless_names_trailers_and_noise_are_refused() {
         .file("x", "");
     assert!(matches!(tar.unpack(&dest).unwrap_err(), Error::Damaged(_)));
 
+    let deep = "d/".repeat(600) + "x";
+    let tar = Tar::new()
+        .add(EntryType::GNULongName, "././@LongLink", "", deep.as_bytes())
+        .file("x", "");
+    let error = tar.unpack(&dest).unwrap_err();
+    assert!(error.to_string().contains("512 folders deep"), "{error}");
+
     let mut tar = Tar::new().file("x", "");
     tar.0.resize(4 << 20, 0);
     assert!(matches!(tar.unpack(&dest).unwrap_err(), Error::Damaged(_)));

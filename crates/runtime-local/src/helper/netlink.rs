@@ -25,7 +25,8 @@ pub(super) fn make_pair(near: &str, far: &str, pid: i32) -> io::Result<()> {
 }
 
 fn request(near: &str, far: &str, pid: i32) -> Vec<u8> {
-    let mut peer = interface();
+    // This one cannot be up before it has its other end.
+    let mut peer = interface(0);
     attribute(&mut peer, libc::IFLA_IFNAME, &text(far));
     attribute(&mut peer, libc::IFLA_NET_NS_PID, &pid.to_ne_bytes());
     let mut data = Vec::new();
@@ -33,7 +34,7 @@ fn request(near: &str, far: &str, pid: i32) -> Vec<u8> {
     let mut info = Vec::new();
     attribute(&mut info, INFO_KIND, b"veth");
     attribute(&mut info, INFO_DATA, &data);
-    let mut body = interface();
+    let mut body = interface(libc::IFF_UP);
     attribute(&mut body, libc::IFLA_IFNAME, &text(near));
     attribute(&mut body, LINK_INFO, &info);
 
@@ -48,9 +49,11 @@ fn request(near: &str, far: &str, pid: i32) -> Vec<u8> {
     message
 }
 
-/// The description of an interface of which nothing is known: sixteen bytes of nought.
-fn interface() -> Vec<u8> {
-    vec![0; 16]
+/// The description of an interface of which nothing is known but its flags.
+fn interface(flags: libc::c_int) -> Vec<u8> {
+    let flags = (flags as u32).to_ne_bytes();
+    // Family, kind and number, then flags and which of them are meant.
+    [[0; 4], [0; 4], flags, flags].concat()
 }
 
 fn text(name: &str) -> Vec<u8> {
@@ -84,7 +87,7 @@ mod tests {
 
     #[test]
     fn lengths_are_right_and_padded() {
-        let request = request("air12345", "eth0", 7);
+        let request = request("airside12345", "eth0", 7);
         assert_eq!(request.len() % 4, 0);
         assert_eq!(request[..4], (request.len() as u32).to_ne_bytes());
     }

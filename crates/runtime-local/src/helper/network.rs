@@ -44,9 +44,7 @@ fn machine_end(pair: &Pair) -> io::Result<()> {
         format!("/proc/sys/net/ipv4/conf/{}/rp_filter", pair.name),
         "1",
     );
-    let socket = socket()?;
-    set_address(&socket, &pair.name, pair.machine)?;
-    up(&socket, &pair.name)
+    set_address(&socket()?, &pair.name, pair.machine)
 }
 
 fn step_end(pair: &Pair) -> io::Result<()> {

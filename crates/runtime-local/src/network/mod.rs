@@ -2,7 +2,7 @@
 //! leaves through address translation.
 //!
 //! ```text
-//! step  eth0 10.80.0.2/30 ──── air0 10.80.0.1/30  machine ── masquerade ──▶ outside
+//! step  eth0 10.80.0.2/30 ── airside0 10.80.0.1/30  machine ── masquerade ──▶ outside
 //! ```
 //!
 //! A pair for each step and no bridge: steps share no wire, so that none can pose as another. The pair's

@@ -5,7 +5,7 @@ use std::{fmt, fs, net::Ipv4Addr, str::FromStr};
 use serde::{Deserialize, Serialize};
 
 /// Names of the machine's ends.
-pub(crate) const PREFIX: &str = "air";
+pub(crate) const PREFIX: &str = "airside";
 
 /// A block of 65,536 addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -114,7 +114,7 @@ mod tests {
     fn pairs_share_no_address() {
         let pairs: Vec<_> = pool().pairs(PAIRS - 1).collect();
         assert_eq!(pairs.len(), PAIRS as usize);
-        assert_eq!(pairs[0].name, format!("air{}", PAIRS - 1));
+        assert_eq!(pairs[0].name, format!("airside{}", PAIRS - 1));
         assert_eq!(pairs[0].step, Ipv4Addr::new(10, 80, 255, 254));
         assert_eq!(pairs[1].machine, Ipv4Addr::new(10, 80, 0, 1));
         assert_eq!(pairs[1].step, Ipv4Addr::new(10, 80, 0, 2));
@@ -132,7 +132,7 @@ mod tests {
             (line("cni0", "0000500A", "0000FFFF"), true),
             (line("cni0", "0005500A", "00FFFFFF"), true),
             (line("tun0", "0000000A", "000000FF"), true),
-            (line("air7", "1C00500A", "FCFFFFFF"), false),
+            (line("airside7", "1C00500A", "FCFFFFFF"), false),
             (line("airbr", "1C00500A", "FCFFFFFF"), true),
             (String::new(), false),
         ] {

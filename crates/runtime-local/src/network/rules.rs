@@ -92,8 +92,8 @@ mod tests {
     fn the_machine_is_closed_unless_allowed() {
         let pool = "10.80.0.0/16".parse().unwrap();
         let denied = text("t", pool, HostAccess::Denied);
-        assert!(denied.contains("iifname \"air*\" drop"), "{denied}");
-        assert!(denied.contains("ip saddr 10.80.0.0/16 oifname != \"air*\" masquerade"));
+        assert!(denied.contains("iifname \"airside*\" drop"), "{denied}");
+        assert!(denied.contains("ip saddr 10.80.0.0/16 oifname != \"airside*\" masquerade"));
         assert!(!text("t", pool, HostAccess::Allowed).contains("hook input"));
     }
 

@@ -22,6 +22,8 @@ use tempfile::TempDir;
 
 pub struct Machine {
     pub root: TempDir,
+    /// Where containers are: in the root, unless a test wants them elsewhere.
+    pub data: PathBuf,
     pub installation: InstallationId,
     pub volumes: Volumes,
     pub images: Images,
@@ -44,13 +46,20 @@ impl Machine {
             hub: listen(&root.path().join("hub")),
             helper: vec![env!("CARGO_BIN_EXE_airside-rt").into()],
             isolation: IsolationOptions::default(),
+            data: root.path().to_owned(),
             root,
         })
     }
 
+    /// Keeps containers and volumes elsewhere.
+    pub fn put_on(&mut self, folder: &Path) {
+        self.volumes = Volumes::open(&folder.join("volumes")).unwrap();
+        self.data = folder.to_owned();
+    }
+
     pub async fn runtime(&self) -> LocalRuntime {
         LocalRuntime::open(LocalOptions {
-            root: self.root.path().to_owned(),
+            root: self.data.clone(),
             worker: WorkerName::new("here"),
             installation: self.installation.clone(),
             shim: standin().to_owned(),
@@ -130,6 +139,13 @@ impl Machine {
         );
         places.retain(|place| place.is_dir());
         places
+    }
+}
+
+impl Drop for Machine {
+    /// Also after a failure: the network's rules are the machine's.
+    fn drop(&mut self) {
+        LocalRuntime::leave(&self.installation);
     }
 }
 
