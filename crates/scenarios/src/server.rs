@@ -15,11 +15,11 @@ use crate::{Environment, Fly, PATIENCE, leftovers, ports, wait_for, wait_until};
 
 /// Settings of this process that are not meant for the servers it starts.
 const FOREIGN: [&str; 5] = [
-    "AIRSIDE_USERS",
+    "AIRSIDE_USER",
     "AIRSIDE_TARGETS",
     "AIRSIDE_EXTERNAL_URL",
     "AIRSIDE_LOG_FORMAT",
-    "AIRSIDE_LOG",
+    "AIRSIDE_LOG_LEVEL",
 ];
 
 pub(crate) const USER: &str = "test";

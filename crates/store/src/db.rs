@@ -13,7 +13,9 @@ mod sql;
 mod sqlite;
 mod url;
 
+use airside_traces::span;
 use sqlx::{PgPool, Postgres, Sqlite, SqlitePool, Transaction};
+use tracing::{Instrument as _, Span};
 
 pub(crate) use query::{On, query, query_as, query_scalar};
 #[cfg(test)]
@@ -30,10 +32,10 @@ pub(crate) enum Pool {
     Postgres(PgPool),
 }
 
-/// A transaction that may write. Dropped without [`Tx::commit`], it never happened.
+/// A transaction that may write. Dropped without [`Tx::commit`], it never happened. Its span ends with it.
 pub(crate) enum Tx {
-    Sqlite(Transaction<'static, Sqlite>),
-    Postgres(Transaction<'static, Postgres>),
+    Sqlite(Transaction<'static, Sqlite>, Span),
+    Postgres(Transaction<'static, Postgres>, Span),
 }
 
 /// How long to wait for a database that is locked or away before a request fails.
@@ -64,12 +66,26 @@ pub(crate) use postgres::{Listener, listen};
 
 impl Pool {
     pub(crate) async fn begin(&self) -> Result<Tx> {
+        let span = span!("transaction", otel.kind = "client", db.system.name = self.system());
         Ok(match self {
             // Waits for the lock here, where waiting is possible, instead of failing at the first
             // write.
-            Self::Sqlite(pool) => Tx::Sqlite(pool.begin_with("BEGIN IMMEDIATE").await?),
-            Self::Postgres(pool) => Tx::Postgres(pool.begin().await?),
+            Self::Sqlite(pool) => {
+                let begun = pool.begin_with("BEGIN IMMEDIATE");
+                Tx::Sqlite(begun.instrument(span.clone()).await?, span)
+            }
+            Self::Postgres(pool) => {
+                Tx::Postgres(pool.begin().instrument(span.clone()).await?, span)
+            }
         })
+    }
+
+    /// As OpenTelemetry calls it.
+    fn system(&self) -> &'static str {
+        match self {
+            Self::Sqlite(_) => "sqlite",
+            Self::Postgres(_) => "postgresql",
+        }
     }
 
     pub(crate) async fn close(&self) {
@@ -83,8 +99,8 @@ impl Pool {
 impl Tx {
     pub(crate) async fn commit(self) -> Result<()> {
         match self {
-            Self::Sqlite(tx) => tx.commit().await?,
-            Self::Postgres(tx) => tx.commit().await?,
+            Self::Sqlite(tx, span) => tx.commit().instrument(span).await?,
+            Self::Postgres(tx, span) => tx.commit().instrument(span).await?,
         }
         Ok(())
     }

@@ -109,10 +109,10 @@ macro_rules! run {
             On::Pool(Pool::Postgres(pool)) => {
                 sqlx::$make(sql, to_postgres(values)?).$method(pool).await?$($then)*
             }
-            On::Tx(Tx::Sqlite(tx)) => {
+            On::Tx(Tx::Sqlite(tx, _)) => {
                 sqlx::$make(sql, to_sqlite(values)?).$method(&mut **tx).await?$($then)*
             }
-            On::Tx(Tx::Postgres(tx)) => {
+            On::Tx(Tx::Postgres(tx, _)) => {
                 sqlx::$make(sql, to_postgres(values)?).$method(&mut **tx).await?$($then)*
             }
         }
