@@ -50,6 +50,7 @@ async fn serve(options: &ServerOptions, mode: Mode, log_level: Level) -> Result<
     let shutdown = CancellationToken::new();
     // Before anything that could take long: whoever asks it to stop is heard from the start.
     stop::on_signals(shutdown.clone())?;
+    let reload = stop::on_hangup()?;
     let data = DataFolder::open(&options.database.data)?;
     let tls = options.listening.tls()?;
     let listener = listeners::bind(options.listening.listen, "--listen").await?;
@@ -63,7 +64,7 @@ async fn serve(options: &ServerOptions, mode: Mode, log_level: Level) -> Result<
         listeners::serve_metrics(listener, state.clone(), shutdown.clone());
     }
     greeting::greet(mode, &url, &users);
-    listeners::serve(listener, tls, state, shutdown).await?;
+    listeners::serve(listener, tls, reload, state, shutdown).await?;
     house.engine.shut_down().await;
     for background in loops {
         background.await?;

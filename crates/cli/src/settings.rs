@@ -53,7 +53,10 @@ pub(crate) struct Setting {
 pub(crate) enum Origin {
     Option,
     Variable(String),
-    File { path: PathBuf, line: usize },
+    File {
+        path: PathBuf,
+        line: usize,
+    },
     Default,
     /// Nobody said anything, and there is no default.
     Unset,
@@ -73,7 +76,9 @@ pub(crate) fn name(arg: &Arg) -> Option<&str> {
 pub(crate) fn with_variables(command: Command) -> Command {
     SERVERS.iter().fold(command, |command, server| {
         command.mut_subcommand(*server, |command| {
-            command.after_help(NOTE).mut_args(|arg| match arg.get_long() {
+            // Of an option that is there twice the last counts, so that scripts can add to what others wrote.
+            let command = command.after_help(NOTE).args_override_self(true);
+            command.mut_args(|arg| match arg.get_long() {
                 // The rule is said once, under all of them.
                 Some(long) if long == "config" || name(&arg).is_some() => {
                     let variable = variable(long);
@@ -86,12 +91,17 @@ pub(crate) fn with_variables(command: Command) -> Command {
 }
 
 /// Reads options and variables, then the file that they name, then all of it together.
-pub(crate) fn read<T: FromArgMatches>(command: Command, args: Vec<OsString>) -> Result<Read<T>, Error> {
+pub(crate) fn read<T: FromArgMatches>(
+    command: Command,
+    args: Vec<OsString>,
+) -> Result<Read<T>, Error> {
     let mut command = with_variables(command);
     let mut matches = command.try_get_matches_from_mut(&args)?;
     let mut file = None;
     if let Some((server, path)) = config_path(&matches) {
-        let known = command.find_subcommand(&server).expect("it was just matched");
+        let known = command
+            .find_subcommand(&server)
+            .expect("it was just matched");
         let read = ConfigFile::read(&path, known)?;
         command = command.mut_subcommand(server, |command| read.as_defaults(command));
         matches = command.try_get_matches_from_mut(&args)?;
@@ -99,13 +109,18 @@ pub(crate) fn read<T: FromArgMatches>(command: Command, args: Vec<OsString>) -> 
     }
     let settings = match matches.subcommand() {
         Some((server, matches)) if SERVERS.contains(&server) => {
-            let known = command.find_subcommand(server).expect("it was just matched");
+            let known = command
+                .find_subcommand(server)
+                .expect("it was just matched");
             in_effect(known, matches, file.as_ref())
         }
         _ => Vec::new(),
     };
     let arguments = T::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
-    Ok(Read { arguments, settings })
+    Ok(Read {
+        arguments,
+        settings,
+    })
 }
 
 fn config_path(matches: &ArgMatches) -> Option<(String, PathBuf)> {
@@ -126,7 +141,9 @@ fn in_effect(command: &Command, matches: &ArgMatches, file: Option<&ConfigFile>)
             let raw = matches.get_raw(id).into_iter().flatten();
             Setting {
                 name: name.to_owned(),
-                values: raw.map(|value| value.to_string_lossy().into_owned()).collect(),
+                values: raw
+                    .map(|value| value.to_string_lossy().into_owned())
+                    .collect(),
                 origin: origin(name, matches.value_source(id), file),
                 secret: arg.is_hide_env_values_set(),
             }

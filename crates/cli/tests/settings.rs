@@ -74,7 +74,10 @@ fn every_setting_can_be_given_in_three_ways_that_agree() {
                 .arg(&file)
                 .env(&variable, value),
         );
-        assert_eq!(both[name].1, variable, "{name}: a variable wins over the file");
+        assert_eq!(
+            both[name].1, variable,
+            "{name}: a variable wins over the file"
+        );
         let all = printed(
             airside()
                 .args(["web", "--config"])
@@ -112,8 +115,14 @@ fn web_asks_for_a_key_and_for_somebody_who_can_log_in() {
         "{said}"
     );
     let said = refusal(web().args(["--encryption-key-file", "key"]));
-    assert!(said.contains("--user-file") && said.contains("--user "), "{said}");
-    assert!(!home.path().join("airside-data").exists(), "nothing was begun");
+    assert!(
+        said.contains("--user-file") && said.contains("--user "),
+        "{said}"
+    );
+    assert!(
+        !home.path().join("airside-data").exists(),
+        "nothing was begun"
+    );
 }
 
 #[test]
@@ -124,28 +133,67 @@ fn wrong_values_are_refused_in_words() {
     home.file("bad-headers", "what\n");
     home.file("bad-url", "mysql://x\n");
     for (args, expected) in [
-        (vec!["--user-file", "bad-users"], "bad-users:2: a local user is written"),
-        (vec!["--user-file", "no-users"], "there is no user in no-users"),
-        (vec!["--user-file", "gone"], "cannot read the users in gone"),
-        (vec!["--encryption-key-file", "gone"], "cannot read the key in gone"),
-        (vec!["--encryption-key-file", "users"], "cannot use the key in users"),
-        (vec!["--database-url-file", "bad-url"], "in bad-url (--database-url-file)"),
         (
-            vec!["--database-url-file", "bad-url", "--database-url", "sqlite:x"],
+            vec!["--user-file", "bad-users"],
+            "bad-users:2: a local user is written",
+        ),
+        (
+            vec!["--user-file", "no-users"],
+            "there is no user in no-users",
+        ),
+        (vec!["--user-file", "gone"], "cannot read the users in gone"),
+        (
+            vec!["--encryption-key-file", "gone"],
+            "cannot read the key in gone",
+        ),
+        (
+            vec!["--encryption-key-file", "users"],
+            "cannot use the key in users",
+        ),
+        (
+            vec!["--database-url-file", "bad-url"],
+            "in bad-url (--database-url-file)",
+        ),
+        (
+            vec![
+                "--database-url-file",
+                "bad-url",
+                "--database-url",
+                "sqlite:x",
+            ],
             "both --database-url and --database-url-file",
         ),
-        (vec!["--external-url", "ci.example.com"], "must begin with http:// or https://"),
-        (vec!["--log-level", "info,=,"], "cannot understand --log-level"),
-        (vec!["--otlp-endpoint", "collector"], "no address of a collector"),
         (
-            vec!["--otlp-endpoint", "http://c", "--otlp-headers-file", "bad-headers"],
+            vec!["--external-url", "ci.example.com"],
+            "must begin with http:// or https://",
+        ),
+        (
+            vec!["--log-level", "info,=,"],
+            "cannot understand --log-level",
+        ),
+        (
+            vec!["--otlp-endpoint", "collector"],
+            "no address of a collector",
+        ),
+        (
+            vec![
+                "--otlp-endpoint",
+                "http://c",
+                "--otlp-headers-file",
+                "bad-headers",
+            ],
             "bad-headers:1: a header is written `Name: value`",
         ),
-        (vec!["--local-worker", "--shim", "gone"], "there is no shim at gone"),
+        (
+            vec!["--local-worker", "--shim", "gone"],
+            "there is no shim at gone",
+        ),
         (vec!["--targets", "gone"], "gone"),
     ] {
         let mut command = airside();
-        command.current_dir(home.path()).args(["web", "--listen", "127.0.0.1:0"]);
+        command
+            .current_dir(home.path())
+            .args(["web", "--listen", "127.0.0.1:0"]);
         for required in ["--encryption-key-file=key", "--user-file=users"] {
             let (option, _) = required.split_once('=').unwrap();
             if !args.contains(&option) {
@@ -162,10 +210,18 @@ fn help_is_short_or_long_and_in_groups() {
     let help = |flag: &str| text(&airside().args(["web", flag]).output().unwrap().stdout);
     let (short, long) = (help("-h"), help("--help"));
     for group in [
-        "Listening:", "Database:", "Keys:", "Identity:", "Workers:", "Logs and traces:",
+        "Listening:",
+        "Database:",
+        "Keys:",
+        "Identity:",
+        "Workers:",
+        "Logs and traces:",
         "Configuration:",
     ] {
-        assert!(short.contains(group) && long.contains(group), "{group}\n{long}");
+        assert!(
+            short.contains(group) && long.contains(group),
+            "{group}\n{long}"
+        );
     }
     assert!(long.contains("Examples:") && !short.contains("Examples:"));
     assert!(long.len() > short.len());
@@ -177,7 +233,10 @@ fn shells_get_their_completions() {
     for shell in ["bash", "zsh", "fish"] {
         let output = airside().args(["completion", shell]).output().unwrap();
         let script = text(&output.stdout);
-        assert!(output.status.success() && script.contains("print-config"), "{shell}");
+        assert!(
+            output.status.success() && script.contains("print-config"),
+            "{shell}"
+        );
         assert!(script.contains("validate"), "{shell}");
     }
 }

@@ -70,20 +70,48 @@ fn a_second_server_on_the_same_folder_is_refused() {
     let home = Home::new();
     let _server = Server::start(&mut home.web());
     let said = refusal(&mut home.web());
-    assert!(said.contains("another airside uses the data folder"), "{said}");
-    let said = refusal(home.web().args(["--data", "other", "--listen", &_server.address().to_string()]));
-    assert!(said.contains("cannot listen on") && said.contains("--listen"), "{said}");
+    assert!(
+        said.contains("another airside uses the data folder"),
+        "{said}"
+    );
+    let said = refusal(home.web().args([
+        "--data",
+        "other",
+        "--listen",
+        &_server.address().to_string(),
+    ]));
+    assert!(
+        said.contains("cannot listen on") && said.contains("--listen"),
+        "{said}"
+    );
 }
 
 #[test]
 fn web_says_where_it_serves_and_how_much_is_up_to_the_level() {
     let home = Home::new();
-    let mut server = Server::start(home.web().args(["--log-format", "json", "--log-level", "debug"]));
-    assert!(server.log().contains("\"message\":\"serving\""), "{}", server.log());
-    assert!(server.log().contains("there are no workers"), "{}", server.log());
+    let mut server =
+        Server::start(
+            home.web()
+                .args(["--log-format", "json", "--log-level", "debug"]),
+        );
+    assert!(
+        server.log().contains("\"message\":\"serving\""),
+        "{}",
+        server.log()
+    );
+    assert!(
+        server.log().contains("there are no workers"),
+        "{}",
+        server.log()
+    );
+    // There is nothing to read again, and that is no reason to end.
+    server.signal(Signal::HUP);
     let answer = server.get("/api/v1/info", "");
     assert!(answer.starts_with("HTTP/1.0 200"), "{answer}");
-    assert!(!answer.to_lowercase().contains("strict-transport-security"), "{answer}");
+    assert!(
+        !answer.to_lowercase().contains("strict-transport-security"),
+        "{answer}"
+    );
     server.signal(Signal::INT);
     assert!(server.wait().success());
 }
@@ -91,13 +119,17 @@ fn web_says_where_it_serves_and_how_much_is_up_to_the_level() {
 #[test]
 fn up_makes_what_it_needs_and_prints_how_to_log_in() {
     let home = Home::new();
-    let server = Server::start(
-        airside()
-            .current_dir(home.path())
-            .args(["up", "--listen", "127.0.0.1:0", "--local-worker=false"]),
-    );
+    let server = Server::start(airside().current_dir(home.path()).args([
+        "up",
+        "--listen",
+        "127.0.0.1:0",
+        "--local-worker=false",
+    ]));
     let password = std::fs::read_to_string(home.path().join("airside-data/password")).unwrap();
-    let line = format!("fly -t airside login -c {} -u admin -p {password}", server.url);
+    let line = format!(
+        "fly -t airside login -c {} -u admin -p {password}",
+        server.url
+    );
     server.wait_for_line(&line);
     assert!(home.path().join("airside-data/encryption-key").exists());
 }
@@ -114,7 +146,10 @@ fn fly_watches_on_after_a_restart() {
     let home = Home::new();
     home.file("p.yml", PIPELINE);
     // Taken and given back at once: a port that is free for now.
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let free = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
     let metrics = free.to_string();
     let mut server = Server::start(home.web().args(["--metrics-listen", &metrics]));
     let address = server.address().to_string();
@@ -124,12 +159,19 @@ fn fly_watches_on_after_a_restart() {
     };
     let fly = |args: &[&str]| {
         let mut command = fly(home.path()).unwrap();
-        command.current_dir(home.path()).args(["-t", "ci"]).args(args);
+        command
+            .current_dir(home.path())
+            .args(["-t", "ci"])
+            .args(args);
         command
     };
     let run = |args: &[&str]| {
         let output = fly(args).output().unwrap();
-        assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{args:?}: {}",
+            text(&output.stderr)
+        );
     };
     run(&["login", "-c", &server.url, "-u", "admin", "-p", "secret"]);
     run(&["set-pipeline", "-n", "-p", "p", "-c", "p.yml"]);
@@ -151,7 +193,11 @@ fn fly_watches_on_after_a_restart() {
     });
     server.signal(Signal::TERM);
     assert!(server.wait().success(), "{}", server.log());
-    assert!(!server.log().contains("are cut"), "the stream ended by itself: {}", server.log());
+    assert!(
+        !server.log().contains("are cut"),
+        "the stream ended by itself: {}",
+        server.log()
+    );
 
     let _again = Server::start(home.web().args(["--listen", &address]));
     run(&["unpause-pipeline", "-p", "p"]);

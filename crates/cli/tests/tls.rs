@@ -43,10 +43,17 @@ fn put(home: &Home, made: &Made) {
 }
 
 fn start(home: &Home) -> Server {
-    Server::start(home.web().args(["--tls-cert", "tls.crt", "--tls-key", "tls.key"]))
+    Server::start(
+        home.web()
+            .args(["--tls-cert", "tls.crt", "--tls-key", "tls.key"]),
+    )
 }
 
-fn client(made: &Made, alpn: &[&[u8]], versions: &[&'static rustls::SupportedProtocolVersion]) -> ClientConfig {
+fn client(
+    made: &Made,
+    alpn: &[&[u8]],
+    versions: &[&'static rustls::SupportedProtocolVersion],
+) -> ClientConfig {
     let mut roots = RootCertStore::empty();
     roots
         .add(CertificateDer::from_pem_slice(made.cert.as_bytes()).unwrap())
@@ -87,11 +94,21 @@ fn tls_is_served_and_everything_that_hangs_on_it_follows() {
     let (home, made) = (Home::new(), make(|_| ()));
     put(&home, &made);
     let server = start(&home);
-    assert!(server.url.starts_with("https://127.0.0.1:"), "{}", server.url);
+    assert!(
+        server.url.starts_with("https://127.0.0.1:"),
+        "{}",
+        server.url
+    );
     let answer = get(&server, &made, "/api/v1/info").unwrap();
     assert!(answer.starts_with("HTTP/1.0 200"), "{answer}");
-    assert!(answer.contains("strict-transport-security: max-age=31536000"), "{answer}");
-    assert!(answer.contains(&format!("\"external_url\":\"{}\"", server.url)), "{answer}");
+    assert!(
+        answer.contains("strict-transport-security: max-age=31536000"),
+        "{answer}"
+    );
+    assert!(
+        answer.contains(&format!("\"external_url\":\"{}\"", server.url)),
+        "{answer}"
+    );
     let login = get(&server, &made, "/sky/login").unwrap();
     assert!(login.contains("; Secure"), "{login}");
     // Without TLS there is no answer, and the server does not mind.
@@ -108,15 +125,24 @@ fn http_2_and_both_versions_of_tls_are_there() {
     let (home, made) = (Home::new(), make(|_| ()));
     put(&home, &made);
     let server = start(&home);
-    let mut h2 = connect(&server, client(&made, &[b"h2", b"http/1.1"], rustls::ALL_VERSIONS)).unwrap();
+    let mut h2 = connect(
+        &server,
+        client(&made, &[b"h2", b"http/1.1"], rustls::ALL_VERSIONS),
+    )
+    .unwrap();
     assert_eq!(h2.conn.alpn_protocol(), Some(&b"h2"[..]));
     assert_eq!(h2.conn.protocol_version(), Some(ProtocolVersion::TLSv1_3));
     // The preface and empty settings; the server answers with its own settings: a frame of type 4.
-    h2.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").unwrap();
+    h2.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0")
+        .unwrap();
     let mut frame = [0; 9];
     h2.read_exact(&mut frame).unwrap();
     assert_eq!(frame[3], 4, "{frame:?}");
-    let old = connect(&server, client(&made, &[b"http/1.1"], &[&rustls::version::TLS12])).unwrap();
+    let old = connect(
+        &server,
+        client(&made, &[b"http/1.1"], &[&rustls::version::TLS12]),
+    )
+    .unwrap();
     assert_eq!(old.conn.protocol_version(), Some(ProtocolVersion::TLSv1_2));
     assert_eq!(old.conn.alpn_protocol(), Some(&b"http/1.1"[..]));
 }
@@ -133,11 +159,15 @@ fn a_new_certificate_is_taken_on_sighup_or_when_the_files_change_and_a_bad_one_i
     assert!(get(&server, &first, "/api/v1/info").is_ok());
     home.file("tls.key", &second.key);
     server.signal(Signal::HUP);
-    wait_until("the second certificate is served", || get(&server, &second, "/api/v1/info").is_ok());
+    wait_until("the second certificate is served", || {
+        get(&server, &second, "/api/v1/info").is_ok()
+    });
     assert!(get(&server, &first, "/api/v1/info").is_err());
     // Nobody says anything: it is found all the same.
     put(&home, &first);
-    wait_until("the first certificate is back", || get(&server, &first, "/api/v1/info").is_ok());
+    wait_until("the first certificate is back", || {
+        get(&server, &first, "/api/v1/info").is_ok()
+    });
 }
 
 #[test]
@@ -162,7 +192,10 @@ fn wrong_files_are_refused_in_words() {
         let home = Home::new();
         home.file("tls.crt", cert);
         home.file("tls.key", key);
-        let said = refusal(home.web().args(["--tls-cert", "tls.crt", "--tls-key", "tls.key"]));
+        let said = refusal(
+            home.web()
+                .args(["--tls-cert", "tls.crt", "--tls-key", "tls.key"]),
+        );
         assert!(said.contains(expected), "{expected:?}: {said}");
         assert!(said.contains("tls."), "{said}");
     }
@@ -171,8 +204,14 @@ fn wrong_files_are_refused_in_words() {
     for (args, expected) in [
         (vec!["--tls-cert", "tls.crt"], "without --tls-key"),
         (vec!["--tls-key", "tls.key"], "without --tls-cert"),
-        (vec!["--tls-cert", "gone", "--tls-key", "tls.key"], "cannot read the certificate gone"),
-        (vec!["--tls-cert", "tls.crt", "--tls-key", "gone"], "cannot read the key gone"),
+        (
+            vec!["--tls-cert", "gone", "--tls-key", "tls.key"],
+            "cannot read the certificate gone",
+        ),
+        (
+            vec!["--tls-cert", "tls.crt", "--tls-key", "gone"],
+            "cannot read the key gone",
+        ),
     ] {
         let said = refusal(home.web().args(&args));
         assert!(said.contains(expected), "{args:?}: {said}");
@@ -186,19 +225,46 @@ fn fly_logs_in_with_the_certificate() {
     let server = start(&home);
     let run = |args: &[&str]| {
         let mut command = fly(home.path())?;
-        Some(command.current_dir(home.path()).args(args).output().unwrap())
+        Some(
+            command
+                .current_dir(home.path())
+                .args(args)
+                .output()
+                .unwrap(),
+        )
     };
-    let login = ["-t", "ci", "login", "-c", &server.url, "-u", "admin", "-p", "secret"];
+    let login = [
+        "-t",
+        "ci",
+        "login",
+        "-c",
+        &server.url,
+        "-u",
+        "admin",
+        "-p",
+        "secret",
+    ];
     let Some(refused) = run(&login) else {
         eprintln!("skipped: AIRSIDE_FLY does not say where fly is");
         return;
     };
-    assert!(!refused.status.success(), "it knows nothing of this certificate");
+    assert!(
+        !refused.status.success(),
+        "it knows nothing of this certificate"
+    );
     let trusted = run(&[&login[..], &["--ca-cert", "tls.crt"]].concat()).unwrap();
     assert!(trusted.status.success(), "{}", text(&trusted.stderr));
-    for args in [vec!["-t", "ci", "status"], vec!["-t", "ci", "pipelines"], vec!["-t", "ci", "teams"]] {
+    for args in [
+        vec!["-t", "ci", "status"],
+        vec!["-t", "ci", "pipelines"],
+        vec!["-t", "ci", "teams"],
+    ] {
         let output = run(&args).unwrap();
-        assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{args:?}: {}",
+            text(&output.stderr)
+        );
     }
     assert!(fs::exists(Path::new(home.path()).join(".flyrc")).unwrap());
 }

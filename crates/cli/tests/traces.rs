@@ -120,16 +120,28 @@ fn requests_and_transactions_reach_the_collector_as_part_of_the_callers_trace() 
     let request = request.unwrap_or_else(|| panic!("{spans:#?}"));
     assert_eq!(hex(&request.trace_id), TRACE);
     assert_eq!(hex(&request.parent_span_id), PARENT);
-    assert_eq!(attribute(request, "http.response.status_code").unwrap(), "200");
+    assert_eq!(
+        attribute(request, "http.response.status_code").unwrap(),
+        "200"
+    );
     assert_eq!(
         attribute(request, "http.route").unwrap(),
         "/api/v1/teams/{team_name}/pipelines"
     );
     // A path that nobody serves counts under no name of its own.
-    let unknown = spans.iter().find(|span| span.name == "GET unknown").unwrap();
-    assert_eq!(attribute(unknown, "http.response.status_code").unwrap(), "404");
+    let unknown = spans
+        .iter()
+        .find(|span| span.name == "GET unknown")
+        .unwrap();
+    assert_eq!(
+        attribute(unknown, "http.response.status_code").unwrap(),
+        "404"
+    );
     assert!(unknown.parent_span_id.is_empty());
-    let transaction = spans.iter().find(|span| span.name == "transaction").unwrap();
+    let transaction = spans
+        .iter()
+        .find(|span| span.name == "transaction")
+        .unwrap();
     assert_eq!(attribute(transaction, "db.system.name").unwrap(), "sqlite");
 
     let received = collector.received.lock().unwrap();
@@ -139,12 +151,16 @@ fn requests_and_transactions_reach_the_collector_as_part_of_the_callers_trace() 
     assert!(head.contains("x-scope: ci"), "{head}");
     let resource = format!("{:?}", received.spans[0].resource);
     assert!(resource.contains("ci-server"), "{resource}");
-    assert!(!server.log().contains("request{"), "spans are not in the log");
+    assert!(
+        !server.log().contains("request{"),
+        "spans are not in the log"
+    );
 }
 
 /// Logs in, sets a pipeline of one task and triggers it as part of a trace.
 fn run_a_build(server: &Server) {
-    let form = "Content-Type: application/x-www-form-urlencoded\r\nAuthorization: Basic Zmx5OlpteDU=\r\n";
+    let form =
+        "Content-Type: application/x-www-form-urlencoded\r\nAuthorization: Basic Zmx5OlpteDU=\r\n";
     let grant = "grant_type=password&username=admin&password=secret";
     let answer = server.request("POST", "/sky/issuer/token", form, grant);
     let token = answer.split("\"access_token\":\"").nth(1).expect(&answer);
@@ -205,7 +221,10 @@ fn a_build_and_its_steps_are_part_of_the_trace_that_triggered_it() {
 fn a_dead_collector_is_told_of_once_and_stops_nothing() {
     let home = Home::new();
     // Nobody listens there any more.
-    let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let gone = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
     let endpoint = format!("http://{gone}");
     let mut server = Server::start(home.web().args(["--otlp-endpoint", &endpoint]));
     wait_until("the loss is told", || {
@@ -214,7 +233,12 @@ fn a_dead_collector_is_told_of_once_and_stops_nothing() {
     });
     server.signal(Signal::TERM);
     assert!(server.wait().success(), "{}", server.log());
-    assert_eq!(server.log().matches("traces are lost").count(), 1, "{}", server.log());
+    assert_eq!(
+        server.log().matches("traces are lost").count(),
+        1,
+        "{}",
+        server.log()
+    );
 }
 
 fn hex(bytes: &[u8]) -> String {

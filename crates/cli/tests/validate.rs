@@ -22,7 +22,12 @@ fn the_exit_status_says_whether_it_is_good() {
         (vec!["good.yml", "-l", "gone.yml"], false),
     ] {
         let mut command = airside();
-        let output = command.current_dir(home.path()).arg("validate").args(&args).output().unwrap();
+        let output = command
+            .current_dir(home.path())
+            .arg("validate")
+            .args(&args)
+            .output()
+            .unwrap();
         let said = text(&output.stdout) + &text(&output.stderr);
         assert_eq!(output.status.success(), good, "{args:?}: {said}");
     }

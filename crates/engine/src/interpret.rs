@@ -187,7 +187,10 @@ impl Interpreter<'_> {
         let span = span!(
             "step", build = %self.build.id, step = %plan.id, kind = plan.node.name(), status = Empty
         );
-        let status = self.run_leaf(leaf, &plan.node).instrument(span.clone()).await;
+        let status = self
+            .run_leaf(leaf, &plan.node)
+            .instrument(span.clone())
+            .await;
         if let Ok(status) = &status {
             span.record("status", status.name());
         }

@@ -135,10 +135,13 @@ impl Engine {
         self.parts.running.lock().insert(build, cancel.clone());
         let engine = self.clone();
         // Part of the trace that triggered it, if there is one.
-        let span = airside_traces::span!("build", %build, pipeline = Empty, job = Empty, status = Empty);
+        let span =
+            airside_traces::span!("build", %build, pipeline = Empty, job = Empty, status = Empty);
         let driven = async move {
             let parts = engine.parts.clone();
-            let driven = parts.shutdown.run_until_cancelled(engine.drive_to_end(build, cancel));
+            let driven = parts
+                .shutdown
+                .run_until_cancelled(engine.drive_to_end(build, cancel));
             match driven.await {
                 None | Some(Ok(())) => {}
                 Some(Err(error)) => {

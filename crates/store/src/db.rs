@@ -66,7 +66,11 @@ pub(crate) use postgres::{Listener, listen};
 
 impl Pool {
     pub(crate) async fn begin(&self) -> Result<Tx> {
-        let span = span!("transaction", otel.kind = "client", db.system.name = self.system());
+        let span = span!(
+            "transaction",
+            otel.kind = "client",
+            db.system.name = self.system()
+        );
         Ok(match self {
             // Waits for the lock here, where waiting is possible, instead of failing at the first
             // write.

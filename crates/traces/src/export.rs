@@ -54,7 +54,10 @@ impl<E> Watched<E> {
         let until = u64::try_from((now + QUIET).as_millis()).unwrap_or(u64::MAX);
         self.quiet_until.store(until, Ordering::Relaxed);
         let error = error as &dyn std::error::Error;
-        warn!(lost, error, "traces are lost; check --otlp-endpoint and the collector there");
+        warn!(
+            lost,
+            error, "traces are lost; check --otlp-endpoint and the collector there"
+        );
     }
 }
 

@@ -134,7 +134,10 @@ mod tests {
             assert_eq!(traces_url(given).unwrap(), expected);
         }
         for wrong in ["h:4318", "grpc://h:4317", "http://", "", "/v1/traces"] {
-            assert!(matches!(traces_url(wrong), Err(Error::Endpoint(_))), "{wrong}");
+            assert!(
+                matches!(traces_url(wrong), Err(Error::Endpoint(_))),
+                "{wrong}"
+            );
         }
     }
 }

@@ -53,7 +53,11 @@ impl Listening {
 
     pub(crate) fn url(&self, bound: SocketAddr) -> Result<String> {
         let Some(url) = &self.external_url else {
-            let scheme = if self.tls_cert.is_some() { "https" } else { "http" };
+            let scheme = if self.tls_cert.is_some() {
+                "https"
+            } else {
+                "http"
+            };
             return Ok(format!("{scheme}://{bound}"));
         };
         if !url.starts_with("http://") && !url.starts_with("https://") {

@@ -60,12 +60,15 @@ fn headers(file: &Path) -> Result<Vec<(String, String)>> {
     let shown = file.display();
     let text = std::fs::read_to_string(file)
         .with_context(|| format!("cannot read the headers in {shown} (--otlp-headers-file)"))?;
-    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let lines = text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| !line.trim().is_empty());
     lines
         .map(|(number, line)| {
-            let (name, value) = line
-                .split_once(':')
-                .with_context(|| format!("{shown}:{}: a header is written `Name: value`", number + 1))?;
+            let (name, value) = line.split_once(':').with_context(|| {
+                format!("{shown}:{}: a header is written `Name: value`", number + 1)
+            })?;
             Ok((name.trim().to_owned(), value.trim().to_owned()))
         })
         .collect()

@@ -17,7 +17,9 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::{builds::EngineBuilds, mode::Mode};
-use crate::{data::DataFolder, logging::Level, options::ServerOptions, proofs::WorkerProofs, workers};
+use crate::{
+    data::DataFolder, logging::Level, options::ServerOptions, proofs::WorkerProofs, workers,
+};
 
 /// Until when a login lasts.
 const SESSION: std::time::Duration = std::time::Duration::from_secs(24 * 3600);
@@ -145,7 +147,8 @@ impl Found<'_> {
         if mode.has_local_worker(options) {
             let shim = options.workers.find_shim()?;
             let volumes = self.volumes.clone();
-            entries.push(workers::local(data, self.store, volumes, self.installation, &shim).await?);
+            entries
+                .push(workers::local(data, self.store, volumes, self.installation, &shim).await?);
         }
         if let Some(file) = &options.workers.targets {
             entries.extend(workers::targets(file, self.store, self.installation, &proofs).await?);

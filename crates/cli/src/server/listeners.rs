@@ -4,15 +4,12 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use airside_api::{ApiState, Tls};
 use anyhow::{Context, Result};
-use tokio::{
-    net::TcpListener,
-    signal::unix::{SignalKind, signal},
-};
+use tokio::{net::TcpListener, signal::unix::Signal};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 /// How long requests under way may take to end once the server is told to stop. Event streams do not
-/// count: they are ended at once.
+/// count: they are cut at once.
 const LAST_REQUESTS: Duration = Duration::from_secs(10);
 
 pub(crate) async fn bind(address: SocketAddr, option: &str) -> Result<TcpListener> {
@@ -30,6 +27,7 @@ pub(crate) fn serve_metrics(listener: TcpListener, state: ApiState, shutdown: Ca
 pub(crate) async fn serve(
     listener: TcpListener,
     tls: Option<Tls>,
+    reload: Signal,
     state: ApiState,
     shutdown: CancellationToken,
 ) -> Result<()> {
@@ -39,7 +37,7 @@ pub(crate) async fn serve(
         match tls.map(Arc::new) {
             None => airside_api::serve(listener, router, shutdown).await,
             Some(tls) => {
-                tokio::spawn(read_again(tls.clone(), shutdown.clone()));
+                tokio::spawn(read_again(tls.clone(), reload, shutdown.clone()));
                 airside_api::serve_tls(listener, tls, router, shutdown).await
             }
         }
@@ -59,10 +57,7 @@ pub(crate) async fn serve(
 }
 
 /// Keeps the certificate as new as its files: they are looked at now and then, and on SIGHUP.
-async fn read_again(tls: Arc<Tls>, shutdown: CancellationToken) {
-    let Ok(mut asked) = signal(SignalKind::hangup()) else {
-        return;
-    };
+async fn read_again(tls: Arc<Tls>, mut asked: Signal, shutdown: CancellationToken) {
     let mut now_and_then = tokio::time::interval(Tls::LOOK);
     loop {
         let read = tokio::select! {
@@ -75,7 +70,10 @@ async fn read_again(tls: Arc<Tls>, shutdown: CancellationToken) {
             Ok(false) => {}
             Err(error) => {
                 let error = &error as &dyn std::error::Error;
-                warn!(error, "the new certificate cannot be used; the one read before stays");
+                warn!(
+                    error,
+                    "the new certificate cannot be used; the one read before stays"
+                );
             }
         }
     }

@@ -49,7 +49,9 @@ impl Mode {
     pub(crate) fn has_local_worker(self, options: &ServerOptions) -> bool {
         let local = options.workers.local_worker.unwrap_or(self == Self::Up);
         if !local && options.workers.targets.is_none() {
-            warn!("there are no workers, so that no step can run; give --targets, or --local-worker");
+            warn!(
+                "there are no workers, so that no step can run; give --targets, or --local-worker"
+            );
         }
         local
     }

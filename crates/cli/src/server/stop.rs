@@ -1,12 +1,18 @@
 //! Being told to stop.
 
 use anyhow::Result;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 /// The exit status of a process that a signal ended, as shells count.
 const BY_SIGNAL: i32 = 128;
+
+/// SIGHUP asks to read files again. From here on it ends nothing, whether there is something to read or
+/// not.
+pub(crate) fn on_hangup() -> Result<Signal> {
+    Ok(signal(SignalKind::hangup())?)
+}
 
 /// The first SIGTERM or SIGINT asks for an orderly end, the second does not wait for it.
 pub(crate) fn on_signals(shutdown: CancellationToken) -> Result<()> {

@@ -84,7 +84,8 @@ impl ConfigFile {
 }
 
 fn parse(text: &str, command: &Command) -> Result<BTreeMap<String, Entry>, Problems> {
-    let malformed = |error: airside_yaml::Error| vec![(Some(error.position), error.kind.to_string())];
+    let malformed =
+        |error: airside_yaml::Error| vec![(Some(error.position), error.kind.to_string())];
     let root = airside_yaml::parse(text).map_err(malformed)?;
     let twice = airside_yaml::duplicate_keys(text).map_err(malformed)?;
     let mut problems: Problems = twice
@@ -109,7 +110,10 @@ fn parse(text: &str, command: &Command) -> Result<BTreeMap<String, Entry>, Probl
             }
         }
         other => {
-            let message = format!("settings are written `name: value`, and this is {}", other.kind());
+            let message = format!(
+                "settings are written `name: value`, and this is {}",
+                other.kind()
+            );
             problems.push((Some(root.span.start), message));
         }
     }
@@ -146,7 +150,12 @@ fn values(node: &Node, arg: &Arg) -> Result<Vec<String>, String> {
     let name = arg.get_long().unwrap_or_default();
     let scalar = |node: &Node| {
         let text = node.value.scalar_text();
-        text.ok_or_else(|| format!("{name}: a single value is wanted here, and this is {}", node.value.kind()))
+        text.ok_or_else(|| {
+            format!(
+                "{name}: a single value is wanted here, and this is {}",
+                node.value.kind()
+            )
+        })
     };
     match (&node.value, arg.get_action()) {
         (Value::Seq(items), ArgAction::Append) => items.iter().map(scalar).collect(),
@@ -158,7 +167,9 @@ fn values(node: &Node, arg: &Arg) -> Result<Vec<String>, String> {
 fn try_out(arg: &Arg, values: &[String]) -> Result<(), String> {
     let long = arg.get_long().unwrap_or_default();
     let args = values.iter().map(|value| format!("--{long}={value}"));
-    let alone = Command::new("airside").no_binary_name(true).arg(arg.clone());
+    let alone = Command::new("airside")
+        .no_binary_name(true)
+        .arg(arg.clone());
     let Err(error) = alone.try_get_matches_from(args) else {
         return Ok(());
     };

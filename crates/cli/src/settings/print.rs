@@ -37,7 +37,8 @@ fn line(setting: &Setting) -> String {
 /// As YAML: in quotes where something might be read into it.
 fn quoted(value: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=".contains(c);
-    match value.chars().all(|c| plain(c) || c == ':') && !value.ends_with(':') && !value.is_empty() {
+    match value.chars().all(|c| plain(c) || c == ':') && !value.ends_with(':') && !value.is_empty()
+    {
         true => value.to_owned(),
         false => serde_json::Value::from(value).to_string(),
     }

@@ -21,7 +21,7 @@ pub(crate) struct Variables {
 
     /// A YAML file with values, by name; of several the last wins
     #[arg(short = 'l', long = "load-vars-from", value_name = "FILE")]
-    files: Vec<PathBuf>,
+    sources: Vec<PathBuf>,
 }
 
 #[derive(Clone)]
@@ -55,7 +55,7 @@ impl Variables {
         let pairs = self.texts.iter().chain(&self.values).cloned();
         let given = expand(pairs.map(|Pair(reference, value)| (reference, value)));
         let mut values = vec![Given(given)];
-        for path in self.files.iter().rev() {
+        for path in self.sources.iter().rev() {
             let shown = path.display();
             let text = std::fs::read_to_string(path)
                 .map_err(|error| format!("cannot read {shown}: {error}"))?;
@@ -99,9 +99,9 @@ fn fill(node: Node, lookup: &Chain<'_>) -> Result<Node, Unfilled> {
             Yaml::Seq(items.collect::<Result<_, _>>()?)
         }
         Yaml::Map(entries) => {
-            let entries = entries.into_iter().map(|(key, value)| {
-                Ok((fill_key(key, lookup)?, fill(value, lookup)?))
-            });
+            let entries = entries
+                .into_iter()
+                .map(|(key, value)| Ok((fill_key(key, lookup)?, fill(value, lookup)?)));
             Yaml::Map(entries.collect::<Result<_, _>>()?)
         }
         other => other,
@@ -132,7 +132,10 @@ fn filled(text: String, span: Span, lookup: &Chain<'_>) -> Result<Yaml, Unfilled
 
 /// A value as if it had been written at that place.
 fn placed(value: Value, span: Span) -> Yaml {
-    let node = |value| Node { value: placed(value, span), span };
+    let node = |value| Node {
+        value: placed(value, span),
+        span,
+    };
     match value {
         Value::Null => Yaml::Null,
         Value::Bool(value) => Yaml::Bool(value),
@@ -145,7 +148,11 @@ fn placed(value: Value, span: Span) -> Yaml {
         Value::Array(items) => Yaml::Seq(items.into_iter().map(node).collect()),
         Value::Object(map) => {
             let entries = map.into_iter();
-            Yaml::Map(entries.map(|(text, value)| (Key { text, span }, node(value))).collect())
+            Yaml::Map(
+                entries
+                    .map(|(text, value)| (Key { text, span }, node(value)))
+                    .collect(),
+            )
         }
     }
 }

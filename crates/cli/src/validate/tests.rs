@@ -10,7 +10,11 @@ struct Typed {
 }
 
 fn values(args: &[&str]) -> Values {
-    Typed::try_parse_from(args).unwrap().variables.read().unwrap()
+    Typed::try_parse_from(args)
+        .unwrap()
+        .variables
+        .read()
+        .unwrap()
 }
 
 fn check_with(name: &str, content: &[u8], task: bool, args: &[&str]) -> Check {
@@ -64,7 +68,10 @@ fn keys_that_are_there_twice_are_warned_about_with_their_place() {
          --> ci.yml:3:3\nci.yml: looks good\n"
     );
     let warning = &odd.json()["warnings"][0];
-    assert_eq!((&warning["line"], &warning["column"]), (&json!(3), &json!(3)));
+    assert_eq!(
+        (&warning["line"], &warning["column"]),
+        (&json!(3), &json!(3))
+    );
 }
 
 #[test]
@@ -89,10 +96,20 @@ fn variables_are_filled_in_where_they_stand() {
     let good = check_with("ci.yml", pipeline, false, &given);
     assert!(good.is_spotless(), "{}", good.text());
     // What is wrong with a value is told at the variable.
-    let wrong = check_with("ci.yml", pipeline, false, &["-v", "name=j", "-y", "room={}", "-y", "s.deep=true"]);
+    let wrong = check_with(
+        "ci.yml",
+        pipeline,
+        false,
+        &["-v", "name=j", "-y", "room={}", "-y", "s.deep=true"],
+    );
     assert_eq!(wrong.json()["problems"][0]["line"], 3, "{}", wrong.text());
     // A map cannot be put into a text.
-    let wrong = check_with("ci.yml", b"jobs:\n- name: a-((name))\n", false, &["-y", "name={a: b}"]);
+    let wrong = check_with(
+        "ci.yml",
+        b"jobs:\n- name: a-((name))\n",
+        false,
+        &["-y", "name={a: b}"],
+    );
     assert_eq!(wrong.json()["problems"][0]["line"], 2, "{}", wrong.text());
 }
 
@@ -104,10 +121,16 @@ fn options_win_over_files_and_later_files_over_earlier_ones() {
         std::fs::write(&path, text).unwrap();
         path.display().to_string()
     };
-    let (one, two) = (file("1.yml", "a: 1\nb: 1\nc: 1\n"), file("2.yml", "b: 2\nc: 2\n"));
+    let (one, two) = (
+        file("1.yml", "a: 1\nb: 1\nc: 1\n"),
+        file("2.yml", "b: 2\nc: 2\n"),
+    );
     let values = values(&["-l", &one, "-y", "c=3", "-l", &two]);
     let node = airside_yaml::parse("[((a)), ((b)), ((c)), ((d))]").unwrap();
-    let filled = values.fill(node).map_err(|unfilled| unfilled.message).unwrap();
+    let filled = values
+        .fill(node)
+        .map_err(|unfilled| unfilled.message)
+        .unwrap();
     assert_eq!(filled.to_json().unwrap(), json!([1, 2, 3, "((d))"]));
 }
 
@@ -124,7 +147,11 @@ fn bad_variables_are_refused_in_words() {
         let typed = Typed::try_parse_from(["-l", file]).unwrap();
         typed.variables.read().map(|_| ()).unwrap_err()
     };
-    assert!(read(&shown).starts_with(&format!("{shown}:1:")), "{}", read(&shown));
+    assert!(
+        read(&shown).starts_with(&format!("{shown}:1:")),
+        "{}",
+        read(&shown)
+    );
     std::fs::write(&path, "[1]").unwrap();
     assert!(read(&shown).contains("`name: value`"));
     assert!(read("no/such/file").starts_with("cannot read no/such/file"));
