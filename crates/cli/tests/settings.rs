@@ -1,5 +1,11 @@
 //! Settings of the real program: three ways to give each, and what it says about wrong ones.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on fails"
+)]
+
 mod support;
 
 use std::collections::BTreeMap;

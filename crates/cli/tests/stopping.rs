@@ -1,5 +1,11 @@
 //! Starting a second time, and stopping in order.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on fails"
+)]
+
 mod support;
 
 use std::{

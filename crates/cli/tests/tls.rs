@@ -1,5 +1,11 @@
 //! The API over TLS: real certificates, real clients, files that change and files that are wrong.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on fails"
+)]
+
 mod support;
 
 use std::{

@@ -1,5 +1,11 @@
 //! Traces as a collector receives them: real OTLP over HTTP, decoded.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on fails"
+)]
+
 mod support;
 
 use std::{

@@ -1,5 +1,11 @@
 //! `airside validate` as people and editors call it.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on fails"
+)]
+
 mod support;
 
 use support::{Home, airside, text};

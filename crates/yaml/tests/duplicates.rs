@@ -2,9 +2,12 @@
 
 use airside_yaml::duplicate_keys;
 
+/// A key, its line and column, and the line of the first.
+type Found = (&'static str, usize, usize, usize);
+
 #[test]
 fn equal_keys_of_one_map_are_found_with_their_places() {
-    let cases: [(&str, &[(&str, usize, usize, usize)]); 8] = [
+    let cases: [(&str, &[Found]); 8] = [
         ("a: 1\nb: 2\n", &[]),
         ("", &[]),
         ("a: 1\na: 2\n", &[("a", 2, 1, 1)]),
