@@ -28,7 +28,7 @@ class Server:
             raise SystemExit(f"{airside} is missing; run `make build`")
         self.password, self.log = secrets.token_hex(8), os.path.join(folder, "server.log")
         command = [airside, "up", "--data", os.path.join(folder, "data"), "--listen", "127.0.0.1:0", *options]
-        env = {**os.environ, "AIRSIDE_USERS": f"dev:{self.password}"}
+        env = {**os.environ, "AIRSIDE_USER": f"dev:{self.password}"}
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, start_new_session=True)

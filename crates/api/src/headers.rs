@@ -3,7 +3,10 @@
 use axum::response::Response;
 use http::{
     HeaderName, HeaderValue,
-    header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS},
+    header::{
+        CACHE_CONTROL, CONTENT_SECURITY_POLICY, STRICT_TRANSPORT_SECURITY, X_CONTENT_TYPE_OPTIONS,
+        X_FRAME_OPTIONS,
+    },
 };
 
 use crate::CONCOURSE_VERSION;
@@ -19,13 +22,20 @@ const ALWAYS: [(HeaderName, &str); 5] = [
     (HeaderName::from_static("x-download-options"), "noopen"),
 ];
 
-pub(crate) async fn add(mut response: Response) -> Response {
+/// How long browsers stay with TLS once they came with it: a year. Other names under ours are not ours to
+/// speak for.
+const STAY: HeaderValue = HeaderValue::from_static("max-age=31536000");
+
+pub(crate) async fn add(secure: bool, mut response: Response) -> Response {
     let headers = response.headers_mut();
     for (name, value) in ALWAYS {
         // Pages may allow themselves less.
         headers
             .entry(name)
             .or_insert_with(|| HeaderValue::from_static(value));
+    }
+    if secure {
+        headers.insert(STRICT_TRANSPORT_SECURITY, STAY);
     }
     headers
         .entry(CACHE_CONTROL)

@@ -31,20 +31,25 @@ mod pages;
 mod present;
 mod routes;
 mod scope;
+mod serve;
 mod state;
+mod tls;
+mod traced;
 
-use axum::{Extension, Router};
-use tokio_util::sync::CancellationToken;
+use axum::Router;
 use tower_http::{CompressionLevel, compression::CompressionLayer};
 
 pub use builds::{Builds, TriggerError};
 pub use log_level::LogLevel;
 pub use metrics::metrics_router;
 pub use routes::UNSERVED;
+pub use serve::{serve, serve_tls};
 pub use state::{ApiState, CONCOURSE_VERSION, WORKER_VERSION};
+pub use tls::{Tls, TlsError};
 
 /// Everything that is served, ready for a listener.
 pub fn router(state: ApiState) -> Router {
+    let secure = state.is_secure();
     let router = routes::all(&state)
         .merge(login::router())
         .merge(browser::router())
@@ -57,19 +62,9 @@ pub fn router(state: ApiState) -> Router {
                 .gzip(true)
                 .quality(CompressionLevel::Fastest),
         )
-        .layer(axum::middleware::map_response(headers::add))
+        .layer(axum::middleware::map_response(move |response| {
+            headers::add(secure, response)
+        }))
+        .layer(axum::middleware::from_fn(traced::trace))
         .with_state(state)
-}
-
-/// Serves until `shutdown`, then lets requests under way end. Streams of events would never end by
-/// themselves: they are cut, and their clients come back for the rest.
-pub async fn serve(
-    listener: tokio::net::TcpListener,
-    router: Router,
-    shutdown: CancellationToken,
-) -> std::io::Result<()> {
-    let router = router.layer(Extension(shutdown.clone()));
-    axum::serve(listener, router)
-        .with_graceful_shutdown(shutdown.cancelled_owned())
-        .await
 }

@@ -21,127 +21,92 @@ use self::{ldap::LdapOptions, main_team::MainTeamOptions};
 pub(crate) struct ConnectorOptions {
     /// OpenID Connect: the provider's URL; its endpoints are found under /.well-known there. See
     /// docs/login.md
-    #[arg(long, value_name = "URL", env = "AIRSIDE_OIDC_ISSUER")]
+    #[arg(long, value_name = "URL")]
     oidc_issuer: Option<String>,
 
     /// Our client's id at the provider
-    #[arg(long, value_name = "ID", env = "AIRSIDE_OIDC_CLIENT_ID")]
+    #[arg(long, value_name = "ID")]
     oidc_client_id: Option<String>,
 
     /// Our client's secret; better in a file, as others can see arguments
-    #[arg(
-        long,
-        value_name = "SECRET",
-        env = "AIRSIDE_OIDC_CLIENT_SECRET",
-        hide_env_values = true
-    )]
+    #[arg(long, value_name = "SECRET", hide_env_values = true)]
     oidc_client_secret: Option<String>,
 
     /// File with our client's secret
-    #[arg(long, value_name = "FILE", env = "AIRSIDE_OIDC_CLIENT_SECRET_FILE")]
+    #[arg(long, value_name = "FILE")]
     oidc_client_secret_file: Option<PathBuf>,
 
     /// What the login page calls the provider
-    #[arg(
-        long,
-        value_name = "NAME",
-        env = "AIRSIDE_OIDC_DISPLAY_NAME",
-        default_value = "OIDC"
-    )]
+    #[arg(long, value_name = "NAME", default_value = "OIDC")]
     oidc_display_name: String,
 
     /// A scope to ask for beside openid; may be given several times [default: profile, email]
-    #[arg(
-        long,
-        value_name = "SCOPE",
-        env = "AIRSIDE_OIDC_SCOPE",
-        value_delimiter = ','
-    )]
+    #[arg(long, value_name = "SCOPE", value_delimiter = ',')]
     oidc_scope: Vec<String>,
 
     /// The claim with the user name, for providers that do not say preferred_username [default:
     /// username]
-    #[arg(long, value_name = "CLAIM", env = "AIRSIDE_OIDC_USER_NAME_KEY")]
+    #[arg(long, value_name = "CLAIM")]
     oidc_user_name_key: Option<String>,
 
     /// The claim with the user's groups, for providers that do not say groups
-    #[arg(
-        long,
-        value_name = "CLAIM",
-        env = "AIRSIDE_OIDC_GROUPS_KEY",
-        default_value = "groups"
-    )]
+    #[arg(long, value_name = "CLAIM", default_value = "groups")]
     oidc_groups_key: String,
 
     /// Do not look at groups
-    #[arg(long, env = "AIRSIDE_OIDC_DISABLE_GROUPS")]
+    #[arg(long)]
     oidc_disable_groups: bool,
 
     /// Do not ask the provider's user info endpoint for more than the id token says
-    #[arg(long, env = "AIRSIDE_OIDC_DISABLE_GET_USER_INFO")]
+    #[arg(long)]
     oidc_disable_get_user_info: bool,
 
     /// Let users in whose email address the provider has not verified
-    #[arg(long, env = "AIRSIDE_OIDC_SKIP_EMAIL_VERIFIED_VALIDATION")]
+    #[arg(long)]
     oidc_skip_email_verified_validation: bool,
 
     /// File with CA certificates to trust for the provider, beside the machine's
-    #[arg(long, value_name = "FILE", env = "AIRSIDE_OIDC_CA_CERT")]
+    #[arg(long, value_name = "FILE")]
     oidc_ca_cert: Option<PathBuf>,
 
     /// GitHub: the client id of our OAuth app
-    #[arg(long, value_name = "ID", env = "AIRSIDE_GITHUB_CLIENT_ID")]
+    #[arg(long, value_name = "ID")]
     github_client_id: Option<String>,
 
     /// The OAuth app's client secret; better in a file
-    #[arg(
-        long,
-        value_name = "SECRET",
-        env = "AIRSIDE_GITHUB_CLIENT_SECRET",
-        hide_env_values = true
-    )]
+    #[arg(long, value_name = "SECRET", hide_env_values = true)]
     github_client_secret: Option<String>,
 
     /// File with the OAuth app's client secret
-    #[arg(long, value_name = "FILE", env = "AIRSIDE_GITHUB_CLIENT_SECRET_FILE")]
+    #[arg(long, value_name = "FILE")]
     github_client_secret_file: Option<PathBuf>,
 
     /// Host of a GitHub Enterprise [default: github.com]
-    #[arg(long, value_name = "HOST", env = "AIRSIDE_GITHUB_HOST")]
+    #[arg(long, value_name = "HOST")]
     github_host: Option<String>,
 
     /// File with CA certificates to trust for the GitHub Enterprise
-    #[arg(long, value_name = "FILE", env = "AIRSIDE_GITHUB_CA_CERT")]
+    #[arg(long, value_name = "FILE")]
     github_ca_cert: Option<PathBuf>,
 
     /// GitLab: the id of our application
-    #[arg(long, value_name = "ID", env = "AIRSIDE_GITLAB_CLIENT_ID")]
+    #[arg(long, value_name = "ID")]
     gitlab_client_id: Option<String>,
 
     /// The application's secret; better in a file
-    #[arg(
-        long,
-        value_name = "SECRET",
-        env = "AIRSIDE_GITLAB_CLIENT_SECRET",
-        hide_env_values = true
-    )]
+    #[arg(long, value_name = "SECRET", hide_env_values = true)]
     gitlab_client_secret: Option<String>,
 
     /// File with the application's secret
-    #[arg(long, value_name = "FILE", env = "AIRSIDE_GITLAB_CLIENT_SECRET_FILE")]
+    #[arg(long, value_name = "FILE")]
     gitlab_client_secret_file: Option<PathBuf>,
 
     /// URL of a GitLab of your own
-    #[arg(
-        long,
-        value_name = "URL",
-        env = "AIRSIDE_GITLAB_HOST",
-        default_value = "https://gitlab.com"
-    )]
+    #[arg(long, value_name = "URL", default_value = "https://gitlab.com")]
     gitlab_host: String,
 
     /// File with CA certificates to trust for GitLab
-    #[arg(long, value_name = "FILE", env = "AIRSIDE_GITLAB_CA_CERT")]
+    #[arg(long, value_name = "FILE")]
     gitlab_ca_cert: Option<PathBuf>,
 
     #[command(flatten)]

@@ -9,26 +9,20 @@ pub(crate) struct IsolationArgs {
     #[arg(
         long,
         value_name = "libcontainer|PROGRAM",
-        default_value = "libcontainer",
-        env = "AIRSIDE_LOCAL_RUNTIME"
+        default_value = "libcontainer"
     )]
     local_runtime: Maker,
 
     /// Which ids of the machine the users of unprivileged steps are
-    #[arg(
-        long,
-        value_name = "FIRST:COUNT",
-        default_value_t,
-        env = "AIRSIDE_LOCAL_IDS"
-    )]
+    #[arg(long, value_name = "FIRST:COUNT", default_value_t)]
     local_ids: IdRange,
 
     /// Addresses for steps, a block of 65,536 [default: a free one from 10.80.0.0/16 on]
-    #[arg(long, value_name = "ADDR/16", env = "AIRSIDE_LOCAL_NETWORK_POOL")]
+    #[arg(long, value_name = "ADDR/16")]
     local_network_pool: Option<Pool>,
 
     /// Lets steps talk to this machine itself, by any of its addresses but loopback
-    #[arg(long, env = "AIRSIDE_LOCAL_HOST_ACCESS")]
+    #[arg(long)]
     local_host_access: bool,
 
     /// How many processes and threads a step may have at once
@@ -37,7 +31,6 @@ pub(crate) struct IsolationArgs {
         value_name = "N",
         default_value_t = IsolationOptions::default().processes,
         value_parser = clap::value_parser!(u32).range(16..),
-        env = "AIRSIDE_LOCAL_PROCESSES"
     )]
     local_processes: u32,
 }

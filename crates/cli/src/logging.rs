@@ -1,24 +1,14 @@
-//! What the server writes to standard error.
+//! What the server writes to standard error, and where its traces go.
 
 use airside_api::LogLevel;
-use clap::ValueEnum;
+use airside_traces::{TARGET, Traces};
+use anyhow::{Context, Result};
 use parking_lot::Mutex;
 use tracing_subscriber::{
     EnvFilter, Layer, fmt, layer::SubscriberExt, reload, util::SubscriberInitExt,
 };
 
-/// Whatever the level: who changed what is always written, and the Kubernetes client's own words on a
-/// lost connection never, since ours say which target it was.
-const ALWAYS: &str = "audit=info,kube_client::client::builder=off";
-
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-pub(crate) enum LogFormat {
-    /// Lines for people
-    #[default]
-    Human,
-    /// One JSON object a line
-    Json,
-}
+use crate::options::{LogFormat, Observing};
 
 /// The level, which administrators can change while the server runs.
 pub(crate) struct Level {
@@ -32,13 +22,13 @@ impl LogLevel for Level {
     }
 
     fn set(&self, level: &str) -> bool {
-        let filter = match level {
+        let wanted = match level {
             "debug" | "info" | "error" => level,
             // Nothing is worse than an error here.
             "fatal" => "error",
             _ => return false,
         };
-        let done = (self.set)(EnvFilter::new(format!("{filter},{ALWAYS}")));
+        let done = filter(wanted).is_ok_and(|filter| (self.set)(filter));
         if done {
             *self.current.lock() = level.to_owned();
         }
@@ -46,22 +36,42 @@ impl LogLevel for Level {
     }
 }
 
-pub(crate) fn start(format: LogFormat) -> Level {
-    let level = std::env::var("AIRSIDE_LOG").unwrap_or_else(|_| "info".to_owned());
-    let filter = EnvFilter::try_new(format!("{level},{ALWAYS}"))
-        .unwrap_or_else(|_| EnvFilter::new(format!("info,{ALWAYS}")));
-    let (filter, handle) = reload::Layer::new(filter);
+/// Whatever the level: who changed what is always written, spans never, and the Kubernetes client's
+/// own words on a lost connection neither, since ours say which target it was.
+fn filter(level: &str) -> Result<EnvFilter> {
+    let directives = format!("{level},audit=info,{TARGET}=off,kube_client::client::builder=off");
+    EnvFilter::try_new(directives).with_context(|| {
+        format!(
+            "cannot understand --log-level `{level}`; it is `debug`, `info`, `warn` or `error`, or has \
+             more for one part, as in `info,airside_engine=debug`"
+        )
+    })
+}
+
+/// Starts the log, and the export of traces if there is a collector for them.
+pub(crate) fn start(options: &Observing) -> Result<(Level, Option<Traces>)> {
+    let (filter, handle) = reload::Layer::new(filter(&options.log_level)?);
     let lines = fmt::layer().with_writer(std::io::stderr);
-    let lines = match format {
+    let lines = match options.log_format {
         LogFormat::Human => lines.with_target(false).boxed(),
         LogFormat::Json => lines.json().boxed(),
     };
+    let (spans, traces) = match options.collector()? {
+        Some(collector) => {
+            let (layer, traces) = airside_traces::start(collector)?;
+            (Some(layer), Some(traces))
+        }
+        None => (None, None),
+    };
     tracing_subscriber::registry()
-        .with(filter)
-        .with(lines)
+        .with(lines.with_filter(filter))
+        .with(spans)
         .init();
-    Level {
-        current: Mutex::new("info".to_owned()),
+    // A filter with parts is more than the API can tell: then it is called by what it is nearest to.
+    let current = options.log_level.split(',').next().unwrap_or("info");
+    let level = Level {
+        current: Mutex::new(current.to_owned()),
         set: Box::new(move |filter| handle.reload(filter).is_ok()),
-    }
+    };
+    Ok((level, traces))
 }

@@ -1,18 +1,40 @@
 //! The `airside` command. Each subcommand is one file; this one only tells them apart.
 
+mod completion;
 mod connectors;
 mod data;
 mod isolation;
 mod logging;
+mod options;
 mod proofs;
 mod schema;
-mod up;
+mod server;
+mod settings;
 mod validate;
 mod workers;
 
 use std::{ffi::OsString, process::ExitCode};
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
+use options::ServerOptions;
+use server::Mode;
+
+const UP_EXAMPLES: &str = "\
+Examples:
+  airside up
+      everything on this machine; prints how to log in
+  airside up --targets targets.yml --external-url http://ci.example.com:8080 --listen 0.0.0.0:8080
+      the same, with Kubernetes workers and for other machines
+";
+
+const WEB_EXAMPLES: &str = "\
+Examples:
+  openssl rand -hex 32 > key; echo admin:s3cret > users; chmod 600 key users
+  airside web --encryption-key-file key --user-file users --targets targets.yml
+      a server for pods
+  airside web --config /etc/airside.yml --print-config
+      what a file comes to, and where each setting is from
+";
 
 #[derive(Parser)]
 #[command(
@@ -28,12 +50,18 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Runs everything in one process: API, engine, hub and a worker on this machine
-    Up(Box<up::Options>),
+    /// Runs everything in one process, with a worker on this machine; makes its own keys and password
+    #[command(before_long_help = UP_EXAMPLES)]
+    Up(Box<ServerOptions>),
+    /// Runs a server as operators want it: keys and users are given, workers elsewhere
+    #[command(before_long_help = WEB_EXAMPLES)]
+    Web(Box<ServerOptions>),
     /// Checks pipelines (or task files) without a server; fails if anything is wrong with one
     Validate(validate::Options),
     /// Prints the JSON Schema of pipelines (or task files), for editors
     Schema(schema::Options),
+    /// Prints a script that completes this command's options, for a shell to read
+    Completion(completion::Options),
     /// Makes and removes containers; called by the local runtime
     #[command(hide = true, disable_help_flag = true)]
     Rt {
@@ -43,12 +71,23 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    match Arguments::parse().command {
+    let read = settings::read::<Arguments>(Arguments::command(), std::env::args_os().collect());
+    let settings::Read {
+        arguments,
+        settings,
+    } = match read {
+        Ok(read) => read,
+        Err(settings::Error::Usage(error)) => error.exit(),
+        Err(error) => return report(Err(error.into())),
+    };
+    match arguments.command {
         // Before any thread exists: containers are made by a single-threaded process.
         Command::Rt { args } => airside_runtime_local::helper::main(args),
-        Command::Up(options) => report(up::run(*options)),
+        Command::Up(options) => report(server::run(&options, &settings, Mode::Up)),
+        Command::Web(options) => report(server::run(&options, &settings, Mode::Web)),
         Command::Validate(options) => validate::run(&options),
         Command::Schema(options) => report(schema::run(&options)),
+        Command::Completion(options) => report(completion::run(&options, Arguments::command())),
     }
 }
 
@@ -61,3 +100,6 @@ fn report(result: anyhow::Result<()>) -> ExitCode {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,9 +14,13 @@ pub struct Loaded {
 
 /// Reads and validates a pipeline in YAML or JSON. Fails with all problems, in the order of the text.
 pub fn load(text: &str) -> Result<Loaded, Vec<Problem>> {
-    let node = parse(text)?;
+    load_node(&parse(text)?)
+}
+
+/// The same, of what has been read already; variables may have been filled in since.
+pub fn load_node(node: &Node) -> Result<Loaded, Vec<Problem>> {
     let mut reader = Reader::new(Section::Syntax);
-    let read = Fields::open(&mut reader, &node, "", &config::SHAPE).map(config::read);
+    let read = Fields::open(&mut reader, node, "", &config::SHAPE).map(config::read);
     let Some(config) = read else {
         return Err(reader.problems);
     };
@@ -34,15 +38,20 @@ pub fn load(text: &str) -> Result<Loaded, Vec<Problem>> {
 
 /// Reads and validates a task file in YAML or JSON.
 pub fn load_task(text: &str) -> Result<TaskConfig, Vec<Problem>> {
-    let node = parse(text)?;
+    load_task_node(&parse(text)?)
+}
+
+/// The same, of what has been read already.
+pub fn load_task_node(node: &Node) -> Result<TaskConfig, Vec<Problem>> {
     let mut reader = Reader::new(Section::Task);
-    match task_config::read(&mut reader, &node, "") {
+    match task_config::read(&mut reader, node, "") {
         Some(config) if reader.problems.is_empty() => Ok(config),
         _ => Err(sorted(reader.problems)),
     }
 }
 
-fn parse(text: &str) -> Result<Node, Vec<Problem>> {
+/// Reads the document; the only problem there can be is that it is none.
+pub fn parse(text: &str) -> Result<Node, Vec<Problem>> {
     airside_yaml::parse(text).map_err(|error| {
         let span = airside_yaml::Span {
             start: error.position,

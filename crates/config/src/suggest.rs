@@ -4,10 +4,7 @@
 const LONGEST: usize = 64;
 
 /// The candidate nearest to `word`, if it is near enough to be a slip.
-pub(crate) fn nearest<'a>(
-    word: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let length = word.chars().count();
     if length > LONGEST {
         return None;

@@ -7,7 +7,7 @@ use airside_model::{
 };
 use airside_store::{Build, Lease, Micros, now};
 use tokio_util::sync::CancellationToken;
-use tracing::{info, warn};
+use tracing::{Span, field::display, info, warn};
 
 use crate::{
     Engine, LEASE, Result, inputs,
@@ -172,6 +172,9 @@ impl Engine {
         info!(build = %build.id, %status, ?took, "build finished");
         let shown = |name: &Option<String>| name.clone().unwrap_or_default();
         let (pipeline, job) = (shown(&build.pipeline_name), shown(&build.job_name));
+        let span = Span::current();
+        span.record("pipeline", &*pipeline).record("job", &*job);
+        span.record("status", display(status));
         self.parts
             .metrics
             .build_finished([&build.team_name, &pipeline, &job], status, took);

@@ -13,10 +13,12 @@ use airside_model::{
 };
 use airside_orchestrator::{StepRequest, StepResult};
 use airside_store::{Build, Lease, Micros, now};
+use airside_traces::span;
 use futures::{StreamExt, stream};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
+use tracing::{Instrument as _, field::Empty};
 
 use crate::{Engine, Result, steps, unsupported};
 
@@ -29,6 +31,17 @@ pub(crate) enum Status {
     Errored,
     /// Told to stop.
     Aborted,
+}
+
+impl Status {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Errored => "errored",
+            Self::Aborted => "aborted",
+        }
+    }
 }
 
 /// A leaf's outcome, as it is stored and answered again after a crash.
@@ -171,7 +184,21 @@ impl Interpreter<'_> {
         if let Some(words) = unsupported::words(&plan.node) {
             return leaf.error(words).await;
         }
-        match &plan.node {
+        let span = span!(
+            "step", build = %self.build.id, step = %plan.id, kind = plan.node.name(), status = Empty
+        );
+        let status = self
+            .run_leaf(leaf, &plan.node)
+            .instrument(span.clone())
+            .await;
+        if let Ok(status) = &status {
+            span.record("status", status.name());
+        }
+        status
+    }
+
+    async fn run_leaf(&self, leaf: Leaf<'_>, node: &PlanNode) -> Result<Status> {
+        match node {
             PlanNode::Task(task) => steps::task::run(leaf, task).await,
             PlanNode::Get(get) => steps::get::run(leaf, get).await,
             PlanNode::Put(put) => steps::put::run(leaf, put).await,

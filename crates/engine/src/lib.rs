@@ -25,7 +25,7 @@ use airside_orchestrator::Orchestrator;
 use airside_store::{Build, NewBuild, Store};
 use parking_lot::Mutex;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use tracing::{error, info};
+use tracing::{Instrument as _, error, field::Empty, info};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -134,9 +134,14 @@ impl Engine {
         let cancel = CancellationToken::new();
         self.parts.running.lock().insert(build, cancel.clone());
         let engine = self.clone();
-        self.parts.tasks.spawn(async move {
+        // Part of the trace that triggered it, if there is one.
+        let span =
+            airside_traces::span!("build", %build, pipeline = Empty, job = Empty, status = Empty);
+        let driven = async move {
             let parts = engine.parts.clone();
-            let driven = parts.shutdown.run_until_cancelled(engine.drive_to_end(build, cancel));
+            let driven = parts
+                .shutdown
+                .run_until_cancelled(engine.drive_to_end(build, cancel));
             match driven.await {
                 None | Some(Ok(())) => {}
                 Some(Err(error)) => {
@@ -144,6 +149,7 @@ impl Engine {
                 }
             }
             engine.parts.running.lock().remove(&build);
-        });
+        };
+        self.parts.tasks.spawn(driven.instrument(span));
     }
 }

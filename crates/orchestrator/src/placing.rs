@@ -10,8 +10,9 @@ use airside_model::{
 };
 use airside_runtime::{ClaimEnvironment, Error as RuntimeError, PlacementSpec};
 use airside_store::{Container, Lease, NewPlacement, now};
+use airside_traces::span;
 use tokio_util::sync::CancellationToken;
-use tracing::{info, warn};
+use tracing::{Instrument as _, Span, info, warn};
 
 use crate::{
     Held, Orchestrator, Result, StepEnd, StepRequest, StepResult,
@@ -83,6 +84,12 @@ pub(crate) struct Standing<'a> {
 }
 
 impl Standing<'_> {
+    /// From the runtime's first word of it until it is lost or done.
+    fn span(&self, lease: &Lease, request: &StepRequest) -> Span {
+        let (worker, handle) = (self.worker.placement.worker(), &self.handle);
+        span!("placement", build = %lease.build, step = %request.plan, %worker, %handle)
+    }
+
     pub(crate) fn held(&self, session: Option<Session>) -> Held {
         let worker = self.worker.placement.worker().clone();
         Held(Some(Holding {
@@ -119,8 +126,12 @@ impl Orchestrator {
                 Ok(standing) => standing,
                 Err(message) => return Ok((StepResult::errored(message), Held::default())),
             };
+            let span = standing.span(lease, request);
             if !standing.created
-                && let Some(ended) = self.place(&drive, &standing).await?
+                && let Some(ended) = self
+                    .place(&drive, &standing)
+                    .instrument(span.clone())
+                    .await?
             {
                 return Ok((ended, standing.held(None)));
             }
@@ -129,7 +140,7 @@ impl Orchestrator {
                     reason: "it is no longer there".to_owned(),
                     held: standing.held(None),
                 },
-                false => self.follow(&drive, &standing).await?,
+                false => self.follow(&drive, &standing).instrument(span).await?,
             };
             match followed {
                 Followed::Ended(result, held) => return Ok((result, held)),

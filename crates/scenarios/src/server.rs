@@ -16,11 +16,11 @@ use crate::{Environment, Fly, PATIENCE, leftovers, ports, wait_for, wait_until};
 /// Settings of this process that are not meant for the servers it starts.
 const FOREIGN: [&str; 6] = [
     "AIRSIDE_DATABASE_URL",
-    "AIRSIDE_USERS",
+    "AIRSIDE_USER",
     "AIRSIDE_TARGETS",
     "AIRSIDE_EXTERNAL_URL",
     "AIRSIDE_LOG_FORMAT",
-    "AIRSIDE_LOG",
+    "AIRSIDE_LOG_LEVEL",
 ];
 
 pub(crate) const USER: &str = "test";

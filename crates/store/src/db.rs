@@ -14,7 +14,9 @@ mod sql;
 mod sqlite;
 mod url;
 
+use airside_traces::span;
 use sqlx::{PgPool, Postgres, Sqlite, SqlitePool, Transaction};
+use tracing::{Instrument as _, Span};
 
 pub(crate) use many::{execute_for, insert};
 pub(crate) use query::{On, Value, query, query_as, query_scalar};
@@ -32,10 +34,10 @@ pub(crate) enum Pool {
     Postgres(PgPool),
 }
 
-/// A transaction that may write. Dropped without [`Tx::commit`], it never happened.
+/// A transaction that may write. Dropped without [`Tx::commit`], it never happened. Its span ends with it.
 pub(crate) enum Tx {
-    Sqlite(Transaction<'static, Sqlite>),
-    Postgres(Transaction<'static, Postgres>),
+    Sqlite(Transaction<'static, Sqlite>, Span),
+    Postgres(Transaction<'static, Postgres>, Span),
 }
 
 /// How long to wait for a database that is locked or away before a request fails.
@@ -66,10 +68,27 @@ pub(crate) use postgres::{Listener, listen};
 
 impl Pool {
     pub(crate) async fn begin(&self) -> Result<Tx> {
+        let span = span!(
+            "transaction",
+            otel.kind = "client",
+            db.system.name = self.system()
+        );
         Ok(match self {
-            Self::Sqlite(pool) => Tx::Sqlite(sqlite::begin(pool).await?),
-            Self::Postgres(pool) => Tx::Postgres(postgres::begin(pool).await?),
+            Self::Sqlite(pool) => {
+                Tx::Sqlite(sqlite::begin(pool).instrument(span.clone()).await?, span)
+            }
+            Self::Postgres(pool) => {
+                Tx::Postgres(postgres::begin(pool).instrument(span.clone()).await?, span)
+            }
         })
+    }
+
+    /// As OpenTelemetry calls it.
+    fn system(&self) -> &'static str {
+        match self {
+            Self::Sqlite(_) => "sqlite",
+            Self::Postgres(_) => "postgresql",
+        }
     }
 
     pub(crate) async fn close(&self) {
@@ -83,8 +102,8 @@ impl Pool {
 impl Tx {
     pub(crate) async fn commit(self) -> Result<()> {
         let committed = match self {
-            Self::Sqlite(tx) => tx.commit().await,
-            Self::Postgres(tx) => tx.commit().await,
+            Self::Sqlite(tx, span) => tx.commit().instrument(span).await,
+            Self::Postgres(tx, span) => tx.commit().instrument(span).await,
         };
         committed.map_err(Error::Uncertain)
     }

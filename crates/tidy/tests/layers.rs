@@ -9,6 +9,7 @@ use airside_tidy::{Package, packages, short};
 const LAYERS: &[(&str, u32)] = &[
     ("model", 0),
     ("metrics", 1),
+    ("traces", 1),
     ("yaml", 1),
     ("vars", 1),
     ("protocol", 1),

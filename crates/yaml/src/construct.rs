@@ -20,7 +20,7 @@ pub(crate) fn construct(document: &Document) -> Result<Node, Error> {
     }
 }
 
-struct Constructor<'a> {
+pub(crate) struct Constructor<'a> {
     document: &'a Document,
     /// Targets of the aliases that are being followed right now.
     following: HashSet<NodeIndex>,
@@ -50,7 +50,7 @@ impl Entries {
 }
 
 impl<'a> Constructor<'a> {
-    fn new(document: &'a Document) -> Self {
+    pub(crate) fn new(document: &'a Document) -> Self {
         Self {
             document,
             following: HashSet::new(),
@@ -107,7 +107,7 @@ impl<'a> Constructor<'a> {
         Ok(())
     }
 
-    fn is_merge(&self, key: NodeIndex) -> bool {
+    pub(crate) fn is_merge(&self, key: NodeIndex) -> bool {
         match &self.document.node(key).kind {
             Kind::Scalar { text, style, tag } if text == "<<" => match tag {
                 None => *style == Style::Plain,
@@ -152,7 +152,7 @@ impl<'a> Constructor<'a> {
         }
     }
 
-    fn key(&mut self, index: NodeIndex, depth: usize) -> Result<Key, Error> {
+    pub(crate) fn key(&mut self, index: NodeIndex, depth: usize) -> Result<Key, Error> {
         let node = self.node(index, depth)?;
         let text = match &node.value {
             Value::Float(number) => number::key_text(*number),

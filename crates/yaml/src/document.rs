@@ -51,6 +51,10 @@ impl Document {
         self.root
     }
 
+    pub(crate) fn nodes(&self) -> &[Written] {
+        &self.nodes
+    }
+
     pub(crate) fn node(&self, index: NodeIndex) -> &Written {
         &self.nodes[index]
     }

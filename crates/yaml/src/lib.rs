@@ -17,6 +17,7 @@
 
 mod construct;
 mod document;
+mod duplicates;
 mod error;
 mod events;
 mod json;
@@ -24,6 +25,7 @@ mod node;
 mod number;
 mod scalar;
 
+pub use duplicates::{DuplicateKey, duplicate_keys};
 pub use error::{Error, ErrorKind};
 pub use node::{Key, Node, Position, Span, Value};
 pub use number::json_text as float_json_text;

@@ -53,7 +53,11 @@ pub(super) async fn follow(
     let shutdown = shutdown
         .map(|Extension(shutdown)| shutdown)
         .unwrap_or_default();
-    let frames = frames(&state, build, from).take_until(shutdown.cancelled_owned());
+    // To fly a body that ends in order is a build that has ended, well; one that is cut brings it back.
+    let cut = stream::once(async { Err(io::Error::other("the server stops")) });
+    let frames = frames(&state, build, from)
+        .take_until(shutdown.cancelled_owned())
+        .chain(cut);
     let mut response = if accepts_gzip(&headers) {
         let mut response = Body::from_stream(gzipped(frames)).into_response();
         response

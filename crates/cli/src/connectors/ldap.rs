@@ -29,141 +29,87 @@ impl From<Scope> for Reach {
 pub(crate) struct LdapOptions {
     /// LDAP: host and port of the directory [default port: 636, or 389 with --ldap-start-tls or
     /// --ldap-insecure-no-ssl]
-    #[arg(long, value_name = "HOST[:PORT]", env = "AIRSIDE_LDAP_HOST")]
+    #[arg(long, value_name = "HOST[:PORT]")]
     ldap_host: Option<String>,
 
     /// What the login page calls the directory
-    #[arg(
-        long,
-        value_name = "NAME",
-        env = "AIRSIDE_LDAP_DISPLAY_NAME",
-        default_value = "LDAP"
-    )]
+    #[arg(long, value_name = "NAME", default_value = "LDAP")]
     ldap_display_name: String,
 
     /// Begin without TLS and change to it before anything is said
-    #[arg(long, env = "AIRSIDE_LDAP_START_TLS")]
+    #[arg(long)]
     ldap_start_tls: bool,
 
     /// Use no TLS at all: everybody on the way can read passwords
-    #[arg(long, env = "AIRSIDE_LDAP_INSECURE_NO_SSL")]
+    #[arg(long)]
     ldap_insecure_no_ssl: bool,
 
     /// File with CA certificates to trust for the directory, instead of the machine's
-    #[arg(long, value_name = "FILE", env = "AIRSIDE_LDAP_CA_CERT")]
+    #[arg(long, value_name = "FILE")]
     ldap_ca_cert: Option<PathBuf>,
 
     /// Who searches for users and groups; anonymous unless given
-    #[arg(long, value_name = "DN", env = "AIRSIDE_LDAP_BIND_DN")]
+    #[arg(long, value_name = "DN")]
     ldap_bind_dn: Option<String>,
 
     /// The password of the one who searches; better in a file
-    #[arg(
-        long,
-        value_name = "PASSWORD",
-        env = "AIRSIDE_LDAP_BIND_PW",
-        hide_env_values = true
-    )]
+    #[arg(long, value_name = "PASSWORD", hide_env_values = true)]
     ldap_bind_pw: Option<String>,
 
     /// File with the password of the one who searches
-    #[arg(long, value_name = "FILE", env = "AIRSIDE_LDAP_BIND_PW_FILE")]
+    #[arg(long, value_name = "FILE")]
     ldap_bind_pw_file: Option<PathBuf>,
 
     /// Where users are, for example ou=people,dc=example,dc=com
-    #[arg(long, value_name = "DN", env = "AIRSIDE_LDAP_USER_SEARCH_BASE_DN")]
+    #[arg(long, value_name = "DN")]
     ldap_user_search_base_dn: Option<String>,
 
     /// What a user's entry must fit, for example (objectClass=person)
-    #[arg(long, value_name = "FILTER", env = "AIRSIDE_LDAP_USER_SEARCH_FILTER")]
+    #[arg(long, value_name = "FILTER")]
     ldap_user_search_filter: Option<String>,
 
     /// The attribute that users type as their name
-    #[arg(
-        long,
-        value_name = "ATTRIBUTE",
-        env = "AIRSIDE_LDAP_USER_SEARCH_USERNAME",
-        default_value = "uid"
-    )]
+    #[arg(long, value_name = "ATTRIBUTE", default_value = "uid")]
     ldap_user_search_username: String,
 
     /// How far below the base users are
-    #[arg(
-        long,
-        value_enum,
-        default_value_t,
-        env = "AIRSIDE_LDAP_USER_SEARCH_SCOPE"
-    )]
+    #[arg(long, value_enum, default_value_t)]
     ldap_user_search_scope: Scope,
 
     /// The attribute that teams know a user by
-    #[arg(
-        long,
-        value_name = "ATTRIBUTE",
-        env = "AIRSIDE_LDAP_USER_SEARCH_ID_ATTR",
-        default_value = "uid"
-    )]
+    #[arg(long, value_name = "ATTRIBUTE", default_value = "uid")]
     ldap_user_search_id_attr: String,
 
     /// The attribute with the email address
-    #[arg(
-        long,
-        value_name = "ATTRIBUTE",
-        env = "AIRSIDE_LDAP_USER_SEARCH_EMAIL_ATTR",
-        default_value = "mail"
-    )]
+    #[arg(long, value_name = "ATTRIBUTE", default_value = "mail")]
     ldap_user_search_email_attr: String,
 
     /// An attribute that teams know a user by as well: one that users cannot change themselves
-    #[arg(
-        long,
-        value_name = "ATTRIBUTE",
-        env = "AIRSIDE_LDAP_USER_SEARCH_NAME_ATTR"
-    )]
+    #[arg(long, value_name = "ATTRIBUTE")]
     ldap_user_search_name_attr: Option<String>,
 
     /// Where groups are; none are looked for unless given
-    #[arg(long, value_name = "DN", env = "AIRSIDE_LDAP_GROUP_SEARCH_BASE_DN")]
+    #[arg(long, value_name = "DN")]
     ldap_group_search_base_dn: Option<String>,
 
     /// What a group's entry must fit, for example (objectClass=groupOfNames)
-    #[arg(long, value_name = "FILTER", env = "AIRSIDE_LDAP_GROUP_SEARCH_FILTER")]
+    #[arg(long, value_name = "FILTER")]
     ldap_group_search_filter: Option<String>,
 
     /// How far below the base groups are
-    #[arg(
-        long,
-        value_enum,
-        default_value_t,
-        env = "AIRSIDE_LDAP_GROUP_SEARCH_SCOPE"
-    )]
+    #[arg(long, value_enum, default_value_t)]
     ldap_group_search_scope: Scope,
 
     /// The users' attribute that groups list; DN for the entry's own name
-    #[arg(
-        long,
-        value_name = "ATTRIBUTE",
-        env = "AIRSIDE_LDAP_GROUP_SEARCH_USER_ATTR",
-        default_value = "DN"
-    )]
+    #[arg(long, value_name = "ATTRIBUTE", default_value = "DN")]
     ldap_group_search_user_attr: String,
 
     /// The groups' attribute that lists their users
-    #[arg(
-        long,
-        value_name = "ATTRIBUTE",
-        env = "AIRSIDE_LDAP_GROUP_SEARCH_GROUP_ATTR",
-        default_value = "member"
-    )]
+    #[arg(long, value_name = "ATTRIBUTE", default_value = "member")]
     ldap_group_search_group_attr: String,
 
     /// The groups' attribute that teams know them by
-    #[arg(
-        long,
-        value_name = "ATTRIBUTE",
-        env = "AIRSIDE_LDAP_GROUP_SEARCH_NAME_ATTR",
-        default_value = "cn"
-    )]
+    #[arg(long, value_name = "ATTRIBUTE", default_value = "cn")]
     ldap_group_search_name_attr: String,
 }
 

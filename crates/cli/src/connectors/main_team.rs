@@ -7,93 +7,43 @@ use serde_json::{Value, json};
 #[command(next_help_heading = "Owners of team main")]
 pub(crate) struct MainTeamOptions {
     /// Local users that own team main [default: the first local user, if nothing else says who does]
-    #[arg(
-        long,
-        value_name = "USER",
-        env = "AIRSIDE_MAIN_TEAM_LOCAL_USER",
-        value_delimiter = ','
-    )]
+    #[arg(long, value_name = "USER", value_delimiter = ',')]
     main_team_local_user: Vec<String>,
 
     /// OIDC users that own team main, by user name or id
-    #[arg(
-        long,
-        value_name = "USER",
-        env = "AIRSIDE_MAIN_TEAM_OIDC_USER",
-        value_delimiter = ','
-    )]
+    #[arg(long, value_name = "USER", value_delimiter = ',')]
     main_team_oidc_user: Vec<String>,
 
     /// OIDC groups whose users own team main
-    #[arg(
-        long,
-        value_name = "GROUP",
-        env = "AIRSIDE_MAIN_TEAM_OIDC_GROUP",
-        value_delimiter = ','
-    )]
+    #[arg(long, value_name = "GROUP", value_delimiter = ',')]
     main_team_oidc_group: Vec<String>,
 
     /// GitHub users that own team main
-    #[arg(
-        long,
-        value_name = "USER",
-        env = "AIRSIDE_MAIN_TEAM_GITHUB_USER",
-        value_delimiter = ','
-    )]
+    #[arg(long, value_name = "USER", value_delimiter = ',')]
     main_team_github_user: Vec<String>,
 
     /// GitHub organisations whose members own team main
-    #[arg(
-        long,
-        value_name = "ORG",
-        env = "AIRSIDE_MAIN_TEAM_GITHUB_ORG",
-        value_delimiter = ','
-    )]
+    #[arg(long, value_name = "ORG", value_delimiter = ',')]
     main_team_github_org: Vec<String>,
 
     /// GitHub teams whose members own team main
-    #[arg(
-        long,
-        value_name = "ORG:TEAM",
-        env = "AIRSIDE_MAIN_TEAM_GITHUB_TEAM",
-        value_delimiter = ','
-    )]
+    #[arg(long, value_name = "ORG:TEAM", value_delimiter = ',')]
     main_team_github_team: Vec<String>,
 
     /// GitLab users that own team main
-    #[arg(
-        long,
-        value_name = "USER",
-        env = "AIRSIDE_MAIN_TEAM_GITLAB_USER",
-        value_delimiter = ','
-    )]
+    #[arg(long, value_name = "USER", value_delimiter = ',')]
     main_team_gitlab_user: Vec<String>,
 
     /// GitLab groups whose members own team main
-    #[arg(
-        long,
-        value_name = "GROUP",
-        env = "AIRSIDE_MAIN_TEAM_GITLAB_GROUP",
-        value_delimiter = ','
-    )]
+    #[arg(long, value_name = "GROUP", value_delimiter = ',')]
     main_team_gitlab_group: Vec<String>,
 
     /// LDAP users that own team main
-    #[arg(
-        long,
-        value_name = "USER",
-        env = "AIRSIDE_MAIN_TEAM_LDAP_USER",
-        value_delimiter = ','
-    )]
+    #[arg(long, value_name = "USER", value_delimiter = ',')]
     main_team_ldap_user: Vec<String>,
 
     /// LDAP groups whose users own team main
-    #[arg(
-        long,
-        value_name = "GROUP",
-        env = "AIRSIDE_MAIN_TEAM_LDAP_GROUP",
-        value_delimiter = ','
-    )]
+    #[arg(long, value_name = "GROUP", value_delimiter = ',')]
     main_team_ldap_group: Vec<String>,
 }
 

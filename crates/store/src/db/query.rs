@@ -129,10 +129,10 @@ macro_rules! run {
                     }
                 }
             }
-            On::Tx(Tx::Sqlite(tx)) => {
+            On::Tx(Tx::Sqlite(tx, _)) => {
                 sqlx::$make(sql, to_sqlite(values)?).persistent(kept).$method(&mut **tx).await?$($then)*
             }
-            On::Tx(Tx::Postgres(tx)) => {
+            On::Tx(Tx::Postgres(tx, _)) => {
                 sqlx::$make(sql, to_postgres(values)?).persistent(kept).$method(&mut **tx).await?$($then)*
             }
         }

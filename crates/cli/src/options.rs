@@ -1,0 +1,97 @@
+//! What `airside up` and `airside web` can be told, in groups.
+//!
+//! A field here is an option, a variable and a key of the configuration file at once, under one name:
+//! `database-url` is `--database-url`, `AIRSIDE_DATABASE_URL` and `database-url:` (see `settings`).
+//! For that to hold, an option must not be `required`, nor `requires` or conflict with another: who
+//! uses the value checks that. `hide_env_values` marks what is secret and is never shown.
+
+mod identity;
+mod keys;
+mod listening;
+mod observing;
+mod workers;
+
+use std::path::PathBuf;
+
+use airside_store::DatabaseUrl;
+use anyhow::{Context, Result, bail};
+use clap::Args;
+
+pub(crate) use identity::Identity;
+pub(crate) use keys::Keys;
+pub(crate) use listening::Listening;
+pub(crate) use observing::{LogFormat, Observing};
+pub(crate) use workers::WorkerOptions;
+
+use crate::{connectors::ConnectorOptions, data::DataFolder, isolation::IsolationArgs};
+
+#[derive(Args)]
+pub(crate) struct ServerOptions {
+    #[command(flatten)]
+    pub(crate) configuration: Configuration,
+    #[command(flatten)]
+    pub(crate) listening: Listening,
+    #[command(flatten)]
+    pub(crate) database: Database,
+    #[command(flatten)]
+    pub(crate) keys: Keys,
+    #[command(flatten)]
+    pub(crate) identity: Identity,
+    #[command(flatten)]
+    pub(crate) connectors: ConnectorOptions,
+    #[command(flatten)]
+    pub(crate) workers: WorkerOptions,
+    #[command(flatten)]
+    pub(crate) isolation: IsolationArgs,
+    #[command(flatten)]
+    pub(crate) observing: Observing,
+}
+
+/// About the settings themselves; these two are not in the file.
+#[derive(Args)]
+#[command(next_help_heading = "Configuration")]
+pub(crate) struct Configuration {
+    /// A YAML file with settings, named like the options: `listen: 0.0.0.0:8080`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Prints every setting and where it comes from, secrets hidden, and ends
+    #[arg(long)]
+    pub(crate) print_config: bool,
+}
+
+#[derive(Args)]
+#[command(next_help_heading = "Database")]
+pub(crate) struct Database {
+    /// Folder for the database, logs, volumes and keys; made if missing
+    #[arg(long, value_name = "DIR", default_value = "airside-data")]
+    pub(crate) data: PathBuf,
+
+    /// The database: `postgres://user:password@host:port/name`, or `sqlite:FILE` [default: SQLite, one
+    /// file in the data folder]
+    #[arg(long, value_name = "URL", hide_env_values = true)]
+    database_url: Option<DatabaseUrl>,
+
+    /// File with that URL in it, so that its password is in no process list
+    #[arg(long, value_name = "FILE")]
+    database_url_file: Option<PathBuf>,
+}
+
+impl Database {
+    pub(crate) fn url(&self, data: &DataFolder) -> Result<DatabaseUrl> {
+        match (&self.database_url, &self.database_url_file) {
+            (Some(_), Some(_)) => bail!(
+                "both --database-url and --database-url-file are given; leave one of them out"
+            ),
+            (Some(url), None) => Ok(url.clone()),
+            (None, Some(file)) => {
+                let text = std::fs::read_to_string(file).with_context(|| {
+                    format!("cannot read the database's URL in {}", file.display())
+                })?;
+                let url = text.trim().parse();
+                url.with_context(|| format!("in {} (--database-url-file)", file.display()))
+            }
+            (None, None) => Ok(DatabaseUrl::from(data.join("airside.db"))),
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Where the server is reached.
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use airside_api::Tls;
+use anyhow::{Result, bail};
+use clap::Args;
+
+#[derive(Args)]
+#[command(next_help_heading = "Listening")]
+pub(crate) struct Listening {
+    /// Where the API listens, for fly and browsers
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
+    pub(crate) listen: SocketAddr,
+
+    /// The URL under which users reach this server [default: the address it listens on]
+    ///
+    /// Links, redirects after logging in and the addresses in builds begin with it. With https://,
+    /// cookies are kept from unprotected connections and browsers are told to stay with TLS, also
+    /// where a proxy does it.
+    #[arg(long, value_name = "URL")]
+    external_url: Option<String>,
+
+    /// Certificate (PEM, with those between it and the root) for TLS; with --tls-key
+    ///
+    /// It is read again when it changes, and on SIGHUP.
+    #[arg(long, value_name = "FILE")]
+    tls_cert: Option<PathBuf>,
+
+    /// The certificate's private key (PEM)
+    #[arg(long, value_name = "FILE")]
+    tls_key: Option<PathBuf>,
+
+    /// Where Prometheus finds /metrics, without a login; not served unless given
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) metrics_listen: Option<SocketAddr>,
+}
+
+impl Listening {
+    /// The certificate, if there is to be TLS.
+    pub(crate) fn tls(&self) -> Result<Option<Tls>> {
+        match (&self.tls_cert, &self.tls_key) {
+            (None, None) => Ok(None),
+            (Some(cert), Some(key)) => Ok(Some(Tls::load(cert, key)?)),
+            (Some(_), None) => {
+                bail!("--tls-cert is given without --tls-key; TLS needs a certificate and its key")
+            }
+            (None, Some(_)) => {
+                bail!("--tls-key is given without --tls-cert; TLS needs a certificate and its key")
+            }
+        }
+    }
+
+    pub(crate) fn url(&self, bound: SocketAddr) -> Result<String> {
+        let Some(url) = &self.external_url else {
+            let scheme = if self.tls_cert.is_some() {
+                "https"
+            } else {
+                "http"
+            };
+            return Ok(format!("{scheme}://{bound}"));
+        };
+        if !url.starts_with("http://") && !url.starts_with("https://") {
+            bail!("--external-url is `{url}`, but must begin with http:// or https://");
+        }
+        Ok(url.trim_end_matches('/').to_owned())
+    }
+}

@@ -1,0 +1,75 @@
+//! The server: opens the data folder, joins the parts, serves until told to stop.
+//!
+//! If you want to know who gets what, read [`serve`] from top to bottom. There is no logic in here but
+//! what differs between `up` and `web`, which is all in [`Mode`].
+
+mod builds;
+mod greeting;
+mod house;
+mod listeners;
+mod mode;
+mod stop;
+
+use anyhow::Result;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tracing::info;
+
+use crate::{
+    data::DataFolder,
+    logging::{self, Level},
+    options::ServerOptions,
+    settings::{self, Setting},
+};
+
+pub(crate) use mode::Mode;
+
+pub(crate) fn run(options: &ServerOptions, settings: &[Setting], mode: Mode) -> Result<()> {
+    if options.configuration.print_config {
+        settings::print(settings, &mut std::io::stdout())?;
+        return Ok(());
+    }
+    mode.check(options)?;
+    rustls::crypto::aws_lc_rs::default_provider()
+        .install_default()
+        .map_err(|_| anyhow::anyhow!("two TLS providers"))?;
+    let (log_level, traces) = logging::start(&options.observing)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let result = runtime.block_on(serve(options, mode, log_level));
+    // What still blocks (a name look-up, say) must not hold up the exit.
+    runtime.shutdown_background();
+    if let Some(traces) = traces {
+        traces.finish();
+    }
+    result
+}
+
+async fn serve(options: &ServerOptions, mode: Mode, log_level: Level) -> Result<()> {
+    let shutdown = CancellationToken::new();
+    // Before anything that could take long: whoever asks it to stop is heard from the start.
+    stop::on_signals(shutdown.clone())?;
+    let reload = stop::on_hangup()?;
+    let data = DataFolder::open(&options.database.data)?;
+    let tls = options.listening.tls()?;
+    let listener = listeners::bind(options.listening.listen, "--listen").await?;
+    let url = options.listening.url(listener.local_addr()?)?;
+    let users = mode.users(options, &data)?;
+    let house = house::House::open(options, mode, &data, &users.list, &url, &shutdown).await?;
+    let loops = house.start_loops(&shutdown);
+    let state = house.api(&url, log_level);
+    if let Some(address) = options.listening.metrics_listen {
+        let listener: TcpListener = listeners::bind(address, "--metrics-listen").await?;
+        listeners::serve_metrics(listener, state.clone(), shutdown.clone());
+    }
+    greeting::greet(mode, &url, &users);
+    listeners::serve(listener, tls, reload, state, shutdown).await?;
+    house.engine.shut_down().await;
+    for background in loops {
+        background.await?;
+    }
+    house.leave(&data);
+    info!("stopped; running steps go on and are followed again at the next start");
+    Ok(())
+}

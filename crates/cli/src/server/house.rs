@@ -1,0 +1,186 @@
+//! The parts behind the API, joined.
+
+use std::sync::Arc;
+
+use airside_api::ApiState;
+use airside_auth::{Auth, LocalUser};
+use airside_connectors::Connectors;
+use airside_engine::Engine;
+use airside_hub::{Hub, Identity};
+use airside_logs::Logs;
+use airside_metrics::Metrics;
+use airside_model::InstallationId;
+use airside_orchestrator::{Orchestrator, Patience, WorkerEntry, Workers};
+use airside_store::{Alone, Store};
+use airside_volumes::Volumes;
+use anyhow::Result;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::{builds::EngineBuilds, mode::Mode};
+use crate::{
+    data::DataFolder, logging::Level, options::ServerOptions, proofs::WorkerProofs, workers,
+};
+
+/// Until when a login lasts.
+const SESSION: std::time::Duration = std::time::Duration::from_secs(24 * 3600);
+
+pub(crate) struct House {
+    pub(crate) engine: Engine,
+    orchestrator: Orchestrator,
+    store: Store,
+    auth: Auth,
+    connectors: Connectors,
+    logs: Logs,
+    metrics: Metrics,
+    installation: InstallationId,
+    /// This and the data folder's lock prove that no other process drives these builds.
+    _alone: Alone,
+}
+
+impl House {
+    /// Opens everything and goes on with the builds that were running.
+    pub(crate) async fn open(
+        options: &ServerOptions,
+        mode: Mode,
+        data: &DataFolder,
+        users: &[LocalUser],
+        url: &str,
+        shutdown: &CancellationToken,
+    ) -> Result<Self> {
+        let sealer = options.keys.sealer(data)?;
+        let store = Store::open(options.database.url(data)?, sealer).await?;
+        let alone = store.take_alone().await?;
+        store.release_all_leases().await?;
+        let installation = store.installation().await?;
+        let owners = options.connectors.main_team(users);
+        store.ensure_main_team(&owners).await?;
+        let connectors = options.connectors.connectors()?;
+        let providers = connectors.providers();
+        let auth = Auth::with_providers(store.clone(), users.to_vec(), providers, SESSION);
+        let logs = Logs::open(&data.join("logs"))?;
+        let volumes = Volumes::open(&data.join("volumes"))?;
+        let metrics = Metrics::default();
+
+        let found = Found {
+            store: &store,
+            volumes: &volumes,
+            installation: &installation,
+        };
+        let (entries, proofs) = found.workers(options, mode, data).await?;
+        let hub_address = options.workers.hub_address(data);
+        let parts = airside_hub::Parts {
+            store: store.clone(),
+            volumes: volumes.clone(),
+            proofs: Arc::new(proofs),
+        };
+        let identity = Identity::load_or_create(&data.join("hub-key.pem"))?;
+        let hub = Hub::start(hub_address, &identity, parts, shutdown.clone()).await?;
+        hub.listen_at(&workers::hub_socket(data))?;
+        data.save_hub_port(hub.port())?;
+
+        let lease_address = format!("{}:{}", hub_address.ip(), hub.port());
+        let orchestrator = Orchestrator::new(
+            store.clone(),
+            hub,
+            volumes,
+            Workers::new(entries),
+            installation.clone(),
+            Patience::default(),
+            metrics.clone(),
+        );
+        let engine = Engine::new(
+            store.clone(),
+            logs.clone(),
+            orchestrator.clone(),
+            metrics.clone(),
+            url.to_owned(),
+            lease_address,
+        );
+        engine.resume().await?;
+        Ok(Self {
+            engine,
+            orchestrator,
+            store,
+            auth,
+            connectors,
+            logs,
+            metrics,
+            installation,
+            _alone: alone,
+        })
+    }
+
+    /// What runs in the background until the shutdown.
+    pub(crate) fn start_loops(&self, shutdown: &CancellationToken) -> [JoinHandle<()>; 2] {
+        let sweeper = tokio::spawn({
+            let (orchestrator, shutdown) = (self.orchestrator.clone(), shutdown.clone());
+            async move { orchestrator.sweep_forever(shutdown).await }
+        });
+        let collector = tokio::spawn({
+            let (engine, shutdown) = (self.engine.clone(), shutdown.clone());
+            async move { engine.collect_forever(shutdown).await }
+        });
+        [sweeper, collector]
+    }
+
+    pub(crate) fn api(&self, url: &str, log_level: Level) -> ApiState {
+        ApiState::new(
+            self.store.clone(),
+            self.auth.clone(),
+            Arc::new(EngineBuilds(self.engine.clone())),
+            self.logs.clone(),
+            self.metrics.clone(),
+            url,
+            env!("CARGO_PKG_VERSION"),
+        )
+        .with_connectors(self.connectors.clone())
+        .with_log_level(Arc::new(log_level))
+    }
+
+    /// Takes back what this machine's steps needed of it, if none is left.
+    pub(crate) fn leave(&self, data: &DataFolder) {
+        workers::leave(data, &self.installation);
+    }
+}
+
+/// What workers are made with.
+struct Found<'a> {
+    store: &'a Store,
+    volumes: &'a Volumes,
+    installation: &'a InstallationId,
+}
+
+impl Found<'_> {
+    async fn workers(
+        &self,
+        options: &ServerOptions,
+        mode: Mode,
+        data: &DataFolder,
+    ) -> Result<(Vec<WorkerEntry>, WorkerProofs)> {
+        let (mut entries, proofs) = (Vec::new(), WorkerProofs::default());
+        if mode.has_local_worker(options) {
+            let shim = options.workers.find_shim()?;
+            let volumes = self.volumes.clone();
+            let isolation = options.isolation.choices();
+            let local = workers::local(
+                data,
+                self.store,
+                volumes,
+                self.installation,
+                &shim,
+                isolation,
+            );
+            entries.push(local.await?);
+        }
+        if let Some(file) = &options.workers.targets {
+            entries.extend(workers::targets(file, self.store, self.installation, &proofs).await?);
+        }
+        let names: Vec<_> = entries
+            .iter()
+            .map(|entry| entry.placement.worker().clone())
+            .collect();
+        self.store.retain_workers(&names).await?;
+        Ok((entries, proofs))
+    }
+}

@@ -1,0 +1,165 @@
+//! One name for each setting, in three places: an option, a variable, a key of the configuration file.
+//!
+//! ```text
+//! option  >  variable AIRSIDE_…  >  file  >  default
+//! ```
+//!
+//! The options of clap are the only list. Variables are derived from their names; what the file says
+//! becomes their defaults. An option that is added to `options` is therefore in all three.
+
+mod file;
+mod print;
+
+use std::{ffi::OsString, path::PathBuf};
+
+use clap::{Arg, ArgMatches, Command, FromArgMatches, parser::ValueSource};
+
+pub(crate) use file::{ConfigError, ConfigFile};
+
+/// The commands that have settings.
+const SERVERS: [&str; 2] = ["up", "web"];
+
+/// Options about the settings, and clap's own.
+const NO_SETTINGS: [&str; 4] = ["config", "print-config", "help", "version"];
+
+const NOTE: &str = "\
+Every option is also a variable, AIRSIDE_ and its name in capitals (AIRSIDE_DATABASE_URL), and a key of the
+file that --config names (database-url: …). An option wins over the variable, and that over the file.";
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// Wrong usage, or a request for help.
+    #[error(transparent)]
+    Usage(#[from] clap::Error),
+    #[error(transparent)]
+    File(#[from] ConfigError),
+}
+
+/// What was asked for, and where each setting comes from.
+pub(crate) struct Read<T> {
+    pub(crate) arguments: T,
+    pub(crate) settings: Vec<Setting>,
+}
+
+/// A setting in effect.
+pub(crate) struct Setting {
+    pub(crate) name: String,
+    pub(crate) values: Vec<String>,
+    pub(crate) origin: Origin,
+    pub(crate) secret: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    Option,
+    Variable(String),
+    File {
+        path: PathBuf,
+        line: usize,
+    },
+    Default,
+    /// Nobody said anything, and there is no default.
+    Unset,
+}
+
+/// The variable of a setting.
+pub(crate) fn variable(name: &str) -> String {
+    format!("AIRSIDE_{}", name.replace('-', "_").to_uppercase())
+}
+
+/// The name of a setting, unless it is an option of another kind.
+pub(crate) fn name(arg: &Arg) -> Option<&str> {
+    arg.get_long().filter(|long| !NO_SETTINGS.contains(long))
+}
+
+/// Gives the commands of the server their variables.
+pub(crate) fn with_variables(command: Command) -> Command {
+    SERVERS.iter().fold(command, |command, server| {
+        command.mut_subcommand(*server, |command| {
+            // Of an option that is there twice the last counts, so that scripts can add to what others wrote.
+            let command = command.after_help(NOTE).args_override_self(true);
+            command.mut_args(|arg| match arg.get_long() {
+                // The rule is said once, under all of them.
+                Some(long) if long == "config" || name(&arg).is_some() => {
+                    let variable = variable(long);
+                    arg.env(variable).hide_env(true)
+                }
+                _ => arg,
+            })
+        })
+    })
+}
+
+/// Reads options and variables, then the file that they name, then all of it together.
+pub(crate) fn read<T: FromArgMatches>(
+    command: Command,
+    args: Vec<OsString>,
+) -> Result<Read<T>, Error> {
+    let mut command = with_variables(command);
+    let mut matches = command.try_get_matches_from_mut(&args)?;
+    let mut file = None;
+    if let Some((server, path)) = config_path(&matches) {
+        let known = command
+            .find_subcommand(&server)
+            .expect("it was just matched");
+        let read = ConfigFile::read(&path, known)?;
+        command = command.mut_subcommand(server, |command| read.as_defaults(command));
+        matches = command.try_get_matches_from_mut(&args)?;
+        file = Some(read);
+    }
+    let settings = match matches.subcommand() {
+        Some((server, matches)) if SERVERS.contains(&server) => {
+            let known = command
+                .find_subcommand(server)
+                .expect("it was just matched");
+            in_effect(known, matches, file.as_ref())
+        }
+        _ => Vec::new(),
+    };
+    let arguments = T::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
+    Ok(Read {
+        arguments,
+        settings,
+    })
+}
+
+fn config_path(matches: &ArgMatches) -> Option<(String, PathBuf)> {
+    let (server, matches) = matches.subcommand()?;
+    if !SERVERS.contains(&server) {
+        return None;
+    }
+    let path = matches.get_one::<PathBuf>("config")?;
+    Some((server.to_owned(), path.clone()))
+}
+
+fn in_effect(command: &Command, matches: &ArgMatches, file: Option<&ConfigFile>) -> Vec<Setting> {
+    let args = command.get_arguments();
+    let named = args.filter_map(|arg| Some((arg, name(arg)?)));
+    named
+        .map(|(arg, name)| {
+            let id = arg.get_id().as_str();
+            let raw = matches.get_raw(id).into_iter().flatten();
+            Setting {
+                name: name.to_owned(),
+                values: raw
+                    .map(|value| value.to_string_lossy().into_owned())
+                    .collect(),
+                origin: origin(name, matches.value_source(id), file),
+                secret: arg.is_hide_env_values_set(),
+            }
+        })
+        .collect()
+}
+
+fn origin(name: &str, source: Option<ValueSource>, file: Option<&ConfigFile>) -> Origin {
+    match source {
+        None => Origin::Unset,
+        Some(ValueSource::CommandLine) => Origin::Option,
+        Some(ValueSource::EnvVariable) => Origin::Variable(variable(name)),
+        Some(_) => file
+            .and_then(|file| file.origin(name))
+            .unwrap_or(Origin::Default),
+    }
+}
+
+pub(crate) use print::print;

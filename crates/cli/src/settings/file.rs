@@ -1,0 +1,180 @@
+//! The configuration file: YAML, a map from settings to values. Wrong ones are all told at once, with
+//! their places.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    path::{Path, PathBuf},
+};
+
+use airside_config::nearest;
+use airside_yaml::{Key, Node, Position, Value};
+use clap::{Arg, ArgAction, Command};
+
+use super::{Origin, name};
+
+/// What is wrong with the file, and where.
+#[derive(Debug)]
+pub(crate) struct ConfigError {
+    path: PathBuf,
+    problems: Vec<(Option<Position>, String)>,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.display();
+        for (index, (at, problem)) in self.problems.iter().enumerate() {
+            let between = if index > 0 { "\n" } else { "" };
+            match at {
+                Some(at) => write!(f, "{between}{path}:{}:{}: {problem}", at.line, at.column)?,
+                None => write!(f, "{between}{path}: {problem}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+pub(crate) struct ConfigFile {
+    path: PathBuf,
+    entries: BTreeMap<String, Entry>,
+}
+
+struct Entry {
+    values: Vec<String>,
+    at: Position,
+}
+
+type Problems = Vec<(Option<Position>, String)>;
+
+impl ConfigFile {
+    /// Reads the settings of `command` from a file.
+    pub(crate) fn read(path: &Path, command: &Command) -> Result<Self, ConfigError> {
+        let failed = |problems| ConfigError {
+            path: path.to_owned(),
+            problems,
+        };
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| failed(vec![(None, format!("cannot be read: {error}"))]))?;
+        let entries = parse(&text, command).map_err(failed)?;
+        Ok(Self {
+            path: path.to_owned(),
+            entries,
+        })
+    }
+
+    /// Puts what the file says in the place of defaults.
+    pub(crate) fn as_defaults(&self, command: Command) -> Command {
+        command.mut_args(|arg| {
+            let entry = name(&arg).and_then(|name| self.entries.get(name));
+            match entry {
+                Some(entry) => arg.default_values(entry.values.clone()),
+                None => arg,
+            }
+        })
+    }
+
+    pub(crate) fn origin(&self, name: &str) -> Option<Origin> {
+        self.entries.get(name).map(|entry| Origin::File {
+            path: self.path.clone(),
+            line: entry.at.line,
+        })
+    }
+}
+
+fn parse(text: &str, command: &Command) -> Result<BTreeMap<String, Entry>, Problems> {
+    let malformed =
+        |error: airside_yaml::Error| vec![(Some(error.position), error.kind.to_string())];
+    let root = airside_yaml::parse(text).map_err(malformed)?;
+    let twice = airside_yaml::duplicate_keys(text).map_err(malformed)?;
+    let mut problems: Problems = twice
+        .into_iter()
+        .map(|twice| {
+            let message = format!(
+                "`{}` is here a second time; the first is in line {}",
+                twice.key.text, twice.first.start.line
+            );
+            (Some(twice.key.span.start), message)
+        })
+        .collect();
+    let mut entries = BTreeMap::new();
+    match root.value {
+        Value::Null => {}
+        Value::Map(settings) => {
+            for (key, node) in &settings {
+                match entry(key, node, command) {
+                    Ok(entry) => drop(entries.insert(key.text.clone(), entry)),
+                    Err((at, message)) => problems.push((Some(at), message)),
+                }
+            }
+        }
+        other => {
+            let message = format!(
+                "settings are written `name: value`, and this is {}",
+                other.kind()
+            );
+            problems.push((Some(root.span.start), message));
+        }
+    }
+    match problems.is_empty() {
+        true => Ok(entries),
+        false => {
+            problems.sort_by_key(|(at, _)| *at);
+            Err(problems)
+        }
+    }
+}
+
+fn entry(key: &Key, node: &Node, command: &Command) -> Result<Entry, (Position, String)> {
+    let at = key.span.start;
+    let arg = command
+        .get_arguments()
+        .find(|arg| name(arg) == Some(&key.text))
+        .ok_or_else(|| (at, unknown(&key.text, command)))?;
+    let values = values(node, arg).map_err(|message| (node.span.start, message))?;
+    try_out(arg, &values).map_err(|reason| (node.span.start, format!("{}: {reason}", key.text)))?;
+    Ok(Entry { values, at })
+}
+
+fn unknown(key: &str, command: &Command) -> String {
+    let known: Vec<&str> = command.get_arguments().filter_map(name).collect();
+    match nearest(key, known) {
+        Some(near) => format!("there is no setting `{key}`; did you mean `{near}`?"),
+        None => format!("there is no setting `{key}`; `airside web --help` lists them"),
+    }
+}
+
+/// A scalar, or a list of them where the option may be given several times.
+fn values(node: &Node, arg: &Arg) -> Result<Vec<String>, String> {
+    let name = arg.get_long().unwrap_or_default();
+    let scalar = |node: &Node| {
+        let text = node.value.scalar_text();
+        text.ok_or_else(|| {
+            format!(
+                "{name}: a single value is wanted here, and this is {}",
+                node.value.kind()
+            )
+        })
+    };
+    match (&node.value, arg.get_action()) {
+        (Value::Seq(items), ArgAction::Append) => items.iter().map(scalar).collect(),
+        _ => Ok(vec![scalar(node)?]),
+    }
+}
+
+/// Lets clap judge the values on their own, so that what is wrong with them can be told with a place.
+fn try_out(arg: &Arg, values: &[String]) -> Result<(), String> {
+    let long = arg.get_long().unwrap_or_default();
+    let args = values.iter().map(|value| format!("--{long}={value}"));
+    let alone = Command::new("airside")
+        .no_binary_name(true)
+        .arg(arg.clone());
+    let Err(error) = alone.try_get_matches_from(args) else {
+        return Ok(());
+    };
+    // The first line says what is wrong, the rest how to use a command line.
+    let shown = error.to_string();
+    let first = shown.lines().next().unwrap_or_default();
+    Err(first.trim_start_matches("error: ").to_owned())
+}

@@ -1,0 +1,158 @@
+use super::*;
+use clap::Parser as _;
+
+/// Options as they are typed.
+#[derive(clap::Parser)]
+#[command(no_binary_name = true)]
+struct Typed {
+    #[command(flatten)]
+    variables: Variables,
+}
+
+fn values(args: &[&str]) -> Values {
+    Typed::try_parse_from(args)
+        .unwrap()
+        .variables
+        .read()
+        .unwrap()
+}
+
+fn check_with(name: &str, content: &[u8], task: bool, args: &[&str]) -> Check {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join(name);
+    std::fs::write(&file, content).unwrap();
+    let mut check = Check::of(&file, task, &values(args));
+    check.file = name.to_owned();
+    check
+}
+
+fn check(name: &str, content: &[u8], task: bool) -> Check {
+    check_with(name, content, task, &[])
+}
+
+#[test]
+fn problems_are_shown_in_their_lines_and_counted() {
+    let wrong = check("ci.yml", b"jobs:\n- nam: j\n", false);
+    assert!(!wrong.is_valid());
+    assert_eq!(
+        wrong.text(),
+        "error: unknown fields [\"nam\"] (did you mean 'name'?)\n --> ci.yml:2:3 (jobs[0])\n  |\n2 | - nam: j\n  |   ^^^\n\n\
+         error: jobs[0] has no name\n --> ci.yml:2:3\n  |\n2 | - nam: j\n  |   ^^^^^^\n\n\
+         ci.yml: 2 problems\n"
+    );
+    let shown = wrong.json();
+    assert_eq!(shown["problems"][0]["path"], "jobs[0]");
+    assert_eq!(shown["problems"][0]["line"], 2);
+    assert_eq!(shown["problems"][0]["end_column"], 6);
+}
+
+#[test]
+fn warnings_do_not_fail() {
+    let odd = check("ci.yml", b"jobs: [{name: J}]", false);
+    assert!(odd.is_valid() && !odd.is_spotless());
+    assert!(
+        odd.text()
+            .starts_with("warning: jobs.J: 'J' is not a valid identifier")
+    );
+    assert_eq!(odd.json()["warnings"][0]["type"], "invalid_identifier");
+    assert!(check("ci.yml", b"jobs: [{name: j}]", false).is_spotless());
+}
+
+#[test]
+fn keys_that_are_there_twice_are_warned_about_with_their_place() {
+    let odd = check("ci.yml", b"jobs:\n- name: a\n  name: b\n", false);
+    assert!(odd.is_valid() && !odd.is_spotless());
+    assert_eq!(
+        odd.text(),
+        "warning: key `name` is here a second time, and only the last one counts; the first is in line 2\n \
+         --> ci.yml:3:3\nci.yml: looks good\n"
+    );
+    let warning = &odd.json()["warnings"][0];
+    assert_eq!(
+        (&warning["line"], &warning["column"]),
+        (&json!(3), &json!(3))
+    );
+}
+
+#[test]
+fn task_files_and_unreadable_ones() {
+    assert!(check("t.yml", b"platform: linux", true).is_valid());
+    assert!(!check("t.yml", b"platform: linux", false).is_valid());
+    let text = check("t.yml", b"a: \xff", true).text();
+    assert_eq!(
+        text,
+        "error: cannot read t.yml: it is not UTF-8 text (byte 3)\n"
+    );
+    let gone = Check::of(Path::new("no/such/file"), false, &values(&[]));
+    assert!(gone.json()["problems"][0]["message"].is_string());
+}
+
+#[test]
+fn variables_are_filled_in_where_they_stand() {
+    let pipeline = b"jobs:\n- name: ((name))\n  max_in_flight: ((room))\n  serial: ((s.deep))\n";
+    // Nobody knows them: that is for the server to say.
+    assert!(!check("ci.yml", pipeline, false).is_valid());
+    let given = ["-v", "name=j", "-y", "room=3", "-y", "s.deep=true"];
+    let good = check_with("ci.yml", pipeline, false, &given);
+    assert!(good.is_spotless(), "{}", good.text());
+    // What is wrong with a value is told at the variable.
+    let wrong = check_with(
+        "ci.yml",
+        pipeline,
+        false,
+        &["-v", "name=j", "-y", "room={}", "-y", "s.deep=true"],
+    );
+    assert_eq!(wrong.json()["problems"][0]["line"], 3, "{}", wrong.text());
+    // A map cannot be put into a text.
+    let wrong = check_with(
+        "ci.yml",
+        b"jobs:\n- name: a-((name))\n",
+        false,
+        &["-y", "name={a: b}"],
+    );
+    assert_eq!(wrong.json()["problems"][0]["line"], 2, "{}", wrong.text());
+}
+
+#[test]
+fn options_win_over_files_and_later_files_over_earlier_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let (one, two) = (
+        file("1.yml", "a: 1\nb: 1\nc: 1\n"),
+        file("2.yml", "b: 2\nc: 2\n"),
+    );
+    let values = values(&["-l", &one, "-y", "c=3", "-l", &two]);
+    let node = airside_yaml::parse("[((a)), ((b)), ((c)), ((d))]").unwrap();
+    let filled = values
+        .fill(node)
+        .map_err(|unfilled| unfilled.message)
+        .unwrap();
+    assert_eq!(filled.to_json().unwrap(), json!([1, 2, 3, "((d))"]));
+}
+
+#[test]
+fn bad_variables_are_refused_in_words() {
+    for args in [["-v", "noequals"], ["-y", "a=[1"], ["-v", "=x"]] {
+        assert!(Typed::try_parse_from(args).is_err(), "{args:?}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("vars.yml");
+    std::fs::write(&path, "a: [1").unwrap();
+    let shown = path.display().to_string();
+    let read = |file: &str| {
+        let typed = Typed::try_parse_from(["-l", file]).unwrap();
+        typed.variables.read().map(|_| ()).unwrap_err()
+    };
+    assert!(
+        read(&shown).starts_with(&format!("{shown}:1:")),
+        "{}",
+        read(&shown)
+    );
+    std::fs::write(&path, "[1]").unwrap();
+    assert!(read(&shown).contains("`name: value`"));
+    assert!(read("no/such/file").starts_with("cannot read no/such/file"));
+}
