@@ -8,12 +8,13 @@ use std::{
 
 use airside_api::{ApiState, Builds, TriggerError};
 use airside_auth::{Auth, LocalUser};
-use airside_engine::Engine;
+use airside_engine::{Engine, EngineOptions, NoVariables};
 use airside_hub::{Hub, Identity};
 use airside_logs::Logs;
 use airside_metrics::Metrics;
 use airside_model::{BuildId, JobId};
 use airside_orchestrator::{Orchestrator, Patience, Workers};
+use airside_runtime::Image;
 use airside_store::{Build, DatabaseUrl, Sealer, Store};
 use airside_volumes::Volumes;
 use anyhow::{Context, Result, bail};
@@ -101,6 +102,11 @@ pub(crate) struct Options {
     /// beside this program]
     #[arg(long, value_name = "FILE", env = "AIRSIDE_SHIM")]
     shim: Option<PathBuf>,
+
+    /// What the resource type `mock` hands out with `mirror_self`: a folder with an OCI image layout,
+    /// or an image in a registry. For trying pipelines, and for Concourse's own test suite
+    #[arg(long, value_name = "IMAGE", env = "AIRSIDE_MOCK_IMAGE")]
+    mock_image: Option<String>,
 
     /// Where Prometheus finds /metrics; not served unless given
     #[arg(long, value_name = "ADDR", env = "AIRSIDE_METRICS_LISTEN")]
@@ -190,14 +196,16 @@ async fn up(options: Options, log_level: logging::Level) -> Result<()> {
         metrics.clone(),
     );
     let lease_address = format!("{}:{}", hub_address.ip(), hub.port());
-    let engine = Engine::new(
-        store.clone(),
-        logs.clone(),
-        orchestrator.clone(),
-        metrics.clone(),
-        url.clone(),
-        lease_address,
-    );
+    let engine = Engine::new(EngineOptions {
+        store: store.clone(),
+        logs: logs.clone(),
+        orchestrator: orchestrator.clone(),
+        metrics: metrics.clone(),
+        external_url: url.clone(),
+        address: lease_address,
+        variables: Arc::new(NoVariables),
+        mock_image: options.mock_image.as_deref().map(mock_image),
+    });
     engine.resume().await?;
     let sweeper = tokio::spawn({
         let shutdown = shutdown.clone();
@@ -322,6 +330,18 @@ fn find_shim(given: Option<&Path>) -> Result<PathBuf> {
         );
     }
     Ok(path.canonicalize()?)
+}
+
+/// A folder if there is one of that name, else an image in a registry.
+fn mock_image(given: &str) -> Image {
+    match Path::new(given).canonicalize() {
+        Ok(path) if path.is_dir() => Image::OciLayout {
+            path: path.display().to_string(),
+        },
+        _ => Image::Registry {
+            reference: given.to_owned(),
+        },
+    }
 }
 
 /// The users, and the password of the first if we had to make it up.

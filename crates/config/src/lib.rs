@@ -20,6 +20,7 @@
 #![forbid(unsafe_code)]
 
 mod config;
+mod diff;
 mod duration;
 mod glob;
 mod group;
@@ -41,9 +42,11 @@ mod task_config;
 mod task_shape;
 mod validate;
 mod var_source;
+mod yaml_text;
 
 pub use airside_model::ResourceType;
 pub use config::{Config, Display};
+pub use diff::diff;
 pub use duration::parse_duration;
 pub use glob::Glob;
 pub use group::Group;
@@ -51,7 +54,7 @@ pub use identifier::{EmptyIdentifier, Warning, validate_identifier};
 pub use inputs::{JobInput, JobOutput, inputs, outputs};
 pub use job::{BuildLogRetention, Job};
 pub use load::{Loaded, load, load_task};
-pub use plan::{PlanError, PlanOptions, plan, plan_with};
+pub use plan::{PlanError, PlanOptions, image_plans, plan, plan_with};
 pub use problem::{Problem, Section, api_errors};
 pub use render::render_all;
 pub use resource::{CheckEvery, Resource};

@@ -10,8 +10,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::{
-    Engine, LEASE, Result, inputs,
-    interpret::{Interpreter, Status},
+    Asker, Engine, LEASE, Result, inputs, interpret::Interpreter, scope::Context, status::Status,
+    stop::Stop, variables::PipelineVariables,
 };
 
 /// Where an event that belongs to no step is said to come from.
@@ -63,13 +63,15 @@ impl Engine {
                     build,
                     lease,
                     log: &log,
-                    cancel: &cancel,
-                    state: Default::default(),
+                    variables: self.variables(build).await?,
+                    secrets: Default::default(),
+                    ended: Default::default(),
                 };
-                match interpreter.run(&plan, &cancel).await? {
+                let context = Context::of_build(Stop::of_build(cancel));
+                match interpreter.run(&plan, context).await? {
                     Status::Succeeded => BuildStatus::Succeeded,
                     Status::Failed => BuildStatus::Failed,
-                    Status::Errored => BuildStatus::Errored,
+                    Status::Errored | Status::TimedOut => BuildStatus::Errored,
                     Status::Aborted => BuildStatus::Aborted,
                 }
             }
@@ -93,7 +95,8 @@ impl Engine {
             None => return Ok(Planned::Aborted),
             Some(allowed) => allowed?,
         }
-        match inputs::plan(&self.parts.store, build).await? {
+        let variables = self.variables(build).await?;
+        match inputs::plan(&self.parts.store, build, &variables).await? {
             Ok(plan) => {
                 self.parts.store.start_build(lease, &plan).await?;
                 Ok(Planned::Ready(Box::new(plan)))
@@ -114,6 +117,21 @@ impl Engine {
                 Ok(Planned::Impossible)
             }
         }
+    }
+
+    /// What the build may ask for, by the pipeline as it is now.
+    async fn variables(&self, build: &Build) -> Result<PipelineVariables> {
+        let pipeline = match build.pipeline {
+            Some(id) => self.parts.store.pipeline_by_id(id).await?,
+            None => None,
+        };
+        let config = pipeline.and_then(|pipeline| serde_json::from_value(pipeline.config).ok());
+        let asker = Asker {
+            team: build.team_name.clone(),
+            pipeline: build.pipeline_name.clone(),
+        };
+        let installation = self.parts.variables.clone();
+        Ok(PipelineVariables::new(asker, config.as_ref(), installation).await)
     }
 
     /// Waits until nothing is paused and the job has room for one more build.

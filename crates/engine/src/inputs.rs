@@ -9,11 +9,16 @@ use airside_config::{Config, Job, JobInput, VersionSpec};
 use airside_model::{Plan, Version};
 use airside_resources::{CheckRequest, Privilege};
 use airside_store::{Build, Pipeline, Store};
+use serde_json::{Map, Value};
 
-use crate::{Result, unsupported};
+use crate::{Result, variables::PipelineVariables};
 
 /// The plan, or the words for why there can be none.
-pub(crate) async fn plan(store: &Store, build: &Build) -> Result<Result<Plan, String>> {
+pub(crate) async fn plan(
+    store: &Store,
+    build: &Build,
+    variables: &PipelineVariables,
+) -> Result<Result<Plan, String>> {
     let Some(pipeline) = (match build.pipeline {
         Some(id) => store.pipeline_by_id(id).await?,
         None => None,
@@ -34,7 +39,7 @@ pub(crate) async fn plan(store: &Store, build: &Build) -> Result<Result<Plan, St
     };
     let mut versions = BTreeMap::new();
     for input in airside_config::inputs(job) {
-        match resolve(store, &pipeline, &config, &input).await? {
+        match resolve(store, &pipeline, &config, &input, variables).await? {
             Ok(version) => versions.insert(input.name, version),
             Err(words) => return Ok(Err(format!("input `{}`: {words}", input.name))),
         };
@@ -68,6 +73,7 @@ async fn resolve(
     pipeline: &Pipeline,
     config: &Config,
     input: &JobInput,
+    variables: &PipelineVariables,
 ) -> Result<Result<Version, String>> {
     if !input.passed.is_empty() {
         return Ok(Err(
@@ -83,9 +89,18 @@ async fn resolve(
     if let Some(version) = &resource.version {
         return Ok(Ok(version.clone()));
     }
-    if let Some(words) = unsupported::resource_words(config, resource) {
-        return Ok(Err(words));
+    if config.resource_type(&resource.type_).is_some() {
+        return Ok(Err(
+            "checking a resource type of the pipeline's own is not supported by this version of Airside"
+                .to_owned(),
+        ));
     }
+    let source = Value::Object(resource.source.clone().unwrap_or_default());
+    let source = match variables.fill(source, None).await {
+        Ok((Value::Object(source), _)) => source,
+        Ok(_) => Map::new(),
+        Err(error) => return Ok(Err(error.to_string())),
+    };
     let Some(row) = store.resource(pipeline.id, &input.resource).await? else {
         return Ok(Err(format!("there is no resource `{}`", input.resource)));
     };
@@ -94,7 +109,7 @@ async fn resolve(
         .await?
         .map(|(_, version)| version);
     let request = CheckRequest {
-        source: resource.source.clone().unwrap_or_default(),
+        source,
         version: known.clone(),
     };
     let type_ = resource.type_.clone();

@@ -4,6 +4,7 @@
 //! like everything else that may not be read from the database. What lists show of it is kept
 //! beside it, so that listing thousands opens none.
 
+mod child;
 mod list;
 mod manage;
 mod parts;
@@ -12,6 +13,7 @@ mod save;
 use airside_model::{JobId, PipelineId, ResourceId, TeamId};
 use serde_json::{Value, json};
 
+pub use child::Parent;
 pub use list::PipelineSummary;
 pub use manage::Pausing;
 pub use save::{SavePipeline, Saved};

@@ -35,8 +35,15 @@ impl Store {
     /// Makes or changes a pipeline. A new one is paused; an archived one comes back.
     pub async fn save_pipeline(&self, save: SavePipeline) -> Result<Saved> {
         let mut tx = self.write.begin().await?;
+        let saved = self.save_within(&mut tx, save).await?;
+        tx.commit().await?;
+        self.changed();
+        Ok(saved)
+    }
+
+    pub(super) async fn save_within(&self, tx: &mut Tx, save: SavePipeline) -> Result<Saved> {
         // First, as whoever counts holds up everybody else who saves: what is read next stays true.
-        let version = next_config_version(&mut tx).await?;
+        let version = next_config_version(tx).await?;
         let existing: Option<(i64, bool)> = query_as(sql!(
             "SELECT config_version, archived FROM pipelines
              WHERE team_id = $1 AND name = $2 AND instance_vars = $3"
@@ -44,7 +51,7 @@ impl Store {
         .bind(save.team.0)
         .bind(&save.name)
         .bind(save.instance_vars.to_string())
-        .fetch_optional(&mut tx)
+        .fetch_optional(&mut *tx)
         .await?;
         if let (Some((current, false)), Some(expected)) = (existing, save.expected_version)
             && current != expected
@@ -54,16 +61,14 @@ impl Store {
             });
         }
         let config = seal_config(self.sealer(), &save.config);
-        let id = upsert(&mut tx, &save, config, version).await?;
-        save_jobs(&mut tx, id, &save.jobs).await?;
-        save_resources(&mut tx, id, &save.resources).await?;
+        let id = upsert(tx, &save, config, version).await?;
+        save_jobs(tx, id, &save.jobs).await?;
+        save_resources(tx, id, &save.resources).await?;
         let row: Row = query_as(sql!(columns!(), " WHERE p.id = $1"))
             .bind(id.0)
-            .fetch_one(&mut tx)
+            .fetch_one(tx)
             .await?;
         let pipeline = row.open(self.sealer())?;
-        tx.commit().await?;
-        self.changed();
         Ok(Saved {
             pipeline,
             created: existing.is_none(),
@@ -88,7 +93,7 @@ async fn upsert(
              WHERE team_id = $1 AND name = $2),
            TRUE, FALSE, FALSE, $4, $5, $6, $7)
          ON CONFLICT (team_id, name, instance_vars) DO UPDATE SET archived = FALSE,
-           config = excluded.config, summary = excluded.summary,
+           parent_job_id = NULL, parent_build_id = NULL, config = excluded.config, summary = excluded.summary,
            config_version = excluded.config_version, updated_at = excluded.updated_at
          RETURNING id"
     ))
