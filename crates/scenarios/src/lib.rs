@@ -19,6 +19,7 @@ mod environment;
 mod fifo;
 mod fly;
 mod leftovers;
+pub mod plans;
 pub mod pipelines;
 mod ports;
 mod same;
