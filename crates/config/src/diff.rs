@@ -112,7 +112,9 @@ fn lines<'a>(before: &[&'a str], after: &[&'a str]) -> Vec<Line<'a>> {
     let (rows, columns) = (before.len(), after.len());
     if rows.saturating_mul(columns) > LARGEST {
         let gone = before.iter().map(|line| Line::Gone(line));
-        return gone.chain(after.iter().map(|line| Line::New(line))).collect();
+        return gone
+            .chain(after.iter().map(|line| Line::New(line)))
+            .collect();
     }
     // How many lines are common from here on.
     let mut common = vec![vec![0_u32; columns + 1]; rows + 1];
@@ -174,7 +176,10 @@ mod tests {
             \x20 + plan:\n  + - file: x/y\n  +   load_var: v\n  \n";
         assert_eq!(plain(&diff(&config(ONE), &config(two))), changed);
         let removed = plain(&diff(&config(two), &config(ONE)));
-        assert!(removed.contains("job b has been removed:\n  - name: b"), "{removed}");
+        assert!(
+            removed.contains("job b has been removed:\n  - name: b"),
+            "{removed}"
+        );
         let mark = "  \x08\x08\x1b[0;32m+\x1b[0m \x1b[0;32mname: b\x1b[0m\n";
         assert!(diff(&config(ONE), &config(two)).contains(mark));
     }

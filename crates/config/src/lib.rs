@@ -54,7 +54,7 @@ pub use identifier::{EmptyIdentifier, Warning, validate_identifier};
 pub use inputs::{JobInput, JobOutput, inputs, outputs};
 pub use job::{BuildLogRetention, Job};
 pub use load::{Loaded, load, load_task};
-pub use plan::{PlanError, PlanOptions, image_plans, plan, plan_with};
+pub use plan::{PlanError, PlanOptions, check_plan, image_plans, plan, plan_with};
 pub use problem::{Problem, Section, api_errors};
 pub use render::render_all;
 pub use resource::{CheckEvery, Resource};

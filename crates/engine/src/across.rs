@@ -114,7 +114,10 @@ fn several(errors: &[String]) -> String {
         1 => "1 error occurred:".to_owned(),
         count => format!("{count} errors occurred:"),
     };
-    let lines: String = errors.iter().map(|error| format!("\t* {error}\n")).collect();
+    let lines: String = errors
+        .iter()
+        .map(|error| format!("\t* {error}\n"))
+        .collect();
     format!("{counted}\n{lines}\n")
 }
 
@@ -132,9 +135,8 @@ async fn warn_of_shadows(
         };
         if matches!(context.scope.vars().get(&reference), Ok(Some(_))) {
             let name = &var.name;
-            let line = format!(
-                "\x1b[1;33mWARNING: across step shadows local var '{name}'\x1b[0m\n"
-            );
+            let line =
+                format!("\x1b[1;33mWARNING: across step shadows local var '{name}'\x1b[0m\n");
             let what = format!("shadow {name}");
             interpreter.print(id, &what, Source::Stderr, &line).await?;
         }
@@ -160,7 +162,9 @@ async fn settle(
             Err(words) => return Ok(Err(words)),
         }
     }
-    let begun = store.begin_node(interpreter.lease, id, Some(values.clone())).await?;
+    let begun = store
+        .begin_node(interpreter.lease, id, Some(values.clone()))
+        .await?;
     Ok(Ok(begun.1.unwrap_or(values)))
 }
 
@@ -174,7 +178,10 @@ async fn evaluate(
     match filled.map_err(|error| error.to_string())?.0 {
         Value::Array(list) => Ok(list),
         Value::Null => Ok(Vec::new()),
-        _ => Err(format!("the values of the across var '{}' are no list", var.name)),
+        _ => Err(format!(
+            "the values of the across var '{}' are no list",
+            var.name
+        )),
     }
 }
 
@@ -219,7 +226,9 @@ fn substep(
         }
         let found = vars.iter().zip(values).rev();
         let mut found = found.filter(|(var, _)| var.name == reference.path);
-        let value = found.next().map(|(_, value)| traverse(value, reference).cloned());
+        let value = found
+            .next()
+            .map(|(_, value)| traverse(value, reference).cloned());
         value.transpose()
     };
     let filled = airside_vars::interpolate(template, &lookup)
@@ -288,7 +297,8 @@ impl Across<'_> {
             };
             scope.add_var(&var.name, &var_value);
         }
-        self.interpreter.run(&substep.plan, context.with_scope(scope))
+        self.interpreter
+            .run(&substep.plan, context.with_scope(scope))
     }
 }
 
@@ -316,7 +326,10 @@ mod tests {
             .iter()
             .map(|combination| json!(combination).to_string())
             .collect();
-        assert_eq!(texts, [r#"[1,"x"]"#, r#"[1,"y"]"#, r#"[2,"x"]"#, r#"[2,"y"]"#]);
+        assert_eq!(
+            texts,
+            [r#"[1,"x"]"#, r#"[1,"y"]"#, r#"[2,"x"]"#, r#"[2,"y"]"#]
+        );
         assert_eq!(combinations(&[vec![json!(1)], vec![]]).len(), 0);
     }
 
@@ -334,8 +347,14 @@ mod tests {
         let second = serde_json::to_value(&made[1].plan).unwrap();
         assert_eq!(second["id"], "f/1/0");
         let put = &second["on_success"]["step"];
-        assert_eq!((&put["id"], &put["put"]["name"]), (&json!("f/1/1"), &json!("x")));
-        assert_eq!(put["put"]["params"], json!({"v": {"k": 2}, "o": "((other))"}));
+        assert_eq!(
+            (&put["id"], &put["put"]["name"]),
+            (&json!("f/1/1"), &json!("x"))
+        );
+        assert_eq!(
+            put["put"]["params"],
+            json!({"v": {"k": 2}, "o": "((other))"})
+        );
         let get = &second["on_success"]["on_success"];
         assert_eq!(get["id"], "f/1/2");
         assert_eq!(get["get"]["version_from"], "f/1/1");

@@ -46,7 +46,17 @@ impl Engine {
         cancel: CancellationToken,
     ) -> Result<()> {
         let log = self.parts.logs.writer(build.id, lease.epoch).await?;
-        let planned = self.plan(build, lease, &log, &cancel).await?;
+        let interpreter = Interpreter {
+            engine: self,
+            build,
+            lease,
+            log: &log,
+            variables: self.variables(build).await?,
+            secrets: Default::default(),
+            ended: Default::default(),
+        };
+        let context = Context::of_build(Stop::of_build(cancel));
+        let planned = self.plan(&interpreter, &context).await?;
         self.parts.metrics.build_started();
         let status = match planned {
             Planned::Aborted => BuildStatus::Aborted,
@@ -58,16 +68,6 @@ impl Engine {
                     time,
                 };
                 log.append("status", 1, event).await?;
-                let interpreter = Interpreter {
-                    engine: self,
-                    build,
-                    lease,
-                    log: &log,
-                    variables: self.variables(build).await?,
-                    secrets: Default::default(),
-                    ended: Default::default(),
-                };
-                let context = Context::of_build(Stop::of_build(cancel));
                 match interpreter.run(&plan, context).await? {
                     Status::Succeeded => BuildStatus::Succeeded,
                     Status::Failed => BuildStatus::Failed,
@@ -80,23 +80,23 @@ impl Engine {
     }
 
     /// The build's plan: the stored one, or a new one as soon as the build may start.
-    async fn plan(
-        &self,
-        build: &Build,
-        lease: &Lease,
-        log: &LogWriter,
-        cancel: &CancellationToken,
-    ) -> Result<Planned> {
+    async fn plan(&self, interpreter: &Interpreter<'_>, context: &Context) -> Result<Planned> {
+        let Interpreter {
+            build, lease, log, ..
+        } = interpreter;
         if let Some(plan) = self.parts.store.build_plan(build.id).await? {
             return Ok(Planned::Ready(Box::new(plan)));
         }
-        let allowed = cancel.run_until_cancelled(self.wait_for_turn(build)).await;
-        match allowed {
+        let turn = self.wait_for_turn(build);
+        match context.stop.token().run_until_cancelled(turn).await {
             None => return Ok(Planned::Aborted),
             Some(allowed) => allowed?,
         }
-        let variables = self.variables(build).await?;
-        match inputs::plan(&self.parts.store, build, &variables).await? {
+        let planned = inputs::plan(interpreter, context).await?;
+        if context.stop.cause().is_some() {
+            return Ok(Planned::Aborted);
+        }
+        match planned {
             Ok(plan) => {
                 self.parts.store.start_build(lease, &plan).await?;
                 Ok(Planned::Ready(Box::new(plan)))

@@ -7,8 +7,14 @@ use crate::{Result, leaf::Leaf};
 pub(crate) enum NoFile {
     /// Without a slash it names no artifact.
     NoArtifact,
-    UnknownArtifact { artifact: String, path: String },
-    NotThere { artifact: String, path: String },
+    UnknownArtifact {
+        artifact: String,
+        path: String,
+    },
+    NotThere {
+        artifact: String,
+        path: String,
+    },
     Unreadable(String),
 }
 

@@ -105,13 +105,24 @@ pub(crate) async fn fetch(
     get: &Plan,
 ) -> Result<Result<StepImage, NoImage>> {
     let PlanNode::Get(image) = &get.node else {
-        return Ok(Err(NoImage::Error("the plan of an image is no get".to_owned())));
+        return Ok(Err(NoImage::Error(
+            "the plan of an image is no get".to_owned(),
+        )));
     };
     if let Some(native) = native(image) {
         return Ok(match filled(leaf, &native).await {
-            Ok(native) => image_of(&native).map(StepImage::from).map_err(NoImage::from),
+            Ok(native) => image_of(&native)
+                .map(StepImage::from)
+                .map_err(NoImage::from),
             Err(words) => Err(NoImage::Error(words)),
         });
+    }
+    if image.image.get_plan.is_none() && !airside_resources::is_native(&image.type_) {
+        return Ok(Err(NoImage::Error(format!(
+            "images of type `{}` are not supported by this version of Airside; use `host`, \
+             `registry-image`, `oci-layout` or a resource type that makes one",
+            image.type_
+        ))));
     }
     announce(leaf, check, get).await?;
     let context = leaf.context.with_scope(leaf.context.scope.inner());
@@ -125,7 +136,10 @@ pub(crate) async fn fetch(
             Status::Failed => return Ok(Err(NoImage::Error(failed.to_owned()))),
             Status::Errored => {
                 let errors = leaf.interpreter.errors(plan);
-                let words = errors.into_iter().next().unwrap_or_else(|| failed.to_owned());
+                let words = errors
+                    .into_iter()
+                    .next()
+                    .unwrap_or_else(|| failed.to_owned());
                 return Ok(Err(NoImage::Error(words)));
             }
             Status::TimedOut | Status::Aborted => return Ok(Err(NoImage::Stopped)),
@@ -240,7 +254,10 @@ mod tests {
             Ok(Image::Registry { reference })
         };
         assert_eq!(reference(json!({"repository": "a"})), registry("a:latest"));
-        assert_eq!(reference(json!({"repository": "a", "tag": 3})), registry("a:3"));
+        assert_eq!(
+            reference(json!({"repository": "a", "tag": 3})),
+            registry("a:3")
+        );
         assert!(reference(json!({})).unwrap_err().contains("`repository`"));
         let mut pinned = resource("registry-image", json!({"repository": "a", "tag": "t"}));
         pinned.version = Some(Version::from([("digest", "sha256:1")]));

@@ -142,7 +142,10 @@ impl PipelineVariables {
         for name in airside_vars::names_in(&value) {
             let reference = Reference::parse(&name)?;
             let found = if reference.source == airside_vars::LOCAL {
-                local.map(|scope| scope.get(&reference)).transpose()?.flatten()
+                local
+                    .map(|scope| scope.get(&reference))
+                    .transpose()?
+                    .flatten()
             } else {
                 let found = self.get(&reference).await?;
                 secrets.extend(found.clone());
@@ -208,7 +211,11 @@ jobs: [{name: j, plan: [{load_var: v, file: a/b}]}]
         for (text, filled, secrets) in [
             ("((first:a.x))", json!("deep"), vec![json!("deep")]),
             ("x-((second:b))", json!("x-deep"), vec![json!("deep")]),
-            ("((first:c))", json!("particular"), vec![json!("particular")]),
+            (
+                "((first:c))",
+                json!("particular"),
+                vec![json!("particular")],
+            ),
             ("((.:l))", json!([1]), vec![]),
             ("plain", json!("plain"), vec![]),
         ] {

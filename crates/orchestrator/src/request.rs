@@ -154,7 +154,12 @@ impl StepRequest {
             upload: Vec::new(),
             fence_after_seconds,
         };
-        if !mounts_volumes {
+        let inputs = self.inputs.iter().map(|input| input.path.clone());
+        let outputs_made = self.outputs.iter().map(|output| output.path.clone());
+        if mounts_volumes {
+            // They are there already; a user that is not root is given them.
+            order.make_dirs.extend(inputs.chain(outputs_made));
+        } else {
             order.fetch = self
                 .inputs
                 .iter()
@@ -163,9 +168,7 @@ impl StepRequest {
                     path: input.path.clone(),
                 })
                 .collect();
-            order
-                .make_dirs
-                .extend(self.outputs.iter().map(|output| output.path.clone()));
+            order.make_dirs.extend(outputs_made);
             order.upload = outputs
                 .iter()
                 .map(|(_, transfer)| transfer.clone())

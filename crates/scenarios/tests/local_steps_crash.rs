@@ -1,6 +1,8 @@
 //! The server is killed in the middle of each kind of node. The build ends as if nothing had happened:
 //! the same text, each step once.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use airside_scenarios::{
     Counter, Server, assert_same_text,
     plans::{config, pipeline, task, with},
@@ -86,9 +88,7 @@ fn after_variables_and_files_were_read() {
 #[test]
 fn side_by_side_with_a_failure() {
     let plan = |counter: &Counter| {
-        let steps = json!([
-            task("bad", &format!("{}; exit 1", counter.bump("bad"))),
-        ]);
+        let steps = json!([task("bad", &format!("{}; exit 1", counter.bump("bad"))),]);
         json!([{"in_parallel": {"steps": steps, "fail_fast": true},
             "on_failure": task("hook", &counter.bump("hook"))}])
     };

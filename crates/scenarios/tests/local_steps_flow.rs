@@ -1,5 +1,7 @@
 //! What runs after what: hooks, tries, attempts, timeouts and across.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use airside_scenarios::{
     Counter, Fly, Server,
     plans::{pipeline, task, with},
@@ -36,7 +38,10 @@ fn hooks_run_for_what_they_are_named_after() {
     ] {
         let plan = json!([with(step, hooks(&counter))]);
         let ended = run(&fly, &counter, plan);
-        assert_eq!((ended.0, ended.1), (code, arrived.map(str::to_owned).to_vec()));
+        assert_eq!(
+            (ended.0, ended.1),
+            (code, arrived.map(str::to_owned).to_vec())
+        );
     }
 }
 
@@ -60,7 +65,11 @@ fn an_aborted_build_still_runs_its_hooks() {
     counter.release("abort");
     let output = fly.watch(build.id).ended_with(3);
     assert_eq!(counter.arrivals(), ["work", "abort", "ensure"]);
-    assert_eq!(output.stdout.matches("interrupted").count(), 1, "{output:?}");
+    assert_eq!(
+        output.stdout.matches("interrupted").count(),
+        1,
+        "{output:?}"
+    );
     assert_eq!(fly.status(build.id), "aborted");
 }
 
@@ -74,7 +83,10 @@ fn a_try_goes_on_and_attempts_end_with_the_first_success() {
         with(task("good", &counter.bump("good")), json!({"attempts": 3})),
     ]);
     let (code, arrived, _) = run(&fly, &counter, plan);
-    assert_eq!((code, arrived), (0, ["bad", "bad", "bad", "good"].map(str::to_owned).to_vec()));
+    assert_eq!(
+        (code, arrived),
+        (0, ["bad", "bad", "bad", "good"].map(str::to_owned).to_vec())
+    );
 }
 
 #[test]
@@ -90,7 +102,11 @@ fn what_has_had_its_time_has_failed() {
     ] {
         let (code, arrived, printed) = run(&fly, &counter, json!([with(step, hooks(&counter))]));
         assert_eq!(code, 1, "{printed}");
-        assert_eq!(arrived[arrived.len() - 2..], ["failure", "ensure"], "{printed}");
+        assert_eq!(
+            arrived[arrived.len() - 2..],
+            ["failure", "ensure"],
+            "{printed}"
+        );
         assert!(printed.contains("timeout exceeded"), "{printed}");
         assert!(!printed.contains("interrupted"), "{printed}");
     }
@@ -102,7 +118,10 @@ fn time_goes_on_while_the_server_is_away() {
     let fly = server.fly();
     let script = format!("{}; sleep 600", counter.bump("work"));
     let step = with(task("work", &script), json!({"timeout": "3s"}));
-    fly.pipeline("p", &pipeline(json!([]), json!([with(step, hooks(&counter))])));
+    fly.pipeline(
+        "p",
+        &pipeline(json!([]), json!([with(step, hooks(&counter))])),
+    );
     let build = fly.trigger("p/job");
     counter.wait("work", 1);
     server.kill_9();
@@ -126,8 +145,18 @@ fn across_goes_through_all_combinations() {
     let (code, arrived, printed) = run(&fly, &counter, json!([step]));
     assert_eq!(code, 0, "{printed}");
     assert_eq!(arrived, ["x-1", "x-2", "y-1", "y-2"]);
-    let events = fly.run(&["curl", "/api/v1/builds/1/events", "--", "-s", "--max-time", "2"]);
-    assert!(events.stdout.contains(r#""event":"across-substeps""#), "{events:?}");
+    let events = fly.run(&[
+        "curl",
+        "/api/v1/builds/1/events",
+        "--",
+        "-s",
+        "--max-time",
+        "2",
+    ]);
+    assert!(
+        events.stdout.contains(r#""event":"across-substeps""#),
+        "{events:?}"
+    );
 }
 
 #[test]
@@ -154,6 +183,7 @@ fn a_prototype_is_only_pretended() {
     fly.pipeline("p", text);
     let output = fly.trigger_and_watch("p/job").succeeded();
     let lines = output.lines().join("\n");
-    let expected = "the run step is not yet implemented\n\npretending to run hello on prototype proto...";
+    let expected =
+        "the run step is not yet implemented\n\npretending to run hello on prototype proto...";
     assert!(lines.contains(expected), "{lines}");
 }

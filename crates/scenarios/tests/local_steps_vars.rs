@@ -1,5 +1,7 @@
 //! Variables and files: load_var, tasks from files, set_pipeline, var sources and what must not show.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use airside_scenarios::{
     Fly, Server,
     plans::{config, pipeline, task, with},
@@ -39,10 +41,22 @@ fn a_variable_from_a_file_is_known_later_and_does_not_show() {
     ];
     let (code, printed) = run(&fly, &pipeline(source, plan(&steps)));
     assert_eq!(code, 0, "{printed}");
-    assert!(printed.contains("var v fetched.\nadded var v to build.\n"), "{printed}");
-    assert!(printed.contains("\n((redacted)) ((redacted)) seen\n((redacted))!\n"), "{printed}");
-    assert!(!printed.contains("hunter2") && !printed.contains("ann"), "{printed}");
-    assert!(printed.contains("[WARNING] WORD was defined in pipeline but missing"), "{printed}");
+    assert!(
+        printed.contains("var v fetched.\nadded var v to build.\n"),
+        "{printed}"
+    );
+    assert!(
+        printed.contains("\n((redacted)) ((redacted)) seen\n((redacted))!\n"),
+        "{printed}"
+    );
+    assert!(
+        !printed.contains("hunter2") && !printed.contains("ann"),
+        "{printed}"
+    );
+    assert!(
+        printed.contains("[WARNING] WORD was defined in pipeline but missing"),
+        "{printed}"
+    );
 }
 
 #[test]
@@ -116,12 +130,23 @@ fn a_build_sets_pipelines() {
     let (code, printed) = run(&fly, &text);
     assert_eq!(code, 0, "{printed}");
     assert!(printed.contains("job hello has been added:"), "{printed}");
-    assert!(printed.contains("setting pipeline: child\ndone\n"), "{printed}");
+    assert!(
+        printed.contains("setting pipeline: child\ndone\n"),
+        "{printed}"
+    );
     let listed = fly.run(&["pipelines", "--json"]).succeeded();
     let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
-    let child = listed.as_array().unwrap().iter().find(|each| each["name"] == "child");
+    let child = listed
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|each| each["name"] == "child");
     assert_eq!(child.unwrap()["paused"], false);
-    let again = fly.trigger_and_watch("p/job").succeeded().lines().join("\n");
+    let again = fly
+        .trigger_and_watch("p/job")
+        .succeeded()
+        .lines()
+        .join("\n");
     assert!(again.contains("no changes to apply.\n"), "{again}");
 
     for (step, code, words) in [
@@ -153,7 +178,10 @@ fn var_sources_are_asked_when_a_step_runs() {
     };
     let (code, printed) = run(&fly, &steps("echo is ((s:pw)) | tr u U"));
     assert_eq!(code, 0, "{printed}");
-    assert!(printed.contains("running bash -c echo is ((redacted)) | tr"), "{printed}");
+    assert!(
+        printed.contains("running bash -c echo is ((redacted)) | tr"),
+        "{printed}"
+    );
     assert!(printed.contains("\nis hUnter2\n"), "{printed}");
     let (code, printed) = run(&fly, &steps("echo ((s:other)) ((plain))"));
     assert_eq!(code, 2, "{printed}");
@@ -165,13 +193,19 @@ fn var_sources_are_asked_when_a_step_runs() {
 fn a_task_finds_its_caches_again() {
     let server = Server::start();
     let fly = server.fly();
-    let mut step = task("t", "echo \"before: $(cat kept/n)\"; echo x >> kept/n; ls other");
+    let mut step = task(
+        "t",
+        "echo \"before: $(cat kept/n)\"; echo x >> kept/n; ls other",
+    );
     step["config"]["caches"] = json!([{"path": "kept"}]);
     step["config"]["outputs"] = json!([{"name": "other"}]);
     let text = pipeline(json!([]), json!([step]));
     for before in ["", "x", "x\nx"] {
         let (code, printed) = run(&fly, &text);
         assert_eq!(code, 0, "{printed}");
-        assert!(printed.contains(&format!("\nbefore: {before}\n")), "{printed}");
+        assert!(
+            printed.contains(&format!("\nbefore: {before}\n")),
+            "{printed}"
+        );
     }
 }

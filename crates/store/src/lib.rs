@@ -39,7 +39,9 @@ pub use components::Component;
 pub use containers::{Claimant, Container, ContainerFilter, NewPlacement};
 pub use db::{Alone, DatabaseUrl, DatabaseUrlError, Patience};
 pub use instance_vars::InstanceVars;
-pub use pipelines::{Job, Parent, Pausing, Pipeline, PipelineSummary, Resource, SavePipeline, Saved};
+pub use pipelines::{
+    Job, Parent, Pausing, Pipeline, PipelineSummary, Resource, SavePipeline, Saved,
+};
 pub use sealer::{SealError, Sealer};
 pub use task_caches::TaskCache;
 pub use teams::{MAIN_TEAM, Team};

@@ -71,7 +71,9 @@ impl Store {
             return Ok(None);
         };
         let name = hidden_name(&row_name(build, plan));
-        let hidden = sealed.map(|sealed| self.open_json(&name, &sealed)).transpose()?;
+        let hidden = sealed
+            .map(|sealed| self.open_json(&name, &sealed))
+            .transpose()?;
         Ok(Some((from_json(&text, "node outcome")?, hidden)))
     }
 
@@ -107,7 +109,9 @@ impl Store {
         .fetch_one(&mut tx)
         .await?;
         tx.commit().await?;
-        let settled = sealed.map(|sealed| self.open_json(&name, &sealed)).transpose()?;
+        let settled = sealed
+            .map(|sealed| self.open_json(&name, &sealed))
+            .transpose()?;
         Ok((Micros(started_at), settled))
     }
 

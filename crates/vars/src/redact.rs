@@ -48,11 +48,14 @@ impl Secrets {
         while at < bytes.len() {
             let rest = &bytes[at..];
             // The longest match wins, so one that may yet grow is waited for.
-            let could_grow = |secret: &&Vec<u8>| secret.len() > rest.len() && secret.starts_with(rest);
-            if end == End::Open && beginning_with(&known, rest[0]).any(|secret| could_grow(&secret)) {
+            let could_grow =
+                |secret: &&Vec<u8>| secret.len() > rest.len() && secret.starts_with(rest);
+            if end == End::Open && beginning_with(&known, rest[0]).any(|secret| could_grow(&secret))
+            {
                 break;
             }
-            let matching = beginning_with(&known, rest[0]).filter(|secret| rest.starts_with(secret));
+            let matching =
+                beginning_with(&known, rest[0]).filter(|secret| rest.starts_with(secret));
             match matching.map(Vec::len).max() {
                 Some(length) => {
                     shown.extend_from_slice(REDACTED.as_bytes());
@@ -110,7 +113,11 @@ mod tests {
             (json!("ab"), "xaabab", "xa((redacted))((redacted))"),
             (json!("ab\nabc"), "abc ab", "((redacted)) ((redacted))"),
             (json!({"k": {"n": "deep"}}), "deep k n", "((redacted)) k n"),
-            (json!("one\n  two \nx\n"), "one two x", "((redacted)) ((redacted)) x"),
+            (
+                json!("one\n  two \nx\n"),
+                "one two x",
+                "((redacted)) ((redacted)) x",
+            ),
             (json!("x"), "xx", "xx"),
             (json!({"n": 1234, "t": true}), "1234 true", "1234 true"),
             (json!(["dynamic1"]), "dynamic1", "dynamic1"),

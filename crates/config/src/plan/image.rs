@@ -2,11 +2,12 @@
 
 use airside_model::plan::{CheckPlan, GetPlan, TypeImage};
 use airside_model::task::ImageResource;
-use airside_model::{Plan, PlanId, PlanNode, ResourceType};
+use airside_model::{Plan, PlanId, PlanNode, ResourceType, Version};
 
 use super::{MAX_NODES, PlanError, Planner};
 use crate::duration::go_duration;
 use crate::resource::CheckEvery;
+use crate::{Config, Resource};
 
 /// Concourse checks for new images this often if the type does not say.
 const DEFAULT_INTERVAL: &str = "1m0s";
@@ -28,6 +29,39 @@ impl Planner<'_> {
         };
         images.of(step, type_, &types, step_tags)
     }
+}
+
+/// The plan of a check of a resource, for whoever looks for its versions.
+pub fn check_plan(
+    id: PlanId,
+    resource: &Resource,
+    config: &Config,
+    from_version: Option<Version>,
+) -> Result<Plan, PlanError> {
+    let types: Vec<&ResourceType> = config.resource_types.iter().collect();
+    let mut images = Images {
+        nodes: &mut 0,
+        skip_interval: true,
+    };
+    let defaults = config.resource_type(&resource.type_);
+    let mut source = defaults
+        .map(|type_| type_.defaults.clone())
+        .unwrap_or_default();
+    source.extend(resource.source.clone().unwrap_or_default());
+    let check = CheckPlan {
+        name: resource.name.clone(),
+        type_: resource.type_.clone(),
+        source,
+        image: images.of(&id, &resource.type_, &types, &resource.tags)?,
+        from_version,
+        resource: resource.name.clone(),
+        interval: interval(&resource.check_every),
+        skip_interval: true,
+        timeout: resource.check_timeout.clone(),
+        tags: resource.tags.clone(),
+        ..CheckPlan::default()
+    };
+    Ok(Plan::new(id, PlanNode::Check(check)))
 }
 
 /// The plans that fetch the image a task asks for: one that looks for its version, unless that is

@@ -58,7 +58,10 @@ fn a_hook_that_ran_counts_as_its_kind_says() {
         let worse = ALL.map(|hook| ALL[row].max(hook));
         assert_eq!(join(Hook::Ensure, step, None), worse);
         assert_eq!(join(Hook::Ensure, step, Some(Cause::Aborted)), [Aborted; 5]);
-        assert_eq!(join(Hook::Ensure, step, Some(Cause::TimedOut)), [TimedOut; 5]);
+        assert_eq!(
+            join(Hook::Ensure, step, Some(Cause::TimedOut)),
+            [TimedOut; 5]
+        );
     }
 }
 

@@ -17,8 +17,10 @@ pub(crate) async fn run(leaf: Leaf<'_>, get: &GetPlan) -> Result<Status> {
         time,
     };
     leaf.say("initialize", event).await?;
-    let (source, params) = match (filled(leaf, &get.source).await, filled(leaf, &get.params).await)
-    {
+    let (source, params) = match (
+        filled(leaf, &get.source).await,
+        filled(leaf, &get.params).await,
+    ) {
         (Ok(source), Ok(params)) => (source, params),
         (Err(words), _) | (_, Err(words)) => return leaf.error(words).await,
     };

@@ -142,7 +142,10 @@ mod tests {
         }
         for (format, text) in [(Format::Json, "{} {}"), (Format::Yaml, "{")] {
             let words = format.read("a/f", text.as_bytes()).unwrap_err();
-            assert!(words.starts_with("failed to parse a/f in format "), "{words}");
+            assert!(
+                words.starts_with("failed to parse a/f in format "),
+                "{words}"
+            );
         }
     }
 }

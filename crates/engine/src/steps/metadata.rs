@@ -45,7 +45,8 @@ fn url(build: &Build, external_url: &str) -> String {
         return format!("{external_url}/builds/{}", build.id);
     };
     let (team, name) = (&build.team_name, &build.name);
-    let mut url = format!("{external_url}/teams/{team}/pipelines/{pipeline}/jobs/{job}/builds/{name}");
+    let mut url =
+        format!("{external_url}/teams/{team}/pipelines/{pipeline}/jobs/{job}/builds/{name}");
     let vars = InstanceVars(build.instance_vars.as_map().clone()).to_query();
     for (position, (key, value)) in vars.iter().enumerate() {
         let separator = if position == 0 { '?' } else { '&' };

@@ -27,9 +27,7 @@ pub(crate) async fn run(leaf: Leaf<'_>, node: &PlanNode) -> Result<Status> {
         PlanNode::LoadVar(load) => load_var::run(leaf, load).await,
         PlanNode::SetPipeline(set) => set_pipeline::run(leaf, set).await,
         PlanNode::Run(prototype) => run::run(leaf, prototype).await,
-        PlanNode::ArtifactInput(_) | PlanNode::ArtifactOutput(_) => {
-            artifact::run(leaf, node).await
-        }
+        PlanNode::ArtifactInput(_) | PlanNode::ArtifactOutput(_) => artifact::run(leaf, node).await,
         PlanNode::Do(_)
         | PlanNode::InParallel(_)
         | PlanNode::Across(_)

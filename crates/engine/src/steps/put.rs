@@ -27,8 +27,10 @@ pub(crate) async fn run(leaf: Leaf<'_>, put: &PutPlan) -> Result<Status> {
         time,
     };
     leaf.say("initialize", event).await?;
-    let (source, params) = match (filled(leaf, &put.source).await, filled(leaf, &put.params).await)
-    {
+    let (source, params) = match (
+        filled(leaf, &put.source).await,
+        filled(leaf, &put.params).await,
+    ) {
         (Ok(source), Ok(params)) => (source, params),
         (Err(words), _) | (_, Err(words)) => return leaf.error(words).await,
     };

@@ -217,9 +217,7 @@ impl Call<'_> {
 pub(crate) async fn no_image(leaf: Leaf<'_>, none: NoImage) -> Result<Status> {
     match (none, leaf.context.stop.cause()) {
         (NoImage::Error(words), _) => leaf.error(words).await,
-        (NoImage::Stopped, Some(cause)) => {
-            leaf.stopped(cause, Outcome::of(Status::Aborted)).await
-        }
+        (NoImage::Stopped, Some(cause)) => leaf.stopped(cause, Outcome::of(Status::Aborted)).await,
         (NoImage::Stopped, None) => leaf.error("fetching the image was interrupted").await,
     }
 }

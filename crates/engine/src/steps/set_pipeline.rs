@@ -83,10 +83,7 @@ async fn with_vars(
     text: String,
     plan: &SetPipelinePlan,
 ) -> Result<Result<String, String>> {
-    let mut given = vec![
-        Given(plan.instance_vars.clone()),
-        Given(plan.vars.clone()),
-    ];
+    let mut given = vec![Given(plan.instance_vars.clone()), Given(plan.vars.clone())];
     for file in &plan.var_files {
         let bytes = match files::read(leaf, file).await? {
             Ok(bytes) => bytes,
@@ -147,7 +144,9 @@ async fn apply(
         .pipeline_instance(team, &plan.name, &instance_vars)
         .await?;
     let Some(job) = interpreter.build.job else {
-        return leaf.error("set_pipeline step not attached to a buildID").await;
+        return leaf
+            .error("set_pipeline step not attached to a buildID")
+            .await;
     };
     let build = interpreter.build.id;
     let parent = Parent { job, build };
@@ -171,7 +170,12 @@ async fn apply(
         name: plan.name.clone(),
         instance_vars,
         config: serde_json::to_value(&loaded.config).unwrap_or_default(),
-        jobs: loaded.config.jobs.iter().map(|job| job.name.clone()).collect(),
+        jobs: loaded
+            .config
+            .jobs
+            .iter()
+            .map(|job| job.name.clone())
+            .collect(),
         resources: resources
             .map(|each| (each.name.clone(), each.type_.clone()))
             .collect(),

@@ -37,7 +37,10 @@ const NO_PROGRAM: &str = "No executable defined for task. Specify an executable 
 pub(crate) async fn run(leaf: Leaf<'_>, task: &TaskPlan) -> Result<Status> {
     let resolved = task_config::resolve(leaf, task).await?;
     for (number, warning) in resolved.warnings.iter().enumerate() {
-        let (what, line) = (format!("warning {number}"), format!("[WARNING] {warning}\n"));
+        let (what, line) = (
+            format!("warning {number}"),
+            format!("[WARNING] {warning}\n"),
+        );
         leaf.print(&what, Source::Stderr, &line).await?;
     }
     let mut config = match resolved.config {
@@ -192,7 +195,11 @@ async fn request(
         env: env(leaf, config, &image),
         inputs,
         outputs,
-        folders: config.caches.iter().map(|cache| place(&cache.path)).collect(),
+        folders: config
+            .caches
+            .iter()
+            .map(|cache| place(&cache.path))
+            .collect(),
         dir: join(&folder, &config.run.dir),
         user: user(config, &image),
         image: image.image,

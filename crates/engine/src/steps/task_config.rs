@@ -66,8 +66,7 @@ fn with_vars(text: String, task: &TaskPlan) -> Result<String, String> {
         return Ok(text);
     }
     let path = &task.config_path;
-    let failed =
-        |words: String| format!("failed to create task config from bytes {path}: {words}");
+    let failed = |words: String| format!("failed to create task config from bytes {path}: {words}");
     let node = airside_yaml::parse(&text).map_err(|error| failed(error.to_string()))?;
     let value = node.to_json().map_err(|error| failed(error.to_string()))?;
     let filled = airside_vars::interpolate(value, &Given(task.vars.clone()))
@@ -162,7 +161,10 @@ mod tests {
     #[test]
     fn all_that_is_wrong_is_said() {
         let words = read_config("{run: {path: x}, inputs: [{}]}").unwrap_err();
-        assert!(words.starts_with("invalid task configuration:\n  "), "{words}");
+        assert!(
+            words.starts_with("invalid task configuration:\n  "),
+            "{words}"
+        );
         assert!(words.contains("missing 'platform'"), "{words}");
     }
 }

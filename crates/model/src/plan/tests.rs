@@ -187,5 +187,8 @@ fn every_node_is_visited_once_outer_ones_first() {
     });
     let mut again = Vec::new();
     plan.visit(&mut |node| again.push(node.id.to_string()));
-    assert_eq!(again, (0..seen.len()).map(|n| n.to_string()).collect::<Vec<_>>());
+    assert_eq!(
+        again,
+        (0..seen.len()).map(|n| n.to_string()).collect::<Vec<_>>()
+    );
 }

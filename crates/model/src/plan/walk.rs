@@ -59,7 +59,10 @@ impl PlanNode {
 impl TypeImage {
     fn plans(&self) -> Vec<&Plan> {
         let plans = [&self.check_plan, &self.get_plan];
-        plans.into_iter().filter_map(|plan| plan.as_deref()).collect()
+        plans
+            .into_iter()
+            .filter_map(|plan| plan.as_deref())
+            .collect()
     }
 
     fn plans_mut(&mut self) -> Vec<&mut Plan> {

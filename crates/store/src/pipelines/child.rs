@@ -54,7 +54,7 @@ impl Store {
     pub async fn set_pipeline_parent(&self, pipeline: PipelineId, parent: Parent) -> Result<()> {
         let mut tx = self.write.begin().await?;
         set_parent(&mut tx, pipeline, parent).await?;
-        Ok(tx.commit().await?)
+        tx.commit().await
     }
 
     /// Who set the pipeline last, if a build did.
