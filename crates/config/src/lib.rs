@@ -20,6 +20,7 @@
 #![forbid(unsafe_code)]
 
 mod config;
+mod diff;
 mod glob;
 mod group;
 mod identifier;
@@ -41,10 +42,12 @@ mod task_config;
 mod task_shape;
 mod validate;
 mod var_source;
+mod yaml_text;
 
 pub use airside_model::ResourceType;
 pub use airside_model::parse_duration;
 pub use config::{Config, Display};
+pub use diff::diff;
 pub use glob::Glob;
 pub use group::Group;
 pub use identifier::{EmptyIdentifier, Warning, validate_identifier};
@@ -52,7 +55,7 @@ pub use inputs::{JobInput, JobOutput, inputs, outputs};
 pub use job::{BuildLogRetention, Job};
 pub use load::{Loaded, load, load_node, load_task, load_task_node, parse};
 pub use outline::{InputOutline, JobOutline, OutputOutline, ResourceOutline};
-pub use plan::{PlanError, PlanOptions, plan, plan_with};
+pub use plan::{PlanError, PlanOptions, check_plan, image_plans, plan, plan_with};
 pub use problem::{Problem, Section, api_errors};
 pub use render::render_all;
 pub use resource::{CheckEvery, Resource};

@@ -4,6 +4,8 @@ mod image;
 
 use std::collections::BTreeMap;
 
+pub use image::{check_plan, image_plans};
+
 use airside_model::{Plan, PlanId, PlanNode, ResourceType, Version};
 use serde_json::{Map, Value};
 

@@ -1,4 +1,5 @@
-//! Collects what has outlived its owner: logs of builds that are gone, tokens that have expired.
+//! Collects what has outlived its owner: logs of builds that are gone, tokens and task caches that have
+//! expired.
 
 use std::time::Duration;
 
@@ -30,6 +31,7 @@ impl Engine {
 
     async fn collect(&self) -> Result<()> {
         self.parts.store.collect_tokens().await?;
+        self.parts.store.expire_task_caches().await?;
         let logs = match self.parts.logs.list().await {
             Ok(logs) => logs,
             Err(error) => {

@@ -10,8 +10,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Span, field::display, info, warn};
 
 use crate::{
-    Engine, LEASE, Result, inputs,
-    interpret::{Interpreter, Status},
+    Asker, Engine, LEASE, Result, inputs, interpret::Interpreter, scope::Context, status::Status,
+    stop::Stop, variables::PipelineVariables,
 };
 
 /// Where an event that belongs to no step is said to come from.
@@ -46,7 +46,17 @@ impl Engine {
         cancel: CancellationToken,
     ) -> Result<()> {
         let log = self.parts.logs.writer(build.id, lease.epoch).await?;
-        let planned = self.plan(build, lease, &log, &cancel).await?;
+        let interpreter = Interpreter {
+            engine: self,
+            build,
+            lease,
+            log: &log,
+            variables: self.variables(build).await?,
+            secrets: Default::default(),
+            ended: Default::default(),
+        };
+        let context = Context::of_build(Stop::of_build(cancel));
+        let planned = self.plan(&interpreter, &context).await?;
         self.parts.metrics.build_started();
         let status = match planned {
             Planned::Aborted => BuildStatus::Aborted,
@@ -58,18 +68,10 @@ impl Engine {
                     time,
                 };
                 log.append("status", 1, event).await?;
-                let interpreter = Interpreter {
-                    engine: self,
-                    build,
-                    lease,
-                    log: &log,
-                    cancel: &cancel,
-                    state: Default::default(),
-                };
-                match interpreter.run(&plan, &cancel).await? {
+                match interpreter.run(&plan, context).await? {
                     Status::Succeeded => BuildStatus::Succeeded,
                     Status::Failed => BuildStatus::Failed,
-                    Status::Errored => BuildStatus::Errored,
+                    Status::Errored | Status::TimedOut => BuildStatus::Errored,
                     Status::Aborted => BuildStatus::Aborted,
                 }
             }
@@ -78,22 +80,23 @@ impl Engine {
     }
 
     /// The build's plan: the stored one, or a new one as soon as the build may start.
-    async fn plan(
-        &self,
-        build: &Build,
-        lease: &Lease,
-        log: &LogWriter,
-        cancel: &CancellationToken,
-    ) -> Result<Planned> {
+    async fn plan(&self, interpreter: &Interpreter<'_>, context: &Context) -> Result<Planned> {
+        let Interpreter {
+            build, lease, log, ..
+        } = interpreter;
         if let Some(plan) = self.parts.store.build_plan(build.id).await? {
             return Ok(Planned::Ready(Box::new(plan)));
         }
-        let allowed = cancel.run_until_cancelled(self.wait_for_turn(build)).await;
-        match allowed {
+        let turn = self.wait_for_turn(build);
+        match context.stop.token().run_until_cancelled(turn).await {
             None => return Ok(Planned::Aborted),
             Some(allowed) => allowed?,
         }
-        match inputs::plan(&self.parts.store, build).await? {
+        let planned = inputs::plan(interpreter, context).await?;
+        if context.stop.cause().is_some() {
+            return Ok(Planned::Aborted);
+        }
+        match planned {
             Ok(plan) => {
                 self.parts.store.start_build(lease, &plan).await?;
                 Ok(Planned::Ready(Box::new(plan)))
@@ -114,6 +117,21 @@ impl Engine {
                 Ok(Planned::Impossible)
             }
         }
+    }
+
+    /// What the build may ask for, by the pipeline as it is now.
+    async fn variables(&self, build: &Build) -> Result<PipelineVariables> {
+        let pipeline = match build.pipeline {
+            Some(id) => self.parts.store.pipeline_by_id(id).await?,
+            None => None,
+        };
+        let config = pipeline.and_then(|pipeline| serde_json::from_value(pipeline.config).ok());
+        let asker = Asker {
+            team: build.team_name.clone(),
+            pipeline: build.pipeline_name.clone(),
+        };
+        let installation = self.parts.variables.clone();
+        Ok(PipelineVariables::new(asker, config.as_ref(), installation).await)
     }
 
     /// Waits until nothing is paused and the job has room for one more build.

@@ -1,19 +1,24 @@
 //! From a pending build to its plan: which version of each input, then the plan factory.
 //!
-//! For now a manual build takes the latest version that a check finds on the spot, and only native
-//! types that need no network are checked here.
+//! For now a manual build takes the latest version that a check finds on the spot. Native types are
+//! checked in this process; types of the pipeline's own in their image, as a step before the first.
 
 use std::collections::BTreeMap;
 
-use airside_config::{Config, Job, JobInput, VersionSpec};
-use airside_model::{Plan, Version};
+use airside_config::{Config, Job, JobInput, Resource, VersionSpec};
+use airside_model::{Plan, PlanId, Version};
 use airside_resources::{CheckRequest, Privilege};
-use airside_store::{Build, Pipeline, Store};
+use airside_store::Pipeline;
+use serde_json::{Map, Value};
 
-use crate::{Result, unsupported};
+use crate::{Result, interpret::Interpreter, scope::Context, status::Status};
 
 /// The plan, or the words for why there can be none.
-pub(crate) async fn plan(store: &Store, build: &Build) -> Result<Result<Plan, String>> {
+pub(crate) async fn plan(
+    interpreter: &Interpreter<'_>,
+    context: &Context,
+) -> Result<Result<Plan, String>> {
+    let (store, build) = (&interpreter.engine.parts.store, interpreter.build);
     let Some(pipeline) = (match build.pipeline {
         Some(id) => store.pipeline_by_id(id).await?,
         None => None,
@@ -34,7 +39,7 @@ pub(crate) async fn plan(store: &Store, build: &Build) -> Result<Result<Plan, St
     };
     let mut versions = BTreeMap::new();
     for input in airside_config::inputs(job) {
-        match resolve(store, &pipeline, &config, &input).await? {
+        match resolve(interpreter, context, &pipeline, &config, &input).await? {
             Ok(version) => versions.insert(input.name, version),
             Err(words) => return Ok(Err(format!("input `{}`: {words}", input.name))),
         };
@@ -64,11 +69,13 @@ pub(crate) fn line(pipeline: &Pipeline, name: &str) -> Option<(Vec<String>, u32)
 }
 
 async fn resolve(
-    store: &Store,
+    interpreter: &Interpreter<'_>,
+    context: &Context,
     pipeline: &Pipeline,
     config: &Config,
     input: &JobInput,
 ) -> Result<Result<Version, String>> {
+    let store = &interpreter.engine.parts.store;
     if !input.passed.is_empty() {
         return Ok(Err(
             "`passed` is not supported by this version of Airside".to_owned()
@@ -83,9 +90,6 @@ async fn resolve(
     if let Some(version) = &resource.version {
         return Ok(Ok(version.clone()));
     }
-    if let Some(words) = unsupported::resource_words(config, resource) {
-        return Ok(Err(words));
-    }
     let Some(row) = store.resource(pipeline.id, &input.resource).await? else {
         return Ok(Err(format!("there is no resource `{}`", input.resource)));
     };
@@ -93,9 +97,41 @@ async fn resolve(
         .latest_version(row.id)
         .await?
         .map(|(_, version)| version);
+    let found = if config.resource_type(&resource.type_).is_some() {
+        check_as_step(interpreter, context, config, resource, known).await?
+    } else {
+        check_natively(interpreter, resource, known).await
+    };
+    match found {
+        Ok(versions) => {
+            let found = versions.into_iter().map(|version| (version, Vec::new()));
+            store
+                .save_versions(row.id, &found.collect::<Vec<_>>())
+                .await?;
+        }
+        Err(words) => return Ok(Err(words)),
+    }
+    let latest = store.latest_version(row.id).await?;
+    Ok(latest
+        .map(|(_, version)| version)
+        .ok_or_else(|| "no versions available".to_owned()))
+}
+
+/// A check in this process.
+async fn check_natively(
+    interpreter: &Interpreter<'_>,
+    resource: &Resource,
+    known: Option<Version>,
+) -> Result<Vec<Version>, String> {
+    let source = Value::Object(resource.source.clone().unwrap_or_default());
+    let filled = interpreter.variables.fill(source, None).await;
+    let source = match filled.map_err(|error| error.to_string())?.0 {
+        Value::Object(source) => source,
+        _ => Map::new(),
+    };
     let request = CheckRequest {
-        source: resource.source.clone().unwrap_or_default(),
-        version: known.clone(),
+        source,
+        version: known,
     };
     let type_ = resource.type_.clone();
     let checked = tokio::task::spawn_blocking(move || {
@@ -103,18 +139,31 @@ async fn resolve(
         airside_resources::check(&type_, request, Privilege::Unprivileged, &mut log)
     });
     match checked.await {
-        Ok(Ok(versions)) => {
-            let found: Vec<_> = versions
-                .into_iter()
-                .map(|version| (version, Vec::new()))
-                .collect();
-            store.save_versions(row.id, &found).await?;
-        }
-        Ok(Err(failure)) => return Ok(Err(format!("its check failed: {failure}"))),
-        Err(_) => return Ok(Err("its check crashed".to_owned())),
+        Ok(Ok(versions)) => Ok(versions),
+        Ok(Err(failure)) => Err(format!("its check failed: {failure}")),
+        Err(_) => Err("its check crashed".to_owned()),
     }
-    let latest = store.latest_version(row.id).await?;
-    Ok(latest
-        .map(|(_, version)| version)
-        .ok_or_else(|| "no versions available".to_owned()))
+}
+
+/// A check in an image of the pipeline's own, as a step of the build.
+async fn check_as_step(
+    interpreter: &Interpreter<'_>,
+    context: &Context,
+    config: &Config,
+    resource: &Resource,
+    known: Option<Version>,
+) -> Result<Result<Vec<Version>, String>> {
+    let id = PlanId::new(format!("check/{}", resource.name));
+    let plan = match airside_config::check_plan(id, resource, config, known) {
+        Ok(plan) => plan,
+        Err(error) => return Ok(Err(error.to_string())),
+    };
+    Ok(match interpreter.run(&plan, context.clone()).await? {
+        Status::Succeeded => Ok(interpreter.version(&plan.id).into_iter().collect()),
+        Status::Failed => Err("its check failed".to_owned()),
+        _ => {
+            let errors = interpreter.errors(&plan).join("; ");
+            Err(format!("its check ended in error: {errors}"))
+        }
+    })
 }

@@ -1,132 +1,91 @@
-//! Walks a plan. Inner nodes combine what their children came to; leaves are in `steps`.
+//! Walks a plan. Inner nodes combine what their children came to (`status` says how); leaves are in
+//! `steps`, and what runs several children at once is in `parallel` and `across`.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    pin::Pin,
-};
+use std::{collections::HashMap, pin::Pin, time::Duration};
 
 use airside_logs::LogWriter;
 use airside_model::{
-    MetadataField, Plan, PlanId, PlanNode, Version, VolumeId,
-    event::{Event, Origin},
-    plan::InParallelPlan,
+    BuildStatus, Plan, PlanId, PlanNode, Version,
+    event::{Event, Origin, Source},
+    plan::TimeoutPlan,
 };
-use airside_orchestrator::{StepRequest, StepResult};
-use airside_store::{Build, Lease, Micros, now};
+use airside_store::{Build, Lease, now};
 use airside_traces::span;
-use futures::{StreamExt, stream};
+use airside_vars::Secrets;
 use parking_lot::Mutex;
-use serde::{Deserialize, Serialize};
-use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, field::Empty};
 
-use crate::{Engine, Result, steps, unsupported};
-
-/// What a node came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Status {
-    Succeeded,
-    Failed,
-    Errored,
-    /// Told to stop.
-    Aborted,
-}
-
-impl Status {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Succeeded => "succeeded",
-            Self::Failed => "failed",
-            Self::Errored => "errored",
-            Self::Aborted => "aborted",
-        }
-    }
-}
-
-/// A leaf's outcome, as it is stored and answered again after a crash.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Outcome {
-    pub(crate) status: Status,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) version: Option<Version>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) metadata: Vec<MetadataField>,
-    /// Artifacts it registered, by name.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(crate) artifacts: BTreeMap<String, VolumeId>,
-}
-
-impl Outcome {
-    pub(crate) fn of(status: Status) -> Self {
-        Self {
-            status,
-            version: None,
-            metadata: Vec::new(),
-            artifacts: BTreeMap::new(),
-        }
-    }
-}
-
-/// What later steps see of earlier ones.
-#[derive(Default)]
-pub(crate) struct State {
-    artifacts: Mutex<BTreeMap<String, VolumeId>>,
-    versions: Mutex<HashMap<PlanId, Version>>,
-}
-
-impl State {
-    pub(crate) fn artifact(&self, name: &str) -> Option<VolumeId> {
-        self.artifacts.lock().get(name).cloned()
-    }
-
-    pub(crate) fn artifacts(&self) -> BTreeMap<String, VolumeId> {
-        self.artifacts.lock().clone()
-    }
-
-    pub(crate) fn version(&self, plan: &PlanId) -> Option<Version> {
-        self.versions.lock().get(plan).cloned()
-    }
-
-    fn take_in(&self, plan: &PlanId, outcome: &Outcome) {
-        self.artifacts.lock().extend(outcome.artifacts.clone());
-        if let Some(version) = &outcome.version {
-            self.versions.lock().insert(plan.clone(), version.clone());
-        }
-    }
-}
+use crate::{
+    Engine, Result, across,
+    leaf::Leaf,
+    outcome::{Hidden, Outcome},
+    parallel,
+    scope::Context,
+    status::{self, Cause, Hook, Status, Surroundings},
+    steps,
+    stop::Stop,
+    variables::PipelineVariables,
+};
 
 pub(crate) struct Interpreter<'a> {
     pub(crate) engine: &'a Engine,
     pub(crate) build: &'a Build,
     pub(crate) lease: &'a Lease,
     pub(crate) log: &'a LogWriter,
-    pub(crate) cancel: &'a CancellationToken,
-    pub(crate) state: State,
+    pub(crate) variables: PipelineVariables,
+    /// What the build's output must not show.
+    pub(crate) secrets: Secrets,
+    pub(crate) ended: Mutex<HashMap<PlanId, Ended>>,
 }
 
-type Running<'a> = Pin<Box<dyn Future<Output = Result<Status>> + Send + 'a>>;
+/// What other nodes may want to know of a leaf that has ended.
+#[derive(Clone, Default)]
+pub(crate) struct Ended {
+    pub(crate) version: Option<Version>,
+    pub(crate) error: Option<String>,
+}
+
+pub(crate) type Running<'a> = Pin<Box<dyn Future<Output = Result<Status>> + Send + 'a>>;
 
 impl Interpreter<'_> {
-    /// Runs a node until it ends or `cancel` stops it.
-    pub(crate) fn run<'a>(&'a self, plan: &'a Plan, cancel: &'a CancellationToken) -> Running<'a> {
+    /// Runs a node until it ends or is stopped.
+    pub(crate) fn run<'a>(&'a self, plan: &'a Plan, context: Context) -> Running<'a> {
         Box::pin(async move {
             match &plan.node {
-                PlanNode::Do(steps) => self.run_in_order(steps, cancel).await,
-                PlanNode::InParallel(parallel) => self.run_in_parallel(parallel, cancel).await,
-                PlanNode::OnSuccess(hook) => match self.run(&hook.step, cancel).await? {
-                    Status::Succeeded => self.run(&hook.on_success, cancel).await,
-                    other => Ok(other),
-                },
-                // Leaves, and what cannot be run yet.
-                _ => self.leaf(plan, cancel).await,
+                PlanNode::Do(steps) => self.in_order(steps, &context).await,
+                PlanNode::InParallel(steps) => parallel::run(self, steps, &context).await,
+                PlanNode::Across(node) => across::run(self, &plan.id, node, &context).await,
+                PlanNode::Try(node) => Ok(status::tried(self.run(&node.step, context).await?)),
+                PlanNode::Timeout(node) => self.timed(&plan.id, node, &context).await,
+                PlanNode::Retry(attempts) => self.attempts(attempts, &context).await,
+                PlanNode::OnSuccess(node) => {
+                    let hook = (Hook::OnSuccess, &*node.on_success);
+                    self.hooked(&node.step, hook, context).await
+                }
+                PlanNode::OnFailure(node) => {
+                    let hook = (Hook::OnFailure, &*node.on_failure);
+                    self.hooked(&node.step, hook, context).await
+                }
+                PlanNode::OnError(node) => {
+                    let hook = (Hook::OnError, &*node.on_error);
+                    self.hooked(&node.step, hook, context).await
+                }
+                PlanNode::OnAbort(node) => {
+                    let hook = (Hook::OnAbort, &*node.on_abort);
+                    self.hooked(&node.step, hook, context).await
+                }
+                PlanNode::Ensure(node) => {
+                    let hook = (Hook::Ensure, &*node.ensure);
+                    self.hooked(&node.step, hook, context).await
+                }
+                _ => self.leaf(plan, &context).await,
             }
         })
     }
 
-    async fn run_in_order(&self, steps: &[Plan], cancel: &CancellationToken) -> Result<Status> {
+    async fn in_order(&self, steps: &[Plan], context: &Context) -> Result<Status> {
         for step in steps {
-            match self.run(step, cancel).await? {
+            match self.run(step, context.clone()).await? {
                 Status::Succeeded => {}
                 other => return Ok(other),
             }
@@ -134,176 +93,174 @@ impl Interpreter<'_> {
         Ok(Status::Succeeded)
     }
 
-    async fn run_in_parallel(
+    async fn hooked(
         &self,
-        parallel: &InParallelPlan,
-        cancel: &CancellationToken,
+        step: &Plan,
+        (kind, hook): (Hook, &Plan),
+        context: Context,
     ) -> Result<Status> {
-        let limit = match parallel.limit {
-            None | Some(0) => parallel.steps.len(),
-            Some(limit) => limit as usize,
+        let step = self.run(step, context.clone()).await?;
+        let surroundings = match kind.runs(step, context.stop.cause()) {
+            None => return Ok(step),
+            Some(Surroundings::Same) => context.clone(),
+            Some(Surroundings::Fresh) => context.with_stop(Stop::never()),
         };
-        // With fail_fast, the first failure stops its siblings and nothing else.
-        let siblings = cancel.child_token();
-        let runs: Vec<Running<'_>> = parallel
-            .steps
-            .iter()
-            .map(|step| self.run(step, &siblings))
-            .collect();
-        let mut ended = stream::iter(runs).buffer_unordered(limit.max(1));
-        let mut worst = Status::Succeeded;
-        while let Some(status) = ended.next().await {
-            let status = status?;
-            if status == Status::Aborted && !cancel.is_cancelled() {
-                continue;
-            }
-            worst = worse(worst, status);
-            if parallel.fail_fast && worst != Status::Succeeded {
-                siblings.cancel();
+        let surroundings = surroundings.with_status(told(kind));
+        let hook = self.run(hook, surroundings).await?;
+        Ok(kind.join(step, Some(hook), context.stop.cause()))
+    }
+
+    async fn attempts(&self, attempts: &[Plan], context: &Context) -> Result<Status> {
+        let mut last = Status::Succeeded;
+        for (number, attempt) in (1..).zip(attempts) {
+            last = self.run(attempt, context.with_attempt(number)).await?;
+            if let Some(end) = status::attempted(last, context.stop.cause()) {
+                return Ok(end);
             }
         }
-        Ok(worst)
+        Ok(last)
+    }
+
+    async fn timed(&self, id: &PlanId, node: &TimeoutPlan, context: &Context) -> Result<Status> {
+        let Some(timeout) = airside_config::parse_duration(&node.duration) else {
+            let words = format!("`{}` is no duration to wait for", node.duration);
+            self.complain(id, &words).await?;
+            return Ok(Status::Errored);
+        };
+        let time_is_up = self.time_is_up(id, timeout).await?;
+        let stop = context.stop.part();
+        let run = self.run(&node.step, context.with_stop(stop.clone()));
+        tokio::pin!(run);
+        let step = tokio::select! {
+            biased;
+            ended = &mut run => ended?,
+            () = time_is_up => {
+                stop.stop(Cause::TimedOut);
+                run.await?
+            }
+        };
+        Ok(status::timed(step))
+    }
+
+    /// Resolves once a node has had its time, counted from when it first began.
+    pub(crate) async fn time_is_up(
+        &self,
+        id: &PlanId,
+        timeout: Duration,
+    ) -> Result<impl Future<Output = ()> + Send + use<>> {
+        let store = &self.engine.parts.store;
+        let (began, _) = store.begin_node::<()>(self.lease, id, None).await?;
+        let left = timeout.saturating_sub(now().since(began));
+        Ok(tokio::time::sleep(left))
     }
 
     /// Answers from the store, or runs the step and commits what it came to.
-    async fn leaf(&self, plan: &Plan, cancel: &CancellationToken) -> Result<Status> {
+    async fn leaf(&self, plan: &Plan, context: &Context) -> Result<Status> {
         let store = &self.engine.parts.store;
-        if let Some(outcome) = store.outcome::<Outcome>(self.build.id, &plan.id).await? {
-            self.state.take_in(&plan.id, &outcome);
+        let stored = store.outcome::<Outcome, Hidden>(self.build.id, &plan.id);
+        if let Some((mut outcome, hidden)) = stored.await? {
+            outcome.hidden = hidden.unwrap_or_default();
+            self.take_in(&plan.id, &outcome, context);
             return Ok(outcome.status);
         }
-        if cancel.is_cancelled() {
-            return Ok(Status::Aborted);
-        }
-        let leaf = Leaf {
-            interpreter: self,
-            plan: &plan.id,
-            cancel,
-            started_at: now(),
-        };
-        if let Some(words) = unsupported::words(&plan.node) {
-            return leaf.error(words).await;
+        let found = Mutex::default();
+        let leaf = Leaf::new(self, plan, context, &found);
+        if let Some(cause) = context.stop.cause()
+            && !self.has_begun(plan, context).await?
+        {
+            self.complain(&plan.id, cause.words()).await?;
+            return Ok(cause.status());
         }
         let span = span!(
             "step", build = %self.build.id, step = %plan.id, kind = plan.node.name(), status = Empty
         );
-        let status = self
-            .run_leaf(leaf, &plan.node)
-            .instrument(span.clone())
-            .await;
+        let status = steps::run(leaf, &plan.node).instrument(span.clone()).await;
         if let Ok(status) = &status {
             span.record("status", status.name());
         }
         status
     }
 
-    async fn run_leaf(&self, leaf: Leaf<'_>, node: &PlanNode) -> Result<Status> {
-        match node {
-            PlanNode::Task(task) => steps::task::run(leaf, task).await,
-            PlanNode::Get(get) => steps::get::run(leaf, get).await,
-            PlanNode::Put(put) => steps::put::run(leaf, put).await,
-            other => {
-                let words = format!("`{}` {}", other.name(), unsupported::NOT_YET);
-                leaf.error(words).await
-            }
+    /// Whether an earlier server put this step somewhere. If so it is followed, and stopped properly,
+    /// even if nothing of it is wanted any more.
+    async fn has_begun(&self, plan: &Plan, context: &Context) -> Result<bool> {
+        let attempt = context.attempts.last().copied().unwrap_or(1);
+        let store = &self.engine.parts.store;
+        let placement = store.current_placement(self.build.id, &plan.id, attempt);
+        Ok(placement.await?.is_some())
+    }
+
+    /// Makes known to later steps what a step came to.
+    pub(crate) fn take_in(&self, id: &PlanId, outcome: &Outcome, context: &Context) {
+        for secret in &outcome.hidden.secrets {
+            self.secrets.add(secret);
         }
-    }
-}
-
-/// One step about to run: what its implementation works with.
-#[derive(Clone, Copy)]
-pub(crate) struct Leaf<'a> {
-    pub(crate) interpreter: &'a Interpreter<'a>,
-    pub(crate) plan: &'a PlanId,
-    pub(crate) cancel: &'a CancellationToken,
-    started_at: Micros,
-}
-
-impl Leaf<'_> {
-    pub(crate) fn origin(&self) -> Origin {
-        Origin::step(self.plan)
+        for var in outcome.hidden.vars.values().filter(|var| var.secret) {
+            self.secrets.add(&var.value);
+        }
+        context.scope.take_in(outcome);
+        let ended = Ended {
+            version: outcome.version.clone(),
+            error: outcome.error.clone(),
+        };
+        self.ended.lock().insert(id.clone(), ended);
     }
 
-    pub(crate) fn state(&self) -> &State {
-        &self.interpreter.state
+    /// The version that a put or check came to.
+    pub(crate) fn version(&self, id: &PlanId) -> Option<Version> {
+        self.ended.lock().get(id)?.version.clone()
     }
 
-    /// Appends an event that this step emits once, however often the build resumes.
-    pub(crate) async fn say(&self, what: &str, event: Event) -> Result<()> {
-        Ok(self
-            .interpreter
-            .log
-            .append(&format!("{}/{what}", self.plan), 1, event)
-            .await?)
+    /// Why leaves of this plan erred.
+    pub(crate) fn errors(&self, plan: &Plan) -> Vec<String> {
+        let (ended, mut errors) = (self.ended.lock(), Vec::new());
+        plan.visit(&mut |node| {
+            errors.extend(ended.get(&node.id).and_then(|leaf| leaf.error.clone()));
+        });
+        errors
     }
 
-    /// Says what went wrong, and ends as errored.
-    pub(crate) async fn error(&self, message: impl Into<String>) -> Result<Status> {
-        self.complain(message).await?;
-        self.commit(Outcome::of(Status::Errored)).await
+    /// Appends an event that a node emits once, however often the build resumes.
+    pub(crate) async fn say(&self, id: &PlanId, what: &str, event: Event) -> Result<()> {
+        Ok(self.log.append(&format!("{id}/{what}"), 1, event).await?)
     }
 
-    /// The step was told to stop.
-    pub(crate) async fn interrupted(&self) -> Result<Status> {
-        self.complain("interrupted").await?;
-        self.commit(Outcome::of(Status::Aborted)).await
-    }
-
-    async fn complain(&self, message: impl Into<String>) -> Result<()> {
-        let (origin, time) = (self.origin(), now().seconds());
-        self.say(
-            "error",
-            Event::Error {
-                message: message.into(),
-                origin,
-                time,
+    /// Prints something of our own into a node's output, once.
+    pub(crate) async fn print(
+        &self,
+        id: &PlanId,
+        what: &str,
+        source: Source,
+        text: &str,
+    ) -> Result<()> {
+        let event = Event::Log {
+            time: now().seconds(),
+            origin: Origin {
+                id: id.clone(),
+                source: Some(source),
             },
-        )
-        .await
+            payload: self.secrets.redact(text),
+        };
+        self.say(id, what, event).await
     }
 
-    /// Commits the outcome; from here on the step is never run again.
-    pub(crate) async fn commit(&self, outcome: Outcome) -> Result<Status> {
-        let interpreter = self.interpreter;
-        // An aborted build has no further use for its nodes; a step that only its siblings stopped
-        // must stay stopped when the build resumes.
-        if outcome.status != Status::Aborted || !interpreter.cancel.is_cancelled() {
-            let store = &interpreter.engine.parts.store;
-            store
-                .save_outcome(interpreter.lease, self.plan, &outcome, self.started_at)
-                .await?;
-            interpreter.state.take_in(self.plan, &outcome);
-        }
-        Ok(outcome.status)
-    }
-
-    /// Runs the step's process and, once `conclude` has committed what it came to, gives up its
-    /// container.
-    pub(crate) async fn run<'a, F>(
-        &'a self,
-        request: &StepRequest,
-        conclude: impl FnOnce(StepResult) -> F,
-    ) -> Result<Status>
-    where
-        F: Future<Output = Result<Status>> + 'a,
-    {
-        let Interpreter {
-            engine, lease, log, ..
-        } = self.interpreter;
-        let orchestrator = &engine.parts.orchestrator;
-        let (result, held) = orchestrator.run(lease, log, request, self.cancel).await?;
-        let status = conclude(result).await?;
-        orchestrator.release(held).await;
-        Ok(status)
+    pub(crate) async fn complain(&self, id: &PlanId, words: &str) -> Result<()> {
+        let event = Event::Error {
+            message: self.secrets.redact(words),
+            origin: Origin::step(id),
+            time: now().seconds(),
+        };
+        self.say(id, "error", event).await
     }
 }
 
-fn worse(a: Status, b: Status) -> Status {
-    let rank = |status| match status {
-        Status::Succeeded => 0,
-        Status::Failed => 1,
-        Status::Errored => 2,
-        Status::Aborted => 3,
-    };
-    if rank(b) > rank(a) { b } else { a }
+/// What the steps of a hook are told of the build.
+fn told(hook: Hook) -> Option<BuildStatus> {
+    match hook {
+        Hook::OnSuccess => Some(BuildStatus::Succeeded),
+        Hook::OnFailure => Some(BuildStatus::Failed),
+        Hook::OnError => Some(BuildStatus::Errored),
+        Hook::OnAbort => Some(BuildStatus::Aborted),
+        Hook::Ensure => None,
+    }
 }

@@ -9,12 +9,21 @@
 
 #![forbid(unsafe_code)]
 
+mod across;
 mod collect;
 mod driver;
+mod files;
+mod image;
 mod inputs;
 mod interpret;
+mod leaf;
+mod outcome;
+mod parallel;
+mod scope;
+mod status;
 mod steps;
-mod unsupported;
+mod stop;
+mod variables;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -22,10 +31,13 @@ use airside_logs::Logs;
 use airside_metrics::Metrics;
 use airside_model::{BuildId, JobId};
 use airside_orchestrator::Orchestrator;
+use airside_runtime::Image;
 use airside_store::{Build, NewBuild, Store};
 use parking_lot::Mutex;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{Instrument as _, error, field::Empty, info};
+
+pub use variables::{Asker, NoVariables, Variables};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -35,6 +47,8 @@ pub enum Error {
     Log(#[from] airside_logs::Error),
     #[error(transparent)]
     Orchestrator(#[from] airside_orchestrator::Error),
+    #[error("the server is stopping")]
+    Interrupted,
 }
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -48,12 +62,30 @@ pub struct Engine {
     parts: Arc<Parts>,
 }
 
+/// What an engine is made of.
+pub struct EngineOptions {
+    pub store: Store,
+    pub logs: Logs,
+    pub orchestrator: Orchestrator,
+    pub metrics: Metrics,
+    /// Under which URL people reach the server.
+    pub external_url: String,
+    /// Where other servers reach this one's hub.
+    pub address: String,
+    /// The installation's own secrets.
+    pub variables: Arc<dyn Variables>,
+    /// What the resource type `mock` hands out as its own image.
+    pub mock_image: Option<Image>,
+}
+
 struct Parts {
     store: Store,
     logs: Logs,
     orchestrator: Orchestrator,
     metrics: Metrics,
     external_url: String,
+    variables: Arc<dyn Variables>,
+    mock_image: Option<Image>,
     /// Who holds the leases: this process.
     holder: String,
     /// Where other servers reach this one's hub.
@@ -64,22 +96,17 @@ struct Parts {
 }
 
 impl Engine {
-    pub fn new(
-        store: Store,
-        logs: Logs,
-        orchestrator: Orchestrator,
-        metrics: Metrics,
-        external_url: String,
-        address: String,
-    ) -> Self {
+    pub fn new(options: EngineOptions) -> Self {
         let parts = Parts {
-            store,
-            logs,
-            orchestrator,
-            metrics,
-            external_url,
-            holder: format!("{}-{address}", std::process::id()),
-            address,
+            store: options.store,
+            logs: options.logs,
+            orchestrator: options.orchestrator,
+            metrics: options.metrics,
+            external_url: options.external_url,
+            variables: options.variables,
+            mock_image: options.mock_image,
+            holder: format!("{}-{}", std::process::id(), options.address),
+            address: options.address,
             running: Mutex::default(),
             tasks: TaskTracker::new(),
             shutdown: CancellationToken::new(),

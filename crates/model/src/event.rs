@@ -81,6 +81,47 @@ pub enum Event {
         time: Time,
     },
     FinishPut(FinishResource),
+    /// Of steps that have no event of their own.
+    Initialize {
+        origin: Origin,
+        time: Time,
+    },
+    Start {
+        origin: Origin,
+        time: Time,
+    },
+    Finish {
+        origin: Origin,
+        time: Time,
+        succeeded: bool,
+    },
+    InitializeCheck {
+        origin: Origin,
+        time: Time,
+        name: String,
+    },
+    SetPipelineChanged {
+        origin: Origin,
+        changed: bool,
+    },
+    /// The public plan that looks for the version of a step's image.
+    ImageCheck {
+        time: Time,
+        origin: Origin,
+        plan: Value,
+    },
+    /// The public plan that fetches a step's image.
+    ImageGet {
+        time: Time,
+        origin: Origin,
+        plan: Value,
+    },
+    /// The public plan of each combination of values, and the values.
+    AcrossSubsteps {
+        time: Time,
+        origin: Origin,
+        substeps: Vec<Value>,
+    },
     WaitingForWorker {
         time: Time,
         origin: Origin,
@@ -118,6 +159,14 @@ impl Event {
             Self::InitializePut { .. } => ("initialize-put", "2.0"),
             Self::StartPut { .. } => ("start-put", "1.0"),
             Self::FinishPut(_) => ("finish-put", "5.1"),
+            Self::Initialize { .. } => ("initialize", "1.0"),
+            Self::Start { .. } => ("start", "1.0"),
+            Self::Finish { .. } => ("finish", "1.0"),
+            Self::InitializeCheck { .. } => ("initialize-check", "1.0"),
+            Self::SetPipelineChanged { .. } => ("set-pipeline-changed", "1.0"),
+            Self::ImageCheck { .. } => ("image-check", "1.1"),
+            Self::ImageGet { .. } => ("image-get", "1.1"),
+            Self::AcrossSubsteps { .. } => ("across-substeps", "1.0"),
             Self::WaitingForWorker { .. } => ("waiting-for-worker", "1.0"),
             Self::SelectedWorker { .. } => ("selected-worker", "1.0"),
         }
@@ -164,8 +213,29 @@ impl Event {
             | Self::StartGet { origin, time }
             | Self::InitializePut { origin, time }
             | Self::StartPut { origin, time }
+            | Self::Initialize { origin, time }
+            | Self::Start { origin, time }
             | Self::WaitingForWorker { time, origin } => json!({"origin": origin, "time": time}),
             Self::FinishGet(finish) | Self::FinishPut(finish) => finish.data(),
+            Self::Finish {
+                origin,
+                time,
+                succeeded,
+            } => json!({"origin": origin, "time": time, "succeeded": succeeded}),
+            Self::InitializeCheck { origin, time, name } => {
+                json!({"origin": origin, "time": time, "name": name})
+            }
+            Self::SetPipelineChanged { origin, changed } => {
+                json!({"origin": origin, "changed": changed})
+            }
+            Self::ImageCheck { time, origin, plan } | Self::ImageGet { time, origin, plan } => {
+                json!({"time": time, "origin": origin, "plan": plan})
+            }
+            Self::AcrossSubsteps {
+                time,
+                origin,
+                substeps,
+            } => json!({"time": time, "origin": origin, "substeps": substeps}),
             Self::SelectedWorker {
                 time,
                 origin,

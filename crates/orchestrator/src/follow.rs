@@ -63,7 +63,7 @@ impl Orchestrator {
         let mut watching = Watching {
             session: self.parts.hub.attach(standing.handle.clone(), work),
             seen,
-            output: OutputLog::new(drive.log, &request.plan, request.answers),
+            output: OutputLog::new(drive.log, &request.plan, drive.secrets, request.answers),
             connected: false,
             doom: None,
             stopping: false,

@@ -11,6 +11,7 @@
 
 #![forbid(unsafe_code)]
 
+mod files;
 mod follow;
 mod output;
 mod placing;
@@ -35,6 +36,8 @@ pub enum Error {
     Store(#[from] airside_store::Error),
     #[error(transparent)]
     Log(#[from] airside_logs::Error),
+    #[error(transparent)]
+    Volume(#[from] airside_volumes::Error),
     #[error("the runtime failed")]
     Runtime(#[from] airside_runtime::Error),
 }

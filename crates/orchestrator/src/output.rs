@@ -1,4 +1,5 @@
-//! A step's bytes on their way into the log: whole characters, and nothing acknowledged too early.
+//! A step's bytes on their way into the log: whole characters, no secrets, and nothing acknowledged
+//! too early.
 
 use airside_hub::Session;
 use airside_logs::LogWriter;
@@ -8,6 +9,7 @@ use airside_model::{
 };
 use airside_protocol::Output;
 use airside_store::now;
+use airside_vars::{End, Secrets};
 
 use crate::Result;
 
@@ -17,9 +19,10 @@ const MAX_ANSWER: usize = 32 * 1024 * 1024;
 pub(crate) struct OutputLog<'a> {
     log: &'a LogWriter,
     plan: &'a PlanId,
+    secrets: &'a Secrets,
     /// Standard output is collected here instead of logged.
     answer: Option<Vec<u8>>,
-    /// The beginning of a character whose end has not come yet.
+    /// The beginning of a character or of a secret, whose end has not come yet.
     held: Vec<u8>,
     held_source: Source,
     offset: u64,
@@ -28,10 +31,16 @@ pub(crate) struct OutputLog<'a> {
 }
 
 impl<'a> OutputLog<'a> {
-    pub(crate) fn new(log: &'a LogWriter, plan: &'a PlanId, answers: bool) -> Self {
+    pub(crate) fn new(
+        log: &'a LogWriter,
+        plan: &'a PlanId,
+        secrets: &'a Secrets,
+        answers: bool,
+    ) -> Self {
         Self {
             log,
             plan,
+            secrets,
             answer: answers.then(Vec::new),
             held: Vec::new(),
             held_source: Source::Stdout,
@@ -69,7 +78,8 @@ impl<'a> OutputLog<'a> {
         let fresh = output.data.get(logged as usize..).unwrap_or_default();
         self.held.extend_from_slice(fresh);
         let whole = whole_characters(&self.held);
-        let text: Vec<u8> = self.held.drain(..whole).collect();
+        let (text, taken) = self.secrets.cut(&self.held[..whole], End::Open);
+        self.held.drain(..taken);
         self.append(&text, end - self.held.len() as u64).await?;
         if self.acknowledge {
             session.acknowledge(end - self.held.len() as u64);
@@ -84,7 +94,8 @@ impl<'a> OutputLog<'a> {
     }
 
     async fn flush_held(&mut self) -> Result<()> {
-        let text = std::mem::take(&mut self.held);
+        let held = std::mem::take(&mut self.held);
+        let (text, _) = self.secrets.cut(&held, End::Final);
         self.append(&text, self.offset).await
     }
 

@@ -11,6 +11,7 @@ use airside_model::{
 use airside_runtime::{ClaimEnvironment, Error as RuntimeError, PlacementSpec};
 use airside_store::{Container, Lease, NewPlacement, now};
 use airside_traces::span;
+use airside_vars::Secrets;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, Span, info, warn};
 
@@ -30,6 +31,7 @@ pub(crate) struct Drive<'a> {
     pub(crate) log: &'a LogWriter,
     pub(crate) request: &'a StepRequest,
     pub(crate) cancel: &'a CancellationToken,
+    pub(crate) secrets: &'a Secrets,
 }
 
 impl Drive<'_> {
@@ -102,19 +104,21 @@ impl Standing<'_> {
 
 impl Orchestrator {
     /// Runs the step, or goes on following it if an earlier server placed it. The caller commits the
-    /// result and then calls [`Orchestrator::release`].
+    /// result and then calls [`Orchestrator::release`]. None of `secrets` shows in the log.
     pub async fn run(
         &self,
         lease: &Lease,
         log: &LogWriter,
         request: &StepRequest,
         cancel: &CancellationToken,
+        secrets: &Secrets,
     ) -> Result<(StepResult, Held)> {
         let drive = Drive {
             lease,
             log,
             request,
             cancel,
+            secrets,
         };
         let mut current = self
             .parts

@@ -167,9 +167,7 @@ impl StepRequest {
                     path: input.path.clone(),
                 })
                 .collect();
-            order
-                .make_dirs
-                .extend(self.outputs.iter().map(|output| output.path.clone()));
+            order.make_dirs.extend(outputs_made);
             order.upload = outputs
                 .iter()
                 .map(|(_, transfer)| transfer.clone())

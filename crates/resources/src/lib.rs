@@ -51,6 +51,13 @@ pub fn is_native(type_: &str) -> bool {
     Type::find(type_).is_some()
 }
 
+/// Whether a get would hand out the image it runs in, as `mock` does when asked to: then that should
+/// be a whole one.
+pub fn mirrors_its_image(source: &Object, params: &Object) -> bool {
+    let set = |object: &Object, key: &str| object.get(key).is_some_and(|value| value == true);
+    set(source, "mirror_self") || set(params, "mirror_self_via_params")
+}
+
 /// The versions after the given one, oldest first, beginning with the given one if it still exists.
 /// A server that checks by itself says which privilege the check should seem to have.
 pub fn check(

@@ -178,7 +178,7 @@ fn nonsense_is_refused_by_name() {
                 dest,
                 json!({"source": {"mirror_self": true}, "version": {"version": "1"}}),
             ),
-            "mirror_self is not supported",
+            "there is no image to mirror",
         ),
         (
             fetch(

@@ -111,6 +111,13 @@ impl PodImage {
                     target.name
                 )));
             }
+            Image::Volume { .. } => {
+                return Err(refused(format!(
+                    "the step's image is an artifact of the build, which pods cannot use: push it to a \
+                     registry that worker {} reaches, or run the step on the server's machine",
+                    target.name
+                )));
+            }
         };
         Ok(Self {
             reference,

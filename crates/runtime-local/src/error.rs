@@ -27,6 +27,11 @@ pub enum Error {
     NoOutput { handle: Handle, path: String },
     #[error("the input {path:?} needs the volume {volume}, which this machine does not have")]
     NoVolume { path: String, volume: VolumeId },
+    #[error(
+        "the volume {volume} is no image: it has no folder `rootfs`. An image artifact comes from a get \
+         of an image, or from a task that makes one in rootfs format"
+    )]
+    NoRootfs { volume: VolumeId },
     #[error("{path:?} cannot be mounted: mounts need an absolute path below /, without '..'")]
     BadMount { path: String },
     #[error(

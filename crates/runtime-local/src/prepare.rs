@@ -64,13 +64,15 @@ impl Preparation<'_> {
     ) -> Result<Vec<PlannedMount>, Error> {
         let rootfs = self.folder("rootfs")?;
         match (&spec.image, image) {
-            (_, Some(image)) => {
-                let what = self.overlay("root", image.layers.clone())?;
-                network_files::write(&self.dir.join("upper/root/etc"), &spec.handle)?;
-                Ok(vec![PlannedMount {
-                    at: PathBuf::from("/"),
-                    what,
-                }])
+            (_, Some(image)) => self.root_overlay(spec, image.layers.clone()),
+            (Image::Volume { volume }, None) => {
+                let layer = self.volume("/", volume)?.join("rootfs");
+                if !layer.is_dir() || layer.is_symlink() {
+                    return Err(Error::NoRootfs {
+                        volume: volume.clone(),
+                    });
+                }
+                self.root_overlay(spec, vec![layer])
             }
             (Image::Host, None) => {
                 let overlay = |name: &str, lower| self.overlay(name, vec![lower]);
@@ -96,6 +98,19 @@ impl Preparation<'_> {
         network_files::write_accounts(&etc)?;
         let machine = Path::new("/etc");
         host_secrets::hide(machine, &etc).map_err(Error::disk(machine))
+    }
+
+    fn root_overlay(
+        &self,
+        spec: &PlacementSpec,
+        layers: Vec<PathBuf>,
+    ) -> Result<Vec<PlannedMount>, Error> {
+        let what = self.overlay("root", layers)?;
+        network_files::write(&self.dir.join("upper/root/etc"), &spec.handle)?;
+        Ok(vec![PlannedMount {
+            at: PathBuf::from("/"),
+            what,
+        }])
     }
 
     fn volume(&self, path: &str, volume: &VolumeId) -> Result<PathBuf, Error> {

@@ -147,7 +147,7 @@ impl LocalRuntime {
 
     async fn image(&self, image: &Image) -> Result<Option<Rootfs>, Error> {
         let source = match image {
-            Image::Shim | Image::Host => return Ok(None),
+            Image::Shim | Image::Host | Image::Volume { .. } => return Ok(None),
             Image::Registry { reference } => ImageSource::Registry(reference.clone()),
             Image::OciLayout { path } => ImageSource::OciLayout(path.into()),
         };

@@ -57,6 +57,8 @@ pub enum Image {
     Registry { reference: String },
     /// An OCI image layout in a folder of the machine that runs the step.
     OciLayout { path: String },
+    /// The folder `rootfs` of a sealed volume, as resources that fetch images leave it.
+    Volume { volume: VolumeId },
 }
 
 /// Where the shim finds the hub and how it shows who it is.

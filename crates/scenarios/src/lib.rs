@@ -22,6 +22,7 @@ mod fifo;
 mod fly;
 mod leftovers;
 pub mod pipelines;
+pub mod plans;
 mod ports;
 mod same;
 mod server;

@@ -17,6 +17,7 @@ mod pipelines;
 mod reseal;
 mod sealer;
 mod settings;
+mod task_caches;
 mod teams;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
@@ -40,10 +41,11 @@ pub use containers::{Claimant, Container, ContainerFilter, NewPlacement};
 pub use db::{Alone, DatabaseUrl, DatabaseUrlError, Patience};
 pub use instance_vars::InstanceVars;
 pub use pipelines::{
-    BuildBrief, Job, JobOverview, JobsOf, Pausing, Pipeline, PipelineSummary, Resource, SaveJob,
+    BuildBrief, Job, JobOverview, JobsOf, Parent, Pausing, Pipeline, PipelineSummary, Resource, SaveJob,
     SavePipeline, SaveResource, Saved,
 };
 pub use sealer::{SealError, Sealer};
+pub use task_caches::TaskCache;
 pub use teams::{MAIN_TEAM, Team};
 pub use time::{Micros, now};
 pub use users::User;
@@ -78,6 +80,8 @@ pub enum Error {
     Nul,
     #[error("the name `{name}` is taken")]
     NameTaken { name: String },
+    #[error("the pipeline was set by a newer build")]
+    SetByNewerBuild,
     #[error("pipeline '{name}' not found")]
     NoSuchPipeline { name: String },
     #[error(transparent)]

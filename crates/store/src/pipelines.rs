@@ -4,6 +4,7 @@
 //! like everything else that may not be read from the database. What lists show of it is kept
 //! beside it, so that listing thousands opens none.
 
+mod child;
 mod contents;
 mod list;
 mod manage;
@@ -14,6 +15,7 @@ mod save;
 use airside_model::{JobId, PipelineId, ResourceId, TeamId};
 use serde_json::{Map, Value};
 
+pub use child::Parent;
 pub use list::PipelineSummary;
 pub use manage::Pausing;
 pub use overview::{BuildBrief, JobOverview, JobsOf};

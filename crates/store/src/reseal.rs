@@ -11,7 +11,7 @@ use tracing::info;
 use crate::{
     Error, Result, SealError, Store,
     db::{Sql, query, query_as, query_scalar, sql},
-    pipelines,
+    nodes, pipelines,
     settings::Setting,
     teams, tokens,
 };
@@ -89,6 +89,40 @@ const COLUMNS: &[Column] = &[
         replace: || sql!("UPDATE containers SET request = $1 WHERE handle = $2 AND request = $3"),
         name: str::to_owned,
         first_name: None,
+        once_clear: false,
+    },
+    Column {
+        what: "outcomes",
+        find: || {
+            sql!(
+                "SELECT CAST(build_id AS TEXT) || '/' || plan_id, hidden FROM build_nodes
+                 WHERE substr(hidden, 1, 5) <> $1 LIMIT $2"
+            )
+        },
+        replace: || {
+            sql!(
+                "UPDATE build_nodes SET hidden = $1
+                 WHERE CAST(build_id AS TEXT) || '/' || plan_id = $2 AND hidden = $3"
+            )
+        },
+        name: nodes::hidden_name,
+        once_clear: false,
+    },
+    Column {
+        what: "beginnings",
+        find: || {
+            sql!(
+                "SELECT CAST(build_id AS TEXT) || '/' || plan_id, settled FROM build_node_starts
+                 WHERE substr(settled, 1, 5) <> $1 LIMIT $2"
+            )
+        },
+        replace: || {
+            sql!(
+                "UPDATE build_node_starts SET settled = $1
+                 WHERE CAST(build_id AS TEXT) || '/' || plan_id = $2 AND settled = $3"
+            )
+        },
+        name: nodes::settled_name,
         once_clear: false,
     },
 ];

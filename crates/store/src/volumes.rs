@@ -17,6 +17,15 @@ pub struct Volume {
     pub path: String,
 }
 
+/// Not a task's cache, and not in use by an unfinished build.
+macro_rules! unneeded {
+    () => {
+        "NOT EXISTS (SELECT 1 FROM task_caches c WHERE c.volume_id = v.id) \
+         AND NOT EXISTS (SELECT 1 FROM volume_uses u JOIN builds o ON o.id = u.build_id \
+           WHERE u.volume_id = v.id AND o.status IN ('pending', 'started'))"
+    };
+}
+
 type Row = (String, i64, String, String);
 
 fn volume((id, build, handle, path): Row) -> Volume {
@@ -56,9 +65,11 @@ impl Store {
         })
     }
 
+    /// A build's volumes, but for those that others still need.
     pub async fn volumes_of_build(&self, build: BuildId) -> Result<Vec<Volume>> {
         let rows: Vec<Row> = query_as(sql!(
-            "SELECT id, build_id, handle, path FROM volumes WHERE build_id = $1"
+            "SELECT v.id, v.build_id, v.handle, v.path FROM volumes v WHERE v.build_id = $1 AND ",
+            unneeded!()
         ))
         .bind(build.0)
         .fetch_all(&self.read)
@@ -70,7 +81,8 @@ impl Store {
     pub async fn dead_volumes(&self) -> Result<Vec<VolumeId>> {
         let rows: Vec<String> = query_scalar(sql!(
             "SELECT v.id FROM volumes v JOIN builds b ON b.id = v.build_id
-             WHERE b.status NOT IN ('pending', 'started')"
+             WHERE b.status NOT IN ('pending', 'started') AND ",
+            unneeded!()
         ))
         .fetch_all(&self.read)
         .await?;

@@ -10,6 +10,7 @@
 //! - `scan` finds variables in texts and in JSON;
 //! - `lookup` and `scope` answer with values: given ones, those of a named source, the build's own;
 //! - `interpolate` puts values in, leaving or refusing what nobody knows;
+//! - `redact` keeps the values of secrets out of what a build prints;
 //! - `instance` is the form in which instance variables travel in URLs and are shown to people.
 //!
 //! **Invariant:** no I/O and no clock; secrets come through [`Lookup`]. The time that anything here
@@ -21,6 +22,7 @@ mod error;
 mod instance;
 mod interpolate;
 mod lookup;
+mod redact;
 mod reference;
 mod scan;
 mod scope;
@@ -29,6 +31,7 @@ pub use error::Error;
 pub use instance::{InstanceVars, expand, flatten};
 pub use interpolate::{interpolate, resolve};
 pub use lookup::{Chain, Given, Lookup, Sources, traverse};
+pub use redact::{End, REDACTED, Secrets};
 pub use reference::{LOCAL, Reference};
 pub use scan::{first, names, names_in};
 pub use scope::Scope;

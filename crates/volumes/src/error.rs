@@ -26,6 +26,8 @@ pub enum Error {
         dir.display(), store.display()
     )]
     OtherFileSystem { dir: PathBuf, store: PathBuf },
+    #[error("the file {path} is larger than {largest} bytes")]
+    FileTooLarge { path: String, largest: u64 },
     #[error("volume {id} cannot be carried")]
     Stream {
         id: VolumeId,

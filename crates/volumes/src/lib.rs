@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod file;
 mod receive;
 
 use std::{

@@ -2,9 +2,10 @@
 
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
+use airside_runtime::Image;
 use anyhow::{Result, bail};
 use clap::Args;
 
@@ -37,6 +38,13 @@ pub(crate) struct WorkerOptions {
     /// airside-shim beside this program]
     #[arg(long, value_name = "FILE")]
     shim: Option<PathBuf>,
+
+    /// What the resource type `mock` hands out with `mirror_self`: a folder with an OCI image layout,
+    /// or an image in a registry
+    ///
+    /// For trying pipelines, and for Concourse's own test suite.
+    #[arg(long, value_name = "IMAGE")]
+    mock_image: Option<String>,
 }
 
 impl WorkerOptions {
@@ -47,6 +55,19 @@ impl WorkerOptions {
                 None => Ipv4Addr::LOCALHOST,
             };
             SocketAddr::new(IpAddr::V4(ip), data.hub_port().unwrap_or(0))
+        })
+    }
+
+    /// A folder if there is one of that name, else an image in a registry.
+    pub(crate) fn mock_image(&self) -> Option<Image> {
+        let given = self.mock_image.as_deref()?;
+        Some(match Path::new(given).canonicalize() {
+            Ok(path) if path.is_dir() => Image::OciLayout {
+                path: path.display().to_string(),
+            },
+            _ => Image::Registry {
+                reference: given.to_owned(),
+            },
         })
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use airside_api::ApiState;
 use airside_auth::{Auth, LocalUser};
 use airside_connectors::Connectors;
-use airside_engine::Engine;
+use airside_engine::{Engine, EngineOptions, NoVariables};
 use airside_hub::{Hub, Identity};
 use airside_logs::Logs;
 use airside_metrics::Metrics;
@@ -89,14 +89,16 @@ impl House {
             Patience::default(),
             metrics.clone(),
         );
-        let engine = Engine::new(
-            store.clone(),
-            logs.clone(),
-            orchestrator.clone(),
-            metrics.clone(),
-            url.to_owned(),
-            lease_address,
-        );
+        let engine = Engine::new(EngineOptions {
+            store: store.clone(),
+            logs: logs.clone(),
+            orchestrator: orchestrator.clone(),
+            metrics: metrics.clone(),
+            external_url: url.to_owned(),
+            address: lease_address,
+            variables: Arc::new(NoVariables),
+            mock_image: options.workers.mock_image(),
+        });
         engine.resume().await?;
         Ok(Self {
             engine,

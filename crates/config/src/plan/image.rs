@@ -1,10 +1,12 @@
-//! The plans that fetch the image of a resource type.
+//! The plans that fetch an image: that of a resource type, or a task's own.
 
 use airside_model::plan::{CheckPlan, GetPlan, TypeImage};
-use airside_model::{Plan, PlanId, PlanNode, ResourceType, go_duration};
+use airside_model::task::ImageResource;
+use airside_model::{Plan, PlanId, PlanNode, ResourceType, Version, go_duration};
 
-use super::{PlanError, Planner};
+use super::{MAX_NODES, PlanError, Planner};
 use crate::resource::CheckEvery;
+use crate::{Config, Resource};
 
 /// Concourse checks for new images this often if the type does not say.
 const DEFAULT_INTERVAL: &str = "1m0s";
@@ -20,17 +22,110 @@ impl Planner<'_> {
         skip_interval: bool,
     ) -> Result<TypeImage, PlanError> {
         let types: Vec<&ResourceType> = self.config.resource_types.iter().collect();
-        self.image_of(step, type_, &types, step_tags, skip_interval)
+        let mut images = Images {
+            nodes: &mut self.nodes,
+            skip_interval,
+        };
+        images.of(step, type_, &types, step_tags)
     }
+}
 
+/// The plan of a check of a resource, for whoever looks for its versions.
+pub fn check_plan(
+    id: PlanId,
+    resource: &Resource,
+    config: &Config,
+    from_version: Option<Version>,
+) -> Result<Plan, PlanError> {
+    let types: Vec<&ResourceType> = config.resource_types.iter().collect();
+    let mut images = Images {
+        nodes: &mut 0,
+        skip_interval: true,
+    };
+    let defaults = config.resource_type(&resource.type_);
+    let mut source = defaults
+        .map(|type_| type_.defaults.clone())
+        .unwrap_or_default();
+    source.extend(resource.source.clone().unwrap_or_default());
+    let check = CheckPlan {
+        name: resource.name.clone(),
+        type_: resource.type_.clone(),
+        source,
+        image: images.of(&id, &resource.type_, &types, &resource.tags)?,
+        from_version,
+        resource: resource.name.clone(),
+        interval: interval(&resource.check_every),
+        skip_interval: true,
+        timeout: resource.check_timeout.clone(),
+        tags: resource.tags.clone(),
+        ..CheckPlan::default()
+    };
+    Ok(Plan::new(id, PlanNode::Check(check)))
+}
+
+/// The plans that fetch the image a task asks for: one that looks for its version, unless that is
+/// given, and one that gets it.
+pub fn image_plans(
+    step: &PlanId,
+    image: &ImageResource,
+    types: &[ResourceType],
+    step_tags: &[String],
+    skip_interval: bool,
+) -> Result<(Option<Plan>, Plan), PlanError> {
+    let types: Vec<&ResourceType> = types.iter().collect();
+    let tags = match image.tags.as_slice() {
+        [] => step_tags,
+        own => own,
+    };
+    let mut images = Images {
+        nodes: &mut 0,
+        skip_interval,
+    };
+    let source = image.source.clone().unwrap_or_default();
+    let check_id = PlanId::new(format!("{step}/image-check"));
+    let check = match image.version {
+        Some(_) => None,
+        None => Some(CheckPlan {
+            name: image.name.clone(),
+            type_: image.type_.clone(),
+            source: source.clone(),
+            image: images.of(&check_id, &image.type_, &types, tags)?,
+            interval: DEFAULT_INTERVAL.to_owned(),
+            skip_interval,
+            tags: tags.to_vec(),
+            ..CheckPlan::default()
+        }),
+    };
+    let get_id = PlanId::new(format!("{step}/image-get"));
+    let get = GetPlan {
+        name: image.name.clone(),
+        type_: image.type_.clone(),
+        source,
+        image: images.of(&get_id, &image.type_, &types, tags)?,
+        params: image.params.clone().unwrap_or_default(),
+        version: image.version.clone(),
+        version_from: check.is_some().then(|| check_id.clone()),
+        tags: tags.to_vec(),
+        ..GetPlan::default()
+    };
+    let check = check.map(|check| Plan::new(check_id, PlanNode::Check(check)));
+    Ok((check, Plan::new(get_id, PlanNode::Get(get))))
+}
+
+struct Images<'a> {
+    /// Counted, as types made from each other double with each level.
+    nodes: &'a mut u64,
+    skip_interval: bool,
+}
+
+impl Images<'_> {
     /// A type may have the name of the type it is made from, so each is left out below itself.
-    fn image_of(
+    fn of(
         &mut self,
         step: &PlanId,
         type_: &str,
         types: &[&ResourceType],
         step_tags: &[String],
-        skip_interval: bool,
     ) -> Result<TypeImage, PlanError> {
         let Some(parent) = types.iter().find(|parent| parent.name == type_) else {
             return Ok(TypeImage {
@@ -38,7 +133,10 @@ impl Planner<'_> {
                 ..TypeImage::default()
             });
         };
-        self.count()?;
+        *self.nodes += 1;
+        if *self.nodes > MAX_NODES {
+            return Err(PlanError::TooLarge);
+        }
         let types: Vec<&ResourceType> = types
             .iter()
             .copied()
@@ -54,15 +152,15 @@ impl Planner<'_> {
             name: parent.name.clone(),
             type_: parent.type_.clone(),
             source: source.clone(),
-            image: self.image_of(&check_id, &parent.type_, &types, tags, skip_interval)?,
+            image: self.of(&check_id, &parent.type_, &types, tags)?,
             resource_type: type_.to_owned(),
             interval: interval(&parent.check_every),
-            skip_interval,
+            skip_interval: self.skip_interval,
             tags: tags.to_vec(),
             ..CheckPlan::default()
         };
         let get_id = PlanId::new(format!("{step}/image-get"));
-        let image = self.image_of(&get_id, &parent.type_, &types, tags, skip_interval)?;
+        let image = self.of(&get_id, &parent.type_, &types, tags)?;
         let base_type = image.base_type.clone();
         let get = GetPlan {
             name: parent.name.clone(),

@@ -1,60 +1,79 @@
 //! `get`: fetches a version of a resource as an artifact.
 
-use airside_model::{StepKind, event::Event, plan::GetPlan};
-use airside_orchestrator::{StepOutput, StepResult};
+use airside_model::{MetadataField, StepKind, event::Event, plan::GetPlan};
+use airside_orchestrator::StepOutput;
 use airside_store::now;
+use serde_json::{Map, Value};
 
-use super::resource::{Call, outcome};
-use crate::{
-    Result,
-    interpret::{Leaf, Status},
-};
+use super::resource::{Call, filled, no_image, outcome, timeout};
+use crate::{Result, leaf::Leaf, scope::LocalVar, status::Status};
 
 const FOLDER: &str = "/tmp/build/get";
 
 pub(crate) async fn run(leaf: Leaf<'_>, get: &GetPlan) -> Result<Status> {
     let (origin, time) = (leaf.origin(), now().seconds());
-    leaf.say(
-        "initialize",
-        Event::InitializeGet {
-            origin: origin.clone(),
-            time,
-        },
-    )
-    .await?;
-    let from_put = get
-        .version_from
-        .as_ref()
-        .and_then(|plan| leaf.state().version(plan));
-    let Some(version) = get.version.clone().or(from_put) else {
-        return leaf.error("the version to get is not known").await;
+    let event = Event::InitializeGet {
+        origin: origin.clone(),
+        time,
     };
+    leaf.say("initialize", event).await?;
+    let (source, params) = match (
+        filled(leaf, &get.source).await,
+        filled(leaf, &get.params).await,
+    ) {
+        (Ok(source), Ok(params)) => (source, params),
+        (Err(words), _) | (_, Err(words)) => return leaf.error(words).await,
+    };
+    let from = get.version_from.as_ref();
+    let found = from.and_then(|plan| leaf.interpreter.version(plan));
     let call = Call {
         kind: StepKind::Get,
-        verb: "in",
         name: &get.name,
         type_: &get.type_,
+        image: &get.image,
         tags: &get.tags,
-        folder: FOLDER,
-        source: &get.source,
-        params: &get.params,
-        version: Some(&version),
+        source,
+        params,
+        version: get.version.clone().or(found),
         inputs: Vec::new(),
         outputs: vec![StepOutput {
             name: get.name.clone(),
             path: FOLDER.to_owned(),
         }],
         start_event: Event::StartGet { origin, time },
+        created_by: None,
     };
-    match call.request(leaf) {
-        Ok(request) => leaf.run(&request, |result| conclude(leaf, result)).await,
-        Err(words) => leaf.error(words).await,
+    if call.version.is_none() {
+        return leaf.error("the version to get is not known").await;
     }
+    let request = match call.request(leaf).await? {
+        Ok(request) => request,
+        Err(none) => return no_image(leaf, none).await,
+    };
+    let timeout = match timeout(&get.timeout) {
+        Ok(timeout) => timeout,
+        Err(words) => return leaf.error(words).await,
+    };
+    let ran = leaf.run(&request, timeout).await?;
+    let status = match outcome(leaf, &ran, Event::FinishGet).await? {
+        Ok(mut outcome) => {
+            let var = metadata_var(&outcome.metadata);
+            outcome.hidden.vars.insert(get.name.clone(), var);
+            leaf.commit(outcome).await?
+        }
+        Err(ended) => ended,
+    };
+    leaf.let_go(ran).await;
+    Ok(status)
 }
 
-async fn conclude(leaf: Leaf<'_>, result: StepResult) -> Result<Status> {
-    match outcome(leaf, result, Event::FinishGet).await? {
-        Ok(outcome) => leaf.commit(outcome).await,
-        Err(ended) => Ok(ended),
+/// Later steps know what a version is made of as `((.:name.field))`.
+fn metadata_var(metadata: &[MetadataField]) -> LocalVar {
+    let fields = metadata
+        .iter()
+        .map(|field| (field.name.clone(), Value::String(field.value.clone())));
+    LocalVar {
+        value: Value::Object(fields.collect::<Map<_, _>>()),
+        secret: false,
     }
 }

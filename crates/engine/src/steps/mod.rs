@@ -1,6 +1,43 @@
 //! The steps: one file a kind.
 
-pub(crate) mod get;
-pub(crate) mod put;
-pub(crate) mod resource;
-pub(crate) mod task;
+mod artifact;
+mod check;
+mod get;
+mod load_var;
+mod metadata;
+mod put;
+mod resource;
+mod run;
+mod set_pipeline;
+mod task;
+mod task_caches;
+mod task_config;
+
+use airside_model::PlanNode;
+
+use crate::{Result, leaf::Leaf, status::Status};
+
+/// Runs a step to its end, and commits what it came to.
+pub(crate) async fn run(leaf: Leaf<'_>, node: &PlanNode) -> Result<Status> {
+    match node {
+        PlanNode::Task(task) => task::run(leaf, task).await,
+        PlanNode::Get(get) => get::run(leaf, get).await,
+        PlanNode::Put(put) => put::run(leaf, put).await,
+        PlanNode::Check(check) => check::run(leaf, check).await,
+        PlanNode::LoadVar(load) => load_var::run(leaf, load).await,
+        PlanNode::SetPipeline(set) => set_pipeline::run(leaf, set).await,
+        PlanNode::Run(prototype) => run::run(leaf, prototype).await,
+        PlanNode::ArtifactInput(_) | PlanNode::ArtifactOutput(_) => artifact::run(leaf, node).await,
+        PlanNode::Do(_)
+        | PlanNode::InParallel(_)
+        | PlanNode::Across(_)
+        | PlanNode::OnSuccess(_)
+        | PlanNode::OnFailure(_)
+        | PlanNode::OnAbort(_)
+        | PlanNode::OnError(_)
+        | PlanNode::Ensure(_)
+        | PlanNode::Try(_)
+        | PlanNode::Timeout(_)
+        | PlanNode::Retry(_) => unreachable!("the interpreter runs inner nodes itself"),
+    }
+}

@@ -7,57 +7,68 @@ use airside_model::{
     event::Event,
     plan::{PutInputs, PutPlan},
 };
-use airside_orchestrator::{Artifact, StepResult};
+use airside_orchestrator::Artifact;
 use airside_store::now;
 use serde_json::Value;
 
-use super::resource::{Call, outcome};
+use super::resource::{Call, filled, no_image, outcome, timeout};
 use crate::{
     Result,
-    interpret::{Leaf, Status},
+    leaf::{Leaf, Ran},
+    status::Status,
 };
 
 const FOLDER: &str = "/tmp/build/put";
 
 pub(crate) async fn run(leaf: Leaf<'_>, put: &PutPlan) -> Result<Status> {
     let (origin, time) = (leaf.origin(), now().seconds());
-    leaf.say(
-        "initialize",
-        Event::InitializePut {
-            origin: origin.clone(),
-            time,
-        },
-    )
-    .await?;
+    let event = Event::InitializePut {
+        origin: origin.clone(),
+        time,
+    };
+    leaf.say("initialize", event).await?;
+    let (source, params) = match (
+        filled(leaf, &put.source).await,
+        filled(leaf, &put.params).await,
+    ) {
+        (Ok(source), Ok(params)) => (source, params),
+        (Err(words), _) | (_, Err(words)) => return leaf.error(words).await,
+    };
     let inputs = match inputs(leaf, put) {
         Ok(inputs) => inputs,
         Err(words) => return leaf.error(words).await,
     };
+    let creator = leaf.interpreter.build.created_by.as_deref();
     let call = Call {
         kind: StepKind::Put,
-        verb: "out",
         name: &put.name,
         type_: &put.type_,
+        image: &put.image,
         tags: &put.tags,
-        folder: FOLDER,
-        source: &put.source,
-        params: &put.params,
+        source,
+        params,
         version: None,
         inputs,
         outputs: Vec::new(),
         start_event: Event::StartPut { origin, time },
+        created_by: creator.filter(|_| put.expose_build_created_by),
     };
-    match call.request(leaf) {
-        Ok(request) => {
-            leaf.run(&request, |result| conclude(leaf, put, result))
-                .await
-        }
-        Err(words) => leaf.error(words).await,
-    }
+    let request = match call.request(leaf).await? {
+        Ok(request) => request,
+        Err(none) => return no_image(leaf, none).await,
+    };
+    let timeout = match timeout(&put.timeout) {
+        Ok(timeout) => timeout,
+        Err(words) => return leaf.error(words).await,
+    };
+    let ran = leaf.run(&request, timeout).await?;
+    let status = conclude(leaf, put, &ran).await?;
+    leaf.let_go(ran).await;
+    Ok(status)
 }
 
-async fn conclude(leaf: Leaf<'_>, put: &PutPlan, result: StepResult) -> Result<Status> {
-    let outcome = match outcome(leaf, result, Event::FinishPut).await? {
+async fn conclude(leaf: Leaf<'_>, put: &PutPlan, ran: &Ran) -> Result<Status> {
+    let outcome = match outcome(leaf, ran, Event::FinishPut).await? {
         Ok(outcome) => outcome,
         Err(ended) => return Ok(ended),
     };
@@ -73,7 +84,7 @@ async fn conclude(leaf: Leaf<'_>, put: &PutPlan, result: StepResult) -> Result<S
 
 /// The artifacts the put sees, each in a folder of its name.
 fn inputs(leaf: Leaf<'_>, put: &PutPlan) -> Result<Vec<Artifact>, String> {
-    let all = leaf.state().artifacts();
+    let all = leaf.scope().artifacts();
     let wanted: BTreeSet<String> = match &put.inputs {
         PutInputs::All => all.keys().cloned().collect(),
         PutInputs::Named(names) => names.iter().cloned().collect(),

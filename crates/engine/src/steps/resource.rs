@@ -1,67 +1,70 @@
-//! What get and put share: the request to a resource type, and reading its answer.
+//! What get, put and check share: the call of a resource type's program, and reading its answer.
+
+use std::time::Duration;
 
 use airside_model::{
-    MetadataField, StepKind, StepLabels, Version,
+    MetadataField, StepKind, Version,
     event::{Event, FinishResource},
+    plan::TypeImage,
 };
-use airside_orchestrator::{Artifact, StepEnd, StepOutput, StepRequest, StepResult};
+use airside_orchestrator::{Artifact, StepOutput, StepRequest};
 use airside_protocol::Executable;
 use airside_runtime::Image;
-use airside_store::{Build, now};
+use airside_store::now;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::metadata;
 use crate::{
-    Result,
-    interpret::{Leaf, Outcome, Status},
+    Result, image,
+    image::{NoImage, StepImage},
+    leaf::{End, Leaf, Ran},
+    outcome::Outcome,
+    status::Status,
 };
-
-/// Where a step of this build stands, for people.
-pub(crate) fn labels(build: &Build, step: &str, kind: StepKind) -> StepLabels {
-    StepLabels {
-        team: build.team_name.clone(),
-        pipeline: build.pipeline_name.clone(),
-        job: build.job_name.clone(),
-        build: build.id,
-        build_name: build.name.clone(),
-        step: step.to_owned(),
-        kind,
-        attempt: 1,
-    }
-}
 
 /// What a resource type answers to `in` and `out`.
 #[derive(Debug, Deserialize)]
 struct Answer {
-    version: Version,
+    version: Option<Version>,
     #[serde(default)]
     metadata: Option<Vec<MetadataField>>,
 }
 
 impl Answer {
-    fn read(bytes: &[u8]) -> Result<Self, String> {
-        let answer: Self = serde_json::from_slice(bytes).map_err(|error| {
-            let shown: String = String::from_utf8_lossy(bytes).chars().take(200).collect();
-            format!("the resource's answer is not what it should be ({error}): {shown}")
-        })?;
-        match answer.version.is_empty() {
-            true => Err("the resource output a null version".to_owned()),
-            false => Ok(answer),
+    fn read(bytes: &[u8]) -> Result<(Version, Vec<MetadataField>), String> {
+        let answer: Self = read(bytes)?;
+        match answer.version {
+            Some(version) if !version.is_empty() => {
+                Ok((version, answer.metadata.unwrap_or_default()))
+            }
+            _ => Err("the resource output a null version".to_owned()),
         }
     }
 }
 
-/// Reads what a call came to and says so. A call that succeeded gives the outcome to commit; any
-/// other end is committed here.
+/// Reads what a resource type printed.
+pub(crate) fn read<T: for<'de> Deserialize<'de>>(bytes: &[u8]) -> Result<T, String> {
+    serde_json::from_slice(bytes).map_err(|error| {
+        let shown: String = String::from_utf8_lossy(bytes).chars().take(200).collect();
+        format!("the resource's answer is not what it should be ({error}): {shown}")
+    })
+}
+
+/// Reads what a get or put came to and says so. A call that succeeded gives the outcome to commit;
+/// any other end is committed here.
 pub(crate) async fn outcome(
     leaf: Leaf<'_>,
-    result: StepResult,
+    ran: &Ran,
     event: fn(FinishResource) -> Event,
 ) -> Result<Result<Outcome, Status>> {
-    let exit_status = match result.end {
-        StepEnd::Errored(words) => return Ok(Err(leaf.error(words).await?)),
-        StepEnd::Stopped => return Ok(Err(leaf.interrupted().await?)),
-        StepEnd::Exited(code) => code,
+    let exit_status = match &ran.end {
+        End::Errored(words) => return Ok(Err(leaf.error(words).await?)),
+        End::Stopped(cause) => {
+            let nothing = Outcome::of(Status::Aborted);
+            return Ok(Err(leaf.stopped(*cause, nothing).await?));
+        }
+        End::Exited(code) => *code,
     };
     let mut finish = FinishResource {
         origin: leaf.origin(),
@@ -74,47 +77,65 @@ pub(crate) async fn outcome(
         leaf.say("finish", event(finish)).await?;
         return Ok(Err(leaf.commit(Outcome::of(Status::Failed)).await?));
     }
-    let answer = match Answer::read(&result.answer) {
+    let (version, metadata) = match Answer::read(&ran.answer) {
         Ok(answer) => answer,
         Err(words) => return Ok(Err(leaf.error(words).await?)),
     };
-    finish.version = answer.version.clone();
-    finish.metadata = answer.metadata.unwrap_or_default();
-    let outcome = Outcome {
-        status: Status::Succeeded,
-        version: Some(answer.version),
-        metadata: finish.metadata.clone(),
-        artifacts: result.outputs.into_iter().collect(),
-    };
+    finish.version = version.clone();
+    finish.metadata = metadata.clone();
     leaf.say("finish", event(finish)).await?;
-    Ok(Ok(outcome))
+    Ok(Ok(Outcome {
+        version: Some(version),
+        metadata,
+        artifacts: ran.outputs.iter().cloned().collect(),
+        ..Outcome::of(Status::Succeeded)
+    }))
+}
+
+/// A timeout as steps have it, or the words about one that is none.
+pub(crate) fn timeout(text: &str) -> Result<Option<Duration>, String> {
+    match airside_config::parse_duration(text) {
+        _ if text.is_empty() => Ok(None),
+        Some(timeout) => Ok(Some(timeout)),
+        None => Err(format!("parse timeout: `{text}` is no duration")),
+    }
+}
+
+/// The variables of a source or of params, filled in.
+pub(crate) async fn filled(
+    leaf: Leaf<'_>,
+    map: &Map<String, Value>,
+) -> Result<Map<String, Value>, String> {
+    match leaf.fill(Value::Object(map.clone())).await? {
+        Value::Object(map) => Ok(map),
+        _ => Ok(Map::new()),
+    }
 }
 
 /// One call of a resource type's program.
 pub(crate) struct Call<'a> {
     pub(crate) kind: StepKind,
-    pub(crate) verb: &'a str,
     pub(crate) name: &'a str,
     pub(crate) type_: &'a str,
+    pub(crate) image: &'a TypeImage,
     pub(crate) tags: &'a [String],
-    pub(crate) folder: &'a str,
-    pub(crate) source: &'a Map<String, Value>,
-    pub(crate) params: &'a Map<String, Value>,
-    pub(crate) version: Option<&'a Version>,
+    pub(crate) source: Map<String, Value>,
+    pub(crate) params: Map<String, Value>,
+    pub(crate) version: Option<Version>,
     pub(crate) inputs: Vec<Artifact>,
     pub(crate) outputs: Vec<StepOutput>,
     pub(crate) start_event: Event,
+    pub(crate) created_by: Option<&'a str>,
 }
 
 impl Call<'_> {
-    pub(crate) fn request(self, leaf: Leaf<'_>) -> Result<StepRequest, String> {
-        if !airside_resources::is_native(self.type_) {
-            return Err(format!(
-                "resource type `{}` is not supported by this version of Airside",
-                self.type_
-            ));
-        }
-        let build = leaf.interpreter.build;
+    /// The whole request, its image fetched if it is one of the pipeline's own types.
+    pub(crate) async fn request(self, leaf: Leaf<'_>) -> Result<Result<StepRequest, NoImage>> {
+        let (image, run, args) = match self.program(leaf).await? {
+            Ok(program) => program,
+            Err(none) => return Ok(Err(none)),
+        };
+        let Leaf { interpreter, .. } = leaf;
         let mut stdin = json!({"source": self.source});
         if !self.params.is_empty() {
             stdin["params"] = json!(self.params);
@@ -122,60 +143,81 @@ impl Call<'_> {
         if let Some(version) = self.version {
             stdin["version"] = json!(version);
         }
-        Ok(StepRequest {
+        let url = &interpreter.engine.parts.external_url;
+        let status = leaf.context.status;
+        let mut env = image.metadata.env();
+        env.extend(metadata::of_resource(
+            interpreter.build,
+            url,
+            status,
+            self.created_by,
+        ));
+        Ok(Ok(StepRequest {
             plan: leaf.plan.clone(),
-            labels: labels(build, self.name, self.kind),
+            labels: leaf.labels(self.name, self.kind),
             tags: self.tags.to_vec(),
-            image: Image::Shim,
-            run: Executable::Shim,
-            args: ["resource", self.type_, self.verb, self.folder]
-                .map(str::to_owned)
-                .to_vec(),
-            env: metadata(build, &leaf.interpreter.engine.parts.external_url),
+            image: image.image,
+            run,
+            args,
+            env,
             dir: "/".to_owned(),
-            user: None,
+            user: image.metadata.user.filter(|user| !user.is_empty()),
             tty: None,
             stdin: Some(stdin.to_string()),
             inputs: self.inputs,
             outputs: self.outputs,
             folders: Vec::new(),
             limits: Default::default(),
-            privileged: false,
+            privileged: self.image.privileged,
             hermetic: false,
             answers: true,
             start_event: self.start_event,
-        })
+        }))
+    }
+
+    /// What to run in which image. Types that nobody brings must be ours.
+    async fn program(
+        &self,
+        leaf: Leaf<'_>,
+    ) -> Result<Result<(StepImage, Executable, Vec<String>), NoImage>> {
+        let (verb, folder) = match self.kind {
+            StepKind::Check => ("check", None),
+            StepKind::Put => ("out", Some("/tmp/build/put")),
+            _ => ("in", Some("/tmp/build/get")),
+        };
+        let folder = folder.map(str::to_owned);
+        if let Some(get) = &self.image.get_plan {
+            let check = self.image.check_plan.as_deref();
+            let image = match image::fetch(leaf, check, get).await? {
+                Ok(image) => image,
+                Err(none) => return Ok(Err(none)),
+            };
+            let run = Executable::Path(format!("/opt/resource/{verb}"));
+            return Ok(Ok((image, run, folder.into_iter().collect())));
+        }
+        if !airside_resources::is_native(self.type_) {
+            let type_ = self.type_;
+            return Ok(Err(NoImage::Error(format!(
+                "resource type `{type_}` is not supported by this version of Airside"
+            ))));
+        }
+        let mirrors = airside_resources::mirrors_its_image(&self.source, &self.params);
+        let own = &leaf.interpreter.engine.parts.mock_image;
+        let image = match own {
+            Some(own) if mirrors && self.kind == StepKind::Get => own.clone(),
+            _ => Image::Shim,
+        };
+        let args = ["resource", self.type_, verb].map(str::to_owned);
+        let args = args.into_iter().chain(folder).collect();
+        Ok(Ok((image.into(), Executable::Shim, args)))
     }
 }
 
-/// What a resource's program may know of the build it serves.
-fn metadata(build: &Build, external_url: &str) -> Vec<(String, String)> {
-    let number = |id: Option<i64>| id.map(|id| id.to_string());
-    let url = match (&build.pipeline_name, &build.job_name) {
-        (Some(pipeline), Some(job)) => Some(format!(
-            "{external_url}/teams/{}/pipelines/{pipeline}/jobs/{job}/builds/{}",
-            build.team_name, build.name
-        )),
-        _ => None,
-    };
-    let known = [
-        ("BUILD_ID", Some(build.id.to_string())),
-        ("BUILD_NAME", Some(build.name.clone())),
-        ("BUILD_TEAM_ID", Some(build.team.to_string())),
-        ("BUILD_TEAM_NAME", Some(build.team_name.clone())),
-        ("BUILD_JOB_ID", number(build.job.map(|id| id.0))),
-        ("BUILD_JOB_NAME", build.job_name.clone()),
-        ("BUILD_PIPELINE_ID", number(build.pipeline.map(|id| id.0))),
-        ("BUILD_PIPELINE_NAME", build.pipeline_name.clone()),
-        ("ATC_EXTERNAL_URL", Some(external_url.to_owned())),
-        ("BUILD_URL", url),
-        (
-            "BUILD_URL_SHORT",
-            Some(format!("{external_url}/builds/{}", build.id)),
-        ),
-    ];
-    known
-        .into_iter()
-        .filter_map(|(key, value)| Some((key.to_owned(), value.filter(|text| !text.is_empty())?)))
-        .collect()
+/// Ends a step whose image could not be had.
+pub(crate) async fn no_image(leaf: Leaf<'_>, none: NoImage) -> Result<Status> {
+    match (none, leaf.context.stop.cause()) {
+        (NoImage::Error(words), _) => leaf.error(words).await,
+        (NoImage::Stopped, Some(cause)) => leaf.stopped(cause, Outcome::of(Status::Aborted)).await,
+        (NoImage::Stopped, None) => leaf.error("fetching the image was interrupted").await,
+    }
 }

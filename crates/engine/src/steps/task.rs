@@ -3,18 +3,26 @@
 use std::collections::BTreeMap;
 
 use airside_model::{
-    StepKind, TaskConfig, VolumeId, event::Event, plan::TaskPlan, task::ImageResource,
+    StepKind, TaskConfig, VolumeId,
+    event::{Event, Source},
+    plan::TaskPlan,
 };
-use airside_orchestrator::{Artifact, StepEnd, StepOutput, StepRequest, StepResult};
+use airside_orchestrator::{Artifact, StepOutput, StepRequest};
 use airside_protocol::{Executable, Tty};
 use airside_runtime::Image;
 use airside_store::now;
 use sha2::{Digest, Sha256};
 
-use super::resource::labels;
+use super::{
+    resource::{no_image, timeout},
+    task_caches, task_config,
+};
 use crate::{
-    Result,
-    interpret::{Leaf, Outcome, Status},
+    Result, image,
+    image::{NoImage, StepImage},
+    leaf::{End, Leaf, Ran},
+    outcome::Outcome,
+    status::Status,
 };
 
 /// Concourse gives tasks a terminal of this size.
@@ -23,81 +31,149 @@ const TERMINAL: Tty = Tty {
     rows: 500,
 };
 
+const NO_PROGRAM: &str = "No executable defined for task. Specify an executable to run in either the \
+    task config (run.path) or as an ENTRYPOINT/CMD in the container image.";
+
 pub(crate) async fn run(leaf: Leaf<'_>, task: &TaskPlan) -> Result<Status> {
-    let Some(mut config) = task.config.clone() else {
-        return leaf.error("the task has no config").await;
+    let resolved = task_config::resolve(leaf, task).await?;
+    for (number, warning) in resolved.warnings.iter().enumerate() {
+        let (what, line) = (
+            format!("warning {number}"),
+            format!("[WARNING] {warning}\n"),
+        );
+        leaf.print(&what, Source::Stderr, &line).await?;
+    }
+    let mut config = match resolved.config {
+        Ok(config) => config,
+        Err(words) => return leaf.error(words).await,
     };
-    config.params.extend(task.params.clone());
-    let (origin, time) = (leaf.origin(), now().seconds());
     let event = Event::InitializeTask {
-        time,
-        origin,
-        config: Box::new(config.clone()),
+        time: now().seconds(),
+        origin: leaf.origin(),
+        config: Box::new(shown(leaf, &config)),
     };
     leaf.say("initialize", event).await?;
-    let request = match request(leaf, task, config) {
+    let image = match image(leaf, task, &config).await? {
+        Ok(image) => image,
+        Err(none) => return no_image(leaf, none).await,
+    };
+    if config.run.path.is_empty() {
+        let Some((path, args)) = image.metadata.program() else {
+            return leaf.error(NO_PROGRAM).await;
+        };
+        config.run.path = path;
+        config.run.args.splice(0..0, args);
+    }
+    let request = match request(leaf, task, &config, image).await? {
         Ok(request) => request,
         Err(words) => return leaf.error(words).await,
     };
-    leaf.run(&request, |result| conclude(leaf, task, result))
-        .await
+    let timeout = match timeout(&task.timeout) {
+        Ok(timeout) => timeout,
+        Err(words) => return leaf.error(words).await,
+    };
+    let ran = leaf.run(&request, timeout).await?;
+    let status = conclude(leaf, task, &ran).await?;
+    task_caches::keep(leaf, task, &config, &ran.outputs).await?;
+    leaf.let_go(ran).await;
+    Ok(status)
 }
 
-async fn conclude(leaf: Leaf<'_>, task: &TaskPlan, result: StepResult) -> Result<Status> {
-    let exit_status = match result.end {
-        StepEnd::Errored(words) => return leaf.error(words).await,
-        StepEnd::Stopped => return leaf.interrupted().await,
-        StepEnd::Exited(code) => code,
-    };
-    let (origin, time) = (leaf.origin(), now().seconds());
-    leaf.say(
-        "finish",
-        Event::FinishTask {
-            time,
-            exit_status,
-            origin,
-        },
-    )
-    .await?;
-    let status = if exit_status == 0 {
-        Status::Succeeded
-    } else {
-        Status::Failed
-    };
-    // Outputs count even when the task fails: hooks may want them.
-    let artifacts: BTreeMap<String, VolumeId> = result
-        .outputs
-        .into_iter()
+/// Outputs count however the task ends: hooks may want them.
+async fn conclude(leaf: Leaf<'_>, task: &TaskPlan, ran: &Ran) -> Result<Status> {
+    let outputs = ran.outputs.iter();
+    let outputs = outputs.filter(|(name, _)| !task_caches::is_cache(name));
+    let artifacts: BTreeMap<String, VolumeId> = outputs
         .map(|(name, volume)| {
-            (
-                task.output_mapping.get(&name).cloned().unwrap_or(name),
-                volume,
-            )
+            let mapped = task.output_mapping.get(name).unwrap_or(name);
+            (mapped.clone(), volume.clone())
         })
         .collect();
-    leaf.commit(Outcome {
+    let left = |status| Outcome {
         artifacts,
         ..Outcome::of(status)
-    })
+    };
+    let exit_status = match &ran.end {
+        End::Errored(words) => return leaf.error(words).await,
+        End::Stopped(cause) => return leaf.stopped(*cause, left(Status::Aborted)).await,
+        End::Exited(code) => *code,
+    };
+    let event = Event::FinishTask {
+        time: now().seconds(),
+        exit_status,
+        origin: leaf.origin(),
+    };
+    leaf.say("finish", event).await?;
+    leaf.commit(left(match exit_status {
+        0 => Status::Succeeded,
+        _ => Status::Failed,
+    }))
     .await
 }
 
-fn request(leaf: Leaf<'_>, task: &TaskPlan, config: TaskConfig) -> Result<StepRequest, String> {
+/// The configuration as events show it.
+fn shown(leaf: Leaf<'_>, config: &TaskConfig) -> TaskConfig {
+    let mut config = config.clone();
+    for arg in &mut config.run.args {
+        *arg = leaf.interpreter.secrets.redact(arg);
+    }
+    config
+}
+
+/// Which root file system the task wants: an artifact, before what its config says.
+async fn image(
+    leaf: Leaf<'_>,
+    task: &TaskPlan,
+    config: &TaskConfig,
+) -> Result<Result<StepImage, NoImage>> {
+    if !task.image.is_empty() {
+        let name = &task.image;
+        return match leaf.scope().artifact(name) {
+            Some(volume) => image::artifact(leaf, volume).await,
+            None => Ok(Err(NoImage::Error(format!(
+                "missing image artifact source: {name}\n\nmake sure there's a corresponding 'get' \
+                 step, or a task that produces it as an output"
+            )))),
+        };
+    }
+    if let Some(resource) = &config.image_resource {
+        let mut resource = resource.clone();
+        resource.name = "image".to_owned();
+        let types = &task.resource_types;
+        let skip_interval = task.check_skip_interval;
+        let plans =
+            airside_config::image_plans(leaf.plan, &resource, types, &task.tags, skip_interval);
+        return match plans {
+            Ok((check, get)) => image::fetch(leaf, check.as_ref(), &get).await,
+            Err(error) => Ok(Err(NoImage::Error(error.to_string()))),
+        };
+    }
+    if let Some(reference) = config.rootfs_uri.strip_prefix("docker:///") {
+        let reference = reference.to_owned();
+        return Ok(Ok(Image::Registry { reference }.into()));
+    }
+    Ok(Err(NoImage::Error(
+        "the task has no image: give it an `image_resource` (type `host` runs on the machine's own file \
+         system), an `image` or a `rootfs_uri`"
+            .to_owned(),
+    )))
+}
+
+async fn request(
+    leaf: Leaf<'_>,
+    task: &TaskPlan,
+    config: &TaskConfig,
+    image: StepImage,
+) -> Result<Result<StepRequest, String>> {
     let folder = format!(
         "/tmp/build/{}",
         &hex::encode(Sha256::digest(task.name.as_bytes()))[..8]
     );
-    let interpreter = leaf.interpreter;
-    let mut env: Vec<(String, String)> = Vec::new();
-    let url = &interpreter.engine.parts.external_url;
-    env.push(("ATC_EXTERNAL_URL".to_owned(), url.clone()));
-    env.extend(
-        config
-            .params
-            .iter()
-            .map(|(key, value)| (key.clone(), value.clone())),
-    );
-    let outputs = config
+    let mut inputs = match inputs(leaf, task, config, &folder) {
+        Ok(inputs) => inputs,
+        Err(words) => return Ok(Err(words)),
+    };
+    let mut outputs: Vec<StepOutput> = config
         .outputs
         .iter()
         .map(|output| StepOutput {
@@ -105,41 +181,55 @@ fn request(leaf: Leaf<'_>, task: &TaskPlan, config: TaskConfig) -> Result<StepRe
             path: join(&folder, output.mount_path()),
         })
         .collect();
+    let place = |path: &str| join(&folder, path);
+    let (found, kept) = task_caches::mounts(leaf, task, config, place).await?;
+    inputs.extend(found);
+    outputs.extend(kept);
     let (origin, time) = (leaf.origin(), now().seconds());
-    let limits = task
-        .container_limits
-        .clone()
-        .or_else(|| config.container_limits.clone());
-    let user = Some(config.run.user.clone()).filter(|user| !user.is_empty());
-    Ok(StepRequest {
+    Ok(Ok(StepRequest {
         plan: leaf.plan.clone(),
-        labels: labels(interpreter.build, &task.name, StepKind::Task),
+        labels: leaf.labels(&task.name, StepKind::Task),
         tags: task.tags.clone(),
-        image: image(&config)?,
         run: Executable::Path(config.run.path.clone()),
         args: config.run.args.clone(),
-        env,
-        inputs: inputs(leaf, task, &config, &folder)?,
+        env: env(leaf, config, &image),
+        inputs,
         outputs,
         folders: config
             .caches
             .iter()
-            .map(|cache| join(&folder, &cache.path))
+            .map(|cache| place(&cache.path))
             .collect(),
         dir: join(&folder, &config.run.dir),
-        user,
+        user: user(config, &image),
+        image: image.image,
         tty: Some(TERMINAL),
         stdin: None,
-        limits: limits.unwrap_or_default(),
+        limits: config.container_limits.clone().unwrap_or_default(),
         privileged: task.privileged,
         hermetic: task.hermetic,
         answers: false,
         start_event: Event::StartTask {
             time,
             origin,
-            config: Box::new(config),
+            config: Box::new(shown(leaf, config)),
         },
-    })
+    }))
+}
+
+/// What the image brings, then the params.
+fn env(leaf: Leaf<'_>, config: &TaskConfig, image: &StepImage) -> Vec<(String, String)> {
+    let url = leaf.interpreter.engine.parts.external_url.clone();
+    let mut env = image.metadata.env();
+    env.push(("ATC_EXTERNAL_URL".to_owned(), url));
+    let params = config.params.iter();
+    env.extend(params.map(|(key, value)| (key.clone(), value.clone())));
+    env
+}
+
+fn user(config: &TaskConfig, image: &StepImage) -> Option<String> {
+    let own = Some(config.run.user.clone()).filter(|user| !user.is_empty());
+    own.or_else(|| image.metadata.user.clone().filter(|user| !user.is_empty()))
 }
 
 fn inputs(
@@ -151,7 +241,7 @@ fn inputs(
     let (mut inputs, mut missing) = (Vec::new(), Vec::new());
     for input in &config.inputs {
         let name = task.input_mapping.get(&input.name).unwrap_or(&input.name);
-        match leaf.state().artifact(name) {
+        match leaf.scope().artifact(name) {
             Some(volume) => {
                 inputs.push(Artifact {
                     volume,
@@ -166,69 +256,6 @@ fn inputs(
         true => Ok(inputs),
         false => Err(format!("missing inputs: {}", missing.join(", "))),
     }
-}
-
-/// Which root file system the task wants.
-fn image(config: &TaskConfig) -> Result<Image, String> {
-    if let Some(reference) = config.rootfs_uri.strip_prefix("docker:///") {
-        return Ok(Image::Registry {
-            reference: reference.to_owned(),
-        });
-    }
-    let Some(resource) = &config.image_resource else {
-        return Err(
-            "the task has no image: give it an `image_resource` (type `host` runs on the \
-             machine's own file system) or a `rootfs_uri`"
-                .to_owned(),
-        );
-    };
-    match resource.type_.as_str() {
-        "host" => Ok(Image::Host),
-        "registry-image" => Ok(Image::Registry {
-            reference: registry_reference(resource)?,
-        }),
-        "oci-layout" => Ok(Image::OciLayout {
-            path: text(resource, "path")?.to_owned(),
-        }),
-        other => Err(format!(
-            "images of type `{other}` are not supported by this version of Airside; use `host`, \
-             `registry-image` or `oci-layout`"
-        )),
-    }
-}
-
-fn registry_reference(resource: &ImageResource) -> Result<String, String> {
-    let repository = text(resource, "repository")?;
-    if let Some(digest) = resource
-        .version
-        .as_ref()
-        .and_then(|version| version.0.get("digest"))
-    {
-        return Ok(format!("{repository}@{digest}"));
-    }
-    match resource
-        .source
-        .as_ref()
-        .and_then(|source| source.get("tag"))
-    {
-        None => Ok(format!("{repository}:latest")),
-        Some(serde_json::Value::String(tag)) => Ok(format!("{repository}:{tag}")),
-        Some(tag) => Ok(format!("{repository}:{tag}")),
-    }
-}
-
-fn text<'a>(resource: &'a ImageResource, key: &str) -> Result<&'a str, String> {
-    resource
-        .source
-        .as_ref()
-        .and_then(|source| source.get(key))
-        .and_then(|value| value.as_str())
-        .ok_or_else(|| {
-            format!(
-                "the image_resource of type `{}` needs a `{key}` in its source",
-                resource.type_
-            )
-        })
 }
 
 /// Joins a path that a task names onto its folder; absolute ones stand by themselves.

@@ -5,6 +5,7 @@
 
 mod branches;
 mod leaves;
+mod walk;
 
 pub use branches::{
     AcrossPlan, AcrossVar, EnsurePlan, InParallelPlan, MaxInFlight, OnAbortPlan, OnErrorPlan,

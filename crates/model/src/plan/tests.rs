@@ -171,3 +171,24 @@ fn the_public_plan_keeps_names_and_hides_the_rest() {
         })
     );
 }
+
+#[test]
+fn every_node_is_visited_once_outer_ones_first() {
+    let mut plan = round_trips(every_node());
+    let mut seen = Vec::new();
+    plan.visit(&mut |node| seen.push(node.id.to_string()));
+    let expected = "f 1 2 3 4 5 6 7 8 9 a b c d e 10 11 12 13 14 15 16 17 18 19 1a 1b 1c 1d \
+                    1d/image-check 1d/image-get";
+    assert_eq!(seen.join(" "), expected);
+    let mut number = 0;
+    plan.visit_mut(&mut |node| {
+        node.id = PlanId::new(number.to_string());
+        number += 1;
+    });
+    let mut again = Vec::new();
+    plan.visit(&mut |node| again.push(node.id.to_string()));
+    assert_eq!(
+        again,
+        (0..seen.len()).map(|n| n.to_string()).collect::<Vec<_>>()
+    );
+}

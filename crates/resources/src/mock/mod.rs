@@ -4,6 +4,7 @@
 //! effective capabilities, and `MIRRORED_VERSION` in the environment.
 
 mod files;
+mod mirror;
 mod settings;
 
 use std::{fs, io::Write, path::Path, thread};
@@ -55,12 +56,6 @@ pub(crate) fn fetch(
     let source = source(request.source, log)?;
     let params: InParams = read(Part::Params, request.params)?;
     let text = version_text(&request.version)?;
-    if source.mirror_self || params.mirror_self_via_params {
-        return Err(Failure::said(
-            "mirror_self is not supported by this version of the mock type: \
-             use a resource that yields an image instead",
-        ));
-    }
     let privileged = is_privileged();
     if privileged {
         say(log, "fetching in a privileged container");
@@ -70,6 +65,9 @@ pub(crate) fn fetch(
     fs::create_dir_all(dest).map_err(Failure::io(dest))?;
     files::write(dest, "version", &format!("{text}\n"))?;
     files::write(dest, "privileged", &format!("{privileged}\n"))?;
+    if source.mirror_self || params.mirror_self_via_params {
+        mirror::write(Path::new("/"), dest, text)?;
+    }
     let mut wanted = source.create_files;
     wanted.extend(params.create_files_via_params);
     files::write_all(dest, &wanted)?;

@@ -87,7 +87,7 @@ impl Store {
         Ok(saved)
     }
 
-    async fn save_within(&self, tx: &mut Tx, save: SavePipeline) -> Result<Saved> {
+    pub(super) async fn save_within(&self, tx: &mut Tx, save: SavePipeline) -> Result<Saved> {
         let config = save.config.to_string();
         // First, as whoever counts holds up everybody else who saves: what is read next stays true.
         let version = next_config_version(tx).await?;
@@ -98,8 +98,8 @@ impl Store {
         };
         let sealed = self.sealer().seal(&sealed_as(id), config.as_bytes());
         query(sql!(
-            "UPDATE pipelines SET archived = FALSE, config = $1, summary = $2, config_version = $3,
-               updated_at = $4
+            "UPDATE pipelines SET archived = FALSE, parent_job_id = NULL, parent_build_id = NULL,
+               config = $1, summary = $2, config_version = $3, updated_at = $4
              WHERE id = $5"
         ))
         .bind(sealed)

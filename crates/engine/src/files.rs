@@ -1,0 +1,56 @@
+//! Files that steps name as `artifact/path/in/it`.
+
+use crate::{Result, leaf::Leaf};
+
+/// Why a file that a step names cannot be read, in Concourse's words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NoFile {
+    /// Without a slash it names no artifact.
+    NoArtifact,
+    UnknownArtifact {
+        artifact: String,
+        path: String,
+    },
+    NotThere {
+        artifact: String,
+        path: String,
+    },
+    Unreadable(String),
+}
+
+impl NoFile {
+    /// `shown` is how the step names the file in the error about its artifact.
+    pub(crate) fn words(&self, shown: &str) -> String {
+        match self {
+            Self::NoArtifact => {
+                format!("config path '{shown}' does not specify where the file lives")
+            }
+            Self::UnknownArtifact { artifact, .. } => {
+                format!("unknown artifact source: '{artifact}' in file path '{shown}'")
+            }
+            Self::NotThere { artifact, path } => {
+                format!("file '{path}' not found within artifact '{artifact}'")
+            }
+            Self::Unreadable(words) => words.clone(),
+        }
+    }
+}
+
+/// Reads a file of an artifact that an earlier step made.
+pub(crate) async fn read(leaf: Leaf<'_>, name: &str) -> Result<Result<Vec<u8>, NoFile>> {
+    let Some((artifact, path)) = name.split_once('/') else {
+        return Ok(Err(NoFile::NoArtifact));
+    };
+    let (artifact, path) = (artifact.to_owned(), path.to_owned());
+    let Some(volume) = leaf.scope().artifact(&artifact) else {
+        return Ok(Err(NoFile::UnknownArtifact { artifact, path }));
+    };
+    let orchestrator = &leaf.interpreter.engine.parts.orchestrator;
+    Ok(match orchestrator.read_file(&volume, &path).await {
+        Ok(Some(bytes)) => Ok(bytes),
+        Ok(None) => Err(NoFile::NotThere { artifact, path }),
+        Err(error) => Err(NoFile::Unreadable(format!(
+            "the file '{path}' of the artifact '{artifact}' cannot be read: {error}"
+        ))),
+    })
+}

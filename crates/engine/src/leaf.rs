@@ -1,0 +1,223 @@
+//! One step about to run: what the implementations in `steps` work with.
+
+use std::time::Duration;
+
+use airside_model::{
+    Plan, PlanId, StepKind, StepLabels, VolumeId,
+    event::{Event, Origin, Source},
+};
+use airside_orchestrator::{Held, StepEnd, StepRequest};
+use airside_store::{Micros, now};
+use parking_lot::Mutex;
+use serde_json::Value;
+
+use crate::{
+    Result,
+    interpret::Interpreter,
+    outcome::Outcome,
+    scope::{Context, Scope},
+    status::{Cause, Status},
+};
+
+#[derive(Clone, Copy)]
+pub(crate) struct Leaf<'a> {
+    pub(crate) interpreter: &'a Interpreter<'a>,
+    pub(crate) plan: &'a PlanId,
+    pub(crate) context: &'a Context,
+    started_at: Micros,
+    /// Secrets that were looked up for it.
+    found: &'a Mutex<Vec<Value>>,
+}
+
+/// What a step's process came to.
+pub(crate) struct Ran {
+    pub(crate) end: End,
+    pub(crate) answer: Vec<u8>,
+    pub(crate) outputs: Vec<(String, VolumeId)>,
+    held: Held,
+}
+
+pub(crate) enum End {
+    Exited(i32),
+    /// It could not be run, or was lost: the text says what happened and what to do.
+    Errored(String),
+    Stopped(Cause),
+}
+
+impl<'a> Leaf<'a> {
+    pub(crate) fn new(
+        interpreter: &'a Interpreter<'a>,
+        plan: &'a Plan,
+        context: &'a Context,
+        found: &'a Mutex<Vec<Value>>,
+    ) -> Self {
+        Self {
+            interpreter,
+            plan: &plan.id,
+            context,
+            started_at: now(),
+            found,
+        }
+    }
+
+    pub(crate) fn origin(&self) -> Origin {
+        Origin::step(self.plan)
+    }
+
+    pub(crate) fn scope(&self) -> &'a Scope {
+        &self.context.scope
+    }
+
+    /// Where the step stands, for people.
+    pub(crate) fn labels(&self, step: &str, kind: StepKind) -> StepLabels {
+        let build = self.interpreter.build;
+        StepLabels {
+            team: build.team_name.clone(),
+            pipeline: build.pipeline_name.clone(),
+            job: build.job_name.clone(),
+            build: build.id,
+            build_name: build.name.clone(),
+            step: step.to_owned(),
+            kind,
+            attempt: self.context.attempts.last().copied().unwrap_or(1),
+        }
+    }
+
+    /// Puts the values of variables in, or says which have none. From now on the build's output does
+    /// not show those that are secrets.
+    pub(crate) async fn fill(&self, value: Value) -> Result<Value, String> {
+        let local = Some(self.scope().vars());
+        let filled = self.interpreter.variables.fill(value, local).await;
+        let (value, secrets) = filled.map_err(|error| error.to_string())?;
+        for secret in &secrets {
+            self.interpreter.secrets.add(secret);
+        }
+        self.found.lock().extend(secrets);
+        Ok(value)
+    }
+
+    /// Appends an event that this step emits once, however often the build resumes.
+    pub(crate) async fn say(&self, what: &str, event: Event) -> Result<()> {
+        self.interpreter.say(self.plan, what, event).await
+    }
+
+    /// Prints something of our own into the step's output, once.
+    pub(crate) async fn print(&self, what: &str, source: Source, text: &str) -> Result<()> {
+        self.interpreter.print(self.plan, what, source, text).await
+    }
+
+    pub(crate) async fn initialize(&self) -> Result<()> {
+        let (origin, time) = (self.origin(), now().seconds());
+        self.say("initialize", Event::Initialize { origin, time })
+            .await
+    }
+
+    pub(crate) async fn start(&self) -> Result<()> {
+        let (origin, time) = (self.origin(), now().seconds());
+        self.say("start", Event::Start { origin, time }).await
+    }
+
+    /// Says how it went, and commits that.
+    pub(crate) async fn finish(&self, outcome: Outcome) -> Result<Status> {
+        let event = Event::Finish {
+            origin: self.origin(),
+            time: now().seconds(),
+            succeeded: outcome.status == Status::Succeeded,
+        };
+        self.say("finish", event).await?;
+        self.commit(outcome).await
+    }
+
+    /// Says what went wrong, and ends as errored.
+    pub(crate) async fn error(&self, message: impl Into<String>) -> Result<Status> {
+        let words = self.interpreter.secrets.redact(&message.into());
+        self.interpreter.complain(self.plan, &words).await?;
+        let outcome = Outcome {
+            error: Some(words),
+            ..Outcome::of(Status::Errored)
+        };
+        self.commit(outcome).await
+    }
+
+    /// The step's process was stopped: one that had its time has failed. What it left counts.
+    pub(crate) async fn stopped(&self, cause: Cause, left: Outcome) -> Result<Status> {
+        self.interpreter.complain(self.plan, cause.words()).await?;
+        let status = match cause {
+            Cause::TimedOut => Status::Failed,
+            Cause::Aborted => Status::Aborted,
+        };
+        self.commit(Outcome { status, ..left }).await
+    }
+
+    /// Commits the outcome; from here on the step is never run again.
+    pub(crate) async fn commit(&self, mut outcome: Outcome) -> Result<Status> {
+        let interpreter = self.interpreter;
+        outcome.hidden.secrets = std::mem::take(&mut self.found.lock());
+        let hidden = (!outcome.hidden.is_empty()).then_some(&outcome.hidden);
+        let store = &interpreter.engine.parts.store;
+        store
+            .save_outcome(
+                interpreter.lease,
+                self.plan,
+                &outcome,
+                hidden,
+                self.started_at,
+            )
+            .await?;
+        interpreter.take_in(self.plan, &outcome, self.context);
+        Ok(outcome.status)
+    }
+
+    /// Runs the step's process, or goes on following it. The caller commits what it came to and then
+    /// lets it go. A timeout counts from the first start, whatever happened to the server since.
+    pub(crate) async fn run(
+        &self,
+        request: &StepRequest,
+        timeout: Option<Duration>,
+    ) -> Result<Ran> {
+        let Interpreter {
+            engine,
+            lease,
+            log,
+            secrets,
+            ..
+        } = self.interpreter;
+        let stop = self.context.stop.part();
+        let run = engine
+            .parts
+            .orchestrator
+            .run(lease, log, request, stop.token(), secrets);
+        let (result, held) = match timeout {
+            None => run.await?,
+            Some(timeout) => {
+                let time_is_up = self.interpreter.time_is_up(self.plan, timeout).await?;
+                tokio::pin!(run);
+                tokio::select! {
+                    biased;
+                    ended = &mut run => ended?,
+                    () = time_is_up => {
+                        stop.stop(Cause::TimedOut);
+                        run.await?
+                    }
+                }
+            }
+        };
+        let end = match result.end {
+            StepEnd::Exited(code) => End::Exited(code),
+            StepEnd::Errored(words) => End::Errored(words),
+            StepEnd::Stopped => End::Stopped(stop.cause().unwrap_or(Cause::Aborted)),
+        };
+        Ok(Ran {
+            end,
+            answer: result.answer,
+            outputs: result.outputs,
+            held,
+        })
+    }
+
+    /// Gives up the container of a process. Only after what it came to is committed.
+    pub(crate) async fn let_go(&self, ran: Ran) {
+        let orchestrator = &self.interpreter.engine.parts.orchestrator;
+        orchestrator.release(ran.held).await;
+    }
+}

@@ -1,0 +1,57 @@
+//! What a leaf came to, as it is stored and answered again after a crash.
+
+use std::collections::BTreeMap;
+
+use airside_model::{MetadataField, Version, VolumeId};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{scope::LocalVar, status::Status};
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Outcome {
+    pub(crate) status: Status,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) version: Option<Version>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) metadata: Vec<MetadataField>,
+    /// Artifacts it registered, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) artifacts: BTreeMap<String, VolumeId>,
+    /// Why it erred; `across` repeats it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) error: Option<String>,
+    /// Kept apart, and sealed.
+    #[serde(skip)]
+    pub(crate) hidden: Hidden,
+}
+
+/// The part of an outcome that nobody may read from the database.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Hidden {
+    /// Variables it added to the build.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) vars: BTreeMap<String, LocalVar>,
+    /// Values of variables that were looked up for it: none of the build's output shows them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) secrets: Vec<Value>,
+}
+
+impl Hidden {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.vars.is_empty() && self.secrets.is_empty()
+    }
+}
+
+impl Outcome {
+    pub(crate) fn of(status: Status) -> Self {
+        Self {
+            status,
+            version: None,
+            metadata: Vec::new(),
+            artifacts: BTreeMap::new(),
+            error: None,
+            hidden: Hidden::default(),
+        }
+    }
+}

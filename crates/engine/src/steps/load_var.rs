@@ -1,0 +1,151 @@
+//! `load_var`: makes a variable of the build from a file.
+
+use airside_model::{event::Source, plan::LoadVarPlan};
+use serde_json::Value;
+
+use crate::{
+    Result, files, files::NoFile, leaf::Leaf, outcome::Outcome, scope::LocalVar, status::Status,
+};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    Json,
+    Yaml,
+    Trim,
+    Raw,
+}
+
+impl Format {
+    fn named(name: &str) -> Option<Self> {
+        match name {
+            "json" => Some(Self::Json),
+            "yml" | "yaml" => Some(Self::Yaml),
+            "trim" => Some(Self::Trim),
+            "raw" => Some(Self::Raw),
+            _ => None,
+        }
+    }
+
+    /// As the step says, else by the file's ending, else without the spaces around it.
+    fn choose(wanted: &str, file: &str) -> Result<Self, String> {
+        if !wanted.is_empty() {
+            return Self::named(wanted).ok_or_else(|| format!("invalid format {wanted}"));
+        }
+        let name = file.rsplit('/').next().unwrap_or_default();
+        let ending = name.rsplit_once('.').map(|(_, ending)| ending);
+        Ok(ending.and_then(Self::named).unwrap_or(Self::Trim))
+    }
+
+    fn read(self, file: &str, bytes: &[u8]) -> Result<Value, String> {
+        let text = String::from_utf8_lossy(bytes);
+        let failed = |format: &str, error: String| {
+            format!("failed to parse {file} in format {format}: {error}")
+        };
+        match self {
+            Self::Json => {
+                serde_json::from_str(&text).map_err(|error| failed("json", error.to_string()))
+            }
+            Self::Yaml => airside_yaml::parse(&text)
+                .and_then(|node| node.to_json())
+                .map_err(|error| failed("yaml", error.to_string())),
+            Self::Trim => Ok(Value::String(text.trim().to_owned())),
+            Self::Raw => Ok(Value::String(text.into_owned())),
+        }
+    }
+}
+
+pub(crate) async fn run(leaf: Leaf<'_>, plan: &LoadVarPlan) -> Result<Status> {
+    leaf.initialize().await?;
+    let plan = match filled(leaf, plan).await {
+        Ok(plan) => plan,
+        Err(words) => return leaf.error(words).await,
+    };
+    leaf.start().await?;
+    let value = match value(leaf, &plan).await? {
+        Ok(value) => value,
+        Err(words) => return leaf.error(words).await,
+    };
+    let name = &plan.name;
+    let lines = [
+        ("fetched", format!("var {name} fetched.\n")),
+        ("added", format!("added var {name} to build.\n")),
+    ];
+    for (what, line) in lines {
+        leaf.print(what, Source::Stdout, &line).await?;
+    }
+    let mut outcome = Outcome::of(Status::Succeeded);
+    let var = LocalVar {
+        value,
+        secret: !plan.reveal,
+    };
+    outcome.hidden.vars.insert(name.clone(), var);
+    leaf.finish(outcome).await
+}
+
+async fn filled(leaf: Leaf<'_>, plan: &LoadVarPlan) -> Result<LoadVarPlan, String> {
+    let value = serde_json::to_value(plan).map_err(|error| error.to_string())?;
+    serde_json::from_value(leaf.fill(value).await?).map_err(|error| error.to_string())
+}
+
+async fn value(leaf: Leaf<'_>, plan: &LoadVarPlan) -> Result<Result<Value, String>> {
+    let file = &plan.file;
+    if !file.contains('/') {
+        let words = format!("file '{file}' does not specify where the file lives");
+        return Ok(Err(words));
+    }
+    let format = match Format::choose(&plan.format, file) {
+        Ok(format) => format,
+        Err(words) => return Ok(Err(words)),
+    };
+    Ok(match files::read(leaf, file).await? {
+        Ok(bytes) => format.read(file, &bytes),
+        Err(NoFile::UnknownArtifact { artifact, path }) => Err(format!(
+            "unknown artifact source: '{artifact}' in file path '{path}'"
+        )),
+        Err(none) => Err(none.words(file)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_format_is_said_or_seen() {
+        for (wanted, file, format) in [
+            ("", "a/b.json", Format::Json),
+            ("", "a/b.yml", Format::Yaml),
+            ("", "a/b.yaml", Format::Yaml),
+            ("", "a/b.txt", Format::Trim),
+            ("", "a/b", Format::Trim),
+            ("", "a.json/b", Format::Trim),
+            ("raw", "a/b.json", Format::Raw),
+            ("yml", "a/b", Format::Yaml),
+        ] {
+            assert_eq!(Format::choose(wanted, file), Ok(format), "{wanted} {file}");
+        }
+        let wrong = Format::choose("toml", "a/b");
+        assert_eq!(wrong, Err("invalid format toml".to_owned()));
+    }
+
+    #[test]
+    fn files_become_values() {
+        for (format, text, value) in [
+            (Format::Json, r#"{"a": [1, "x"]}"#, json!({"a": [1, "x"]})),
+            (Format::Yaml, "a: [1, x]", json!({"a": [1, "x"]})),
+            (Format::Trim, " x\n", json!("x")),
+            (Format::Raw, " x\n", json!(" x\n")),
+        ] {
+            assert_eq!(format.read("f", text.as_bytes()), Ok(value), "{text}");
+        }
+        for (format, text) in [(Format::Json, "{} {}"), (Format::Yaml, "{")] {
+            let words = format.read("a/f", text.as_bytes()).unwrap_err();
+            assert!(
+                words.starts_with("failed to parse a/f in format "),
+                "{words}"
+            );
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! `set_pipeline`: sets a pipeline from a file of the build.
+
+use std::fmt::Write;
+
+use airside_config::{Config, Loaded, api_errors, diff};
+use airside_model::{
+    TeamId,
+    event::{Event, Source},
+    plan::SetPipelinePlan,
+};
+use airside_store::{InstanceVars, Parent, Pipeline, SavePipeline};
+use airside_vars::{Chain, Given, Lookup};
+use serde_json::Value;
+
+use crate::{Result, files, leaf::Leaf, outcome::Outcome, status::Status};
+
+pub(crate) async fn run(leaf: Leaf<'_>, plan: &SetPipelinePlan) -> Result<Status> {
+    leaf.initialize().await?;
+    let plan = match filled(leaf, plan).await {
+        Ok(plan) => plan,
+        Err(words) => return leaf.error(words).await,
+    };
+    for (what, name) in [("pipeline", &plan.name), ("team", &plan.team)] {
+        if name.contains('/') {
+            return fail(leaf, &format!("ERROR: {what} name cannot contain '/'\n")).await;
+        }
+    }
+    let text = match files::read(leaf, &plan.file).await? {
+        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        Err(none) => return leaf.error(none.words(&plan.file)).await,
+    };
+    leaf.start().await?;
+    let text = match with_vars(leaf, text, &plan).await? {
+        Ok(text) => text,
+        Err(words) => return fail(leaf, &format!("error parsing pipeline:\n{words}")).await,
+    };
+    // A long configuration takes a while to read.
+    let loaded = tokio::task::spawn_blocking(move || airside_config::load(&text)).await;
+    let loaded = match loaded.map_err(|_| crate::Error::Interrupted)? {
+        Ok(loaded) => loaded,
+        Err(problems) => {
+            let lines = api_errors(&problems).into_iter();
+            let lines: String = lines.map(|line| format!("- {line}\n")).collect();
+            return fail(leaf, &format!("invalid pipeline:\n{lines}")).await;
+        }
+    };
+    for (number, warning) in loaded.warnings.iter().enumerate() {
+        let line = format!("WARNING: {}\n", warning.message);
+        leaf.print(&format!("warning {number}"), Source::Stderr, &line)
+            .await?;
+    }
+    match team(leaf, &plan).await? {
+        Ok(team) => apply(leaf, &plan, team, loaded).await,
+        Err(words) => leaf.error(words).await,
+    }
+}
+
+/// Says what is wrong with the pipeline, which is a failure and no error.
+async fn fail(leaf: Leaf<'_>, words: &str) -> Result<Status> {
+    leaf.print("failure", Source::Stderr, words).await?;
+    leaf.finish(Outcome::of(Status::Failed)).await
+}
+
+/// The plan with its variables filled in, and with `self` resolved. Names keep theirs.
+async fn filled(leaf: Leaf<'_>, plan: &SetPipelinePlan) -> Result<SetPipelinePlan, String> {
+    let build = leaf.interpreter.build;
+    let mut value = serde_json::to_value(plan).map_err(|error| error.to_string())?;
+    value["name"] = Value::String(String::new());
+    let mut filled: SetPipelinePlan =
+        serde_json::from_value(leaf.fill(value).await?).map_err(|error| error.to_string())?;
+    filled.name = plan.name.clone();
+    if filled.name == "self" {
+        filled.name = build.pipeline_name.clone().unwrap_or_default();
+        filled.instance_vars = build.instance_vars.as_map().clone();
+        filled.team = String::new();
+    }
+    Ok(filled)
+}
+
+/// The file with all given variables put in; others stay, for whoever runs the pipeline.
+async fn with_vars(
+    leaf: Leaf<'_>,
+    text: String,
+    plan: &SetPipelinePlan,
+) -> Result<Result<String, String>> {
+    let mut given = vec![Given(plan.instance_vars.clone()), Given(plan.vars.clone())];
+    for file in &plan.var_files {
+        let bytes = match files::read(leaf, file).await? {
+            Ok(bytes) => bytes,
+            Err(none) => return Ok(Err(none.words(file))),
+        };
+        match parse(&String::from_utf8_lossy(&bytes)) {
+            Ok(Value::Object(vars)) => given.push(Given(vars)),
+            Ok(_) => return Ok(Err(format!("the var file {file} is no map"))),
+            Err(words) => return Ok(Err(format!("the var file {file}: {words}"))),
+        }
+    }
+    if given.iter().all(|vars| vars.0.is_empty()) {
+        return Ok(Ok(text));
+    }
+    let chain = Chain(given.iter().map(|vars| vars as &dyn Lookup).collect());
+    let filled = parse(&text).and_then(|value| {
+        airside_vars::interpolate(value, &chain).map_err(|error| error.to_string())
+    });
+    Ok(filled.map(|value| value.to_string()))
+}
+
+fn parse(text: &str) -> Result<Value, String> {
+    airside_yaml::parse(text)
+        .and_then(|node| node.to_json())
+        .map_err(|error| error.to_string())
+}
+
+/// Whose pipeline it is. Only the main team may set another's.
+async fn team(leaf: Leaf<'_>, plan: &SetPipelinePlan) -> Result<Result<TeamId, String>> {
+    let (store, build) = (&leaf.interpreter.engine.parts.store, leaf.interpreter.build);
+    if plan.team.is_empty() {
+        return Ok(Ok(build.team));
+    }
+    let Some(target) = store.team(&plan.team).await? else {
+        return Ok(Err(format!("team {} not found", plan.team)));
+    };
+    let own = store.team(&build.team_name).await?;
+    let permitted = target.id == build.team || own.is_some_and(|team| team.admin);
+    Ok(match permitted {
+        true => Ok(target.id),
+        false => Err(format!(
+            "only {} team can set another team's pipeline",
+            airside_store::MAIN_TEAM
+        )),
+    })
+}
+
+async fn apply(
+    leaf: Leaf<'_>,
+    plan: &SetPipelinePlan,
+    team: TeamId,
+    loaded: Loaded,
+) -> Result<Status> {
+    let interpreter = leaf.interpreter;
+    let store = &interpreter.engine.parts.store;
+    let instance_vars = InstanceVars::new(plan.instance_vars.clone());
+    let existing = store
+        .pipeline_instance(team, &plan.name, &instance_vars)
+        .await?;
+    let Some(job) = interpreter.build.job else {
+        return leaf
+            .error("set_pipeline step not attached to a buildID")
+            .await;
+    };
+    let build = interpreter.build.id;
+    let parent = Parent { job, build };
+    let changes = diff(&current(existing.as_ref()), &loaded.config);
+    if changes.is_empty() {
+        let line = "no changes to apply.\n";
+        leaf.print("diff", Source::Stdout, line).await?;
+        if let Some(pipeline) = &existing {
+            store.set_pipeline_parent(pipeline.id, parent).await?;
+        }
+        say_changed(leaf, false).await?;
+        return leaf.finish(Outcome::of(Status::Succeeded)).await;
+    }
+    let mut text = changes;
+    let _ = writeln!(text, "setting pipeline: {}", reference(plan));
+    leaf.print("diff", Source::Stdout, &text).await?;
+    say_changed(leaf, true).await?;
+    let resources = loaded.config.resources.iter();
+    let save = SavePipeline {
+        team,
+        name: plan.name.clone(),
+        instance_vars,
+        config: serde_json::to_value(&loaded.config).unwrap_or_default(),
+        jobs: loaded
+            .config
+            .jobs
+            .iter()
+            .map(|job| job.name.clone())
+            .collect(),
+        resources: resources
+            .map(|each| (each.name.clone(), each.type_.clone()))
+            .collect(),
+        expected_version: existing.map(|pipeline| pipeline.config_version),
+    };
+    match store.save_child_pipeline(save, parent).await {
+        Ok(_) => leaf.print("done", Source::Stdout, "done\n").await?,
+        Err(airside_store::Error::SetByNewerBuild) => {
+            let warning = "\x1b[1;33mWARNING: the pipeline was not saved because it was already saved \
+                           by a newer build\x1b[0m\n";
+            leaf.print("warning", Source::Stderr, warning).await?;
+        }
+        Err(error @ airside_store::Error::ConfigVersion { .. }) => {
+            return leaf.error(error.to_string()).await;
+        }
+        Err(error) => return Err(error.into()),
+    }
+    leaf.finish(Outcome::of(Status::Succeeded)).await
+}
+
+/// What the pipeline is now; one that is archived or cannot be read is nothing.
+fn current(existing: Option<&Pipeline>) -> Config {
+    let live = existing.filter(|pipeline| !pipeline.archived);
+    live.and_then(|pipeline| serde_json::from_value(pipeline.config.clone()).ok())
+        .unwrap_or_default()
+}
+
+async fn say_changed(leaf: Leaf<'_>, changed: bool) -> Result<()> {
+    let origin = leaf.origin();
+    leaf.say("changed", Event::SetPipelineChanged { origin, changed })
+        .await
+}
+
+/// `name` or `name/key:value,…`, as `fly` writes it.
+fn reference(plan: &SetPipelinePlan) -> String {
+    if plan.instance_vars.is_empty() {
+        return plan.name.clone();
+    }
+    let is_text = |text: &str| {
+        let parsed = airside_yaml::parse(text).and_then(|node| node.to_json());
+        parsed.is_ok_and(|value| value == Value::String(text.to_owned()))
+    };
+    let vars = airside_vars::InstanceVars(plan.instance_vars.clone()).shown(is_text);
+    format!("{}/{vars}", plan.name)
+}

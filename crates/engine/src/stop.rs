@@ -1,0 +1,86 @@
+//! Telling a part of a plan to stop, and why.
+
+use std::sync::{Arc, OnceLock};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::status::Cause;
+
+/// Stops one part of a plan, and with it all that is inside; clones are the same.
+#[derive(Clone, Debug)]
+pub(crate) struct Stop {
+    token: CancellationToken,
+    own: Arc<OnceLock<Cause>>,
+    outer: Option<Arc<Stop>>,
+}
+
+impl Stop {
+    /// The build's own: whoever cancels the token aborts it.
+    pub(crate) fn of_build(token: CancellationToken) -> Self {
+        Self {
+            token,
+            own: Arc::default(),
+            outer: None,
+        }
+    }
+
+    /// For what must run whatever happens around it.
+    pub(crate) fn never() -> Self {
+        Self::of_build(CancellationToken::new())
+    }
+
+    /// For a part of what this one stops.
+    pub(crate) fn part(&self) -> Self {
+        Self {
+            token: self.token.child_token(),
+            own: Arc::default(),
+            outer: Some(Arc::new(self.clone())),
+        }
+    }
+
+    pub(crate) fn stop(&self, cause: Cause) {
+        if !self.token.is_cancelled() {
+            // Whoever is first says why.
+            let _ = self.own.set(cause);
+            self.token.cancel();
+        }
+    }
+
+    /// Why this part is to stop, if it is.
+    pub(crate) fn cause(&self) -> Option<Cause> {
+        if !self.token.is_cancelled() {
+            return None;
+        }
+        let outer = || self.outer.as_ref().and_then(|outer| outer.cause());
+        let own = self.own.get().copied();
+        Some(own.or_else(outer).unwrap_or(Cause::Aborted))
+    }
+
+    pub(crate) fn token(&self) -> &CancellationToken {
+        &self.token
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_knows_who_stopped_it() {
+        let token = CancellationToken::new();
+        let build = Stop::of_build(token.clone());
+        let (timed, other) = (build.part(), build.part());
+        let inner = timed.part();
+        assert_eq!(inner.cause(), None);
+        timed.stop(Cause::TimedOut);
+        assert_eq!(timed.cause(), Some(Cause::TimedOut));
+        assert_eq!(inner.cause(), Some(Cause::TimedOut));
+        assert_eq!((build.cause(), other.cause()), (None, None));
+        token.cancel();
+        assert_eq!(build.cause(), Some(Cause::Aborted));
+        assert_eq!(other.cause(), Some(Cause::Aborted));
+        // What has timed out stays so.
+        assert_eq!(inner.cause(), Some(Cause::TimedOut));
+        assert_eq!(Stop::never().cause(), None);
+    }
+}

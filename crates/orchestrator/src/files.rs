@@ -1,0 +1,19 @@
+//! Single files of artifacts, for steps that read their instructions from one.
+
+use airside_model::VolumeId;
+
+use crate::{Orchestrator, Result};
+
+/// More than this is no configuration, and no variable.
+const LARGEST: u64 = 16 * 1024 * 1024;
+
+impl Orchestrator {
+    /// The contents of a file in a sealed volume; `None` if there is no such file.
+    pub async fn read_file(&self, volume: &VolumeId, path: &str) -> Result<Option<Vec<u8>>> {
+        let (volumes, volume, path) = (self.parts.volumes.clone(), volume.clone(), path.to_owned());
+        let read = move || volumes.read_file(&volume, &path, LARGEST);
+        Ok(tokio::task::spawn_blocking(read)
+            .await
+            .expect("reading a file does not panic")?)
+    }
+}

@@ -1,0 +1,119 @@
+//! Folders that a task keeps from one build of its job to the next.
+//!
+//! A cache is a volume of the build that left it. The newest one counts; an older one stays on disk
+//! until no unfinished build uses it any more.
+
+use std::time::Duration;
+
+use airside_model::{JobId, VolumeId};
+
+use crate::{
+    Lease, Result, Store,
+    db::{query, query_scalar, sql},
+    now,
+};
+
+/// A cache that a task left behind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskCache<'a> {
+    pub path: &'a str,
+    pub volume: &'a VolumeId,
+    /// How long it is kept after this; none: for good.
+    pub ttl: Option<Duration>,
+}
+
+impl Store {
+    /// The cache that a task finds, if one was left. The build holds it until it ends.
+    pub async fn use_task_cache(
+        &self,
+        lease: &Lease,
+        job: JobId,
+        step: &str,
+        path: &str,
+    ) -> Result<Option<VolumeId>> {
+        let mut tx = self.write.begin().await?;
+        lease.check(&mut tx).await?;
+        let found: Option<String> = query_scalar(sql!(
+            "SELECT volume_id FROM task_caches WHERE job_id = $1 AND step = $2 AND path = $3
+               AND (expires_at IS NULL OR expires_at > $4)"
+        ))
+        .bind(job.0)
+        .bind(step)
+        .bind(path)
+        .bind(now().0)
+        .fetch_optional(&mut tx)
+        .await?;
+        if let Some(volume) = &found {
+            query(sql!(
+                "INSERT INTO volume_uses (build_id, volume_id) VALUES ($1, $2)
+                 ON CONFLICT (build_id, volume_id) DO NOTHING"
+            ))
+            .bind(lease.build.0)
+            .bind(volume)
+            .execute(&mut tx)
+            .await?;
+        }
+        tx.commit().await?;
+        Ok(found.map(VolumeId))
+    }
+
+    /// Keeps what a task left in its caches, in the place of what was there.
+    pub async fn save_task_caches(
+        &self,
+        lease: &Lease,
+        job: JobId,
+        step: &str,
+        caches: &[TaskCache<'_>],
+    ) -> Result<()> {
+        let mut tx = self.write.begin().await?;
+        lease.check(&mut tx).await?;
+        for cache in caches {
+            query(sql!(
+                "INSERT INTO task_caches (job_id, step, path, volume_id, expires_at)
+                 VALUES ($1, $2, $3, $4, $5)
+                 ON CONFLICT (job_id, step, path) DO UPDATE SET volume_id = excluded.volume_id,
+                   expires_at = excluded.expires_at"
+            ))
+            .bind(job.0)
+            .bind(step)
+            .bind(cache.path)
+            .bind(cache.volume.as_str())
+            .bind(cache.ttl.map(|ttl| now().plus(ttl).0))
+            .execute(&mut tx)
+            .await?;
+        }
+        tx.commit().await?;
+        Ok(())
+    }
+
+    /// Forgets the caches of a job's step, all or the one at `path`; how many that were.
+    pub async fn clear_task_caches(
+        &self,
+        job: JobId,
+        step: &str,
+        path: Option<&str>,
+    ) -> Result<u64> {
+        query(sql!(
+            "DELETE FROM task_caches WHERE job_id = $1 AND step = $2
+               AND (path = $3 OR CAST($3 AS TEXT) IS NULL)"
+        ))
+        .bind(job.0)
+        .bind(step)
+        .bind(path)
+        .execute(&self.write)
+        .await
+    }
+
+    /// Forgets what nobody came back for in time.
+    pub async fn expire_task_caches(&self) -> Result<u64> {
+        query(sql!(
+            "DELETE FROM task_caches WHERE expires_at IS NOT NULL AND expires_at <= $1"
+        ))
+        .bind(now().0)
+        .execute(&self.write)
+        .await
+    }
+}
+
+#[cfg(test)]
+mod tests;
