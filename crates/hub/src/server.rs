@@ -12,6 +12,7 @@ use tracing::{debug, warn};
 use crate::{
     Error, Identity, Parts, Session, Work, claim,
     connection::{self, Receiver, Sender},
+    hijack,
     session::Sessions,
     transfer,
 };
@@ -70,6 +71,17 @@ impl Hub {
     /// Takes charge of a step: its shim, now or when it comes, gets this work.
     pub fn attach(&self, handle: Handle, work: Work) -> Session {
         self.sessions.attach(handle, work)
+    }
+
+    /// Ends the stay of a shim that was kept: see [`Session::keep`].
+    pub fn let_go(&self, handle: &Handle) {
+        if let Some(slot) = self.sessions.get(handle) {
+            slot.let_go.cancel();
+        }
+    }
+
+    pub(crate) fn sessions(&self) -> &Sessions {
+        &self.sessions
     }
 }
 
@@ -139,10 +151,22 @@ impl Server {
                 };
                 transfer::upload(&self.parts, &self.sessions, request, receiver, sender).await;
             }
+            ToHub::Control(ShimSays::Answer {
+                handle,
+                session,
+                id,
+            }) => {
+                let answered = hijack::Answered {
+                    handle,
+                    session,
+                    id,
+                };
+                hijack::answer(&self.parts, &self.sessions, answered, receiver, sender).await;
+            }
             _ => {
                 sender
                     .refuse(
-                        "a connection begins with a claim, a fetch or an upload",
+                        "a connection begins with a claim, a fetch, an upload or an answer",
                         false,
                     )
                     .await

@@ -24,6 +24,9 @@ use crate::{
     words::{self, Word},
 };
 
+/// A kept container whose hub is away for this long belongs to nobody.
+const FORGOTTEN: Duration = Duration::from_secs(24 * 3600);
+
 /// Exit status of a shim that is not welcome.
 pub(crate) const REFUSED: u8 = 70;
 
@@ -62,13 +65,14 @@ impl Step {
         dialer: Arc<Dialer>,
         desk: Arc<Desk>,
         words: words::Receiver,
+        reaper: Reaper,
     ) -> io::Result<Self> {
         Ok(Self {
             volumes: Volumes::new(dialer, desk.clone(), identity.handle),
             desk,
             words,
             terminate: signal(SignalKind::terminate())?,
-            reaper: Reaper::start()?,
+            reaper,
             leaving: false,
         })
     }
@@ -175,11 +179,11 @@ impl Step {
                 () = &mut fence, if cause != Some(Exit::Fenced) => {
                     log(format_args!("no hub for {} s: the process ends", fence_after.as_secs()));
                     cause = Some(Exit::Fenced);
-                    kill(process);
+                    self.kill(process);
                 }
                 () = sleep_until(kill_at.unwrap_or_else(Instant::now)), if kill_at.is_some() => {
                     kill_at = None;
-                    kill(process);
+                    self.kill(process);
                 }
             }
         }
@@ -225,19 +229,31 @@ impl Step {
         Ok(exit)
     }
 
-    /// The control connection reports; here remains only to wait until nobody needs the container.
+    /// The control connection reports; here remains only to wait until nobody needs the container, or
+    /// its result is committed and nobody has asked for it in a long time.
     async fn stay(&mut self) -> Leave {
+        let desk = self.desk.clone();
+        let forgotten = desk.unheard_for(FORGOTTEN);
+        pin!(forgotten);
         let mut committed = false;
         loop {
-            match self.hear().await {
-                Err(leave) => return leave,
-                Ok(Heard::Committed) => committed = true,
-                Ok(_) => {}
+            tokio::select! {
+                heard = self.hear() => match heard {
+                    Err(leave) => return leave,
+                    Ok(Heard::Committed) => committed = true,
+                    Ok(_) => {}
+                },
+                () = &mut forgotten, if committed => return Leave(ExitCode::SUCCESS),
             }
             if committed && self.leaving {
                 return Leave(ExitCode::SUCCESS);
             }
         }
+    }
+
+    fn kill(&self, process: &Process) {
+        process.signal(Signal::KILL);
+        self.reaper.kill_now();
     }
 
     /// Does `work` while listening.
@@ -280,7 +296,3 @@ impl Step {
     }
 }
 
-fn kill(process: &Process) {
-    process.signal(Signal::KILL);
-    reaper::kill_everything();
-}

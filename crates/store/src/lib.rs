@@ -6,11 +6,13 @@
 //! structs and enums, never rows. No secret is stored in clear: configurations, members, claims,
 //! plans and requests pass through [`Sealer`] first, tokens are kept as hashes.
 
+mod artifacts;
 mod builds;
 mod components;
 mod containers;
 mod db;
 mod instance_vars;
+mod kept;
 mod nodes;
 mod pipelines;
 mod reseal;
@@ -33,17 +35,19 @@ use tokio::sync::watch;
 
 use db::{Listener, Pool};
 
-pub use builds::{Build, BuildFilter, BuildPage, Lease, NewBuild};
+pub use artifacts::{Artifact, ArtifactId};
+pub use builds::{Build, BuildFilter, BuildPage, Lease, NewBuild, OneOff};
 pub use components::Component;
 pub use containers::{Claimant, Container, ContainerFilter, NewPlacement};
 pub use db::{Alone, DatabaseUrl, DatabaseUrlError, Patience};
 pub use instance_vars::InstanceVars;
+pub use kept::{HIJACK_GRACE, Kept};
 pub use pipelines::{Job, Pausing, Pipeline, PipelineSummary, Resource, SavePipeline, Saved};
 pub use sealer::{SealError, Sealer};
 pub use teams::{MAIN_TEAM, Team};
 pub use time::{Micros, now};
 pub use users::User;
-pub use volumes::Volume;
+pub use volumes::{TeamVolume, Volume};
 pub use wall::Wall;
 pub use workers::Worker;
 

@@ -1,6 +1,6 @@
 //! Which volumes exist, and for which build.
 
-use airside_model::{BuildId, Handle, VolumeId};
+use airside_model::{BuildId, Handle, TeamId, VolumeId, WorkerName};
 
 use crate::{
     Lease, Result, Store,
@@ -14,6 +14,26 @@ pub struct Volume {
     pub build: BuildId,
     pub handle: Handle,
     pub path: String,
+}
+
+/// Nobody downloads it, and no container that is kept for hijacking has it mounted.
+macro_rules! unneeded {
+    () => {
+        "NOT EXISTS (SELECT 1 FROM artifacts a WHERE a.volume_id = v.id) \
+         AND NOT EXISTS (SELECT 1 FROM containers k WHERE k.build_id = v.build_id \
+           AND k.kept_at IS NOT NULL AND k.state = 'created')"
+    };
+}
+
+/// A volume as its team sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TeamVolume {
+    pub id: VolumeId,
+    /// The container that it came from; none if it was uploaded.
+    pub handle: Option<Handle>,
+    pub path: String,
+    /// Known as long as the container is.
+    pub worker: Option<WorkerName>,
 }
 
 type Row = (String, i64, String, String);
@@ -53,9 +73,11 @@ impl Store {
         Ok(())
     }
 
+    /// A build's volumes, but for those that others still need.
     pub async fn volumes_of_build(&self, build: BuildId) -> Result<Vec<Volume>> {
         let rows: Vec<Row> = query_as(sql!(
-            "SELECT id, build_id, handle, path FROM volumes WHERE build_id = $1"
+            "SELECT v.id, v.build_id, v.handle, v.path FROM volumes v WHERE v.build_id = $1 AND ",
+            unneeded!()
         ))
         .bind(build.0)
         .fetch_all(&self.read)
@@ -67,7 +89,8 @@ impl Store {
     pub async fn dead_volumes(&self) -> Result<Vec<VolumeId>> {
         let rows: Vec<String> = query_scalar(sql!(
             "SELECT v.id FROM volumes v JOIN builds b ON b.id = v.build_id
-             WHERE b.status NOT IN ('pending', 'started')"
+             WHERE b.status NOT IN ('pending', 'started') AND ",
+            unneeded!()
         ))
         .fetch_all(&self.read)
         .await?;
@@ -75,7 +98,10 @@ impl Store {
     }
 
     pub async fn volume_exists(&self, id: &VolumeId) -> Result<bool> {
-        let count: i64 = query_scalar(sql!("SELECT count(*) FROM volumes WHERE id = $1"))
+        let count: i64 = query_scalar(sql!(
+            "SELECT (SELECT count(*) FROM volumes WHERE id = $1)
+               + (SELECT count(*) FROM artifacts WHERE volume_id = $1)"
+        ))
             .bind(id.as_str())
             .fetch_one(&self.read)
             .await?;
@@ -88,5 +114,32 @@ impl Store {
             .execute(&self.write)
             .await?;
         Ok(())
+    }
+
+    /// A team's volumes with the worker whose step made each, and what was uploaded for the team.
+    pub async fn team_volumes(&self, team: TeamId) -> Result<Vec<TeamVolume>> {
+        let rows: Vec<(String, String, String, Option<String>)> = query_as(sql!(
+            "SELECT v.id, v.handle, v.path, c.worker FROM volumes v
+             JOIN builds b ON b.id = v.build_id
+             LEFT JOIN containers c ON c.handle = v.handle
+             WHERE b.team_id = $1
+             UNION ALL
+             SELECT a.volume_id, '', '', NULL FROM artifacts a
+             WHERE a.team_id = $1 AND a.build_id IS NULL
+             ORDER BY 1"
+        ))
+        .bind(team.0)
+        .fetch_all(&self.read)
+        .await?;
+        let known = |text: String| Some(text).filter(|text| !text.is_empty());
+        Ok(rows
+            .into_iter()
+            .map(|(id, handle, path, worker)| TeamVolume {
+                id: VolumeId(id),
+                handle: known(handle).map(Handle),
+                path,
+                worker: worker.map(WorkerName),
+            })
+            .collect())
     }
 }
