@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod badge;
+mod blocking;
 mod body;
 mod browser;
 mod builds;
@@ -32,13 +33,19 @@ mod state;
 
 use axum::{Extension, Router};
 use tokio_util::sync::CancellationToken;
-use tower_http::compression::CompressionLayer;
+use tower_http::compression::{
+    CompressionLayer,
+    predicate::{DefaultPredicate, NotForContentType, Predicate},
+};
 
-pub use builds::{Builds, TriggerError};
+pub use builds::{Builds, OneOffBuild, TriggerError};
 pub use log_level::LogLevel;
 pub use metrics::metrics_router;
 pub use routes::UNSERVED;
 pub use state::{ApiState, CONCOURSE_VERSION, WORKER_VERSION};
+
+/// Programs and archives: compressed already, or of a length that the client wants to know.
+pub(crate) const BINARY: &str = "application/octet-stream";
 
 /// Everything that is served, ready for a listener.
 pub fn router(state: ApiState) -> Router {
@@ -47,7 +54,11 @@ pub fn router(state: ApiState) -> Router {
         .merge(browser::router());
     router
         .fallback(routes::unknown)
-        .layer(CompressionLayer::new().gzip(true))
+        .layer(
+            CompressionLayer::new()
+                .gzip(true)
+                .compress_when(DefaultPredicate::new().and(NotForContentType::const_new(BINARY))),
+        )
         .layer(axum::middleware::map_response(headers::add))
         .with_state(state)
 }

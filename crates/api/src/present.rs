@@ -2,6 +2,7 @@
 //!
 //! One file per kind of thing, from plain structs to [`serde_json::Value`]; no lookups in here.
 
+pub(crate) mod artifact;
 pub(crate) mod build;
 pub(crate) mod container;
 pub(crate) mod job;
@@ -9,6 +10,7 @@ pub(crate) mod pipeline;
 pub(crate) mod resource;
 pub(crate) mod team;
 pub(crate) mod user;
+pub(crate) mod volume;
 pub(crate) mod worker;
 
 use serde_json::{Map, Value};

@@ -1,6 +1,7 @@
 //! The `airside` command. Each subcommand is one file; this one only tells them apart.
 
 mod data;
+mod keeping;
 mod logging;
 mod proofs;
 mod schema;

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use airside_api::{ApiState, Builds, TriggerError};
+use airside_api::{ApiState, Builds, OneOffBuild, TriggerError};
 use airside_auth::{Auth, LocalUser};
 use airside_engine::Engine;
 use airside_hub::{Hub, Identity};
@@ -14,7 +14,7 @@ use airside_logs::Logs;
 use airside_metrics::Metrics;
 use airside_model::{BuildId, JobId};
 use airside_orchestrator::{Orchestrator, Patience, Workers};
-use airside_store::{Build, DatabaseUrl, Sealer, Store};
+use airside_store::{Build, DatabaseUrl, OneOff, Sealer, Store};
 use airside_volumes::Volumes;
 use anyhow::{Context, Result, bail};
 use async_trait::async_trait;
@@ -27,6 +27,7 @@ use tracing::info;
 
 use crate::{
     data::DataFolder,
+    keeping::KeepingOptions,
     logging::{self, LogFormat},
     proofs::WorkerProofs,
     workers,
@@ -106,6 +107,13 @@ pub(crate) struct Options {
     #[arg(long, value_name = "ADDR", env = "AIRSIDE_METRICS_LISTEN")]
     metrics_listen: Option<SocketAddr>,
 
+    /// Folder with the programs that `fly sync` downloads, named fly-<platform>-<arch>
+    #[arg(long, value_name = "DIR", env = "AIRSIDE_CLI_DIR")]
+    cli_dir: Option<PathBuf>,
+
+    #[command(flatten)]
+    keeping: KeepingOptions,
+
     /// How to write the server's own log to standard error
     #[arg(long, value_enum, default_value_t, env = "AIRSIDE_LOG_FORMAT")]
     log_format: LogFormat,
@@ -183,10 +191,13 @@ async fn up(options: Options, log_level: logging::Level) -> Result<()> {
     let orchestrator = Orchestrator::new(
         store.clone(),
         hub.clone(),
-        volumes,
+        volumes.clone(),
         Workers::new(entries),
         installation,
-        Patience::default(),
+        Patience {
+            keeping: options.keeping.keeping(),
+            ..Patience::default()
+        },
         metrics.clone(),
     );
     let lease_address = format!("{}:{}", hub_address.ip(), hub.port());
@@ -198,6 +209,7 @@ async fn up(options: Options, log_level: logging::Level) -> Result<()> {
         url.clone(),
         lease_address,
     );
+    orchestrator.attend_kept().await?;
     engine.resume().await?;
     let sweeper = tokio::spawn({
         let shutdown = shutdown.clone();
@@ -220,7 +232,11 @@ async fn up(options: Options, log_level: logging::Level) -> Result<()> {
         &url,
         env!("CARGO_PKG_VERSION"),
     )
-    .with_log_level(Arc::new(log_level));
+    .with_log_level(Arc::new(log_level))
+    .with_hub(hub)
+    .with_volumes(volumes)
+    .with_intercept_idle_timeout(options.keeping.idle_timeout())
+    .with_cli_dir(options.cli_dir.clone());
     if let Some(address) = options.metrics_listen {
         serve_metrics(address, state.clone(), shutdown.clone()).await?;
     }
@@ -350,6 +366,13 @@ fn greet(url: &str, user: &LocalUser, password: Option<&str>) {
     eprintln!();
 }
 
+fn refused(error: airside_engine::Error) -> TriggerError {
+    match error {
+        airside_engine::Error::Store(error) => TriggerError::Store(error),
+        other => TriggerError::Refused(other.to_string()),
+    }
+}
+
 /// The engine as the API sees it.
 struct EngineBuilds(Engine);
 
@@ -359,10 +382,17 @@ impl Builds for EngineBuilds {
         self.0
             .trigger(job, created_by)
             .await
-            .map_err(|error| match error {
-                airside_engine::Error::Store(error) => TriggerError::Store(error),
-                other => TriggerError::Refused(other.to_string()),
-            })
+            .map_err(refused)
+    }
+
+    async fn start(&self, build: OneOffBuild<'_>) -> Result<Build, TriggerError> {
+        let one_off = OneOff {
+            team: build.team,
+            pipeline: build.pipeline,
+            created_by: Some(build.created_by),
+            plan: &build.plan,
+        };
+        self.0.start(one_off).await.map_err(refused)
     }
 
     async fn abort(&self, build: BuildId) -> Result<(), airside_store::Error> {

@@ -105,6 +105,10 @@ impl Interpreter<'_> {
                     Status::Succeeded => self.run(&hook.on_success, cancel).await,
                     other => Ok(other),
                 },
+                PlanNode::Ensure(hook) => {
+                    let status = self.run(&hook.step, cancel).await?;
+                    Ok(worse(status, self.run(&hook.ensure, cancel).await?))
+                }
                 // Leaves, and what cannot be run yet.
                 _ => self.leaf(plan, cancel).await,
             }
@@ -175,6 +179,8 @@ impl Interpreter<'_> {
             PlanNode::Task(task) => steps::task::run(leaf, task).await,
             PlanNode::Get(get) => steps::get::run(leaf, get).await,
             PlanNode::Put(put) => steps::put::run(leaf, put).await,
+            PlanNode::ArtifactInput(input) => steps::artifact_input::run(leaf, input).await,
+            PlanNode::ArtifactOutput(output) => steps::artifact_output::run(leaf, output).await,
             other => {
                 let words = format!("`{}` {}", other.name(), unsupported::NOT_YET);
                 leaf.error(words).await

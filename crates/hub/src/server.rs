@@ -73,6 +73,11 @@ impl Hub {
         self.sessions.attach(handle, work)
     }
 
+    /// Whether somebody is in charge of the step, or of its kept container.
+    pub fn is_attached(&self, handle: &Handle) -> bool {
+        self.sessions.get(handle).is_some()
+    }
+
     /// Ends the stay of a shim that was kept: see [`Session::keep`].
     pub fn let_go(&self, handle: &Handle) {
         if let Some(slot) = self.sessions.get(handle) {

@@ -38,6 +38,8 @@ async fn containers_are_listed_and_filtered() {
             worker: &WorkerName::new("w"),
             labels: &labels,
             token_hash: "hash",
+            dir: "/work",
+            user: "",
             request: &json!({}),
         };
         server
@@ -54,7 +56,8 @@ async fn containers_are_listed_and_filtered() {
         all[0],
         json!({"id": "s-1", "worker_name": "w", "state": "creating", "type": "task",
             "step_name": "step-1", "pipeline_id": 1, "job_id": 1, "build_id": build,
-            "pipeline_name": "p", "job_name": "hello", "build_name": "1"})
+            "pipeline_name": "p", "job_name": "hello", "build_name": "1",
+            "working_directory": "/work"})
     );
     assert_eq!(all[1]["attempt"], "2");
     for (query, count) in [

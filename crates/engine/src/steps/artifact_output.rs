@@ -1,0 +1,21 @@
+//! `artifact_output`: an artifact of the build can be downloaded after its end.
+
+use airside_model::plan::ArtifactOutputPlan;
+
+use crate::{
+    Result,
+    interpret::{Leaf, Outcome, Status},
+};
+
+pub(crate) async fn run(leaf: Leaf<'_>, output: &ArtifactOutputPlan) -> Result<Status> {
+    let name = &output.name;
+    let Some(volume) = leaf.state().artifact(name) else {
+        return leaf.error(format!("artifact '{name}' not found")).await;
+    };
+    let interpreter = leaf.interpreter;
+    let store = &interpreter.engine.parts.store;
+    store
+        .offer_artifact(interpreter.lease, name, &volume)
+        .await?;
+    leaf.commit(Outcome::of(Status::Succeeded)).await
+}
