@@ -51,7 +51,9 @@ fn duration(text: &str) -> Result<Duration, String> {
         "" if number == Some(0) => Some(1),
         _ => None,
     };
-    let total = number.zip(seconds).and_then(|(n, unit)| n.checked_mul(unit));
+    let total = number
+        .zip(seconds)
+        .and_then(|(n, unit)| n.checked_mul(unit));
     total
         .map(Duration::from_secs)
         .ok_or_else(|| format!("{text:?} is no length of time; write it as 90s, 5m or 120h"))

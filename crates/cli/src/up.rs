@@ -379,10 +379,7 @@ struct EngineBuilds(Engine);
 #[async_trait]
 impl Builds for EngineBuilds {
     async fn trigger(&self, job: JobId, created_by: &str) -> Result<Build, TriggerError> {
-        self.0
-            .trigger(job, created_by)
-            .await
-            .map_err(refused)
+        self.0.trigger(job, created_by).await.map_err(refused)
     }
 
     async fn start(&self, build: OneOffBuild<'_>) -> Result<Build, TriggerError> {

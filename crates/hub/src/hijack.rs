@@ -269,9 +269,6 @@ mod tests {
         let calls = Calls::default();
         let mut answered = calls.ask(asked("1"));
         assert!(calls.unanswered(HIJACK_PROTOCOL - 1).is_empty());
-        assert!(matches!(
-            answered.try_recv(),
-            Ok(Err(HijackError::TooOld))
-        ));
+        assert!(matches!(answered.try_recv(), Ok(Err(HijackError::TooOld))));
     }
 }

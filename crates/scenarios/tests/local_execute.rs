@@ -38,7 +38,11 @@ fn inputs_params_and_arguments_go_in_and_outputs_come_out() {
     let script = "cat in/file; echo $PARAM, $1; mkdir out/deep; ln -s file out/deep/link; \
                   cp in/file out/deep/file; chmod 700 out/deep";
     let folder = folder(&server, &task(IN_AND_OUT, script));
-    let said = execute(&fly, &folder, &["-i", "in=in", "-o", "out=result", "--", "arg"]);
+    let said = execute(
+        &fly,
+        &folder,
+        &["-i", "in=in", "-o", "out=result", "--", "arg"],
+    );
     let said = said.succeeded();
     assert!(said.stdout.contains("executing build 1 at "), "{said:?}");
     assert!(said.stdout.contains("from the input"), "{said:?}");
@@ -63,9 +67,16 @@ fn it_ends_as_the_task_does() {
     let fly = server.fly();
     let folder = folder(&server, &task("", "exit 7"));
     execute(&fly, &folder, &[]).ended_with(7);
-    fs::write(folder.join("task.yml"), task("inputs: [{name: in}]", "true")).unwrap();
+    fs::write(
+        folder.join("task.yml"),
+        task("inputs: [{name: in}]", "true"),
+    )
+    .unwrap();
     let missing = execute(&fly, &folder, &[]).ended_with(1);
-    assert!(missing.stderr.contains("missing required input"), "{missing:?}");
+    assert!(
+        missing.stderr.contains("missing required input"),
+        "{missing:?}"
+    );
     let tagged = execute(&fly, &folder, &["-i", "in=in", "--tag", "nowhere"]).ended_with(2);
     assert!(tagged.stdout.contains("tags 'nowhere'"), "{tagged:?}");
 }
@@ -74,7 +85,8 @@ fn it_ends_as_the_task_does() {
 fn an_interrupt_aborts_the_build() {
     let server = Server::start();
     let fly = server.fly();
-    let script = "trap 'echo task got sigterm; exit 1' TERM; echo waiting; while :; do sleep 0.05; done";
+    let script =
+        "trap 'echo task got sigterm; exit 1' TERM; echo waiting; while :; do sleep 0.05; done";
     let folder = folder(&server, &task("", script));
     let mut running = fly.within(&folder).spawn(&["execute", "-c", "task.yml"]);
     running.wait_for_text("\nwaiting");
@@ -163,7 +175,10 @@ fn containers_of_one_offs_stay_for_a_while_and_downloads_for_longer() {
     let folder = folder(&server, &task(IN_AND_OUT, "echo made > out/file; exit 1"));
     execute(&fly, &folder, &["-i", "in=in", "-o", "out=result"]).ended_with(1);
     let made = fs::read_to_string(folder.join("result/file")).unwrap();
-    assert_eq!(made, "made\n", "outputs of a task that failed come out, too");
+    assert_eq!(
+        made, "made\n",
+        "outputs of a task that failed come out, too"
+    );
     wait_until("the container goes", || {
         let containers = server.data().join("runtime/containers");
         fs::read_dir(containers).is_ok_and(|mut left| left.next().is_none())

@@ -89,7 +89,11 @@ fn a_session_outlives_its_step() {
 fn into_what_is_left_of_a_failed_build() {
     let mut server = Server::start();
     let fly = server.fly();
-    let first = task("first", "outputs: [{name: made}]", "echo content > made/file");
+    let first = task(
+        "first",
+        "outputs: [{name: made}]",
+        "echo content > made/file",
+    );
     let second = |end: &str| {
         let script = format!("echo trace > /tmp/left; {end}");
         task("work", "inputs: [{name: made}]", &script)
@@ -153,7 +157,8 @@ fn a_session_ends_with_its_server_and_the_next_one_lets_in_again() {
     let build = fly.trigger("p/job");
     fly.wait_for_text(build.id, "\nrunning");
     let (mut shell, mut keys) = fly.spawn_reading(&intercept("p/job", &["bash"]));
-    keys.write_all(b"echo $$ > /tmp/shell; echo inside\n").unwrap();
+    keys.write_all(b"echo $$ > /tmp/shell; echo inside\n")
+        .unwrap();
     shell.wait_for_text("inside");
     server.kill_9();
     shell.wait();
@@ -176,7 +181,10 @@ fn nobody_idles_for_ever() {
     fly.trigger_and_watch("p/job").ended_with(1);
     let (shell, _keys) = fly.spawn_reading(&intercept("p/job", &["cat"]));
     let said = shell.wait().ended_with(255);
-    assert!(said.stderr.contains("idle timeout (1s) reached"), "{said:?}");
+    assert!(
+        said.stderr.contains("idle timeout (1s) reached"),
+        "{said:?}"
+    );
 }
 
 #[test]
@@ -186,13 +194,23 @@ fn another_team_finds_nothing() {
     fly.pipeline("p", &job(&[task("work", "", "exit 1")]));
     fly.trigger_and_watch("p/job").ended_with(1);
     let handle = handles(&fly).remove(0);
-    fly.run(&["set-team", "-n", "other", "--local-user", "test", "--non-interactive"])
-        .succeeded();
+    fly.run(&[
+        "set-team",
+        "-n",
+        "other",
+        "--local-user",
+        "test",
+        "--non-interactive",
+    ])
+    .succeeded();
     let other = ["--team", "other"];
     let listed = fly.run(&[&["containers"][..], &other].concat()).succeeded();
     assert_eq!(listed.stdout, "");
     let args = ["intercept", "--team", "other", "--handle", &handle, "true"];
     let refused = fly.run(&args);
     assert_ne!(refused.code, Some(0));
-    assert!(refused.stderr.contains("no containers matched"), "{refused:?}");
+    assert!(
+        refused.stderr.contains("no containers matched"),
+        "{refused:?}"
+    );
 }

@@ -94,10 +94,7 @@ impl Parts {
         closed(receiver, sender).await
     }
 
-    fn launch(
-        &self,
-        hijack: Hijack,
-    ) -> Result<(process::Launched, crate::reaper::Guest), Exit> {
+    fn launch(&self, hijack: Hijack) -> Result<(process::Launched, crate::reaper::Guest), Exit> {
         let step = self.order.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(step) = step.as_ref() else {
             return Err(Exit::Broken("the step is not there yet".to_owned()));

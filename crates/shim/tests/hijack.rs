@@ -99,7 +99,8 @@ async fn a_terminal_has_the_size_it_is_given_and_changes_it() {
     let hub = Hub::start().await;
     let shim = Shim::start(&hub);
     let mut control = ended(&hub, &shim).await;
-    let mut wanted = guest("stty size; trap 'stty size; exit 3' WINCH; echo on; while :; do sleep 0.02; done");
+    let mut wanted =
+        guest("stty size; trap 'stty size; exit 3' WINCH; echo on; while :; do sleep 0.02; done");
     wanted.tty = Some(Tty {
         columns: 80,
         rows: 24,
@@ -147,7 +148,10 @@ async fn what_cannot_be_started_is_told_apart() {
     let shim = Shim::start(&hub);
     let mut control = ended(&hub, &shim).await;
     for (change, not_found) in [
-        ((|wanted: &mut Hijack| wanted.path = "no-such-shell".into()) as fn(&mut Hijack), true),
+        (
+            (|wanted: &mut Hijack| wanted.path = "no-such-shell".into()) as fn(&mut Hijack),
+            true,
+        ),
         (|wanted| wanted.dir = Some("/no/such/folder".into()), false),
         (|wanted| wanted.user = Some("no-such-user".into()), false),
     ] {
@@ -263,7 +267,10 @@ async fn after_a_reconnection_kept_shims_answer_as_before() {
     let shim = Shim::start(&hub);
     drop(ended(&hub, &shim).await);
     let (mut control, _) = hub.claimed(&script(Path::new("/"), "never run"), 0).await;
-    let said = hijack(&hub, &mut control, guest("echo $PWD")).await.finish().await;
+    let said = hijack(&hub, &mut control, guest("echo $PWD"))
+        .await
+        .finish()
+        .await;
     let folder = shim.folder.path().canonicalize().unwrap();
     assert_eq!(said.text(), format!("{}\n", folder.display()));
     assert!(!shim.log().contains("lost output"), "{}", shim.log());

@@ -128,3 +128,6 @@ pub(crate) async fn settle(
     .await?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

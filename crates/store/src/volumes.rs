@@ -102,9 +102,9 @@ impl Store {
             "SELECT (SELECT count(*) FROM volumes WHERE id = $1)
                + (SELECT count(*) FROM artifacts WHERE volume_id = $1)"
         ))
-            .bind(id.as_str())
-            .fetch_one(&self.read)
-            .await?;
+        .bind(id.as_str())
+        .fetch_one(&self.read)
+        .await?;
         Ok(count > 0)
     }
 

@@ -44,11 +44,9 @@ impl Receiving {
     /// Unpacks a gzipped tar, reading it to its end.
     pub fn unpack_gzip(&self, input: impl Read, limits: &Limits) -> Result<(), Error> {
         let mut input = GzDecoder::new(io::BufReader::with_capacity(BUFFER, input));
-        airside_tree::unpack_plain(&mut input, self.dir(), limits).map_err(|source| {
-            Error::Stream {
-                id: self.id().clone(),
-                source,
-            }
+        airside_tree::unpack_plain(&mut input, self.dir(), limits).map_err(|source| Error::Stream {
+            id: self.id().clone(),
+            source,
         })
     }
 }

@@ -47,7 +47,11 @@ pub(super) async fn create(
         state.store.forget_artifact(artifact.id).await?;
         return Err(error);
     }
-    info!(team = team.name, artifact = artifact.id.0, "artifact uploaded");
+    info!(
+        team = team.name,
+        artifact = artifact.id.0,
+        "artifact uploaded"
+    );
     let shown = Json(present::artifact::artifact(&artifact));
     Ok((StatusCode::CREATED, shown).into_response())
 }

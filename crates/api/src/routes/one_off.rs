@@ -161,8 +161,14 @@ mod tests {
         for (plan, words) in [
             (task(""), "no id"),
             (task("a b"), "no id"),
-            (json!({"id": "2", "do": [task("1"), task("1")]}), "two nodes"),
-            (json!({"id": "2", "try": {"step": check}}), "may not `check`"),
+            (
+                json!({"id": "2", "do": [task("1"), task("1")]}),
+                "two nodes",
+            ),
+            (
+                json!({"id": "2", "try": {"step": check}}),
+                "may not `check`",
+            ),
             (json!({"id": "2", "do": [set]}), "may not `set_pipeline`"),
         ] {
             let error = verdict(plan).unwrap_err();

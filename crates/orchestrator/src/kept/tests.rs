@@ -61,12 +61,32 @@ fn keeping() -> Keeping {
 fn when_a_kept_containers_time_is_over() {
     let table: [(&str, fn(&mut Kept), bool, bool); 9] = [
         ("the latest that failed", |_| {}, false, true),
-        ("errored", |kept| kept.status = BuildStatus::Errored, true, true),
-        ("aborted", |kept| kept.status = BuildStatus::Aborted, false, true),
+        (
+            "errored",
+            |kept| kept.status = BuildStatus::Errored,
+            true,
+            true,
+        ),
+        (
+            "aborted",
+            |kept| kept.status = BuildStatus::Aborted,
+            false,
+            true,
+        ),
         ("superseded", |kept| kept.superseded = true, false, false),
         ("old", |kept| kept.ended_at = Some(ago(11)), false, false),
-        ("old for a cluster", |kept| kept.ended_at = Some(ago(3)), true, false),
-        ("succeeded", |kept| kept.status = BuildStatus::Succeeded, false, false),
+        (
+            "old for a cluster",
+            |kept| kept.ended_at = Some(ago(3)),
+            true,
+            false,
+        ),
+        (
+            "succeeded",
+            |kept| kept.status = BuildStatus::Succeeded,
+            false,
+            false,
+        ),
         (
             "running, though an earlier step ended long ago",
             |kept| {
@@ -109,8 +129,14 @@ fn the_oldest_go_when_there_are_too_many_on_a_worker() {
 #[test]
 fn what_a_runtime_says_when_it_is_full() {
     for (reason, lacks) in [
-        ("cluster: cannot create pod s-1: exceeded quota: pods=10", true),
-        ("waiting for a node: 0/2 nodes are available: 2 Insufficient cpu", true),
+        (
+            "cluster: cannot create pod s-1: exceeded quota: pods=10",
+            true,
+        ),
+        (
+            "waiting for a node: 0/2 nodes are available: 2 Insufficient cpu",
+            true,
+        ),
         ("cluster: the API server does not answer", false),
         ("pulling the image", false),
     ] {

@@ -206,13 +206,19 @@ mod tests {
             (output(Source::Stderr), json!([{"stderr": "YQA="}])),
             (exited(Exit::Code(0)), json!([{"exit_status": 0}])),
             (exited(Exit::Signal(9)), json!([{"exit_status": 137}])),
-            (exited(Exit::Broken("why".into())), json!([{"error": "why"}])),
+            (
+                exited(Exit::Broken("why".into())),
+                json!([{"error": "why"}]),
+            ),
             (HijackEvent::Lost("cut".into()), json!([{"error": "cut"}])),
         ] {
             assert_eq!(say(event, false), expected);
         }
         let missing = || exited(Exit::NotFound("no".into()));
-        assert_eq!(say(missing(), true), json!([{"executable_not_found": true}]));
+        assert_eq!(
+            say(missing(), true),
+            json!([{"executable_not_found": true}])
+        );
         assert_eq!(
             say(missing(), false),
             json!([{"executable_not_found": true}, {"error": "no"}])
