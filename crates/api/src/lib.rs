@@ -13,6 +13,7 @@
 
 mod audit;
 mod badge;
+mod blocking;
 mod body;
 mod browser;
 mod builds;
@@ -37,15 +38,24 @@ mod tls;
 mod traced;
 
 use axum::Router;
-use tower_http::{CompressionLevel, compression::CompressionLayer};
+use tower_http::{
+    CompressionLevel,
+    compression::{
+        CompressionLayer,
+        predicate::{DefaultPredicate, NotForContentType, Predicate},
+    },
+};
 
-pub use builds::{Builds, TriggerError};
+pub use builds::{Builds, OneOffBuild, TriggerError};
 pub use log_level::LogLevel;
 pub use metrics::metrics_router;
 pub use routes::UNSERVED;
 pub use serve::{serve, serve_tls};
 pub use state::{ApiState, CONCOURSE_VERSION, WORKER_VERSION};
 pub use tls::{Tls, TlsError};
+
+/// Programs and archives: compressed already, or of a length that the client wants to know.
+pub(crate) const BINARY: &str = "application/octet-stream";
 
 /// Everything that is served, ready for a listener.
 pub fn router(state: ApiState) -> Router {
@@ -60,7 +70,8 @@ pub fn router(state: ApiState) -> Router {
         .layer(
             CompressionLayer::new()
                 .gzip(true)
-                .quality(CompressionLevel::Fastest),
+                .quality(CompressionLevel::Fastest)
+                .compress_when(DefaultPredicate::new().and(NotForContentType::const_new(BINARY))),
         )
         .layer(axum::middleware::map_response(move |response| {
             headers::add(secure, response)

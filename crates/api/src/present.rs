@@ -3,6 +3,7 @@
 //! One file per kind of thing, from plain structs to [`serde_json::Value`] or, where there are many in a
 //! list, to structs that borrow; no lookups in here.
 
+pub(crate) mod artifact;
 pub(crate) mod build;
 pub(crate) mod container;
 pub(crate) mod job;
@@ -10,6 +11,7 @@ pub(crate) mod pipeline;
 pub(crate) mod resource;
 pub(crate) mod team;
 pub(crate) mod user;
+pub(crate) mod volume;
 pub(crate) mod worker;
 
 use serde_json::{Map, Value};

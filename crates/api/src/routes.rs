@@ -1,17 +1,23 @@
 //! The handlers, one file per family, each mounted under its action and behind the guard.
 
+mod artifacts;
 mod badges;
 mod builds;
+mod cli;
 mod config;
 mod containers;
 mod events;
+mod hijack;
 mod id_tokens;
 mod info;
+mod job_inputs;
 mod jobs;
+mod one_off;
 mod pipelines;
 mod resources;
 mod server;
 mod teams;
+mod volumes;
 mod workers;
 
 use airside_auth::{Action, Method};
@@ -51,17 +57,8 @@ impl Routes {
 
 /// What Concourse serves and this version does not yet. Each answers 501, behind the same guard.
 pub const UNSERVED: &[Action] = &[
-    Action::DownloadCli,
-    Action::CreateBuild,
-    Action::CreateArtifact,
-    Action::GetArtifact,
-    Action::GetContainer,
-    Action::HijackContainer,
-    Action::ListVolumes,
     Action::GetVersionsDb,
-    Action::CreatePipelineBuild,
     Action::RerunJobBuild,
-    Action::ListJobInputs,
     Action::ScheduleJob,
     Action::ClearTaskCache,
     Action::ListSharedForResource,
@@ -85,7 +82,6 @@ pub const UNSERVED: &[Action] = &[
     Action::GetDownstreamResourceCausality,
     Action::GetUpstreamResourceCausality,
     Action::BuildResources,
-    Action::ListBuildArtifacts,
     Action::SetBuildComment,
     Action::RegisterWorker,
     Action::LandWorker,
@@ -190,6 +186,16 @@ fn builds_and_workers(routes: Routes) -> Routes {
         .on(Action::AbortBuild, builds::abort)
         .on(Action::ListWorkers, workers::list)
         .on(Action::ListContainers, containers::list)
+        .on(Action::GetContainer, containers::get)
+        .on(Action::HijackContainer, hijack::hijack)
+        .on(Action::ListVolumes, volumes::list)
+        .on(Action::CreateArtifact, artifacts::create)
+        .on(Action::GetArtifact, artifacts::get)
+        .on(Action::ListBuildArtifacts, artifacts::of_build)
+        .on(Action::CreateBuild, one_off::of_team)
+        .on(Action::CreatePipelineBuild, one_off::of_pipeline)
+        .on(Action::ListJobInputs, job_inputs::list)
+        .on(Action::DownloadCli, cli::download)
 }
 
 async fn unserved(method: http::Method, uri: http::Uri) -> ApiError {

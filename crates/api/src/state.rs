@@ -1,14 +1,20 @@
 //! What every handler can reach.
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use airside_auth::Auth;
 use airside_connectors::Connectors;
+use airside_hub::Hub;
 use airside_logs::Logs;
 use airside_metrics::Metrics;
 use airside_store::Store;
+use airside_volumes::Volumes;
 
-use crate::{Builds, LogLevel, log_level::Fixed};
+use crate::{
+    Builds, LogLevel,
+    error::{ApiError, Result},
+    log_level::Fixed,
+};
 
 /// The version of Concourse whose API this is: `fly` refuses a server of another major or minor.
 pub const CONCOURSE_VERSION: &str = "8.3.0";
@@ -30,6 +36,14 @@ pub struct ApiState {
     pub log_level: Arc<dyn LogLevel>,
     /// Whom the login page offers beside passwords.
     pub connectors: Arc<Connectors>,
+    /// The way into containers.
+    hub: Option<Hub>,
+    /// Where artifacts are.
+    volumes: Option<Volumes>,
+    /// A hijack in which nobody types for so long is ended; none: never.
+    pub(crate) intercept_idle_timeout: Option<Duration>,
+    /// Holds the programs that `fly sync` downloads.
+    pub(crate) cli_dir: Option<Arc<PathBuf>>,
 }
 
 impl ApiState {
@@ -53,7 +67,45 @@ impl ApiState {
             version: version.into(),
             log_level: Arc::new(Fixed),
             connectors: Arc::default(),
+            hub: None,
+            volumes: None,
+            intercept_idle_timeout: None,
+            cli_dir: None,
         }
+    }
+
+    /// Lets people into containers.
+    pub fn with_hub(mut self, hub: Hub) -> Self {
+        self.hub = Some(hub);
+        self
+    }
+
+    /// Lets people upload and download artifacts.
+    pub fn with_volumes(mut self, volumes: Volumes) -> Self {
+        self.volumes = Some(volumes);
+        self
+    }
+
+    /// Ends hijacks in which nobody types for so long.
+    pub fn with_intercept_idle_timeout(mut self, timeout: Option<Duration>) -> Self {
+        self.intercept_idle_timeout = timeout;
+        self
+    }
+
+    /// Gives out the programs in this folder to `fly sync`.
+    pub fn with_cli_dir(mut self, dir: Option<PathBuf>) -> Self {
+        self.cli_dir = dir.map(Arc::new);
+        self
+    }
+
+    pub(crate) fn hub(&self) -> Result<&Hub> {
+        let absent = ApiError::Internal("this server has no hub");
+        self.hub.as_ref().ok_or(absent)
+    }
+
+    pub(crate) fn volumes(&self) -> Result<&Volumes> {
+        let absent = ApiError::Internal("this server has no volumes");
+        self.volumes.as_ref().ok_or(absent)
     }
 
     /// Lets administrators see and change how much the server logs.

@@ -4,6 +4,7 @@ mod completion;
 mod connectors;
 mod data;
 mod isolation;
+mod keeping;
 mod logging;
 mod options;
 mod proofs;

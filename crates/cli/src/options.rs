@@ -23,7 +23,9 @@ pub(crate) use listening::Listening;
 pub(crate) use observing::{LogFormat, Observing};
 pub(crate) use workers::WorkerOptions;
 
-use crate::{connectors::ConnectorOptions, data::DataFolder, isolation::IsolationArgs};
+use crate::{
+    connectors::ConnectorOptions, data::DataFolder, isolation::IsolationArgs, keeping::KeepingOptions,
+};
 
 #[derive(Args)]
 pub(crate) struct ServerOptions {
@@ -43,6 +45,8 @@ pub(crate) struct ServerOptions {
     pub(crate) workers: WorkerOptions,
     #[command(flatten)]
     pub(crate) isolation: IsolationArgs,
+    #[command(flatten)]
+    pub(crate) keeping: KeepingOptions,
     #[command(flatten)]
     pub(crate) observing: Observing,
 }

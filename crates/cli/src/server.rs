@@ -58,7 +58,7 @@ async fn serve(options: &ServerOptions, mode: Mode, log_level: Level) -> Result<
     let users = mode.users(options, &data)?;
     let house = house::House::open(options, mode, &data, &users.list, &url, &shutdown).await?;
     let loops = house.start_loops(&shutdown);
-    let state = house.api(&url, log_level);
+    let state = house.api(&url, options, log_level);
     if let Some(address) = options.listening.metrics_listen {
         let listener: TcpListener = listeners::bind(address, "--metrics-listen").await?;
         listeners::serve_metrics(listener, state.clone(), shutdown.clone());

@@ -75,6 +75,8 @@ impl Bench {
             worker: placement.worker(),
             labels: &spec.labels,
             token_hash: &Hub::token_hash(&token),
+            dir: "/work",
+            user: "",
             request: &(),
         };
         self.ground

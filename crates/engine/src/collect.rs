@@ -1,14 +1,18 @@
-//! Collects what has outlived its owner: logs of builds that are gone, tokens and task caches that have
-//! expired.
+//! Collects what has outlived its owner: logs of builds that are gone, tokens, task caches and
+//! artifacts that have expired.
 
 use std::time::Duration;
 
+use airside_store::{Micros, now};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::{Engine, Result};
 
 const EVERY: Duration = Duration::from_secs(600);
+
+/// Uploads, and what builds leave to be downloaded.
+const ARTIFACTS_FOR: Duration = Duration::from_secs(12 * 3600);
 
 impl Engine {
     /// Collects now and then until `shutdown`.
@@ -32,6 +36,8 @@ impl Engine {
     async fn collect(&self) -> Result<()> {
         self.parts.store.collect_tokens().await?;
         self.parts.store.expire_task_caches().await?;
+        let expired = Micros(now().0 - ARTIFACTS_FOR.as_micros() as i64);
+        self.parts.store.expire_artifacts(expired).await?;
         let logs = match self.parts.logs.list().await {
             Ok(logs) => logs,
             Err(error) => {

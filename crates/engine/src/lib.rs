@@ -32,7 +32,7 @@ use airside_metrics::Metrics;
 use airside_model::{BuildId, JobId};
 use airside_orchestrator::Orchestrator;
 use airside_runtime::Image;
-use airside_store::{Build, NewBuild, Store};
+use airside_store::{Build, NewBuild, OneOff, Store};
 use parking_lot::Mutex;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{Instrument as _, error, field::Empty, info};
@@ -136,6 +136,14 @@ impl Engine {
         };
         let build = self.parts.store.create_build(new).await?;
         info!(build = %build.id, created_by, "build created");
+        self.drive(build.id);
+        Ok(build)
+    }
+
+    /// Creates a build of a plan, without a job, and sets it going.
+    pub async fn start(&self, one_off: OneOff<'_>) -> Result<Build> {
+        let build = self.parts.store.create_one_off(one_off).await?;
+        info!(build = %build.id, created_by = build.created_by, "one-off build created");
         self.drive(build.id);
         Ok(build)
     }

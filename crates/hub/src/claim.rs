@@ -1,8 +1,8 @@
 //! Control connections: the claim, then output up and directives down.
 
-use std::{io, sync::Arc, time::Duration};
+use std::{collections::HashSet, io, sync::Arc, time::Duration};
 
-use airside_protocol::{Claim, Claimed, HubSays, PROTOCOL, ShimSays, ToHub};
+use airside_protocol::{Claim, Claimed, HubSays, OLDEST_PROTOCOL, PROTOCOL, ShimSays, ToHub};
 use airside_store::{Claimant, Container};
 use sha2::{Digest, Sha256};
 use tracing::{info, warn};
@@ -61,7 +61,7 @@ pub(crate) async fn serve(
         }
         Verdict::Accepted { slot, session } => {
             info!(handle = %claim.handle, instance = claim.instance, "claim accepted");
-            let ended = converse(&slot, session, receiver, sender).await;
+            let ended = converse(&slot, session, claim.protocol, receiver, sender).await;
             if let Err(error) = ended {
                 info!(handle = %claim.handle, %error, "shim disconnected");
             }
@@ -72,9 +72,10 @@ pub(crate) async fn serve(
 
 /// The claim is committed before it is answered: from then on the step may have run.
 async fn judge(parts: &Parts, sessions: &Sessions, claim: &Claim) -> Verdict {
-    if claim.protocol != PROTOCOL {
+    if !(OLDEST_PROTOCOL..=PROTOCOL).contains(&claim.protocol) {
         return Verdict::never(format!(
-            "the shim speaks protocol {}, this hub {PROTOCOL}: use the shim that came with this airside",
+            "the shim speaks protocol {}, this hub {OLDEST_PROTOCOL} to {PROTOCOL}: use the shim that \
+             came with this airside",
             claim.protocol
         ));
     }
@@ -114,6 +115,7 @@ fn unavailable(error: &airside_store::Error) -> Verdict {
 async fn converse(
     slot: &Slot,
     session: String,
+    protocol: u32,
     mut receiver: Receiver,
     mut sender: Sender,
 ) -> io::Result<()> {
@@ -136,6 +138,9 @@ async fn converse(
         return Ok(());
     }
     directives.mark_changed();
+    let mut calls = slot.calls.subscribe();
+    calls.mark_changed();
+    let mut called = HashSet::new();
     let mut heartbeat = tokio::time::interval(HEARTBEAT);
     loop {
         tokio::select! {
@@ -152,6 +157,13 @@ async fn converse(
                 }
                 let wanted = directives.borrow_and_update().clone();
                 tell(&mut sender, &mut told, wanted).await?;
+            }
+            Ok(()) = calls.changed() => {
+                for hijack in slot.calls.unanswered(protocol) {
+                    if called.insert(hijack.id.clone()) {
+                        sender.say(HubSays::Hijack(Box::new(hijack))).await?;
+                    }
+                }
             }
             _ = heartbeat.tick() => sender.say(HubSays::Heartbeat).await?,
             _ = generation.changed() => return Err(io::Error::other("the shim has a newer connection")),

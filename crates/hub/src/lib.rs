@@ -14,6 +14,7 @@
 
 mod claim;
 mod connection;
+mod hijack;
 mod identity;
 mod server;
 mod session;
@@ -26,6 +27,7 @@ use airside_store::{Container, Store};
 use airside_volumes::Volumes;
 use async_trait::async_trait;
 
+pub use hijack::{Hijack, HijackError, HijackEvent, HijackInput, HijackRequest};
 pub use identity::{Identity, IdentityError};
 pub use server::Hub;
 pub use session::{Session, SessionEvent, Work};

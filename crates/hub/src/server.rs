@@ -12,6 +12,7 @@ use tracing::{debug, warn};
 use crate::{
     Error, Identity, Parts, Session, Work, claim,
     connection::{self, AnyWire, Receiver, Sender},
+    hijack,
     session::Sessions,
     socket, transfer,
 };
@@ -87,6 +88,22 @@ impl Hub {
     /// Takes charge of a step: its shim, now or when it comes, gets this work.
     pub fn attach(&self, handle: Handle, work: Work) -> Session {
         self.server.sessions.attach(handle, work)
+    }
+
+    /// Whether somebody is in charge of the step, or of its kept container.
+    pub fn is_attached(&self, handle: &Handle) -> bool {
+        self.server.sessions.get(handle).is_some()
+    }
+
+    /// Ends the stay of a shim that was kept: see [`Session::keep`].
+    pub fn let_go(&self, handle: &Handle) {
+        if let Some(slot) = self.server.sessions.get(handle) {
+            slot.let_go.cancel();
+        }
+    }
+
+    pub(crate) fn sessions(&self) -> &Sessions {
+        &self.server.sessions
     }
 }
 
@@ -193,10 +210,22 @@ impl Server {
                 };
                 transfer::upload(&self.parts, &self.sessions, request, receiver, sender).await;
             }
+            ToHub::Control(ShimSays::Answer {
+                handle,
+                session,
+                id,
+            }) => {
+                let answered = hijack::Answered {
+                    handle,
+                    session,
+                    id,
+                };
+                hijack::answer(&self.parts, &self.sessions, answered, receiver, sender).await;
+            }
             _ => {
                 sender
                     .refuse(
-                        "a connection begins with a claim, a fetch or an upload",
+                        "a connection begins with a claim, a fetch, an upload or an answer",
                         false,
                     )
                     .await

@@ -12,6 +12,9 @@ use airside_model::Handle;
 use airside_protocol::{Exit, Order, Output};
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::hijack::Calls;
 
 /// What a driver gives its shim.
 #[derive(Clone, Debug)]
@@ -57,6 +60,9 @@ pub(crate) struct Slot {
     pub(crate) forwarded: AtomicU64,
     /// Grows with every claim, so that an older connection knows it has been replaced.
     pub(crate) generation: watch::Sender<u64>,
+    pub(crate) calls: Calls,
+    /// Nobody needs a container any more that was kept.
+    pub(crate) let_go: CancellationToken,
 }
 
 #[derive(Clone, Default)]
@@ -78,6 +84,8 @@ impl Sessions {
                 ..Directive::default()
             }),
             generation: watch::Sender::new(0),
+            calls: Calls::default(),
+            let_go: CancellationToken::new(),
             work,
             events,
         });
@@ -159,6 +167,22 @@ impl Session {
         self.direct(|directive| {
             directive.committed = true;
             directive.exit = true;
+        });
+    }
+
+    /// The result is committed, and the shim stays for those who want to look inside, until
+    /// [`crate::Hub::let_go`]. To be called within a tokio runtime.
+    pub fn keep(mut self) {
+        self.direct(|directive| directive.committed = true);
+        tokio::spawn(async move {
+            let let_go = self.slot.let_go.clone();
+            while let Some(event) = let_go.run_until_cancelled(self.next()).await {
+                // Nothing of a committed step is waited for any more.
+                if let SessionEvent::Output(output) = event {
+                    self.acknowledge(output.offset + output.data.len() as u64);
+                }
+            }
+            self.dismiss();
         });
     }
 

@@ -9,7 +9,7 @@ use tokio::{sync::watch, time::Instant};
 use tracing::info;
 
 use crate::{
-    Held, Orchestrator, Result, StepEnd, StepResult,
+    Held, Orchestrator, Result, StepEnd, StepResult, kept,
     output::OutputLog,
     placing::{Drive, Standing},
 };
@@ -173,6 +173,9 @@ impl Orchestrator {
             && *reason != watching.last_remark
         {
             watching.last_remark.clone_from(reason);
+            if kept::lacks_room(reason) {
+                self.make_room(standing.worker.placement.worker()).await?;
+            }
             self.remark(drive, &format!("waiting: {reason}\n")).await?;
         }
         // Nothing has run, and nothing will.

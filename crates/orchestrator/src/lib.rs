@@ -13,6 +13,7 @@
 
 mod files;
 mod follow;
+mod kept;
 mod output;
 mod placing;
 mod request;
@@ -27,6 +28,7 @@ use airside_model::InstallationId;
 use airside_store::Store;
 use airside_volumes::Volumes;
 
+pub use kept::Keeping;
 pub use request::{Artifact, Held, StepEnd, StepOutput, StepRequest, StepResult};
 pub use workers::{WorkerEntry, Workers};
 
@@ -53,6 +55,8 @@ pub struct Patience {
     pub lost_after: Duration,
     /// A shim without a hub for this long ends its process.
     pub fence_after: Duration,
+    /// After their step, for those who want to look inside.
+    pub keeping: Keeping,
 }
 
 impl Default for Patience {
@@ -61,6 +65,7 @@ impl Default for Patience {
             stop_grace: Duration::from_secs(10),
             lost_after: Duration::from_secs(30),
             fence_after: Duration::from_secs(30 * 60),
+            keeping: Keeping::default(),
         }
     }
 }

@@ -18,6 +18,7 @@ use tracing::{Instrument as _, Span, info, warn};
 use crate::{
     Held, Orchestrator, Result, StepEnd, StepRequest, StepResult,
     follow::Followed,
+    kept,
     request::{Holding, Placed},
     workers::WorkerEntry,
 };
@@ -97,6 +98,7 @@ impl Standing<'_> {
         Held(Some(Holding {
             worker,
             handle: self.handle.clone(),
+            kind: self.placed.spec.labels.kind,
             session,
         }))
     }
@@ -158,7 +160,7 @@ impl Orchestrator {
                         let result = StepResult::errored(lost_words(&standing, &reason));
                         return Ok((result, held));
                     }
-                    self.release(held).await;
+                    self.discard(held).await;
                     let line = format!("the step was lost and is placed again: {reason}\n");
                     self.remark(&drive, &line).await?;
                 }
@@ -276,6 +278,8 @@ impl Orchestrator {
             worker: name,
             labels: &request.labels,
             token_hash: &Hub::token_hash(&token),
+            dir: kept::folder(request),
+            user: request.user.as_deref().unwrap_or_default(),
             request: &placed,
         };
         parts.store.create_placement(drive.lease, new).await?;
@@ -326,6 +330,9 @@ impl Orchestrator {
                     };
                     drive.log.append(&drive.key("waiting"), 1, event).await?;
                     let reason = error.to_string();
+                    if kept::lacks_room(&reason) {
+                        self.make_room(standing.worker.placement.worker()).await?;
+                    }
                     if reason != said {
                         self.remark(drive, &format!("waiting: {reason}\n")).await?;
                         said = reason;
@@ -352,27 +359,6 @@ impl Orchestrator {
     async fn may_repeat(&self, drive: &Drive<'_>, standing: &Standing<'_>) -> Result<bool> {
         let unclaimed = self.parts.store.revoke_unclaimed(&standing.handle).await?;
         Ok(unclaimed || drive.request.labels.kind.may_repeat())
-    }
-
-    /// Gives up what a step stood on. Only after its result is committed.
-    pub async fn release(&self, held: Held) {
-        let Some(Holding {
-            worker,
-            handle,
-            session,
-        }) = held.0
-        else {
-            return;
-        };
-        if let Err(error) = self.parts.store.doom_container(&handle).await {
-            return warn!(%handle, %error, "the container stays for the sweeper");
-        }
-        if let Some(session) = session {
-            session.dismiss();
-        }
-        // Off the critical path: the sweeper repeats what fails here.
-        let orchestrator = self.clone();
-        tokio::spawn(async move { orchestrator.destroy(&worker, &handle).await });
     }
 }
 

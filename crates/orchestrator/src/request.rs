@@ -2,7 +2,7 @@
 
 use airside_hub::Session;
 use airside_model::{
-    Handle, PlanId, StepLabels, VolumeId, WorkerName, event::Event, task::ContainerLimits,
+    Handle, PlanId, StepKind, StepLabels, VolumeId, WorkerName, event::Event, task::ContainerLimits,
 };
 use airside_protocol::{Executable, Order, Transfer, Tty};
 use airside_runtime::{Access, Image, Mount, PlacementSpec};
@@ -89,6 +89,7 @@ pub struct Held(pub(crate) Option<Holding>);
 pub(crate) struct Holding {
     pub(crate) worker: WorkerName,
     pub(crate) handle: Handle,
+    pub(crate) kind: StepKind,
     /// Absent where nobody ever heard of a shim.
     pub(crate) session: Option<Session>,
 }

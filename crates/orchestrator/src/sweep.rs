@@ -25,9 +25,7 @@ fn judge(there: &[Handle], known: &[Container]) -> Verdict {
         .iter()
         .map(|container| (&container.handle, container.state))
         .collect();
-    let doomed = |state: &ContainerState| {
-        matches!(state, ContainerState::Destroying | ContainerState::Failed)
-    };
+    let doomed = |state: &ContainerState| is_doomed(*state);
     Verdict {
         destroy: there
             .iter()
@@ -40,6 +38,10 @@ fn judge(there: &[Handle], known: &[Container]) -> Verdict {
             .map(|(handle, _)| (*handle).clone())
             .collect(),
     }
+}
+
+fn is_doomed(state: ContainerState) -> bool {
+    matches!(state, ContainerState::Destroying | ContainerState::Failed)
 }
 
 impl Orchestrator {
@@ -55,6 +57,9 @@ impl Orchestrator {
                     warn!(%error, "the database does not answer; the sweep waits");
                     continue;
                 }
+            }
+            if let Err(error) = self.collect_kept().await {
+                warn!(%error, "kept containers stay for the next sweep");
             }
             for entry in self.parts.workers.iter() {
                 let worker = entry.placement.worker();
@@ -115,16 +120,25 @@ impl Orchestrator {
         Ok(())
     }
 
-    /// Removes all that a finished build leaves behind.
+    /// Removes what a finished build leaves behind, but for what is kept for people to look at; that
+    /// includes what earlier builds of its job had kept.
     pub async fn clean_up(&self, build: BuildId) -> Result<()> {
         let filter = ContainerFilter {
             build: Some(build),
             ..Default::default()
         };
-        for container in self.parts.store.containers(&filter).await? {
-            self.destroy(&container.worker, &container.handle).await;
-            self.parts.store.forget_container(&container.handle).await?;
+        let containers = self.parts.store.containers(&filter).await?;
+        let doomed: Vec<_> = containers
+            .into_iter()
+            .filter(|container| container.kept_at.is_none() || is_doomed(container.state))
+            .map(|container| (container.worker, container.handle))
+            .collect();
+        for (_, handle) in &doomed {
+            self.parts.store.doom_container(handle).await?;
         }
+        self.destroy_all(doomed).await;
+        self.attend_kept().await?;
+        self.collect_kept().await?;
         for volume in self.parts.store.volumes_of_build(build).await? {
             self.remove_volume(&volume.id).await?;
         }
@@ -149,6 +163,7 @@ impl Orchestrator {
         if *destroyed {
             return;
         }
+        self.parts.hub.let_go(handle);
         if let Some(entry) = self.parts.workers.get(worker)
             && let Err(error) = entry.placement.destroy(handle).await
         {
@@ -190,6 +205,10 @@ mod tests {
             labels,
             uid: None,
             claimed_at: None,
+            kept_at: None,
+            hijacked_at: None,
+            dir: String::new(),
+            user: String::new(),
         }
     }
 

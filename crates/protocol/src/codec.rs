@@ -128,7 +128,7 @@ fn frame(kind: u8, head: &[u8], body: &[u8]) -> Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{End, Exit};
+    use crate::{End, Exit, Tty};
 
     fn round_trip<M: Message + PartialEq + std::fmt::Debug>(message: M) {
         let bytes = message.encode();
@@ -163,6 +163,10 @@ mod tests {
             retry: false,
         }));
         round_trip(ToShim::Chunk(Bytes::from_static(b"data")));
+        round_trip(ToShim::Control(HubSays::Resize(Tty {
+            columns: 80,
+            rows: 24,
+        })));
     }
 
     #[test]

@@ -1,15 +1,19 @@
 //! What a shim and the hub say to each other.
 //!
 //! A shim keeps one *control* connection for the life of its step and opens one more for each volume
-//! it fetches or uploads. Every connection is TLS and carries frames ([`codec`]).
+//! it fetches or uploads, and for each hijack: a process beside the step's own that a person talks to.
+//! Every connection is TLS and carries frames ([`codec`]).
 //!
 //! ```text
 //! control   shim → Claim            hub → Claimed | Refused
 //!           shim → Started, Output…, Finished, Heartbeat
-//!           hub  → Ack, Stop, Committed, Exit, Heartbeat
+//!           hub  → Ack, Stop, Committed, Exit, Hijack, Heartbeat
 //! volume    shim → Fetch            hub → Begin, chunks…, End | Refused
 //!           shim → Upload           hub → Begin | Stored | Refused
 //!           shim → chunks…, End     hub → Stored | Refused
+//! hijack    shim → Answer           hub → Begin | Refused
+//!           shim → Started, Output…, Finished, Heartbeat
+//!           hub  → chunks… (stdin), CloseInput, Resize, Heartbeat; its end kills the process
 //! ```
 //!
 //! Nothing here ties a shim to its step before it claims: a waiting shim could claim any.
@@ -20,7 +24,15 @@ mod message;
 pub use message::*;
 
 /// Raised when an old shim and a new hub (or the reverse) could misunderstand each other.
-pub const PROTOCOL: u32 = 1;
+///
+/// 2: the hub may say `Hijack`.
+pub const PROTOCOL: u32 = 2;
+
+/// Shims from this one on are welcome, so that steps outlive an upgrade of the server.
+pub const OLDEST_PROTOCOL: u32 = 1;
+
+/// The first in which the hub may say `Hijack`.
+pub const HIJACK_PROTOCOL: u32 = 2;
 
 /// Names of the environment variables through which a runtime tells a shim where to claim. The shim
 /// removes every one of them before it runs anything.

@@ -46,6 +46,12 @@ pub enum ShimSays {
     },
     /// Ends an upload: hex SHA-256 and length of all its chunks.
     End(End),
+    /// Opens the connection of the hijack that the hub asked for under this id.
+    Answer {
+        handle: Handle,
+        session: String,
+        id: String,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -69,13 +75,20 @@ pub enum HubSays {
     Committed,
     /// Nobody needs the container any more.
     Exit,
+    /// Somebody wants a process of their own in the container: answer on a new connection. May be said
+    /// again after a reconnection.
+    Hijack(Box<Hijack>),
     Heartbeat,
-    /// Volume connections: chunks may follow.
+    /// Volume connections: chunks may follow. Hijack connections: the process may start.
     Begin,
     /// Volume connections: the upload is verified and sealed (perhaps by an earlier attempt).
     Stored,
     /// Ends a fetch: hex SHA-256 and length of all its chunks.
     End(End),
+    /// Hijack connections: no more input follows.
+    CloseInput,
+    /// Hijack connections: the terminal has this size from now on.
+    Resize(Tty),
 }
 
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
@@ -150,6 +163,38 @@ impl std::fmt::Debug for Order {
         // Environment and stdin carry secrets.
         f.debug_struct("Order")
             .field("run", &self.run)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A process beside the step's own, with the step's environment.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hijack {
+    /// Made up by the hub, for one answer.
+    pub id: String,
+    /// With a slash: relative to the folder. Without: looked up in `PATH`.
+    pub path: String,
+    #[serde(default)]
+    pub args: Vec<String>,
+    /// On top of the step's; later entries win.
+    #[serde(default)]
+    pub env: Vec<(String, String)>,
+    /// The step's own where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dir: Option<String>,
+    /// The step's own where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tty: Option<Tty>,
+}
+
+impl std::fmt::Debug for Hijack {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Arguments and environment may carry secrets.
+        f.debug_struct("Hijack")
+            .field("id", &self.id)
+            .field("path", &self.path)
             .finish_non_exhaustive()
     }
 }

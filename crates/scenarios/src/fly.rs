@@ -7,6 +7,7 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde::Deserialize;
 
 use crate::{Environment, server::USER, wait_for};
@@ -19,6 +20,8 @@ static NUMBER: AtomicUsize = AtomicUsize::new(0);
 #[derive(Clone)]
 pub struct Fly {
     home: PathBuf,
+    /// Where it is run, if not where the test is.
+    folder: Option<PathBuf>,
 }
 
 /// How a fly ended and what it printed.
@@ -53,10 +56,20 @@ impl Fly {
         fs::create_dir_all(home).unwrap();
         let fly = Self {
             home: home.to_owned(),
+            folder: None,
         };
         fly.run(&["login", "-c", url, "-u", USER, "-p", USER])
             .succeeded();
         fly
+    }
+
+    /// The same fly, run in this folder.
+    #[must_use]
+    pub fn within(&self, folder: &Path) -> Self {
+        Self {
+            folder: Some(folder.to_owned()),
+            ..self.clone()
+        }
     }
 
     /// Runs `fly -t … args` to its end.
@@ -67,14 +80,29 @@ impl Fly {
 
     /// Starts `fly -t … args`.
     pub fn spawn(&self, args: &[&str]) -> Background {
+        self.start(args, Stdio::null())
+    }
+
+    /// Starts `fly -t … args` with something to read, which goes on until the sender is dropped.
+    pub fn spawn_reading(&self, args: &[&str]) -> (Background, std::process::ChildStdin) {
+        let mut background = self.start(args, Stdio::piped());
+        let stdin = background.child.stdin.take().expect("it is a pipe");
+        (background, stdin)
+    }
+
+    fn start(&self, args: &[&str], stdin: Stdio) -> Background {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let stdout = self.home.join(format!("{number}-{}.out", args[0]));
         let stderr = stdout.with_extension("err");
-        let child = Command::new(Environment::get().fly)
+        let mut command = Command::new(Environment::get().fly);
+        if let Some(folder) = &self.folder {
+            command.current_dir(folder);
+        }
+        let child = command
             .args(["-t", TARGET])
             .args(args)
             .env("HOME", &self.home)
-            .stdin(Stdio::null())
+            .stdin(stdin)
             .stdout(File::create(&stdout).unwrap())
             .stderr(File::create(&stderr).unwrap())
             .spawn()
@@ -209,6 +237,12 @@ impl Background {
             );
             found.then_some(())
         });
+    }
+
+    /// As Ctrl-C does.
+    pub fn interrupt(&self) {
+        let pid = Pid::from_child(&self.child);
+        kill_process(pid, Signal::INT).expect("it is our child");
     }
 
     pub fn kill(mut self) {

@@ -1,7 +1,7 @@
 //! Aborting a build in each of its phases.
 
 use airside_scenarios::{
-    Counter, Fifo, Fly, Output, Server,
+    Counter, Fifo, Fly, Output, Server, ServerOptions,
     pipelines::{in_parallel, job, task},
     wait_until,
 };
@@ -26,6 +26,11 @@ fn without_bash(output: Output) -> Vec<String> {
         .into_iter()
         .filter(|line| line != "Terminated")
         .collect()
+}
+
+/// What is left of aborted builds goes at once, instead of staying for those who want to look at it.
+fn keeping_nothing() -> Server {
+    ServerOptions::new().args(["--keep-failed", "0"]).start()
 }
 
 /// Containers are taken away after the build has ended.
@@ -54,7 +59,7 @@ fn while_pending() {
 /// At once after the trigger the build is somewhere between its plan and its first process.
 #[test]
 fn while_starting() {
-    let server = Server::start();
+    let server = keeping_nothing();
     let fly = server.fly();
     let counter = Counter::start();
     counter.hold("work");
@@ -76,7 +81,7 @@ fn while_starting() {
 
 #[test]
 fn while_a_task_runs() {
-    let server = Server::start();
+    let server = keeping_nothing();
     let fly = server.fly();
     let script =
         "trap 'echo task got sigterm; exit 0' TERM\necho running\nwhile true; do sleep 0.05; done";
@@ -103,7 +108,7 @@ fn while_a_task_runs() {
 
 #[test]
 fn while_a_task_that_ignores_it_runs() {
-    let server = Server::start();
+    let server = keeping_nothing();
     let fly = server.fly();
     let script = "trap 'echo not now' TERM\necho running\nwhile true; do sleep 0.05; done";
     fly.pipeline("p", &job(&[task("work", "", script)]));
@@ -120,7 +125,7 @@ fn while_a_task_that_ignores_it_runs() {
 
 #[test]
 fn while_a_get_runs() {
-    let server = Server::start();
+    let server = keeping_nothing();
     let fly = server.fly();
     let resource = "resources:\n- {name: r, type: mock, source: {force_version: v1, create_files: {gate: text}}}\n";
     fly.pipeline(
@@ -139,7 +144,7 @@ fn while_a_get_runs() {
 
 #[test]
 fn between_two_steps_that_run_side_by_side() {
-    let server = Server::start();
+    let server = keeping_nothing();
     let fly = server.fly();
     let counter = Counter::start();
     let held = |name: &str| {

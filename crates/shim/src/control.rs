@@ -9,14 +9,15 @@ use crate::{
     backoff::Backoff,
     connection::{self, Dialer, Receiver, Sender},
     desk::Desk,
+    hijack::Hijacks,
     identity::{self, Identity},
     log::log,
     words::{self, Word},
 };
 
-const HEARTBEAT: Duration = Duration::from_secs(5);
+pub(crate) const HEARTBEAT: Duration = Duration::from_secs(5);
 /// A hub that says nothing for three heartbeats is not there.
-const SILENCE: Duration = Duration::from_secs(15);
+pub(crate) const SILENCE: Duration = Duration::from_secs(15);
 
 #[derive(Debug, thiserror::Error)]
 enum Error {
@@ -40,6 +41,7 @@ pub(crate) struct Control {
     identity: Identity,
     dialer: Arc<Dialer>,
     desk: Arc<Desk>,
+    hijacks: Hijacks,
     words: words::Sender,
     claimed: bool,
     epoch: u64,
@@ -50,12 +52,14 @@ impl Control {
         identity: Identity,
         dialer: Arc<Dialer>,
         desk: Arc<Desk>,
+        hijacks: Hijacks,
         words: words::Sender,
     ) -> Self {
         Self {
             identity,
             dialer,
             desk,
+            hijacks,
             words,
             claimed: false,
             epoch: 0,
@@ -142,10 +146,11 @@ impl Control {
         self.desk.opened(claimed.session);
         if !self.claimed {
             self.claimed = true;
+            self.hijacks.ordered(&claimed.order);
             self.tell(Word::Claimed(Box::new(claimed.order)));
         }
         let first = self.desk.first_offset();
-        if claimed.output_received < first {
+        if claimed.output_received < first && !self.desk.is_committed() {
             log(format_args!(
                 "the hub has lost output that it had acknowledged: bytes {} to {first}",
                 claimed.output_received
@@ -199,6 +204,7 @@ impl Control {
                 self.tell(Word::Committed);
             }
             HubSays::Exit => self.tell(Word::Exit),
+            HubSays::Hijack(hijack) => self.hijacks.answer(*hijack),
             HubSays::Refused {
                 reason,
                 retry: true,
@@ -207,7 +213,12 @@ impl Control {
                 reason,
                 retry: false,
             } => return Err(Error::Refused(reason)),
-            HubSays::Claimed(_) | HubSays::Begin | HubSays::Stored | HubSays::End(_) => {
+            HubSays::Claimed(_)
+            | HubSays::Begin
+            | HubSays::Stored
+            | HubSays::End(_)
+            | HubSays::CloseInput
+            | HubSays::Resize(_) => {
                 return Err(Error::Impossible("says something out of turn"));
             }
         }

@@ -141,7 +141,15 @@ impl Desk {
         state.exit.clone()
     }
 
+    /// The result is committed, and with it everything that was written.
     pub(crate) fn committed(&self) {
-        self.state().committed = true;
+        let mut state = self.state();
+        state.committed = true;
+        let end = state.spool.end();
+        state.spool.acknowledge(end);
+    }
+
+    pub(crate) fn is_committed(&self) -> bool {
+        self.state().committed
     }
 }

@@ -8,7 +8,8 @@
 //! hub ◄──────┤      ▲ what is to be reported (desk) │ what the hub wants (words)
 //!            │      │                               ▼
 //!            │    output ◄── process ◄─────────── step ── the life of the step, stage after stage
-//!            └── volume ── one connection for each input and output ◄──┘
+//!            ├── volume ── one connection for each input and output ◄──┘
+//!            └── hijack ── one connection for each process that a person runs beside the step's
 //! ```
 //!
 //! `airside-shim resource <type> <check|in|out> [folder]` is the native resource types instead.
@@ -20,6 +21,7 @@ mod control;
 mod desk;
 mod environment;
 mod executable;
+mod hijack;
 mod identity;
 mod log;
 mod memory;
@@ -39,7 +41,10 @@ mod words;
 
 use std::{process::ExitCode, sync::Arc};
 
-use crate::{connection::Dialer, control::Control, desk::Desk, log::log, spool::Spool};
+use crate::{
+    connection::Dialer, control::Control, desk::Desk, hijack::Hijacks, log::log, reaper::Reaper,
+    spool::Spool,
+};
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -91,16 +96,35 @@ fn shim() -> ExitCode {
 }
 
 async fn live(identity: identity::Identity) -> ExitCode {
-    let desk = Arc::new(Desk::new(Spool::new(identity.state.clone())));
-    let dialer = Arc::new(Dialer::new(&identity));
-    let (sender, words) = words::channel();
-    let control = Control::new(identity.clone(), dialer.clone(), desk.clone(), sender);
-    tokio::spawn(control.keep());
-    match step::Step::new(identity, dialer, desk, words) {
+    match begin(identity) {
         Ok(step) => step.live().await,
         Err(error) => {
             log(format_args!("cannot listen for signals: {error}"));
             ExitCode::from(step::REFUSED)
         }
     }
+}
+
+/// Joins the parts.
+fn begin(identity: identity::Identity) -> std::io::Result<step::Step> {
+    let desk = Arc::new(Desk::new(Spool::new(identity.state.clone())));
+    let dialer = Arc::new(Dialer::new(&identity));
+    let reaper = Reaper::start()?;
+    let hijacks = Hijacks::new(
+        dialer.clone(),
+        desk.clone(),
+        identity.handle.clone(),
+        reaper.clone(),
+    );
+    let (sender, words) = words::channel();
+    let control = Control::new(
+        identity.clone(),
+        dialer.clone(),
+        desk.clone(),
+        hijacks.clone(),
+        sender,
+    );
+    let step = step::Step::new(identity, dialer, desk, words, reaper, hijacks)?;
+    tokio::spawn(control.keep());
+    Ok(step)
 }

@@ -61,6 +61,29 @@ pub(crate) fn start(
     reaper: &Reaper,
     desk: &Arc<Desk>,
 ) -> Result<Process, Exit> {
+    let launched = launch(order, user, jail, reaper)?;
+    let output = launched.ours.attend(order.stdin.clone(), desk);
+    Ok(Process {
+        group: launched.pid,
+        exited: launched.exited,
+        output,
+    })
+}
+
+/// A process that runs, and nobody attends to its streams yet.
+pub(crate) struct Launched {
+    pub(crate) pid: Pid,
+    pub(crate) exited: oneshot::Receiver<WaitStatus>,
+    pub(crate) ours: Ours,
+}
+
+/// Starts what the order says; it has a standard input if the order has one, be it empty.
+pub(crate) fn launch(
+    order: &Order,
+    user: &User,
+    jail: &Arc<Jail>,
+    reaper: &Reaper,
+) -> Result<Launched, Exit> {
     let mut command = command(order, user)?;
     let streams = Streams::open(order).map_err(|error| {
         Exit::Broken(format!("cannot make the streams of the process: {error}"))
@@ -76,12 +99,7 @@ pub(crate) fn start(
     let exited = reaper.watch(pid);
     // The command still holds the process's ends; as long as it does, they never close.
     drop(command);
-    let output = ours.attend(order.stdin.clone(), desk);
-    Ok(Process {
-        group: pid,
-        exited,
-        output,
-    })
+    Ok(Launched { pid, exited, ours })
 }
 
 fn command(order: &Order, user: &User) -> Result<Command, Exit> {
@@ -172,7 +190,7 @@ enum Streams {
 }
 
 /// Our ends.
-enum Ours {
+pub(crate) enum Ours {
     Terminal(Arc<Stream>),
     Pipes {
         stdin: Option<Stream>,

@@ -16,6 +16,7 @@ use crate::{
     confine::{Confinement, Jail},
     connection::Dialer,
     desk::Desk,
+    hijack::Hijacks,
     identity::Identity,
     log::log,
     memory,
@@ -26,6 +27,9 @@ use crate::{
     volume::Volumes,
     words::{self, Word},
 };
+
+/// A kept container whose hub is away for this long belongs to nobody.
+const FORGOTTEN: Duration = Duration::from_secs(24 * 3600);
 
 /// Exit status of a shim that is not welcome.
 pub(crate) const REFUSED: u8 = 70;
@@ -56,6 +60,7 @@ pub(crate) struct Step {
     terminate: Signals,
     reaper: Reaper,
     confinement: Confinement,
+    hijacks: Hijacks,
     /// Leave as soon as the result is committed.
     leaving: bool,
 }
@@ -66,14 +71,17 @@ impl Step {
         dialer: Arc<Dialer>,
         desk: Arc<Desk>,
         words: words::Receiver,
+        reaper: Reaper,
+        hijacks: Hijacks,
     ) -> io::Result<Self> {
         Ok(Self {
             volumes: Volumes::new(dialer, desk.clone(), identity.handle),
             desk,
             words,
             terminate: signal(SignalKind::terminate())?,
-            reaper: Reaper::start()?,
+            reaper,
             confinement: identity.confinement,
+            hijacks,
             leaving: false,
         })
     }
@@ -108,6 +116,7 @@ impl Step {
                 )));
             }
         };
+        self.hijacks.jailed(jail.clone());
         let killed = memory::kills();
         let mut process = match process::start(&order, &user, &jail, &self.reaper, &self.desk) {
             Ok(process) => process,
@@ -192,11 +201,11 @@ impl Step {
                 () = &mut fence, if cause != Some(Exit::Fenced) => {
                     log(format_args!("no hub for {} s: the process ends", fence_after.as_secs()));
                     cause = Some(Exit::Fenced);
-                    kill(process);
+                    self.kill(process);
                 }
                 () = sleep_until(kill_at.unwrap_or_else(Instant::now)), if kill_at.is_some() => {
                     kill_at = None;
-                    kill(process);
+                    self.kill(process);
                 }
             }
         }
@@ -242,19 +251,31 @@ impl Step {
         Ok(exit)
     }
 
-    /// The control connection reports; here remains only to wait until nobody needs the container.
+    /// The control connection reports; here remains only to wait until nobody needs the container, or
+    /// its result is committed and nobody has asked for it in a long time.
     async fn stay(&mut self) -> Leave {
+        let desk = self.desk.clone();
+        let forgotten = desk.unheard_for(FORGOTTEN);
+        pin!(forgotten);
         let mut committed = false;
         loop {
-            match self.hear().await {
-                Err(leave) => return leave,
-                Ok(Heard::Committed) => committed = true,
-                Ok(_) => {}
+            tokio::select! {
+                heard = self.hear() => match heard {
+                    Err(leave) => return leave,
+                    Ok(Heard::Committed) => committed = true,
+                    Ok(_) => {}
+                },
+                () = &mut forgotten, if committed => return Leave(ExitCode::SUCCESS),
             }
             if committed && self.leaving {
                 return Leave(ExitCode::SUCCESS);
             }
         }
+    }
+
+    fn kill(&self, process: &Process) {
+        process.signal(Signal::KILL);
+        self.reaper.kill_now();
     }
 
     /// Does `work` while listening.
@@ -295,9 +316,4 @@ impl Step {
             }
         }
     }
-}
-
-fn kill(process: &Process) {
-    process.signal(Signal::KILL);
-    reaper::kill_everything();
 }

@@ -1,6 +1,9 @@
 //! Our end of a pipe or terminal.
 
-use std::{io, os::fd::OwnedFd};
+use std::{
+    io,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+};
 
 use rustix::io::Errno;
 use tokio::io::unix::AsyncFd;
@@ -43,5 +46,11 @@ impl Stream {
             }
         }
         Ok(())
+    }
+}
+
+impl AsFd for Stream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.get_ref().as_fd()
     }
 }

@@ -1,6 +1,9 @@
 //! A terminal for the process: we hold one end, it sees the other as its controlling terminal.
 
-use std::{io, os::fd::OwnedFd};
+use std::{
+    io,
+    os::fd::{AsFd, OwnedFd},
+};
 
 use airside_protocol::Tty;
 use rustix::{
@@ -21,12 +24,17 @@ pub(crate) fn open(size: Tty) -> io::Result<Terminal> {
     unlockpt(&outer)?;
     // Through the first end rather than by name: /dev/pts may be another one's.
     let inner = ioctl_tiocgptpeer(&outer, flags)?;
+    resize(&outer, size)?;
+    Ok(Terminal { outer, inner })
+}
+
+/// Gives the terminal another size; the kernel tells whoever runs in it.
+pub(crate) fn resize(outer: impl AsFd, size: Tty) -> io::Result<()> {
     let size = Winsize {
         ws_row: size.rows,
         ws_col: size.columns,
         ws_xpixel: 0,
         ws_ypixel: 0,
     };
-    tcsetwinsize(&outer, size)?;
-    Ok(Terminal { outer, inner })
+    Ok(tcsetwinsize(outer, size)?)
 }

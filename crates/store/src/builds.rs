@@ -42,6 +42,15 @@ pub struct NewBuild<'a> {
     pub created_by: Option<&'a str>,
 }
 
+/// A build of a plan of its own, without a job.
+pub struct OneOff<'a> {
+    pub team: TeamId,
+    /// Whose variables and resource types it uses.
+    pub pipeline: Option<PipelineId>,
+    pub created_by: Option<&'a str>,
+    pub plan: &'a Plan,
+}
+
 /// Proof that this server drives the build. Every write that drives it checks the epoch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
@@ -150,6 +159,39 @@ impl Store {
             self.changed();
             build.ok_or_else(|| corrupt("a build that was just made is not there"))
         })
+    }
+
+    /// Creates a build that has its plan already, and so is started. Its name is its id.
+    pub async fn create_one_off(&self, new: OneOff<'_>) -> Result<Build> {
+        let mut tx = self.write.begin().await?;
+        let started_at = now();
+        let id: i64 = query_scalar(sql!(
+            "INSERT INTO builds (team_id, pipeline_id, name, status, created_by, created_at)
+             VALUES ($1, $2, '', 'started', $3, $4) RETURNING id"
+        ))
+        .bind(new.team.0)
+        .bind(new.pipeline.map(|id| id.0))
+        .bind(new.created_by)
+        .bind(started_at.0)
+        .fetch_one(&mut tx)
+        .await?;
+        let build = BuildId(id);
+        let plan = self
+            .sealer()
+            .seal(&plan_name(build), to_json(new.plan).as_bytes());
+        query(sql!(
+            "UPDATE builds SET name = $1, plan = $2, started_at = $3 WHERE id = $4"
+        ))
+        .bind(id.to_string())
+        .bind(plan)
+        .bind(started_at.0)
+        .bind(id)
+        .execute(&mut tx)
+        .await?;
+        let build = fetch(&mut tx, build).await?;
+        tx.commit().await?;
+        self.changed();
+        build.ok_or_else(|| corrupt("a build that was just made is not there"))
     }
 
     /// Takes over an unfinished build: whoever drove it before is fenced off from now on.
@@ -388,14 +430,7 @@ async fn finish(tx: &mut Tx, build: BuildId, status: BuildStatus, ended_at: Micr
         .bind(build.0)
         .execute(&mut *tx)
         .await?;
-    query(sql!(
-        "UPDATE containers SET state = 'destroying', request = NULL, token_hash = NULL
-         WHERE build_id = $1"
-    ))
-    .bind(build.0)
-    .execute(&mut *tx)
-    .await?;
-    Ok(())
+    crate::kept::settle(tx, build, status, ended_at).await
 }
 
 async fn fetch<'a>(on: impl Into<On<'a>>, id: BuildId) -> Result<Option<Build>> {

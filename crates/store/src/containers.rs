@@ -24,6 +24,13 @@ pub struct Container {
     pub uid: Option<String>,
     /// Set once a shim has claimed the step.
     pub claimed_at: Option<Micros>,
+    /// Set once its step has ended and it only stays for those who want to look inside.
+    pub kept_at: Option<Micros>,
+    /// When somebody last looked inside.
+    pub hijacked_at: Option<Micros>,
+    /// Where and as whom they begin; empty: as the step does.
+    pub dir: String,
+    pub user: String,
 }
 
 /// A placement about to be made. Stored before the runtime hears of it.
@@ -35,6 +42,9 @@ pub struct NewPlacement<'a, R> {
     pub worker: &'a WorkerName,
     pub labels: &'a StepLabels,
     pub token_hash: &'a str,
+    /// Where and as whom somebody who hijacks it begins.
+    pub dir: &'a str,
+    pub user: &'a str,
     /// What a resumed build needs to follow the step; sealed before it is stored.
     pub request: &'a R,
 }
@@ -56,7 +66,7 @@ pub struct ContainerFilter {
 }
 
 #[derive(sqlx::FromRow)]
-struct Row {
+pub(crate) struct Row {
     handle: String,
     build_id: i64,
     plan_id: String,
@@ -67,6 +77,10 @@ struct Row {
     labels: String,
     uid: Option<String>,
     claimed_at: Option<i64>,
+    kept_at: Option<i64>,
+    hijacked_at: Option<i64>,
+    dir: String,
+    process_user: String,
 }
 
 impl TryFrom<Row> for Container {
@@ -85,6 +99,10 @@ impl TryFrom<Row> for Container {
             labels: from_json(&row.labels, "container labels")?,
             uid: row.uid,
             claimed_at: row.claimed_at.map(Micros),
+            kept_at: row.kept_at.map(Micros),
+            hijacked_at: row.hijacked_at.map(Micros),
+            dir: row.dir,
+            user: row.process_user,
         })
     }
 }
@@ -92,7 +110,8 @@ impl TryFrom<Row> for Container {
 macro_rules! columns {
     () => {
         "SELECT c.handle, c.build_id, c.plan_id, c.attempt, c.placement, c.worker, \
-    c.state, c.labels, c.uid, c.claimed_at FROM containers c"
+    c.state, c.labels, c.uid, c.claimed_at, c.kept_at, c.hijacked_at, c.dir, c.process_user \
+    FROM containers c"
     };
 }
 
@@ -122,8 +141,8 @@ impl Store {
             .await?;
             query(sql!(
             "INSERT INTO containers (handle, build_id, plan_id, attempt, placement, worker, state,
-               labels, token_hash, request, created_at)
-             VALUES ($1, $2, $3, $4, $5, $6, 'creating', $7, $8, $9, $10)"
+               labels, token_hash, request, created_at, dir, process_user)
+             VALUES ($1, $2, $3, $4, $5, $6, 'creating', $7, $8, $9, $10, $11, $12)"
         ))
             .bind(new.handle.as_str())
             .bind(lease.build.0)
@@ -135,6 +154,8 @@ impl Store {
             .bind(new.token_hash)
             .bind(request.clone())
             .bind(now().0)
+            .bind(new.dir)
+            .bind(new.user)
             .execute(&mut tx)
             .await?;
             tx.commit().await?;

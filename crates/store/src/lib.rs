@@ -6,11 +6,13 @@
 //! structs and enums, never rows. No secret is stored in clear: configurations, members, claims,
 //! plans and requests pass through [`Sealer`] first, tokens are kept as hashes.
 
+mod artifacts;
 mod builds;
 mod components;
 mod containers;
 mod db;
 mod instance_vars;
+mod kept;
 mod nodes;
 mod patience;
 mod pipelines;
@@ -35,11 +37,13 @@ use tokio::sync::watch;
 
 use db::{Listener, Pool};
 
-pub use builds::{Build, BuildFilter, BuildPage, BuildRange, Lease, NewBuild};
+pub use artifacts::{Artifact, ArtifactId};
+pub use builds::{Build, BuildFilter, BuildPage, BuildRange, Lease, NewBuild, OneOff};
 pub use components::Component;
 pub use containers::{Claimant, Container, ContainerFilter, NewPlacement};
 pub use db::{Alone, DatabaseUrl, DatabaseUrlError, Patience};
 pub use instance_vars::InstanceVars;
+pub use kept::{HIJACK_GRACE, Kept};
 pub use pipelines::{
     BuildBrief, Job, JobOverview, JobsOf, Parent, Pausing, Pipeline, PipelineSummary, Resource, SaveJob,
     SavePipeline, SaveResource, Saved,
@@ -49,7 +53,7 @@ pub use task_caches::TaskCache;
 pub use teams::{MAIN_TEAM, Team};
 pub use time::{Micros, now};
 pub use users::User;
-pub use volumes::Volume;
+pub use volumes::{TeamVolume, Volume};
 pub use wall::Wall;
 pub use workers::Worker;
 

@@ -1,6 +1,6 @@
 //! Which volumes exist, and for which build.
 
-use airside_model::{BuildId, Handle, VolumeId};
+use airside_model::{BuildId, Handle, TeamId, VolumeId, WorkerName};
 
 use crate::{
     Lease, Result, Store,
@@ -17,13 +17,28 @@ pub struct Volume {
     pub path: String,
 }
 
-/// Not a task's cache, and not in use by an unfinished build.
+/// Nobody downloads it, no container that is kept for hijacking has it mounted, it is not a task's
+/// cache, and no unfinished build uses it.
 macro_rules! unneeded {
     () => {
-        "NOT EXISTS (SELECT 1 FROM task_caches c WHERE c.volume_id = v.id) \
+        "NOT EXISTS (SELECT 1 FROM artifacts a WHERE a.volume_id = v.id) \
+         AND NOT EXISTS (SELECT 1 FROM containers k WHERE k.build_id = v.build_id \
+           AND k.kept_at IS NOT NULL AND k.state = 'created') \
+         AND NOT EXISTS (SELECT 1 FROM task_caches c WHERE c.volume_id = v.id) \
          AND NOT EXISTS (SELECT 1 FROM volume_uses u JOIN builds o ON o.id = u.build_id \
            WHERE u.volume_id = v.id AND o.status IN ('pending', 'started'))"
     };
+}
+
+/// A volume as its team sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TeamVolume {
+    pub id: VolumeId,
+    /// The container that it came from; none if it was uploaded.
+    pub handle: Option<Handle>,
+    pub path: String,
+    /// Known as long as the container is.
+    pub worker: Option<WorkerName>,
 }
 
 type Row = (String, i64, String, String);
@@ -90,10 +105,13 @@ impl Store {
     }
 
     pub async fn volume_exists(&self, id: &VolumeId) -> Result<bool> {
-        let count: i64 = query_scalar(sql!("SELECT count(*) FROM volumes WHERE id = $1"))
-            .bind(id.as_str())
-            .fetch_one(&self.read)
-            .await?;
+        let count: i64 = query_scalar(sql!(
+            "SELECT (SELECT count(*) FROM volumes WHERE id = $1)
+               + (SELECT count(*) FROM artifacts WHERE volume_id = $1)"
+        ))
+        .bind(id.as_str())
+        .fetch_one(&self.read)
+        .await?;
         Ok(count > 0)
     }
 
@@ -105,5 +123,32 @@ impl Store {
                 .await?;
             Ok(())
         })
+    }
+
+    /// A team's volumes with the worker whose step made each, and what was uploaded for the team.
+    pub async fn team_volumes(&self, team: TeamId) -> Result<Vec<TeamVolume>> {
+        let rows: Vec<(String, String, String, Option<String>)> = query_as(sql!(
+            "SELECT v.id, v.handle, v.path, c.worker FROM volumes v
+             JOIN builds b ON b.id = v.build_id
+             LEFT JOIN containers c ON c.handle = v.handle
+             WHERE b.team_id = $1
+             UNION ALL
+             SELECT a.volume_id, '', '', NULL FROM artifacts a
+             WHERE a.team_id = $1 AND a.build_id IS NULL
+             ORDER BY 1"
+        ))
+        .bind(team.0)
+        .fetch_all(&self.read)
+        .await?;
+        let known = |text: String| Some(text).filter(|text| !text.is_empty());
+        Ok(rows
+            .into_iter()
+            .map(|(id, handle, path, worker)| TeamVolume {
+                id: VolumeId(id),
+                handle: known(handle).map(Handle),
+                path,
+                worker: worker.map(WorkerName),
+            })
+            .collect())
     }
 }

@@ -22,9 +22,9 @@ pub use copy::copy;
 pub use error::Error;
 pub use hash::{Digest, Hasher, HashingReader};
 pub use layer::unpack_layer;
-pub use pack::pack;
+pub use pack::{pack, pack_plain};
 pub use root::make_folder;
-pub use unpack::unpack;
+pub use unpack::{unpack, unpack_plain};
 
 /// How much an archive may hold before it is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -30,8 +30,8 @@ pub fn pack(dir: &Path, out: impl Write) -> Result<(), Error> {
         .map_err(Error::Write)
 }
 
-/// The same without compression, for trees that stay on this machine.
-pub(crate) fn pack_plain(dir: &Path, out: impl Write) -> Result<(), Error> {
+/// The same without compression: for trees that stay on this machine, or are compressed otherwise.
+pub fn pack_plain(dir: &Path, out: impl Write) -> Result<(), Error> {
     let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
     let root =
         rustix::fs::open(dir, flags, Mode::empty()).map_err(|error| Error::at(dir, error))?;

@@ -21,7 +21,8 @@ pub fn unpack(input: impl Read, dest: &Path, limits: &Limits) -> Result<(), Erro
     unpack_plain(decoder, dest, limits)
 }
 
-pub(crate) fn unpack_plain(tar: impl Read, dest: &Path, limits: &Limits) -> Result<(), Error> {
+/// The same for a tar that is not compressed, or no longer.
+pub fn unpack_plain(tar: impl Read, dest: &Path, limits: &Limits) -> Result<(), Error> {
     let mut archive = Archive::new(tar, limits);
     let mut writer = Writer::new(Root::open(dest)?, Devices::Refused);
     while let Some(entry) = archive.next()? {

@@ -13,6 +13,7 @@
 
 mod error;
 mod file;
+mod gzip;
 mod receive;
 
 use std::{

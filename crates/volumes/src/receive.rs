@@ -24,6 +24,10 @@ impl Receiving {
         Self { volumes, id, dir }
     }
 
+    pub(crate) fn id(&self) -> &VolumeId {
+        &self.id
+    }
+
     /// The folder that will be sealed, for trees that are written in place instead of unpacked.
     pub fn dir(&self) -> &Path {
         &self.dir

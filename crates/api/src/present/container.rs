@@ -23,5 +23,7 @@ pub(crate) fn container(container: &Container, build: &Build) -> Value {
         .maybe("pipeline_instance_vars", build.instance_vars.to_value())
         .maybe("job_name", build.job_name.as_deref())
         .maybe("build_name", build.name.as_str())
+        .maybe("user", container.user.as_str())
+        .maybe("working_directory", container.dir.as_str())
         .done()
 }

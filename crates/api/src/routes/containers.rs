@@ -2,16 +2,21 @@
 
 use std::collections::{HashMap, hash_map::Entry};
 
-use airside_model::BuildId;
+use airside_model::{BuildId, Handle};
 use airside_store::{Build, Container, ContainerFilter};
 use axum::{
     Json,
-    extract::{Query, State},
+    extract::{Path, Query, State},
 };
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{ApiState, error::Result, present, scope::Scope};
+use crate::{
+    ApiState,
+    error::{ApiError, Result},
+    instance_vars, present,
+    scope::Scope,
+};
 
 /// Which containers are wanted; everything that is given must match.
 #[derive(Debug, Default, Deserialize)]
@@ -26,6 +31,9 @@ pub(super) struct Wanted {
     job_name: Option<String>,
     build_id: Option<i64>,
     build_name: Option<String>,
+    /// The instance vars of the pipeline, as JSON.
+    #[serde(default, rename = "vars")]
+    instance_vars: Option<String>,
 }
 
 impl Wanted {
@@ -40,6 +48,16 @@ impl Wanted {
             && same_id(self.pipeline_id, build.pipeline.map(|id| id.0))
             && same_id(self.job_id, build.job.map(|id| id.0))
             && same_id(self.build_id, Some(build.id.0))
+            && self.same_instance(build)
+    }
+
+    /// Instances of a name are told apart only by those who say which they mean.
+    fn same_instance(&self, build: &Build) -> bool {
+        let Some(wanted) = &self.instance_vars else {
+            return true;
+        };
+        let pair = [("vars".to_owned(), wanted.clone())];
+        instance_vars::from_pairs(&pair).is_ok_and(|vars| vars == build.instance_vars)
     }
 }
 
@@ -77,4 +95,34 @@ pub(super) async fn list(
         }
     }
     Ok(Json(shown))
+}
+
+#[derive(Deserialize)]
+pub(super) struct Named {
+    handle: String,
+}
+
+pub(super) async fn get(
+    State(state): State<ApiState>,
+    scope: Scope,
+    Path(named): Path<Named>,
+) -> Result<Json<Value>> {
+    let (container, build) = find(&state, &scope, named).await?;
+    Ok(Json(present::container::container(&container, &build)))
+}
+
+/// A container of the team that the path names; another team's is not there.
+pub(super) async fn find(
+    state: &ApiState,
+    scope: &Scope,
+    named: Named,
+) -> Result<(Container, Build)> {
+    let found = state.store.container(&Handle::new(named.handle)).await?;
+    let container = found.ok_or(ApiError::NotFound)?;
+    let build = state.store.build(container.build).await?;
+    let team = scope.team()?.id;
+    match build.filter(|build| build.team == team) {
+        Some(build) => Ok((container, build)),
+        None => Err(ApiError::NotFound),
+    }
 }

@@ -7,6 +7,7 @@
 )]
 
 mod access;
+mod artifacts;
 mod badges;
 mod browser;
 mod builds;

@@ -2,12 +2,13 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use airside_api::{ApiState, Builds, TriggerError, router, serve};
+use airside_api::{ApiState, Builds, OneOffBuild, TriggerError, router, serve};
 use airside_auth::Auth;
 use airside_connectors::Connectors;
 use airside_logs::Logs;
 use airside_model::{BuildId, JobId};
-use airside_store::{Build, NewBuild, Patience, Store, testing::TestDatabase};
+use airside_store::{Build, NewBuild, OneOff, Patience, Store, testing::TestDatabase};
+use airside_volumes::Volumes;
 use axum::body::{Body, to_bytes};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
@@ -48,6 +49,16 @@ impl Builds for Recorded {
                 created_by: Some(created_by),
             })
             .await?)
+    }
+
+    async fn start(&self, build: OneOffBuild<'_>) -> Result<Build, TriggerError> {
+        let one_off = OneOff {
+            team: build.team,
+            pipeline: build.pipeline,
+            created_by: Some(build.created_by),
+            plan: &build.plan,
+        };
+        Ok(self.0.create_one_off(one_off).await?)
     }
 
     async fn abort(&self, build: BuildId) -> Result<(), airside_store::Error> {
@@ -133,7 +144,9 @@ impl Server {
             &url,
             "0.1.0",
         )
-        .with_connectors(connectors);
+        .with_connectors(connectors)
+        .with_volumes(Volumes::open(&dir.join("volumes")).unwrap())
+        .with_cli_dir(Some(dir.join("cli")));
         let shutdown = CancellationToken::new();
         let served = tokio::spawn(serve(listener, router(state), shutdown.clone()));
         let client = Client::builder(TokioExecutor::new()).build_http();

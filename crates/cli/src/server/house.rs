@@ -28,6 +28,8 @@ const SESSION: std::time::Duration = std::time::Duration::from_secs(24 * 3600);
 pub(crate) struct House {
     pub(crate) engine: Engine,
     orchestrator: Orchestrator,
+    hub: Hub,
+    volumes: Volumes,
     store: Store,
     auth: Auth,
     connectors: Connectors,
@@ -82,11 +84,14 @@ impl House {
         let lease_address = format!("{}:{}", hub_address.ip(), hub.port());
         let orchestrator = Orchestrator::new(
             store.clone(),
-            hub,
-            volumes,
+            hub.clone(),
+            volumes.clone(),
             Workers::new(entries),
             installation.clone(),
-            Patience::default(),
+            Patience {
+                keeping: options.keeping.keeping(),
+                ..Patience::default()
+            },
             metrics.clone(),
         );
         let engine = Engine::new(EngineOptions {
@@ -99,10 +104,13 @@ impl House {
             variables: Arc::new(NoVariables),
             mock_image: options.workers.mock_image(),
         });
+        orchestrator.attend_kept().await?;
         engine.resume().await?;
         Ok(Self {
             engine,
             orchestrator,
+            hub,
+            volumes,
             store,
             auth,
             connectors,
@@ -126,7 +134,7 @@ impl House {
         [sweeper, collector]
     }
 
-    pub(crate) fn api(&self, url: &str, log_level: Level) -> ApiState {
+    pub(crate) fn api(&self, url: &str, options: &ServerOptions, log_level: Level) -> ApiState {
         ApiState::new(
             self.store.clone(),
             self.auth.clone(),
@@ -138,6 +146,10 @@ impl House {
         )
         .with_connectors(self.connectors.clone())
         .with_log_level(Arc::new(log_level))
+        .with_hub(self.hub.clone())
+        .with_volumes(self.volumes.clone())
+        .with_intercept_idle_timeout(options.keeping.idle_timeout())
+        .with_cli_dir(options.keeping.cli_dir.clone())
     }
 
     /// Takes back what this machine's steps needed of it, if none is left.

@@ -1,6 +1,7 @@
 //! The steps: one file a kind.
 
-mod artifact;
+mod artifact_input;
+mod artifact_output;
 mod check;
 mod get;
 mod load_var;
@@ -27,7 +28,8 @@ pub(crate) async fn run(leaf: Leaf<'_>, node: &PlanNode) -> Result<Status> {
         PlanNode::LoadVar(load) => load_var::run(leaf, load).await,
         PlanNode::SetPipeline(set) => set_pipeline::run(leaf, set).await,
         PlanNode::Run(prototype) => run::run(leaf, prototype).await,
-        PlanNode::ArtifactInput(_) | PlanNode::ArtifactOutput(_) => artifact::run(leaf, node).await,
+        PlanNode::ArtifactInput(input) => artifact_input::run(leaf, input).await,
+        PlanNode::ArtifactOutput(output) => artifact_output::run(leaf, output).await,
         PlanNode::Do(_)
         | PlanNode::InParallel(_)
         | PlanNode::Across(_)

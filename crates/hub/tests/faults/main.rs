@@ -3,5 +3,6 @@
 #![allow(clippy::panic, clippy::unwrap_used, reason = "for tests only")]
 
 mod claims;
+mod hijacks;
 mod stand;
 mod uploads;

@@ -4,9 +4,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use super::Plan;
+use crate::null::null_is_default;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct InParallelPlan {
+    /// `fly execute` writes null for a task without inputs.
+    #[serde(default, deserialize_with = "null_is_default")]
     pub steps: Vec<Plan>,
     /// How many may run at once; none or zero is no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]

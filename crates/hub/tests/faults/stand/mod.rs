@@ -166,6 +166,8 @@ async fn place(store: &Store, handle: &Handle) {
         worker: &worker,
         labels: &labels,
         token_hash: &Hub::token_hash(TOKEN),
+        dir: "/work",
+        user: "",
         request: &(),
     };
     store.create_placement(&lease, new).await.unwrap();

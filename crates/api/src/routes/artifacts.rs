@@ -1,0 +1,135 @@
+//! Artifacts: what `fly execute` uploads and downloads, as gzipped tars.
+
+use std::io;
+
+use airside_model::VolumeId;
+use airside_store::ArtifactId;
+use airside_tree::Limits;
+use airside_volumes::Volumes;
+use axum::{
+    Json,
+    body::Body,
+    extract::{Path, State},
+    response::{IntoResponse, Response},
+};
+use futures::TryStreamExt;
+use http::{StatusCode, header::CONTENT_TYPE};
+use serde::Deserialize;
+use serde_json::Value;
+use tokio_util::io::{ReaderStream, StreamReader};
+use tracing::{info, warn};
+
+use crate::{
+    ApiState, BINARY,
+    blocking::Blocking,
+    error::{ApiError, Result},
+    present,
+    scope::Scope,
+};
+
+/// More files than this are a mistake, or an attack on the disk.
+const MOST_FILES: u64 = 5_000_000;
+
+/// Between the thread that packs and the connection.
+const AHEAD: usize = 1 << 20;
+
+/// Takes an upload, unpacks it as it comes and seals it.
+pub(super) async fn create(
+    State(state): State<ApiState>,
+    scope: Scope,
+    body: Body,
+) -> Result<Response> {
+    let (team, volumes) = (scope.team()?, state.volumes()?);
+    let volume = VolumeId(format!("a-{:032x}", rand::random::<u128>()));
+    let artifact = state.store.announce_artifact(team.id, &volume).await?;
+    if let Err(error) = receive(volumes.clone(), volume, body).await {
+        warn!(team = team.name, %error, "upload refused");
+        state.store.forget_artifact(artifact.id).await?;
+        return Err(error);
+    }
+    info!(
+        team = team.name,
+        artifact = artifact.id.0,
+        "artifact uploaded"
+    );
+    let shown = Json(present::artifact::artifact(&artifact));
+    Ok((StatusCode::CREATED, shown).into_response())
+}
+
+async fn receive(volumes: Volumes, volume: VolumeId, body: Body) -> Result<()> {
+    let stream = body.into_data_stream().map_err(io::Error::other);
+    let input = Blocking::new(StreamReader::new(stream));
+    let unpacked = tokio::task::spawn_blocking(move || {
+        let limits = Limits {
+            bytes: volumes.room()?,
+            entries: MOST_FILES,
+        };
+        let receiving = volumes.receive(&volume)?;
+        receiving.unpack_gzip(input, &limits)?;
+        receiving.commit()
+    });
+    let unpacked = unpacked
+        .await
+        .map_err(|_| ApiError::Internal("the server is stopping"))?;
+    unpacked.map_err(|error| match error {
+        airside_volumes::Error::Stream { source, .. } => {
+            ApiError::BadRequest(format!("the upload cannot be taken: {}", words(&source)))
+        }
+        error => {
+            let error = &error as &dyn std::error::Error;
+            tracing::error!(error, "an upload cannot be stored");
+            ApiError::Internal("the upload cannot be stored; the server's log says why")
+        }
+    })
+}
+
+/// An error with everything that lies beneath it, on one line.
+fn words(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(error) = next {
+        text = format!("{text}: {error}");
+        next = error.source();
+    }
+    text
+}
+
+#[derive(Deserialize)]
+pub(super) struct Wanted {
+    artifact_id: i64,
+}
+
+/// Sends an artifact of the team.
+pub(super) async fn get(
+    State(state): State<ApiState>,
+    scope: Scope,
+    Path(Wanted { artifact_id }): Path<Wanted>,
+) -> Result<Response> {
+    let found = state.store.artifact(scope.team()?.id, artifact_id).await?;
+    let artifact = found.ok_or(ApiError::NotFound)?;
+    let volumes = state.volumes()?.clone();
+    if !volumes.exists(&artifact.volume) {
+        return Err(ApiError::NotFound);
+    }
+    let (ours, theirs) = tokio::io::duplex(AHEAD);
+    let out = Blocking::new(ours);
+    tokio::task::spawn_blocking(move || {
+        let ArtifactId(id) = artifact.id;
+        // A client that goes away is none of our business; it sees a cut stream otherwise.
+        if let Err(error) = volumes.send_gzip(&artifact.volume, out) {
+            info!(artifact = id, %error, "download ended early");
+        }
+    });
+    let body = Body::from_stream(ReaderStream::with_capacity(theirs, AHEAD / 4));
+    Ok(([(CONTENT_TYPE, BINARY)], body).into_response())
+}
+
+pub(super) async fn of_build(
+    State(state): State<ApiState>,
+    scope: Scope,
+) -> Result<Json<Vec<Value>>> {
+    let artifacts = state.store.build_artifacts(scope.build()?.id).await?;
+    Ok(Json(
+        artifacts.iter().map(present::artifact::artifact).collect(),
+    ))
+}

@@ -1,0 +1,202 @@
+//! `fly intercept`: a process in a container, over a web socket.
+//!
+//! The first frame says which process; then what is typed comes in and what is written goes out, until
+//! the process ends, the person is gone, or nobody has typed for too long.
+
+mod frames;
+
+use std::time::Duration;
+
+use airside_hub::{Hijack, HijackEvent, HijackInput, Hub};
+use airside_model::{ContainerState, Handle, StepKind};
+use airside_store::{HIJACK_GRACE, Store};
+use axum::{
+    Extension,
+    extract::{
+        Path, State,
+        ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code},
+    },
+    response::Response,
+};
+use futures::{
+    SinkExt, StreamExt,
+    stream::{SplitSink, SplitStream},
+};
+use tokio::{sync::mpsc, time::timeout};
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use self::frames::{Input, Output, Process};
+use super::containers::{self, Named};
+use crate::{
+    ApiState,
+    error::{ApiError, Result},
+    scope::Scope,
+};
+
+/// What one frame may hold; `fly` sends far less at a time.
+const LARGEST: usize = 1 << 20;
+/// For the first frame.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub(super) async fn hijack(
+    State(state): State<ApiState>,
+    scope: Scope,
+    Path(named): Path<Named>,
+    shutdown: Option<Extension<CancellationToken>>,
+    upgrade: WebSocketUpgrade,
+) -> Result<Response> {
+    let (container, build) = containers::find(&state, &scope, named).await?;
+    let caller = scope.caller()?;
+    if container.labels.kind == StepKind::Check && !caller.is_admin() {
+        return Err(ApiError::Forbidden);
+    }
+    if container.state != ContainerState::Created {
+        return Err(ApiError::NotFound);
+    }
+    let handle = container.handle;
+    info!(target: "audit", user = caller.display_user_id(), %handle, build = %build.id, "hijack");
+    let session = Session {
+        handle,
+        hub: state.hub()?.clone(),
+        store: state.store.clone(),
+        idle: state.intercept_idle_timeout,
+        shutdown: shutdown.map_or_else(CancellationToken::new, |Extension(token)| token),
+    };
+    Ok(upgrade
+        .max_message_size(LARGEST)
+        .on_upgrade(|socket| session.serve(socket)))
+}
+
+struct Session {
+    handle: Handle,
+    hub: Hub,
+    store: Store,
+    idle: Option<Duration>,
+    shutdown: CancellationToken,
+}
+
+type Outgoing = SplitSink<WebSocket, Message>;
+
+/// Why the typing ended before the process did.
+enum Silence {
+    Gone,
+    Idle(Duration),
+}
+
+impl Session {
+    async fn serve(self, mut socket: WebSocket) {
+        let Some(process) = first(&mut socket).await else {
+            let frame = CloseFrame {
+                code: close_code::UNSUPPORTED,
+                reason: "malformed process spec".into(),
+            };
+            let _ = socket.send(Message::Close(Some(frame))).await;
+            return;
+        };
+        let default_shell = process.is_default_shell();
+        let (mut out, input) = socket.split();
+        match self.hub.hijack(&self.handle, process.into()).await {
+            Err(error) => {
+                warn!(handle = %self.handle, %error, "hijack failed");
+                let _ = out.send(Output::error(error.to_string()).frame()).await;
+            }
+            Ok(hijack) => self.converse(hijack, &mut out, input, default_shell).await,
+        }
+        let _ = out.close().await;
+    }
+
+    async fn converse(
+        &self,
+        hijack: Hijack,
+        out: &mut Outgoing,
+        input: SplitStream<WebSocket>,
+        default_shell: bool,
+    ) {
+        let Hijack { events, inputs } = hijack;
+        let last = tokio::select! {
+            () = self.pass_on(events, out, default_shell) => return,
+            silence = read(input, inputs, self.idle) => match silence {
+                Silence::Gone => return,
+                Silence::Idle(limit) => format!("idle timeout ({}s) reached", limit.as_secs()),
+            },
+            () = self.shutdown.cancelled() => "the server is stopping".to_owned(),
+        };
+        let _ = out.send(Output::error(last).frame()).await;
+    }
+
+    /// Sends what the process writes, and how it ends.
+    async fn pass_on(
+        &self,
+        mut events: mpsc::Receiver<HijackEvent>,
+        out: &mut Outgoing,
+        default_shell: bool,
+    ) {
+        // A container in use is not taken away.
+        let mut still_here = tokio::time::interval(HIJACK_GRACE / 5);
+        loop {
+            tokio::select! {
+                event = events.recv() => {
+                    let Some(event) = event else { return };
+                    for output in Output::of(event, default_shell) {
+                        if out.send(output.frame()).await.is_err() {
+                            return;
+                        }
+                    }
+                }
+                _ = still_here.tick() => {
+                    if let Err(error) = self.store.container_hijacked(&self.handle).await {
+                        warn!(handle = %self.handle, %error, "hijack not noted");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The process that the first frame asks for.
+async fn first(socket: &mut WebSocket) -> Option<Process> {
+    loop {
+        let received = timeout(PATIENCE, socket.recv()).await.ok()?;
+        match received?.ok()? {
+            Message::Text(text) => return serde_json::from_str(&text).ok(),
+            Message::Binary(bytes) => return serde_json::from_slice(&bytes).ok(),
+            // Answered by the socket itself.
+            Message::Ping(_) | Message::Pong(_) => {}
+            Message::Close(_) => return None,
+        }
+    }
+}
+
+/// Passes on what is typed until nobody types any more.
+async fn read(
+    mut socket: SplitStream<WebSocket>,
+    inputs: mpsc::Sender<HijackInput>,
+    idle: Option<Duration>,
+) -> Silence {
+    let mut deadline = idle.map(|limit| tokio::time::Instant::now() + limit);
+    loop {
+        let message = match deadline {
+            None => socket.next().await,
+            Some(at) => match tokio::time::timeout_at(at, socket.next()).await {
+                Ok(message) => message,
+                Err(_) => return Silence::Idle(idle.unwrap_or_default()),
+            },
+        };
+        let input: Option<Input> = match message {
+            Some(Ok(Message::Text(text))) => serde_json::from_str(&text).ok(),
+            Some(Ok(Message::Binary(bytes))) => serde_json::from_slice(&bytes).ok(),
+            Some(Ok(Message::Ping(_) | Message::Pong(_))) => continue,
+            Some(Ok(Message::Close(_)) | Err(_)) | None => return Silence::Gone,
+        };
+        // What is no input ends the conversation, as with Concourse.
+        let Some(input) = input.and_then(Input::into_hijack) else {
+            return Silence::Gone;
+        };
+        deadline = idle.map(|limit| tokio::time::Instant::now() + limit);
+        if inputs.send(input).await.is_err() {
+            // The process has ended; its last words are on their way.
+            std::future::pending().await
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! Hijacks: a person's process in a step's container. The person's side asks, the shim answers on a
+//! connection of its own, and the two are joined here.
+//!
+//! ```text
+//! Hub::hijack ──▶ Calls (of the step's slot) ──control──▶ shim
+//!      ▲                                                    │
+//!      └────────────── answer: a new connection ◀───────────┘
+//! ```
+//!
+//! Whether somebody may do this is decided elsewhere.
+
+mod conversation;
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, atomic::AtomicUsize, atomic::Ordering},
+    time::Duration,
+};
+
+use airside_model::{Handle, event::Source};
+use airside_protocol::{Exit, HIJACK_PROTOCOL, Hijack as Asked, Tty};
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::sync::{mpsc, oneshot, watch};
+use tracing::{info, warn};
+
+use crate::{
+    Hub, Parts,
+    claim::hash,
+    connection::{Receiver, Sender},
+    session::Sessions,
+};
+
+/// How long a shim has to answer, reconnecting included.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// So many at once in one container; each is a process and a connection.
+const LIMIT: usize = 32;
+
+/// Pieces of output between the shim and the person. A slow reader makes the process wait.
+const DEPTH: usize = 16;
+
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+pub enum HijackError {
+    #[error("the container is not there any more")]
+    Gone,
+    #[error(
+        "the container was made by an older Airside, which knows no hijacking: run the step again"
+    )]
+    TooOld,
+    #[error("{LIMIT} hijacks are in this container already: end one of them")]
+    TooMany,
+    #[error("the container does not answer: its machine may be away")]
+    Silent,
+}
+
+/// The process that is wanted; what is absent is as for the step's own.
+#[derive(Clone, Debug, Default)]
+pub struct HijackRequest {
+    pub path: String,
+    pub args: Vec<String>,
+    pub env: Vec<(String, String)>,
+    pub dir: Option<String>,
+    pub user: Option<String>,
+    pub tty: Option<Tty>,
+}
+
+/// What is heard of the process.
+#[derive(Clone, Debug, PartialEq)]
+pub enum HijackEvent {
+    Started,
+    Output(Source, Bytes),
+    /// The last word.
+    Exited(Exit),
+    /// The connection failed before the process ended; it is killed.
+    Lost(String),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum HijackInput {
+    Bytes(Bytes),
+    Close,
+    Resize(Tty),
+}
+
+/// A conversation with a process. Dropping it kills the process.
+pub struct Hijack {
+    pub events: mpsc::Receiver<HijackEvent>,
+    pub inputs: mpsc::Sender<HijackInput>,
+}
+
+type Answer = Result<(Receiver, Sender), HijackError>;
+
+struct Pending {
+    asked: Asked,
+    answer: oneshot::Sender<Answer>,
+}
+
+/// What a step's shim is to answer.
+#[derive(Default)]
+pub(crate) struct Calls {
+    pending: Mutex<BTreeMap<String, Pending>>,
+    news: watch::Sender<u64>,
+    running: Arc<AtomicUsize>,
+}
+
+/// Counts one hijack for as long as it lasts.
+struct Place(Arc<AtomicUsize>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl Calls {
+    fn enter(&self) -> Option<Place> {
+        let place = Place(self.running.clone());
+        (self.running.fetch_add(1, Ordering::AcqRel) < LIMIT).then_some(place)
+    }
+
+    fn ask(&self, asked: Asked) -> oneshot::Receiver<Answer> {
+        let (answer, answered) = oneshot::channel();
+        let id = asked.id.clone();
+        self.pending.lock().insert(id, Pending { asked, answer });
+        self.news.send_modify(|count| *count += 1);
+        answered
+    }
+
+    /// Changes whenever somebody asks.
+    pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
+        self.news.subscribe()
+    }
+
+    /// What a shim of this protocol is to be told; those that it would not understand are refused.
+    pub(crate) fn unanswered(&self, protocol: u32) -> Vec<Asked> {
+        let mut pending = self.pending.lock();
+        pending.retain(|_, call| !call.answer.is_closed());
+        if protocol >= HIJACK_PROTOCOL {
+            return pending.values().map(|call| call.asked.clone()).collect();
+        }
+        for (_, call) in std::mem::take(&mut *pending) {
+            let _ = call.answer.send(Err(HijackError::TooOld));
+        }
+        Vec::new()
+    }
+
+    fn take(&self, id: &str) -> Option<oneshot::Sender<Answer>> {
+        self.pending.lock().remove(id).map(|call| call.answer)
+    }
+}
+
+impl Hub {
+    /// Starts a process in the container of a step whose shim is, or soon will be, connected.
+    pub async fn hijack(
+        &self,
+        handle: &Handle,
+        request: HijackRequest,
+    ) -> Result<Hijack, HijackError> {
+        let slot = self.sessions().get(handle).ok_or(HijackError::Gone)?;
+        let place = slot.calls.enter().ok_or(HijackError::TooMany)?;
+        let id = hex::encode(rand::random::<[u8; 16]>());
+        let answered = slot.calls.ask(Asked {
+            id: id.clone(),
+            path: request.path,
+            args: request.args,
+            env: request.env,
+            dir: request.dir,
+            user: request.user,
+            tty: request.tty,
+        });
+        let (receiver, sender) = match tokio::time::timeout(PATIENCE, answered).await {
+            Ok(Ok(answer)) => answer?,
+            Ok(Err(_)) => return Err(HijackError::Gone),
+            Err(_) => {
+                slot.calls.take(&id);
+                return Err(HijackError::Silent);
+            }
+        };
+        info!(%handle, hijack = id, "container hijacked");
+        let (said, events) = mpsc::channel(DEPTH);
+        let (inputs, typed) = mpsc::channel(DEPTH);
+        let handle = handle.clone();
+        tokio::spawn(async move {
+            conversation::hold(receiver, sender, said, typed).await;
+            info!(%handle, hijack = id, "hijack ended");
+            drop(place);
+        });
+        Ok(Hijack { events, inputs })
+    }
+}
+
+/// The connection with which a shim answers.
+pub(crate) struct Answered {
+    pub(crate) handle: Handle,
+    pub(crate) session: String,
+    pub(crate) id: String,
+}
+
+/// Gives the connection to whoever asked for it.
+pub(crate) async fn answer(
+    parts: &Parts,
+    sessions: &Sessions,
+    answered: Answered,
+    receiver: Receiver,
+    mut sender: Sender,
+) {
+    let handle = &answered.handle;
+    let session = hash(&answered.session);
+    match parts.store.session_is_valid(handle, &session).await {
+        Ok(true) => {}
+        Ok(false) => return sender.refuse("the session is not valid", false).await,
+        Err(error) => {
+            warn!(%handle, %error, "a hijack's answer cannot be judged");
+            return sender.refuse("the hub cannot judge sessions", false).await;
+        }
+    }
+    let waiting = sessions
+        .get(handle)
+        .and_then(|slot| slot.calls.take(&answered.id));
+    let Some(waiting) = waiting else {
+        return sender.refuse("nobody waits for this", false).await;
+    };
+    if let Err(Ok((_, mut sender))) = waiting.send(Ok((receiver, sender))) {
+        sender.refuse("nobody waits for this any more", false).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(id: &str) -> Asked {
+        Asked {
+            id: id.to_owned(),
+            path: "sh".to_owned(),
+            args: vec![],
+            env: vec![],
+            dir: None,
+            user: None,
+            tty: None,
+        }
+    }
+
+    #[test]
+    fn only_so_many_may_be_in_at_once() {
+        let calls = Calls::default();
+        let places: Vec<_> = (0..LIMIT).map(|_| calls.enter().unwrap()).collect();
+        assert!(calls.enter().is_none());
+        drop(places);
+        assert!(calls.enter().is_some());
+    }
+
+    #[test]
+    fn calls_are_told_until_they_are_answered_or_given_up() {
+        let calls = Calls::default();
+        let first = calls.ask(asked("1"));
+        let _second = calls.ask(asked("2"));
+        assert_eq!(calls.unanswered(HIJACK_PROTOCOL).len(), 2);
+        assert_eq!(calls.unanswered(HIJACK_PROTOCOL).len(), 2);
+        drop(first);
+        assert_eq!(calls.unanswered(HIJACK_PROTOCOL), [asked("2")]);
+        assert!(calls.take("2").is_some());
+        assert!(calls.take("2").is_none());
+    }
+
+    #[test]
+    fn old_shims_are_not_asked() {
+        let calls = Calls::default();
+        let mut answered = calls.ask(asked("1"));
+        assert!(calls.unanswered(HIJACK_PROTOCOL - 1).is_empty());
+        assert!(matches!(answered.try_recv(), Ok(Err(HijackError::TooOld))));
+    }
+}

@@ -1,0 +1,225 @@
+//! Containers that stay after their step, so that people can look inside: whose turn it is to go.
+//!
+//! A step's container is kept from the commit of its result to the end of its build, and longer if
+//! the build did not succeed. Its shim stays connected, and the hub attends to it; the build's driver
+//! does not.
+
+use std::{collections::HashMap, time::Duration};
+
+use airside_hub::Work;
+use airside_model::{BuildStatus, Handle, StepKind, WorkerName};
+use airside_protocol::{Executable, Order};
+use airside_store::{HIJACK_GRACE, Kept, Micros, now};
+use futures::{StreamExt, stream};
+use tracing::{info, warn};
+
+use crate::{Held, Orchestrator, Result, StepRequest, request::Holding};
+
+/// How many containers are destroyed at the same time.
+const AT_ONCE: usize = 8;
+
+/// How long containers of builds that did not succeed stay, and how many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keeping {
+    /// Of a job's latest build.
+    pub failed: Duration,
+    /// The same on a worker whose room is shared with others: a cluster.
+    pub failed_elsewhere: Duration,
+    /// Of a build without a job.
+    pub one_off: Duration,
+    /// On one worker, those of running builds included.
+    pub most: usize,
+}
+
+impl Default for Keeping {
+    fn default() -> Self {
+        Self {
+            failed: Duration::from_secs(120 * 3600),
+            failed_elsewhere: Duration::from_secs(3600),
+            one_off: Duration::from_secs(5 * 60),
+            most: 100,
+        }
+    }
+}
+
+impl Keeping {
+    /// Whether the time of a kept container is over; `elsewhere`: it is on a shared worker.
+    fn is_over(&self, kept: &Kept, elsewhere: bool, now: Micros) -> bool {
+        if !kept.status.is_finished() || is_in_use(kept, now) {
+            return false;
+        }
+        let stay = match kept.job {
+            None => self.one_off,
+            Some(_) if elsewhere => self.failed_elsewhere.min(self.failed),
+            Some(_) => self.failed,
+        };
+        kept.status == BuildStatus::Succeeded
+            || kept.superseded
+            || now.since(kept.ended_at.unwrap_or(kept.kept_at)) >= stay
+    }
+
+    /// Those whose time is over, and the oldest of those that are too many. `kept` is in order of age.
+    fn overdue(
+        &self,
+        kept: &[Kept],
+        elsewhere: impl Fn(&WorkerName) -> bool,
+        now: Micros,
+    ) -> Vec<(WorkerName, Handle)> {
+        let mut counts: HashMap<&WorkerName, usize> = HashMap::new();
+        let mut overdue = Vec::new();
+        // The youngest are counted first: whoever comes after the limit is too many.
+        for each in kept.iter().rev() {
+            let worker = &each.container.worker;
+            let count = counts.entry(worker).or_default();
+            let surplus = *count >= self.most && !is_in_use(each, now);
+            if surplus || self.is_over(each, elsewhere(worker), now) {
+                overdue.push((worker.clone(), each.container.handle.clone()));
+            } else {
+                *count += 1;
+            }
+        }
+        overdue
+    }
+}
+
+fn is_in_use(kept: &Kept, now: Micros) -> bool {
+    let hijacked_at = kept.container.hijacked_at;
+    hijacked_at.is_some_and(|then| now.since(then) < HIJACK_GRACE)
+}
+
+/// Whether a runtime says that there is no room for one more.
+pub(crate) fn lacks_room(reason: &str) -> bool {
+    reason.contains("quota") || reason.starts_with("waiting for a node")
+}
+
+/// Where somebody who looks inside a step begins: beside its artifacts.
+pub(crate) fn folder(request: &StepRequest) -> &str {
+    match request.labels.kind {
+        StepKind::Get => "/tmp/build/get",
+        StepKind::Put => "/tmp/build/put",
+        _ => &request.dir,
+    }
+}
+
+impl Orchestrator {
+    /// Gives up what a step stood on, but for its container, which stays for a while so that people
+    /// can look inside. Only after its result is committed.
+    pub async fn release(&self, held: Held) {
+        let Some(mut holding) = held.0 else {
+            return;
+        };
+        if holding.kind != StepKind::Check
+            && let Some(session) = holding.session.take()
+        {
+            match self.parts.store.keep_container(&holding.handle).await {
+                Ok(true) => return session.keep(),
+                Ok(false) => holding.session = Some(session),
+                Err(error) => {
+                    let handle = &holding.handle;
+                    return warn!(%handle, %error, "the container stays until its build ends");
+                }
+            }
+        }
+        self.discard(Held(Some(holding))).await;
+    }
+
+    /// Gives up all that a step stood on.
+    pub(crate) async fn discard(&self, held: Held) {
+        let Some(Holding {
+            worker,
+            handle,
+            session,
+            ..
+        }) = held.0
+        else {
+            return;
+        };
+        if let Err(error) = self.parts.store.doom_container(&handle).await {
+            return warn!(%handle, %error, "the container stays for the sweeper");
+        }
+        if let Some(session) = session {
+            session.dismiss();
+        }
+        // Off the critical path: the sweeper repeats what fails here.
+        let orchestrator = self.clone();
+        tokio::spawn(async move { orchestrator.destroy(&worker, &handle).await });
+    }
+
+    /// Sees to it that every kept container has somebody its shim can talk to; after a restart none has.
+    pub async fn attend_kept(&self) -> Result<()> {
+        let hub = &self.parts.hub;
+        for kept in self.parts.store.kept_containers().await? {
+            let handle = kept.container.handle;
+            if !hub.is_attached(&handle) {
+                hub.attach(handle, nothing_more(kept.epoch)).keep();
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes kept containers whose time is over.
+    pub(crate) async fn collect_kept(&self) -> Result<()> {
+        let kept = self.parts.store.kept_containers().await?;
+        let workers = &self.parts.workers;
+        let elsewhere = |name: &WorkerName| {
+            let entry = workers.get(name);
+            entry.is_none_or(|entry| !entry.placement.capabilities().mounts_volumes)
+        };
+        let keeping = self.parts.patience.keeping;
+        self.doom(keeping.overdue(&kept, elsewhere, now())).await
+    }
+
+    /// Removes the container that a worker has kept longest, for a step that finds no room there.
+    pub(crate) async fn make_room(&self, worker: &WorkerName) -> Result<()> {
+        let kept = self.parts.store.kept_containers().await?;
+        let oldest = kept
+            .iter()
+            .find(|kept| kept.container.worker == *worker && !is_in_use(kept, now()));
+        let Some(oldest) = oldest else { return Ok(()) };
+        info!(%worker, handle = %oldest.container.handle, "a kept container makes room");
+        self.doom(vec![(worker.clone(), oldest.container.handle.clone())])
+            .await
+    }
+
+    async fn doom(&self, containers: Vec<(WorkerName, Handle)>) -> Result<()> {
+        for (worker, handle) in &containers {
+            info!(%worker, %handle, "a kept container goes");
+            self.parts.store.doom_container(handle).await?;
+        }
+        self.destroy_all(containers).await;
+        Ok(())
+    }
+
+    pub(crate) async fn destroy_all(&self, containers: Vec<(WorkerName, Handle)>) {
+        stream::iter(containers)
+            .for_each_concurrent(AT_ONCE, async |(worker, handle)| {
+                self.destroy(&worker, &handle).await;
+            })
+            .await;
+    }
+}
+
+/// For a shim that has long had its order and has done it.
+fn nothing_more(epoch: i64) -> Work {
+    let order = Order {
+        run: Executable::Shim,
+        args: Vec::new(),
+        env: Vec::new(),
+        dir: "/".to_owned(),
+        user: None,
+        tty: None,
+        stdin: None,
+        fetch: Vec::new(),
+        make_dirs: Vec::new(),
+        upload: Vec::new(),
+        fence_after_seconds: 0,
+    };
+    Work {
+        order,
+        epoch,
+        output_received: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,145 @@
+use airside_model::{BuildId, ContainerState, JobId, PlanId, StepLabels};
+use airside_store::Container;
+
+use super::*;
+
+const HOUR: i64 = 3_600_000_000;
+const NOW: Micros = Micros(1000 * HOUR);
+
+fn ago(hours: i64) -> Micros {
+    Micros(NOW.0 - hours * HOUR)
+}
+
+/// Of the latest build of a job, which failed an hour ago.
+fn failed(handle: &str) -> Kept {
+    let labels = StepLabels {
+        team: "main".into(),
+        pipeline: None,
+        job: None,
+        build: BuildId(1),
+        build_name: "1".into(),
+        step: "s".into(),
+        kind: StepKind::Task,
+        attempt: 1,
+    };
+    Kept {
+        container: Container {
+            handle: Handle::new(handle),
+            build: BuildId(1),
+            plan: PlanId::new("1"),
+            attempt: 1,
+            placement: 1,
+            worker: WorkerName::new("w"),
+            state: ContainerState::Created,
+            labels,
+            uid: None,
+            claimed_at: Some(ago(3)),
+            kept_at: Some(ago(2)),
+            hijacked_at: None,
+            dir: String::new(),
+            user: String::new(),
+        },
+        kept_at: ago(2),
+        status: BuildStatus::Failed,
+        job: Some(JobId(1)),
+        ended_at: Some(ago(1)),
+        superseded: false,
+        epoch: 1,
+    }
+}
+
+fn keeping() -> Keeping {
+    Keeping {
+        failed: Duration::from_secs(10 * 3600),
+        failed_elsewhere: Duration::from_secs(2 * 3600),
+        one_off: Duration::from_secs(1800),
+        most: 3,
+    }
+}
+
+#[test]
+fn when_a_kept_containers_time_is_over() {
+    let table: [(&str, fn(&mut Kept), bool, bool); 9] = [
+        ("the latest that failed", |_| {}, false, true),
+        (
+            "errored",
+            |kept| kept.status = BuildStatus::Errored,
+            true,
+            true,
+        ),
+        (
+            "aborted",
+            |kept| kept.status = BuildStatus::Aborted,
+            false,
+            true,
+        ),
+        ("superseded", |kept| kept.superseded = true, false, false),
+        ("old", |kept| kept.ended_at = Some(ago(11)), false, false),
+        (
+            "old for a cluster",
+            |kept| kept.ended_at = Some(ago(3)),
+            true,
+            false,
+        ),
+        (
+            "succeeded",
+            |kept| kept.status = BuildStatus::Succeeded,
+            false,
+            false,
+        ),
+        (
+            "running, though an earlier step ended long ago",
+            |kept| {
+                kept.status = BuildStatus::Started;
+                kept.kept_at = ago(500);
+                kept.ended_at = None;
+            },
+            true,
+            true,
+        ),
+        ("a one-off", |kept| kept.job = None, false, false),
+    ];
+    for (what, change, elsewhere, stays) in table {
+        let mut kept = failed("h");
+        change(&mut kept);
+        assert_eq!(!keeping().is_over(&kept, elsewhere, NOW), stays, "{what}");
+        // Somebody looks inside.
+        kept.container.hijacked_at = Some(Micros(NOW.0 - 1));
+        assert!(!keeping().is_over(&kept, elsewhere, NOW), "{what}");
+    }
+}
+
+#[test]
+fn the_oldest_go_when_there_are_too_many_on_a_worker() {
+    let mut all: Vec<Kept> = ["1", "2", "3", "4", "5"].map(failed).to_vec();
+    all[1].container.hijacked_at = Some(NOW);
+    all[2].container.worker = WorkerName::new("other");
+    let names = |keeping: &Keeping| -> Vec<String> {
+        let overdue = keeping.overdue(&all, |_| false, NOW);
+        overdue.into_iter().map(|(_, handle)| handle.0).collect()
+    };
+    assert_eq!(names(&keeping()), ["1"]);
+    let none = Keeping {
+        most: 0,
+        ..keeping()
+    };
+    assert_eq!(names(&none), ["5", "4", "3", "1"]);
+}
+
+#[test]
+fn what_a_runtime_says_when_it_is_full() {
+    for (reason, lacks) in [
+        (
+            "cluster: cannot create pod s-1: exceeded quota: pods=10",
+            true,
+        ),
+        (
+            "waiting for a node: 0/2 nodes are available: 2 Insufficient cpu",
+            true,
+        ),
+        ("cluster: the API server does not answer", false),
+        ("pulling the image", false),
+    ] {
+        assert_eq!(lacks_room(reason), lacks, "{reason}");
+    }
+}

@@ -1,0 +1,171 @@
+//! Processes that people run beside the step's own: while it runs, and afterwards for as long as the
+//! container is kept. Each has a connection of its own, and ends with it.
+//!
+//! What becomes of such a process never matters to the step: it is neither killed nor waited for when
+//! the step ends.
+
+mod talk;
+
+use std::{
+    path::Path,
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+};
+
+use airside_model::Handle;
+use airside_protocol::{Executable, Exit, Hijack, HubSays, Order, ShimSays, ToShim};
+
+use crate::{
+    confine::Jail,
+    connection::{self, Dialer, Receiver, Sender},
+    control::SILENCE,
+    desk::Desk,
+    log::log,
+    process,
+    reaper::Reaper,
+    users,
+};
+
+#[derive(Clone)]
+pub(crate) struct Hijacks(Arc<Parts>);
+
+struct Parts {
+    dialer: Arc<Dialer>,
+    desk: Arc<Desk>,
+    handle: Handle,
+    reaper: Reaper,
+    order: Mutex<Option<Order>>,
+    /// The step's: a guest may do what it may, and is on its network.
+    jail: OnceLock<Arc<Jail>>,
+}
+
+impl Hijacks {
+    pub(crate) fn new(
+        dialer: Arc<Dialer>,
+        desk: Arc<Desk>,
+        handle: Handle,
+        reaper: Reaper,
+    ) -> Self {
+        Self(Arc::new(Parts {
+            dialer,
+            desk,
+            handle,
+            reaper,
+            order: Mutex::default(),
+            jail: OnceLock::new(),
+        }))
+    }
+
+    /// What the step does: guests get its environment, and its user and folder unless they want others.
+    pub(crate) fn ordered(&self, order: &Order) {
+        let mut own = self.0.order.lock().unwrap_or_else(PoisonError::into_inner);
+        *own = Some(order.clone());
+    }
+
+    /// Where the step's process is kept, and guests with it.
+    pub(crate) fn jailed(&self, jail: Arc<Jail>) {
+        let _ = self.0.jail.set(jail);
+    }
+
+    /// Answers the hub, in the background.
+    pub(crate) fn answer(&self, hijack: Hijack) {
+        let parts = self.0.clone();
+        tokio::spawn(async move {
+            let id = hijack.id.clone();
+            if let Err(error) = parts.serve(hijack).await {
+                log(format_args!("hijack {id} ended: {error}"));
+            }
+        });
+    }
+}
+
+impl Parts {
+    async fn serve(&self, hijack: Hijack) -> Result<(), connection::Error> {
+        let (mut receiver, mut sender) = self.dialer.dial().await?;
+        sender
+            .say(ShimSays::Answer {
+                handle: self.handle.clone(),
+                session: self.desk.session(),
+                id: hijack.id.clone(),
+            })
+            .await?;
+        // Asked for twice, or nobody waits any more.
+        if !begun(&mut receiver).await? {
+            return Ok(());
+        }
+        match self.launch(hijack) {
+            Ok((launched, guest)) => {
+                let ended = talk::hold(launched, &mut receiver, &mut sender).await;
+                drop(guest);
+                ended
+            }
+            Err(exit) => sender.say(ShimSays::Finished { exit }).await,
+        }?;
+        closed(receiver, sender).await
+    }
+
+    fn launch(&self, hijack: Hijack) -> Result<(process::Launched, crate::reaper::Guest), Exit> {
+        let step = self.order.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(step) = step.as_ref() else {
+            return Err(Exit::Broken("the step is not there yet".to_owned()));
+        };
+        let Some(jail) = self.jail.get() else {
+            return Err(Exit::Broken("the step has not begun".to_owned()));
+        };
+        let order = order(step, hijack);
+        let own = (
+            rustix::process::getuid().as_raw(),
+            rustix::process::getgid().as_raw(),
+        );
+        let user = users::find(order.user.as_deref(), own)
+            .map_err(|error| Exit::Broken(error.to_string()))?;
+        if !Path::new(&order.dir).is_dir() {
+            return Err(Exit::Broken(format!("there is no folder {}", order.dir)));
+        }
+        let launched = process::launch(&order, &user, jail, &self.reaper)?;
+        let guest = self.reaper.host(launched.pid);
+        Ok((launched, guest))
+    }
+}
+
+/// The guest's process as if it were a step's.
+fn order(step: &Order, hijack: Hijack) -> Order {
+    let mut env = step.env.clone();
+    env.extend(hijack.env);
+    Order {
+        run: Executable::Path(hijack.path),
+        args: hijack.args,
+        env,
+        dir: hijack.dir.unwrap_or_else(|| step.dir.clone()),
+        user: hijack.user.or_else(|| step.user.clone()),
+        tty: hijack.tty,
+        // It has an input, and what comes through it is not known yet.
+        stdin: Some(String::new()),
+        fetch: Vec::new(),
+        make_dirs: Vec::new(),
+        mounted: Vec::new(),
+        hermetic: step.hermetic,
+        upload: Vec::new(),
+        fence_after_seconds: step.fence_after_seconds,
+    }
+}
+
+async fn begun(receiver: &mut Receiver) -> Result<bool, connection::Error> {
+    loop {
+        match receiver.receive_within(SILENCE).await? {
+            ToShim::Control(HubSays::Begin) => return Ok(true),
+            ToShim::Control(HubSays::Heartbeat) => {}
+            _ => return Ok(false),
+        }
+    }
+}
+
+/// Leaves it to the hub to close, so that it has heard the last words.
+async fn closed(mut receiver: Receiver, _sender: Sender) -> Result<(), connection::Error> {
+    loop {
+        match receiver.receive_within(SILENCE).await {
+            Ok(_) => {}
+            Err(connection::Error::Closed) => return Ok(()),
+            Err(error) => return Err(error),
+        }
+    }
+}

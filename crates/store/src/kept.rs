@@ -1,0 +1,133 @@
+//! Containers that stay after their step, for those who want to look inside. When their time is over
+//! is decided elsewhere; here is what that decision needs.
+
+use std::time::Duration;
+
+use airside_model::{BuildId, BuildStatus, Handle, JobId};
+
+use crate::{
+    Container, Micros, Result, Store, containers, corrupt,
+    db::{Tx, query, query_as, sql},
+    now,
+};
+
+/// Whoever has looked inside this recently is likely to do so again.
+pub const HIJACK_GRACE: Duration = Duration::from_secs(5 * 60);
+
+/// A kept container, and what became of its build.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kept {
+    pub container: Container,
+    pub kept_at: Micros,
+    pub status: BuildStatus,
+    pub job: Option<JobId>,
+    pub ended_at: Option<Micros>,
+    /// A later build of its job has ended.
+    pub superseded: bool,
+    /// The epoch under which its shim was last spoken to.
+    pub epoch: i64,
+}
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    #[sqlx(flatten)]
+    container: containers::Row,
+    status: String,
+    job_id: Option<i64>,
+    ended_at: Option<i64>,
+    superseded: bool,
+    epoch: i64,
+}
+
+impl Store {
+    /// The step's result is committed and its container stays. `false`: it has no right to, because
+    /// nobody claimed it or that right was taken back.
+    pub async fn keep_container(&self, handle: &Handle) -> Result<bool> {
+        let kept = query(sql!(
+            "UPDATE containers SET kept_at = coalesce(kept_at, $1), request = NULL
+             WHERE handle = $2 AND state = 'created' AND claimed_at IS NOT NULL"
+        ))
+        .bind(now().0)
+        .bind(handle.as_str())
+        .execute(&self.write)
+        .await?;
+        Ok(kept == 1)
+    }
+
+    /// Somebody looks inside.
+    pub async fn container_hijacked(&self, handle: &Handle) -> Result<()> {
+        query(sql!(
+            "UPDATE containers SET hijacked_at = $1 WHERE handle = $2"
+        ))
+        .bind(now().0)
+        .bind(handle.as_str())
+        .execute(&self.write)
+        .await?;
+        Ok(())
+    }
+
+    /// Every kept container, those kept longest first.
+    pub async fn kept_containers(&self) -> Result<Vec<Kept>> {
+        let rows: Vec<Row> = query_as(sql!(
+            "SELECT c.handle, c.build_id, c.plan_id, c.attempt, c.placement, c.worker, c.state,
+               c.labels, c.uid, c.claimed_at, c.kept_at, c.hijacked_at, c.dir, c.process_user,
+               b.status, b.job_id, b.ended_at, b.epoch,
+               EXISTS (SELECT 1 FROM builds n WHERE n.job_id = b.job_id AND n.id > b.id
+                 AND n.status NOT IN ('pending', 'started')) AS superseded
+             FROM containers c JOIN builds b ON b.id = c.build_id
+             WHERE c.kept_at IS NOT NULL AND c.state = 'created' ORDER BY c.kept_at, c.handle"
+        ))
+        .fetch_all(&self.read)
+        .await?;
+        rows.into_iter().map(kept).collect()
+    }
+}
+
+fn kept(row: Row) -> Result<Kept> {
+    let container = Container::try_from(row.container)?;
+    Ok(Kept {
+        kept_at: container
+            .kept_at
+            .ok_or_else(|| corrupt("a kept container without a time"))?,
+        container,
+        status: BuildStatus::parse(&row.status)
+            .ok_or_else(|| corrupt(format!("build status {}", row.status)))?,
+        job: row.job_id.map(JobId),
+        ended_at: row.ended_at.map(Micros),
+        superseded: row.superseded,
+        epoch: row.epoch,
+    })
+}
+
+/// What becomes of a build's containers when it ends: those of a success go, unless somebody is
+/// looking inside; the others are kept, as far as there is something to see.
+pub(crate) async fn settle(
+    tx: &mut Tx,
+    build: BuildId,
+    status: BuildStatus,
+    ended_at: Micros,
+) -> Result<()> {
+    let recently = ended_at.0 - HIJACK_GRACE.as_micros() as i64;
+    query(sql!(
+        "UPDATE containers SET state = 'destroying', request = NULL, token_hash = NULL
+         WHERE build_id = $1 AND NOT (state = 'created' AND claimed_at IS NOT NULL
+           AND ($2 OR coalesce(hijacked_at, 0) > $3))"
+    ))
+    .bind(build.0)
+    .bind(status != BuildStatus::Succeeded)
+    .bind(recently)
+    .execute(&mut *tx)
+    .await?;
+    query(sql!(
+        "UPDATE containers SET kept_at = coalesce(kept_at, $1), request = NULL
+         WHERE build_id = $2 AND state = 'created'"
+    ))
+    .bind(ended_at.0)
+    .bind(build.0)
+    .execute(&mut *tx)
+    .await?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;
