@@ -51,7 +51,7 @@ impl Scope {
     }
 
     pub(crate) fn add_var(&self, name: &str, var: &LocalVar) {
-        self.vars.add(name, var.value.clone(), var.secret);
+        self.vars.add(name, var.value.clone());
     }
 
     /// Takes in what a step has added.

@@ -207,7 +207,7 @@ jobs: [{name: j, plan: [{load_var: v, file: a/b}]}]
     async fn every_source_answers_for_its_own() {
         let variables = variables().await;
         let local = Arc::new(airside_vars::Scope::default());
-        local.add("l", json!([1]), false);
+        local.add("l", json!([1]));
         for (text, filled, secrets) in [
             ("((first:a.x))", json!("deep"), vec![json!("deep")]),
             ("x-((second:b))", json!("x-deep"), vec![json!("deep")]),

@@ -12,13 +12,7 @@ use crate::{Error, LOCAL, Lookup, Reference, traverse};
 #[derive(Debug, Default)]
 pub struct Scope {
     outer: Option<Arc<Scope>>,
-    values: RwLock<BTreeMap<String, Local>>,
-}
-
-#[derive(Clone, Debug)]
-struct Local {
-    value: Value,
-    secret: bool,
+    values: RwLock<BTreeMap<String, Value>>,
 }
 
 impl Scope {
@@ -30,13 +24,13 @@ impl Scope {
         })
     }
 
-    /// Steps run side by side, so adding needs no exclusive access. A secret must not show in logs.
-    pub fn add(&self, name: impl Into<String>, value: Value, secret: bool) {
+    /// Steps run side by side, so adding needs no exclusive access.
+    pub fn add(&self, name: impl Into<String>, value: Value) {
         let mut values = self
             .values
             .write()
             .unwrap_or_else(|poison| poison.into_inner());
-        values.insert(name.into(), Local { value, secret });
+        values.insert(name.into(), value);
     }
 
     fn find(&self, name: &str) -> Option<Value> {
@@ -45,36 +39,10 @@ impl Scope {
             .read()
             .unwrap_or_else(|poison| poison.into_inner());
         match (values.get(name), &self.outer) {
-            (Some(local), _) => Some(local.value.clone()),
+            (Some(value), _) => Some(value.clone()),
             (None, Some(outer)) => outer.find(name),
             (None, None) => None,
         }
-    }
-
-    /// Every text in the secret values of this scope and those around it.
-    pub fn secrets(&self) -> Vec<String> {
-        let mut texts = match &self.outer {
-            Some(outer) => outer.secrets(),
-            None => Vec::new(),
-        };
-        let values = self
-            .values
-            .read()
-            .unwrap_or_else(|poison| poison.into_inner());
-        for local in values.values().filter(|local| local.secret) {
-            collect_texts(&local.value, &mut texts);
-        }
-        texts
-    }
-}
-
-fn collect_texts(value: &Value, texts: &mut Vec<String>) {
-    match value {
-        Value::String(text) if !text.is_empty() => texts.push(text.clone()),
-        Value::Number(number) => texts.push(number.to_string()),
-        Value::Array(items) => items.iter().for_each(|item| collect_texts(item, texts)),
-        Value::Object(map) => map.values().for_each(|value| collect_texts(value, texts)),
-        Value::String(_) | Value::Null | Value::Bool(_) => {}
     }
 }
 
