@@ -1,6 +1,6 @@
 //! Options that say how steps on this machine are kept apart.
 
-use airside_runtime_local::{HostAccess, IdRange, IsolationOptions, Maker, Pool};
+use airside_runtime_local::{HostAccess, IdRange, IsolationOptions, Maker, NetworkChoice, Pool};
 
 #[derive(clap::Args)]
 #[command(next_help_heading = "Steps on this machine")]
@@ -16,6 +16,15 @@ pub(crate) struct IsolationArgs {
     /// Which ids of the machine the users of unprivileged steps are
     #[arg(long, value_name = "FIRST:COUNT", default_value_t)]
     local_ids: IdRange,
+
+    /// Which network steps have: each its own, or the machine's, with all that listens on loopback
+    #[arg(
+        long,
+        value_name = "own|machine",
+        default_value = "own",
+        value_parser = network,
+    )]
+    local_network: NetworkChoice,
 
     /// Addresses for steps, a block of 65,536 [default: a free one from 10.80.0.0/16 on]
     #[arg(long, value_name = "ADDR/16")]
@@ -39,6 +48,7 @@ impl IsolationArgs {
     pub(crate) fn choices(&self) -> IsolationOptions {
         IsolationOptions {
             ids: self.local_ids,
+            network: self.local_network,
             pool: self.local_network_pool,
             host_access: if self.local_host_access {
                 HostAccess::Allowed
@@ -48,5 +58,13 @@ impl IsolationArgs {
             processes: self.local_processes,
             maker: self.local_runtime.clone(),
         }
+    }
+}
+
+fn network(text: &str) -> Result<NetworkChoice, String> {
+    match text {
+        "own" => Ok(NetworkChoice::Own),
+        "machine" => Ok(NetworkChoice::Machine),
+        _ => Err("it is `own` or `machine`".to_owned()),
     }
 }

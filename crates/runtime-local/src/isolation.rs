@@ -17,10 +17,21 @@ use crate::{
 /// More processes than builds need, and fewer than a machine can take.
 const PROCESSES: u32 = 10_000;
 
+/// Which network steps have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NetworkChoice {
+    /// Each its own.
+    #[default]
+    Own,
+    /// The machine's, loopback included.
+    Machine,
+}
+
 /// What the operator may choose.
 #[derive(Clone, Debug)]
 pub struct IsolationOptions {
     pub ids: IdRange,
+    pub network: NetworkChoice,
     /// Which addresses steps get; a free block by default.
     pub pool: Option<Pool>,
     pub host_access: HostAccess,
@@ -33,6 +44,7 @@ impl Default for IsolationOptions {
     fn default() -> Self {
         Self {
             ids: IdRange::default(),
+            network: NetworkChoice::default(),
             pool: None,
             host_access: HostAccess::default(),
             processes: PROCESSES,
@@ -72,17 +84,7 @@ impl Isolation {
                 None
             }
         };
-        let set_up = Network::set_up(&options.installation, wanted.pool, wanted.host_access);
-        let network = match set_up {
-            Ok(network) => Some(network),
-            Err(error) => {
-                warn!(
-                    worker = %options.worker, %error,
-                    "local steps share the machine's network, with all that listens on it"
-                );
-                None
-            }
-        };
+        let network = network(options);
         if let (Some(ids), Some(network)) = (&ids, &network) {
             info!(worker = %options.worker, %ids, pool = %network.pool(), "local steps are isolated");
         }
@@ -102,6 +104,22 @@ impl Isolation {
         self.network
             .as_ref()
             .map(|network| network.of_step(&spec.handle))
+    }
+}
+
+fn network(options: &LocalOptions) -> Option<Network> {
+    let wanted = &options.isolation;
+    let shared = "local steps share the machine's network, with all that listens on it";
+    if wanted.network == NetworkChoice::Machine {
+        info!(worker = %options.worker, "{shared}, as was asked for");
+        return None;
+    }
+    match Network::set_up(&options.installation, wanted.pool, wanted.host_access) {
+        Ok(network) => Some(network),
+        Err(error) => {
+            warn!(worker = %options.worker, %error, "{shared}");
+            None
+        }
     }
 }
 

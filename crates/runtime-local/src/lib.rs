@@ -41,7 +41,7 @@ use airside_volumes::Volumes;
 
 pub use error::Error;
 pub use ids::{BadIdRange, IdRange};
-pub use isolation::IsolationOptions;
+pub use isolation::{IsolationOptions, NetworkChoice};
 pub use network::{BadPool, HostAccess, Pool};
 pub use oci::Maker;
 pub use runtime::LocalRuntime;

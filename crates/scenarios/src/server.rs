@@ -133,6 +133,8 @@ impl Server {
             .args(["--listen", &self.address.to_string()])
             .args(["--hub-listen", &self.hub.to_string()])
             .args(["--user", &format!("{USER}:{USER}")])
+            // Steps report to counters of the test, which listen on loopback.
+            .args(["--local-network", "machine"])
             .args(&self.options.args)
             .stdin(Stdio::null());
         command

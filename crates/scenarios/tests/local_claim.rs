@@ -47,6 +47,11 @@ fn a_second_shim_with_the_right_token_is_refused_and_named_in_the_build() {
         .arg(Environment::get().airside.with_file_name("airside-shim"))
         .env_clear()
         .envs(stolen)
+        // Where the step has it mounted, outside it is not.
+        .env(
+            "AIRSIDE_HUB",
+            format!("unix:{}", server.data().join("hub/socket").display()),
+        )
         .env("AIRSIDE_STATE", server.home().join("second"))
         .stdin(Stdio::null())
         .output()
