@@ -1,6 +1,6 @@
 //! Real containers on this machine. They need root; without it these tests do nothing.
 
-#![allow(clippy::unwrap_used, clippy::panic, unreachable_pub)]
+#![allow(clippy::unwrap_used, clippy::panic, unreachable_pub, dead_code)]
 
 mod common;
 

@@ -82,7 +82,7 @@ fn have(programs: &[&str]) -> bool {
             .iter()
             .any(|folder| fs::metadata(format!("{folder}/{name}")).is_ok())
     };
-    programs.iter().all(|name| there(&name))
+    programs.iter().all(there)
 }
 
 /// A step reaches others through the machine, under its address; the machine itself it does not.
