@@ -86,7 +86,7 @@ async fn pass(
 }
 
 /// What tells pipelines of one name apart; nothing if the query is not about that.
-fn instance_vars(pairs: &[(String, String)]) -> Result<InstanceVars> {
+pub(crate) fn instance_vars(pairs: &[(String, String)]) -> Result<InstanceVars> {
     let pairs = pairs
         .iter()
         .map(|(key, value)| (key.as_str(), value.as_str()));

@@ -24,7 +24,8 @@ pub(crate) use observing::{LogFormat, Observing};
 pub(crate) use workers::WorkerOptions;
 
 use crate::{
-    connectors::ConnectorOptions, data::DataFolder, isolation::IsolationArgs, keeping::KeepingOptions,
+    connectors::ConnectorOptions, data::DataFolder, isolation::IsolationArgs,
+    keeping::KeepingOptions,
 };
 
 #[derive(Args)]

@@ -8,6 +8,7 @@ use airside_model::{
 use airside_orchestrator::{Artifact, StepEnd, StepOutput, StepRequest, StepResult};
 use airside_protocol::Executable;
 use airside_store::Lease;
+use airside_vars::Secrets;
 use futures::StreamExt;
 use serde_json::Value;
 use tokio::task::JoinHandle;
@@ -85,7 +86,9 @@ impl Bench {
         let driven = {
             let (log, lease, cancel) = (log.clone(), lease.clone(), cancel.clone());
             async move {
-                let run = orchestrator.run(&lease, &log, &request, &cancel).await;
+                let run = orchestrator
+                    .run(&lease, &log, &request, &cancel, &Secrets::default())
+                    .await;
                 let (result, held) = run.unwrap();
                 orchestrator.release(held).await;
                 result

@@ -17,6 +17,16 @@ pub(crate) enum Status {
 }
 
 impl Status {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Errored => "errored",
+            Self::TimedOut => "timed out",
+            Self::Aborted => "aborted",
+        }
+    }
+
     /// Whether the node did not come to an end of its own, and nobody but its hooks goes on.
     pub(crate) fn is_error(self) -> bool {
         self > Self::Failed

@@ -211,6 +211,8 @@ fn nothing_more(epoch: i64) -> Work {
         stdin: None,
         fetch: Vec::new(),
         make_dirs: Vec::new(),
+        mounted: Vec::new(),
+        hermetic: false,
         upload: Vec::new(),
         fence_after_seconds: 0,
     };

@@ -168,7 +168,9 @@ impl StepRequest {
                     path: input.path.clone(),
                 })
                 .collect();
-            order.make_dirs.extend(outputs_made);
+            order
+                .make_dirs
+                .extend(self.outputs.iter().map(|output| output.path.clone()));
             order.upload = outputs
                 .iter()
                 .map(|(_, transfer)| transfer.clone())

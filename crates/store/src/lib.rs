@@ -45,8 +45,8 @@ pub use db::{Alone, DatabaseUrl, DatabaseUrlError, Patience};
 pub use instance_vars::InstanceVars;
 pub use kept::{HIJACK_GRACE, Kept};
 pub use pipelines::{
-    BuildBrief, Job, JobOverview, JobsOf, Parent, Pausing, Pipeline, PipelineSummary, Resource, SaveJob,
-    SavePipeline, SaveResource, Saved,
+    BuildBrief, Job, JobOverview, JobsOf, Parent, Pausing, Pipeline, PipelineSummary, Resource,
+    SaveJob, SavePipeline, SaveResource, Saved,
 };
 pub use sealer::{SealError, Sealer};
 pub use task_caches::TaskCache;

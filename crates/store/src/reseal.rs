@@ -106,6 +106,7 @@ const COLUMNS: &[Column] = &[
             )
         },
         name: nodes::hidden_name,
+        first_name: None,
         once_clear: false,
     },
     Column {
@@ -123,6 +124,7 @@ const COLUMNS: &[Column] = &[
             )
         },
         name: nodes::settled_name,
+        first_name: None,
         once_clear: false,
     },
 ];

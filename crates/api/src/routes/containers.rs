@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::{
     ApiState,
     error::{ApiError, Result},
-    instance_vars, present,
+    guard, present,
     scope::Scope,
 };
 
@@ -57,7 +57,7 @@ impl Wanted {
             return true;
         };
         let pair = [("vars".to_owned(), wanted.clone())];
-        instance_vars::from_pairs(&pair).is_ok_and(|vars| vars == build.instance_vars)
+        guard::instance_vars(&pair).is_ok_and(|vars| vars == build.instance_vars)
     }
 }
 

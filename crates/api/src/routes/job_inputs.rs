@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use airside_config::{Config, Leaf, VersionSpec};
-use airside_model::Version;
-use airside_store::{Pipeline, Store};
+use airside_model::{PipelineId, Version};
+use airside_store::Store;
 use axum::{Json, extract::State};
 use serde_json::{Value, json};
 
@@ -17,9 +17,11 @@ use crate::{
 
 pub(super) async fn list(State(state): State<ApiState>, scope: Scope) -> Result<Json<Vec<Value>>> {
     let (pipeline, job) = (scope.pipeline()?, scope.job()?);
-    let config: Config = serde_json::from_value(pipeline.config.clone())
+    let whole = state.store.pipeline_by_id(pipeline.id).await?;
+    let whole = whole.ok_or(ApiError::NotFound)?;
+    let config: Config = serde_json::from_value(whole.config)
         .map_err(|_| ApiError::Internal("the stored configuration cannot be read"))?;
-    let Some(versions) = versions(&state.store, pipeline, &config, &job.name).await? else {
+    let Some(versions) = versions(&state.store, pipeline.id, &config, &job.name).await? else {
         return Err(ApiError::NotFound);
     };
     let mut shown = Vec::new();
@@ -46,7 +48,7 @@ pub(super) async fn list(State(state): State<ApiState>, scope: Scope) -> Result<
 /// The version of each input; nothing if one of them has none, or it depends on other jobs.
 async fn versions(
     store: &Store,
-    pipeline: &Pipeline,
+    pipeline: PipelineId,
     config: &Config,
     job: &str,
 ) -> Result<Option<BTreeMap<String, Version>>> {
@@ -61,7 +63,7 @@ async fn versions(
             (VersionSpec::Pinned(version), _) => Some(version.clone()),
             (_, Some(version)) => Some(version),
             _ if !input.passed.is_empty() => None,
-            _ => match store.resource(pipeline.id, &input.resource).await? {
+            _ => match store.resource(pipeline, &input.resource).await? {
                 Some(row) => store.latest_version(row.id).await?.map(|(_, found)| found),
                 None => None,
             },

@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
-use airside_config::{Config, Loaded, api_errors, diff};
+use airside_config::{Config, Loaded, ResourceOutline, api_errors, diff};
 use airside_model::{
     TeamId,
     event::{Event, Source},
     plan::SetPipelinePlan,
 };
-use airside_store::{InstanceVars, Parent, Pipeline, SavePipeline};
+use airside_store::{InstanceVars, Parent, Pipeline, SaveJob, SavePipeline, SaveResource};
 use airside_vars::{Chain, Given, Lookup};
 use serde_json::Value;
 
@@ -164,21 +164,21 @@ async fn apply(
     let _ = writeln!(text, "setting pipeline: {}", reference(plan));
     leaf.print("diff", Source::Stdout, &text).await?;
     say_changed(leaf, true).await?;
-    let resources = loaded.config.resources.iter();
+    let config = &loaded.config;
+    let jobs = config.jobs.iter().zip(config.job_outlines());
+    let resources = config.resources.iter().map(|resource| {
+        let outline = ResourceOutline::from(resource);
+        SaveResource::new(&resource.name, &resource.type_, &outline)
+    });
     let save = SavePipeline {
         team,
         name: plan.name.clone(),
         instance_vars,
-        config: serde_json::to_value(&loaded.config).unwrap_or_default(),
-        jobs: loaded
-            .config
-            .jobs
-            .iter()
-            .map(|job| job.name.clone())
+        config: serde_json::to_value(config).unwrap_or_default(),
+        jobs: jobs
+            .map(|(job, outline)| SaveJob::new(&job.name, &outline))
             .collect(),
-        resources: resources
-            .map(|each| (each.name.clone(), each.type_.clone()))
-            .collect(),
+        resources: resources.collect(),
         expected_version: existing.map(|pipeline| pipeline.config_version),
     };
     match store.save_child_pipeline(save, parent).await {
