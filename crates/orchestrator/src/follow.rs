@@ -75,10 +75,8 @@ impl Orchestrator {
                 Turn::Exit(exit) => return self.conclude(drive, standing, watching, exit).await,
                 Turn::Lost(_) if watching.stopping => {
                     let result = StepResult::ended(StepEnd::Stopped);
-                    return Ok(Followed::Ended(
-                        result,
-                        standing.held(Some(watching.session)),
-                    ));
+                    let held = standing.held(Some(watching.session)).lost();
+                    return Ok(Followed::Ended(result, held));
                 }
                 Turn::Lost(reason) => {
                     let held = standing.held(Some(watching.session));

@@ -13,7 +13,10 @@ use airside_store::{HIJACK_GRACE, Kept, Micros, now};
 use futures::{StreamExt, stream};
 use tracing::{info, warn};
 
-use crate::{Held, Orchestrator, Result, StepRequest, request::Holding};
+use crate::{
+    Held, Orchestrator, Result, StepRequest,
+    request::{Afterwards, Holding},
+};
 
 /// How many containers are destroyed at the same time.
 const AT_ONCE: usize = 8;
@@ -108,7 +111,7 @@ impl Orchestrator {
         let Some(mut holding) = held.0 else {
             return;
         };
-        if holding.kind != StepKind::Check
+        if holding.afterwards == Afterwards::Kept
             && let Some(session) = holding.session.take()
         {
             match self.parts.store.keep_container(&holding.handle).await {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use airside_hub::{Hub, Session};
 use airside_logs::LogWriter;
 use airside_model::{
-    ContainerState, Handle, WorkerName,
+    ContainerState, Handle, StepKind, WorkerName,
     event::{Event, Origin, Source},
 };
 use airside_runtime::{ClaimEnvironment, Error as RuntimeError, PlacementSpec};
@@ -19,7 +19,7 @@ use crate::{
     Held, Orchestrator, Result, StepEnd, StepRequest, StepResult,
     follow::Followed,
     kept,
-    request::{Holding, Placed},
+    request::{Afterwards, Holding, Placed},
     workers::WorkerEntry,
 };
 
@@ -98,7 +98,10 @@ impl Standing<'_> {
         Held(Some(Holding {
             worker,
             handle: self.handle.clone(),
-            kind: self.placed.spec.labels.kind,
+            afterwards: match self.placed.spec.labels.kind {
+                StepKind::Check => Afterwards::Destroyed,
+                _ => Afterwards::Kept,
+            },
             session,
         }))
     }
@@ -158,7 +161,7 @@ impl Orchestrator {
                     self.parts.metrics.step_lost(request.labels.kind, worker);
                     if !again {
                         let result = StepResult::errored(lost_words(&standing, &reason));
-                        return Ok((result, held));
+                        return Ok((result, held.lost()));
                     }
                     self.discard(held).await;
                     let line = format!("the step was lost and is placed again: {reason}\n");

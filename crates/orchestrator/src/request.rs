@@ -2,7 +2,7 @@
 
 use airside_hub::Session;
 use airside_model::{
-    Handle, PlanId, StepKind, StepLabels, VolumeId, WorkerName, event::Event, task::ContainerLimits,
+    Handle, PlanId, StepLabels, VolumeId, WorkerName, event::Event, task::ContainerLimits,
 };
 use airside_protocol::{Executable, Order, Transfer, Tty};
 use airside_runtime::{Access, Image, Mount, PlacementSpec};
@@ -89,9 +89,27 @@ pub struct Held(pub(crate) Option<Holding>);
 pub(crate) struct Holding {
     pub(crate) worker: WorkerName,
     pub(crate) handle: Handle,
-    pub(crate) kind: StepKind,
+    pub(crate) afterwards: Afterwards,
     /// Absent where nobody ever heard of a shim.
     pub(crate) session: Option<Session>,
+}
+
+/// What becomes of a container once its step's result is committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Afterwards {
+    /// It stays for those who want to look inside.
+    Kept,
+    Destroyed,
+}
+
+impl Held {
+    /// Of a step that was lost: wherever its process may still run, it has no right to any more.
+    pub(crate) fn lost(mut self) -> Self {
+        if let Some(holding) = &mut self.0 {
+            holding.afterwards = Afterwards::Destroyed;
+        }
+        self
+    }
 }
 
 /// What a resumed build needs to follow a step that is out there; stored sealed.

@@ -100,7 +100,8 @@ fn kept(row: Row) -> Result<Kept> {
 }
 
 /// What becomes of a build's containers when it ends: those of a success go, unless somebody is
-/// looking inside; the others are kept, as far as there is something to see.
+/// looking inside; the others stay if they were kept until now. Whatever was not has no right to live:
+/// a step that was lost may still run somewhere.
 pub(crate) async fn settle(
     tx: &mut Tx,
     build: BuildId,
@@ -110,20 +111,12 @@ pub(crate) async fn settle(
     let recently = ended_at.0 - HIJACK_GRACE.as_micros() as i64;
     query(sql!(
         "UPDATE containers SET state = 'destroying', request = NULL, token_hash = NULL
-         WHERE build_id = $1 AND NOT (state = 'created' AND claimed_at IS NOT NULL
+         WHERE build_id = $1 AND NOT (state = 'created' AND kept_at IS NOT NULL
            AND ($2 OR coalesce(hijacked_at, 0) > $3))"
     ))
     .bind(build.0)
     .bind(status != BuildStatus::Succeeded)
     .bind(recently)
-    .execute(&mut *tx)
-    .await?;
-    query(sql!(
-        "UPDATE containers SET kept_at = coalesce(kept_at, $1), request = NULL
-         WHERE build_id = $2 AND state = 'created'"
-    ))
-    .bind(ended_at.0)
-    .bind(build.0)
     .execute(&mut *tx)
     .await?;
     Ok(())

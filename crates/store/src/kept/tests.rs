@@ -118,6 +118,7 @@ async fn a_build_that_did_not_succeed_keeps_its_claimed_containers(database: Tes
         let lease = fixture.build().await;
         let handle = fixture.container(&lease, "task").await;
         let unclaimed = fixture.container(&lease, "unclaimed").await;
+        let lost = fixture.container(&lease, "lost").await;
         assert!(store.keep_container(&handle).await.unwrap());
         assert!(!store.keep_container(&unclaimed).await.unwrap());
         let request = store.placement_request::<serde_json::Value>(&handle).await;
@@ -129,6 +130,7 @@ async fn a_build_that_did_not_succeed_keeps_its_claimed_containers(database: Tes
             .collect();
         assert_eq!(fixture.kept().await, expected, "{status}");
         assert_eq!(fixture.claim(&handle).await, !kept.is_empty());
+        assert!(!fixture.claim(&lost).await, "nobody kept it");
         let container = store.container(&handle).await.unwrap().unwrap();
         assert_eq!(
             (container.dir.as_str(), container.user.as_str()),
@@ -139,6 +141,7 @@ async fn a_build_that_did_not_succeed_keeps_its_claimed_containers(database: Tes
     // Whoever is inside is not thrown out.
     let lease = fixture.build().await;
     let handle = fixture.container(&lease, "task").await;
+    store.keep_container(&handle).await.unwrap();
     store.container_hijacked(&handle).await.unwrap();
     store
         .finish_build(&lease, BuildStatus::Succeeded)
@@ -158,7 +161,8 @@ async fn a_later_build_supersedes(database: TestDatabase) {
         kept.iter().map(|kept| kept.superseded).collect::<Vec<_>>()
     };
     let first = fixture.build().await;
-    fixture.container(&first, "task").await;
+    let handle = fixture.container(&first, "task").await;
+    store.keep_container(&handle).await.unwrap();
     let failed = BuildStatus::Failed;
     store.finish_build(&first, failed).await.unwrap();
     let second = fixture.build().await;
@@ -174,6 +178,7 @@ async fn volumes_stay_with_kept_containers_and_artifacts(database: TestDatabase)
     let store = &fixture.store;
     let lease = fixture.build().await;
     let handle = fixture.container(&lease, "task").await;
+    store.keep_container(&handle).await.unwrap();
     for name in ["plain", "offered"] {
         let volume = VolumeId::new(name);
         store
