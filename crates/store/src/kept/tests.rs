@@ -3,7 +3,7 @@ use serde_json::json;
 
 use super::*;
 use crate::{
-    Claimant, ContainerFilter, Lease, NewBuild, NewPlacement, OneOff, SavePipeline, Team,
+    Claimant, ContainerFilter, Lease, NewBuild, NewPlacement, OneOff, SaveJob, SavePipeline, Team,
     testing::TestDatabase,
 };
 
@@ -28,7 +28,7 @@ async fn fixture(database: &TestDatabase) -> Fixture {
         team: team.id,
         name: "p".into(),
         config: json!({}),
-        jobs: vec!["j".into()],
+        jobs: vec![SaveJob::named("j")],
         resources: Vec::new(),
         expected_version: None,
     };

@@ -6,7 +6,7 @@ use airside_model::{BuildStatus, Handle, JobId, PlanId, VolumeId};
 use serde_json::{Value, json};
 
 use crate::{
-    Error, InstanceVars, Lease, NewBuild, Parent, SavePipeline, Store, TaskCache, now,
+    Error, InstanceVars, Lease, NewBuild, Parent, SaveJob, SavePipeline, Store, TaskCache, now,
     testing::TestDatabase,
 };
 
@@ -23,7 +23,7 @@ fn pipeline(team: airside_model::TeamId, name: &str) -> SavePipeline {
         name: name.to_owned(),
         instance_vars: InstanceVars::default(),
         config: json!({}),
-        jobs: vec!["j".to_owned()],
+        jobs: vec![SaveJob::named("j")],
         resources: Vec::new(),
         expected_version: None,
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use airside_model::{BuildStatus, PlanId};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{InstanceVars, NewBuild, SaveJob, SavePipeline, Store, testing::TestDatabase};
 
@@ -48,11 +48,11 @@ async fn a_build_loses_nothing_to_a_server_that_is_away_for_ten_seconds() {
                 let plan = PlanId::new(written.to_string());
                 let outcome = json!({"number": written});
                 store
-                    .save_outcome(&lease, &plan, &outcome, crate::now())
+                    .save_outcome(&lease, &plan, &outcome, None::<&Value>, crate::now())
                     .await
                     .unwrap();
-                let read = store.outcome::<serde_json::Value>(build, &plan).await;
-                assert_eq!(read.unwrap(), Some(outcome));
+                let read = store.outcome::<Value, Value>(build, &plan).await;
+                assert_eq!(read.unwrap(), Some((outcome, None)));
                 written += 1;
                 if store.build(build).await.unwrap().unwrap().aborted {
                     return written;
@@ -67,8 +67,8 @@ async fn a_build_loses_nothing_to_a_server_that_is_away_for_ten_seconds() {
     let written = writer.await.unwrap();
     for number in 0..written {
         let plan = PlanId::new(number.to_string());
-        let read = store.outcome::<serde_json::Value>(build, &plan).await;
-        assert_eq!(read.unwrap(), Some(json!({"number": number})));
+        let read = store.outcome::<Value, Value>(build, &plan).await;
+        assert_eq!(read.unwrap(), Some((json!({"number": number}), None)));
     }
     store
         .finish_build(&lease, BuildStatus::Succeeded)
