@@ -109,9 +109,10 @@ async fn come_back(
         Ok(identity) => identity,
         Err(error) => return Ok(failed(connector.as_ref(), &error, &away.journey.to)),
     };
+    let user = identity.display_name().to_owned();
     let login = audit::Login {
         connector: away.connector,
-        user: &identity.display_name().to_owned(),
+        user: &user,
         path: CALLBACK,
     };
     let issued = state.auth.admit(identity).await?;
