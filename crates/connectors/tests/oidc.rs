@@ -128,10 +128,8 @@ async fn keys_change_while_we_run() {
     let (provider, oidc) = start().await;
     log_in(&provider, &oidc).await.unwrap();
     for new in [Signer::ec("b"), Signer::rsa("b")] {
-        let mut knobs = provider.knobs();
-        knobs.published = vec![new.clone()];
-        knobs.signer = new;
-        drop(knobs);
+        provider.knobs().published = vec![new.clone()];
+        provider.knobs().signer = new;
         log_in(&provider, &oidc).await.unwrap();
     }
     assert_eq!(provider.knobs().key_fetches, 3);
