@@ -6,14 +6,14 @@ use std::{
     process::Command,
 };
 
-use airside_scenarios::{Fly, Server, ServerOptions, wait_until};
+use airside_scenarios::{Environment, Fly, Server, ServerOptions, wait_until};
 
 /// A folder with a task and an input, beside the server's own.
 fn folder(server: &Server, task: &str) -> PathBuf {
     let folder = server.home().join("work");
-    fs::create_dir_all(folder.join("in")).unwrap();
-    fs::write(folder.join("in/file"), "from the input\n").unwrap();
-    fs::write(folder.join("task.yml"), task).unwrap();
+    fs::create_dir_all(folder.join("in")).expect("the server's home is ours");
+    fs::write(folder.join("in/file"), "from the input\n").expect("it was just made");
+    fs::write(folder.join("task.yml"), task).expect("it was just made");
     folder
 }
 
@@ -33,6 +33,9 @@ fn execute(fly: &Fly, folder: &Path, more: &[&str]) -> airside_scenarios::Output
 
 #[test]
 fn inputs_params_and_arguments_go_in_and_outputs_come_out() {
+    if !Environment::get().real_fly_or_skip() {
+        return;
+    }
     let server = Server::start();
     let fly = server.fly();
     let script = "cat in/file; echo $PARAM, $1; mkdir out/deep; ln -s file out/deep/link; \
@@ -63,6 +66,9 @@ fn inputs_params_and_arguments_go_in_and_outputs_come_out() {
 
 #[test]
 fn it_ends_as_the_task_does() {
+    if !Environment::get().real_fly_or_skip() {
+        return;
+    }
     let server = Server::start();
     let fly = server.fly();
     let folder = folder(&server, &task("", "exit 7"));
@@ -83,6 +89,9 @@ fn it_ends_as_the_task_does() {
 
 #[test]
 fn an_interrupt_aborts_the_build() {
+    if !Environment::get().real_fly_or_skip() {
+        return;
+    }
     let server = Server::start();
     let fly = server.fly();
     let script =
@@ -99,6 +108,9 @@ fn an_interrupt_aborts_the_build() {
 
 #[test]
 fn in_the_background() {
+    if !Environment::get().real_fly_or_skip() {
+        return;
+    }
     let server = Server::start();
     let fly = server.fly();
     let folder = folder(&server, &task("", "echo done"));
@@ -110,6 +122,9 @@ fn in_the_background() {
 /// Of a git repository, what it ignores stays behind unless asked for.
 #[test]
 fn ignored_files_are_uploaded_only_if_asked_for() {
+    if !Environment::get().real_fly_or_skip() {
+        return;
+    }
     let server = Server::start();
     let fly = server.fly();
     let folder = folder(&server, &task(IN_AND_OUT, "ls in"));
@@ -128,6 +143,9 @@ fn ignored_files_are_uploaded_only_if_asked_for() {
 
 #[test]
 fn inputs_of_a_job() {
+    if !Environment::get().real_fly_or_skip() {
+        return;
+    }
     let server = Server::start();
     let fly = server.fly();
     let pipeline = "resources: [{name: r, type: mock, source: {force_version: v7}}]\n\
@@ -143,6 +161,9 @@ fn inputs_of_a_job() {
 
 #[test]
 fn what_is_no_upload_or_plan_is_refused() {
+    if !Environment::get().real_fly_or_skip() {
+        return;
+    }
     let server = Server::start();
     let fly = server.fly();
     let token = fly.authorization();
@@ -170,6 +191,9 @@ fn what_is_no_upload_or_plan_is_refused() {
 /// What is left of a one-off goes; what can be downloaded stays.
 #[test]
 fn containers_of_one_offs_stay_for_a_while_and_downloads_for_longer() {
+    if !Environment::get().real_fly_or_skip() {
+        return;
+    }
     let server = ServerOptions::new().args(["--keep-one-off", "0"]).start();
     let fly = server.fly();
     let folder = folder(&server, &task(IN_AND_OUT, "echo made > out/file; exit 1"));

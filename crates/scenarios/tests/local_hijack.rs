@@ -3,7 +3,7 @@
 use std::{fs, io::Write};
 
 use airside_scenarios::{
-    Fly, Server, ServerOptions,
+    Environment, Fly, Server, ServerOptions,
     pipelines::{job, task},
     wait_until,
 };
@@ -30,6 +30,9 @@ fn containers(server: &Server) -> usize {
 
 #[test]
 fn into_a_running_step() {
+    if !Environment::get().real_fly_or_skip() {
+        return;
+    }
     let server = Server::start();
     let fly = server.fly();
     let work = task("work", "params: {PARAM: of the task}", WAITING);
@@ -69,6 +72,9 @@ fn into_a_running_step() {
 /// The step's end neither waits for who is inside nor throws them out.
 #[test]
 fn a_session_outlives_its_step() {
+    if !Environment::get().real_fly_or_skip() {
+        return;
+    }
     let server = Server::start();
     let fly = server.fly();
     fly.pipeline("p", &job(&[task("work", "", WAITING)]));
@@ -87,6 +93,9 @@ fn a_session_outlives_its_step() {
 
 #[test]
 fn into_what_is_left_of_a_failed_build() {
+    if !Environment::get().real_fly_or_skip() {
+        return;
+    }
     let mut server = Server::start();
     let fly = server.fly();
     let first = task(
@@ -130,6 +139,9 @@ fn into_what_is_left_of_a_failed_build() {
 
 #[test]
 fn aborted_and_errored_builds_can_be_looked_at_until_their_time_is_over() {
+    if !Environment::get().real_fly_or_skip() {
+        return;
+    }
     let server = Server::start();
     let fly = server.fly();
     fly.pipeline("p", &job(&[task("work", "", WAITING)]));
@@ -151,6 +163,9 @@ fn aborted_and_errored_builds_can_be_looked_at_until_their_time_is_over() {
 /// A server that goes takes the sessions along, and the processes in them; the step goes on.
 #[test]
 fn a_session_ends_with_its_server_and_the_next_one_lets_in_again() {
+    if !Environment::get().real_fly_or_skip() {
+        return;
+    }
     let mut server = Server::start();
     let fly = server.fly();
     fly.pipeline("p", &job(&[task("work", "", WAITING)]));
@@ -173,6 +188,9 @@ fn a_session_ends_with_its_server_and_the_next_one_lets_in_again() {
 
 #[test]
 fn nobody_idles_for_ever() {
+    if !Environment::get().real_fly_or_skip() {
+        return;
+    }
     let server = ServerOptions::new()
         .args(["--intercept-idle-timeout", "1s"])
         .start();
@@ -189,6 +207,9 @@ fn nobody_idles_for_ever() {
 
 #[test]
 fn another_team_finds_nothing() {
+    if !Environment::get().real_fly_or_skip() {
+        return;
+    }
     let server = Server::start();
     let fly = server.fly();
     fly.pipeline("p", &job(&[task("work", "", "exit 1")]));

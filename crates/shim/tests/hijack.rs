@@ -238,7 +238,7 @@ async fn leaving_ends_guests() {
     connection.output(&mut said, 2).await;
     control.say(HubSays::Exit).await;
     assert!(shim.left().await.0.success());
-    let process = Path::new("/proc").join(said.text().trim().to_owned());
+    let process = Path::new("/proc").join(said.text().trim());
     eventually("the guest ends", || !process.exists()).await;
 }
 

@@ -57,9 +57,12 @@ fn keeping() -> Keeping {
     }
 }
 
+/// What happened, how the row shows it, whether it is in a cluster, whether it stays.
+type Case = (&'static str, fn(&mut Kept), bool, bool);
+
 #[test]
 fn when_a_kept_containers_time_is_over() {
-    let table: [(&str, fn(&mut Kept), bool, bool); 9] = [
+    let table: [Case; 9] = [
         ("the latest that failed", |_| {}, false, true),
         (
             "errored",

@@ -263,6 +263,10 @@ mod tests {
     }
 
     #[test]
+    #[allow(
+        clippy::unnecessary_cast,
+        reason = "the types differ between C libraries"
+    )]
     fn arguments_count() {
         let first = |value: u64| [value, 0, 0, 0, 0, 0];
         let second = |value: u64| [0, value, 0, 0, 0, 0];
