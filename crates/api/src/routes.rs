@@ -60,7 +60,6 @@ pub const UNSERVED: &[Action] = &[
     Action::GetVersionsDb,
     Action::RerunJobBuild,
     Action::ScheduleJob,
-    Action::ClearTaskCache,
     Action::ListSharedForResource,
     Action::ListSharedForResourceType,
     Action::CheckResource,
@@ -151,6 +150,7 @@ fn pipelines(routes: Routes) -> Routes {
             Action::OrderPipelinesWithinGroup,
             pipelines::order_instances,
         )
+        .on(Action::ClearTaskCache, jobs::clear_task_cache)
         .on(Action::PausePipeline, pipelines::pause)
         .on(Action::UnpausePipeline, pipelines::unpause)
         .on(Action::ArchivePipeline, pipelines::archive)

@@ -115,6 +115,7 @@ impl Bench {
             step: "step".to_owned(),
             kind: StepKind::Task,
             attempt: 1,
+            attempts: Vec::new(),
         };
         (lease.expect("nobody else drives it"), labels)
     }

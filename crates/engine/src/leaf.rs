@@ -80,6 +80,7 @@ impl<'a> Leaf<'a> {
             step: step.to_owned(),
             kind,
             attempt: self.context.attempts.last().copied().unwrap_or(1),
+            attempts: self.context.attempts.clone(),
         }
     }
 

@@ -15,4 +15,7 @@ pub struct StepLabels {
     pub step: String,
     pub kind: StepKind,
     pub attempt: u32,
+    /// Which attempt of each `attempts` around it this is, outermost first; empty outside of any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attempts: Vec<u32>,
 }

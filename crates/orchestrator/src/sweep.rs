@@ -193,6 +193,7 @@ mod tests {
             step: "s".into(),
             kind: StepKind::Task,
             attempt: 1,
+            attempts: Vec::new(),
         };
         Container {
             handle: Handle::new(handle),

@@ -7,15 +7,14 @@ use super::Fields;
 
 pub(crate) fn container(container: &Container, build: &Build) -> Value {
     let labels = &container.labels;
-    // Only further attempts are told apart by number.
-    let attempt = (container.attempt > 1).then(|| container.attempt.to_string());
+    let attempts: Vec<String> = labels.attempts.iter().map(u32::to_string).collect();
     Fields::default()
         .with("id", container.handle.as_str())
         .with("worker_name", container.worker.as_str())
         .with("state", container.state.as_str())
         .with("type", labels.kind.as_str())
         .maybe("step_name", labels.step.as_str())
-        .maybe("attempt", attempt)
+        .maybe("attempt", attempts.join("."))
         .maybe("pipeline_id", build.pipeline.map(|id| id.0))
         .maybe("job_id", build.job.map(|id| id.0))
         .with("build_id", build.id.0)

@@ -6,11 +6,12 @@ use airside_model::PipelineId;
 use airside_store::{BuildFilter, JobOverview, JobsOf, Pausing};
 use axum::{
     Json,
-    extract::{Query, State},
+    extract::{Path, Query, State},
     response::{IntoResponse, Response},
 };
 use http::Uri;
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use crate::{
     ApiState,
@@ -105,4 +106,29 @@ pub(super) async fn trigger(State(state): State<ApiState>, scope: Scope) -> Resu
         .trigger(job.id, scope.caller()?.display_user_id())
         .await?;
     Ok(Json(present::build::build(&build)))
+}
+
+#[derive(Deserialize)]
+pub(super) struct NamedStep {
+    step_name: String,
+}
+
+#[derive(Deserialize)]
+pub(super) struct WhichCache {
+    cache_path: Option<String>,
+}
+
+/// The next build of the job begins without what this step kept, all of it or one folder.
+pub(super) async fn clear_task_cache(
+    State(state): State<ApiState>,
+    scope: Scope,
+    Path(step): Path<NamedStep>,
+    Query(which): Query<WhichCache>,
+) -> Result<Json<Value>> {
+    let path = which.cache_path.as_deref().filter(|path| !path.is_empty());
+    let removed = state
+        .store
+        .clear_task_caches(scope.job()?.id, &step.step_name, path)
+        .await?;
+    Ok(Json(json!({"caches_removed": removed})))
 }

@@ -21,6 +21,7 @@ fn failed(handle: &str) -> Kept {
         step: "s".into(),
         kind: StepKind::Task,
         attempt: 1,
+        attempts: Vec::new(),
     };
     Kept {
         container: Container {

@@ -19,6 +19,7 @@ pub(crate) fn spec() -> PlacementSpec {
             step: "run tests".to_owned(),
             kind: StepKind::Task,
             attempt: 1,
+            attempts: Vec::new(),
         },
         image: Image::Registry {
             reference: "registry.example/busybox@sha256:00".to_owned(),

@@ -49,6 +49,7 @@ impl Cluster {
             step: "step".to_owned(),
             kind: StepKind::Task,
             attempt: 1,
+            attempts: Vec::new(),
         };
         PlacementSpec {
             handle: Handle::derive(&self.installation, labels.build, &PlanId::new("1"), 1, 1),

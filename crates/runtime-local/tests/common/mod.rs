@@ -86,6 +86,7 @@ impl Machine {
                 step: "step".to_owned(),
                 kind: StepKind::Task,
                 attempt: 1,
+                attempts: Vec::new(),
             },
             image,
             claim: ClaimEnvironment {

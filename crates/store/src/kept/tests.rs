@@ -64,6 +64,7 @@ impl Fixture {
             step: name.into(),
             kind: StepKind::Task,
             attempt: 1,
+            attempts: Vec::new(),
         };
         let new = NewPlacement {
             handle: &handle,

@@ -60,8 +60,8 @@ impl Store {
         let sealed = (self.sealer()).seal(&sealed_as(id), empty.to_string().as_bytes());
         let mut tx = self.write.begin().await?;
         query(sql!(
-            "UPDATE pipelines SET archived = TRUE, paused = TRUE, config = $1, summary = $2,
-               updated_at = $3
+            "UPDATE pipelines SET archived = TRUE, paused = TRUE, paused_by = 'automatic-pipeline-archiver',
+               paused_at = $3, config = $1, summary = $2, updated_at = $3
              WHERE id = $4"
         ))
         .bind(sealed)

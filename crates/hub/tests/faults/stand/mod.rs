@@ -157,6 +157,7 @@ async fn place(store: &Store, handle: &Handle) {
         step: "step".to_owned(),
         kind: StepKind::Task,
         attempt: 1,
+        attempts: Vec::new(),
     };
     let new = NewPlacement {
         handle,
