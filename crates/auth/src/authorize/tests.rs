@@ -84,7 +84,7 @@ fn each_action_needs_what_the_table_says() {
             ("operator", 19),
             ("owner", 2),
             ("pipeline", 19),
-            ("public", 6),
+            ("public", 8),
             ("system", 1),
             ("token", 4),
             ("viewer", 7),
