@@ -3,7 +3,8 @@
 
   control.py [COUNT]      default: 20 runs of fly, ten times as many requests; on SQLite, then on Postgres
 
-Prints the median and the 99th percentile of each, beside the goal and what Concourse 8.3 took on two cores.
+Prints the fastest, the median and the 99th percentile of each and the processor time that the server spent on it
+(which a busy machine does not change much), beside the goal and what Concourse 8.3 took on two cores.
 Needs root, the programs of `make bench-control` (AIRSIDE_BIN), fly (AIRSIDE_FLY) and an installed Postgres.
 docs/performance.md says how to read the numbers.
 """
@@ -33,21 +34,15 @@ JOBS, PIPELINES, WARM_UP = 500, 3000, 2
 CLOCK = time.perf_counter
 
 
-def pipeline(jobs, say):
-    """A chain of jobs, each with a get, a task and a put; `say` makes it another configuration."""
-    def job(number):
-        before = [f"job-{number - 1}"] if number else []
-        task = {"platform": "linux", "image_resource": {"type": "registry-image", "source": {"repository": "busybox"}},
-                "inputs": [{"name": "source"}], "outputs": [{"name": "result"}], "params": {"SAY": say},
-                "run": {"path": "sh", "args": ["-c", "echo $SAY; cp -r source/. result/"]}}
-        return {"name": f"job-{number}", "serial": True, "plan": [
-            {"get": "source", "trigger": True, **({"passed": before} if before else {})},
-            {"task": "work", "config": task},
-            {"put": f"target-{number % 50}", "params": {"from": "result"}}]}
-    names = ["source", *(f"target-{number}" for number in range(min(jobs, 50)))]
-    return json.dumps({
-        "resources": [{"name": name, "type": "mock", "source": {"initial_version": "1"}} for name in names],
-        "jobs": [job(number) for number in range(jobs)]}).encode()
+def pipeline(jobs, changed=()):
+    """Jobs with a get and a task each; those that are changed say something else. No `passed`: fly checks that in
+    a time that grows with the square of the jobs (3 s for 500), which would hide everything else."""
+    text = ["resources:", "- {name: source, type: mock, source: {initial_version: '1'}}", "jobs:"]
+    for number in range(jobs):
+        say = "other" if number in changed else "hello"
+        text += [f"- name: job-{number}", "  plan:", "  - {get: source, trigger: true}", "  - task: work", "    config:",
+                 "      platform: linux", f"      run: {{path: echo, args: [{say}]}}"]
+    return "\n".join(text).encode()
 
 
 def p99(taken):
@@ -55,18 +50,30 @@ def p99(taken):
     return sorted(taken)[math.ceil(len(taken) * 0.99) - 1]
 
 
-def line(what, taken, goal="", concourse=""):
-    median, slowest = statistics.median(taken) * 1000, p99(taken) * 1000
-    print(f"  {what:<44}{median:9.2f} ms {slowest:9.2f} ms   {goal:<10}{concourse}", flush=True)
+def line(what, measured, goal="", concourse=""):
+    taken, spent = measured
+    shown = [min(taken), statistics.median(taken), p99(taken), spent]
+    print(f"  {what:<42}{''.join(f'{each * 1000:9.2f}' for each in shown)} ms  {goal:<10}{concourse}", flush=True)
 
 
-def measure(count, once):
-    taken = []
+def cpu(server):
+    """Seconds of processor time that the server and its children have used."""
+    with open(f"/proc/{server.process.pid}/stat", encoding="utf-8") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return sum(int(field) for field in fields[11:15]) / os.sysconf("SC_CLK_TCK")
+
+
+def measure(server, count, once):
+    """How long each call took, but for the first few, and the server's processor time for one."""
+    taken, before = [], 0
     for number in range(count + WARM_UP):
+        if number == WARM_UP:
+            before = cpu(server)
         began = CLOCK()
-        once(number)
-        taken.append(CLOCK() - began)
-    return taken[WARM_UP:]
+        # Whoever knows better than the clock says so.
+        own = once(number)
+        taken.append(own or CLOCK() - began)
+    return taken[WARM_UP:], (cpu(server) - before) / count
 
 
 class Fly:
@@ -110,35 +117,41 @@ class Connection:
 
 def setting(count, folder, server, api):
     """A large pipeline, by fly and by the request alone."""
-    fly, files = Fly(folder, server, api), []
-    for number in range(2):
-        files.append(os.path.join(folder, f"{number}.json"))
-        with open(files[-1], "wb") as file:
-            file.write(pipeline(JOBS, f"say {number}"))
-    line("fly --version: fly itself", measure(count, lambda _: fly.run("--version")))
-    line(f"fly set-pipeline, {JOBS} jobs, new", measure(count, lambda number: fly.run(
+    fly, configs = Fly(folder, server, api), [pipeline(JOBS), pipeline(JOBS, [JOBS // 2]), pipeline(JOBS, range(JOBS))]
+    files = [os.path.join(folder, f"{number}.yml") for number in range(len(configs))]
+    for name, config in zip(files, configs):
+        with open(name, "wb") as file:
+            file.write(config)
+    line("fly --version", measure(server, count, lambda _: fly.run("--version")))
+    line("fly validate-pipeline: no server", measure(server, count, lambda _: fly.run("validate-pipeline", "-c", files[0])))
+    line(f"fly set-pipeline, {JOBS} jobs, new", measure(server, count, lambda number: fly.run(
         "set-pipeline", "-n", "-p", f"new-{number}", "-c", files[0])), "< 200 ms", "640 ms")
-    fly.run("set-pipeline", "-n", "-p", "large", "-c", files[1])
-    line(f"fly set-pipeline, {JOBS} jobs, each changed", measure(count, lambda number: fly.run(
+    fly.run("set-pipeline", "-n", "-p", "large", "-c", files[2])
+    line("fly set-pipeline, one job changed", measure(server, count, lambda number: fly.run(
         "set-pipeline", "-n", "-p", "large", "-c", files[number % 2])), "< 200 ms", "900 ms")
-    connection, bodies = Connection(api), [pipeline(JOBS, f"say {number}") for number in range(2)]
-    taken = [connection.put_config("large", bodies[number % 2]) for number in range(count + WARM_UP)]
-    line("  of which PUT …/config", taken[WARM_UP:])
-    line("  of which GET …/config, compressed", measure(count, lambda _: connection.ask(
-        "GET", "/api/v1/teams/main/pipelines/large/config", **{"Accept-Encoding": "gzip"})))
+    line("fly set-pipeline, every job changed", measure(server, count, lambda number: fly.run(
+        "set-pipeline", "-n", "-p", "large", "-c", files[number % 2 * 2])), "< 200 ms")
+    connection = Connection(api)
+    line("  of which PUT …/config, new", measure(
+        server, count, lambda number: connection.put_config(f"put-{number}", configs[0])))
+    line("  of which PUT …/config, every job changed", measure(
+        server, count, lambda number: connection.put_config("large", configs[number % 2 * 2])))
+    line("  of which GET …/config, compressed", measure(server, count, lambda _: connection.ask(
+        "GET", "/api/v1/teams/main/pipelines/large/config", **{"Accept-Encoding": "gzip"}) and None))
 
 
-def listing(count, api):
+def listing(count, server, api):
     """Long lists, with some builds in the large pipeline's history."""
     connection, jobs = Connection(api), "/api/v1/teams/main/pipelines/large/jobs"
     for number in range(0, JOBS, 5):
         build = json.loads(connection.ask("POST", f"{jobs}/job-{number}/builds")[1])
         connection.ask("PUT", f"/api/v1/builds/{build['id']}/abort")
     assert len(json.loads(connection.ask("GET", jobs)[1])) == JOBS
-    line(f"GET …/jobs, {JOBS} of them", measure(count, lambda _: connection.ask("GET", jobs)), "< 3 ms", "24 ms")
-    line("  the same, compressed", measure(count, lambda _: connection.ask(
-        "GET", jobs, **{"Accept-Encoding": "gzip"})))
-    small = pipeline(1, "hello")
+    line(f"GET …/jobs, {JOBS} of them", measure(
+        server, count, lambda _: connection.ask("GET", jobs) and None), "< 3 ms", "24 ms")
+    line("  the same, compressed", measure(server, count, lambda _: connection.ask(
+        "GET", jobs, **{"Accept-Encoding": "gzip"}) and None))
+    small = pipeline(1)
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         def make(first):
             own = Connection(api)
@@ -148,7 +161,7 @@ def listing(count, api):
     listed = json.loads(connection.ask("GET", "/api/v1/pipelines")[1])
     assert len(listed) >= PIPELINES
     line(f"GET /api/v1/pipelines, {len(listed)} of them", measure(
-        count, lambda _: connection.ask("GET", "/api/v1/pipelines")), "< 15 ms", "2.7 ms for 300")
+        server, count, lambda _: connection.ask("GET", "/api/v1/pipelines") and None), "< 15 ms", "2.7 ms for 300")
 
 
 def family(root):
@@ -176,7 +189,7 @@ def memory(server, when, goal="", concourse=""):
         time.sleep(0.5)
         looks.append(pss(list(family(server.process.pid))))
     count = len(list(family(server.process.pid)))
-    print(f"  {f'memory (PSS), {count} process(es), {when}':<44}{min(looks):9.1f} MB {'':12}   {goal:<10}{concourse}", flush=True)
+    print(f"  {f'memory (PSS), {count} process(es), {when}':<42}{min(looks):9.1f} MB {'':26} {goal:<10}{concourse}", flush=True)
 
 
 @contextlib.contextmanager
@@ -205,7 +218,8 @@ def postgres(folder):
 
 
 def on(database, count):
-    print(f"\nOn {database}{'':<{41 - len(database)}}{'median':>12} {'p99':>12}   {'goal':<10}Concourse")
+    heads = "".join(f"{head:>9}" for head in ("fastest", "median", "p99", "server"))
+    print(f"\nOn {database}{'':<{41 - len(database)}}{heads}     {'goal':<10}Concourse")
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="airside-bench-"))
         options = ["--database-url", stack.enter_context(postgres(folder))] if database == "Postgres" else []
@@ -214,7 +228,7 @@ def on(database, count):
             api = server.api()
             memory(server, "idle", "< 40 MB", "210 MB with worker and Postgres")
             setting(count, folder, server, api)
-            listing(count * 10, api)
+            listing(count * 10, server, api)
             memory(server, "afterwards")
         finally:
             server.stop()

@@ -6,38 +6,46 @@ use crate::Result;
 /// How many values a statement binds at most. SQLite takes 32766, Postgres 65535.
 const MOST: usize = 30_000;
 
-/// `INSERT INTO {into} VALUES (…), (…) {then}`, in as few statements as the limit allows. Pieces of
-/// SQL only, never values.
-pub(crate) async fn insert<const COLUMNS: usize>(
+/// `INSERT INTO {into} VALUES {row}, {row}, … {then}`, in as few statements as the limit allows. A `?`
+/// in `row` stands for the next value. Pieces of SQL only, never values.
+pub(crate) async fn insert<const VALUES: usize>(
     tx: &mut Tx,
     into: &str,
-    rows: Vec<[Value; COLUMNS]>,
+    row: &str,
+    rows: Vec<[Value; VALUES]>,
     then: &str,
 ) -> Result<()> {
     let mut rows = rows.into_iter();
     loop {
-        let values: Vec<Value> = rows.by_ref().take(MOST / COLUMNS).flatten().collect();
+        let values: Vec<Value> = rows.by_ref().take(MOST / VALUES).flatten().collect();
         if values.is_empty() {
             return Ok(());
         }
-        let tuples: Vec<String> = (0..values.len() / COLUMNS)
-            .map(|row| format!("({})", placeholders(row * COLUMNS + 1, COLUMNS)))
-            .collect();
-        let text = format!("INSERT INTO {into} VALUES {} {then}", tuples.join(","));
-        run(tx, text, values).await?;
+        let tuples = vec![row; values.len() / VALUES].join(",");
+        run(
+            tx,
+            format!("INSERT INTO {into} VALUES {tuples} {then}"),
+            values,
+        )
+        .await?;
     }
 }
 
 /// `{head} (…)`, where the list in parentheses holds the ids.
 pub(crate) async fn execute_for(tx: &mut Tx, head: &str, ids: &[i64]) -> Result<()> {
     for ids in ids.chunks(MOST) {
-        let text = format!("{head} ({})", placeholders(1, ids.len()));
+        let text = format!("{head} ({})", vec!["?"; ids.len()].join(","));
         run(tx, text, ids.iter().map(|id| Value::from(*id)).collect()).await?;
     }
     Ok(())
 }
 
 async fn run(tx: &mut Tx, text: String, values: Vec<Value>) -> Result<()> {
+    let text = match tx {
+        // To SQLite `$1` is a name, and it looks for each among all before it.
+        Tx::Sqlite(_) => text,
+        Tx::Postgres(_) => numbered(&text),
+    };
     query(Sql::built(text))
         .once()
         .bind_all(values)
@@ -46,7 +54,13 @@ async fn run(tx: &mut Tx, text: String, values: Vec<Value>) -> Result<()> {
     Ok(())
 }
 
-fn placeholders(first: usize, count: usize) -> String {
-    let numbers: Vec<String> = (first..first + count).map(|n| format!("${n}")).collect();
-    numbers.join(",")
+/// The same with `$1`, `$2`, … in place of each `?`.
+fn numbered(text: &str) -> String {
+    let mut pieces = text.split('?');
+    let mut numbered = pieces.next().unwrap_or_default().to_owned();
+    for (number, piece) in (1..).zip(pieces) {
+        numbered.push_str(&format!("${number}"));
+        numbered.push_str(piece);
+    }
+    numbered
 }

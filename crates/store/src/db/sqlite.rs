@@ -11,6 +11,9 @@ use super::{Patience, Pool, Pools, opening};
 use crate::{Error, Result};
 
 const READERS: u32 = 4;
+/// Rows that a connection's thread may be ahead of whoever reads them: with few, the two wake each
+/// other up all the time.
+const BUFFERED: usize = 1024;
 
 pub(super) async fn connect(path: &Path, patience: Patience) -> Result<Pools> {
     let shown = path.display().to_string();
@@ -21,6 +24,7 @@ pub(super) async fn connect(path: &Path, patience: Patience) -> Result<Pools> {
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
         .foreign_keys(true)
+        .row_buffer_size(BUFFERED)
         .busy_timeout(patience.0);
     migrate(path, &options).await?;
     let write = SqlitePoolOptions::new()

@@ -74,17 +74,15 @@ pub(super) async fn save_jobs(tx: &mut Tx, pipeline: PipelineId, jobs: Vec<SaveJ
         [
             pipeline.0.into(),
             name.into(),
-            true.into(),
-            false.into(),
             ordering.into(),
             outline.into(),
-            0.into(),
         ]
     });
-    let into = "jobs (pipeline_id, name, active, paused, ordering, outline, build_number)";
+    let into = "jobs (pipeline_id, name, ordering, outline, active, paused, build_number)";
+    let row = "(?, ?, ?, ?, TRUE, FALSE, 0)";
     let then = "ON CONFLICT (pipeline_id, name) DO UPDATE SET active = TRUE,
         ordering = excluded.ordering, outline = excluded.outline";
-    insert(tx, into, rows.collect(), then).await
+    insert(tx, into, row, rows.collect(), then).await
 }
 
 pub(super) async fn save_resources(
@@ -130,16 +128,11 @@ pub(super) async fn save_resources(
     .await?;
     execute_for(tx, "UPDATE resources SET active = FALSE WHERE id IN", &gone).await?;
     let rows = put.into_iter().map(|(name, (type_, outline))| {
-        [
-            pipeline.0.into(),
-            name.into(),
-            type_.into(),
-            true.into(),
-            outline.into(),
-        ]
+        [pipeline.0.into(), name.into(), type_.into(), outline.into()]
     });
-    let into = "resources (pipeline_id, name, type, active, outline)";
+    let into = "resources (pipeline_id, name, type, outline, active)";
+    let row = "(?, ?, ?, ?, TRUE)";
     let then = "ON CONFLICT (pipeline_id, name) DO UPDATE SET type = excluded.type, active = TRUE,
         outline = excluded.outline";
-    insert(tx, into, rows.collect(), then).await
+    insert(tx, into, row, rows.collect(), then).await
 }

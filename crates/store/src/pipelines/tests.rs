@@ -418,17 +418,17 @@ async fn jobs_are_listed_with_their_builds(database: TestDatabase) {
 async fn thousands_of_jobs_are_saved_and_only_changes_are_written(database: TestDatabase) {
     let fixture = fixture(database).await;
     let store = &fixture.store;
-    let names: Vec<String> = (0..6000).map(|number| format!("job-{number}")).collect();
+    let names: Vec<String> = (0..9000).map(|number| format!("job-{number}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let id = fixture.save("p", &names, &[]).await.pipeline.id;
     let before = store.jobs(id).await.unwrap();
     assert_eq!(before.len(), names.len());
 
-    let mut changed = fixture.config("p", &names[..5000], &[]);
+    let mut changed = fixture.config("p", &names[..8000], &[]);
     changed.jobs[17].outline = r#"{"public":true}"#.into();
     store.save_pipeline(changed).await.unwrap();
     let after = store.jobs(id).await.unwrap();
-    assert_eq!(after.len(), 5000);
+    assert_eq!(after.len(), 8000);
     let other: Vec<&Job> = (after.iter().zip(&before))
         .filter(|(after, before)| after != before)
         .map(|(after, _)| after)
