@@ -90,7 +90,7 @@ impl Bench {
                     .run(&lease, &log, &request, &cancel, &Secrets::default())
                     .await;
                 let (result, held) = run.unwrap();
-                orchestrator.release(held).await;
+                orchestrator.discard(held).await;
                 result
             }
         };

@@ -126,8 +126,8 @@ impl Orchestrator {
         self.discard(Held(Some(holding))).await;
     }
 
-    /// Gives up all that a step stood on.
-    pub(crate) async fn discard(&self, held: Held) {
+    /// Gives up all that a step stood on, its container too.
+    pub async fn discard(&self, held: Held) {
         let Some(Holding {
             worker,
             handle,

@@ -31,7 +31,11 @@ async fn containers_are_listed_and_filtered() {
             step: format!("step-{plan}"),
             kind: StepKind::Task,
             attempt,
-            attempts: if attempt > 1 { vec![attempt] } else { Vec::new() },
+            attempts: if attempt > 1 {
+                vec![attempt]
+            } else {
+                Vec::new()
+            },
         };
         let placement = NewPlacement {
             handle: &Handle::new(format!("s-{plan}")),

@@ -102,6 +102,6 @@ fn hand_over(server: &Server, session: &mut Transcript) -> String {
         stderr: String::new(),
     };
     session.note(line, &output);
-    let shown = page.text.split("<code>").nth(1).unwrap();
+    let shown = page.text.split("<code id=\"token\">").nth(1).unwrap();
     shown.split("</code>").next().unwrap().to_owned()
 }

@@ -43,8 +43,8 @@ pub(crate) async fn execute_for(tx: &mut Tx, head: &str, ids: &[i64]) -> Result<
 async fn run(tx: &mut Tx, text: String, values: Vec<Value>) -> Result<()> {
     let text = match tx {
         // To SQLite `$1` is a name, and it looks for each among all before it.
-        Tx::Sqlite(_) => text,
-        Tx::Postgres(_) => numbered(&text),
+        Tx::Sqlite(..) => text,
+        Tx::Postgres(..) => numbered(&text),
     };
     query(Sql::built(text))
         .once()
