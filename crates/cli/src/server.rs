@@ -24,6 +24,9 @@ use crate::{
 
 pub(crate) use mode::Mode;
 
+/// Of each of the server's threads; what is not used costs nothing.
+const STACK: usize = 16 << 20;
+
 pub(crate) fn run(options: &ServerOptions, settings: &[Setting], mode: Mode) -> Result<()> {
     if options.configuration.print_config {
         settings::print(settings, &mut std::io::stdout())?;
@@ -35,6 +38,8 @@ pub(crate) fn run(options: &ServerOptions, settings: &[Setting], mode: Mode) -> 
         .map_err(|_| anyhow::anyhow!("two TLS providers"))?;
     let (log_level, traces) = logging::start(&options.observing)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
+        // Plans and resource types nest as deeply as their authors like.
+        .thread_stack_size(STACK)
         .enable_all()
         .build()?;
     let result = runtime.block_on(serve(options, mode, log_level));

@@ -174,7 +174,9 @@ impl Interpreter<'_> {
         let span = span!(
             "step", build = %self.build.id, step = %plan.id, kind = plan.node.name(), status = Empty
         );
-        let status = steps::run(leaf, &plan.node).instrument(span.clone()).await;
+        // In a box: a step that fetches its image runs steps within steps.
+        let running = Box::pin(steps::run(leaf, &plan.node));
+        let status = running.instrument(span.clone()).await;
         if let Ok(status) = &status {
             span.record("status", status.name());
         }
