@@ -54,4 +54,5 @@ fn builds_survive_servers_that_die_at_any_time() {
             (expected, expected)
         );
     }
+    namespace.wait_until_no_pods();
 }

@@ -49,6 +49,7 @@ fn the_server_dies_in_the_middle_of_a_task() {
         (3, 3),
         "each ran once"
     );
+    namespace.wait_until_no_pods();
 }
 
 #[test]
@@ -75,6 +76,7 @@ fn the_server_dies_while_a_get_is_on_its_way() {
             "after {moment}"
         );
     }
+    namespace.wait_until_no_pods();
 }
 
 #[test]
@@ -117,6 +119,7 @@ fn the_server_dies_in_the_middle_of_an_upload() {
     assert_eq!(sums.len(), 2, "{lines:#?}");
     assert_eq!(sums[0], sums[1], "what was made is what arrived");
     assert_eq!(counter.count("make"), 1);
+    namespace.wait_until_no_pods();
 }
 
 #[test]
@@ -144,6 +147,7 @@ fn a_pod_that_is_deleted_under_a_task_ends_the_build_with_words() {
         namespace.wait_until_no_pods();
         assert_eq!(counter.count(name), 1, "never twice");
     }
+    namespace.wait_until_no_pods();
 }
 
 /// A server whose pods wait for a node that does not exist yet.
@@ -177,6 +181,7 @@ fn a_pod_that_is_deleted_before_it_ran_is_placed_again() {
     assert!(said.contains("placed again"), "{said}");
     assert_eq!(counter.count("run"), 1);
     cluster(&["kubectl", "label", "node", "n1", "airside-test-"]);
+    namespace.wait_until_no_pods();
 }
 
 #[test]
@@ -228,4 +233,5 @@ fn an_image_that_cannot_exist_is_named() {
         .lines()
         .join("\n");
     assert!(said.contains("airside.local/NO-such"), "{said}");
+    namespace.wait_until_no_pods();
 }

@@ -109,6 +109,7 @@ fn the_api_server_is_away_while_a_step_runs() {
     last(10);
     drop(away);
     assert_eq!((counter.count("middle"), counter.count("end")), (2, 2));
+    namespace.wait_until_no_pods();
 }
 
 #[test]
@@ -141,6 +142,7 @@ fn the_api_server_is_away_when_a_step_is_to_be_placed() {
     drop(away);
     assert_eq!(wait_for_end(&fly, build.id), "succeeded");
     assert_eq!((counter.count("one"), counter.count("two")), (1, 1));
+    namespace.wait_until_no_pods();
 }
 
 #[test]
@@ -164,6 +166,7 @@ fn a_node_is_lost_under_a_task() {
     assert!(said.contains("not run again by itself"), "{said}");
     drop(away);
     assert_eq!(counter.count("run"), 1, "never twice");
+    namespace.wait_until_no_pods();
 }
 
 #[test]
@@ -198,6 +201,7 @@ fn a_node_is_lost_under_a_get() {
     );
     assert!(said.contains("\ntext\n"), "{said}");
     drop(away);
+    namespace.wait_until_no_pods();
 }
 
 /// What the server asked of the API server that changes pods: the verb of each request.
@@ -237,4 +241,5 @@ fn a_step_costs_the_api_server_at_most_three_writes() {
         writes.len(),
         "{writes:?}"
     );
+    namespace.wait_until_no_pods();
 }

@@ -101,6 +101,7 @@ fn pods_print_what_local_steps_print() {
         builds.iter().all(|build| build.status == "succeeded"),
         "{builds:#?}"
     );
+    namespace.wait_until_no_pods();
 }
 
 #[test]
@@ -139,4 +140,5 @@ fn pods_fail_as_local_steps_fail() {
         });
         assert_eq!(here, there, "{name}");
     }
+    namespace.wait_until_no_pods();
 }

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use airside_protocol::{Exit, Order};
+use airside_protocol::{Exit, Order, Transfer};
 
 use crate::{
     ownership,
@@ -20,13 +20,21 @@ pub(crate) async fn prepare(order: &Order, volumes: &Volumes) -> Result<User, Ex
     );
     let user =
         users::find(order.user.as_deref(), own).map_err(|error| Exit::Broken(error.to_string()))?;
-    for transfer in &order.fetch {
+    let mut inputs: Vec<&Transfer> = order.fetch.iter().collect();
+    inputs.sort_by_key(|input| Path::new(&input.path).components().count());
+    for transfer in inputs {
+        hide(&transfer.path, order)?;
         volumes.fetch(transfer).await.map_err(|error| {
             Exit::Broken(format!(
                 "cannot fetch the input at {}: {error}",
                 transfer.path
             ))
         })?;
+    }
+    for output in &order.upload {
+        if order.fetch.iter().all(|input| input.path != output.path) {
+            hide(&output.path, order)?;
+        }
     }
     let folders = Folders::of(order);
     let owner = (!user.is_root()).then_some((user.uid, user.gid));
@@ -36,6 +44,20 @@ pub(crate) async fn prepare(order: &Order, volumes: &Volumes) -> Result<User, Ex
         Ok(Ok(())) => Ok(user),
         Ok(Err(broken)) => Err(Exit::Broken(broken)),
         Err(error) => Err(Exit::Broken(format!("cannot make the folders: {error}"))),
+    }
+}
+
+/// What an input has in the place of another input or an output is not seen, as if that were mounted.
+fn hide(path: &str, order: &Order) -> Result<(), Exit> {
+    let within = |outer: &Transfer| outer.path != path && Path::new(path).starts_with(&outer.path);
+    if !order.fetch.iter().any(within) {
+        return Ok(());
+    }
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Exit::Broken(format!(
+            "cannot make room for what belongs at {path}: {error}"
+        ))),
+        _ => Ok(()),
     }
 }
 

@@ -72,6 +72,8 @@ impl Namespace {
         ServerOptions::new()
             .hub_ip(Ipv4Addr::UNSPECIFIED.into())
             .args(["--targets", file.to_str().unwrap()])
+            // What is left of builds would stay for people otherwise.
+            .args(["--keep-failed", "0"])
             .start()
     }
 
