@@ -1,10 +1,7 @@
 //! The `airside` command. Each subcommand is one file; this one only tells them apart.
 
 mod completion;
-mod connectors;
 mod data;
-mod isolation;
-mod keeping;
 mod logging;
 mod options;
 mod proofs;

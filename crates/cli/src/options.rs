@@ -5,7 +5,10 @@
 //! For that to hold, an option must not be `required`, nor `requires` or conflict with another: who
 //! uses the value checks that. `hide_env_values` marks what is secret and is never shown.
 
+mod connectors;
 mod identity;
+mod isolation;
+mod keeping;
 mod keys;
 mod listening;
 mod observing;
@@ -23,10 +26,10 @@ pub(crate) use listening::Listening;
 pub(crate) use observing::{LogFormat, Observing};
 pub(crate) use workers::WorkerOptions;
 
-use crate::{
-    connectors::ConnectorOptions, data::DataFolder, isolation::IsolationArgs,
-    keeping::KeepingOptions,
-};
+use crate::data::DataFolder;
+use connectors::ConnectorOptions;
+use isolation::IsolationArgs;
+use keeping::KeepingOptions;
 
 #[derive(Args)]
 pub(crate) struct ServerOptions {

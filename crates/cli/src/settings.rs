@@ -12,7 +12,7 @@ mod print;
 
 use std::{ffi::OsString, path::PathBuf};
 
-use clap::{Arg, ArgMatches, Command, FromArgMatches, parser::ValueSource};
+use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches, parser::ValueSource};
 
 pub(crate) use file::{ConfigError, ConfigFile};
 
@@ -82,12 +82,27 @@ pub(crate) fn with_variables(command: Command) -> Command {
                 // The rule is said once, under all of them.
                 Some(long) if long == "config" || name(&arg).is_some() => {
                     let variable = variable(long);
-                    arg.env(variable).hide_env(true)
+                    switchable(arg).env(variable).hide_env(true)
                 }
                 _ => arg,
             })
         })
     })
+}
+
+/// What is only there or not, on the command line, can be said to be `true` or `false` too: a variable
+/// or a file could not turn it off otherwise.
+fn switchable(arg: Arg) -> Arg {
+    match arg.get_action() {
+        ArgAction::SetTrue => arg
+            .action(ArgAction::Set)
+            .value_name("BOOL")
+            .num_args(0..=1)
+            .require_equals(true)
+            .default_missing_value("true")
+            .default_value("false"),
+        _ => arg,
+    }
 }
 
 /// Reads options and variables, then the file that they name, then all of it together.

@@ -105,8 +105,8 @@ impl Preparation<'_> {
         spec: &PlacementSpec,
         layers: Vec<PathBuf>,
     ) -> Result<Vec<PlannedMount>, Error> {
-        let what = self.overlay("root", layers)?;
-        network_files::write(&self.dir.join("upper/root/etc"), &spec.handle)?;
+        let what = self.overlay("image", layers)?;
+        network_files::write(&self.dir.join("upper/image/etc"), &spec.handle)?;
         Ok(vec![PlannedMount {
             at: PathBuf::from("/"),
             what,

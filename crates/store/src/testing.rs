@@ -176,7 +176,7 @@ struct Cluster {
 const HOLD: &str = r#"
 set -eu
 trap : INT TERM HUP
-dir=$(mktemp -d /tmp/airside-postgres.XXXXXX)
+dir=$(mktemp -d --suffix=-airside-postgres)
 trap 'kill "$server" 2>/dev/null; wait "$server" 2>/dev/null; rm -rf "$dir"' EXIT
 server=
 start() {

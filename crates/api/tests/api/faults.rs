@@ -164,6 +164,7 @@ async fn requests_wait_for_a_postgres_that_is_stopped_and_started() {
         server.get(&ann, TP),
         server.set_pipeline(&ann, &version, PIPELINE),
         async {
+            // No condition to wait for: that so long an outage is borne is what this tests.
             tokio::time::sleep(Duration::from_secs(10)).await;
             server.database.start_server().await;
         }

@@ -60,7 +60,7 @@ pub async fn root_is_nobody_outside(bench: &Bench) {
 
 /// What people do in their builds all the time.
 pub async fn ordinary_work_works(bench: &Bench) {
-    let script = "set -e; mkdir -p /usr/local/x /root/.cache; echo a >/etc/new; chown 2:3 /etc/new; \
+    let script = "set -e; mkdir -p /usr/local/x /var/cache/x; echo a >/etc/new; chown 2:3 /etc/new; \
         chmod 4755 /bin/busybox; stat -c '%u %g' /etc/new; ln /etc/new /etc/link; mknod /tmp/fifo p; \
         ls /dev/null /dev/zero /dev/full /dev/random /dev/urandom /dev/tty /dev/pts /dev/shm >/dev/null; \
         echo b >/dev/shm/b; cat /dev/shm/b; su nobody -s /bin/sh -c 'id -u'; \

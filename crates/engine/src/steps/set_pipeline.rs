@@ -165,6 +165,11 @@ async fn apply(
     leaf.print("diff", Source::Stdout, &text).await?;
     say_changed(leaf, true).await?;
     let config = &loaded.config;
+    let Ok(whole) = serde_json::to_value(config) else {
+        return leaf
+            .error("the configuration cannot be stored: it is not JSON")
+            .await;
+    };
     let jobs = config.jobs.iter().zip(config.job_outlines());
     let resources = config.resources.iter().map(|resource| {
         let outline = ResourceOutline::from(resource);
@@ -174,7 +179,7 @@ async fn apply(
         team,
         name: plan.name.clone(),
         instance_vars,
-        config: serde_json::to_value(config).unwrap_or_default(),
+        config: whole,
         jobs: jobs
             .map(|(job, outline)| SaveJob::new(&job.name, &outline))
             .collect(),

@@ -268,7 +268,6 @@ fn a_thousand_upstream_jobs_need_no_deep_stack() {
 }
 
 #[test]
-#[ignore = "prints times; meant for a release build"]
 fn scale_of_a_pipeline_with_a_thousand_jobs() {
     let grid = Grid {
         resources: 200,
@@ -301,5 +300,9 @@ fn scale_of_a_pipeline_with_a_thousand_jobs() {
     eprintln!("1,000 jobs, 200 resources, 1,000,000 versions of each");
     eprintln!("filling the view: {cold:?}, {asked:?}, {size} versions and builds held");
     eprintln!("one pass of every job: {best:?}");
-    assert!(best < Duration::from_millis(50), "{best:?}");
+    // A debug build says nothing about speed.
+    assert!(
+        cfg!(debug_assertions) || best < Duration::from_millis(50),
+        "{best:?}"
+    );
 }

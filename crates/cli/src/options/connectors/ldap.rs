@@ -37,27 +37,11 @@ pub(crate) struct LdapOptions {
     ldap_display_name: String,
 
     /// Begin without TLS and change to it before anything is said
-    #[arg(
-        long,
-        value_name = "BOOL",
-        num_args = 0..=1,
-        require_equals = true,
-        default_value_t = false,
-        default_missing_value = "true",
-        action = clap::ArgAction::Set
-    )]
+    #[arg(long)]
     ldap_start_tls: bool,
 
     /// Use no TLS at all: everybody on the way can read passwords
-    #[arg(
-        long,
-        value_name = "BOOL",
-        num_args = 0..=1,
-        require_equals = true,
-        default_value_t = false,
-        default_missing_value = "true",
-        action = clap::ArgAction::Set
-    )]
+    #[arg(long)]
     ldap_insecure_no_ssl: bool,
 
     /// File with CA certificates to trust for the directory, instead of the machine's

@@ -31,15 +31,7 @@ pub(crate) struct IsolationArgs {
     local_network_pool: Option<Pool>,
 
     /// Lets steps talk to this machine itself, by any of its addresses but loopback
-    #[arg(
-        long,
-        value_name = "BOOL",
-        num_args = 0..=1,
-        require_equals = true,
-        default_value_t = false,
-        default_missing_value = "true",
-        action = clap::ArgAction::Set
-    )]
+    #[arg(long)]
     local_host_access: bool,
 
     /// How many processes and threads a step may have at once

@@ -54,39 +54,15 @@ pub(crate) struct ConnectorOptions {
     oidc_groups_key: String,
 
     /// Do not look at groups
-    #[arg(
-        long,
-        value_name = "BOOL",
-        num_args = 0..=1,
-        require_equals = true,
-        default_value_t = false,
-        default_missing_value = "true",
-        action = clap::ArgAction::Set
-    )]
+    #[arg(long)]
     oidc_disable_groups: bool,
 
     /// Do not ask the provider's user info endpoint for more than the id token says
-    #[arg(
-        long,
-        value_name = "BOOL",
-        num_args = 0..=1,
-        require_equals = true,
-        default_value_t = false,
-        default_missing_value = "true",
-        action = clap::ArgAction::Set
-    )]
+    #[arg(long)]
     oidc_disable_get_user_info: bool,
 
     /// Let users in whose email address the provider has not verified
-    #[arg(
-        long,
-        value_name = "BOOL",
-        num_args = 0..=1,
-        require_equals = true,
-        default_value_t = false,
-        default_missing_value = "true",
-        action = clap::ArgAction::Set
-    )]
+    #[arg(long)]
     oidc_skip_email_verified_validation: bool,
 
     /// File with CA certificates to trust for the provider, beside the machine's
