@@ -8,6 +8,7 @@
 //! transaction, telling others of a change. Nothing here knows what a pipeline is.
 
 mod many;
+mod packed;
 mod postgres;
 mod query;
 mod sql;
@@ -19,6 +20,7 @@ use sqlx::{PgPool, Postgres, Sqlite, SqlitePool, Transaction};
 use tracing::{Instrument as _, Span};
 
 pub(crate) use many::{execute_for, insert};
+pub(crate) use packed::{Fields, Unpack, fetch_packed, field, packed};
 pub(crate) use query::{On, Value, query, query_as, query_scalar};
 #[cfg(test)]
 pub(crate) use sql::STATEMENTS;

@@ -184,6 +184,10 @@ where
         Self(self.0.bind(value))
     }
 
+    pub(crate) fn bind_all(self, values: impl IntoIterator<Item = Value>) -> Self {
+        Self(self.0.bind_all(values))
+    }
+
     pub(crate) async fn fetch_one<'a>(self, on: impl Into<On<'a>>) -> Result<T> {
         Ok(self.0.fetch_one(on).await?.0)
     }

@@ -4,7 +4,7 @@ use airside_model::{PipelineId, TeamId};
 
 use crate::{
     InstanceVars, Micros, Result, Store,
-    db::{Tx, query_as, sql},
+    db::{Fields, Tx, Unpack, Value, fetch_packed, packed, query_as, sql},
 };
 
 #[derive(Clone, Debug, PartialEq)]
@@ -32,9 +32,18 @@ macro_rules! columns {
     };
 }
 
-macro_rules! order {
+/// The same columns of many, in the order in which teams arranged them.
+macro_rules! list {
     () => {
-        " ORDER BY p.team_id, p.ordering, p.instance_ordering, p.id"
+        concat!(
+            "SELECT ",
+            packed!(
+                "p.id", "p.team_id", "t.name", "p.name", "p.instance_vars", "p.paused", "p.paused_by", "p.paused_at",
+                "p.public", "p.archived", "p.summary", "p.updated_at";
+                "p.team_id, p.ordering, p.instance_ordering, p.id"
+            ),
+            " FROM pipelines p JOIN teams t ON t.id = p.team_id"
+        )
     };
 }
 
@@ -69,6 +78,25 @@ impl Row {
             archived: self.archived,
             outline: self.summary,
             updated_at: Micros(self.updated_at),
+        })
+    }
+}
+
+impl Unpack for PipelineSummary {
+    fn unpack(fields: &mut Fields<'_>) -> Result<Self> {
+        Ok(Self {
+            id: PipelineId(fields.int()?),
+            team: TeamId(fields.int()?),
+            team_name: fields.owned()?,
+            name: fields.owned()?,
+            instance_vars: InstanceVars::parse(fields.text()?)?,
+            paused: fields.flag()?,
+            paused_by: fields.owned_if_any()?,
+            paused_at: fields.int_if_any()?.map(Micros),
+            public: fields.flag()?,
+            archived: fields.flag()?,
+            outline: fields.owned()?,
+            updated_at: Micros(fields.int()?),
         })
     }
 }
@@ -111,19 +139,10 @@ impl Store {
 
     /// Those of one team, or of all, in the order in which the team arranged them.
     pub async fn pipelines(&self, team: Option<TeamId>) -> Result<Vec<PipelineSummary>> {
-        let rows: Vec<Row> = match team {
-            Some(team) => {
-                query_as(sql!(columns!(), " WHERE p.team_id = $1", order!()))
-                    .bind(team.0)
-                    .fetch_all(&self.read)
-                    .await?
-            }
-            None => {
-                query_as(sql!(columns!(), order!()))
-                    .fetch_all(&self.read)
-                    .await?
-            }
+        let statement = match team {
+            Some(_) => sql!(list!(), " WHERE p.team_id = $1"),
+            None => sql!(list!()),
         };
-        rows.into_iter().map(Row::read).collect()
+        fetch_packed(statement, team.map(|team| Value::from(team.0)), &self.read).await
     }
 }

@@ -5,8 +5,8 @@ use airside_model::{BuildId, BuildStatus, JobId, PipelineId, TeamId};
 
 use super::Job;
 use crate::{
-    Error, Micros, Result, Store, corrupt,
-    db::{query_as, sql},
+    Micros, Result, Store, corrupt,
+    db::{Fields, Unpack, Value, fetch_packed, packed, sql},
 };
 
 /// Whose jobs to list.
@@ -40,96 +40,59 @@ pub struct BuildBrief {
 macro_rules! overview {
     ($from:literal, $filter:literal) => {
         sql!(
-            "SELECT j.id, j.pipeline_id, j.name, j.paused, j.paused_by, j.paused_at, j.active,
-               j.outline,
-               n.id AS next_id, n.name AS next_name, n.status AS next_status,
-               n.started_at AS next_started_at, n.ended_at AS next_ended_at,
-               f.id AS finished_id, f.name AS finished_name, f.status AS finished_status,
-               f.started_at AS finished_started_at, f.ended_at AS finished_ended_at
-             FROM ",
+            "SELECT ",
+            packed!(
+                "j.id", "j.pipeline_id", "j.name", "j.paused", "j.paused_by", "j.paused_at", "j.active", "j.outline",
+                "n.id", "n.name", "n.status", "n.started_at", "n.ended_at",
+                "f.id", "f.name", "f.status", "f.started_at", "f.ended_at"; "j.pipeline_id, j.ordering"
+            ),
+            " FROM ",
             $from,
             " LEFT JOIN builds n ON n.id = (SELECT min(b.id) FROM builds b
                  WHERE b.job_id = j.id AND b.status IN ('pending', 'started'))
              LEFT JOIN builds f ON f.id = (SELECT max(b.id) FROM builds b
                  WHERE b.job_id = j.id AND b.status NOT IN ('pending', 'started'))
              WHERE j.active",
-            $filter,
-            " ORDER BY j.pipeline_id, j.ordering"
+            $filter
         )
     };
 }
 
-#[derive(sqlx::FromRow)]
-struct Row {
-    id: i64,
-    pipeline_id: i64,
-    name: String,
-    paused: bool,
-    paused_by: Option<String>,
-    paused_at: Option<i64>,
-    active: bool,
-    outline: String,
-    next_id: Option<i64>,
-    next_name: Option<String>,
-    next_status: Option<String>,
-    next_started_at: Option<i64>,
-    next_ended_at: Option<i64>,
-    finished_id: Option<i64>,
-    finished_name: Option<String>,
-    finished_status: Option<String>,
-    finished_started_at: Option<i64>,
-    finished_ended_at: Option<i64>,
-}
-
-fn brief(
-    id: Option<i64>,
-    name: Option<String>,
-    status: Option<String>,
-    started_at: Option<i64>,
-    ended_at: Option<i64>,
-) -> Result<Option<BuildBrief>> {
+fn brief(fields: &mut Fields<'_>) -> Result<Option<BuildBrief>> {
+    let (id, name, status) = (
+        fields.int_if_any()?,
+        fields.text_if_any()?,
+        fields.text_if_any()?,
+    );
+    let (started_at, ended_at) = (fields.int_if_any()?, fields.int_if_any()?);
     let (Some(id), Some(name), Some(status)) = (id, name, status) else {
         return Ok(None);
     };
     Ok(Some(BuildBrief {
         id: BuildId(id),
-        name,
-        status: BuildStatus::parse(&status)
+        name: name.to_owned(),
+        status: BuildStatus::parse(status)
             .ok_or_else(|| corrupt(format!("build status {status}")))?,
         started_at: started_at.map(Micros),
         ended_at: ended_at.map(Micros),
     }))
 }
 
-impl TryFrom<Row> for JobOverview {
-    type Error = Error;
-
-    fn try_from(row: Row) -> Result<Self> {
+impl Unpack for JobOverview {
+    fn unpack(fields: &mut Fields<'_>) -> Result<Self> {
         Ok(Self {
             job: Job {
-                id: JobId(row.id),
-                pipeline: PipelineId(row.pipeline_id),
-                name: row.name,
-                paused: row.paused,
-                paused_by: row.paused_by,
-                paused_at: row.paused_at.map(Micros),
-                active: row.active,
-                outline: row.outline,
+                id: JobId(fields.int()?),
+                pipeline: PipelineId(fields.int()?),
+                name: fields.owned()?,
+                paused: fields.flag()?,
+                paused_by: fields.owned_if_any()?,
+                paused_at: fields.int_if_any()?.map(Micros),
+                active: fields.flag()?,
+                outline: fields.owned()?,
             },
-            next: brief(
-                row.next_id,
-                row.next_name,
-                row.next_status,
-                row.next_started_at,
-                row.next_ended_at,
-            )?,
-            finished: brief(
-                row.finished_id,
-                row.finished_name,
-                row.finished_status,
-                row.finished_started_at,
-                row.finished_ended_at,
-            )?,
+            next: brief(fields)?,
+            finished: brief(fields)?,
         })
     }
 }
@@ -137,18 +100,17 @@ impl TryFrom<Row> for JobOverview {
 impl Store {
     /// The jobs that configurations have, pipeline by pipeline, in their order.
     pub async fn job_overviews(&self, of: JobsOf) -> Result<Vec<JobOverview>> {
-        let query = match of {
-            JobsOf::Pipeline(id) => {
-                query_as(overview!("jobs j", " AND j.pipeline_id = $1")).bind(id.0)
-            }
-            JobsOf::Team(id) => query_as(overview!(
-                "pipelines p JOIN jobs j ON j.pipeline_id = p.id",
-                " AND p.team_id = $1"
-            ))
-            .bind(id.0),
-            JobsOf::Everybody => query_as(overview!("jobs j", "")),
+        let (statement, id) = match of {
+            JobsOf::Pipeline(id) => (overview!("jobs j", " AND j.pipeline_id = $1"), Some(id.0)),
+            JobsOf::Team(id) => (
+                overview!(
+                    "pipelines p JOIN jobs j ON j.pipeline_id = p.id",
+                    " AND p.team_id = $1"
+                ),
+                Some(id.0),
+            ),
+            JobsOf::Everybody => (overview!("jobs j", ""), None),
         };
-        let rows: Vec<Row> = query.fetch_all(&self.read).await?;
-        rows.into_iter().map(JobOverview::try_from).collect()
+        fetch_packed(statement, id.map(Value::from), &self.read).await
     }
 }

@@ -1,0 +1,137 @@
+//! Long lists as one value.
+//!
+//! Rows come from SQLite's thread one by one, each waking up whoever waits for it: for hundreds of them that takes
+//! longer than finding them. So the database puts a list together itself, as one text that both kinds of database make
+//! alike: each field is its length in bytes, a colon and its text, or `-` if there is none.
+//!
+//! ```text
+//! SELECT packed!("j.id", "j.paused_by"; "j.ordering") FROM jobs j     ─▶     1:7-1:83:bob
+//! ```
+
+use super::{On, Sql, Value, query_scalar};
+use crate::{Result, corrupt};
+
+/// All rows of these columns, in this order, as one value.
+macro_rules! packed {
+    ($first:literal $(, $column:literal)* ; $order:literal) => {
+        concat!(
+            "string_agg(concat(", $crate::db::field!($first) $(, ", ", $crate::db::field!($column))*,
+            "), '' ORDER BY ", $order, ")"
+        )
+    };
+}
+pub(crate) use packed;
+
+macro_rules! field {
+    ($column:literal) => {
+        concat!(
+            "coalesce(octet_length(CAST(",
+            $column,
+            " AS TEXT)) || ':' || CAST(",
+            $column,
+            " AS TEXT), '-')"
+        )
+    };
+}
+pub(crate) use field;
+
+/// Something that is read from the fields of one row, in their order.
+pub(crate) trait Unpack: Sized {
+    fn unpack(fields: &mut Fields<'_>) -> Result<Self>;
+}
+
+/// A statement whose only column is [`packed!`].
+pub(crate) async fn fetch_packed<'a, T: Unpack>(
+    sql: Sql,
+    values: impl IntoIterator<Item = Value>,
+    on: impl Into<On<'a>>,
+) -> Result<Vec<T>> {
+    let packed: Option<String> = query_scalar(sql).bind_all(values).fetch_one(on).await?;
+    let packed = packed.unwrap_or_default();
+    let mut fields = Fields(&packed);
+    let mut rows = Vec::new();
+    while !fields.0.is_empty() {
+        rows.push(T::unpack(&mut fields)?);
+    }
+    Ok(rows)
+}
+
+/// What is still to be read.
+pub(crate) struct Fields<'a>(&'a str);
+
+impl<'a> Fields<'a> {
+    pub(crate) fn text_if_any(&mut self) -> Result<Option<&'a str>> {
+        if let Some(rest) = self.0.strip_prefix('-') {
+            self.0 = rest;
+            return Ok(None);
+        }
+        let field = self.0.split_once(':').and_then(|(length, rest)| {
+            let length = length.parse().ok()?;
+            rest.split_at_checked(length)
+        });
+        let (field, rest) = field.ok_or_else(|| corrupt("a packed list"))?;
+        self.0 = rest;
+        Ok(Some(field))
+    }
+
+    pub(crate) fn text(&mut self) -> Result<&'a str> {
+        self.text_if_any()?
+            .ok_or_else(|| corrupt("a packed list: a field is missing"))
+    }
+
+    pub(crate) fn owned(&mut self) -> Result<String> {
+        self.text().map(str::to_owned)
+    }
+
+    pub(crate) fn owned_if_any(&mut self) -> Result<Option<String>> {
+        Ok(self.text_if_any()?.map(str::to_owned))
+    }
+
+    pub(crate) fn int(&mut self) -> Result<i64> {
+        number(self.text()?)
+    }
+
+    pub(crate) fn int_if_any(&mut self) -> Result<Option<i64>> {
+        self.text_if_any()?.map(number).transpose()
+    }
+
+    /// What SQLite keeps as a number and Postgres as a word.
+    pub(crate) fn flag(&mut self) -> Result<bool> {
+        match self.text()? {
+            "1" | "true" => Ok(true),
+            "0" | "false" => Ok(false),
+            other => Err(corrupt(format!("a packed list: {other} is no flag"))),
+        }
+    }
+}
+
+fn number(text: &str) -> Result<i64> {
+    text.parse()
+        .map_err(|_| corrupt(format!("a packed list: {text} is no number")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_come_back_as_they_were() {
+        let mut fields = Fields("1:7-0:6:a:1-é4:true1:0");
+        assert_eq!(fields.int().unwrap(), 7);
+        assert_eq!(fields.int_if_any().unwrap(), None);
+        assert_eq!(fields.text().unwrap(), "");
+        assert_eq!(fields.owned().unwrap(), "a:1-é");
+        assert!(fields.flag().unwrap());
+        assert!(!fields.flag().unwrap());
+        assert!(fields.0.is_empty());
+    }
+
+    #[test]
+    fn what_was_not_packed_is_refused() {
+        for broken in ["", "7", "9:short", "x:1", "1:é", "-1:a"] {
+            assert!(Fields(broken).text().is_err(), "{broken:?}");
+        }
+        assert!(Fields("1:2").flag().is_err());
+        assert!(Fields("1:x").int().is_err());
+    }
+}
