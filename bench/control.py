@@ -13,23 +13,17 @@ import contextlib
 import glob
 import http.client
 import json
-import math
 import os
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.parse
 
-sys.dont_write_bytecode = True
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), "dev"))
-from client import PATIENCE, TARGET, Server  # noqa: E402
+from common import AIRSIDE, Fly, cpu, family, need, pss, summary
+from client import PATIENCE, Server
 
-AIRSIDE = os.environ.get("AIRSIDE_BIN") or os.path.join(TARGET, "bench", "airside")
-FLY = os.environ.get("AIRSIDE_FLY", "")
 JOBS, PIPELINES, WARM_UP = 500, 3000, 2
 CLOCK = time.perf_counter
 
@@ -45,22 +39,10 @@ def pipeline(jobs, changed=()):
     return "\n".join(text).encode()
 
 
-def p99(taken):
-    """Of few measurements, the slowest."""
-    return sorted(taken)[math.ceil(len(taken) * 0.99) - 1]
-
-
 def line(what, measured, goal="", concourse=""):
     taken, spent = measured
-    shown = [min(taken), statistics.median(taken), p99(taken), spent]
+    shown = [*summary(taken), spent]
     print(f"  {what:<42}{''.join(f'{each * 1000:9.2f}' for each in shown)} ms  {goal:<10}{concourse}", flush=True)
-
-
-def cpu(server):
-    """Seconds of processor time that the server and its children have used."""
-    with open(f"/proc/{server.process.pid}/stat", encoding="utf-8") as file:
-        fields = file.read().rsplit(")", 1)[1].split()
-    return sum(int(field) for field in fields[11:15]) / os.sysconf("SC_CLK_TCK")
 
 
 def measure(server, count, once):
@@ -74,19 +56,6 @@ def measure(server, count, once):
         own = once(number)
         taken.append(own or CLOCK() - began)
     return taken[WARM_UP:], (cpu(server) - before) / count
-
-
-class Fly:
-    """fly with a home of its own, logged in."""
-
-    def __init__(self, folder, server, api):
-        self.home = os.path.join(folder, "home")
-        os.makedirs(self.home)
-        self.run("login", "-c", api.url, "-u", "dev", "-p", server.password)
-
-    def run(self, *arguments):
-        subprocess.run([FLY, "-t", "bench", *arguments], check=True, stdin=subprocess.DEVNULL,
-                       stdout=subprocess.DEVNULL, env={**os.environ, "HOME": self.home})
 
 
 class Connection:
@@ -164,24 +133,6 @@ def listing(count, server, api):
         server, count, lambda _: connection.ask("GET", "/api/v1/pipelines") and None), "< 15 ms", "2.7 ms for 300")
 
 
-def family(root):
-    """The process and all that it started, whoever is their parent now."""
-    group = os.getpgid(root)
-    pids = [int(entry) for entry in os.listdir("/proc") if entry.isdecimal()]
-    for pid in pids:
-        with contextlib.suppress(ProcessLookupError):
-            if os.getpgid(pid) == group:
-                yield pid
-
-
-def pss(pids):
-    total = 0
-    for pid in pids:
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError), open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
-            total += next(int(text.split()[1]) for text in file if text.startswith("Pss:"))
-    return total / 1024
-
-
 def memory(server, when, goal="", concourse=""):
     """Once it has come to rest: the smallest of a few looks, as whoever was busy gives back."""
     looks = []
@@ -235,12 +186,7 @@ def on(database, count):
 
 
 def main(count=20):
-    for needed in (AIRSIDE, FLY):
-        if not os.path.exists(needed):
-            raise SystemExit(f"bench: {needed or 'AIRSIDE_FLY'} is missing; run `make bench-control`")
-    version = subprocess.run([AIRSIDE, "--version"], check=True, capture_output=True, text=True).stdout.strip()
-    load = os.getloadavg()[0]
-    print(f"{version}, {os.cpu_count()} cores, load {load:.1f}; {count} runs of fly, {count * 10} requests")
+    print(f"{need('make bench-control')}; {count} runs of fly, {count * 10} requests")
     for database in ("SQLite", "Postgres"):
         on(database, count)
 

@@ -88,7 +88,7 @@ pub(crate) fn launch(
     let streams = Streams::open(order).map_err(|error| {
         Exit::Broken(format!("cannot make the streams of the process: {error}"))
     })?;
-    let ours = streams
+    let (ours, held) = streams
         .give(&mut command, user)
         .map_err(|error| Exit::Broken(format!("cannot hand the process its streams: {error}")))?;
     become_user(&mut command, user, jail, order.tty.is_some());
@@ -96,10 +96,29 @@ pub(crate) fn launch(
         .spawn()
         .map_err(|error| explain(&command, user, &error))?;
     let pid = Pid::from_child(&child);
-    let exited = reaper.watch(pid);
+    let exited = holding(held, reaper.watch(pid));
     // The command still holds the process's ends; as long as it does, they never close.
     drop(command);
     Ok(Launched { pid, exited, ours })
+}
+
+/// Keeps the process's end of its terminal open until it has ended. It may close all of its own and go on; then the
+/// terminal would seem to be at its end, and closing ours would kill it.
+fn holding(
+    held: Option<OwnedFd>,
+    exited: oneshot::Receiver<WaitStatus>,
+) -> oneshot::Receiver<WaitStatus> {
+    let Some(held) = held else { return exited };
+    let (tell, told) = oneshot::channel();
+    tokio::spawn(async move {
+        let status = exited.await;
+        drop(held);
+        if let Ok(status) = status {
+            // Whoever waited may have gone.
+            let _ = tell.send(status);
+        }
+    });
+    told
 }
 
 fn command(order: &Order, user: &User) -> Result<Command, Exit> {
@@ -213,16 +232,17 @@ impl Streams {
         })
     }
 
-    /// Gives the process its ends and keeps ours.
-    fn give(self, command: &mut Command, user: &User) -> io::Result<Ours> {
+    /// Gives the process its ends and keeps ours; and one end of its terminal, to be held as long as it runs.
+    fn give(self, command: &mut Command, user: &User) -> io::Result<(Ours, Option<OwnedFd>)> {
         match self {
             Self::Terminal(terminal::Terminal { outer, inner }) => {
                 own(&inner, user);
                 command
                     .stdin(inner.try_clone()?)
                     .stdout(inner.try_clone()?)
-                    .stderr(inner);
-                Ok(Ours::Terminal(Arc::new(Stream::new(outer)?)))
+                    .stderr(inner.try_clone()?);
+                let ours = Ours::Terminal(Arc::new(Stream::new(outer)?));
+                Ok((ours, Some(inner)))
             }
             Self::Pipes {
                 stdin,
@@ -245,11 +265,12 @@ impl Streams {
                 };
                 let stdout = Arc::new(Stream::new(stdout.0)?);
                 let stderr = Arc::new(Stream::new(stderr.0)?);
-                Ok(Ours::Pipes {
+                let ours = Ours::Pipes {
                     stdin,
                     stdout,
                     stderr,
-                })
+                };
+                Ok((ours, None))
             }
         }
     }

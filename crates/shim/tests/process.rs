@@ -123,6 +123,23 @@ async fn a_terminal_is_one() {
 }
 
 #[tokio::test]
+async fn a_process_may_let_go_of_its_terminal_and_come_back() {
+    let finished = run(|dir| {
+        let leave =
+            "exec 0</dev/null 1>/dev/null 2>/dev/null; sleep 0.3; echo back > /dev/tty; exit 3";
+        let mut order = script(dir, leave);
+        order.tty = Some(Tty {
+            columns: 500,
+            rows: 500,
+        });
+        order
+    })
+    .await;
+    assert_eq!(finished.exit, Some(Exit::Code(3)));
+    assert_eq!(finished.text(), "back\r\n");
+}
+
+#[tokio::test]
 async fn without_a_terminal_there_is_none() {
     let finished = run(|dir| script(dir, "tty; cat")).await;
     assert_eq!(finished.text(), "not a tty\n");

@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""What builds cost on this machine: a trivial one, its log, what it hands on, many at once.
+
+  builds.py [COUNT]       default: 20 of the short ones, 5 of the long ones
+
+Prints the fastest, the median and the slowest of each, beside the goal and what Concourse 8.3 took on two cores.
+Needs root, the programs of `make bench-builds` (AIRSIDE_BIN), and fly (AIRSIDE_FLY).
+docs/performance.md says how to read the numbers.
+"""
+import http.client
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.parse
+
+from common import AIRSIDE, Fly, cpu, cpu_of_steps, need, peak, summary
+from client import CACHE, Server
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOTFS = os.path.join(CACHE, "rootfs.tar")
+CLOCK, WARM_UP, MB = time.perf_counter, 2, 1 << 20
+LOG, LARGE, FETCHED, FILES, PARALLEL = 20 * MB, 500 * MB, 100 * MB, 20_000, 200
+CONFIG = {}
+
+
+def show(what, numbers, unit, goal="", concourse=""):
+    print(f"  {what:<46}{''.join(f'{number:9.1f}' for number in numbers)} {unit:<5} {goal:<10}{concourse}", flush=True)
+
+
+def times(count, once):
+    """Milliseconds of each call but the first few."""
+    return [once() * 1000 for _ in range(count + WARM_UP)][WARM_UP:]
+
+
+def task(name, script, inputs=(), outputs=()):
+    return {"task": name, "config": {
+        "platform": "linux", **CONFIG, "inputs": [{"name": each} for each in inputs],
+        "outputs": [{"name": each} for each in outputs], "run": {"path": "sh", "args": ["-ec", script]}}}
+
+
+class Bench:
+    def __init__(self, folder, server):
+        self.folder, self.server, self.api = folder, server, server.api()
+        self.fly = Fly(folder, server, self.api)
+
+    def set(self, name, *plan):
+        self.api.set_pipeline(name, json.dumps({"jobs": [{"name": "one", "plan": list(plan)}]}).encode())
+
+    def build(self, name):
+        """Seconds from the trigger to the build's last event. The container before it is gone by then."""
+        self.api.wait_until_clean()
+        began = CLOCK()
+        build = self.api.trigger(name, "one")
+        status, said = None, []
+        for event, data in self.api.events(build["id"]):
+            if event == "status":
+                status, ended = data["status"], CLOCK()
+            elif event in ("log", "error"):
+                said.append(data.get("payload") or data.get("message"))
+        if status != "succeeded":
+            raise SystemExit(f"bench: {name} {status}: {''.join(said)[-2000:]}")
+        return ended - began
+
+    def execute(self, config, *options, cwd=None):
+        self.api.wait_until_clean()
+        began = CLOCK()
+        self.fly.run("execute", "-c", config, *options, cwd=cwd)
+        return CLOCK() - began
+
+    def task_file(self, name, config):
+        path = os.path.join(self.folder, name)
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(config["config"], file)
+        return path
+
+
+def trivial(bench, count):
+    bench.set("trivial", task("one", "true"))
+    for _ in range(WARM_UP):
+        bench.build("trivial")
+    before = cpu(bench.server) + cpu_of_steps()
+    taken = [bench.build("trivial") * 1000 for _ in range(count)]
+    spent = (cpu(bench.server) + cpu_of_steps() - before) / count
+    show("a job with one trivial task", summary(taken), "ms", "< 80", "1500 after its start")
+    show("  processor time of one, all processes", [spent * 1000], "ms", "< 100", "1200")
+    config = bench.task_file("trivial.yml", task("one", "true"))
+    empty = os.path.join(bench.folder, "empty")
+    os.makedirs(empty)
+    show("fly execute of it", summary(times(count, lambda: bench.execute(config, cwd=empty))), "ms", "< 250", "1000")
+
+
+def logs(bench, count):
+    """From the first bytes of a log to the end of the stream, as a follower sees it from the beginning on."""
+    line = "0123456789" * 9 + "012345678"
+    bench.set("logs", task("one", f"yes {line} | head -c {LOG}"))
+
+    def once():
+        bench.api.wait_until_clean()
+        build = bench.api.trigger("logs", "one")
+        connection = http.client.HTTPConnection(urllib.parse.urlsplit(bench.api.url).netloc)
+        connection.request("GET", f"/api/v1/builds/{build['id']}/events", None,
+                           {"Authorization": f"Bearer {bench.api.token}"})
+        answer, read, began = connection.getresponse(), 0, None
+        while chunk := answer.read1(MB):
+            read += len(chunk)
+            if began is None and read > 20_000:
+                began = CLOCK()
+            if b"event: end" in chunk[-200:]:
+                break
+        ended = CLOCK()
+        connection.close()
+        assert read > LOG, f"only {read} bytes came"
+        return LOG / MB / (ended - began)
+    rates = [once() for _ in range(count)]
+    show(f"a log of {LOG // MB} MB to a follower", [min(rates), statistics.median(rates), max(rates)], "MB/s", "> 60", "4.5")
+
+
+def handing_on(bench, count):
+    """What it takes longer if the next task gets what the one before made than if it is left where it was made."""
+    kinds = {f"{LARGE // MB} MB": f"dd if=/dev/zero of=$to/large bs=1M count={LARGE // MB} 2>/dev/null",
+             f"{FILES} files": f"cd $to; seq {FILES} | xargs touch"}
+    for kind, script in kinds.items():
+        for name, to in (("left", "/tmp"), ("handed-on", "out")):
+            bench.set(name, task("make", f"to={to}; {script}", outputs=["out"]),
+                      task("take", "test -d out", inputs=["out"]))
+        left, handed = ([bench.build(name) * 1000 for _ in range(count + 1)][1:] for name in ("left", "handed-on"))
+        extra = statistics.median(handed) - statistics.median(left)
+        show(f"{kind} to the next task: longer by", [extra], "ms", "< 100", "500" if "MB" in kind else "")
+
+
+def fetching(bench, count):
+    config = bench.task_file("fetch.yml", task("one", f"head -c {FETCHED} /dev/urandom > out/large", outputs=["out"]))
+    empty, to = os.path.join(bench.folder, "here"), os.path.join(bench.folder, "fetched")
+    os.makedirs(empty)
+    taken = times(count, lambda: bench.execute(config, "-o", f"out={to}", cwd=empty))
+    assert os.path.getsize(os.path.join(to, "large")) == FETCHED
+    show(f"fly execute that fetches {FETCHED // MB} MB", summary(taken), "ms", "< 1000", "7000")
+
+
+def parallel(bench):
+    bench.set("parallel", {"in_parallel": [task(f"task-{number}", "true") for number in range(PARALLEL)]})
+    show(f"{PARALLEL} tasks at once", [bench.build("parallel")], "s")
+
+
+def main(count=20):
+    few = max(count // 4, 2)
+    print(f"{need('make bench-builds')}; {count} of the short ones, {few} of the long ones")
+    print(f"  {'':<46}{'fastest':>9}{'median':>9}{'slowest':>9}       {'goal':<10}Concourse")
+    with tempfile.TemporaryDirectory(prefix="airside-bench-") as folder:
+        layout = os.path.join(folder, "image")
+        subprocess.run([os.path.join(os.path.dirname(HERE), "dev", "image"), "layout", ROOTFS, layout], check=True)
+        CONFIG["image_resource"] = {"type": "oci-layout", "source": {"path": layout}}
+        server = Server(AIRSIDE, folder)
+        try:
+            bench = Bench(folder, server)
+            trivial(bench, count)
+            logs(bench, few)
+            handing_on(bench, few)
+            fetching(bench, few)
+            parallel(bench)
+            show("memory of the server, at most", [peak(server)], "MB", "< 150")
+            bench.api.wait_until_clean()
+        finally:
+            server.stop()
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 2 or not all(argument.isdecimal() for argument in sys.argv[1:]):
+        print(__doc__.strip())
+        sys.exit(2)
+    main(*map(int, sys.argv[1:]))
