@@ -10,11 +10,15 @@ use std::{
 
 use airside_model::Handle;
 use airside_protocol::{Exit, Order, Output};
+use bytes::BytesMut;
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::hijack::Calls;
+
+/// How much output is put together before it is passed on.
+const AT_ONCE: usize = 256 * 1024;
 
 /// What a driver gives its shim.
 #[derive(Clone, Debug)]
@@ -95,6 +99,7 @@ impl Sessions {
             handle,
             slot,
             events: receiver,
+            following: None,
             sessions: self.clone(),
         }
     }
@@ -138,17 +143,48 @@ pub struct Session {
     handle: Handle,
     slot: Arc<Slot>,
     events: mpsc::Receiver<SessionEvent>,
+    /// Came after output that was put together.
+    following: Option<SessionEvent>,
     sessions: Sessions,
 }
 
 impl Session {
-    /// The next event. Safe to cancel.
+    /// The next event. Output that has come meanwhile is one: a terminal gives a few kilobytes at a time, and whoever
+    /// makes them durable pays for each time. Safe to cancel.
     pub async fn next(&mut self) -> SessionEvent {
-        // The slot holds a sender for as long as this session exists.
-        self.events
-            .recv()
-            .await
-            .unwrap_or(SessionEvent::Disconnected)
+        let event = match self.following.take() {
+            Some(event) => event,
+            // The slot holds a sender for as long as this session exists.
+            None => self
+                .events
+                .recv()
+                .await
+                .unwrap_or(SessionEvent::Disconnected),
+        };
+        match event {
+            SessionEvent::Output(output) => SessionEvent::Output(self.with_following(output)),
+            other => other,
+        }
+    }
+
+    fn with_following(&mut self, first: Output) -> Output {
+        let mut data = BytesMut::from(first.data);
+        while data.len() < AT_ONCE {
+            match self.events.try_recv() {
+                Ok(SessionEvent::Output(next)) if next.source == first.source => {
+                    data.extend_from_slice(&next.data);
+                }
+                Ok(other) => {
+                    self.following = Some(other);
+                    break;
+                }
+                Err(_) => break,
+            }
+        }
+        Output {
+            data: data.freeze(),
+            ..first
+        }
     }
 
     /// Output below this offset is durable.
@@ -281,5 +317,34 @@ mod tests {
                 found: 9
             })
         );
+    }
+
+    #[tokio::test]
+    async fn output_that_is_there_comes_at_once_and_the_rest_after_it() {
+        let mut session = slot();
+        let error = Output {
+            source: Source::Stderr,
+            ..output(6, "gh")
+        };
+        for event in [
+            SessionEvent::Output(output(2, "cd")),
+            SessionEvent::Output(output(4, "ef")),
+            SessionEvent::Output(error.clone()),
+            SessionEvent::Finished(Exit::Code(0)),
+        ] {
+            session.slot.events.send(event).await.unwrap();
+        }
+        let SessionEvent::Output(first) = session.next().await else {
+            unreachable!("output comes first")
+        };
+        assert_eq!(first, output(2, "cdef"));
+        let SessionEvent::Output(second) = session.next().await else {
+            unreachable!("then what was said on the other stream")
+        };
+        assert_eq!(second, error);
+        assert!(matches!(
+            session.next().await,
+            SessionEvent::Finished(Exit::Code(0))
+        ));
     }
 }
