@@ -1,4 +1,4 @@
-use airside_model::{BuildId, ContainerState, JobId, PlanId, StepLabels};
+use airside_model::{BuildId, ContainerState, Handle, JobId, PlanId, StepLabels};
 use airside_store::Container;
 
 use super::*;
