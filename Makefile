@@ -17,6 +17,8 @@ MUSL := x86_64-unknown-linux-musl
 BIN := $(CARGO_TARGET_DIR)/dist
 NODES ?= 2
 FOCUS ?=
+TARGET ?= unpack
+FUZZ_SECONDS ?= 300
 URL ?= http://127.0.0.1:8080
 
 # The tests of crates/scenarios run these programs; the local ones leave the cluster alone.
@@ -41,7 +43,7 @@ build: ## Build the airside command, and the static shim beside it
 
 .PHONY: demo
 demo: build ## Run a first pipeline on this machine
-	AIRSIDE_BIN=$(BIN)/airside dev/demo
+	$(BIN)/airside run examples/hello.yml
 
 .PHONY: fmt
 fmt: ## Format the sources
@@ -80,6 +82,14 @@ test-cluster-all: build cluster-images ## All of it, with lost pods, nodes and A
 .PHONY: test-all
 test-all: ## Everything, cluster and deny included, with the minutes each part took
 	@dev/test-all
+
+.PHONY: test-crash
+test-crash: build ## 100 builds while the server is killed at random
+	$(SCENARIO_ENV) AIRSIDE_CRASH_BUILDS=$${AIRSIDE_CRASH_BUILDS:-100} cargo test -p airside-scenarios --test local_crash -- --nocapture
+
+.PHONY: fuzz
+fuzz: ## Feed a reader of foreign bytes with anything (TARGET=unpack, FUZZ_SECONDS=300); see fuzz/README.md
+	cargo +nightly fuzz run --target-dir $(CARGO_TARGET_DIR)/fuzz $(TARGET) -- -max_total_time=$(FUZZ_SECONDS)
 
 .PHONY: testflight
 testflight: ## Concourse's own suite against URL (FOCUS=regex picks specs)

@@ -1,5 +1,4 @@
-"""`airside up` in a folder of its own, and what fly would ask of its HTTP API. For dev/demo, dev/little-fly and
-bench/run."""
+"""`airside up` in a folder of its own, and what fly would ask of its HTTP API. For dev/little-fly and bench/run."""
 import http.client
 import json
 import os

@@ -5,6 +5,7 @@ mod data;
 mod logging;
 mod options;
 mod proofs;
+mod run;
 mod schema;
 mod server;
 mod settings;
@@ -39,7 +40,8 @@ Examples:
     name = "airside",
     version,
     about = "Concourse-compatible CI whose steps are Kubernetes pods, or containers on this machine",
-    after_help = "Start with `airside up`, then use `fly` as you would with Concourse."
+    after_help = "Start with `airside run pipeline.yml`, which needs no server; or with `airside up`, then use \
+                  `fly` as you would with Concourse."
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -54,6 +56,9 @@ enum Command {
     /// Runs a server as operators want it: keys and users are given, workers elsewhere
     #[command(before_long_help = WEB_EXAMPLES)]
     Web(Box<ServerOptions>),
+    /// Runs the jobs of a pipeline on this machine, without a server
+    #[command(before_long_help = run::EXAMPLES, after_help = run::ENDS)]
+    Run(Box<run::Options>),
     /// Checks pipelines (or task files) without a server; fails if anything is wrong with one
     Validate(validate::Options),
     /// Prints the JSON Schema of pipelines (or task files), for editors
@@ -83,6 +88,7 @@ fn main() -> ExitCode {
         Command::Rt { args } => airside_runtime_local::helper::main(args),
         Command::Up(options) => report(server::run(&options, &settings, Mode::Up)),
         Command::Web(options) => report(server::run(&options, &settings, Mode::Web)),
+        Command::Run(options) => run::run(&options),
         Command::Validate(options) => validate::run(&options),
         Command::Schema(options) => report(schema::run(&options)),
         Command::Completion(options) => report(completion::run(&options, Arguments::command())),

@@ -18,9 +18,10 @@ use std::path::PathBuf;
 
 use airside_store::DatabaseUrl;
 use anyhow::{Context, Result, bail};
-use clap::Args;
+use clap::{Args, Command, FromArgMatches as _};
 
 pub(crate) use identity::Identity;
+pub(crate) use isolation::IsolationArgs;
 pub(crate) use keys::Keys;
 pub(crate) use listening::Listening;
 pub(crate) use observing::{LogFormat, Observing};
@@ -28,7 +29,6 @@ pub(crate) use workers::WorkerOptions;
 
 use crate::data::DataFolder;
 use connectors::ConnectorOptions;
-use isolation::IsolationArgs;
 use keeping::KeepingOptions;
 
 #[derive(Args)]
@@ -53,6 +53,15 @@ pub(crate) struct ServerOptions {
     pub(crate) keeping: KeepingOptions,
     #[command(flatten)]
     pub(crate) observing: Observing,
+}
+
+impl ServerOptions {
+    /// What these arguments come to, without any variables or file.
+    pub(crate) fn of_args<'a>(args: impl IntoIterator<Item = &'a str>) -> Result<Self> {
+        let command = Self::augment_args(Command::new("airside").no_binary_name(true));
+        let matches = command.try_get_matches_from(args)?;
+        Ok(Self::from_arg_matches(&matches)?)
+    }
 }
 
 /// About the settings themselves; these two are not in the file.

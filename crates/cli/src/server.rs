@@ -22,6 +22,7 @@ use crate::{
     settings::{self, Setting},
 };
 
+pub(crate) use house::House;
 pub(crate) use mode::Mode;
 
 /// Of each of the server's threads; what is not used costs nothing.
@@ -33,21 +34,27 @@ pub(crate) fn run(options: &ServerOptions, settings: &[Setting], mode: Mode) -> 
         return Ok(());
     }
     mode.check(options)?;
+    let (log_level, traces) = logging::start(&options.observing)?;
+    let result = on_threads(serve(options, mode, log_level));
+    if let Some(traces) = traces {
+        traces.finish();
+    }
+    result
+}
+
+/// Runs what the house is part of, on threads as it needs them.
+pub(crate) fn on_threads<T>(main: impl Future<Output = Result<T>>) -> Result<T> {
     rustls::crypto::aws_lc_rs::default_provider()
         .install_default()
         .map_err(|_| anyhow::anyhow!("two TLS providers"))?;
-    let (log_level, traces) = logging::start(&options.observing)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         // Plans and resource types nest as deeply as their authors like.
         .thread_stack_size(STACK)
         .enable_all()
         .build()?;
-    let result = runtime.block_on(serve(options, mode, log_level));
+    let result = runtime.block_on(main);
     // What still blocks (a name look-up, say) must not hold up the exit.
     runtime.shutdown_background();
-    if let Some(traces) = traces {
-        traces.finish();
-    }
     result
 }
 

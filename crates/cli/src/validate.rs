@@ -6,10 +6,13 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use airside_config::{Problem, Section, Warning, load_node, load_task_node, parse, render_all};
-use airside_yaml::DuplicateKey;
+use airside_config::{
+    Config, Problem, Section, Warning, load_node, load_task_node, parse, render_all,
+};
+use airside_yaml::{DuplicateKey, Node};
 use clap::Args;
-use given::{Values, Variables};
+use given::Values;
+pub(crate) use given::Variables;
 use serde_json::{Value, json};
 
 #[derive(Args)]
@@ -173,20 +176,34 @@ fn read(file: &Path) -> Result<String, String> {
     })
 }
 
+/// A pipeline with its variables filled in, or everything that is wrong with it, for people.
+pub(crate) fn pipeline(file: &Path, variables: &Variables) -> Result<Config, String> {
+    let shown = file.display().to_string();
+    let values = variables.read()?;
+    let text = read(file).map_err(|reason| format!("cannot read {shown}: {reason}"))?;
+    let loaded = filled(&text, &values).and_then(|node| load_node(&node));
+    match loaded {
+        Ok(loaded) => Ok(loaded.config),
+        Err(problems) => Err(render_all(&problems, &text, &shown)),
+    }
+}
+
+/// The document with the variables that are known filled in.
+fn filled(text: &str, values: &Values) -> Result<Node, Vec<Problem>> {
+    values.fill(parse(text)?).map_err(|unfilled| {
+        vec![Problem {
+            section: Section::Syntax,
+            path: None,
+            message: unfilled.message,
+            span: Some(unfilled.span),
+        }]
+    })
+}
+
 fn judge(text: &str, task: bool, values: &Values) -> Found {
-    let loaded = parse(text).and_then(|node| {
-        let node = values.fill(node).map_err(|unfilled| {
-            vec![Problem {
-                section: Section::Syntax,
-                path: None,
-                message: unfilled.message,
-                span: Some(unfilled.span),
-            }]
-        })?;
-        match task {
-            true => load_task_node(&node).map(|_| Vec::new()),
-            false => load_node(&node).map(|loaded| loaded.warnings),
-        }
+    let loaded = filled(text, values).and_then(|node| match task {
+        true => load_task_node(&node).map(|_| Vec::new()),
+        false => load_node(&node).map(|loaded| loaded.warnings),
     });
     match loaded {
         Ok(warnings) => Found::Sound {

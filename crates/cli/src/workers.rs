@@ -14,6 +14,7 @@ use airside_runtime_local::{IsolationOptions, LocalOptions, LocalRuntime};
 use airside_store::Store;
 use airside_volumes::Volumes;
 use anyhow::{Context, Result};
+use tracing::info;
 
 use crate::{data::DataFolder, proofs::WorkerProofs};
 
@@ -46,6 +47,7 @@ pub(crate) async fn local(
     };
     let runtime = LocalRuntime::open(options).await?;
     store.register_worker(&worker, None, &[], "local").await?;
+    info!(%worker, "worker running");
     Ok(WorkerEntry {
         placement: Arc::new(runtime),
         team: None,
@@ -80,6 +82,7 @@ pub(crate) async fn targets(
         store
             .register_worker(&name, team.as_deref(), &tags, "kubernetes")
             .await?;
+        info!(worker = %name, "worker running");
         workers.push(WorkerEntry {
             placement: runtime,
             team,

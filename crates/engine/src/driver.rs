@@ -26,7 +26,9 @@ impl Engine {
             .store
             .take_build(id, &parts.holder, &parts.address, LEASE)
             .await?;
-        let Some(lease) = taken else { return Ok(()) };
+        let Some(lease) = taken else {
+            return self.mend_if_ended(id).await;
+        };
         let Some(build) = parts.store.build(id).await? else {
             return Ok(());
         };
@@ -57,7 +59,7 @@ impl Engine {
         };
         let context = Context::of_build(Stop::of_build(cancel));
         let planned = self.plan(&interpreter, &context).await?;
-        self.parts.metrics.build_started();
+        self.count_start(build.id);
         let status = match planned {
             Planned::Aborted => BuildStatus::Aborted,
             Planned::Impossible => BuildStatus::Errored,
@@ -180,12 +182,9 @@ impl Engine {
         status: BuildStatus,
     ) -> Result<()> {
         let ended_at = self.parts.store.finish_build(lease, status).await?;
-        let started_at = self
-            .parts
-            .store
-            .build(build.id)
-            .await?
-            .and_then(|build| build.started_at);
+        // Only for the record: what follows must come whatever the database does now.
+        let ended = self.parts.store.build(build.id).await.ok().flatten();
+        let started_at = ended.and_then(|build| build.started_at);
         let took = ended_at.since(started_at.unwrap_or(ended_at));
         info!(build = %build.id, %status, ?took, "build finished");
         let shown = |name: &Option<String>| name.clone().unwrap_or_default();
@@ -198,6 +197,15 @@ impl Engine {
             .build_finished([&build.team_name, &pipeline, &job], status, took);
         self.close_log(build.id, log, status, ended_at).await?;
         Ok(self.parts.orchestrator.clean_up(build.id).await?)
+    }
+
+    /// A build that was driven before may have ended without its log.
+    async fn mend_if_ended(&self, id: BuildId) -> Result<()> {
+        let ended = self.parts.store.builds_with_open_log().await?;
+        match ended.iter().find(|build| build.id == id) {
+            Some(build) => self.mend(build).await,
+            None => Ok(()),
+        }
     }
 
     /// Does what a crash right after a build's end left undone.

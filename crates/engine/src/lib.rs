@@ -29,14 +29,15 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use airside_logs::Logs;
 use airside_metrics::Metrics;
-use airside_model::{BuildId, JobId};
+use airside_model::{BuildId, JobId, Plan, PlanId, Version};
 use airside_orchestrator::Orchestrator;
 use airside_runtime::Image;
 use airside_store::{Build, NewBuild, OneOff, Store};
 use parking_lot::Mutex;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use tracing::{Instrument as _, error, field::Empty, info};
+use tracing::{Instrument as _, error, field::Empty, info, warn};
 
+use outcome::{Hidden, Outcome};
 pub use variables::{Asker, NoVariables, Variables};
 
 #[derive(Debug, thiserror::Error)]
@@ -52,6 +53,26 @@ pub enum Error {
 }
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// Whether the same may work a little later: the database or the log's disk was away or full.
+    fn is_transient(&self) -> bool {
+        use airside_orchestrator::Error as Step;
+        match self {
+            Self::Store(error) | Self::Orchestrator(Step::Store(error)) => {
+                error.is_transient() || error.is_out_of_space()
+            }
+            Self::Log(error) | Self::Orchestrator(Step::Log(error)) => {
+                matches!(error, airside_logs::Error::Io { .. })
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Before a build is taken up again that something was away for; doubled each time, up to the second.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// A lease that is not renewed for this long may be taken by another server.
 const LEASE: Duration = Duration::from_secs(30);
@@ -90,9 +111,16 @@ struct Parts {
     holder: String,
     /// Where other servers reach this one's hub.
     address: String,
-    running: Mutex<HashMap<BuildId, CancellationToken>>,
+    running: Mutex<HashMap<BuildId, Running>>,
     tasks: TaskTracker,
     shutdown: CancellationToken,
+}
+
+/// A build that this process drives.
+struct Running {
+    cancel: CancellationToken,
+    /// Whether it was counted as one that runs: once, however often it is taken up.
+    counted: bool,
 }
 
 impl Engine {
@@ -140,6 +168,33 @@ impl Engine {
         Ok(build)
     }
 
+    /// Creates a build of the job that runs this plan, whatever versions there are and whoever else
+    /// waits, and sets it going.
+    pub async fn trigger_planned(&self, job: JobId, by: &str, plan: &Plan) -> Result<Build> {
+        let parts = &self.parts;
+        let new = NewBuild {
+            job,
+            created_by: Some(by),
+        };
+        let build = parts.store.create_build(new).await?;
+        info!(build = %build.id, created_by = by, "build created with its plan");
+        let taken = parts
+            .store
+            .take_build(build.id, &parts.holder, &parts.address, LEASE)
+            .await?;
+        if let Some(lease) = taken {
+            parts.store.start_build(&lease, plan).await?;
+        }
+        self.drive(build.id);
+        Ok(build)
+    }
+
+    /// The version that a step of a build came to, if it came to one.
+    pub async fn version(&self, build: BuildId, step: &PlanId) -> Result<Option<Version>> {
+        let outcome = self.parts.store.outcome::<Outcome, Hidden>(build, step);
+        Ok(outcome.await?.and_then(|(outcome, _)| outcome.version))
+    }
+
     /// Creates a build of a plan, without a job, and sets it going.
     pub async fn start(&self, one_off: OneOff<'_>) -> Result<Build> {
         let build = self.parts.store.create_one_off(one_off).await?;
@@ -151,9 +206,9 @@ impl Engine {
     /// Asks for the build to end; its steps are told to stop.
     pub async fn abort(&self, build: BuildId) -> Result<()> {
         self.parts.store.request_abort(build).await?;
-        if let Some(cancel) = self.parts.running.lock().get(&build) {
+        if let Some(running) = self.parts.running.lock().get(&build) {
             info!(%build, "build aborted");
-            cancel.cancel();
+            running.cancel.cancel();
         }
         Ok(())
     }
@@ -167,24 +222,49 @@ impl Engine {
 
     fn drive(&self, build: BuildId) {
         let cancel = CancellationToken::new();
-        self.parts.running.lock().insert(build, cancel.clone());
+        let running = Running {
+            cancel: cancel.clone(),
+            counted: false,
+        };
+        self.parts.running.lock().insert(build, running);
         let engine = self.clone();
         // Part of the trace that triggered it, if there is one.
         let span =
             airside_traces::span!("build", %build, pipeline = Empty, job = Empty, status = Empty);
         let driven = async move {
-            let parts = engine.parts.clone();
-            let driven = parts
-                .shutdown
-                .run_until_cancelled(engine.drive_to_end(build, cancel));
-            match driven.await {
-                None | Some(Ok(())) => {}
-                Some(Err(error)) => {
-                    error!(%build, error = &error as &dyn std::error::Error, "build is stuck until the next start");
-                }
-            }
+            let shutdown = engine.parts.shutdown.clone();
+            shutdown
+                .run_until_cancelled(engine.drive_again(build, cancel))
+                .await;
             engine.parts.running.lock().remove(&build);
         };
         self.parts.tasks.spawn(driven.instrument(span));
+    }
+
+    fn count_start(&self, build: BuildId) {
+        let mut running = self.parts.running.lock();
+        if let Some(running) = running.get_mut(&build)
+            && !std::mem::replace(&mut running.counted, true)
+        {
+            self.parts.metrics.build_started();
+        }
+    }
+
+    /// Drives a build to its end, from where it stands each time something was away for too long. That
+    /// is what a new process would do.
+    async fn drive_again(&self, build: BuildId, cancel: CancellationToken) {
+        let mut pause = FIRST_PAUSE;
+        while let Err(error) = self.drive_to_end(build, cancel.clone()).await {
+            if !error.is_transient() {
+                let error = &error as &dyn std::error::Error;
+                return error!(%build, error, "build is stuck until the next start");
+            }
+            {
+                let error = &error as &dyn std::error::Error;
+                warn!(%build, error, ?pause, "build stands still; it is taken up again");
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
     }
 }

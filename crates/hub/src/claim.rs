@@ -21,8 +21,15 @@ pub(crate) fn hash(secret: &str) -> String {
 }
 
 enum Verdict {
-    Accepted { slot: Arc<Slot>, session: String },
-    Refused { reason: String, retry: bool },
+    Accepted {
+        slot: Arc<Slot>,
+        session: String,
+        container: Box<Container>,
+    },
+    Refused {
+        reason: String,
+        retry: bool,
+    },
 }
 
 impl Verdict {
@@ -59,14 +66,34 @@ pub(crate) async fn serve(
             }
             sender.refuse(reason, retry).await;
         }
-        Verdict::Accepted { slot, session } => {
-            info!(handle = %claim.handle, instance = claim.instance, "claim accepted");
+        Verdict::Accepted {
+            slot,
+            session,
+            container,
+        } => {
+            tell_claim(&container, &claim.instance);
             let ended = converse(&slot, session, claim.protocol, receiver, sender).await;
             if let Err(error) = ended {
-                info!(handle = %claim.handle, %error, "shim disconnected");
+                let (build, step, worker) = (container.build, &container.plan, &container.worker);
+                info!(%build, %step, %worker, handle = %claim.handle, %error, "shim disconnected");
             }
             let _ = slot.events.send(SessionEvent::Disconnected).await;
         }
+    }
+}
+
+/// The first claim is the point after which the step may have run; the others are the same shim again.
+fn tell_claim(container: &Container, instance: &str) {
+    let Container {
+        build,
+        plan: step,
+        worker,
+        handle,
+        ..
+    } = container;
+    match container.claimed_at {
+        None => info!(%build, %step, %worker, %handle, instance, "container claimed"),
+        Some(_) => info!(%build, %step, %worker, %handle, instance, "shim is back"),
     }
 }
 
@@ -99,7 +126,11 @@ async fn judge(parts: &Parts, sessions: &Sessions, claim: &Claim) -> Verdict {
         session_hash: &hash(&session),
     };
     match parts.store.claim(claimant).await {
-        Ok(true) => Verdict::Accepted { slot, session },
+        Ok(true) => Verdict::Accepted {
+            slot,
+            session,
+            container: Box::new(container),
+        },
         Ok(false) => Verdict::never(
             "the step is not to be claimed: another instance has it, or the right to it was withdrawn",
         ),
@@ -164,6 +195,14 @@ async fn converse(
                         sender.say(HubSays::Hijack(Box::new(hijack))).await?;
                     }
                 }
+            }
+            // The same for a shim that has nothing to say. Its driver's last word comes first.
+            () = slot.events.closed(), if !told.committed => {
+                if !directives.borrow().committed {
+                    return Err(io::Error::other("the step's driver has detached"));
+                }
+                let wanted = directives.borrow_and_update().clone();
+                tell(&mut sender, &mut told, wanted).await?;
             }
             _ = heartbeat.tick() => sender.say(HubSays::Heartbeat).await?,
             _ = generation.changed() => return Err(io::Error::other("the shim has a newer connection")),

@@ -12,6 +12,7 @@ use crate::{
     Held, Orchestrator, Result, StepEnd, StepResult, kept,
     output::OutputLog,
     placing::{Drive, Standing},
+    subject::Subject,
 };
 
 /// A result may still be on its way when the runtime says that the container is gone.
@@ -135,6 +136,7 @@ impl Orchestrator {
                 watching.doom = None;
             }
             SessionEvent::Started => {
+                standing.subject.decided("step started");
                 let event = drive.request.start_event.clone();
                 drive.log.append(&drive.key("start"), 1, event).await?;
             }
@@ -180,6 +182,7 @@ impl Orchestrator {
         if let Some(Observed::Doomed { reason }) = &seen
             && self.parts.store.revoke_unclaimed(&standing.handle).await?
         {
+            standing.subject.is("destroying");
             return Ok(Turn::Ended(StepEnd::Errored(reason.clone())));
         }
         self.reconsider(standing, watching, seen);
@@ -220,6 +223,7 @@ impl Orchestrator {
     async fn stop(&self, standing: &Standing<'_>, watching: &mut Watching<'_>) -> Result<Turn> {
         watching.stopping = true;
         if self.parts.store.revoke_unclaimed(&standing.handle).await? {
+            standing.subject.is("destroying");
             return Ok(Turn::Ended(StepEnd::Stopped));
         }
         let grace = self.parts.patience.stop_grace;
@@ -239,7 +243,11 @@ impl Orchestrator {
         exit: Exit,
     ) -> Result<Followed> {
         let placement = &standing.worker.placement;
-        info!(build = %drive.lease.build, step = %drive.request.plan, handle = %standing.handle, ?exit, "step ended");
+        let Subject { worker, handle, .. } = &standing.subject;
+        info!(
+            build = %drive.lease.build, step = %drive.request.plan, %worker, %handle, ?exit,
+            "step ended"
+        );
         let answer = watching.output.finish().await?;
         let end = match exit {
             Exit::Code(code) => StepEnd::Exited(code),
@@ -262,9 +270,10 @@ impl Orchestrator {
         let mut outputs = Vec::new();
         for (name, transfer) in &standing.placed.outputs {
             if placement.capabilities().mounts_volumes {
-                placement
-                    .seal(&standing.handle, &transfer.path, &transfer.volume)
-                    .await?;
+                let sealed = placement.seal(&standing.handle, &transfer.path, &transfer.volume);
+                sealed.await.inspect_err(|error| {
+                    standing.subject.failed(error, "an output is not sealed");
+                })?;
             }
             if self.parts.volumes.path(&transfer.volume).is_some() {
                 outputs.push((name.clone(), transfer.volume.clone()));

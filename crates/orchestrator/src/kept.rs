@@ -7,15 +7,15 @@
 use std::{collections::HashMap, time::Duration};
 
 use airside_hub::Work;
-use airside_model::{BuildStatus, Handle, StepKind, WorkerName};
+use airside_model::{BuildStatus, StepKind, WorkerName};
 use airside_protocol::{Executable, Order};
 use airside_store::{HIJACK_GRACE, Kept, Micros, now};
 use futures::{StreamExt, stream};
-use tracing::{info, warn};
 
 use crate::{
     Held, Orchestrator, Result, StepRequest,
     request::{Afterwards, Holding},
+    subject::Subject,
 };
 
 /// How many containers are destroyed at the same time.
@@ -67,7 +67,7 @@ impl Keeping {
         kept: &[Kept],
         elsewhere: impl Fn(&WorkerName) -> bool,
         now: Micros,
-    ) -> Vec<(WorkerName, Handle)> {
+    ) -> Vec<Subject> {
         let mut counts: HashMap<&WorkerName, usize> = HashMap::new();
         let mut overdue = Vec::new();
         // The youngest are counted first: whoever comes after the limit is too many.
@@ -76,7 +76,7 @@ impl Keeping {
             let count = counts.entry(worker).or_default();
             let surplus = *count >= self.most && !is_in_use(each, now);
             if surplus || self.is_over(each, elsewhere(worker), now) {
-                overdue.push((worker.clone(), each.container.handle.clone()));
+                overdue.push(Subject::from(&each.container));
             } else {
                 *count += 1;
             }
@@ -114,12 +114,15 @@ impl Orchestrator {
         if holding.afterwards == Afterwards::Kept
             && let Some(session) = holding.session.take()
         {
-            match self.parts.store.keep_container(&holding.handle).await {
-                Ok(true) => return session.keep(),
+            let subject = &holding.subject;
+            match self.parts.store.keep_container(&subject.handle).await {
+                Ok(true) => {
+                    subject.is("kept");
+                    return session.keep();
+                }
                 Ok(false) => holding.session = Some(session),
                 Err(error) => {
-                    let handle = &holding.handle;
-                    return warn!(%handle, %error, "the container stays until its build ends");
+                    return subject.failed(&error, "the container stays until its build ends");
                 }
             }
         }
@@ -129,23 +132,21 @@ impl Orchestrator {
     /// Gives up all that a step stood on, its container too.
     pub async fn discard(&self, held: Held) {
         let Some(Holding {
-            worker,
-            handle,
-            session,
-            ..
+            subject, session, ..
         }) = held.0
         else {
             return;
         };
-        if let Err(error) = self.parts.store.doom_container(&handle).await {
-            return warn!(%handle, %error, "the container stays for the sweeper");
+        if let Err(error) = self.parts.store.doom_container(&subject.handle).await {
+            return subject.failed(&error, "the container stays for the sweeper");
         }
+        subject.is("destroying");
         if let Some(session) = session {
             session.dismiss();
         }
         // Off the critical path: the sweeper repeats what fails here.
         let orchestrator = self.clone();
-        tokio::spawn(async move { orchestrator.destroy(&worker, &handle).await });
+        tokio::spawn(async move { orchestrator.destroy(&subject).await });
     }
 
     /// Sees to it that every kept container has somebody its shim can talk to; after a restart none has.
@@ -179,25 +180,24 @@ impl Orchestrator {
             .iter()
             .find(|kept| kept.container.worker == *worker && !is_in_use(kept, now()));
         let Some(oldest) = oldest else { return Ok(()) };
-        info!(%worker, handle = %oldest.container.handle, "a kept container makes room");
-        self.doom(vec![(worker.clone(), oldest.container.handle.clone())])
-            .await
+        let oldest = Subject::from(&oldest.container);
+        oldest.decided("a kept container makes room");
+        self.doom(vec![oldest]).await
     }
 
-    async fn doom(&self, containers: Vec<(WorkerName, Handle)>) -> Result<()> {
-        for (worker, handle) in &containers {
-            info!(%worker, %handle, "a kept container goes");
-            self.parts.store.doom_container(handle).await?;
+    async fn doom(&self, containers: Vec<Subject>) -> Result<()> {
+        for subject in &containers {
+            subject.decided("the time of a kept container is over");
+            self.parts.store.doom_container(&subject.handle).await?;
+            subject.is("destroying");
         }
         self.destroy_all(containers).await;
         Ok(())
     }
 
-    pub(crate) async fn destroy_all(&self, containers: Vec<(WorkerName, Handle)>) {
+    pub(crate) async fn destroy_all(&self, containers: Vec<Subject>) {
         stream::iter(containers)
-            .for_each_concurrent(AT_ONCE, async |(worker, handle)| {
-                self.destroy(&worker, &handle).await;
-            })
+            .for_each_concurrent(AT_ONCE, async |subject| self.destroy(&subject).await)
             .await;
     }
 }

@@ -17,6 +17,7 @@ mod kept;
 mod output;
 mod placing;
 mod request;
+mod subject;
 mod sweep;
 mod workers;
 
@@ -24,7 +25,7 @@ use std::{sync::Arc, time::Duration};
 
 use airside_hub::Hub;
 use airside_metrics::Metrics;
-use airside_model::InstallationId;
+use airside_model::{InstallationId, WorkerName};
 use airside_store::Store;
 use airside_volumes::Volumes;
 
@@ -40,6 +41,8 @@ pub enum Error {
     Log(#[from] airside_logs::Error),
     #[error(transparent)]
     Volume(#[from] airside_volumes::Error),
+    #[error("worker {worker} still has {handles}; the log says why they could not be removed")]
+    Left { worker: WorkerName, handles: String },
     #[error("the runtime failed")]
     Runtime(#[from] airside_runtime::Error),
 }

@@ -13,13 +13,14 @@ use airside_store::{Container, Lease, NewPlacement, now};
 use airside_traces::span;
 use airside_vars::Secrets;
 use tokio_util::sync::CancellationToken;
-use tracing::{Instrument as _, Span, info, warn};
+use tracing::{Instrument as _, Span, warn};
 
 use crate::{
     Held, Orchestrator, Result, StepEnd, StepRequest, StepResult,
     follow::Followed,
     kept,
     request::{Afterwards, Holding, Placed},
+    subject::Subject,
     workers::WorkerEntry,
 };
 
@@ -81,6 +82,7 @@ impl Drive<'_> {
 pub(crate) struct Standing<'a> {
     pub(crate) worker: &'a WorkerEntry,
     pub(crate) handle: Handle,
+    pub(crate) subject: Subject,
     pub(crate) placed: Placed,
     /// An earlier server had the runtime's word that it exists.
     created: bool,
@@ -94,10 +96,8 @@ impl Standing<'_> {
     }
 
     pub(crate) fn held(&self, session: Option<Session>) -> Held {
-        let worker = self.worker.placement.worker().clone();
         Held(Some(Holding {
-            worker,
-            handle: self.handle.clone(),
+            subject: self.subject.clone(),
             afterwards: match self.placed.spec.labels.kind {
                 StepKind::Check => Afterwards::Destroyed,
                 _ => Afterwards::Kept,
@@ -155,9 +155,12 @@ impl Orchestrator {
                 Followed::Ended(result, held) => return Ok((result, held)),
                 Followed::Lost { reason, held } => {
                     let again = self.may_repeat(&drive, &standing).await?;
-                    let handle = &standing.handle;
-                    warn!(build = %lease.build, step = %request.plan, %handle, reason, again, "step lost");
-                    let worker = standing.worker.placement.worker().as_str();
+                    let (worker, handle) = (standing.worker.placement.worker(), &standing.handle);
+                    warn!(
+                        build = %lease.build, step = %request.plan, %worker, %handle, reason, again,
+                        "step lost"
+                    );
+                    let worker = worker.as_str();
                     self.parts.metrics.step_lost(request.labels.kind, worker);
                     if !again {
                         let result = StepResult::errored(lost_words(&standing, &reason));
@@ -203,6 +206,7 @@ impl Orchestrator {
             return Ok(Ok(Standing {
                 worker,
                 handle,
+                subject: Subject::from(container),
                 placed,
                 created,
             }));
@@ -285,8 +289,10 @@ impl Orchestrator {
             user: request.user.as_deref().unwrap_or_default(),
             request: &placed,
         };
+        let subject = Subject::new(name, &handle, drive.lease.build, &request.plan);
+        subject.decided("worker chosen");
         parts.store.create_placement(drive.lease, new).await?;
-        info!(build = %drive.lease.build, step = %request.plan, worker = %name, %handle, number, "step placed");
+        subject.is("creating");
         parts
             .metrics
             .step_placed(request.labels.kind, name.as_str());
@@ -294,6 +300,7 @@ impl Orchestrator {
         Ok(Standing {
             worker,
             handle,
+            subject,
             placed,
             created: false,
         })
@@ -309,6 +316,7 @@ impl Orchestrator {
         let mut said = String::new();
         loop {
             if drive.cancel.is_cancelled() && store.revoke_unclaimed(&standing.handle).await? {
+                standing.subject.is("destroying");
                 return Ok(Some(StepResult::ended(StepEnd::Stopped)));
             }
             match standing.worker.placement.place(&standing.placed.spec).await {
@@ -316,17 +324,21 @@ impl Orchestrator {
                     store
                         .placement_created(drive.lease, &standing.handle, uid.as_deref())
                         .await?;
+                    standing.subject.is("created");
                     return Ok(None);
                 }
-                Err(RuntimeError::Refused { message }) => {
+                Err(error @ RuntimeError::Refused { .. }) => {
+                    let subject = &standing.subject;
+                    subject.failed(&error, "the runtime refuses the container");
                     // What was claimed did run; following it will tell what became of it.
                     if !store.revoke_unclaimed(&standing.handle).await? {
                         return Ok(None);
                     }
-                    return Ok(Some(StepResult::errored(message)));
+                    subject.is("destroying");
+                    return Ok(Some(StepResult::errored(error.to_string())));
                 }
                 Err(error @ RuntimeError::Unavailable { .. }) => {
-                    warn!(handle = %standing.handle, %error, "placement must wait");
+                    standing.subject.failed(&error, "placement must wait");
                     let event = Event::WaitingForWorker {
                         time: now().seconds(),
                         origin: drive.origin(),
@@ -354,13 +366,20 @@ impl Orchestrator {
     async fn vanished(&self, standing: &Standing<'_>) -> bool {
         match standing.worker.placement.list().await {
             Ok(there) => !there.iter().any(|listed| listed.handle == standing.handle),
-            Err(_) => false,
+            Err(error) => {
+                let so = "whether the container is still there will be seen later";
+                standing.subject.failed(&error, so);
+                false
+            }
         }
     }
 
     /// Whether a lost step may be placed again: nobody claimed it, or repeating it does no harm.
     async fn may_repeat(&self, drive: &Drive<'_>, standing: &Standing<'_>) -> Result<bool> {
         let unclaimed = self.parts.store.revoke_unclaimed(&standing.handle).await?;
+        if unclaimed {
+            standing.subject.is("destroying");
+        }
         Ok(unclaimed || drive.request.labels.kind.may_repeat())
     }
 }

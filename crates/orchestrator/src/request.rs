@@ -1,13 +1,13 @@
 //! What a step asks for and what it comes to.
 
 use airside_hub::Session;
-use airside_model::{
-    Handle, PlanId, StepLabels, VolumeId, WorkerName, event::Event, task::ContainerLimits,
-};
+use airside_model::{Handle, PlanId, StepLabels, VolumeId, event::Event, task::ContainerLimits};
 use airside_protocol::{Executable, Order, Transfer, Tty};
 use airside_runtime::{Access, Image, Mount, PlacementSpec};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+
+use crate::subject::Subject;
 
 /// One step, complete: nothing about it is looked up later.
 #[derive(Clone)]
@@ -87,8 +87,7 @@ impl StepResult {
 pub struct Held(pub(crate) Option<Holding>);
 
 pub(crate) struct Holding {
-    pub(crate) worker: WorkerName,
-    pub(crate) handle: Handle,
+    pub(crate) subject: Subject,
     pub(crate) afterwards: Afterwards,
     /// Absent where nobody ever heard of a shim.
     pub(crate) session: Option<Session>,

@@ -5,11 +5,14 @@ use std::{collections::HashMap, time::Duration};
 use airside_model::{BuildId, ContainerState, Handle, VolumeId, WorkerName};
 use airside_store::{Container, ContainerFilter};
 use tokio_util::sync::CancellationToken;
-use tracing::{info, warn};
+use tracing::warn;
 
-use crate::{Orchestrator, Result};
+use crate::{Error, Orchestrator, Result, subject::Subject};
 
 const EVERY: Duration = Duration::from_secs(30);
+
+/// How often everything is destroyed before what is left counts as impossible to remove.
+const CLEARING: u32 = 3;
 
 /// What to do about one worker, decided from what is there and what is known.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -73,6 +76,34 @@ impl Orchestrator {
         }
     }
 
+    /// Destroys every container on every worker, whatever it is for, until there is none. For the end
+    /// of an installation, when nobody drives builds any more.
+    pub async fn clear_away(&self) -> Result<()> {
+        for entry in self.parts.workers.iter() {
+            let worker = entry.placement.worker();
+            let mut tries = 0;
+            loop {
+                let there = entry.placement.list().await?.into_iter();
+                let there: Vec<_> = there
+                    .map(|listed| Subject::unknown(worker, &listed.handle))
+                    .collect();
+                if there.is_empty() {
+                    break;
+                }
+                if tries == CLEARING {
+                    let handles = there.iter().map(|subject| subject.handle.to_string());
+                    return Err(Error::Left {
+                        worker: worker.clone(),
+                        handles: handles.collect::<Vec<_>>().join(", "),
+                    });
+                }
+                self.destroy_all(there).await;
+                tries += 1;
+            }
+        }
+        Ok(())
+    }
+
     async fn sweep_worker(&self, worker: &WorkerName) -> Result<()> {
         let Some(entry) = self.parts.workers.get(worker) else {
             return Ok(());
@@ -90,12 +121,20 @@ impl Orchestrator {
         };
         let known = self.parts.store.containers(&filter).await?;
         let verdict = judge(&there, &known);
+        let subject = |handle: &Handle| {
+            let container = known.iter().find(|container| container.handle == *handle);
+            container.map_or_else(|| Subject::unknown(worker, handle), Subject::from)
+        };
         for handle in &verdict.destroy {
-            info!(%worker, %handle, "sweeper destroys a container that has no right to live");
-            self.destroy(worker, handle).await;
+            let subject = subject(handle);
+            subject.decided("sweeper destroys a container that has no right to live");
+            self.destroy(&subject).await;
         }
         for handle in &verdict.forget {
+            let subject = subject(handle);
+            subject.decided("sweeper forgets a container that is not there");
             self.parts.store.forget_container(handle).await?;
+            subject.is("gone");
         }
         Ok(())
     }
@@ -131,12 +170,16 @@ impl Orchestrator {
         let doomed: Vec<_> = containers
             .into_iter()
             .filter(|container| container.kept_at.is_none() || is_doomed(container.state))
-            .map(|container| (container.worker, container.handle))
             .collect();
-        for (_, handle) in &doomed {
-            self.parts.store.doom_container(handle).await?;
+        for container in &doomed {
+            self.parts.store.doom_container(&container.handle).await?;
+            // Kept ones have been doomed by the end of the build, the others of these just now.
+            if container.kept_at.is_some() || !is_doomed(container.state) {
+                Subject::from(container).is("destroying");
+            }
         }
-        self.destroy_all(doomed).await;
+        self.destroy_all(doomed.iter().map(Subject::from).collect())
+            .await;
         self.attend_kept().await?;
         self.collect_kept().await?;
         for volume in self.parts.store.volumes_of_build(build).await? {
@@ -157,7 +200,8 @@ impl Orchestrator {
     }
 
     /// Destroys a container; whoever else is at it is waited for, and it is not done twice.
-    pub(crate) async fn destroy(&self, worker: &WorkerName, handle: &Handle) {
+    pub(crate) async fn destroy(&self, subject: &Subject) {
+        let Subject { worker, handle, .. } = subject;
         let destruction = self.parts.workers.destruction(handle);
         let mut destroyed = destruction.lock().await;
         if *destroyed {
@@ -167,13 +211,14 @@ impl Orchestrator {
         if let Some(entry) = self.parts.workers.get(worker)
             && let Err(error) = entry.placement.destroy(handle).await
         {
-            return warn!(%worker, %handle, %error, "container not destroyed yet");
+            return subject.failed(&error, "container not destroyed yet");
         }
         *destroyed = true;
         self.parts.workers.unwatch(handle);
         if let Err(error) = self.parts.store.forget_container(handle).await {
-            warn!(%worker, %handle, %error, "container not forgotten yet");
+            return subject.failed(&error, "container not forgotten yet");
         }
+        subject.is("gone");
     }
 }
 

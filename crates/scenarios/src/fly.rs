@@ -219,6 +219,25 @@ impl Background {
         }
     }
 
+    /// Waits for its end, however long it takes, as long as it goes on printing.
+    #[track_caller]
+    pub fn wait_while_it_prints(mut self) -> Output {
+        let size = |path: &Path| fs::metadata(path).map_or(0, |file| file.len());
+        let mut printed = 0;
+        loop {
+            let what = format!("fly {} prints more, or ends", self.command);
+            let ended = wait_for(&what, || {
+                let ended = self.child.try_wait().unwrap().is_some();
+                let more = size(&self.stdout) > printed;
+                (ended || more).then_some(ended)
+            });
+            if ended {
+                return self.wait();
+            }
+            printed = size(&self.stdout);
+        }
+    }
+
     /// What it has printed so far.
     pub fn stdout(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.stdout).unwrap_or_default()).into_owned()

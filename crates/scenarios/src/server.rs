@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use crate::{Environment, Fly, PATIENCE, leftovers, ports, wait_for, wait_until};
 
 /// Settings of this process that are not meant for the servers it starts.
-const FOREIGN: [&str; 6] = [
+pub(crate) const FOREIGN: [&str; 6] = [
     "AIRSIDE_DATABASE_URL",
     "AIRSIDE_USER",
     "AIRSIDE_TARGETS",
@@ -27,6 +27,7 @@ pub(crate) const USER: &str = "test";
 
 pub struct ServerOptions {
     args: Vec<String>,
+    env: Vec<(String, String)>,
     hub_ip: IpAddr,
 }
 
@@ -34,6 +35,7 @@ impl ServerOptions {
     pub fn new() -> Self {
         Self {
             args: Vec::new(),
+            env: Vec::new(),
             hub_ip: Ipv4Addr::LOCALHOST.into(),
         }
     }
@@ -42,6 +44,13 @@ impl ServerOptions {
     #[must_use]
     pub fn args(mut self, args: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.args.extend(args.into_iter().map(Into::into));
+        self
+    }
+
+    /// A variable of the server's own.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.env.push((name.to_owned(), value.to_owned()));
         self
     }
 
@@ -136,6 +145,7 @@ impl Server {
             // Steps report to counters of the test, which listen on loopback.
             .args(["--local-network", "machine"])
             .args(&self.options.args)
+            .envs(self.options.env.iter().cloned())
             .stdin(Stdio::null());
         command
     }
@@ -157,6 +167,12 @@ impl Server {
             }
             self.answers()
         });
+    }
+
+    /// The number of its process.
+    pub fn pid(&self) -> u32 {
+        let child = self.child.as_ref().expect("the server is running");
+        child.id()
     }
 
     /// The power cut: nothing is flushed, nobody is told.

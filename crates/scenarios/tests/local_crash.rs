@@ -75,7 +75,7 @@ fn disturb(server: &mut Server, fly: &Fly, build: i64, random: &mut StdRng) -> u
 
 #[test]
 fn every_build_ends_right_and_every_step_runs_once() {
-    let builds = number("AIRSIDE_CRASH_BUILDS").unwrap_or(5);
+    let builds = number("AIRSIDE_CRASH_BUILDS").unwrap_or(10);
     let seed = number("AIRSIDE_CRASH_SEED").unwrap_or_else(|| rand::random::<u32>().into());
     eprintln!("AIRSIDE_CRASH_SEED={seed} AIRSIDE_CRASH_BUILDS={builds}");
     let mut random = StdRng::seed_from_u64(seed);

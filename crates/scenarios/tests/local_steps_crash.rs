@@ -57,6 +57,20 @@ fn in_an_attempt_and_in_a_hook() {
 }
 
 #[test]
+fn in_a_hook_of_an_error() {
+    let plan = |counter: &Counter| {
+        let mut wrong = task("wrong", "");
+        wrong["config"]["run"]["path"] = json!("/no/such/program");
+        let hook = task("hook", &counter.bump("hook"));
+        json!([
+            {"try": with(wrong, json!({"on_error": hook}))},
+            task("after", &counter.bump("after")),
+        ])
+    };
+    survives(plan, &["hook", "after"]);
+}
+
+#[test]
 fn in_a_substep_of_across() {
     let plan = |counter: &Counter| {
         let step = task("t", &counter.bump("n-((.:x))"));

@@ -25,6 +25,24 @@ async fn a_signal_is_told_from_an_exit_code() {
     assert_eq!(finished.exit, Some(Exit::Signal(9)));
 }
 
+/// Many programs close their streams before they end (`touch` does), and daemons long before.
+#[tokio::test]
+async fn closing_its_terminal_does_not_end_a_process() {
+    let finished = run(|dir| {
+        let counting = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
+        let text = format!("echo before; exec 0<&- 1>&- 2>&-; {counting}; exit 7");
+        let mut order = script(dir, &text);
+        order.tty = Some(Tty {
+            columns: 80,
+            rows: 24,
+        });
+        order
+    })
+    .await;
+    assert_eq!(finished.text(), "before\r\n");
+    assert_eq!(finished.exit, Some(Exit::Code(7)));
+}
+
 #[tokio::test]
 async fn an_executable_that_cannot_run_is_not_found() {
     for (name, content, mode, words) in [

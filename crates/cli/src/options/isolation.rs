@@ -2,7 +2,7 @@
 
 use airside_runtime_local::{HostAccess, IdRange, IsolationOptions, Maker, NetworkChoice, Pool};
 
-#[derive(clap::Args)]
+#[derive(clap::Args, Clone)]
 #[command(next_help_heading = "Steps on this machine")]
 pub(crate) struct IsolationArgs {
     /// What makes containers: libcontainer, which is built in, or a program with runc's command line

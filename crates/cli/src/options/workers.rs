@@ -11,7 +11,7 @@ use clap::Args;
 
 use crate::data::DataFolder;
 
-#[derive(Args)]
+#[derive(Args, Clone)]
 #[command(next_help_heading = "Workers")]
 pub(crate) struct WorkerOptions {
     /// Run steps on this machine too, in containers; needs root [default: true with `up`, false with

@@ -16,6 +16,7 @@ use airside_volumes::Volumes;
 use anyhow::Result;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use tracing::info;
 
 use super::{builds::EngineBuilds, mode::Mode};
 use crate::{
@@ -29,11 +30,11 @@ pub(crate) struct House {
     pub(crate) engine: Engine,
     orchestrator: Orchestrator,
     hub: Hub,
-    volumes: Volumes,
-    store: Store,
+    pub(crate) volumes: Volumes,
+    pub(crate) store: Store,
     auth: Auth,
     connectors: Connectors,
-    logs: Logs,
+    pub(crate) logs: Logs,
     metrics: Metrics,
     installation: InstallationId,
     /// This and the data folder's lock prove that no other process drives these builds.
@@ -152,6 +153,11 @@ impl House {
         .with_cli_dir(options.keeping.cli_dir.clone())
     }
 
+    /// Ends every step and removes its container: nobody will follow it again.
+    pub(crate) async fn clear_away(&self) -> Result<()> {
+        Ok(self.orchestrator.clear_away().await?)
+    }
+
     /// Takes back what this machine's steps needed of it, if none is left.
     pub(crate) fn leave(&self, data: &DataFolder) {
         workers::leave(data, &self.installation);
@@ -194,6 +200,11 @@ impl Found<'_> {
             .iter()
             .map(|entry| entry.placement.worker().clone())
             .collect();
+        for worker in self.store.workers().await? {
+            if !names.contains(&worker.name) {
+                info!(worker = %worker.name, "worker gone: it is no longer configured");
+            }
+        }
         self.store.retain_workers(&names).await?;
         Ok((entries, proofs))
     }

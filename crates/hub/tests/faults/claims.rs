@@ -175,3 +175,20 @@ async fn a_gap_in_the_output_cuts_the_connection() {
         SessionEvent::Disconnected
     ));
 }
+
+/// A driver that gave up (its database was away) is followed by another in the same process. The shim,
+/// which has nothing to say, hears of it all the same.
+#[tokio::test]
+async fn a_silent_shim_finds_the_next_driver() {
+    let stand = Stand::new().await;
+    let mut session = stand.attach();
+    let (mut shim, answer) = stand.claim(stand.claim_by("a")).await;
+    claimed(answer);
+    assert!(matches!(next(&mut session).await, SessionEvent::Connected));
+    drop(session);
+    let mut session = stand.attach();
+    while shim.hears_or_end().await.is_some() {}
+    let (_shim, answer) = stand.claim(stand.claim_by("a")).await;
+    claimed(answer);
+    assert!(matches!(next(&mut session).await, SessionEvent::Connected));
+}

@@ -1,4 +1,4 @@
-use airside_model::{BuildId, ContainerState, JobId, PlanId, StepLabels};
+use airside_model::{BuildId, ContainerState, Handle, JobId, PlanId, StepLabels};
 use airside_store::Container;
 
 use super::*;
@@ -120,7 +120,10 @@ fn the_oldest_go_when_there_are_too_many_on_a_worker() {
     all[2].container.worker = WorkerName::new("other");
     let names = |keeping: &Keeping| -> Vec<String> {
         let overdue = keeping.overdue(&all, |_| false, NOW);
-        overdue.into_iter().map(|(_, handle)| handle.0).collect()
+        overdue
+            .into_iter()
+            .map(|subject| subject.handle.0)
+            .collect()
     };
     assert_eq!(names(&keeping()), ["1"]);
     let none = Keeping {

@@ -1,0 +1,215 @@
+//! `airside run`: the jobs of a pipeline on this machine, without a server.
+//!
+//! ```text
+//! file ─▶ Config ─▶ Order ─▶ Session ── a build each ──▶ World (engine, hub, a worker)
+//!                                └─ its events ─▶ Progress ─▶ View, table
+//! ```
+//!
+//! Everything is made for this one run and gone afterwards. Versions are chosen here, not by a
+//! scheduler: the newest there is, and for `passed` those that the jobs before used.
+
+mod folders;
+mod lines;
+mod names;
+mod order;
+mod progress;
+mod session;
+mod stop;
+mod table;
+mod view;
+mod world;
+
+use std::{collections::HashMap, path::PathBuf, process::ExitCode};
+
+use airside_config::Config;
+use airside_model::BuildStatus;
+use anyhow::Result;
+use clap::Args;
+
+use crate::{
+    logging,
+    options::{IsolationArgs, ServerOptions, WorkerOptions},
+    server, validate,
+};
+use folders::Folder;
+use order::{Choice, Order};
+use session::Session;
+use stop::Stop;
+use table::JobReport;
+use view::View;
+use world::World;
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  airside run ci.yml
+      every job, each after those that its inputs must have passed
+  airside run ci.yml -j unit --input repo=.
+      one job, with this folder as what resource `repo` holds
+  airside run ci.yml -v branch=main -l secrets.yml
+      with values for ((variables))
+
+Runs builds as a server would, and removes everything afterwards. Ctrl-C aborts the builds, whose hooks
+then run; a second one ends them at once.
+";
+
+pub(crate) const ENDS: &str = "\
+Exit status: 0 if all builds succeeded, 1 if one failed, 2 if one errored or could not begin (wrong usage
+included), 3 if the run was aborted.";
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// The pipeline; `-` is standard input
+    file: PathBuf,
+
+    /// Run this job, and those that its inputs must have passed; may be given several times [default:
+    /// every job]
+    #[arg(short = 'j', long = "job", value_name = "JOB")]
+    jobs: Vec<String>,
+
+    /// Run the jobs of --job alone: what they would wait for counts as passed
+    #[arg(long, requires = "jobs")]
+    only: bool,
+
+    /// Take a copy of a folder as what a resource holds: gets of it fetch nothing; may be given several
+    /// times
+    #[arg(short = 'i', long = "input", value_name = "RESOURCE=DIR", value_parser = folders::parse)]
+    inputs: Vec<Folder>,
+
+    /// At most so many jobs at once [default: as many as there are processors]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    parallel: Option<u16>,
+
+    /// How much of what the parts say to write to standard error: `debug`, `info`, `warn`, `error`
+    #[arg(long, value_name = "FILTER", default_value = "error")]
+    log_level: String,
+
+    #[command(flatten)]
+    variables: validate::Variables,
+    #[command(flatten)]
+    workers: WorkerOptions,
+    #[command(flatten)]
+    isolation: IsolationArgs,
+}
+
+/// The ways in which a run ends, as exit statuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Succeeded = 0,
+    Failed = 1,
+    Errored = 2,
+    Aborted = 3,
+}
+
+impl From<End> for ExitCode {
+    fn from(end: End) -> Self {
+        Self::from(end as u8)
+    }
+}
+
+pub(crate) fn run(options: &Options) -> ExitCode {
+    let (config, order) = match read(options) {
+        Ok(read) => read,
+        Err(words) => {
+            eprintln!("airside: {}", words.trim_end());
+            return End::Errored.into();
+        }
+    };
+    let started = ServerOptions::of_args(["--log-level", &options.log_level])
+        .and_then(|options| logging::start(&options.observing));
+    let ran = started.and_then(|_| server::on_threads(run_all(options, &config, order)));
+    match ran {
+        Ok(end) => end.into(),
+        Err(error) => {
+            eprintln!("airside: {error:#}");
+            End::Errored.into()
+        }
+    }
+}
+
+/// The pipeline and its jobs, or everything that is wrong with them.
+fn read(options: &Options) -> Result<(Config, Order), String> {
+    let config = validate::pipeline(&options.file, &options.variables)?;
+    let choice = match (options.jobs.as_slice(), options.only) {
+        ([], _) => Choice::All,
+        (jobs, true) => Choice::Only(jobs),
+        (jobs, false) => Choice::WithUpstream(jobs),
+    };
+    let order = Order::new(&config, choice)?;
+    let problems = folders::problems(&config, &order, &options.inputs);
+    match problems.is_empty() {
+        true => Ok((config, order)),
+        false => Err(problems.join("\nairside: ")),
+    }
+}
+
+async fn run_all(options: &Options, config: &Config, order: Order) -> Result<End> {
+    let stop = Stop::on_signals()?;
+    let world = World::open(options).await?;
+    let view = View::new();
+    let ran = async {
+        let pipeline = world.set_pipeline(&name(&options.file), config).await?;
+        let mut folders = HashMap::new();
+        for folder in &options.inputs {
+            folders.insert(folder.resource.clone(), world.take_in(folder).await?);
+        }
+        let aborted = stop.asked.clone();
+        let session = Session::new(&world, config, pipeline, &view, folders, aborted);
+        session.run(order, most(options)).await
+    };
+    let reports = tokio::select! {
+        reports = ran => Some(reports),
+        () = view.tick() => None,
+        () = stop.at_once.cancelled() => None,
+    };
+    view.finish();
+    let closed = world.close().await;
+    let reports = reports.transpose()?;
+    if let Some(reports) = &reports {
+        view.write(&format!("\n{}", table::table(reports)));
+    }
+    closed?;
+    Ok(match stop.asked.is_cancelled() {
+        true => End::Aborted,
+        false => end(reports.as_deref().unwrap_or_default()),
+    })
+}
+
+fn most(options: &Options) -> usize {
+    let processors = || std::thread::available_parallelism().map_or(1, usize::from);
+    options.parallel.map_or_else(processors, usize::from)
+}
+
+/// What the pipeline is called: after its file, in what names may hold.
+fn name(file: &std::path::Path) -> String {
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    let plain = |c: char| {
+        if c.is_alphanumeric() || "-_.".contains(c) {
+            c
+        } else {
+            '-'
+        }
+    };
+    let name: String = stem.to_lowercase().chars().map(plain).collect();
+    match name.trim_matches(['-', '.', '_']) {
+        "" => "pipeline".to_owned(),
+        name => name.to_owned(),
+    }
+}
+
+/// The worst of what became of the jobs. A job that was skipped is so because of another.
+fn end(reports: &[JobReport]) -> End {
+    let statuses = || reports.iter().map(JobReport::status);
+    let any = |wanted| statuses().any(|status| status == wanted);
+    if any(BuildStatus::Errored) {
+        End::Errored
+    } else if any(BuildStatus::Failed) {
+        End::Failed
+    } else if any(BuildStatus::Aborted) {
+        End::Aborted
+    } else {
+        End::Succeeded
+    }
+}
+
+#[cfg(test)]
+mod tests;

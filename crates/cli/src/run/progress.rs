@@ -1,0 +1,266 @@
+//! One build as its events tell it: what is shown of it, and what is remembered for the end.
+
+use std::{
+    collections::HashMap,
+    time::{Duration, Instant},
+};
+
+use airside_model::{BuildStatus, Version};
+use serde_json::Value;
+
+use super::{
+    lines::Partial,
+    names::{Names, Step},
+    view::{View, took},
+};
+
+/// How a step ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StepStatus {
+    Running,
+    Succeeded,
+    Failed,
+    Errored,
+    TimedOut,
+    Aborted,
+}
+
+impl StepStatus {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Errored => "errored",
+            Self::TimedOut => "timed out",
+            Self::Aborted => "aborted",
+        }
+    }
+
+    /// What an error of a step means for it; the engine has words of its own for being stopped.
+    fn of_error(message: &str) -> Self {
+        match message {
+            "interrupted" => Self::Aborted,
+            "timeout exceeded" => Self::TimedOut,
+            _ => Self::Errored,
+        }
+    }
+}
+
+/// A step that has begun.
+#[derive(Clone, Debug)]
+pub(crate) struct StepReport {
+    pub(crate) kind: &'static str,
+    pub(crate) name: String,
+    pub(crate) status: StepStatus,
+    pub(crate) took: Duration,
+}
+
+pub(crate) struct Progress<'a> {
+    view: &'a View,
+    job: &'a str,
+    names: Names,
+    /// In the order in which they began.
+    steps: Vec<(String, Begun)>,
+    partial: HashMap<String, Partial>,
+    /// What gets and puts came to, by resource; a put counts more than a get.
+    versions: HashMap<String, (&'static str, Version)>,
+    status: Option<BuildStatus>,
+}
+
+struct Begun {
+    step: Step,
+    began: Instant,
+    took: Option<Duration>,
+    status: StepStatus,
+}
+
+impl<'a> Progress<'a> {
+    /// `plan` is the build's public plan.
+    pub(crate) fn new(view: &'a View, job: &'a str, plan: &Value) -> Self {
+        let mut names = Names::default();
+        names.learn(plan, "");
+        for step in names.steps() {
+            view.make_room(&format!("{job}/{}", step.name));
+        }
+        Self {
+            view,
+            job,
+            names,
+            steps: Vec::new(),
+            partial: HashMap::new(),
+            versions: HashMap::new(),
+            status: None,
+        }
+    }
+
+    /// Takes in an event, as the log has it.
+    pub(crate) fn take(&mut self, envelope: &str) {
+        let Ok(envelope) = serde_json::from_str::<Value>(envelope) else {
+            return;
+        };
+        let data = &envelope["data"];
+        let id = data["origin"]["id"].as_str().unwrap_or_default().to_owned();
+        let exit = || data["exit_status"].as_i64().unwrap_or_default();
+        match envelope["event"].as_str().unwrap_or_default() {
+            "status" => self.status = data["status"].as_str().and_then(BuildStatus::parse),
+            "initialize" | "initialize-task" | "initialize-get" | "initialize-put"
+            | "initialize-check" => self.begin(&id),
+            "log" => self.output(&id, data["payload"].as_str().unwrap_or_default()),
+            "finish-task" => self.end(&id, of_exit(exit()), exit_words(exit())),
+            "finish-get" | "finish-put" => {
+                self.note_version(&id, data);
+                self.end(&id, of_exit(exit()), exit_words(exit()));
+            }
+            "finish" => {
+                let status = match data["succeeded"].as_bool() {
+                    Some(true) => StepStatus::Succeeded,
+                    _ => StepStatus::Failed,
+                };
+                self.end(&id, status, String::new());
+            }
+            "error" => self.error(&id, data["message"].as_str().unwrap_or_default()),
+            "image-check" | "image-get" => self.names.learn(&data["plan"], " image"),
+            "across-substeps" => self.names.learn_substeps(&data["substeps"]),
+            "waiting-for-worker" => {
+                let label = self.label(&id);
+                self.view.say(&label, ["waiting for a worker"]);
+            }
+            _ => {}
+        }
+    }
+
+    /// How the build ended; none before that.
+    pub(crate) fn status(&self) -> Option<BuildStatus> {
+        self.status.filter(|status| status.is_finished())
+    }
+
+    /// The version of each resource that the build used, or made.
+    pub(crate) fn versions(&self) -> HashMap<String, Version> {
+        let versions = self.versions.iter();
+        versions
+            .map(|(resource, (_, version))| (resource.clone(), version.clone()))
+            .collect()
+    }
+
+    /// What became of its steps. Those that were under way when the build ended count by its end.
+    pub(crate) fn reports(&self) -> Vec<StepReport> {
+        let reports = self.steps.iter().map(|(_, begun)| StepReport {
+            kind: begun.step.kind,
+            name: begun.step.name.clone(),
+            status: begun.status,
+            took: begun.took.unwrap_or_else(|| begun.began.elapsed()),
+        });
+        reports.collect()
+    }
+
+    fn label(&self, id: &str) -> String {
+        match self.names.get(id) {
+            Some(step) => format!("{}/{}", self.job, step.name),
+            None => self.job.to_owned(),
+        }
+    }
+
+    fn begin(&mut self, id: &str) {
+        let Some(step) = self.names.get(id).cloned() else {
+            return;
+        };
+        if self.steps.iter().any(|(known, _)| known == id) {
+            return;
+        }
+        let label = self.label(id);
+        self.view.make_room(&label);
+        self.view.begin(&label, step.kind);
+        let begun = Begun {
+            step,
+            began: Instant::now(),
+            took: None,
+            status: StepStatus::Running,
+        };
+        self.steps.push((id.to_owned(), begun));
+    }
+
+    fn output(&mut self, id: &str, payload: &str) {
+        let lines = self.partial.entry(id.to_owned()).or_default().take(payload);
+        let label = self.label(id);
+        self.view.say(&label, lines.iter().map(String::as_str));
+    }
+
+    fn error(&mut self, id: &str, message: &str) {
+        let status = StepStatus::of_error(message);
+        if self.steps.iter().any(|(known, _)| known == id) {
+            let words = match status {
+                StepStatus::Errored => message.to_owned(),
+                _ => String::new(),
+            };
+            return self.end(id, status, words);
+        }
+        let label = self.label(id);
+        self.view.say(&label, message.lines());
+    }
+
+    fn end(&mut self, id: &str, status: StepStatus, words: String) {
+        let label = self.label(id);
+        if let Some(rest) = self.partial.get_mut(id).and_then(Partial::rest) {
+            self.view.say(&label, [rest.as_str()]);
+        }
+        let Some((_, begun)) = self.steps.iter_mut().find(|(known, _)| known == id) else {
+            return;
+        };
+        let time = begun.began.elapsed();
+        begun.took = Some(time);
+        begun.status = status;
+        self.view.end(&label);
+        let mut lines = words.lines();
+        let first = lines
+            .next()
+            .map_or_else(String::new, |line| format!(": {line}"));
+        let (mark, kind) = (mark(status), begun.step.kind);
+        let line = format!("{mark} {kind} {} in {}{first}", status.name(), took(time));
+        self.view
+            .say(&label, std::iter::once(line.as_str()).chain(lines));
+    }
+
+    fn note_version(&mut self, id: &str, data: &Value) {
+        let Some(Step {
+            kind,
+            resource: Some(resource),
+            ..
+        }) = self.names.get(id)
+        else {
+            return;
+        };
+        let Ok(version) = serde_json::from_value::<Version>(data["version"].clone()) else {
+            return;
+        };
+        let known = self.versions.get(resource);
+        if !version.is_empty() && known.is_none_or(|(by, _)| *by == "get" || *kind == "put") {
+            self.versions.insert(resource.clone(), (kind, version));
+        }
+    }
+}
+
+/// Readable without colours.
+fn mark(status: StepStatus) -> &'static str {
+    match status {
+        StepStatus::Succeeded => "✓",
+        _ => "✗",
+    }
+}
+
+fn of_exit(code: i64) -> StepStatus {
+    match code {
+        0 => StepStatus::Succeeded,
+        _ => StepStatus::Failed,
+    }
+}
+
+fn exit_words(code: i64) -> String {
+    match code {
+        0 => String::new(),
+        code => format!("exit status {code}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

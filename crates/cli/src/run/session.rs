@@ -1,0 +1,247 @@
+//! The jobs of one run, each as soon as those before it have passed.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+    time::Instant,
+};
+
+use airside_config::{Config, Job, JobInput, Resource, VersionSpec, check_plan, inputs};
+use airside_model::{
+    BuildId, BuildStatus, JobId, PipelineId, Plan, PlanId, Version, public_plan::public_plan,
+};
+use airside_store::OneOff;
+use anyhow::{Context as _, Result, anyhow, bail};
+use futures::{StreamExt as _, stream::FuturesUnordered};
+use parking_lot::Mutex;
+use tokio::sync::OnceCell;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    folders,
+    order::Order,
+    progress::Progress,
+    table::{JobEnd, JobReport},
+    view::{View, took},
+    world::World,
+};
+
+/// Who starts builds, as steps are told.
+const STARTED_BY: &str = "airside run";
+
+pub(crate) struct Session<'a> {
+    pub(crate) world: &'a World,
+    pub(crate) config: &'a Config,
+    pub(crate) pipeline: PipelineId,
+    pub(crate) view: &'a View,
+    /// Folders that stand for resources, as plans know them.
+    pub(crate) folders: HashMap<String, i64>,
+    /// Builds under way are to be aborted, and no more are to begin.
+    pub(crate) stop: CancellationToken,
+    /// The newest version of each resource that was looked for; the same for the whole run.
+    newest: Mutex<HashMap<String, Newest>>,
+    /// What the jobs that are over used and made, by job and resource.
+    used: Mutex<HashMap<String, HashMap<String, Version>>>,
+}
+
+type Newest = Arc<OnceCell<Version>>;
+
+impl<'a> Session<'a> {
+    pub(crate) fn new(
+        world: &'a World,
+        config: &'a Config,
+        pipeline: PipelineId,
+        view: &'a View,
+        folders: HashMap<String, i64>,
+        stop: CancellationToken,
+    ) -> Self {
+        Self {
+            world,
+            config,
+            pipeline,
+            view,
+            folders,
+            stop,
+            newest: Mutex::default(),
+            used: Mutex::default(),
+        }
+    }
+
+    /// Runs all jobs of the order to their end. Reports come in the order in which the jobs ended.
+    pub(crate) async fn run(&self, mut order: Order, most: usize) -> Result<Vec<JobReport>> {
+        let (mut running, mut reports) = (FuturesUnordered::new(), Vec::new());
+        order.names().for_each(|name| self.view.make_room(name));
+        loop {
+            if self.stop.is_cancelled() {
+                let waiting = order.give_up().into_iter();
+                reports.extend(waiting.map(|job| JobReport::skipped(job, "the run was stopped")));
+            }
+            running.extend(order.start(most).into_iter().map(|job| self.job(job)));
+            let Some(report) = running.next().await else {
+                return Ok(reports);
+            };
+            let report: JobReport = report?;
+            let skipped = order.ended(&report.job, report.status());
+            reports.push(report);
+            for each in skipped {
+                let line = format!("skipped: {}", each.reason);
+                self.view.say(&each.job, [line.as_str()]);
+                reports.push(JobReport::skipped(each.job, each.reason));
+            }
+        }
+    }
+
+    async fn job(&self, name: String) -> Result<JobReport> {
+        let job = self.config.job(&name).context("a job is gone")?;
+        let began = Instant::now();
+        let planned = match self.versions(job).await {
+            Ok(versions) => self.plan(job, &versions),
+            Err(error) => Err(error),
+        };
+        let plan = match planned {
+            Ok(plan) => plan,
+            Err(error) => {
+                let words = format!("{error:#}");
+                self.view
+                    .say(&name, [format!("✗ errored: {words}").as_str()]);
+                return Ok(JobReport {
+                    job: name,
+                    end: JobEnd::Impossible(words),
+                    steps: Vec::new(),
+                    took: began.elapsed(),
+                });
+            }
+        };
+        let id = self.job_id(&name).await?;
+        let engine = &self.world.house.engine;
+        let build = engine.trigger_planned(id, STARTED_BY, &plan).await?;
+        let mut progress = Progress::new(self.view, &name, &public_plan(&plan));
+        let status = self.follow(build.id, &mut progress).await?;
+        let mark = if status == BuildStatus::Succeeded {
+            "✓"
+        } else {
+            "✗"
+        };
+        let line = format!("{mark} {status} in {}", took(began.elapsed()));
+        self.view.say(&name, [line.as_str()]);
+        let versions = progress.versions();
+        let steps = progress.reports();
+        self.used.lock().insert(name.clone(), versions);
+        Ok(JobReport {
+            job: name,
+            end: JobEnd::Built(status),
+            steps,
+            took: began.elapsed(),
+        })
+    }
+
+    async fn job_id(&self, name: &str) -> Result<JobId> {
+        let job = self.world.store().job(self.pipeline, name).await?;
+        Ok(job.context("a job is gone")?.id)
+    }
+
+    /// Shows a build's events to their end. If the run is stopped meanwhile, so is the build.
+    async fn follow(&self, build: BuildId, progress: &mut Progress<'_>) -> Result<BuildStatus> {
+        let mut events = self.world.house.logs.follow(build, 0);
+        let mut stopped = false;
+        loop {
+            tokio::select! {
+                () = self.stop.cancelled(), if !stopped => {
+                    stopped = true;
+                    self.world.house.engine.abort(build).await?;
+                }
+                event = events.next() => match event {
+                    Some(entry) => progress.take(&entry?.envelope),
+                    None => break,
+                },
+            }
+        }
+        progress.status().context("the build has no end")
+    }
+
+    fn plan(&self, job: &Job, versions: &BTreeMap<String, Version>) -> Result<Plan> {
+        let plan = airside_config::plan(job, self.config, versions)?;
+        let mut plan = serde_json::to_value(plan)?;
+        folders::replace_gets(&mut plan, &|resource| self.folders.get(resource).copied());
+        Ok(serde_json::from_value(plan)?)
+    }
+
+    /// A version for each get of the job.
+    async fn versions(&self, job: &Job) -> Result<BTreeMap<String, Version>> {
+        let mut versions = BTreeMap::new();
+        for input in inputs(job) {
+            let version = self.version(job, &input).await;
+            let version = version.with_context(|| format!("input `{}`", input.name))?;
+            versions.insert(input.name, version);
+        }
+        Ok(versions)
+    }
+
+    async fn version(&self, job: &Job, input: &JobInput) -> Result<Version> {
+        if self.folders.contains_key(&input.resource) {
+            return Ok(Version::from([("folder", input.resource.as_str())]));
+        }
+        if let Some(version) = self.passed(input)? {
+            return Ok(version);
+        }
+        if let VersionSpec::Pinned(version) = &input.version {
+            return Ok(version.clone());
+        }
+        let resource = self.config.resource(&input.resource);
+        let resource = resource.context("there is no such resource")?;
+        if let Some(version) = &resource.version {
+            return Ok(version.clone());
+        }
+        let newest: Newest = {
+            let mut newest = self.newest.lock();
+            newest.entry(resource.name.clone()).or_default().clone()
+        };
+        let looked = newest.get_or_try_init(|| self.look(&job.name, resource));
+        Ok(looked.await?.clone())
+    }
+
+    /// The version that the jobs before it used, which must be the same one.
+    fn passed(&self, input: &JobInput) -> Result<Option<Version>> {
+        let used = self.used.lock();
+        let mut found: Option<(&str, Version)> = None;
+        for job in self.config.passed_jobs(&input.passed) {
+            // With --only, jobs that do not run are taken to have passed with whatever there is.
+            let Some(versions) = used.get(&job.name) else {
+                continue;
+            };
+            let Some(version) = versions.get(&input.resource) else {
+                bail!("job `{}` got no version of `{}`", job.name, input.resource);
+            };
+            match &found {
+                Some((other, known)) if known != version => bail!(
+                    "no version has passed both `{other}` and `{}`: they used different ones",
+                    job.name
+                ),
+                _ => found = Some((&job.name, version.clone())),
+            }
+        }
+        Ok(found.map(|(_, version)| version))
+    }
+
+    /// Looks for the newest version of a resource, in a build of its own.
+    async fn look(&self, job: &str, resource: &Resource) -> Result<Version> {
+        let id = PlanId::new(format!("check/{}", resource.name));
+        let plan = check_plan(id.clone(), resource, self.config, None)?;
+        let one_off = OneOff {
+            team: self.world.team,
+            pipeline: Some(self.pipeline),
+            created_by: Some(STARTED_BY),
+            plan: &plan,
+        };
+        let engine = &self.world.house.engine;
+        let build = engine.start(one_off).await?;
+        let mut progress = Progress::new(self.view, job, &public_plan(&plan));
+        match self.follow(build.id, &mut progress).await? {
+            BuildStatus::Succeeded => engine
+                .version(build.id, &id)
+                .await?
+                .ok_or_else(|| anyhow!("resource `{}` has no versions", resource.name)),
+            status => bail!("the check of resource `{}` {status}", resource.name),
+        }
+    }
+}

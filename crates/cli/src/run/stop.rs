@@ -1,0 +1,42 @@
+//! Being told to stop: once to abort, twice to end at once.
+
+use anyhow::Result;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+/// Which of the two was asked for.
+pub(crate) struct Stop {
+    pub(crate) asked: CancellationToken,
+    pub(crate) at_once: CancellationToken,
+}
+
+impl Stop {
+    /// Ctrl-C, SIGTERM, and the terminal that goes away.
+    pub(crate) fn on_signals() -> Result<Self> {
+        let stop = Self {
+            asked: CancellationToken::new(),
+            at_once: CancellationToken::new(),
+        };
+        let (asked, at_once) = (stop.asked.clone(), stop.at_once.clone());
+        let (mut int, mut term, mut hangup) = (
+            signal(SignalKind::interrupt())?,
+            signal(SignalKind::terminate())?,
+            signal(SignalKind::hangup())?,
+        );
+        tokio::spawn(async move {
+            loop {
+                tokio::select! {
+                    _ = int.recv() => {}
+                    _ = term.recv() => {}
+                    _ = hangup.recv() => {}
+                }
+                if asked.is_cancelled() {
+                    return at_once.cancel();
+                }
+                eprintln!("airside: aborting; the same again ends everything at once");
+                asked.cancel();
+            }
+        });
+        Ok(stop)
+    }
+}

@@ -1,0 +1,121 @@
+//! The table at the end of a run.
+
+use std::{fmt::Write as _, time::Duration};
+
+use airside_model::BuildStatus;
+
+use super::{progress::StepReport, view::took};
+
+/// What became of a job.
+#[derive(Debug)]
+pub(crate) struct JobReport {
+    pub(crate) job: String,
+    pub(crate) end: JobEnd,
+    pub(crate) steps: Vec<StepReport>,
+    pub(crate) took: Duration,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum JobEnd {
+    Built(BuildStatus),
+    /// There could be no build: the words say why.
+    Impossible(String),
+    /// It had no turn: the words say why.
+    Skipped(String),
+}
+
+impl JobReport {
+    pub(crate) fn skipped(job: String, reason: impl Into<String>) -> Self {
+        Self {
+            job,
+            end: JobEnd::Skipped(reason.into()),
+            steps: Vec::new(),
+            took: Duration::ZERO,
+        }
+    }
+
+    pub(crate) fn status(&self) -> BuildStatus {
+        match self.end {
+            JobEnd::Built(status) => status,
+            JobEnd::Impossible(_) => BuildStatus::Errored,
+            JobEnd::Skipped(_) => BuildStatus::Pending,
+        }
+    }
+}
+
+const HEAD: [&str; 4] = ["JOB", "STEP", "STATUS", "TIME"];
+
+/// One row for each step that began, and one for each job.
+pub(crate) fn table(reports: &[JobReport]) -> String {
+    let mut rows = vec![HEAD.map(str::to_owned)];
+    for report in reports {
+        for step in &report.steps {
+            rows.push([
+                report.job.clone(),
+                format!("{} {}", step.kind, step.name),
+                step.status.name().to_owned(),
+                took(step.took),
+            ]);
+        }
+        let (status, time) = match &report.end {
+            JobEnd::Built(status) => (status.as_str().to_owned(), took(report.took)),
+            JobEnd::Impossible(words) => (format!("errored: {words}"), String::new()),
+            JobEnd::Skipped(words) => (format!("skipped: {words}"), String::new()),
+        };
+        rows.push([report.job.clone(), String::new(), status, time]);
+    }
+    let mut text = String::new();
+    for row in &rows {
+        let mut line = String::new();
+        for (index, cell) in row.iter().enumerate() {
+            let _ = write!(line, "{cell:width$}  ", width = width(&rows, index));
+        }
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    text
+}
+
+/// How wide a column is. Whatever is said in many words does not count.
+fn width(rows: &[[String; 4]], column: usize) -> usize {
+    let cells = rows.iter().map(|row| row[column].chars().count());
+    let limit = if column == 2 { 12 } else { usize::MAX };
+    cells
+        .filter(|width| *width <= limit)
+        .max()
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::progress::StepStatus, *};
+
+    #[test]
+    fn columns_line_up() {
+        let step = |kind, name: &str, status, millis| StepReport {
+            kind,
+            name: name.to_owned(),
+            status,
+            took: Duration::from_millis(millis),
+        };
+        let reports = [
+            JobReport {
+                job: "unit".to_owned(),
+                end: JobEnd::Built(BuildStatus::Failed),
+                steps: vec![
+                    step("get", "src", StepStatus::Succeeded, 120),
+                    step("task", "tests", StepStatus::Failed, 65_000),
+                ],
+                took: Duration::from_millis(65_300),
+            },
+            JobReport::skipped("deploy".to_owned(), "job unit did not succeed"),
+        ];
+        let expected = "\
+JOB     STEP        STATUS     TIME
+unit    get src     succeeded  0.1s
+unit    task tests  failed     1m05s
+unit                failed     1m05s
+deploy              skipped: job unit did not succeed
+";
+        assert_eq!(table(&reports), expected);
+    }
+}

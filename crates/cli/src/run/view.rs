@@ -1,0 +1,132 @@
+//! What a person sees while builds run: plain lines, and on a terminal below them what is running.
+
+mod live;
+
+use std::{
+    io::{IsTerminal as _, Write as _},
+    time::{Duration, Instant},
+};
+
+use parking_lot::Mutex;
+
+use live::{Live, Running};
+
+/// The widest label that others are lined up with.
+const WIDEST: usize = 32;
+
+/// Where everything about a run is shown; all of it goes to standard output.
+pub(crate) struct View {
+    width: Mutex<usize>,
+    /// None unless standard output is a terminal.
+    live: Option<Mutex<Live>>,
+}
+
+impl View {
+    pub(crate) fn new() -> Self {
+        let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+        let live = std::io::stdout().is_terminal() && !dumb;
+        Self {
+            width: Mutex::default(),
+            live: live.then(Mutex::default),
+        }
+    }
+
+    /// Lines up what comes from now on with this label too.
+    pub(crate) fn make_room(&self, label: &str) {
+        let mut width = self.width.lock();
+        *width = (*width).max(label.chars().count().min(WIDEST));
+    }
+
+    /// Shows lines of a job or step.
+    pub(crate) fn say<'a>(&self, label: &str, lines: impl IntoIterator<Item = &'a str>) {
+        let width = *self.width.lock();
+        let mut text = String::new();
+        for line in lines {
+            text.push_str(&format!("{label:width$} | {line}\n"));
+        }
+        self.write(&text);
+    }
+
+    /// Shows text that belongs to no step.
+    pub(crate) fn write(&self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        match &self.live {
+            None => put(text),
+            Some(live) => put(&live.lock().above(text)),
+        }
+    }
+
+    /// Says that something runs from now on.
+    pub(crate) fn begin(&self, label: &str, kind: &'static str) {
+        if let Some(live) = &self.live {
+            live.lock().running.push(Running {
+                label: label.to_owned(),
+                kind,
+                since: Instant::now(),
+            });
+        }
+    }
+
+    pub(crate) fn end(&self, label: &str) {
+        if let Some(live) = &self.live {
+            live.lock().running.retain(|running| running.label != label);
+        }
+    }
+
+    /// Keeps the times on a terminal going until dropped.
+    pub(crate) async fn tick(&self) {
+        let Some(live) = &self.live else {
+            return std::future::pending().await;
+        };
+        let mut ticks = tokio::time::interval(Duration::from_millis(100));
+        loop {
+            ticks.tick().await;
+            put(&live.lock().above(""));
+        }
+    }
+
+    /// Nothing runs any more: takes away what is shown of it.
+    pub(crate) fn finish(&self) {
+        if let Some(live) = &self.live {
+            let mut live = live.lock();
+            live.running.clear();
+            put(&live.above(""));
+        }
+    }
+}
+
+/// Nobody is left to be told if this fails; the builds go on.
+fn put(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes());
+    let _ = out.flush();
+}
+
+/// A length of time as people like to read it.
+pub(crate) fn took(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0..60 => format!("{:.1}s", time.as_secs_f64()),
+        60..3600 => format!("{}m{:02}s", seconds / 60, seconds % 60),
+        _ => format!("{}h{:02}m", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_short() {
+        for (millis, shown) in [
+            (0, "0.0s"),
+            (1_240, "1.2s"),
+            (61_000, "1m01s"),
+            (3_725_000, "1h02m"),
+        ] {
+            assert_eq!(took(Duration::from_millis(millis)), shown);
+        }
+    }
+}

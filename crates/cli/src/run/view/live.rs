@@ -1,0 +1,116 @@
+//! The rows at the bottom of a terminal that say what is running, and for how long.
+
+use std::time::Instant;
+
+use super::took;
+
+/// Something that runs.
+pub(super) struct Running {
+    pub(super) label: String,
+    pub(super) kind: &'static str,
+    pub(super) since: Instant,
+}
+
+/// What is at the bottom of the terminal.
+#[derive(Default)]
+pub(super) struct Live {
+    pub(super) running: Vec<Running>,
+    /// How many rows are there now.
+    drawn: usize,
+}
+
+/// No more rows than this, so that there is room for what steps print.
+const MOST: usize = 8;
+
+impl Live {
+    /// The bytes that show a text above the rows, and the rows as they are now.
+    pub(super) fn above(&mut self, text: &str) -> String {
+        let rows = rows(&self.running, Instant::now(), columns());
+        let mut out = String::new();
+        if self.drawn > 0 {
+            // To the first of the old rows, and away with them.
+            out.push_str(&format!("\x1b[{}A\r\x1b[J", self.drawn));
+        }
+        out.push_str(text);
+        for row in &rows {
+            out.push_str(&format!("\x1b[2m{row}\x1b[0m\n"));
+        }
+        self.drawn = rows.len();
+        out
+    }
+}
+
+fn rows(running: &[Running], now: Instant, columns: usize) -> Vec<String> {
+    let width = running
+        .iter()
+        .map(|running| running.label.chars().count())
+        .max()
+        .unwrap_or_default();
+    let shown = match running.len() {
+        few if few <= MOST => few,
+        _ => MOST - 1,
+    };
+    let mut rows: Vec<String> = running[..shown]
+        .iter()
+        .map(|running| {
+            let time = took(now.saturating_duration_since(running.since));
+            format!("{:width$}   {} {time}", running.label, running.kind)
+        })
+        .collect();
+    if shown < running.len() {
+        rows.push(format!("and {} more", running.len() - shown));
+    }
+    // A row that wraps would be two, and the count of rows wrong.
+    let cut = |row: String| row.chars().take(columns.saturating_sub(1)).collect();
+    rows.into_iter().map(cut).collect()
+}
+
+fn columns() -> usize {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout());
+    match size {
+        Ok(size) if size.ws_col > 0 => size.ws_col.into(),
+        _ => 80,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn running(label: &str, since: Instant) -> Running {
+        Running {
+            label: label.to_owned(),
+            kind: "task",
+            since,
+        }
+    }
+
+    #[test]
+    fn rows_line_up_and_never_wrap() {
+        let (began, now) = {
+            let began = Instant::now();
+            (began, began + Duration::from_millis(1500))
+        };
+        let two = [running("job/a", began), running("job/longer", now)];
+        let expected = ["job/a        task 1.5s", "job/longer   task 0.0s"];
+        assert_eq!(rows(&two, now, 80), expected);
+        assert_eq!(rows(&two, now, 8), ["job/a  ", "job/lon"]);
+        let many: Vec<Running> = (0..20).map(|_| running("job/a", now)).collect();
+        let shown = rows(&many, now, 80);
+        assert_eq!(shown.len(), MOST);
+        assert_eq!(shown[MOST - 1], "and 13 more");
+    }
+
+    #[test]
+    fn old_rows_go_before_new_ones_come() {
+        let mut live = Live::default();
+        assert_eq!(live.above("text\n"), "text\n");
+        live.running.push(running("job/a", Instant::now()));
+        assert!(live.above("").ends_with("\x1b[0m\n"));
+        live.running.clear();
+        assert_eq!(live.above("text\n"), "\x1b[1A\r\x1b[Jtext\n");
+        assert_eq!(live.above("text\n"), "text\n");
+    }
+}

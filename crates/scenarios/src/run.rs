@@ -1,0 +1,153 @@
+//! `airside run` as a child process with everything of its own.
+
+use std::{
+    fs::{self, File},
+    os::fd::OwnedFd,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use crate::{Environment, Output, server::FOREIGN, wait_for};
+
+static NUMBER: AtomicUsize = AtomicUsize::new(0);
+
+/// A folder to run pipelines in, and one for what the program makes, which must be empty afterwards.
+pub struct Run {
+    home: TempDir,
+}
+
+impl Run {
+    /// With a pipeline in `pipeline.yml`.
+    pub fn new(pipeline: &str) -> Self {
+        let home = tempfile::Builder::new()
+            .prefix("airside-scenario-")
+            .tempdir()
+            .unwrap();
+        fs::create_dir(home.path().join("tmp")).unwrap();
+        let run = Self { home };
+        run.file("pipeline.yml", pipeline);
+        run
+    }
+
+    pub fn path(&self) -> &Path {
+        self.home.path()
+    }
+
+    /// Writes a file, folders included.
+    pub fn file(&self, name: &str, content: &str) {
+        let path = self.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+
+    /// Runs `airside run pipeline.yml args` to its end.
+    #[track_caller]
+    pub fn run(&self, args: &[&str]) -> Output {
+        let output = self.spawn(args).wait();
+        self.nothing_is_left();
+        output
+    }
+
+    pub fn spawn(&self, args: &[&str]) -> Running {
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let stdout = self.path().join(format!("{number}.out"));
+        let file = File::create(&stdout).unwrap();
+        self.start(args, stdout, file.into())
+    }
+
+    /// The same with standard output on a terminal; what is printed there is for the caller to read.
+    pub fn spawn_on(&self, terminal: OwnedFd, args: &[&str]) -> Running {
+        self.start(args, self.path().join("none"), terminal.into())
+    }
+
+    fn start(&self, args: &[&str], stdout: PathBuf, out: Stdio) -> Running {
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let stderr = self.path().join(format!("{number}.err"));
+        let mut command = Command::new(Environment::get().airside);
+        FOREIGN.iter().for_each(|name| {
+            command.env_remove(name);
+        });
+        let child = command
+            .arg("run")
+            .arg("pipeline.yml")
+            .args(["--local-network", "machine"])
+            .args(args)
+            .current_dir(self.path())
+            .env("TMPDIR", self.path().join("tmp"))
+            .env("TERM", "xterm")
+            .stdin(Stdio::null())
+            .stdout(out)
+            .stderr(File::create(&stderr).unwrap())
+            .spawn()
+            .expect("airside starts");
+        Running {
+            child,
+            stdout,
+            stderr,
+        }
+    }
+
+    /// No folder, no mount and no process is left of a run that is over.
+    #[track_caller]
+    pub fn nothing_is_left(&self) {
+        let tmp = self.path().join("tmp");
+        let left: Vec<_> = fs::read_dir(&tmp).unwrap().flatten().collect();
+        assert!(left.is_empty(), "{left:?}");
+        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+        let tmp = tmp.to_str().unwrap();
+        assert!(!mounts.contains(tmp), "{mounts}");
+        let processes = fs::read_dir("/proc").unwrap().flatten();
+        for process in processes {
+            let line = fs::read(process.path().join("cmdline")).unwrap_or_default();
+            let line = String::from_utf8_lossy(&line).into_owned();
+            assert!(!line.contains(tmp), "still running: {line}");
+        }
+    }
+}
+
+/// A run under way.
+pub struct Running {
+    child: Child,
+    stdout: PathBuf,
+    stderr: PathBuf,
+}
+
+impl Running {
+    #[track_caller]
+    pub fn wait(mut self) -> Output {
+        let status = wait_for("the run ends", || self.child.try_wait().unwrap());
+        Output {
+            code: status.code(),
+            stdout: read(&self.stdout),
+            stderr: read(&self.stderr),
+        }
+    }
+
+    /// As Ctrl-C does.
+    pub fn interrupt(&self) {
+        kill_process(Pid::from_child(&self.child), Signal::INT).expect("it is our child");
+    }
+
+    #[track_caller]
+    pub fn wait_for_text(&self, text: &str) {
+        wait_for(&format!("the run prints {text:?}"), || {
+            let printed = read(&self.stdout) + &read(&self.stderr);
+            printed.contains(text).then_some(())
+        });
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn read(path: &Path) -> String {
+    String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()
+}
