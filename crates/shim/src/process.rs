@@ -33,9 +33,6 @@ pub(crate) struct Process {
     pub(crate) exited: oneshot::Receiver<WaitStatus>,
     /// End when nobody can write to the process's streams any more.
     pub(crate) output: Vec<JoinHandle<()>>,
-    /// Ours until the process has ended, though nobody may have the other end open any more: to close
-    /// it is to hang up on the process.
-    _terminal: Option<Arc<Stream>>,
 }
 
 impl Process {
@@ -65,16 +62,11 @@ pub(crate) fn start(
     desk: &Arc<Desk>,
 ) -> Result<Process, Exit> {
     let launched = launch(order, user, jail, reaper)?;
-    let terminal = match &launched.ours {
-        Ours::Terminal(stream) => Some(stream.clone()),
-        Ours::Pipes { .. } => None,
-    };
     let output = launched.ours.attend(order.stdin.clone(), desk);
     Ok(Process {
         group: launched.pid,
         exited: launched.exited,
         output,
-        _terminal: terminal,
     })
 }
 
