@@ -17,7 +17,7 @@ MUSL := x86_64-unknown-linux-musl
 BIN := $(CARGO_TARGET_DIR)/dist
 NODES ?= 2
 FOCUS ?=
-URL ?= http://127.0.0.1:8080
+URL ?=
 
 # The tests of crates/scenarios run these programs; the local ones leave the cluster alone.
 SCENARIO_ENV = AIRSIDE_BIN=$(BIN)/airside AIRSIDE_FLY="$$(dev/fly)" AIRSIDE_ROOTFS=$(AIRSIDE_CACHE)/rootfs.tar
@@ -82,8 +82,11 @@ test-all: ## Everything, cluster and deny included, with the minutes each part t
 	@dev/test-all
 
 .PHONY: testflight
-testflight: ## Concourse's own suite against URL (FOCUS=regex picks specs)
-	FOCUS="$(FOCUS)" dev/testflight run "$(URL)"
+testflight: ## Concourse's own suite on a server of its own, or against URL (FOCUS=regex picks specs)
+	dev/testflight build
+	$(MAKE) build rootfs
+	FOCUS="$(FOCUS)" AIRSIDE_BIN=$(BIN)/airside AIRSIDE_ROOTFS=$(AIRSIDE_CACHE)/rootfs.tar \
+	  dev/testflight $(if $(URL),run "$(URL)",local)
 
 .PHONY: cluster
 cluster: ## Start a Kubernetes cluster on this machine (NODES=2, CLUSTER=airside)

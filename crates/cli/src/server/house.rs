@@ -184,6 +184,7 @@ impl Found<'_> {
                 self.installation,
                 &shim,
                 isolation,
+                options.workers.registry_mirrors.clone(),
             );
             entries.push(local.await?);
         }
