@@ -19,7 +19,7 @@ NODES ?= 2
 FOCUS ?=
 TARGET ?= unpack
 FUZZ_SECONDS ?= 300
-URL ?= http://127.0.0.1:8080
+URL ?=
 
 # The tests of crates/scenarios run these programs; the local ones leave the cluster alone.
 SCENARIO_ENV = AIRSIDE_BIN=$(BIN)/airside AIRSIDE_FLY="$$(dev/fly)" AIRSIDE_ROOTFS=$(AIRSIDE_CACHE)/rootfs.tar
@@ -92,8 +92,11 @@ fuzz: ## Feed a reader of foreign bytes with anything (TARGET=unpack, FUZZ_SECON
 	cargo +nightly fuzz run --target-dir $(CARGO_TARGET_DIR)/fuzz $(TARGET) -- -max_total_time=$(FUZZ_SECONDS)
 
 .PHONY: testflight
-testflight: ## Concourse's own suite against URL (FOCUS=regex picks specs)
-	FOCUS="$(FOCUS)" dev/testflight run "$(URL)"
+testflight: ## Concourse's own suite on a server of its own, or against URL (FOCUS=regex picks specs)
+	dev/testflight build
+	$(MAKE) build rootfs
+	FOCUS="$(FOCUS)" AIRSIDE_BIN=$(BIN)/airside AIRSIDE_ROOTFS=$(AIRSIDE_CACHE)/rootfs.tar \
+	  dev/testflight $(if $(URL),run "$(URL)",local)
 
 .PHONY: cluster
 cluster: ## Start a Kubernetes cluster on this machine (NODES=2, CLUSTER=airside)

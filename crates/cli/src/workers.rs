@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use airside_images::Images;
+use airside_images::{Images, Mirror};
 use airside_model::{InstallationId, WorkerName};
 use airside_orchestrator::WorkerEntry;
 use airside_runtime_kube::KubeRuntime;
@@ -31,6 +31,7 @@ pub(crate) async fn local(
     installation: &InstallationId,
     shim: &Path,
     isolation: IsolationOptions,
+    mirrors: Vec<Mirror>,
 ) -> Result<WorkerEntry> {
     let worker = WorkerName::new("local");
     let program = std::env::current_exe().context("cannot find the airside program itself")?;
@@ -41,7 +42,7 @@ pub(crate) async fn local(
         shim: shim.to_owned(),
         helper: vec![program.into_os_string(), OsString::from("rt")],
         volumes,
-        images: Images::open(&data.join("images"))?,
+        images: Images::with_mirrors(&data.join("images"), mirrors)?,
         hub_socket: hub_socket(data),
         isolation,
     };

@@ -166,7 +166,7 @@ impl Interpreter<'_> {
         let found = Mutex::default();
         let leaf = Leaf::new(self, plan, context, &found);
         if let Some(cause) = context.stop.cause()
-            && !self.has_begun(plan, context).await?
+            && !self.has_begun(&plan.id, context).await?
         {
             self.complain(&plan.id, cause.words()).await?;
             return Ok(cause.status());
@@ -185,10 +185,10 @@ impl Interpreter<'_> {
 
     /// Whether an earlier server put this step somewhere. If so it is followed, and stopped properly,
     /// even if nothing of it is wanted any more.
-    async fn has_begun(&self, plan: &Plan, context: &Context) -> Result<bool> {
+    pub(crate) async fn has_begun(&self, plan: &PlanId, context: &Context) -> Result<bool> {
         let attempt = context.attempts.last().copied().unwrap_or(1);
         let store = &self.engine.parts.store;
-        let placement = store.current_placement(self.build.id, &plan.id, attempt);
+        let placement = store.current_placement(self.build.id, plan, attempt);
         Ok(placement.await?.is_some())
     }
 

@@ -12,6 +12,7 @@
 mod across;
 mod collect;
 mod driver;
+mod fetching;
 mod files;
 mod image;
 mod inputs;
@@ -111,6 +112,7 @@ struct Parts {
     holder: String,
     /// Where other servers reach this one's hub.
     address: String,
+    fetching: fetching::Fetching,
     running: Mutex<HashMap<BuildId, Running>>,
     tasks: TaskTracker,
     shutdown: CancellationToken,
@@ -135,6 +137,7 @@ impl Engine {
             mock_image: options.mock_image,
             holder: format!("{}-{}", std::process::id(), options.address),
             address: options.address,
+            fetching: Default::default(),
             running: Mutex::default(),
             tasks: TaskTracker::new(),
             shutdown: CancellationToken::new(),

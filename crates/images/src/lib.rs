@@ -19,6 +19,7 @@ mod assemble;
 mod document;
 mod error;
 mod layout;
+mod mirror;
 mod registry;
 
 use std::{
@@ -35,6 +36,7 @@ pub use document::Digest;
 use document::Manifest;
 pub use error::Error;
 use layout::Layout;
+pub use mirror::{Mirror, NoMirror};
 use registry::Registries;
 
 /// Where an image comes from.
@@ -76,6 +78,11 @@ struct Inner {
 impl Images {
     /// Opens the store and removes what an interrupted run left. One process at a time.
     pub fn open(root: &Path) -> Result<Self, Error> {
+        Self::with_mirrors(root, Vec::new())
+    }
+
+    /// The same, with other places to pull from.
+    pub fn with_mirrors(root: &Path, mirrors: Vec<Mirror>) -> Result<Self, Error> {
         let (images, tmp) = (root.join("images"), root.join("tmp"));
         if tmp.exists() {
             fs::remove_dir_all(&tmp).map_err(Error::disk(&tmp))?;
@@ -94,7 +101,7 @@ impl Images {
                 images,
                 tmp,
                 next: AtomicU64::new(0),
-                registries: Registries::new(),
+                registries: Registries::new(mirrors.into_iter().collect()),
                 making: Mutex::default(),
             }),
         })
@@ -124,7 +131,7 @@ impl Images {
     }
 
     async fn registry_image(&self, reference: &str) -> Result<Rootfs, Error> {
-        let image = registry::Image::parse(reference)?;
+        let image = self.inner.registries.image(reference)?;
         if let Some(rootfs) = image.pinned().and_then(|pin| self.ready(&pin).transpose()) {
             return rootfs;
         }

@@ -15,6 +15,7 @@ use crate::{
     Error,
     document::{Descriptor, Digest, Manifest},
     layout::Layout,
+    mirror::Mirrors,
 };
 
 const CONNECT: Duration = Duration::from_secs(30);
@@ -24,6 +25,7 @@ pub(crate) struct Registries {
     encrypted: Client,
     /// For registries on this machine's loopback, where nobody can listen in.
     plain: Client,
+    mirrors: Mirrors,
 }
 
 /// A reference that was understood.
@@ -33,7 +35,7 @@ pub(crate) struct Image {
 }
 
 impl Image {
-    pub(crate) fn parse(text: &str) -> Result<Self, Error> {
+    fn parse(text: &str) -> Result<Self, Error> {
         let reference = text.parse().map_err(|error| Error::Reference {
             reference: text.to_owned(),
             reason: format!("{error}"),
@@ -98,7 +100,7 @@ fn is_missing(code: &OciErrorCode) -> bool {
 }
 
 impl Registries {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(mirrors: Mirrors) -> Self {
         let client = |protocol| {
             Client::new(ClientConfig {
                 protocol,
@@ -110,7 +112,17 @@ impl Registries {
         Self {
             encrypted: client(ClientProtocol::Https),
             plain: client(ClientProtocol::Http),
+            mirrors,
         }
+    }
+
+    /// What a reference means here: perhaps it comes from a mirror.
+    pub(crate) fn image(&self, text: &str) -> Result<Image, Error> {
+        let mut image = Image::parse(text)?;
+        if let Some(place) = self.mirrors.of(image.reference.registry()) {
+            image.reference.set_mirror_registry(place.to_owned());
+        }
+        Ok(image)
     }
 
     pub(crate) async fn manifest(&self, image: &Image) -> Result<(Digest, Manifest), Error> {

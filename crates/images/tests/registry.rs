@@ -35,7 +35,10 @@ async fn answer(stream: TcpStream, layout: PathBuf, manifest: String) {
         header.clear();
     }
     let path = request.split(' ').nth(1).unwrap();
-    let digest = match path.strip_prefix("/v2/repo/") {
+    // A mirror is told which registry it stands for.
+    let path = path.split('?').next().unwrap();
+    let repository = path.strip_prefix("/v2/library").unwrap_or(path);
+    let digest = match repository.trim_start_matches("/v2").strip_prefix("/repo/") {
         Some("manifests/latest") => manifest,
         Some(rest) => rest.rsplit('/').next().unwrap().to_owned(),
         None => String::new(),
@@ -98,4 +101,25 @@ async fn missing_images_and_registries_are_told_apart() {
         matches!(error, Error::Unavailable { .. }) && error.is_temporary(),
         "{error}"
     );
+}
+
+#[tokio::test]
+async fn a_mirror_is_asked_in_the_place_of_its_registry() {
+    let (store, layout) = (tempdir().unwrap(), tempdir().unwrap());
+    let digest = image(
+        layout.path(),
+        &[(layer(&[("f", "mirrored")]), Compression::None)],
+    );
+    let port = serve(layout.path().to_owned(), digest.clone()).await;
+    let mirrors = [
+        format!("docker.io=127.0.0.1:{port}"),
+        format!("registry.example=127.0.0.1:{port}"),
+    ];
+    let mirrors = mirrors.iter().map(|text| text.parse().unwrap()).collect();
+    let images = Images::with_mirrors(store.path(), mirrors).unwrap();
+    for name in ["repo", "registry.example/repo:latest"] {
+        let source = ImageSource::Registry(name.to_owned());
+        let rootfs = images.ensure(&source).await.unwrap();
+        assert_eq!(rootfs.digest.to_string(), digest, "{name}");
+    }
 }

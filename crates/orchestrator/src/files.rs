@@ -1,4 +1,5 @@
-//! Single files of artifacts, for steps that read their instructions from one.
+//! What the server itself looks at in volumes: single files of artifacts, for steps that read their
+//! instructions from one.
 
 use airside_model::VolumeId;
 
@@ -8,6 +9,11 @@ use crate::{Orchestrator, Result};
 const LARGEST: u64 = 16 * 1024 * 1024;
 
 impl Orchestrator {
+    /// Whether a sealed volume is on disk.
+    pub fn has_volume(&self, volume: &VolumeId) -> bool {
+        self.parts.volumes.exists(volume)
+    }
+
     /// The contents of a file in a sealed volume; `None` if there is no such file.
     pub async fn read_file(&self, volume: &VolumeId, path: &str) -> Result<Option<Vec<u8>>> {
         let (volumes, volume, path) = (self.parts.volumes.clone(), volume.clone(), path.to_owned());

@@ -148,6 +148,7 @@ impl Orchestrator {
                 return Ok(());
             }
         };
+        self.parts.store.collect_resource_caches().await?;
         for volume in self.parts.store.dead_volumes().await? {
             self.remove_volume(&volume).await?;
         }

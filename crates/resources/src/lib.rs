@@ -51,11 +51,10 @@ pub fn is_native(type_: &str) -> bool {
     Type::find(type_).is_some()
 }
 
-/// Whether a get would hand out the image it runs in, as `mock` does when asked to: then that should
-/// be a whole one.
-pub fn mirrors_its_image(source: &Object, params: &Object) -> bool {
-    let set = |object: &Object, key: &str| object.get(key).is_some_and(|value| value == true);
-    set(source, "mirror_self") || set(params, "mirror_self_via_params")
+/// Whether a type works in an image, if the operator gives one: `mock` hands that out, and whoever
+/// looks into its containers finds programs there.
+pub fn has_an_image(type_: &str) -> bool {
+    Type::find(type_) == Some(Type::Mock)
 }
 
 /// The versions after the given one, oldest first, beginning with the given one if it still exists.

@@ -2,23 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use std::{path::Path, process::Command};
-
-use airside_scenarios::{Environment, Fly, Server, ServerOptions};
-
-/// An image for `mock` to mirror.
-fn layout(folder: &Path) -> String {
-    let path = folder.join("layout");
-    let tool = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../dev/image");
-    let made = Command::new(tool)
-        .arg("layout")
-        .arg(Environment::get().rootfs)
-        .arg(&path)
-        .status()
-        .expect("dev/image runs");
-    assert!(made.success());
-    path.display().to_string()
-}
+use airside_scenarios::{Fly, Server, ServerOptions, mock_image};
 
 fn printed(fly: &Fly, job: &str) -> String {
     let output = fly.trigger_and_watch(job).succeeded();
@@ -58,7 +42,7 @@ jobs:
 #[test]
 fn images_and_types_come_from_resources() {
     let folder = tempfile::tempdir().unwrap();
-    let image = layout(folder.path());
+    let image = mock_image(folder.path());
     let server = ServerOptions::new().args(["--mock-image", &image]).start();
     let fly = server.fly();
     fly.pipeline("p", PIPELINE);

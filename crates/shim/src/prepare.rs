@@ -64,7 +64,8 @@ fn hide(path: &str, order: &Order) -> Result<(), Exit> {
 struct Folders {
     dir: PathBuf,
     make: Vec<PathBuf>,
-    /// Inputs and outputs: a user that is not root gets them with all they contain.
+    /// Inputs and outputs: a user that is not root gets them with all they contain, root the folders
+    /// alone.
     given: Vec<PathBuf>,
 }
 
@@ -97,7 +98,7 @@ impl Folders {
         let dir_is_new = !self.dir.exists();
         make(&self.dir)?;
         let Some((uid, gid)) = owner else {
-            return Ok(());
+            return self.given.iter().try_for_each(|folder| take(folder));
         };
         if dir_is_new {
             give(&self.dir, uid, gid)?;
@@ -111,6 +112,16 @@ impl Folders {
 fn make(folder: &Path) -> Result<(), String> {
     fs::create_dir_all(folder)
         .map_err(|error| format!("cannot make the folder {}: {error}", folder.display()))
+}
+
+/// Makes a folder root's, whoever an earlier step gave it to; what is in it keeps its owners.
+fn take(folder: &Path) -> Result<(), String> {
+    ownership::take(folder).map_err(|error| {
+        format!(
+            "cannot give the folder {} to root: {error}",
+            folder.display()
+        )
+    })
 }
 
 fn give(folder: &Path, uid: u32, gid: u32) -> Result<(), String> {

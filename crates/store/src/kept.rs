@@ -54,15 +54,24 @@ impl Store {
         Ok(kept == 1)
     }
 
-    /// Somebody looks inside.
+    /// Somebody looks inside. They may change what the step fetched, so no later build finds that in
+    /// the cache.
     pub async fn container_hijacked(&self, handle: &Handle) -> Result<()> {
+        let mut tx = self.write.begin().await?;
         query(sql!(
             "UPDATE containers SET hijacked_at = $1 WHERE handle = $2"
         ))
         .bind(now().0)
         .bind(handle.as_str())
-        .execute(&self.write)
+        .execute(&mut tx)
         .await?;
+        query(sql!(
+            "UPDATE resource_caches SET key = NULL WHERE handle = $1 AND key IS NOT NULL"
+        ))
+        .bind(handle.as_str())
+        .execute(&mut tx)
+        .await?;
+        tx.commit().await?;
         Ok(())
     }
 

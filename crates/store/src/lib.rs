@@ -17,6 +17,7 @@ mod nodes;
 mod patience;
 mod pipelines;
 mod reseal;
+mod resource_caches;
 mod sealer;
 mod settings;
 mod task_caches;
@@ -48,6 +49,7 @@ pub use pipelines::{
     BuildBrief, Job, JobOverview, JobsOf, Parent, Pausing, Pipeline, PipelineSummary, Resource,
     SaveJob, SavePipeline, SaveResource, Saved,
 };
+pub use resource_caches::ResourceCache;
 pub use sealer::{SealError, Sealer};
 pub use task_caches::TaskCache;
 pub use teams::{MAIN_TEAM, Team};

@@ -7,7 +7,10 @@
 
 use std::sync::Arc;
 
-use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use aws_lc_rs::{
+    aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey},
+    hmac,
+};
 use sha2::{Digest, Sha256};
 
 /// 1 bound some bytes to the kind of row, 2 binds all of them to one row.
@@ -32,6 +35,7 @@ pub struct Sealer {
 struct Key {
     mark: [u8; MARK_LEN],
     key: LessSafeKey,
+    fingerprints: hmac::Key,
 }
 
 impl Key {
@@ -43,9 +47,15 @@ impl Key {
             .chain_update(bytes)
             .finalize();
         let mark = [VERSION, digest[0], digest[1], digest[2], digest[3]];
+        // A key of its own: what is sealed and what is named share nothing.
+        let derived = Sha256::new()
+            .chain_update(b"airside fingerprints")
+            .chain_update(bytes)
+            .finalize();
         Ok(Self {
             mark,
             key: LessSafeKey::new(key),
+            fingerprints: hmac::Key::new(hmac::HMAC_SHA256, &derived),
         })
     }
 
@@ -111,6 +121,15 @@ impl Sealer {
             .ok_or(SealError::Open)
     }
 
+    /// A name for `clear` that is always the same and tells nothing of it without the current key.
+    pub(crate) fn fingerprint(&self, name: &str, clear: &[u8]) -> String {
+        let mut context = hmac::Context::with_key(&self.current.fingerprints);
+        context.update(name.as_bytes());
+        context.update(&[0]);
+        context.update(clear);
+        hex::encode(context.sign())
+    }
+
     /// What everything sealed with the current key begins with.
     pub(crate) fn mark(&self) -> [u8; MARK_LEN] {
         self.current.mark
@@ -127,6 +146,22 @@ impl Sealer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fingerprints_depend_on_key_name_and_content() {
+        let print = |key: u8, name: &str, clear: &[u8]| {
+            Sealer::new(&[key; 32]).unwrap().fingerprint(name, clear)
+        };
+        let same = print(7, "a", b"b");
+        assert_eq!(same, print(7, "a", b"b"));
+        for other in [
+            print(8, "a", b"b"),
+            print(7, "b", b"b"),
+            print(7, "a", b"c"),
+        ] {
+            assert_ne!(same, other);
+        }
+    }
 
     #[test]
     fn opens_what_it_sealed_and_nothing_else() {

@@ -17,14 +17,15 @@ pub struct Volume {
     pub path: String,
 }
 
-/// Nobody downloads it, no container that is kept for hijacking has it mounted, it is not a task's
-/// cache, and no unfinished build uses it.
+/// Nobody downloads it, no container that is kept for hijacking has it mounted, it is not a cache, and no
+/// unfinished build uses it.
 macro_rules! unneeded {
     () => {
         "NOT EXISTS (SELECT 1 FROM artifacts a WHERE a.volume_id = v.id) \
          AND NOT EXISTS (SELECT 1 FROM containers k WHERE k.build_id = v.build_id \
            AND k.kept_at IS NOT NULL AND k.state = 'created') \
          AND NOT EXISTS (SELECT 1 FROM task_caches c WHERE c.volume_id = v.id) \
+         AND NOT EXISTS (SELECT 1 FROM resource_caches r WHERE r.volume_id = v.id) \
          AND NOT EXISTS (SELECT 1 FROM volume_uses u JOIN builds o ON o.id = u.build_id \
            WHERE u.volume_id = v.id AND o.status IN ('pending', 'started'))"
     };
@@ -107,7 +108,8 @@ impl Store {
     pub async fn volume_exists(&self, id: &VolumeId) -> Result<bool> {
         let count: i64 = query_scalar(sql!(
             "SELECT (SELECT count(*) FROM volumes WHERE id = $1)
-               + (SELECT count(*) FROM artifacts WHERE volume_id = $1)"
+               + (SELECT count(*) FROM artifacts WHERE volume_id = $1)
+               + (SELECT count(*) FROM resource_caches WHERE volume_id = $1)"
         ))
         .bind(id.as_str())
         .fetch_one(&self.read)
@@ -125,7 +127,8 @@ impl Store {
         })
     }
 
-    /// A team's volumes with the worker whose step made each, and what was uploaded for the team.
+    /// A team's volumes with the worker whose step made each, what was uploaded for the team, and what
+    /// was fetched for builds that are gone.
     pub async fn team_volumes(&self, team: TeamId) -> Result<Vec<TeamVolume>> {
         let rows: Vec<(String, String, String, Option<String>)> = query_as(sql!(
             "SELECT v.id, v.handle, v.path, c.worker FROM volumes v
@@ -135,6 +138,9 @@ impl Store {
              UNION ALL
              SELECT a.volume_id, '', '', NULL FROM artifacts a
              WHERE a.team_id = $1 AND a.build_id IS NULL
+             UNION ALL
+             SELECT r.volume_id, r.handle, '', NULL FROM resource_caches r
+             WHERE r.team_id = $1 AND NOT EXISTS (SELECT 1 FROM volumes v WHERE v.id = r.volume_id)
              ORDER BY 1"
         ))
         .bind(team.0)

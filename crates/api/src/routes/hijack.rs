@@ -96,6 +96,14 @@ impl Session {
         };
         let default_shell = process.is_default_shell();
         let (mut out, input) = socket.split();
+        // Before anything can be changed in there: what the step fetched is not for others any more.
+        if let Err(error) = self.store.container_hijacked(&self.handle).await {
+            warn!(handle = %self.handle, %error, "hijack not noted");
+            let words = "the server cannot note that somebody looks inside; try again later";
+            let _ = out.send(Output::error(words.to_owned()).frame()).await;
+            let _ = out.close().await;
+            return;
+        }
         match self.hub.hijack(&self.handle, process.into()).await {
             Err(error) => {
                 warn!(handle = %self.handle, %error, "hijack failed");

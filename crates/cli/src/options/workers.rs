@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use airside_images::Mirror;
 use airside_runtime::Image;
 use anyhow::{Result, bail};
 use clap::Args;
@@ -39,12 +40,22 @@ pub(crate) struct WorkerOptions {
     #[arg(long, value_name = "FILE")]
     shim: Option<PathBuf>,
 
-    /// What the resource type `mock` hands out with `mirror_self`: a folder with an OCI image layout,
-    /// or an image in a registry
+    /// In what the resource type `mock` works, and what it hands out with `mirror_self`: a folder with an
+    /// OCI image layout, or an image in a registry
     ///
     /// For trying pipelines, and for Concourse's own test suite.
     #[arg(long, value_name = "IMAGE")]
     mock_image: Option<String>,
+
+    /// Pull what steps on this machine need from another place than its registry, as
+    /// `docker.io=mirror.example.com:5000`; on loopback without TLS. Can be given more than once
+    #[arg(
+        id = "registry-mirror",
+        long,
+        value_name = "REGISTRY=PLACE",
+        value_delimiter = ','
+    )]
+    pub(crate) registry_mirrors: Vec<Mirror>,
 }
 
 impl WorkerOptions {

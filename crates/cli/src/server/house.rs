@@ -190,6 +190,7 @@ impl Found<'_> {
                 self.installation,
                 &shim,
                 isolation,
+                options.workers.registry_mirrors.clone(),
             );
             entries.push(local.await?);
         }

@@ -1,12 +1,19 @@
-//! `get`: fetches a version of a resource as an artifact.
+//! `get`: fetches a version of a resource as an artifact, unless it was fetched before.
 
-use airside_model::{MetadataField, StepKind, event::Event, plan::GetPlan};
+use airside_model::{
+    MetadataField, StepKind, Version,
+    event::{Event, FinishResource},
+    plan::GetPlan,
+};
 use airside_orchestrator::StepOutput;
-use airside_store::now;
+use airside_store::{ResourceCache, now};
 use serde_json::{Map, Value};
 
-use super::resource::{Call, filled, no_image, outcome, timeout};
-use crate::{Result, leaf::Leaf, scope::LocalVar, status::Status};
+use super::{
+    get_cache::{self, Key},
+    resource::{Call, filled, no_image, outcome, timeout},
+};
+use crate::{Result, leaf::Leaf, outcome::Outcome, scope::LocalVar, status::Status};
 
 const FOLDER: &str = "/tmp/build/get";
 
@@ -26,6 +33,9 @@ pub(crate) async fn run(leaf: Leaf<'_>, get: &GetPlan) -> Result<Status> {
     };
     let from = get.version_from.as_ref();
     let found = from.and_then(|plan| leaf.interpreter.version(plan));
+    let Some(version) = get.version.clone().or(found) else {
+        return leaf.error("the version to get is not known").await;
+    };
     let call = Call {
         kind: StepKind::Get,
         name: &get.name,
@@ -34,7 +44,7 @@ pub(crate) async fn run(leaf: Leaf<'_>, get: &GetPlan) -> Result<Status> {
         tags: &get.tags,
         source,
         params,
-        version: get.version.clone().or(found),
+        version: Some(version.clone()),
         inputs: Vec::new(),
         outputs: vec![StepOutput {
             name: get.name.clone(),
@@ -43,9 +53,6 @@ pub(crate) async fn run(leaf: Leaf<'_>, get: &GetPlan) -> Result<Status> {
         start_event: Event::StartGet { origin, time },
         created_by: None,
     };
-    if call.version.is_none() {
-        return leaf.error("the version to get is not known").await;
-    }
     let request = match call.request(leaf).await? {
         Ok(request) => request,
         Err(none) => return no_image(leaf, none).await,
@@ -54,17 +61,67 @@ pub(crate) async fn run(leaf: Leaf<'_>, get: &GetPlan) -> Result<Status> {
         Ok(timeout) => timeout,
         Err(words) => return leaf.error(words).await,
     };
+    let key = Key::of(leaf, &request);
+    let mut turn = None;
+    // What an earlier server began is followed to its end.
+    if let Some(key) = &key
+        && !leaf.interpreter.has_begun(leaf.plan, leaf.context).await?
+    {
+        match get_cache::turn(leaf, key, timeout).await? {
+            Ok(taken) => turn = Some(taken),
+            Err(cause) => return leaf.stopped(cause, Outcome::of(Status::Aborted)).await,
+        }
+        if let Some(found) = get_cache::find(leaf, key).await? {
+            drop(turn);
+            return cached(leaf, get, version, found, request.start_event).await;
+        }
+    }
     let ran = leaf.run(&request, timeout).await?;
     let status = match outcome(leaf, &ran, Event::FinishGet).await? {
-        Ok(mut outcome) => {
-            let var = metadata_var(&outcome.metadata);
-            outcome.hidden.vars.insert(get.name.clone(), var);
-            leaf.commit(outcome).await?
+        Ok(outcome) => {
+            if let Some(key) = &key {
+                get_cache::keep(leaf, key, &outcome).await?;
+            }
+            commit(leaf, get, outcome).await?
         }
         Err(ended) => ended,
     };
+    drop(turn);
     leaf.let_go(ran).await;
     Ok(status)
+}
+
+/// Ends a get that had nothing to fetch.
+async fn cached(
+    leaf: Leaf<'_>,
+    get: &GetPlan,
+    version: Version,
+    found: ResourceCache,
+    start_event: Event,
+) -> Result<Status> {
+    leaf.say("start", start_event).await?;
+    get_cache::announce(leaf).await?;
+    let finish = FinishResource {
+        origin: leaf.origin(),
+        time: now().seconds(),
+        exit_status: 0,
+        version: version.clone(),
+        metadata: found.metadata.clone(),
+    };
+    leaf.say("finish", Event::FinishGet(finish)).await?;
+    let outcome = Outcome {
+        version: Some(version),
+        metadata: found.metadata,
+        artifacts: [(get.name.clone(), found.volume)].into(),
+        ..Outcome::of(Status::Succeeded)
+    };
+    commit(leaf, get, outcome).await
+}
+
+async fn commit(leaf: Leaf<'_>, get: &GetPlan, mut outcome: Outcome) -> Result<Status> {
+    let var = metadata_var(&outcome.metadata);
+    outcome.hidden.vars.insert(get.name.clone(), var);
+    leaf.commit(outcome).await
 }
 
 /// Later steps know what a version is made of as `((.:name.field))`.

@@ -4,6 +4,7 @@ mod artifact_input;
 mod artifact_output;
 mod check;
 mod get;
+mod get_cache;
 mod load_var;
 mod metadata;
 mod put;

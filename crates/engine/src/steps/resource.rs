@@ -112,6 +112,15 @@ pub(crate) async fn filled(
     }
 }
 
+/// Where a resource type finds or leaves files. It is there even if nothing is in it.
+fn folder(kind: StepKind) -> Option<&'static str> {
+    match kind {
+        StepKind::Check => None,
+        StepKind::Put => Some("/tmp/build/put"),
+        _ => Some("/tmp/build/get"),
+    }
+}
+
 /// One call of a resource type's program.
 pub(crate) struct Call<'a> {
     pub(crate) kind: StepKind,
@@ -166,7 +175,7 @@ impl Call<'_> {
             stdin: Some(stdin.to_string()),
             inputs: self.inputs,
             outputs: self.outputs,
-            folders: Vec::new(),
+            folders: folder(self.kind).map(str::to_owned).into_iter().collect(),
             limits: Default::default(),
             privileged: self.image.privileged,
             hermetic: false,
@@ -180,12 +189,12 @@ impl Call<'_> {
         &self,
         leaf: Leaf<'_>,
     ) -> Result<Result<(StepImage, Executable, Vec<String>), NoImage>> {
-        let (verb, folder) = match self.kind {
-            StepKind::Check => ("check", None),
-            StepKind::Put => ("out", Some("/tmp/build/put")),
-            _ => ("in", Some("/tmp/build/get")),
+        let verb = match self.kind {
+            StepKind::Check => "check",
+            StepKind::Put => "out",
+            _ => "in",
         };
-        let folder = folder.map(str::to_owned);
+        let folder = folder(self.kind).map(str::to_owned);
         if let Some(get) = &self.image.get_plan {
             let check = self.image.check_plan.as_deref();
             let image = match image::fetch(leaf, check, get).await? {
@@ -201,10 +210,11 @@ impl Call<'_> {
                 "resource type `{type_}` is not supported by this version of Airside"
             ))));
         }
-        let mirrors = airside_resources::mirrors_its_image(&self.source, &self.params);
-        let own = &leaf.interpreter.engine.parts.mock_image;
+        // Checks are not looked into, and need nothing but the program.
+        let own = leaf.interpreter.engine.parts.mock_image.as_ref();
+        let own = own.filter(|_| airside_resources::has_an_image(self.type_));
         let image = match own {
-            Some(own) if mirrors && self.kind == StepKind::Get => own.clone(),
+            Some(own) if self.kind != StepKind::Check => own.clone(),
             _ => Image::Shim,
         };
         let args = ["resource", self.type_, verb].map(str::to_owned);

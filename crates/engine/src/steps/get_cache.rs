@@ -1,0 +1,137 @@
+//! What gets have fetched before. The same version of the same thing, fetched in the same way, is
+//! fetched once for a team; of equal gets at the same time one does the work and the others wait.
+
+use std::{sync::Arc, time::Duration};
+
+use airside_model::event::Source;
+use airside_orchestrator::StepRequest;
+use airside_runtime::Image;
+use airside_store::ResourceCache;
+use serde_json::{Value, json};
+use tokio::sync::OwnedMutexGuard;
+use tracing::{info, warn};
+
+use crate::{Result, leaf::Leaf, outcome::Outcome, status::Cause};
+
+/// Under what a get is remembered.
+pub(crate) struct Key(String);
+
+/// The right to fetch something while others wait.
+pub(crate) struct Turn {
+    _held: OwnedMutexGuard<()>,
+}
+
+impl Key {
+    /// None for what may change though nothing of its description does: then it is always fetched.
+    pub(crate) fn of(leaf: Leaf<'_>, request: &StepRequest) -> Option<Self> {
+        let identity = identity(request)?;
+        let store = &leaf.interpreter.engine.parts.store;
+        Some(Self(store.resource_cache_key(&identity)))
+    }
+}
+
+/// All that decides what a get fetches, always written the same way.
+fn identity(request: &StepRequest) -> Option<String> {
+    let program = match &request.image {
+        Image::Shim => Value::Null,
+        // A volume never changes, and neither does what has a digest.
+        Image::Volume { volume } => json!({"volume": volume}),
+        Image::Registry { reference } if reference.contains("@sha256:") => {
+            json!({"image": reference})
+        }
+        // The image that `mock` hands out is the operator's.
+        own if request.run == airside_protocol::Executable::Shim => json!({"own": own}),
+        Image::Registry { .. } | Image::OciLayout { .. } | Image::Host => return None,
+    };
+    let asked: Value = serde_json::from_str(request.stdin.as_deref()?).ok()?;
+    let mut identity = json!({
+        "program": program,
+        "args": request.args,
+        "privileged": request.privileged,
+        "asked": asked,
+    });
+    identity.sort_all_objects();
+    Some(identity.to_string())
+}
+
+/// Waits until nobody else fetches the same. `Err`: the step was stopped first.
+pub(crate) async fn turn(
+    leaf: Leaf<'_>,
+    key: &Key,
+    timeout: Option<Duration>,
+) -> Result<Result<Turn, Cause>> {
+    let interpreter = leaf.interpreter;
+    let lock = interpreter
+        .engine
+        .parts
+        .fetching
+        .lock_of(interpreter.build.team, &key.0);
+    if let Ok(held) = Arc::clone(&lock).try_lock_owned() {
+        return Ok(Ok(Turn { _held: held }));
+    }
+    say(leaf, "waiting", "waiting to acquire resource lock").await?;
+    let time_is_up = async {
+        match timeout {
+            Some(timeout) => Ok(interpreter.time_is_up(leaf.plan, timeout).await?.await),
+            None => std::future::pending().await,
+        }
+    };
+    let stop = &leaf.context.stop;
+    tokio::select! {
+        held = lock.lock_owned() => Ok(Ok(Turn { _held: held })),
+        () = stop.token().cancelled() => Ok(Err(stop.cause().unwrap_or(Cause::Aborted))),
+        up = time_is_up => up.map(|()| Err(Cause::TimedOut)),
+    }
+}
+
+/// What was fetched before. From now on the build holds it.
+pub(crate) async fn find(leaf: Leaf<'_>, key: &Key) -> Result<Option<ResourceCache>> {
+    let interpreter = leaf.interpreter;
+    let parts = &interpreter.engine.parts;
+    let Some(found) = parts
+        .store
+        .use_resource_cache(interpreter.lease, &key.0)
+        .await?
+    else {
+        return Ok(None);
+    };
+    if !parts.orchestrator.has_volume(&found.volume) {
+        warn!(volume = %found.volume, "a resource cache is not on disk any more; it is fetched again");
+        parts.store.forget_resource_cache(&found.volume).await?;
+        return Ok(None);
+    }
+    Ok(Some(found))
+}
+
+pub(crate) async fn announce(leaf: Leaf<'_>) -> Result<()> {
+    say(leaf, "cached", "found existing resource cache").await
+}
+
+/// Keeps what a get fetched for others to find.
+pub(crate) async fn keep(leaf: Leaf<'_>, key: &Key, outcome: &Outcome) -> Result<()> {
+    let interpreter = leaf.interpreter;
+    let Some(volume) = outcome.artifacts.values().next() else {
+        return Ok(());
+    };
+    let fetched = ResourceCache {
+        volume: volume.clone(),
+        metadata: outcome.metadata.clone(),
+    };
+    let store = &interpreter.engine.parts.store;
+    let saved = store
+        .save_resource_cache(interpreter.lease, &key.0, &fetched)
+        .await?;
+    if !saved {
+        info!(build = %interpreter.build.id, step = %leaf.plan, %volume, "not kept as a resource cache");
+    }
+    Ok(())
+}
+
+/// As Concourse says it, colour included.
+async fn say(leaf: Leaf<'_>, what: &str, words: &str) -> Result<()> {
+    let text = format!("\x1b[1;36mINFO: {words}\x1b[0m\n\n");
+    leaf.print(what, Source::Stderr, &text).await
+}
+
+#[cfg(test)]
+mod tests;

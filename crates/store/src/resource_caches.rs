@@ -1,0 +1,176 @@
+//! What gets have fetched, so that the same is not fetched again within a team.
+//!
+//! A cache is a volume that no longer belongs to the build that made it: it stays as long as a build
+//! uses it that runs, can be looked into, or is the latest of its job.
+
+use std::time::Duration;
+
+use airside_model::{MetadataField, VolumeId};
+
+use crate::{
+    Lease, Micros, Result, Store,
+    db::{query, query_as, sql},
+    from_json, now, to_json,
+};
+
+/// Builds without a job use a cache for this long after their end: whoever tries something out is
+/// likely to do so again.
+const ONE_OFF: Duration = Duration::from_secs(3600);
+
+/// One that was found this recently is not collected, whatever its uses look like.
+const JUST_FOUND: Duration = Duration::from_secs(60);
+
+/// What a get fetched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResourceCache {
+    pub volume: VolumeId,
+    pub metadata: Vec<MetadataField>,
+}
+
+impl Store {
+    /// The name under which a cache is kept. It tells nothing of `identity`, which may hold secrets.
+    pub fn resource_cache_key(&self, identity: &str) -> String {
+        self.sealer()
+            .fingerprint("resource cache", identity.as_bytes())
+    }
+
+    /// What was fetched under this key for the build's team, if that is still there. From now on the
+    /// build uses it.
+    pub async fn use_resource_cache(
+        &self,
+        lease: &Lease,
+        key: &str,
+    ) -> Result<Option<ResourceCache>> {
+        let mut tx = self.write.begin().await?;
+        lease.check(&mut tx).await?;
+        // A write, so that a collection at the same time looks at the row again.
+        let row: Option<(String, String)> = query_as(sql!(
+            "UPDATE resource_caches SET used_at = $1
+             WHERE key = $2 AND team_id = (SELECT team_id FROM builds WHERE id = $3)
+               AND EXISTS (SELECT 1 FROM resource_cache_uses u
+                 WHERE u.volume_id = resource_caches.volume_id)
+             RETURNING volume_id, metadata"
+        ))
+        .bind(now().0)
+        .bind(key)
+        .bind(lease.build.0)
+        .fetch_optional(&mut tx)
+        .await?;
+        let Some((volume, metadata)) = row else {
+            return Ok(None);
+        };
+        note_use(&mut tx, lease, &volume).await?;
+        tx.commit().await?;
+        Ok(Some(ResourceCache {
+            volume: VolumeId(volume),
+            metadata: from_json(&metadata, "metadata of a resource cache")?,
+        }))
+    }
+
+    /// Keeps what a get of the build fetched for others to find. `false`: not this time. Somebody
+    /// looked inside while it was fetched, or others keep the same already.
+    pub async fn save_resource_cache(
+        &self,
+        lease: &Lease,
+        key: &str,
+        fetched: &ResourceCache,
+    ) -> Result<bool> {
+        let mut tx = self.write.begin().await?;
+        lease.check(&mut tx).await?;
+        let volume = fetched.volume.as_str();
+        // A write, so that somebody who begins to look inside waits, and then sees the cache.
+        let untouched: Option<(String,)> = query_as(sql!(
+            "UPDATE containers SET hijacked_at = hijacked_at
+             WHERE hijacked_at IS NULL AND handle = (SELECT handle FROM volumes WHERE id = $1)
+             RETURNING handle"
+        ))
+        .bind(volume)
+        .fetch_optional(&mut tx)
+        .await?;
+        let Some((handle,)) = untouched else {
+            return Ok(false);
+        };
+        query(sql!(
+            "UPDATE resource_caches SET key = NULL
+             WHERE key = $1 AND team_id = (SELECT team_id FROM builds WHERE id = $2)
+               AND NOT EXISTS (SELECT 1 FROM resource_cache_uses u
+                 WHERE u.volume_id = resource_caches.volume_id)"
+        ))
+        .bind(key)
+        .bind(lease.build.0)
+        .execute(&mut tx)
+        .await?;
+        let added = query(sql!(
+            "INSERT INTO resource_caches (volume_id, team_id, key, handle, metadata, used_at)
+             SELECT $1, team_id, $2, $3, $4, $5 FROM builds WHERE id = $6
+             ON CONFLICT DO NOTHING"
+        ))
+        .bind(volume)
+        .bind(key)
+        .bind(handle)
+        .bind(to_json(&fetched.metadata))
+        .bind(now().0)
+        .bind(lease.build.0)
+        .execute(&mut tx)
+        .await?;
+        if added == 1 {
+            note_use(&mut tx, lease, volume).await?;
+        }
+        tx.commit().await?;
+        Ok(added == 1)
+    }
+
+    /// The volume of a cache is not there any more: nobody should find it again.
+    pub async fn forget_resource_cache(&self, volume: &VolumeId) -> Result<()> {
+        query(sql!("DELETE FROM resource_caches WHERE volume_id = $1"))
+            .bind(volume.as_str())
+            .execute(&self.write)
+            .await?;
+        Ok(())
+    }
+
+    /// Forgets uses that count no longer, and then what nobody uses; how many caches that were. Their
+    /// volumes are left to the sweeper.
+    pub async fn collect_resource_caches(&self) -> Result<u64> {
+        self.collect_resource_caches_at(now()).await
+    }
+
+    async fn collect_resource_caches_at(&self, now: Micros) -> Result<u64> {
+        query(sql!(
+            "DELETE FROM resource_cache_uses WHERE NOT EXISTS (
+               SELECT 1 FROM builds b WHERE b.id = resource_cache_uses.build_id AND (
+                 b.status IN ('pending', 'started')
+                 OR EXISTS (SELECT 1 FROM containers k WHERE k.build_id = b.id
+                   AND k.kept_at IS NOT NULL AND k.state = 'created')
+                 OR (b.job_id IS NULL AND b.ended_at > $1)
+                 OR (b.job_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM builds n
+                   WHERE n.job_id = b.job_id AND n.id > b.id
+                     AND n.status NOT IN ('pending', 'started')))))"
+        ))
+        .bind(now.0 - ONE_OFF.as_micros() as i64)
+        .execute(&self.write)
+        .await?;
+        query(sql!(
+            "DELETE FROM resource_caches WHERE used_at < $1 AND NOT EXISTS (
+               SELECT 1 FROM resource_cache_uses u WHERE u.volume_id = resource_caches.volume_id)"
+        ))
+        .bind(now.0 - JUST_FOUND.as_micros() as i64)
+        .execute(&self.write)
+        .await
+    }
+}
+
+async fn note_use(tx: &mut crate::db::Tx, lease: &Lease, volume: &str) -> Result<()> {
+    query(sql!(
+        "INSERT INTO resource_cache_uses (build_id, volume_id) VALUES ($1, $2)
+         ON CONFLICT (build_id, volume_id) DO NOTHING"
+    ))
+    .bind(lease.build.0)
+    .bind(volume)
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,228 @@
+use airside_model::{
+    BuildStatus, Handle, JobId, PipelineId, Plan, PlanId, PlanNode, StepKind, StepLabels,
+    WorkerName,
+};
+use serde_json::json;
+
+use super::*;
+use crate::{NewBuild, NewPlacement, OneOff, SaveJob, SavePipeline, Team, testing::TestDatabase};
+
+crate::on_both_databases!(
+    a_cache_is_found_by_its_team_and_outlives_its_build,
+    the_latest_build_of_a_job_keeps_its_caches,
+    one_off_builds_keep_caches_for_a_while,
+    what_somebody_looked_into_is_not_found,
+    the_first_of_two_counts,
+);
+
+struct Fixture {
+    store: Store,
+    team: Team,
+    pipeline: PipelineId,
+    job: JobId,
+}
+
+async fn fixture(store: &Store, team: Team) -> Fixture {
+    let pipeline = SavePipeline {
+        instance_vars: Default::default(),
+        team: team.id,
+        name: "p".into(),
+        config: json!({}),
+        jobs: vec![SaveJob::named("j")],
+        resources: Vec::new(),
+        expected_version: None,
+    };
+    let pipeline = store.save_pipeline(pipeline).await.unwrap().pipeline;
+    let job = store.job(pipeline.id, "j").await.unwrap().unwrap().id;
+    Fixture {
+        store: store.clone(),
+        team,
+        pipeline: pipeline.id,
+        job,
+    }
+}
+
+async fn main_team(database: &TestDatabase) -> Fixture {
+    let store = database.open().await;
+    let team = store.ensure_main_team(&json!({})).await.unwrap();
+    fixture(&store, team).await
+}
+
+impl Fixture {
+    async fn build(&self) -> Lease {
+        let new = NewBuild {
+            job: self.job,
+            created_by: None,
+        };
+        let build = self.store.create_build(new).await.unwrap();
+        self.lease(build.id).await
+    }
+
+    async fn one_off(&self) -> Lease {
+        let plan = Plan::new(PlanId::new("1"), PlanNode::Do(Vec::new()));
+        let one_off = OneOff {
+            team: self.team.id,
+            pipeline: None,
+            created_by: None,
+            plan: &plan,
+        };
+        let build = self.store.create_one_off(one_off).await.unwrap();
+        self.lease(build.id).await
+    }
+
+    async fn lease(&self, build: airside_model::BuildId) -> Lease {
+        let minute = Duration::from_secs(60);
+        let taken = self.store.take_build(build, "me", "here", minute).await;
+        taken.unwrap().unwrap()
+    }
+
+    /// A container of the build with a volume that it filled.
+    async fn fetched(&self, lease: &Lease, name: &str) -> (Handle, ResourceCache) {
+        let handle = Handle::new(format!("{}-{name}", lease.build));
+        let labels = StepLabels {
+            team: "main".into(),
+            pipeline: None,
+            job: None,
+            build: lease.build,
+            build_name: "1".into(),
+            step: name.into(),
+            kind: StepKind::Get,
+            attempt: 1,
+            attempts: Vec::new(),
+        };
+        let new = NewPlacement {
+            handle: &handle,
+            plan: &PlanId::new(name),
+            attempt: 1,
+            placement: 1,
+            worker: &WorkerName::new("w"),
+            labels: &labels,
+            token_hash: "token",
+            dir: "/",
+            user: "",
+            request: &json!({}),
+        };
+        self.store.create_placement(lease, new).await.unwrap();
+        let volume = VolumeId::new(format!("v-{handle}"));
+        self.store
+            .announce_volume(lease, &volume, &handle, "/tmp/build/get")
+            .await
+            .unwrap();
+        let metadata = vec![MetadataField {
+            name: "commit".into(),
+            value: name.into(),
+        }];
+        (handle, ResourceCache { volume, metadata })
+    }
+
+    async fn save(&self, lease: &Lease, key: &str) -> ResourceCache {
+        let (_, fetched) = self.fetched(lease, key).await;
+        let saved = self.store.save_resource_cache(lease, key, &fetched).await;
+        assert!(saved.unwrap());
+        fetched
+    }
+
+    async fn find(&self, lease: &Lease, key: &str) -> Option<ResourceCache> {
+        self.store.use_resource_cache(lease, key).await.unwrap()
+    }
+
+    async fn end(&self, lease: &Lease) {
+        let ended = self.store.finish_build(lease, BuildStatus::Succeeded);
+        ended.await.unwrap();
+    }
+
+    /// What a sweep in so many seconds would leave: whether the volume is still known.
+    async fn survives(&self, cache: &ResourceCache, later: u64) -> bool {
+        let then = now().plus(Duration::from_secs(later));
+        self.store.collect_resource_caches_at(then).await.unwrap();
+        let dead = self.store.dead_volumes().await.unwrap();
+        self.store.volume_exists(&cache.volume).await.unwrap() && !dead.contains(&cache.volume)
+    }
+}
+
+async fn a_cache_is_found_by_its_team_and_outlives_its_build(database: TestDatabase) {
+    let main = main_team(&database).await;
+    let key = main.store.resource_cache_key("git, with a password");
+    assert!(!key.contains("password") && !key.is_empty());
+    let (maker, user) = (main.build().await, main.one_off().await);
+    assert_eq!(main.find(&maker, &key).await, None);
+    let kept = main.save(&maker, &key).await;
+    assert_eq!(main.find(&user, &key).await.as_ref(), Some(&kept));
+    assert_eq!(main.find(&user, "another").await, None);
+
+    let (team, _) = main.store.save_team("other", &json!({})).await.unwrap();
+    let other = fixture(&main.store, team).await;
+    assert_eq!(other.find(&other.build().await, &key).await, None);
+
+    // The pipeline goes, and its builds with it, while another build works with the volume.
+    main.end(&maker).await;
+    main.store.destroy_pipeline(main.pipeline).await.unwrap();
+    assert!(main.survives(&kept, 0).await);
+    let team = main.store.team_volumes(main.team.id).await.unwrap();
+    assert_eq!(team.len(), 1, "{team:?}");
+    assert_eq!(main.find(&user, &key).await.as_ref(), Some(&kept));
+}
+
+async fn the_latest_build_of_a_job_keeps_its_caches(database: TestDatabase) {
+    let main = main_team(&database).await;
+    let first = main.build().await;
+    let old = main.save(&first, "one").await;
+    main.end(&first).await;
+    assert!(main.survives(&old, 3600).await);
+    let second = main.build().await;
+    let new = main.save(&second, "two").await;
+    assert!(main.survives(&old, 3600).await);
+    main.end(&second).await;
+    // What nobody uses any more stays for a moment, in case somebody has just found it.
+    assert!(main.survives(&old, 0).await);
+    assert!(!main.survives(&old, 120).await);
+    assert!(main.survives(&new, 120).await);
+    // With its builds goes the right to be found, before anybody sweeps.
+    main.store.destroy_pipeline(main.pipeline).await.unwrap();
+    let later = main.one_off().await;
+    assert_eq!(main.find(&later, "two").await, None);
+    let again = main.save(&later, "two").await;
+    assert_eq!(main.find(&later, "two").await, Some(again));
+}
+
+async fn one_off_builds_keep_caches_for_a_while(database: TestDatabase) {
+    let main = main_team(&database).await;
+    let build = main.one_off().await;
+    let kept = main.save(&build, "one").await;
+    main.end(&build).await;
+    assert!(main.survives(&kept, 1800).await);
+    assert!(!main.survives(&kept, 7200).await);
+}
+
+async fn what_somebody_looked_into_is_not_found(database: TestDatabase) {
+    let main = main_team(&database).await;
+    let build = main.build().await;
+    let (early, fetched) = main.fetched(&build, "early").await;
+    main.store.container_hijacked(&early).await.unwrap();
+    let saved = main.store.save_resource_cache(&build, "early", &fetched);
+    assert!(!saved.await.unwrap());
+    assert_eq!(main.find(&build, "early").await, None);
+
+    let (late, fetched) = main.fetched(&build, "late").await;
+    let saved = main.store.save_resource_cache(&build, "late", &fetched);
+    assert!(saved.await.unwrap());
+    main.store.container_hijacked(&late).await.unwrap();
+    assert_eq!(main.find(&build, "late").await, None);
+    // Whoever had found it before still has it.
+    assert!(main.survives(&fetched, 3600).await);
+}
+
+async fn the_first_of_two_counts(database: TestDatabase) {
+    let main = main_team(&database).await;
+    let (first, second) = (main.build().await, main.build().await);
+    let kept = main.save(&first, "one").await;
+    let (_, same) = main.fetched(&second, "one").await;
+    let saved = main.store.save_resource_cache(&second, "one", &same);
+    assert!(!saved.await.unwrap());
+    assert_eq!(main.find(&second, "one").await.as_ref(), Some(&kept));
+    main.store
+        .forget_resource_cache(&kept.volume)
+        .await
+        .unwrap();
+    assert_eq!(main.find(&second, "one").await, None);
+}
