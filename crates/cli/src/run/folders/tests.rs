@@ -39,7 +39,7 @@ fn every_resource_must_be_there_to_be_had() {
 #[test]
 fn wrong_folders_are_told() {
     for (folder, words) in [
-        ("rope=/", "no resource `rope`; did you mean `repo`?"),
+        ("rep=/", "no resource `rep`; did you mean `repo`?"),
         ("repo=/dev/null", "/dev/null is no folder"),
         ("repo=/no/such/place", "cannot use /no/such/place"),
     ] {
