@@ -35,7 +35,7 @@ pub use counter::Counter;
 pub use database::Database;
 pub use environment::Environment;
 pub use fifo::Fifo;
-pub use fly::{Background, Build, Fly, Output};
+pub use fly::{ANEW, Background, Build, Fly, Output};
 pub use mock_image::mock_image;
 pub use same::assert_same_text;
 pub use server::{Server, ServerOptions};
