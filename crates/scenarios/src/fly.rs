@@ -14,8 +14,11 @@ use crate::{Environment, server::USER, wait_for};
 
 const TARGET: &str = "test";
 
-/// Tells apart the files of the flys that one test runs.
+/// Tells apart the files of the flys that one test runs, and pipelines that are set anew.
 static NUMBER: AtomicUsize = AtomicUsize::new(0);
+
+/// Where [`Fly::pipeline_anew`] puts a text of its own.
+pub const ANEW: &str = "__anew__";
 
 #[derive(Clone)]
 pub struct Fly {
@@ -129,6 +132,15 @@ impl Fly {
     pub fn pipeline(&self, name: &str, config: &str) {
         self.set_pipeline(name, config).succeeded();
         self.run(&["unpause-pipeline", "-p", name]).succeeded();
+    }
+
+    /// The same, with a text of its own in the place of [`ANEW`]: in a source it makes gets fetch what
+    /// an earlier build has fetched already.
+    #[track_caller]
+    pub fn pipeline_anew(&self, name: &str, config: &str) {
+        assert!(config.contains(ANEW), "there is no place for a new text");
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        self.pipeline(name, &config.replace(ANEW, &format!("anew-{number}")));
     }
 
     #[track_caller]

@@ -5,7 +5,7 @@
 
 mod cluster_support;
 
-use airside_scenarios::Counter;
+use airside_scenarios::{ANEW, Counter};
 use cluster_support::{Namespace, printed, task};
 
 #[test]
@@ -26,16 +26,18 @@ fn builds_survive_servers_that_die_at_any_time() {
         counter.bump("second")
     );
     let config = format!(
-        "resources:\n- name: out\n  type: mock\n  source: {{initial_version: none}}\njobs:\n- name: build\n  \
+        "resources:\n- name: out\n  type: mock\n  source: {{initial_version: none, create_files: \
+         {{n: {ANEW}}}}}\njobs:\n- name: build\n  \
          plan:\n{}{}  - put: out\n    tags: [pods]\n    params: {{version: v1}}\n",
         task("first", &first, "      outputs: [{name: made}]\n"),
         task("second", &second, "      inputs: [{name: made}]\n"),
     );
-    fly.pipeline("p", &config);
+    fly.pipeline_anew("p", &config);
     let started = std::time::Instant::now();
     let undisturbed = printed(&fly.watch(fly.trigger("p/build").id).succeeded());
     let usual = started.elapsed();
     for number in 0..builds {
+        fly.pipeline_anew("p", &config);
         let build = fly.trigger("p/build");
         for _ in 0..2 {
             // The very thing under test is that the moment does not matter.

@@ -60,11 +60,13 @@ fn the_server_dies_while_a_get_is_on_its_way() {
     let mut server = namespace.server();
     let fly = server.fly();
     let get = "resources:\n- name: src\n  type: mock\n  source: {force_version: v1, create_files: \
-               {f: text}}\njobs:\n- name: build\n  plan:\n  - get: src\n    tags: [pods]\n";
+               {f: text, n: __anew__}}\njobs:\n- name: build\n  plan:\n  - get: src\n    tags: [pods]\n";
     let look = task("look", "cat src/f; echo", "      inputs: [{name: src}]\n");
-    fly.pipeline("p", &format!("{get}{look}"));
+    let pipeline = format!("{get}{look}");
+    fly.pipeline_anew("p", &pipeline);
     let undisturbed = printed(&fly.watch(fly.trigger("p/build").id).succeeded());
     for moment in ["step placed", "claim accepted"] {
+        fly.pipeline_anew("p", &pipeline);
         let before = server.log().matches(moment).count();
         let build = fly.trigger("p/build");
         wait_until(moment, || server.log().matches(moment).count() > before);

@@ -5,7 +5,7 @@
 
 mod cluster_support;
 
-use airside_scenarios::Output;
+use airside_scenarios::{ANEW, Output};
 use cluster_support::{Namespace, WORKER, printed};
 
 const HERE: &str = "local";
@@ -22,10 +22,10 @@ fn pipeline(get: &str, first: &str, second: &str, put: &str) -> String {
 resources:
 - name: src
   type: mock
-  source: {{force_version: v1, create_files: {{greeting: "hello from the get\n"}}, log: looking}}
+  source: {{force_version: v1, create_files: {{greeting: "hello from the get\n", n: {ANEW}}}, log: looking}}
 - name: out
   type: mock
-  source: {{initial_version: none}}
+  source: {{initial_version: none, create_files: {{n: {ANEW}}}}}
 jobs:
 - name: build
   plan:
@@ -73,10 +73,10 @@ fn pods_print_what_local_steps_print() {
     };
     let server = namespace.server();
     let fly = server.fly();
-    fly.pipeline("here", &pipeline(HERE, HERE, HERE, HERE));
-    fly.pipeline("there", &pipeline(WORKER, WORKER, WORKER, WORKER));
-    fly.pipeline("mixed", &pipeline(HERE, WORKER, HERE, WORKER));
-    fly.pipeline("turned", &pipeline(WORKER, HERE, WORKER, HERE));
+    fly.pipeline_anew("here", &pipeline(HERE, HERE, HERE, HERE));
+    fly.pipeline_anew("there", &pipeline(WORKER, WORKER, WORKER, WORKER));
+    fly.pipeline_anew("mixed", &pipeline(HERE, WORKER, HERE, WORKER));
+    fly.pipeline_anew("turned", &pipeline(WORKER, HERE, WORKER, HERE));
 
     let here = fly.trigger_and_watch("here/build").succeeded();
     assert!(

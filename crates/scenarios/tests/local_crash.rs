@@ -11,8 +11,8 @@ use rand::{Rng, SeedableRng, rngs::StdRng};
 
 const RESOURCES: &str = "\
 resources:
-- {name: src, type: mock, source: {force_version: v1, create_files: {text: \"hello\\n\"}, log: a get}}
-- {name: out, type: mock, source: {initial_version: v0, log: a put}}
+- {name: src, type: mock, source: {force_version: v1, create_files: {text: \"hello\\n\", n: __anew__}, log: a get}}
+- {name: out, type: mock, source: {initial_version: v0, create_files: {n: __anew__}, log: a put}}
 ";
 
 /// The undisturbed build takes about a second; most kills should hit it somewhere.
@@ -81,11 +81,13 @@ fn every_build_ends_right_and_every_step_runs_once() {
     let mut random = StdRng::seed_from_u64(seed);
     let (mut server, counter) = (Server::start(), Counter::start());
     let fly = server.fly();
-    fly.pipeline("p", &pipeline(&counter));
+    let pipeline = pipeline(&counter);
+    fly.pipeline_anew("p", &pipeline);
     fly.trigger_and_watch("p/job").succeeded();
     let expected = fly.watch(1).succeeded().stdout;
 
     for done in 1..=builds as usize {
+        fly.pipeline_anew("p", &pipeline);
         let build = fly.trigger("p/job");
         let kills = disturb(&mut server, &fly, build.id, &mut random);
         let output = fly.watch(build.id);

@@ -7,16 +7,17 @@ use airside_scenarios::{
 };
 
 const SOURCE: &str = "\
-- {name: src, type: mock, source: {force_version: v1, create_files: {gate: x, text: \"hello\\n\"}}}
+- {name: src, type: mock, source: {force_version: v1, create_files: {gate: x, text: \"hello\\n\", n: __anew__}}}
 ";
 const TARGET: &str = "\
-- {name: out, type: mock, source: {initial_version: v0, log: about to push}}
+- {name: out, type: mock, source: {initial_version: v0, create_files: {n: __anew__}, log: about to push}}
 ";
 
 struct Scene {
     server: Server,
     fly: Fly,
     counter: Counter,
+    pipeline: String,
 }
 
 impl Scene {
@@ -41,11 +42,13 @@ impl Scene {
             ),
             "  - put: out\n    params: {file: made/version}\n".to_owned(),
         ];
-        fly.pipeline("p", &format!("resources:\n{SOURCE}{TARGET}{}", job(&plan)));
+        let pipeline = format!("resources:\n{SOURCE}{TARGET}{}", job(&plan));
+        fly.pipeline_anew("p", &pipeline);
         Self {
             server,
             fly,
             counter,
+            pipeline,
         }
     }
 
@@ -54,6 +57,8 @@ impl Scene {
         let build = self.fly.trigger("p/job");
         let output = self.fly.watch(build.id).succeeded();
         self.assert_each_ran(1);
+        // The next one has everything to fetch again.
+        self.fly.pipeline_anew("p", &self.pipeline);
         output.stdout
     }
 

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use airside_scenarios::{
-    Counter, Server, assert_same_text,
+    ANEW, Counter, Server, assert_same_text,
     plans::{config, pipeline, task, with},
 };
 use serde_json::{Value, json};
@@ -14,6 +14,7 @@ const FILES: &str = r#"{"list.json": ["a", "b", "c"], "word": "hunter2"}"#;
 fn resources() -> Value {
     let mut files: Value = serde_json::from_str(FILES).unwrap();
     files["task.json"] = json!(config("echo from a file").to_string());
+    files["n"] = json!(ANEW);
     json!([{"name": "src", "type": "mock", "source": {"force_version": "1", "create_files": files}}])
 }
 
@@ -23,9 +24,11 @@ fn survives(plan: impl Fn(&Counter) -> Value, held: &[&str]) {
     let fly = server.fly();
     let mut steps = vec![json!({"get": "src"})];
     steps.extend(plan(&counter).as_array().unwrap().clone());
-    fly.pipeline("p", &pipeline(resources(), json!(steps)));
+    let pipeline = pipeline(resources(), json!(steps));
+    fly.pipeline_anew("p", &pipeline);
     fly.trigger_and_watch("p/job");
     let (expected, once) = (fly.watch(1), counter.arrivals());
+    fly.pipeline_anew("p", &pipeline);
     held.iter().for_each(|name| counter.hold(name));
     let build = fly.trigger("p/job");
     for name in held {
