@@ -8,6 +8,7 @@
 
 mod artifacts;
 mod builds;
+mod causality;
 mod components;
 mod containers;
 mod db;
@@ -44,6 +45,7 @@ pub use artifacts::{Artifact, ArtifactId};
 pub use builds::{
     Build, BuildFilter, BuildPage, BuildRange, Lease, NewBuild, OneOff, RerunOf, Unfinished,
 };
+pub use causality::{Causality, Direction, RelatedBuild, RelatedVersion};
 pub use components::Component;
 pub use containers::{Claimant, Container, ContainerFilter, NewPlacement};
 pub use db::{Alone, DatabaseUrl, DatabaseUrlError, Patience};
