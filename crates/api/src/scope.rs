@@ -185,9 +185,9 @@ impl Scope {
         self.0.build.as_ref().ok_or(ApiError::NotFound)
     }
 
-    /// The pipeline and job that the build belongs to, if it belongs to any.
-    pub(crate) fn origin(&self) -> (Option<&PipelineSummary>, Option<&Job>) {
-        (self.0.pipeline.as_ref(), self.0.job.as_ref())
+    /// Whether whoever asks may see what the build printed and what people note about it.
+    pub(crate) fn sees_output(&self) -> Result<bool> {
+        Ok(self.0.exposure() == Exposure::Job || self.can_view(self.team()?))
     }
 
     /// Whether whoever asks may see what the team does not expose.

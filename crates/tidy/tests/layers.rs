@@ -27,6 +27,7 @@ const LAYERS: &[(&str, u32)] = &[
     ("hub", 3),
     ("auth", 3),
     ("shim", 3),
+    ("scheduling", 3),
     ("connectors", 4),
     ("orchestrator", 4),
     ("engine", 5),

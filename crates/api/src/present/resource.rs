@@ -1,7 +1,7 @@
 //! Resources of a pipeline.
 
 use airside_config::ResourceOutline;
-use airside_store::{PipelineSummary, Resource};
+use airside_store::{PipelineSummary, Resource, ResourceVersion};
 use serde_json::{Value, json};
 
 use super::Fields;
@@ -9,6 +9,7 @@ use super::Fields;
 pub(crate) fn resource(pipeline: &PipelineSummary, resource: &Resource) -> Value {
     // What cannot be read is not shown.
     let outline: ResourceOutline = serde_json::from_str(&resource.outline).unwrap_or_default();
+    let pin = resource.pin.as_ref();
     Fields::default()
         .with("name", resource.name.as_str())
         .with("pipeline_id", pipeline.id.0)
@@ -17,7 +18,36 @@ pub(crate) fn resource(pipeline: &PipelineSummary, resource: &Resource) -> Value
         .with("team_name", pipeline.team_name.as_str())
         .with("type", resource.type_.as_str())
         .maybe("icon", outline.icon)
-        .maybe("pinned_in_config", outline.version.is_some())
-        .maybe("pinned_version", json!(outline.version))
+        .maybe("pinned_version", json!(pin.map(|pin| &pin.version)))
+        .maybe("pinned_in_config", pin.is_some_and(|pin| pin.in_config))
+        .maybe("pin_comment", pin.map(|pin| pin.comment.as_str()))
         .done()
+}
+
+/// Whether everybody who sees the pipeline may see what its versions are made of.
+pub(crate) fn is_public(resource: &Resource) -> bool {
+    let outline: Result<ResourceOutline, _> = serde_json::from_str(&resource.outline);
+    outline.is_ok_and(|outline| outline.public)
+}
+
+/// A version of a resource; `whole` with what it is made of.
+pub(crate) fn version(version: &ResourceVersion, whole: bool) -> Value {
+    let fields = Fields::default().with("id", version.id.0);
+    let fields = match whole {
+        true => fields.maybe("metadata", json!(version.metadata)),
+        false => fields,
+    };
+    fields
+        .with("version", json!(version.version))
+        .with("enabled", version.enabled)
+        .done()
+}
+
+/// Where to find a resource or a type.
+pub(crate) fn identifier(pipeline: &PipelineSummary, name: &str) -> Value {
+    json!({
+        "name": name,
+        "pipeline_name": pipeline.name,
+        "team_name": pipeline.team_name,
+    })
 }

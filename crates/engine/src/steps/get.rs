@@ -121,7 +121,24 @@ async fn cached(
 async fn commit(leaf: Leaf<'_>, get: &GetPlan, mut outcome: Outcome) -> Result<Status> {
     let var = metadata_var(&outcome.metadata);
     outcome.hidden.vars.insert(get.name.clone(), var);
+    note_metadata(leaf, get, &outcome).await?;
     leaf.commit(outcome).await
+}
+
+/// The version's page shows what it is made of.
+async fn note_metadata(leaf: Leaf<'_>, get: &GetPlan, outcome: &Outcome) -> Result<()> {
+    let (store, build) = (&leaf.interpreter.engine.parts.store, leaf.interpreter.build);
+    let (Some(pipeline), Some(version)) = (build.pipeline, &outcome.version) else {
+        return Ok(());
+    };
+    if get.resource.is_empty() || outcome.metadata.is_empty() {
+        return Ok(());
+    }
+    if let Some(resource) = store.resource(pipeline, &get.resource).await? {
+        let metadata = &outcome.metadata;
+        store.save_metadata(resource.id, version, metadata).await?;
+    }
+    Ok(())
 }
 
 /// Later steps know what a version is made of as `((.:name.field))`.

@@ -43,15 +43,19 @@ macro_rules! overview {
             "SELECT ",
             packed!(
                 "j.id", "j.pipeline_id", "j.name", "j.paused", "j.paused_by", "j.paused_at", "j.active", "j.outline",
+                "j.has_new_inputs",
                 "n.id", "n.name", "n.status", "n.started_at", "n.ended_at",
                 "f.id", "f.name", "f.status", "f.started_at", "f.ended_at"; "j.pipeline_id, j.ordering"
             ),
             " FROM ",
             $from,
-            " LEFT JOIN builds n ON n.id = (SELECT min(b.id) FROM builds b
-                 WHERE b.job_id = j.id AND b.status IN ('pending', 'started'))
-             LEFT JOIN builds f ON f.id = (SELECT max(b.id) FROM builds b
-                 WHERE b.job_id = j.id AND b.status NOT IN ('pending', 'started'))
+            " LEFT JOIN builds f ON f.id = (SELECT b.id FROM builds b
+                 WHERE b.job_id = j.id AND b.status NOT IN ('pending', 'started')
+                 ORDER BY coalesce(b.rerun_of, b.id) DESC, b.id DESC LIMIT 1)
+             LEFT JOIN builds n ON n.id = (SELECT b.id FROM builds b
+                 WHERE b.job_id = j.id AND b.status IN ('pending', 'started')
+                   AND (b.rerun_of IS NULL OR b.rerun_of = coalesce(f.rerun_of, f.id))
+                 ORDER BY coalesce(b.rerun_of, b.id), b.id LIMIT 1)
              WHERE j.active",
             $filter
         )
@@ -90,6 +94,7 @@ impl Unpack for JobOverview {
                 paused_at: fields.int_if_any()?.map(Micros),
                 active: fields.flag()?,
                 outline: fields.owned()?,
+                has_new_inputs: fields.flag()?,
             },
             next: brief(fields)?,
             finished: brief(fields)?,
