@@ -21,14 +21,30 @@ pub struct OneOffBuild<'a> {
     pub created_by: &'a str,
 }
 
+/// What holds a build up.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Preparation {
+    pub paused_pipeline: bool,
+    pub paused_job: bool,
+    pub max_running_builds: bool,
+    /// By name; why there is no version where there is none.
+    pub inputs: Vec<(String, Option<String>)>,
+}
+
 #[async_trait]
 pub trait Builds: Send + Sync {
     /// Creates a build of the job and sees that it starts.
     async fn trigger(&self, job: JobId, created_by: &str) -> Result<Build, TriggerError>;
+
+    /// Creates a build that repeats another with the same inputs, and sees that it starts.
+    async fn rerun(&self, build: &Build, created_by: &str) -> Result<Build, TriggerError>;
 
     /// Creates a build of this plan and starts it.
     async fn start(&self, build: OneOffBuild<'_>) -> Result<Build, TriggerError>;
 
     /// Asks for a build to stop. Does nothing to one that has finished.
     async fn abort(&self, build: BuildId) -> Result<(), airside_store::Error>;
+
+    /// What a build of a job waits for. Nothing is known of one that does not.
+    async fn preparation(&self, build: BuildId) -> Option<Preparation>;
 }

@@ -46,7 +46,7 @@ use tower_http::{
     },
 };
 
-pub use builds::{Builds, OneOffBuild, TriggerError};
+pub use builds::{Builds, OneOffBuild, Preparation, TriggerError};
 pub use log_level::LogLevel;
 pub use metrics::metrics_router;
 pub use routes::UNSERVED;

@@ -185,11 +185,6 @@ impl Scope {
         self.0.build.as_ref().ok_or(ApiError::NotFound)
     }
 
-    /// The pipeline and job that the build belongs to, if it belongs to any.
-    pub(crate) fn origin(&self) -> (Option<&PipelineSummary>, Option<&Job>) {
-        (self.0.pipeline.as_ref(), self.0.job.as_ref())
-    }
-
     /// Whether whoever asks may see what the team does not expose.
     pub(crate) fn can_view(&self, team: &Team) -> bool {
         self.principal()

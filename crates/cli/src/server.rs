@@ -61,7 +61,7 @@ async fn serve(options: &ServerOptions, mode: Mode, log_level: Level) -> Result<
     let listener = listeners::bind(options.listening.listen, "--listen").await?;
     let url = options.listening.url(listener.local_addr()?)?;
     let users = mode.users(options, &data)?;
-    let house = house::House::open(options, mode, &data, &users.list, &url, &shutdown).await?;
+    let mut house = house::House::open(options, mode, &data, &users.list, &url, &shutdown).await?;
     let loops = house.start_loops(&shutdown);
     let state = house.api(&url, options, log_level);
     if let Some(address) = options.listening.metrics_listen {

@@ -79,7 +79,7 @@ impl Engine {
         self.finish(build, lease, &log, status).await
     }
 
-    /// The build's plan: the stored one, or a new one as soon as the build may start.
+    /// The build's plan: the stored one, or one that is made of its inputs.
     async fn plan(&self, interpreter: &Interpreter<'_>, context: &Context) -> Result<Planned> {
         let Interpreter {
             build, lease, log, ..
@@ -87,16 +87,10 @@ impl Engine {
         if let Some(plan) = self.parts.store.build_plan(build.id).await? {
             return Ok(Planned::Ready(Box::new(plan)));
         }
-        let turn = self.wait_for_turn(build);
-        match context.stop.token().run_until_cancelled(turn).await {
-            None => return Ok(Planned::Aborted),
-            Some(allowed) => allowed?,
-        }
-        let planned = inputs::plan(interpreter, context).await?;
         if context.stop.cause().is_some() {
             return Ok(Planned::Aborted);
         }
-        match planned {
+        match inputs::plan(interpreter).await? {
             Ok(plan) => {
                 self.parts.store.start_build(lease, &plan).await?;
                 Ok(Planned::Ready(Box::new(plan)))
@@ -120,7 +114,7 @@ impl Engine {
     }
 
     /// What the build may ask for, by the pipeline as it is now.
-    async fn variables(&self, build: &Build) -> Result<PipelineVariables> {
+    pub(crate) async fn variables(&self, build: &Build) -> Result<PipelineVariables> {
         let pipeline = match build.pipeline {
             Some(id) => self.parts.store.pipeline_by_id(id).await?,
             None => None,
@@ -132,43 +126,6 @@ impl Engine {
         };
         let installation = self.parts.variables.clone();
         Ok(PipelineVariables::new(asker, config.as_ref(), installation).await)
-    }
-
-    /// Waits until nothing is paused and the job has room for one more build.
-    async fn wait_for_turn(&self, build: &Build) -> Result<()> {
-        let mut changes = self.parts.store.subscribe();
-        loop {
-            changes.mark_unchanged();
-            if self.has_turn(build).await? {
-                return Ok(());
-            }
-            // The sender lives in the store, which we hold.
-            let _ = changes.changed().await;
-        }
-    }
-
-    async fn has_turn(&self, build: &Build) -> Result<bool> {
-        let store = &self.parts.store;
-        let (Some(pipeline), Some(job)) = (build.pipeline, build.job) else {
-            return Ok(true);
-        };
-        let Some(pipeline) = store.pipeline_by_id(pipeline).await? else {
-            return Ok(true);
-        };
-        let Some(job) = store.job_by_id(job).await? else {
-            return Ok(true);
-        };
-        if pipeline.paused || job.paused {
-            return Ok(false);
-        }
-        let Some((line, limit)) = inputs::line(&pipeline, &job.name) else {
-            return Ok(true);
-        };
-        let mut jobs = Vec::new();
-        for name in line {
-            jobs.extend(store.job(pipeline.id, &name).await?.map(|job| job.id));
-        }
-        Ok(store.may_start(build, &jobs, limit).await?)
     }
 
     /// Commits the end, then tells it. A crash in between is mended at the next start.

@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod across;
+mod checking;
 mod collect;
 mod driver;
 mod files;
@@ -29,10 +30,10 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use airside_logs::Logs;
 use airside_metrics::Metrics;
-use airside_model::{BuildId, JobId};
+use airside_model::{BuildId, BuildStatus};
 use airside_orchestrator::Orchestrator;
 use airside_runtime::Image;
-use airside_store::{Build, NewBuild, OneOff, Store};
+use airside_store::{Build, OneOff, Store};
 use parking_lot::Mutex;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{Instrument as _, error, field::Empty, info};
@@ -116,28 +117,28 @@ impl Engine {
         }
     }
 
-    /// Takes up every build that an earlier process left unfinished.
+    /// Takes up every build that an earlier process left unfinished. Those that have no inputs yet are the
+    /// scheduler's.
     pub async fn resume(&self) -> Result<()> {
         for build in self.parts.store.builds_with_open_log().await? {
             self.mend(&build).await?;
         }
         for build in self.parts.store.unfinished_builds().await? {
+            if build.status == BuildStatus::Pending && !build.inputs_ready {
+                continue;
+            }
             info!(build = %build.id, status = %build.status, "build resumed");
             self.drive(build.id);
         }
         Ok(())
     }
 
-    /// Creates a build of the job and sets it going.
-    pub async fn trigger(&self, job: JobId, created_by: &str) -> Result<Build> {
-        let new = NewBuild {
-            job,
-            created_by: Some(created_by),
-        };
-        let build = self.parts.store.create_build(new).await?;
-        info!(build = %build.id, created_by, "build created");
-        self.drive(build.id);
-        Ok(build)
+    /// Runs a build that has its inputs, or ends one that was aborted before it had them. One that runs
+    /// already goes on.
+    pub fn run(&self, build: BuildId) {
+        if !self.parts.running.lock().contains_key(&build) {
+            self.drive(build);
+        }
     }
 
     /// Creates a build of a plan, without a job, and sets it going.

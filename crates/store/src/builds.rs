@@ -1,17 +1,19 @@
 //! Builds: their life, and the lease that says which server drives them.
 
 mod page;
+mod scheduled;
 
 use std::time::Duration;
 
 use airside_model::{BuildId, BuildStatus, JobId, PipelineId, Plan, TeamId};
 
 pub use page::{BuildFilter, BuildPage, BuildRange};
+pub use scheduled::{RerunOf, Unfinished};
 
 use crate::{
-    Error, InstanceVars, Micros, Result, Store, corrupt,
+    Error, InstanceVars, Micros, News, Result, Store, corrupt,
     db::{On, Sql, Tx, query, query_as, query_scalar, sql},
-    now,
+    inputs, now,
     patience::patiently,
     to_json,
 };
@@ -30,6 +32,13 @@ pub struct Build {
     pub name: String,
     pub status: BuildStatus,
     pub created_by: Option<String>,
+    /// What people noted about it.
+    pub comment: String,
+    pub rerun_of: Option<RerunOf>,
+    /// Somebody asked for it, so that it waits for fresh checks.
+    pub manual: bool,
+    /// It has its inputs, if it needs any, and holds its place among those that run.
+    pub inputs_ready: bool,
     pub aborted: bool,
     pub created_at: Micros,
     pub started_at: Option<Micros>,
@@ -80,8 +89,10 @@ macro_rules! columns {
     () => {
         "SELECT b.id, b.team_id, t.name AS team_name, b.pipeline_id, \
     p.name AS pipeline_name, p.instance_vars, b.job_id, j.name AS job_name, b.name, b.status, b.created_by, \
+    b.comment, b.rerun_of, b.rerun_number, o.name AS rerun_of_name, b.manual, b.inputs_ready, \
     b.aborted, b.created_at, b.started_at, b.ended_at FROM builds b JOIN teams t ON t.id = b.team_id \
-    LEFT JOIN pipelines p ON p.id = b.pipeline_id LEFT JOIN jobs j ON j.id = b.job_id"
+    LEFT JOIN pipelines p ON p.id = b.pipeline_id LEFT JOIN jobs j ON j.id = b.job_id \
+    LEFT JOIN builds o ON o.id = b.rerun_of"
     };
 }
 
@@ -98,6 +109,12 @@ struct Row {
     name: String,
     status: String,
     created_by: Option<String>,
+    comment: String,
+    rerun_of: Option<i64>,
+    rerun_number: i64,
+    rerun_of_name: Option<String>,
+    manual: bool,
+    inputs_ready: bool,
     aborted: bool,
     created_at: i64,
     started_at: Option<i64>,
@@ -124,6 +141,14 @@ impl TryFrom<Row> for Build {
             status: BuildStatus::parse(&row.status)
                 .ok_or_else(|| corrupt(format!("build status {}", row.status)))?,
             created_by: row.created_by,
+            comment: row.comment,
+            rerun_of: row.rerun_of.map(|build| RerunOf {
+                build: BuildId(build),
+                name: row.rerun_of_name.unwrap_or_default(),
+                number: row.rerun_number,
+            }),
+            manual: row.manual,
+            inputs_ready: row.inputs_ready,
             aborted: row.aborted,
             created_at: Micros(row.created_at),
             started_at: row.started_at.map(Micros),
@@ -156,7 +181,7 @@ impl Store {
             .await?;
             let build = fetch(&mut tx, BuildId(id)).await?;
             tx.commit().await?;
-            self.changed();
+            self.tell(News::JobAsked(new.job));
             build.ok_or_else(|| corrupt("a build that was just made is not there"))
         })
     }
@@ -251,24 +276,6 @@ impl Store {
         Ok(())
     }
 
-    /// Whether the build may start now: every older pending build of its job goes first, and no more
-    /// than `limit` builds of the jobs it shares a line with may be under way.
-    pub async fn may_start(&self, build: &Build, line: &[JobId], limit: u32) -> Result<bool> {
-        let mut under_way = 0;
-        for job in line {
-            let count: i64 = query_scalar(sql!(
-                "SELECT count(*) FROM builds WHERE job_id = $1
-                   AND (status = 'started' OR (status = 'pending' AND id < $2))"
-            ))
-            .bind(job.0)
-            .bind(build.id.0)
-            .fetch_one(&self.write)
-            .await?;
-            under_way += count;
-        }
-        Ok(under_way < i64::from(limit))
-    }
-
     pub async fn start_build(&self, lease: &Lease, plan: &Plan) -> Result<Micros> {
         patiently!(self, Same, {
             let started_at = now();
@@ -298,9 +305,16 @@ impl Store {
             let ended_at = now();
             let mut tx = self.write.begin().await?;
             lease.check(&mut tx).await?;
-            finish(&mut tx, lease.build, status, ended_at).await?;
+            let job = finish(&mut tx, lease.build, status, ended_at).await?;
             tx.commit().await?;
-            self.changed();
+            match job {
+                Some(job) => self.tell(News::BuildFinished {
+                    build: lease.build,
+                    job,
+                    succeeded: status == BuildStatus::Succeeded,
+                }),
+                None => self.changed(),
+            }
             Ok(ended_at)
         })
     }
@@ -338,11 +352,16 @@ impl Store {
     /// Asks for the build to be aborted; the server that drives it does so.
     pub async fn request_abort(&self, build: BuildId) -> Result<()> {
         patiently!(self, Same, {
-            query(sql!("UPDATE builds SET aborted = TRUE WHERE id = $1"))
-                .bind(build.0)
-                .execute(&self.write)
-                .await?;
-            self.changed();
+            let job: Option<Option<i64>> = query_scalar(sql!(
+                "UPDATE builds SET aborted = TRUE WHERE id = $1 RETURNING job_id"
+            ))
+            .bind(build.0)
+            .fetch_optional(&self.write)
+            .await?;
+            match job.flatten() {
+                Some(job) => self.tell(News::JobAsked(JobId(job))),
+                None => self.changed(),
+            }
             Ok(())
         })
     }
@@ -388,20 +407,7 @@ impl Store {
         row.map(Build::try_from).transpose()
     }
 
-    /// The job's oldest unfinished build.
-    pub async fn next_build(&self, job: JobId) -> Result<Option<Build>> {
-        let tail = "WHERE b.job_id = $1 AND b.status IN ('pending', 'started')
-            ORDER BY b.id LIMIT 1";
-        Ok(self.list(tail, &[job.0]).await?.pop())
-    }
-
-    pub async fn finished_build(&self, job: JobId) -> Result<Option<Build>> {
-        let tail = "WHERE b.job_id = $1 AND b.status NOT IN ('pending', 'started')
-            ORDER BY b.id DESC LIMIT 1";
-        Ok(self.list(tail, &[job.0]).await?.pop())
-    }
-
-    async fn list(&self, tail: &str, values: &[i64]) -> Result<Vec<Build>> {
+    pub(crate) async fn list(&self, tail: &str, values: &[i64]) -> Result<Vec<Build>> {
         let mut query = query_as(Sql::built(format!("{} {tail}", columns!())));
         for value in values {
             query = query.bind(*value);
@@ -416,21 +422,31 @@ fn plan_name(build: BuildId) -> String {
     format!("plan of build {build}")
 }
 
-async fn finish(tx: &mut Tx, build: BuildId, status: BuildStatus, ended_at: Micros) -> Result<()> {
-    query(sql!(
+/// The build's job, if it has one and the build was not finished before.
+async fn finish(
+    tx: &mut Tx,
+    build: BuildId,
+    status: BuildStatus,
+    ended_at: Micros,
+) -> Result<Option<JobId>> {
+    let job: Option<Option<i64>> = query_scalar(sql!(
         "UPDATE builds SET status = $1, ended_at = $2, lease_holder = NULL
-         WHERE id = $3 AND status IN ('pending', 'started')"
+         WHERE id = $3 AND status IN ('pending', 'started') RETURNING job_id"
     ))
     .bind(status.as_str())
     .bind(ended_at.0)
     .bind(build.0)
-    .execute(&mut *tx)
+    .fetch_optional(&mut *tx)
     .await?;
+    if status == BuildStatus::Succeeded {
+        inputs::note_carried(tx, build).await?;
+    }
     query(sql!("DELETE FROM containers WHERE build_id = $1 AND gone"))
         .bind(build.0)
         .execute(&mut *tx)
         .await?;
-    crate::kept::settle(tx, build, status, ended_at).await
+    crate::kept::settle(tx, build, status, ended_at).await?;
+    Ok(job.flatten().map(JobId))
 }
 
 async fn fetch<'a>(on: impl Into<On<'a>>, id: BuildId) -> Result<Option<Build>> {

@@ -18,7 +18,7 @@ use airside_traces::span;
 use sqlx::{PgPool, Postgres, Sqlite, SqlitePool, Transaction};
 use tracing::{Instrument as _, Span};
 
-pub(crate) use many::{execute_for, insert};
+pub(crate) use many::{execute_for, fetch_for, insert};
 pub(crate) use query::{On, Value, query, query_as, query_scalar};
 #[cfg(test)]
 pub(crate) use sql::STATEMENTS;

@@ -11,8 +11,11 @@ mod builds;
 mod components;
 mod containers;
 mod db;
+mod history;
+mod inputs;
 mod instance_vars;
 mod kept;
+mod news;
 mod nodes;
 mod patience;
 mod pipelines;
@@ -33,26 +36,35 @@ mod workers;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 
 use db::{Listener, Pool};
 
 pub use artifacts::{Artifact, ArtifactId};
-pub use builds::{Build, BuildFilter, BuildPage, BuildRange, Lease, NewBuild, OneOff};
+pub use builds::{
+    Build, BuildFilter, BuildPage, BuildRange, Lease, NewBuild, OneOff, RerunOf, Unfinished,
+};
 pub use components::Component;
 pub use containers::{Claimant, Container, ContainerFilter, NewPlacement};
 pub use db::{Alone, DatabaseUrl, DatabaseUrlError, Patience};
+pub use history::{Carrying, CarryingBuild, LastUse};
+pub use inputs::{BuildInput, BuildOutput, BuildVersions, GivenInput, NextInput, NextInputs};
 pub use instance_vars::InstanceVars;
 pub use kept::{HIJACK_GRACE, Kept};
+pub use news::{Missed, News, Newsstand};
 pub use pipelines::{
-    BuildBrief, Job, JobOverview, JobsOf, Parent, Pausing, Pipeline, PipelineSummary, Resource,
-    SaveJob, SavePipeline, SaveResource, Saved,
+    BuildBrief, Job, JobOverview, JobState, JobsOf, Parent, Pausing, Pipeline, PipelineSummary,
+    Resource, SaveJob, SavePipeline, SaveResource, Saved,
 };
 pub use sealer::{SealError, Sealer};
 pub use task_caches::TaskCache;
 pub use teams::{MAIN_TEAM, Team};
 pub use time::{Micros, now};
 pub use users::User;
+pub use versions::{
+    CheckFrom, Found, Pin, PinError, ResourceVersion, Scope, VersionFilter, VersionPage,
+    VersionPlace,
+};
 pub use volumes::{TeamVolume, Volume};
 pub use wall::Wall;
 pub use workers::Worker;
@@ -132,6 +144,9 @@ pub struct Store {
     /// Counts the changes that this process made.
     own_changes: watch::Sender<u64>,
     listener: Arc<Mutex<Option<Listener>>>,
+    news: broadcast::Sender<News>,
+    /// Held by whoever changes a history until listeners were told.
+    turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Store {
@@ -162,6 +177,8 @@ impl Store {
             changes,
             own_changes,
             listener: Arc::new(Mutex::new(listener)),
+            news: news::channel(),
+            turn: Arc::default(),
         };
         store.reseal().await?;
         Ok(store)

@@ -11,6 +11,7 @@ mod manage;
 mod overview;
 mod parts;
 mod save;
+mod sources;
 
 use airside_model::{JobId, PipelineId, ResourceId, TeamId};
 use serde_json::{Map, Value};
@@ -22,7 +23,7 @@ pub use overview::{BuildBrief, JobOverview, JobsOf};
 pub use save::{SaveJob, SavePipeline, SaveResource, Saved};
 
 use crate::{
-    InstanceVars, Micros, Result, Sealer, Store,
+    InstanceVars, Micros, Pin, Result, Sealer, Store,
     db::{query_as, sql},
     from_json,
 };
@@ -58,6 +59,16 @@ pub struct Job {
     pub active: bool,
     /// What lists show of its configuration, as it was given in [`SaveJob`].
     pub outline: String,
+    /// The next build would get a version that the job never used.
+    pub has_new_inputs: bool,
+}
+
+/// What the scheduler has to know of a job's row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobState {
+    pub id: JobId,
+    pub paused: bool,
+    pub inputs_determined: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,6 +79,7 @@ pub struct Resource {
     pub type_: String,
     /// What lists show of its configuration, as it was given in [`SaveResource`].
     pub outline: String,
+    pub pin: Option<Pin>,
 }
 
 macro_rules! columns {

@@ -1,64 +1,108 @@
 //! Versions of resources, in the order in which they were found.
+//!
+//! A resource has a history, its *scope*; another source or type begins another one. A row's id stands
+//! for its content within a resource, whichever scope found it, so that what builds had stays true.
+
+mod list;
+mod pairs;
+mod pin;
+mod save;
+#[cfg(test)]
+mod tests;
 
 use airside_model::{MetadataField, ResourceId, ResourceVersionId, Version};
+use sha2::{Digest, Sha256};
+
+pub use list::{VersionFilter, VersionPage};
+pub use pin::{Pin, PinError};
+pub(crate) use save::save_within;
 
 use crate::{
     Result, Store,
-    db::{query, query_as, sql},
-    from_json, to_json,
+    db::{query_as, sql},
+    from_json,
 };
 
+/// One of a resource's histories, by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Scope(pub i64);
+
+/// Where a version stands in its resource's history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VersionPlace {
+    pub version: ResourceVersionId,
+    /// `check_order`: higher is newer.
+    pub order: i64,
+    pub enabled: bool,
+}
+
+/// What a check begins with: the history that it is about, and the version to look from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckFrom {
+    pub scope: Scope,
+    /// The pinned version, or else the newest.
+    pub version: Option<Version>,
+}
+
+/// What a check or a put changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// All of it was known: nothing was written.
+    NothingNew,
+    /// These are new, or stand elsewhere in the order now.
+    Saved(Vec<VersionPlace>),
+    /// The resource has another source or type by now: what was found is of no use, nothing was written.
+    Outdated,
+}
+
+/// A version as people see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResourceVersion {
+    pub id: ResourceVersionId,
+    pub version: Version,
+    pub metadata: Vec<MetadataField>,
+    pub enabled: bool,
+    pub order: i64,
+}
+
+/// By which versions are told apart.
+pub(crate) fn digest(version: &Version) -> String {
+    hex::encode(Sha256::digest(version.canonical()))
+}
+
 impl Store {
-    /// Saves versions that a check or a put found, oldest first. If any is new, all of them move to
-    /// the end of the order, as they were given.
-    pub async fn save_versions(
-        &self,
-        resource: ResourceId,
-        versions: &[(Version, Vec<MetadataField>)],
-    ) -> Result<()> {
-        let mut tx = self.write.begin().await?;
-        // Two checks at once would number alike: the second waits here.
-        query(sql!("UPDATE resources SET active = active WHERE id = $1"))
-            .bind(resource.0)
-            .execute(&mut tx)
-            .await?;
-        let mut known = true;
-        for (version, metadata) in versions {
-            let added = query(sql!(
-                "INSERT INTO resource_versions (resource_id, version, metadata, check_order)
-                 VALUES ($1, $2, $3, 0) ON CONFLICT (resource_id, version) DO NOTHING"
-            ))
-            .bind(resource.0)
-            .bind(version.canonical())
-            .bind(to_json(metadata))
-            .execute(&mut tx)
-            .await?;
-            known &= added == 0;
-        }
-        if !known {
-            for (version, _) in versions {
-                query(sql!(
-                    "UPDATE resource_versions SET check_order =
-                       (SELECT max(check_order) + 1 FROM resource_versions WHERE resource_id = $1)
-                     WHERE resource_id = $1 AND version = $2"
-                ))
-                .bind(resource.0)
-                .bind(version.canonical())
-                .execute(&mut tx)
-                .await?;
-            }
-        }
-        tx.commit().await?;
-        Ok(())
+    /// From where to check a resource. `None` if there is no such resource.
+    pub async fn check_from(&self, resource: ResourceId) -> Result<Option<CheckFrom>> {
+        let row: Option<(i64, Option<String>, Option<String>)> = query_as(sql!(
+            "SELECT r.scope, r.pin, (SELECT v.version FROM resource_versions v
+               WHERE v.resource_id = r.id AND v.scope = r.scope
+               ORDER BY v.check_order DESC LIMIT 1)
+             FROM resources r WHERE r.id = $1"
+        ))
+        .bind(resource.0)
+        .fetch_optional(&self.read)
+        .await?;
+        let Some((scope, pin, newest)) = row else {
+            return Ok(None);
+        };
+        let version = pin.or(newest);
+        Ok(Some(CheckFrom {
+            scope: Scope(scope),
+            version: version
+                .map(|text| from_json(&text, "version"))
+                .transpose()?,
+        }))
     }
 
+    /// The newest version that the resource has, enabled or not.
     pub async fn latest_version(
         &self,
         resource: ResourceId,
     ) -> Result<Option<(ResourceVersionId, Version)>> {
         let row: Option<(i64, String)> = query_as(sql!(
-            "SELECT id, version FROM resource_versions WHERE resource_id = $1
-             ORDER BY check_order DESC LIMIT 1"
+            "SELECT v.id, v.version FROM resources r
+             JOIN resource_versions v ON v.resource_id = r.id AND v.scope = r.scope
+             WHERE r.id = $1 ORDER BY v.check_order DESC LIMIT 1"
         ))
         .bind(resource.0)
         .fetch_optional(&self.read)

@@ -29,6 +29,7 @@ const LAYERS: &[(&str, u32)] = &[
     ("auth", 3),
     ("shim", 3),
     ("checker", 3),
+    ("scheduling", 3),
     ("connectors", 4),
     ("orchestrator", 4),
     ("engine", 5),

@@ -1,11 +1,13 @@
 //! Builds.
 
 use airside_store::{Build, Micros};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::Fields;
+use crate::Preparation;
 
 pub(crate) fn build(build: &Build) -> Value {
+    let rerun = build.rerun_of.as_ref();
     Fields::default()
         .with("id", build.id.0)
         .with("team_name", build.team_name.as_str())
@@ -19,5 +21,32 @@ pub(crate) fn build(build: &Build) -> Value {
         .maybe("start_time", build.started_at.map(Micros::seconds))
         .maybe("end_time", build.ended_at.map(Micros::seconds))
         .maybe("created_by", build.created_by.as_deref())
+        .maybe("comment", build.comment.as_str())
+        .maybe("rerun_number", rerun.map(|rerun| rerun.number))
+        .maybe(
+            "rerun_of",
+            rerun.map(|rerun| json!({"id": rerun.build, "name": rerun.name})),
+        )
         .done()
+}
+
+/// What holds a build up.
+pub(crate) fn preparation(build: &Build, preparation: &Preparation) -> Value {
+    let blocking = |blocks: bool| if blocks { "blocking" } else { "not_blocking" };
+    let (mut inputs, mut reasons) = (Map::new(), Map::new());
+    for (name, reason) in &preparation.inputs {
+        inputs.insert(name.clone(), blocking(reason.is_some()).into());
+        if let Some(reason) = reason {
+            reasons.insert(name.clone(), reason.as_str().into());
+        }
+    }
+    json!({
+        "build_id": build.id,
+        "paused_pipeline": blocking(preparation.paused_pipeline),
+        "paused_job": blocking(preparation.paused_job),
+        "max_running_builds": blocking(preparation.max_running_builds),
+        "inputs": inputs,
+        "inputs_satisfied": blocking(!reasons.is_empty()),
+        "missing_input_reasons": reasons,
+    })
 }

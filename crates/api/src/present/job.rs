@@ -23,6 +23,8 @@ pub(crate) struct Shown<'a, B> {
     paused_by: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     paused_at: Option<i64>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    has_new_inputs: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     groups: Option<&'a RawValue>,
     // Both are there even when there is no such build.
@@ -141,6 +143,7 @@ fn common<'a, B>(
         paused: job.paused,
         paused_by: job.paused_by.as_deref(),
         paused_at: job.paused_at.map(Micros::seconds),
+        has_new_inputs: job.has_new_inputs,
         groups: outline.groups,
         next_build,
         finished_build,

@@ -103,23 +103,19 @@ pub(super) async fn abort(State(state): State<ApiState>, scope: Scope) -> Result
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Why a pending build has not started, as far as it can be told.
-pub(super) async fn preparation(scope: Scope) -> Result<Json<Value>> {
+/// Why a pending build has not started.
+pub(super) async fn preparation(
+    State(state): State<ApiState>,
+    scope: Scope,
+) -> Result<Json<Value>> {
     let build = scope.build()?;
-    let (pipeline, job) = scope.origin();
-    let blocking = |blocks: bool| if blocks { "blocking" } else { "not_blocking" };
-    let inputs_satisfied = if build.status == BuildStatus::Pending {
-        "unknown"
-    } else {
-        "not_blocking"
+    let pending = build.status == BuildStatus::Pending;
+    let preparation = match pending && !build.inputs_ready {
+        true => state.builds.preparation(build.id).await,
+        false => None,
     };
-    Ok(Json(json!({
-        "build_id": build.id,
-        "paused_pipeline": blocking(pipeline.is_some_and(|pipeline| pipeline.paused)),
-        "paused_job": blocking(job.is_some_and(|job| job.paused)),
-        "max_running_builds": "not_blocking",
-        "inputs": {},
-        "inputs_satisfied": inputs_satisfied,
-        "missing_input_reasons": {},
-    })))
+    Ok(Json(present::build::preparation(
+        build,
+        &preparation.unwrap_or_default(),
+    )))
 }

@@ -110,6 +110,8 @@ fn to_save(
     let resources = config.resources.iter().map(|resource| {
         let outline = ResourceOutline::from(resource);
         SaveResource::new(&resource.name, &resource.type_, &outline)
+            .formerly(&resource.old_name)
+            .pinned(resource.version.clone())
     });
     Ok(SavePipeline {
         team,
@@ -118,7 +120,7 @@ fn to_save(
         config: serde_json::to_value(config)
             .map_err(|_| ApiError::Internal("the configuration is not JSON"))?,
         jobs: jobs
-            .map(|(job, outline)| SaveJob::new(&job.name, &outline))
+            .map(|(job, outline)| SaveJob::new(&job.name, &outline).formerly(&job.old_name))
             .collect(),
         resources: resources.collect(),
         expected_version,

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use airside_config::{Config, Leaf, VersionSpec};
-use airside_model::{PipelineId, Version};
-use airside_store::Store;
+use airside_config::{Config, Leaf};
+use airside_model::Version;
 use axum::{Json, extract::State};
 use serde_json::{Value, json};
 
@@ -21,9 +20,12 @@ pub(super) async fn list(State(state): State<ApiState>, scope: Scope) -> Result<
     let whole = whole.ok_or(ApiError::NotFound)?;
     let config: Config = serde_json::from_value(whole.config)
         .map_err(|_| ApiError::Internal("the stored configuration cannot be read"))?;
-    let Some(versions) = versions(&state.store, pipeline.id, &config, &job.name).await? else {
-        return Err(ApiError::NotFound);
-    };
+    let versions = state.store.next_versions(job.id).await?;
+    let versions: BTreeMap<String, Version> = versions
+        .ok_or(ApiError::NotFound)?
+        .into_iter()
+        .map(|(name, _, version)| (name, version))
+        .collect();
     let mut shown = Vec::new();
     let configured = config.job(&job.name).ok_or(ApiError::NotFound)?;
     configured.visit_leaves(&mut |leaf| {
@@ -43,35 +45,4 @@ pub(super) async fn list(State(state): State<ApiState>, scope: Scope) -> Result<
         shown.push(fields.done());
     });
     Ok(Json(shown))
-}
-
-/// The version of each input; nothing if one of them has none, or it depends on other jobs.
-async fn versions(
-    store: &Store,
-    pipeline: PipelineId,
-    config: &Config,
-    job: &str,
-) -> Result<Option<BTreeMap<String, Version>>> {
-    let Some(job) = config.job(job) else {
-        return Ok(None);
-    };
-    let mut versions = BTreeMap::new();
-    for input in airside_config::inputs(job) {
-        let pinned = config.resource(&input.resource);
-        let pinned = pinned.and_then(|resource| resource.version.clone());
-        let version = match (&input.version, pinned) {
-            (VersionSpec::Pinned(version), _) => Some(version.clone()),
-            (_, Some(version)) => Some(version),
-            _ if !input.passed.is_empty() => None,
-            _ => match store.resource(pipeline, &input.resource).await? {
-                Some(row) => store.latest_version(row.id).await?.map(|(_, found)| found),
-                None => None,
-            },
-        };
-        match version {
-            Some(version) => versions.insert(input.name, version),
-            None => return Ok(None),
-        };
-    }
-    Ok(Some(versions))
 }

@@ -205,11 +205,27 @@ async fn inputs_of_a_job_are_known_once_they_have_versions() {
         .unwrap()
         .unwrap();
     let version = serde_json::from_value(json!({"version": "v1"})).unwrap();
-    server
+    let from = server.store.check_from(row.id).await.unwrap().unwrap();
+    let found = [(version, Vec::new())];
+    let saved = server.store.save_versions(row.id, &from, &found);
+    let airside_store::Found::Saved(places) = saved.await.unwrap() else {
+        panic!("it is new");
+    };
+    assert_eq!(server.get(&ann, path).await.status, StatusCode::NOT_FOUND);
+    let job = server
         .store
-        .save_versions(row.id, &[(version, Vec::new())])
+        .job(pipeline.id, "hello")
         .await
+        .unwrap()
         .unwrap();
+    let next = airside_store::NextInputs {
+        inputs: vec![airside_store::NextInput {
+            name: "r".into(),
+            chosen: Ok((places[0].version, true)),
+        }],
+        has_new: true,
+    };
+    server.store.save_next_inputs(job.id, &next).await.unwrap();
     let inputs: Value = server.get(&ann, path).await.json();
     let expected = json!([{"name": "r", "resource": "r", "type": "mock", "source": {},
         "version": {"version": "v1"}}]);

@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use airside_api::{ApiState, Builds, OneOffBuild, TriggerError, router, serve};
+use airside_api::{ApiState, Builds, OneOffBuild, Preparation, TriggerError, router, serve};
 use airside_auth::Auth;
 use airside_connectors::Connectors;
 use airside_logs::Logs;
@@ -51,6 +51,10 @@ impl Builds for Recorded {
             .await?)
     }
 
+    async fn rerun(&self, build: &Build, created_by: &str) -> Result<Build, TriggerError> {
+        Ok(self.0.create_rerun(build, created_by).await?)
+    }
+
     async fn start(&self, build: OneOffBuild<'_>) -> Result<Build, TriggerError> {
         let one_off = OneOff {
             team: build.team,
@@ -63,6 +67,14 @@ impl Builds for Recorded {
 
     async fn abort(&self, build: BuildId) -> Result<(), airside_store::Error> {
         self.0.request_abort(build).await
+    }
+
+    /// The first input has no version; nothing else holds builds up.
+    async fn preparation(&self, _: BuildId) -> Option<Preparation> {
+        Some(Preparation {
+            inputs: vec![("r".into(), Some("why not".into())), ("s".into(), None)],
+            ..Preparation::default()
+        })
     }
 }
 

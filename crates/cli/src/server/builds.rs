@@ -1,17 +1,38 @@
-//! The engine as the API sees it.
+//! The engine and the scheduler as the API sees them.
 
-use airside_api::{Builds, OneOffBuild, TriggerError};
+use std::{collections::HashSet, sync::Arc};
+
+use airside_api::{Builds, OneOffBuild, Preparation, TriggerError};
 use airside_engine::Engine;
-use airside_model::{BuildId, JobId};
-use airside_store::{Build, OneOff};
+use airside_model::{BuildId, JobId, ResourceId};
+use airside_scheduling::{Checks, Runner, Scheduling, WantedChecks};
+use airside_store::{Build, NewBuild, OneOff, Store};
 use async_trait::async_trait;
+use parking_lot::Mutex;
+use tracing::{info, warn};
 
-pub(crate) struct EngineBuilds(pub(crate) Engine);
+pub(crate) struct EngineBuilds {
+    pub(crate) store: Store,
+    pub(crate) engine: Engine,
+    pub(crate) scheduling: Scheduling,
+}
 
 #[async_trait]
 impl Builds for EngineBuilds {
     async fn trigger(&self, job: JobId, created_by: &str) -> Result<Build, TriggerError> {
-        self.0.trigger(job, created_by).await.map_err(refused)
+        let new = NewBuild {
+            job,
+            created_by: Some(created_by),
+        };
+        let build = self.store.create_build(new).await?;
+        info!(build = %build.id, created_by, "build created");
+        Ok(build)
+    }
+
+    async fn rerun(&self, build: &Build, created_by: &str) -> Result<Build, TriggerError> {
+        let rerun = self.store.create_rerun(build, created_by).await?;
+        info!(build = %rerun.id, of = %build.id, created_by, "build created to repeat another");
+        Ok(rerun)
     }
 
     async fn start(&self, build: OneOffBuild<'_>) -> Result<Build, TriggerError> {
@@ -21,15 +42,33 @@ impl Builds for EngineBuilds {
             created_by: Some(build.created_by),
             plan: &build.plan,
         };
-        self.0.start(one_off).await.map_err(refused)
+        self.engine.start(one_off).await.map_err(refused)
     }
 
     async fn abort(&self, build: BuildId) -> Result<(), airside_store::Error> {
-        self.0.abort(build).await.map_err(|error| match error {
+        self.engine.abort(build).await.map_err(|error| match error {
             airside_engine::Error::Store(error) => error,
             other => airside_store::Error::Corrupt {
                 what: other.to_string(),
             },
+        })
+    }
+
+    async fn preparation(&self, build: BuildId) -> Option<Preparation> {
+        let prepared = match self.scheduling.preparation(build).await {
+            Ok(prepared) => prepared?,
+            Err(error) => {
+                warn!(%build, %error, "cannot tell what a build waits for");
+                return None;
+            }
+        };
+        let blocks = prepared.preparation;
+        let is = |blocking| blocking == airside_scheduling::Blocking::Yes;
+        Some(Preparation {
+            paused_pipeline: is(blocks.paused_pipeline),
+            paused_job: is(blocks.paused_job),
+            max_running_builds: is(blocks.max_running_builds),
+            inputs: prepared.inputs,
         })
     }
 }
@@ -38,5 +77,54 @@ fn refused(error: airside_engine::Error) -> TriggerError {
     match error {
         airside_engine::Error::Store(error) => TriggerError::Store(error),
         other => TriggerError::Refused(other.to_string()),
+    }
+}
+
+/// The engine as the scheduler sees it.
+pub(crate) struct EngineRunner(pub(crate) Engine);
+
+impl Runner for EngineRunner {
+    fn run(&self, build: BuildId) {
+        self.0.run(build);
+    }
+}
+
+/// Checks resources when a build waits for them, and at no other time.
+#[derive(Clone)]
+pub(crate) struct ChecksOnTheSpot {
+    engine: Engine,
+    store: Store,
+    under_way: Arc<Mutex<HashSet<(BuildId, ResourceId)>>>,
+}
+
+impl ChecksOnTheSpot {
+    pub(crate) fn new(engine: Engine, store: Store) -> Self {
+        Self {
+            engine,
+            store,
+            under_way: Arc::default(),
+        }
+    }
+
+    /// One after the other: they share the build's log.
+    async fn check(self, build: BuildId, resources: Vec<ResourceId>) {
+        for resource in resources {
+            if let Err(error) = self.engine.check_for(build, resource).await {
+                let error = &error as &dyn std::error::Error;
+                warn!(%build, %resource, error, "a resource could not be checked");
+            }
+            self.under_way.lock().remove(&(build, resource));
+            self.store.check_ended(resource, None);
+        }
+    }
+}
+
+impl Checks for ChecksOnTheSpot {
+    fn ask(&self, wanted: WantedChecks) {
+        let mut resources = wanted.resources;
+        let mut under_way = self.under_way.lock();
+        resources.retain(|resource| under_way.insert((wanted.build, *resource)));
+        drop(under_way);
+        tokio::spawn(self.clone().check(wanted.build, resources));
     }
 }

@@ -11,13 +11,17 @@ use airside_logs::Logs;
 use airside_metrics::Metrics;
 use airside_model::InstallationId;
 use airside_orchestrator::{Orchestrator, Patience, WorkerEntry, Workers};
+use airside_scheduling::{Driver, Scheduling};
 use airside_store::{Alone, Store};
 use airside_volumes::Volumes;
 use anyhow::Result;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::{builds::EngineBuilds, mode::Mode};
+use super::{
+    builds::{ChecksOnTheSpot, EngineBuilds, EngineRunner},
+    mode::Mode,
+};
 use crate::{
     data::DataFolder, logging::Level, options::ServerOptions, proofs::WorkerProofs, workers,
 };
@@ -27,6 +31,8 @@ const SESSION: std::time::Duration = std::time::Duration::from_secs(24 * 3600);
 
 pub(crate) struct House {
     pub(crate) engine: Engine,
+    scheduling: Scheduling,
+    driver: Option<Driver>,
     orchestrator: Orchestrator,
     hub: Hub,
     volumes: Volumes,
@@ -106,8 +112,15 @@ impl House {
         });
         orchestrator.attend_kept().await?;
         engine.resume().await?;
+        let (scheduling, driver) = Scheduling::new(
+            store.clone(),
+            Arc::new(EngineRunner(engine.clone())),
+            Arc::new(ChecksOnTheSpot::new(engine.clone(), store.clone())),
+        );
         Ok(Self {
             engine,
+            scheduling,
+            driver: Some(driver),
             orchestrator,
             hub,
             volumes,
@@ -122,7 +135,7 @@ impl House {
     }
 
     /// What runs in the background until the shutdown.
-    pub(crate) fn start_loops(&self, shutdown: &CancellationToken) -> [JoinHandle<()>; 2] {
+    pub(crate) fn start_loops(&mut self, shutdown: &CancellationToken) -> Vec<JoinHandle<()>> {
         let sweeper = tokio::spawn({
             let (orchestrator, shutdown) = (self.orchestrator.clone(), shutdown.clone());
             async move { orchestrator.sweep_forever(shutdown).await }
@@ -131,14 +144,22 @@ impl House {
             let (engine, shutdown) = (self.engine.clone(), shutdown.clone());
             async move { engine.collect_forever(shutdown).await }
         });
-        [sweeper, collector]
+        let scheduler = self.driver.take().map(|driver| {
+            let shutdown = shutdown.clone();
+            tokio::spawn(async move { driver.run(shutdown).await })
+        });
+        [sweeper, collector].into_iter().chain(scheduler).collect()
     }
 
     pub(crate) fn api(&self, url: &str, options: &ServerOptions, log_level: Level) -> ApiState {
         ApiState::new(
             self.store.clone(),
             self.auth.clone(),
-            Arc::new(EngineBuilds(self.engine.clone())),
+            Arc::new(EngineBuilds {
+                store: self.store.clone(),
+                engine: self.engine.clone(),
+                scheduling: self.scheduling.clone(),
+            }),
             self.logs.clone(),
             self.metrics.clone(),
             url,

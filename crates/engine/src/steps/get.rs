@@ -6,7 +6,7 @@ use airside_store::now;
 use serde_json::{Map, Value};
 
 use super::resource::{Call, filled, no_image, outcome, timeout};
-use crate::{Result, leaf::Leaf, scope::LocalVar, status::Status};
+use crate::{Result, leaf::Leaf, outcome::Outcome, scope::LocalVar, status::Status};
 
 const FOLDER: &str = "/tmp/build/get";
 
@@ -59,12 +59,29 @@ pub(crate) async fn run(leaf: Leaf<'_>, get: &GetPlan) -> Result<Status> {
         Ok(mut outcome) => {
             let var = metadata_var(&outcome.metadata);
             outcome.hidden.vars.insert(get.name.clone(), var);
+            note_metadata(leaf, get, &outcome).await?;
             leaf.commit(outcome).await?
         }
         Err(ended) => ended,
     };
     leaf.let_go(ran).await;
     Ok(status)
+}
+
+/// The version's page shows what it is made of.
+async fn note_metadata(leaf: Leaf<'_>, get: &GetPlan, outcome: &Outcome) -> Result<()> {
+    let (store, build) = (&leaf.interpreter.engine.parts.store, leaf.interpreter.build);
+    let (Some(pipeline), Some(version)) = (build.pipeline, &outcome.version) else {
+        return Ok(());
+    };
+    if get.resource.is_empty() || outcome.metadata.is_empty() {
+        return Ok(());
+    }
+    if let Some(resource) = store.resource(pipeline, &get.resource).await? {
+        let metadata = &outcome.metadata;
+        store.save_metadata(resource.id, version, metadata).await?;
+    }
+    Ok(())
 }
 
 /// Later steps know what a version is made of as `((.:name.field))`.

@@ -76,8 +76,9 @@ async fn conclude(leaf: Leaf<'_>, put: &PutPlan, ran: &Ran) -> Result<Status> {
     if let (Some(pipeline), Some(version)) = (build.pipeline, &outcome.version)
         && let Some(resource) = store.resource(pipeline, &put.resource).await?
     {
-        let found = (version.clone(), outcome.metadata.clone());
-        store.save_versions(resource.id, &[found]).await?;
+        store
+            .save_output(build.id, &put.name, resource.id, version, &outcome.metadata)
+            .await?;
     }
     leaf.commit(outcome).await
 }

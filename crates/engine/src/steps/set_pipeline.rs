@@ -174,6 +174,8 @@ async fn apply(
     let resources = config.resources.iter().map(|resource| {
         let outline = ResourceOutline::from(resource);
         SaveResource::new(&resource.name, &resource.type_, &outline)
+            .formerly(&resource.old_name)
+            .pinned(resource.version.clone())
     });
     let save = SavePipeline {
         team,
@@ -181,7 +183,7 @@ async fn apply(
         instance_vars,
         config: whole,
         jobs: jobs
-            .map(|(job, outline)| SaveJob::new(&job.name, &outline))
+            .map(|(job, outline)| SaveJob::new(&job.name, &outline).formerly(&job.old_name))
             .collect(),
         resources: resources.collect(),
         expected_version: existing.map(|pipeline| pipeline.config_version),

@@ -1,6 +1,6 @@
 //! Many rows with few statements: what a pipeline has in the hundreds is not written one by one.
 
-use super::{Sql, Tx, Value, query};
+use super::{On, Sql, Tx, Value, query, query::Row, query_as};
 use crate::Result;
 
 /// How many values a statement binds at most. SQLite takes 32766, Postgres 65535.
@@ -63,4 +63,29 @@ fn numbered(text: &str) -> String {
         numbered.push_str(piece);
     }
     numbered
+}
+
+/// How many are looked for at once: to SQLite `$1` is a name, and each is looked for among all.
+const LOOKED_FOR: usize = 500;
+
+/// All rows of `{head} (…)`, where the list in parentheses holds the values and `$1` is the first.
+pub(crate) async fn fetch_for<'a, T: Row>(
+    on: impl Into<On<'a>>,
+    head: &str,
+    first: Value,
+    values: Vec<Value>,
+) -> Result<Vec<T>> {
+    let mut on = on.into();
+    let mut rows = Vec::new();
+    for values in values.chunks(LOOKED_FOR) {
+        let list: Vec<String> = (2..values.len() + 2).map(|at| format!("${at}")).collect();
+        let text = format!("{head} ({})", list.join(","));
+        let mut query = query_as(Sql::built(text)).bind(first.clone());
+        if values.len() > 1 {
+            query = query.once();
+        }
+        let query = query.bind_all(values.iter().cloned());
+        rows.extend(query.fetch_all(on.again()).await?);
+    }
+    Ok(rows)
 }

@@ -50,6 +50,16 @@ pub(crate) enum On<'a> {
     Tx(&'a mut Tx),
 }
 
+impl On<'_> {
+    /// The same place for one more statement.
+    pub(crate) fn again(&mut self) -> On<'_> {
+        match self {
+            Self::Pool(pool) => On::Pool(pool),
+            Self::Tx(tx) => On::Tx(tx),
+        }
+    }
+}
+
 impl<'a> From<&'a Pool> for On<'a> {
     fn from(pool: &'a Pool) -> Self {
         Self::Pool(pool)

@@ -34,7 +34,7 @@ impl Store {
         {
             return Err(Error::SetByNewerBuild);
         }
-        let mut saved = self.save_within(&mut tx, save).await?;
+        let (mut saved, anew) = self.save_within(&mut tx, save).await?;
         set_parent(&mut tx, saved.pipeline.id, parent).await?;
         if existing.is_none_or(|(archived, _)| archived) {
             query(sql!(
@@ -46,7 +46,7 @@ impl Store {
             saved.pipeline.paused = false;
         }
         tx.commit().await?;
-        self.changed();
+        self.tell_set(&saved, anew);
         Ok(saved)
     }
 
@@ -55,6 +55,22 @@ impl Store {
         let mut tx = self.write.begin().await?;
         set_parent(&mut tx, pipeline, parent).await?;
         tx.commit().await
+    }
+
+    /// Pipelines that a build set and nobody stands for any more: the job that did is gone, its pipeline is
+    /// archived, or a later build of it succeeded without setting them.
+    pub async fn abandoned_pipelines(&self) -> Result<Vec<PipelineId>> {
+        let rows: Vec<(i64,)> = query_as(sql!(
+            "SELECT p.id FROM pipelines p LEFT JOIN jobs j ON j.id = p.parent_job_id
+             LEFT JOIN pipelines o ON o.id = j.pipeline_id
+             WHERE NOT p.archived AND p.parent_job_id IS NOT NULL
+               AND (j.id IS NULL OR NOT j.active OR o.archived
+                 OR EXISTS (SELECT 1 FROM builds b WHERE b.job_id = j.id
+                   AND b.id > p.parent_build_id AND b.status = 'succeeded'))"
+        ))
+        .fetch_all(&self.read)
+        .await?;
+        Ok(rows.into_iter().map(|(id,)| PipelineId(id)).collect())
     }
 
     /// Who set the pipeline last, if a build did.

@@ -1,14 +1,14 @@
 //! Which rows of jobs and resources a new configuration changes. Only those are written, all at once:
 //! a pipeline of hundreds of jobs of which one changed costs one row.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use airside_model::PipelineId;
+use airside_model::{PipelineId, ResourceId};
 
 use super::{SaveJob, SaveResource};
 use crate::{
     Result,
-    db::{Tx, execute_for, insert, query_as, sql},
+    db::{Tx, execute_for, insert, query, query_as, query_scalar, sql},
 };
 
 /// A row as it is: its id, whether the configuration has it, and what else may change.
@@ -44,7 +44,83 @@ fn changes<T: PartialEq>(
     }
 }
 
+/// Gives rows of either table their new names. A row that is no longer in use makes room.
+async fn rename(
+    tx: &mut Tx,
+    table: Table,
+    pipeline: PipelineId,
+    names: Vec<(String, String)>,
+) -> Result<()> {
+    for (old, new) in names {
+        let (find, remove, rename) = match table {
+            Table::Jobs => (
+                sql!("SELECT id FROM jobs WHERE pipeline_id = $1 AND name = $2"),
+                sql!("DELETE FROM jobs WHERE pipeline_id = $1 AND name = $2 AND NOT active"),
+                sql!(
+                    "UPDATE jobs SET name = $2 WHERE id = $1 AND NOT EXISTS
+                  (SELECT 1 FROM jobs WHERE pipeline_id = $3 AND name = $2)"
+                ),
+            ),
+            Table::Resources => (
+                sql!("SELECT id FROM resources WHERE pipeline_id = $1 AND name = $2"),
+                sql!("DELETE FROM resources WHERE pipeline_id = $1 AND name = $2 AND NOT active"),
+                sql!(
+                    "UPDATE resources SET name = $2 WHERE id = $1 AND NOT EXISTS
+                  (SELECT 1 FROM resources WHERE pipeline_id = $3 AND name = $2)"
+                ),
+            ),
+        };
+        let row: Option<i64> = query_scalar(find)
+            .bind(pipeline.0)
+            .bind(&old)
+            .fetch_optional(&mut *tx)
+            .await?;
+        let Some(id) = row else { continue };
+        query(remove)
+            .bind(pipeline.0)
+            .bind(&new)
+            .execute(&mut *tx)
+            .await?;
+        query(rename)
+            .bind(id)
+            .bind(&new)
+            .bind(pipeline.0)
+            .execute(&mut *tx)
+            .await?;
+    }
+    Ok(())
+}
+
+#[derive(Clone, Copy)]
+enum Table {
+    Jobs,
+    Resources,
+}
+
+/// Old and new names, in an order in which each new one is free when its turn comes: `a` to `b` after
+/// `b` to `c`. Names cannot change places.
+fn renames<'a>(named: impl Iterator<Item = (&'a String, &'a String)>) -> Vec<(String, String)> {
+    let mut left: Vec<(String, String)> = named
+        .filter(|(old, new)| !old.is_empty() && old != new)
+        .map(|(old, new)| (old.clone(), new.clone()))
+        .collect();
+    let mut ordered = Vec::with_capacity(left.len());
+    while !left.is_empty() {
+        let taken: HashSet<String> = left.iter().map(|(old, _)| old.clone()).collect();
+        let (blocked, free): (Vec<_>, Vec<_>) =
+            left.into_iter().partition(|(_, new)| taken.contains(new));
+        if free.is_empty() {
+            break;
+        }
+        ordered.extend(free);
+        left = blocked;
+    }
+    ordered
+}
+
 pub(super) async fn save_jobs(tx: &mut Tx, pipeline: PipelineId, jobs: Vec<SaveJob>) -> Result<()> {
+    let names = renames(jobs.iter().map(|job| (&job.old_name, &job.name)));
+    rename(tx, Table::Jobs, pipeline, names).await?;
     let rows: Vec<(i64, String, bool, i64, String)> = query_as(sql!(
         "SELECT id, name, active, ordering, outline FROM jobs WHERE pipeline_id = $1"
     ))
@@ -85,21 +161,56 @@ pub(super) async fn save_jobs(tx: &mut Tx, pipeline: PipelineId, jobs: Vec<SaveJ
     insert(tx, into, row, rows.collect(), then).await
 }
 
+/// What of a resource's row the configuration says: type, outline, pin.
+type Resource = (String, String, Option<String>);
+
+/// Which resources begin another history: those whose type or source is another one now.
 pub(super) async fn save_resources(
     tx: &mut Tx,
     pipeline: PipelineId,
     resources: Vec<SaveResource>,
-) -> Result<()> {
-    let rows: Vec<(i64, String, bool, String, String)> = query_as(sql!(
-        "SELECT id, name, active, type, outline FROM resources WHERE pipeline_id = $1"
+    other_source: &HashSet<String>,
+) -> Result<Vec<ResourceId>> {
+    let names = renames(resources.iter().map(|one| (&one.old_name, &one.name)));
+    rename(tx, Table::Resources, pipeline, names).await?;
+    let known = known_resources(tx, pipeline).await?;
+    let begins_anew = |wanted: &SaveResource| {
+        let known = known.get(&wanted.name)?;
+        let other_type = known.content.0 != wanted.type_;
+        (other_type || other_source.contains(&wanted.name)).then_some(known.id)
+    };
+    let anew: Vec<i64> = resources.iter().filter_map(begins_anew).collect();
+    let wanted = resources.into_iter().map(|resource| {
+        let pin = resource.pin.map(|pin| pin.canonical());
+        (resource.name, (resource.type_, resource.outline, pin))
+    });
+    let Changes { put, gone } = changes(known, wanted);
+    execute_for(
+        tx,
+        "UPDATE resources SET scope = scope + 1 WHERE id IN",
+        &anew,
+    )
+    .await?;
+    execute_for(tx, "UPDATE resources SET active = FALSE WHERE id IN", &gone).await?;
+    put_resources(tx, pipeline, put).await?;
+    Ok(anew.into_iter().map(ResourceId).collect())
+}
+
+async fn known_resources(
+    tx: &mut Tx,
+    pipeline: PipelineId,
+) -> Result<HashMap<String, Known<Resource>>> {
+    let rows: Vec<(i64, String, bool, String, String, Option<String>)> = query_as(sql!(
+        "SELECT id, name, active, type, outline, CASE WHEN pin_in_config THEN pin END
+         FROM resources WHERE pipeline_id = $1"
     ))
     .bind(pipeline.0)
-    .fetch_all(&mut *tx)
+    .fetch_all(tx)
     .await?;
-    let known: HashMap<_, _> = rows
+    let known = rows
         .into_iter()
-        .map(|(id, name, active, type_, outline)| {
-            let content = (type_, outline);
+        .map(|(id, name, active, type_, outline, pin)| {
+            let content = (type_, outline, pin);
             (
                 name,
                 Known {
@@ -108,31 +219,52 @@ pub(super) async fn save_resources(
                     content,
                 },
             )
-        })
-        .collect();
-    // Versions of one type mean nothing to another.
-    let of_another_type = |wanted: &SaveResource| {
-        let known = known.get(&wanted.name)?;
-        (known.content.0 != wanted.type_).then_some(known.id)
-    };
-    let over: Vec<i64> = resources.iter().filter_map(of_another_type).collect();
-    let wanted = resources
-        .into_iter()
-        .map(|resource| (resource.name, (resource.type_, resource.outline)));
-    let Changes { put, gone } = changes(known, wanted);
-    execute_for(
-        tx,
-        "DELETE FROM resource_versions WHERE resource_id IN",
-        &over,
-    )
-    .await?;
-    execute_for(tx, "UPDATE resources SET active = FALSE WHERE id IN", &gone).await?;
-    let rows = put.into_iter().map(|(name, (type_, outline))| {
-        [pipeline.0.into(), name.into(), type_.into(), outline.into()]
+        });
+    Ok(known.collect())
+}
+
+/// A pin of the configuration takes the place of somebody's, and leaves none behind.
+async fn put_resources(
+    tx: &mut Tx,
+    pipeline: PipelineId,
+    put: Vec<(String, Resource)>,
+) -> Result<()> {
+    let rows = put.into_iter().map(|(name, (type_, outline, pin))| {
+        [
+            pipeline.0.into(),
+            name.into(),
+            type_.into(),
+            outline.into(),
+            pin.is_some().into(),
+            pin.into(),
+        ]
     });
-    let into = "resources (pipeline_id, name, type, outline, active)";
-    let row = "(?, ?, ?, ?, TRUE)";
+    let into = "resources (pipeline_id, name, type, outline, pin_in_config, pin, active)";
+    let row = "(?, ?, ?, ?, ?, ?, TRUE)";
     let then = "ON CONFLICT (pipeline_id, name) DO UPDATE SET type = excluded.type, active = TRUE,
-        outline = excluded.outline";
+        outline = excluded.outline, pin_in_config = excluded.pin_in_config,
+        pin = CASE WHEN excluded.pin_in_config THEN excluded.pin
+          WHEN resources.pin_in_config THEN NULL ELSE resources.pin END,
+        pin_comment = CASE
+          WHEN excluded.pin_in_config = resources.pin_in_config
+            AND coalesce(excluded.pin, resources.pin, '') = coalesce(resources.pin, '')
+          THEN resources.pin_comment ELSE '' END";
     insert(tx, into, row, rows.collect(), then).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_move_in_an_order_in_which_they_are_free() {
+        let given = [("a", "b"), ("b", "c"), ("", "d"), ("e", "e")];
+        let given = given.map(|(old, new)| (old.to_owned(), new.to_owned()));
+        let ordered = renames(given.iter().map(|(old, new)| (old, new)));
+        let shown: Vec<(&str, &str)> = ordered
+            .iter()
+            .map(|(old, new)| (old.as_str(), new.as_str()))
+            .collect();
+        assert_eq!(shown, [("b", "c"), ("a", "b")]);
+    }
 }

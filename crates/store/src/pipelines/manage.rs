@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::{sealed_as, summary_of};
 use crate::{
-    Error, InstanceVars, Result, Store,
+    Error, InstanceVars, News, Result, Store,
     db::{query, query_scalar, sql},
     now,
 };
@@ -38,7 +38,10 @@ impl Store {
         .bind(id.0)
         .execute(&self.write)
         .await?;
-        self.changed();
+        self.tell(match pausing {
+            Pausing::Pause { .. } => News::PipelinePaused(id),
+            Pausing::Resume => News::PipelineUnpaused(id),
+        });
         Ok(())
     }
 
@@ -83,7 +86,7 @@ impl Store {
         .execute(&mut tx)
         .await?;
         tx.commit().await?;
-        self.changed();
+        self.tell(News::PipelineArchived(id));
         Ok(())
     }
 
@@ -93,7 +96,7 @@ impl Store {
             .bind(id.0)
             .execute(&self.write)
             .await?;
-        self.changed();
+        self.tell(News::PipelineGone(id));
         Ok(())
     }
 

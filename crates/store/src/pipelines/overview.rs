@@ -41,17 +41,20 @@ macro_rules! overview {
     ($from:literal, $filter:literal) => {
         sql!(
             "SELECT j.id, j.pipeline_id, j.name, j.paused, j.paused_by, j.paused_at, j.active,
-               j.outline,
+               j.outline, j.has_new_inputs,
                n.id AS next_id, n.name AS next_name, n.status AS next_status,
                n.started_at AS next_started_at, n.ended_at AS next_ended_at,
                f.id AS finished_id, f.name AS finished_name, f.status AS finished_status,
                f.started_at AS finished_started_at, f.ended_at AS finished_ended_at
              FROM ",
             $from,
-            " LEFT JOIN builds n ON n.id = (SELECT min(b.id) FROM builds b
-                 WHERE b.job_id = j.id AND b.status IN ('pending', 'started'))
-             LEFT JOIN builds f ON f.id = (SELECT max(b.id) FROM builds b
-                 WHERE b.job_id = j.id AND b.status NOT IN ('pending', 'started'))
+            " LEFT JOIN builds f ON f.id = (SELECT b.id FROM builds b
+                 WHERE b.job_id = j.id AND b.status NOT IN ('pending', 'started')
+                 ORDER BY coalesce(b.rerun_of, b.id) DESC, b.id DESC LIMIT 1)
+             LEFT JOIN builds n ON n.id = (SELECT b.id FROM builds b
+                 WHERE b.job_id = j.id AND b.status IN ('pending', 'started')
+                   AND (b.rerun_of IS NULL OR b.rerun_of = coalesce(f.rerun_of, f.id))
+                 ORDER BY coalesce(b.rerun_of, b.id), b.id LIMIT 1)
              WHERE j.active",
             $filter,
             " ORDER BY j.pipeline_id, j.ordering"
@@ -69,6 +72,7 @@ struct Row {
     paused_at: Option<i64>,
     active: bool,
     outline: String,
+    has_new_inputs: bool,
     next_id: Option<i64>,
     next_name: Option<String>,
     next_status: Option<String>,
@@ -115,6 +119,7 @@ impl TryFrom<Row> for JobOverview {
                 paused_at: row.paused_at.map(Micros),
                 active: row.active,
                 outline: row.outline,
+                has_new_inputs: row.has_new_inputs,
             },
             next: brief(
                 row.next_id,

@@ -2,10 +2,11 @@
 
 use airside_model::{JobId, PipelineId, ResourceId};
 
-use super::{Job, Pausing, Resource};
+use super::{Job, JobState, Pausing, Resource};
 use crate::{
-    Micros, Result, Store,
+    Micros, News, Pin, Result, Store,
     db::{query, query_as, sql},
+    from_json,
 };
 
 type JobRow = (
@@ -17,10 +18,29 @@ type JobRow = (
     Option<i64>,
     bool,
     String,
+    bool,
 );
-type ResourceRow = (i64, i64, String, String, String);
 
-fn job((id, pipeline, name, paused, paused_by, paused_at, active, outline): JobRow) -> Job {
+#[derive(sqlx::FromRow)]
+struct ResourceRow {
+    id: i64,
+    pipeline_id: i64,
+    name: String,
+    r#type: String,
+    outline: String,
+    pin: Option<String>,
+    pin_in_config: bool,
+    pin_comment: String,
+}
+
+macro_rules! resource_columns {
+    () => {
+        "SELECT id, pipeline_id, name, type, outline, pin, pin_in_config, pin_comment FROM resources"
+    };
+}
+
+fn job(row: JobRow) -> Job {
+    let (id, pipeline, name, paused, paused_by, paused_at, active, outline, has_new_inputs) = row;
     Job {
         id: JobId(id),
         pipeline: PipelineId(pipeline),
@@ -30,24 +50,34 @@ fn job((id, pipeline, name, paused, paused_by, paused_at, active, outline): JobR
         paused_at: paused_at.map(Micros),
         active,
         outline,
+        has_new_inputs,
     }
 }
 
-fn resource((id, pipeline, name, type_, outline): ResourceRow) -> Resource {
-    Resource {
-        id: ResourceId(id),
-        pipeline: PipelineId(pipeline),
-        name,
-        type_,
-        outline,
-    }
+fn resource(row: ResourceRow) -> Result<Resource> {
+    let pin = match row.pin {
+        None => None,
+        Some(version) => Some(Pin {
+            version: from_json(&version, "version")?,
+            in_config: row.pin_in_config,
+            comment: row.pin_comment,
+        }),
+    };
+    Ok(Resource {
+        id: ResourceId(row.id),
+        pipeline: PipelineId(row.pipeline_id),
+        name: row.name,
+        type_: row.r#type,
+        outline: row.outline,
+        pin,
+    })
 }
 
 impl Store {
     /// A job that the pipeline's configuration has.
     pub async fn job(&self, pipeline: PipelineId, name: &str) -> Result<Option<Job>> {
         let row: Option<JobRow> = query_as(sql!(
-            "SELECT id, pipeline_id, name, paused, paused_by, paused_at, active, outline FROM jobs
+            "SELECT id, pipeline_id, name, paused, paused_by, paused_at, active, outline, has_new_inputs FROM jobs
              WHERE pipeline_id = $1 AND name = $2 AND active"
         ))
         .bind(pipeline.0)
@@ -60,7 +90,7 @@ impl Store {
     /// A job by its id, whether or not the configuration still has it.
     pub async fn job_by_id(&self, id: JobId) -> Result<Option<Job>> {
         let row: Option<JobRow> =
-            query_as(sql!("SELECT id, pipeline_id, name, paused, paused_by, paused_at, active, outline FROM jobs WHERE id = $1"))
+            query_as(sql!("SELECT id, pipeline_id, name, paused, paused_by, paused_at, active, outline, has_new_inputs FROM jobs WHERE id = $1"))
                 .bind(id.0)
                 .fetch_optional(&self.read)
                 .await?;
@@ -70,7 +100,7 @@ impl Store {
     /// The jobs that the pipeline's configuration has, in its order.
     pub async fn jobs(&self, pipeline: PipelineId) -> Result<Vec<Job>> {
         let rows: Vec<JobRow> = query_as(sql!(
-            "SELECT id, pipeline_id, name, paused, paused_by, paused_at, active, outline FROM jobs
+            "SELECT id, pipeline_id, name, paused, paused_by, paused_at, active, outline, has_new_inputs FROM jobs
              WHERE pipeline_id = $1 AND active ORDER BY ordering"
         ))
         .bind(pipeline.0)
@@ -81,37 +111,37 @@ impl Store {
 
     pub async fn resource(&self, pipeline: PipelineId, name: &str) -> Result<Option<Resource>> {
         let row: Option<ResourceRow> = query_as(sql!(
-            "SELECT id, pipeline_id, name, type, outline FROM resources
-             WHERE pipeline_id = $1 AND name = $2 AND active"
+            resource_columns!(),
+            " WHERE pipeline_id = $1 AND name = $2 AND active"
         ))
         .bind(pipeline.0)
         .bind(name)
         .fetch_optional(&self.read)
         .await?;
-        Ok(row.map(resource))
+        row.map(resource).transpose()
     }
 
     /// The resources that the pipeline's configuration has, by name.
     pub async fn resources(&self, pipeline: PipelineId) -> Result<Vec<Resource>> {
         let rows: Vec<ResourceRow> = query_as(sql!(
-            "SELECT id, pipeline_id, name, type, outline FROM resources
-             WHERE pipeline_id = $1 AND active ORDER BY name"
+            resource_columns!(),
+            " WHERE pipeline_id = $1 AND active ORDER BY name"
         ))
         .bind(pipeline.0)
         .fetch_all(&self.read)
         .await?;
-        Ok(rows.into_iter().map(resource).collect())
+        rows.into_iter().map(resource).collect()
     }
 
     /// Those of all pipelines, by pipeline and name.
     pub async fn all_resources(&self) -> Result<Vec<Resource>> {
         let rows: Vec<ResourceRow> = query_as(sql!(
-            "SELECT id, pipeline_id, name, type, outline FROM resources
-             WHERE active ORDER BY pipeline_id, name"
+            resource_columns!(),
+            " WHERE active ORDER BY pipeline_id, name"
         ))
         .fetch_all(&self.read)
         .await?;
-        Ok(rows.into_iter().map(resource).collect())
+        rows.into_iter().map(resource).collect()
     }
 
     pub async fn set_job_paused(&self, id: JobId, pausing: Pausing<'_>) -> Result<()> {
@@ -125,7 +155,37 @@ impl Store {
         .bind(id.0)
         .execute(&self.write)
         .await?;
-        self.changed();
+        self.tell(match pausing {
+            Pausing::Pause { .. } => News::JobPaused(id),
+            Pausing::Resume => News::JobUnpaused(id),
+        });
         Ok(())
+    }
+
+    /// Of each of the pipeline's jobs: whether it is paused, and whether its next build has all inputs.
+    pub async fn job_states(&self, pipeline: PipelineId) -> Result<Vec<JobState>> {
+        let rows: Vec<(i64, bool, bool)> = query_as(sql!(
+            "SELECT id, paused, inputs_determined FROM jobs WHERE pipeline_id = $1 AND active"
+        ))
+        .bind(pipeline.0)
+        .fetch_all(&self.read)
+        .await?;
+        let states = rows
+            .into_iter()
+            .map(|(id, paused, inputs_determined)| JobState {
+                id: JobId(id),
+                paused,
+                inputs_determined,
+            });
+        Ok(states.collect())
+    }
+
+    /// A resource by its id, whether or not the configuration still has it.
+    pub async fn resource_by_id(&self, id: ResourceId) -> Result<Option<Resource>> {
+        let row: Option<ResourceRow> = query_as(sql!(resource_columns!(), " WHERE id = $1"))
+            .bind(id.0)
+            .fetch_optional(&self.read)
+            .await?;
+        row.map(resource).transpose()
     }
 }

@@ -1,14 +1,16 @@
 //! Setting a pipeline: the configuration, its jobs and its resources change together or not at all.
 
-use airside_model::{PipelineId, TeamId};
+use airside_model::{PipelineId, ResourceId, TeamId, Version};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{Pipeline, PipelineSummary, contents, list, sealed_as, summary_of};
+use super::{
+    Pipeline, PipelineSummary, contents, list, open_config, sealed_as, sources, summary_of,
+};
 use crate::{
-    Error, InstanceVars, Result, Store, corrupt,
+    Error, InstanceVars, News, Result, Store, corrupt,
     db::{Tx, query, query_as, query_scalar, sql},
-    now, to_json,
+    from_json, now, to_json,
 };
 
 /// A configuration that has been found valid.
@@ -29,6 +31,8 @@ pub struct SavePipeline {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SaveJob {
     pub name: String,
+    /// What it was called before; empty if it has no other name.
+    pub old_name: String,
     /// What lists show of it: JSON that is stored in clear.
     pub outline: String,
 }
@@ -37,7 +41,11 @@ pub struct SaveJob {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SaveResource {
     pub name: String,
+    /// What it was called before; empty if it has no other name.
+    pub old_name: String,
     pub type_: String,
+    /// The version that the configuration holds it to.
+    pub pin: Option<Version>,
     /// What lists show of it: JSON that is stored in clear.
     pub outline: String,
 }
@@ -46,7 +54,15 @@ impl SaveJob {
     pub fn new(name: &str, outline: &impl Serialize) -> Self {
         Self {
             name: name.to_owned(),
+            old_name: String::new(),
             outline: to_json(outline),
+        }
+    }
+
+    pub fn formerly(self, old_name: &str) -> Self {
+        Self {
+            old_name: old_name.to_owned(),
+            ..self
         }
     }
 
@@ -60,9 +76,22 @@ impl SaveResource {
     pub fn new(name: &str, type_: &str, outline: &impl Serialize) -> Self {
         Self {
             name: name.to_owned(),
+            old_name: String::new(),
             type_: type_.to_owned(),
+            pin: None,
             outline: to_json(outline),
         }
+    }
+
+    pub fn formerly(self, old_name: &str) -> Self {
+        Self {
+            old_name: old_name.to_owned(),
+            ..self
+        }
+    }
+
+    pub fn pinned(self, pin: Option<Version>) -> Self {
+        Self { pin, ..self }
     }
 
     /// A resource of which lists show nothing but its name and type.
@@ -81,21 +110,43 @@ impl Store {
     /// Makes or changes a pipeline. A new one is paused; an archived one comes back.
     pub async fn save_pipeline(&self, save: SavePipeline) -> Result<Saved> {
         let mut tx = self.write.begin().await?;
-        let saved = self.save_within(&mut tx, save).await?;
+        let (saved, anew) = self.save_within(&mut tx, save).await?;
         tx.commit().await?;
-        self.changed();
+        self.tell_set(&saved, anew);
         Ok(saved)
     }
 
-    pub(super) async fn save_within(&self, tx: &mut Tx, save: SavePipeline) -> Result<Saved> {
+    /// Says that a pipeline was set, and which of its resources begin another history.
+    pub(super) fn tell_set(&self, saved: &Saved, anew: Vec<ResourceId>) {
+        for resource in anew {
+            self.tell(News::HistoryChanged(resource));
+        }
+        self.tell(News::PipelineSet(saved.pipeline.id));
+    }
+
+    /// Also which resources begin another history.
+    pub(super) async fn save_within(
+        &self,
+        tx: &mut Tx,
+        save: SavePipeline,
+    ) -> Result<(Saved, Vec<ResourceId>)> {
         let config = save.config.to_string();
         // First, as whoever counts holds up everybody else who saves: what is read next stays true.
         let version = next_config_version(tx).await?;
         let existing = existing(tx, &save).await?;
-        let id = match existing {
-            Some(id) => id,
+        let id = match &existing {
+            Some(existing) => existing.id,
             None => insert(tx, &save).await?,
         };
+        // What was put away has no configuration to compare with, and goes on where it was.
+        let before = match &existing {
+            Some(existing) if !existing.archived => {
+                let text = open_config(self.sealer(), id.0, &existing.config)?;
+                from_json(&text, "pipeline config")?
+            }
+            _ => Value::Null,
+        };
+        let changed = sources::changed(&before, &save.config, &save.resources);
         let sealed = self.sealer().seal(&sealed_as(id), config.as_bytes());
         query(sql!(
             "UPDATE pipelines SET archived = FALSE, parent_job_id = NULL, parent_build_id = NULL,
@@ -110,19 +161,28 @@ impl Store {
         .execute(&mut *tx)
         .await?;
         contents::save_jobs(tx, id, save.jobs).await?;
-        contents::save_resources(tx, id, save.resources).await?;
+        let anew = contents::save_resources(tx, id, save.resources, &changed).await?;
         let summary = list::fetch(tx, id).await?;
-        Ok(Saved {
+        let saved = Saved {
             pipeline: with_config(summary, save.config, version),
             created: existing.is_none(),
-        })
+        };
+        Ok((saved, anew))
     }
 }
 
+/// The pipeline as it was.
+struct Existing {
+    id: PipelineId,
+    archived: bool,
+    /// Sealed.
+    config: Vec<u8>,
+}
+
 /// The pipeline that is about to change, if it is there and at the version that is expected.
-async fn existing(tx: &mut Tx, save: &SavePipeline) -> Result<Option<PipelineId>> {
-    let row: Option<(i64, i64, bool)> = query_as(sql!(
-        "SELECT id, config_version, archived FROM pipelines
+async fn existing(tx: &mut Tx, save: &SavePipeline) -> Result<Option<Existing>> {
+    let row: Option<(i64, i64, bool, Vec<u8>)> = query_as(sql!(
+        "SELECT id, config_version, archived, config FROM pipelines
          WHERE team_id = $1 AND name = $2 AND instance_vars = $3"
     ))
     .bind(save.team.0)
@@ -130,14 +190,18 @@ async fn existing(tx: &mut Tx, save: &SavePipeline) -> Result<Option<PipelineId>
     .bind(save.instance_vars.to_string())
     .fetch_optional(tx)
     .await?;
-    let Some((id, current, archived)) = row else {
+    let Some((id, current, archived, config)) = row else {
         return Ok(None);
     };
     match save.expected_version {
         Some(expected) if !archived && expected != current => Err(Error::ConfigVersion {
             current: Some(current),
         }),
-        _ => Ok(Some(PipelineId(id))),
+        _ => Ok(Some(Existing {
+            id: PipelineId(id),
+            archived,
+            config,
+        })),
     }
 }
 

@@ -172,7 +172,9 @@ async fn a_resource_of_another_type_starts_over(database: TestDatabase) {
     let same = store.resource(pipeline, "s").await.unwrap().unwrap();
     for resource in [&changed, &same] {
         let version = (Version::from([("version", "1")]), vec![]);
-        store.save_versions(resource.id, &[version]).await.unwrap();
+        let from = store.check_from(resource.id).await.unwrap().unwrap();
+        let saved = store.save_versions(resource.id, &from, &[version]).await;
+        saved.unwrap();
     }
     fixture
         .save("p", &["a"], &[("r", "time"), ("s", "mock")])

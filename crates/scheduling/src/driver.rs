@@ -1,0 +1,184 @@
+//! The loop: hears, looks at what is concerned, waits.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use airside_model::{BuildId, JobId, PipelineId, ResourceId};
+use airside_scheduler::{Names, View, pass::Checked};
+use airside_store::{NextInputs, Store};
+use tokio::{
+    sync::mpsc,
+    time::{Instant, MissedTickBehavior, interval_at},
+};
+use tracing::warn;
+
+use crate::{Ask, Checks, Error, Result, Runner, SWEEP, line::Line};
+
+/// After a failure of the store.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// What is kept of a job or a resource at most, between two sweeps.
+const MOST_ROWS: usize = 20_000;
+
+pub(crate) struct Driver {
+    pub(crate) store: Store,
+    pub(crate) runner: Arc<dyn Runner>,
+    pub(crate) checks: Arc<dyn Checks>,
+    pub(crate) view: View,
+    pub(crate) names: Names,
+    /// Pipelines as they are configured, until they are set anew.
+    pub(crate) lines: HashMap<PipelineId, Arc<Line>>,
+    pub(crate) pipelines: Owners,
+    /// Jobs that are to have a pass.
+    pub(crate) due: BTreeMap<PipelineId, BTreeSet<JobId>>,
+    /// Whether pipelines that builds set may have lost whoever stood for them.
+    pub(crate) look_for_abandoned: bool,
+    pub(crate) checked: HashMap<ResourceId, Checked>,
+    /// What builds asked to be checked for them.
+    pub(crate) asked: HashMap<BuildId, HashSet<ResourceId>>,
+    /// What is stored as the next inputs of jobs.
+    pub(crate) next: HashMap<JobId, NextInputs>,
+}
+
+/// To which pipelines jobs and resources belong.
+#[derive(Default)]
+pub(crate) struct Owners {
+    pub(crate) jobs: HashMap<JobId, PipelineId>,
+    pub(crate) resources: HashMap<ResourceId, PipelineId>,
+}
+
+impl Driver {
+    pub(crate) fn new(store: Store, runner: Arc<dyn Runner>, checks: Arc<dyn Checks>) -> Self {
+        Self {
+            store,
+            runner,
+            checks,
+            view: View::default(),
+            names: Names::default(),
+            lines: HashMap::new(),
+            pipelines: Owners::default(),
+            due: BTreeMap::new(),
+            look_for_abandoned: true,
+            checked: HashMap::new(),
+            asked: HashMap::new(),
+            next: HashMap::new(),
+        }
+    }
+
+    /// Runs until it is dropped.
+    pub(crate) async fn run(&mut self, mut asks: mpsc::Receiver<Ask>) {
+        // Before the first look: what happens meanwhile is heard.
+        let mut news = self.store.news();
+        let mut sweeps = interval_at(Instant::now() + SWEEP, SWEEP);
+        sweeps.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        self.sweep_patiently().await;
+        loop {
+            let again = self.work().await;
+            tokio::select! {
+                () = tokio::time::sleep(PAUSE), if again => {}
+                heard = news.next() => {
+                    self.hear_patiently(heard).await;
+                    while let Some(heard) = news.waiting() {
+                        self.hear_patiently(heard).await;
+                    }
+                }
+                Some(ask) = asks.recv() => self.answer_ask(ask).await,
+                _ = sweeps.tick() => self.sweep_patiently().await,
+            }
+        }
+    }
+
+    /// Looks at every job that is due. Whether something failed and is to be looked at again a little later;
+    /// what cannot be read waits until it is set anew.
+    async fn work(&mut self) -> bool {
+        let mut failed = BTreeMap::new();
+        while let Some((pipeline, jobs)) = self.due.pop_first() {
+            if let Err(error) = self.attend(pipeline, jobs.clone()).await {
+                warn!(
+                    %pipeline,
+                    error = &error as &dyn std::error::Error,
+                    "a pipeline could not be scheduled"
+                );
+                self.lines.remove(&pipeline);
+                if !matches!(error, Error::Config { .. } | Error::Graph { .. }) {
+                    failed.insert(pipeline, jobs);
+                }
+            }
+        }
+        if std::mem::take(&mut self.look_for_abandoned)
+            && let Err(error) = self.archive_abandoned().await
+        {
+            warn!(
+                error = &error as &dyn std::error::Error,
+                "pipelines that builds set could not be looked through"
+            );
+        }
+        let again = !failed.is_empty();
+        self.due.extend(failed);
+        again
+    }
+
+    /// Forgets all that was read, and looks at everything.
+    pub(crate) async fn sweep(&mut self) -> Result<()> {
+        let (names, checked) = (
+            std::mem::take(&mut self.names),
+            std::mem::take(&mut self.checked),
+        );
+        self.view = View::default();
+        self.names = names;
+        self.checked = checked;
+        self.lines.clear();
+        self.pipelines = Owners::default();
+        self.asked.clear();
+        self.next.clear();
+        self.look_for_abandoned = true;
+        for pipeline in self.store.pipelines(None).await? {
+            self.due.entry(pipeline.id).or_default();
+            self.look_at_all(pipeline.id).await?;
+        }
+        Ok(())
+    }
+
+    async fn sweep_patiently(&mut self) {
+        while let Err(error) = self.sweep().await {
+            warn!(
+                error = &error as &dyn std::error::Error,
+                "the store cannot be looked through; trying again"
+            );
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    async fn hear_patiently(&mut self, heard: Result<airside_store::News, airside_store::Missed>) {
+        let done = match heard {
+            Ok(news) => self.hear(news).await,
+            Err(airside_store::Missed) => self.sweep().await,
+        };
+        if let Err(error) = done {
+            warn!(
+                error = &error as &dyn std::error::Error,
+                "news could not be followed up; looking at everything"
+            );
+            self.sweep_patiently().await;
+        }
+    }
+
+    /// Keeps what is remembered of the past within bounds.
+    pub(crate) fn trim(&mut self) {
+        if self.view.size() > MOST_ROWS {
+            self.view.trim(MOST_ROWS / 4);
+        }
+    }
+
+    /// Puts away pipelines that builds set and nobody stands for any more.
+    async fn archive_abandoned(&mut self) -> Result<()> {
+        for pipeline in self.store.abandoned_pipelines().await? {
+            tracing::info!(%pipeline, "pipeline archived: no build stands for it any more");
+            self.store.archive_pipeline(pipeline).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,59 @@
+//! A pipeline as it is configured, read once and kept until it changes.
+
+use std::{collections::HashMap, sync::Arc};
+
+use airside_config::Config;
+use airside_model::PipelineId;
+use airside_scheduler::{Graph, graph::Ids};
+
+use crate::{Error, Result, driver::Driver};
+
+pub(crate) struct Line {
+    pub(crate) graph: Graph,
+    pub(crate) paused: bool,
+    pub(crate) archived: bool,
+}
+
+impl Driver {
+    /// `None`: there is no such pipeline.
+    pub(crate) async fn line(&mut self, pipeline: PipelineId) -> Result<Option<Arc<Line>>> {
+        if let Some(line) = self.lines.get(&pipeline) {
+            return Ok(Some(line.clone()));
+        }
+        let Some(row) = self.store.pipeline_by_id(pipeline).await? else {
+            return Ok(None);
+        };
+        let graph = match row.archived {
+            true => Graph::default(),
+            false => self.graph(pipeline, row.config).await?,
+        };
+        let line = Arc::new(Line {
+            graph,
+            paused: row.paused,
+            archived: row.archived,
+        });
+        self.lines.insert(pipeline, line.clone());
+        Ok(Some(line))
+    }
+
+    async fn graph(&mut self, pipeline: PipelineId, config: serde_json::Value) -> Result<Graph> {
+        let config: Config =
+            serde_json::from_value(config).map_err(|source| Error::Config { pipeline, source })?;
+        let mut ids = Ids::default();
+        for job in self.store.jobs(pipeline).await? {
+            self.pipelines.jobs.insert(job.id, pipeline);
+            ids.jobs.insert(job.name, job.id);
+        }
+        let mut pins = HashMap::new();
+        for resource in self.store.resources(pipeline).await? {
+            self.pipelines.resources.insert(resource.id, pipeline);
+            if let Some(pin) = resource.pin.filter(|pin| !pin.in_config) {
+                pins.insert(resource.id, pin.version);
+            }
+            ids.resources.insert(resource.name, resource.id);
+        }
+        ids.pins = pins;
+        Graph::read(&config, &ids, &mut self.names)
+            .map_err(|source| Error::Graph { pipeline, source })
+    }
+}

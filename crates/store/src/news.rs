@@ -1,0 +1,109 @@
+//! What happened, told to whoever acts on it in this process.
+//!
+//! Told after the change is committed. Whoever is too slow to listen hears that it missed something and
+//! has to look for itself; nobody who changes something ever waits for a listener.
+
+use airside_model::{BuildId, JobId, PipelineId, ResourceId, ResourceVersionId};
+use tokio::sync::broadcast;
+
+use crate::{Micros, Store, VersionPlace, now};
+
+/// How many a listener may be behind.
+const BACKLOG: usize = 4096;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum News {
+    /// A check or a put found versions that are new or stand elsewhere in the order now.
+    VersionsSaved {
+        resource: ResourceId,
+        versions: Vec<VersionPlace>,
+    },
+    VersionEnabled {
+        resource: ResourceId,
+        version: ResourceVersionId,
+        enabled: bool,
+    },
+    /// It has another history now, or part of it was taken away.
+    HistoryChanged(ResourceId),
+    /// It was pinned, or is no longer.
+    PinChanged(ResourceId),
+    /// A check ended, whatever it found. `next_due` is when its interval has passed, if it has one.
+    CheckEnded {
+        resource: ResourceId,
+        at: Micros,
+        next_due: Option<Micros>,
+    },
+    /// A build of the job was created, or one that waits was aborted; or somebody wants it looked at.
+    JobAsked(JobId),
+    BuildFinished {
+        build: BuildId,
+        job: JobId,
+        succeeded: bool,
+    },
+    JobPaused(JobId),
+    JobUnpaused(JobId),
+    PipelineSet(PipelineId),
+    PipelinePaused(PipelineId),
+    PipelineUnpaused(PipelineId),
+    /// Its configuration is empty, and what waits is aborted.
+    PipelineArchived(PipelineId),
+    PipelineGone(PipelineId),
+}
+
+/// Hears what happens from now on.
+pub struct Newsstand(broadcast::Receiver<News>);
+
+/// Some news were lost: the listener has to look for itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Missed;
+
+impl Newsstand {
+    /// The next piece, as soon as there is one.
+    pub async fn next(&mut self) -> Result<News, Missed> {
+        match self.0.recv().await {
+            Ok(news) => Ok(news),
+            Err(broadcast::error::RecvError::Lagged(_)) => Err(Missed),
+            // The sender lives in the store; whoever outlives it has nothing to hear any more.
+            Err(broadcast::error::RecvError::Closed) => std::future::pending().await,
+        }
+    }
+
+    /// The next piece if it is there already.
+    pub fn waiting(&mut self) -> Option<Result<News, Missed>> {
+        match self.0.try_recv() {
+            Ok(news) => Some(Ok(news)),
+            Err(broadcast::error::TryRecvError::Lagged(_)) => Some(Err(Missed)),
+            Err(_) => None,
+        }
+    }
+}
+
+pub(crate) fn channel() -> broadcast::Sender<News> {
+    broadcast::Sender::new(BACKLOG)
+}
+
+impl Store {
+    pub fn news(&self) -> Newsstand {
+        Newsstand(self.news.subscribe())
+    }
+
+    /// Says it to listeners, if there are any, and to those who only wait for any change.
+    pub(crate) fn tell(&self, news: News) {
+        let _ = self.news.send(news);
+        self.changed();
+    }
+
+    /// Says that a check of the resource ended now, whatever it found: builds may have waited for it.
+    pub fn check_ended(&self, resource: ResourceId, next_due: Option<Micros>) {
+        self.tell(News::CheckEnded {
+            resource,
+            at: now(),
+            next_due,
+        });
+    }
+
+    /// Asks for a look at a job, as `fly schedule-job` does.
+    pub fn ask_for_job(&self, job: JobId) {
+        self.tell(News::JobAsked(job));
+    }
+}
