@@ -114,6 +114,10 @@ bench: bench-build rootfs ## Measure steps beside runc and, if a cluster is up, 
 bench-control: bench-build ## Measure fly set-pipeline, long lists and idle memory, on SQLite and Postgres
 	AIRSIDE_BIN=$(CARGO_TARGET_DIR)/bench/airside AIRSIDE_FLY="$$(dev/testflight fly)" bench/control.py
 
+.PHONY: bench-checks
+bench-checks: bench-build ## Measure thousands of checks: whether they hold their interval, and what they cost
+	AIRSIDE_BIN=$(CARGO_TARGET_DIR)/bench/airside bench/checks.py
+
 .PHONY: rootfs
 rootfs: ## Make the small root file system that tests use as an image
 	@mkdir -p $(AIRSIDE_CACHE)

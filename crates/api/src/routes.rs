@@ -3,6 +3,7 @@
 mod artifacts;
 mod badges;
 mod builds;
+mod checks;
 mod cli;
 mod config;
 mod containers;
@@ -62,10 +63,6 @@ pub const UNSERVED: &[Action] = &[
     Action::ScheduleJob,
     Action::ListSharedForResource,
     Action::ListSharedForResourceType,
-    Action::CheckResource,
-    Action::CheckResourceWebHook,
-    Action::CheckResourceType,
-    Action::CheckPrototype,
     Action::ClearResourceCache,
     Action::ListResourceVersions,
     Action::ClearResourceVersions,
@@ -169,6 +166,10 @@ fn pipelines(routes: Routes) -> Routes {
         .on(Action::ListResources, resources::list)
         .on(Action::GetResource, resources::get)
         .on(Action::ListResourceTypes, resources::types)
+        .on(Action::CheckResource, checks::resource)
+        .on(Action::CheckResourceWebHook, checks::webhook)
+        .on(Action::CheckResourceType, checks::resource_type)
+        .on(Action::CheckPrototype, checks::prototype)
 }
 
 fn builds_and_workers(routes: Routes) -> Routes {

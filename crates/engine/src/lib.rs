@@ -10,7 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod across;
-mod checking;
+mod checks;
 mod collect;
 mod driver;
 mod files;
@@ -35,9 +35,11 @@ use airside_orchestrator::Orchestrator;
 use airside_runtime::Image;
 use airside_store::{Build, OneOff, Store};
 use parking_lot::Mutex;
+use tokio::task::JoinHandle;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{Instrument as _, error, field::Empty, info};
 
+pub use checks::WorkerCheckers;
 pub use variables::{Asker, NoVariables, Variables};
 
 #[derive(Debug, thiserror::Error)]
@@ -77,6 +79,10 @@ pub struct EngineOptions {
     pub variables: Arc<dyn Variables>,
     /// What the resource type `mock` hands out as its own image.
     pub mock_image: Option<Image>,
+    /// Who answers native checks.
+    pub checkers: Option<WorkerCheckers>,
+    /// A check may take so long, unless its resource says otherwise.
+    pub check_timeout: Duration,
 }
 
 struct Parts {
@@ -87,6 +93,9 @@ struct Parts {
     external_url: String,
     variables: Arc<dyn Variables>,
     mock_image: Option<Image>,
+    checkers: Option<WorkerCheckers>,
+    check_timeout: Duration,
+    turns: checks::Turns,
     /// Who holds the leases: this process.
     holder: String,
     /// Where other servers reach this one's hub.
@@ -106,6 +115,9 @@ impl Engine {
             external_url: options.external_url,
             variables: options.variables,
             mock_image: options.mock_image,
+            checkers: options.checkers,
+            check_timeout: options.check_timeout,
+            turns: checks::Turns::default(),
             holder: format!("{}-{}", std::process::id(), options.address),
             address: options.address,
             running: Mutex::default(),
@@ -166,7 +178,7 @@ impl Engine {
         self.parts.tasks.wait().await;
     }
 
-    fn drive(&self, build: BuildId) {
+    fn drive(&self, build: BuildId) -> JoinHandle<()> {
         let cancel = CancellationToken::new();
         self.parts.running.lock().insert(build, cancel.clone());
         let engine = self.clone();
@@ -186,6 +198,6 @@ impl Engine {
             }
             engine.parts.running.lock().remove(&build);
         };
-        self.parts.tasks.spawn(driven.instrument(span));
+        self.parts.tasks.spawn(driven.instrument(span))
     }
 }

@@ -24,7 +24,7 @@ use std::{sync::Arc, time::Duration};
 
 use airside_hub::Hub;
 use airside_metrics::Metrics;
-use airside_model::InstallationId;
+use airside_model::{InstallationId, WorkerName};
 use airside_store::Store;
 use airside_volumes::Volumes;
 
@@ -108,5 +108,11 @@ impl Orchestrator {
         Self {
             parts: Arc::new(parts),
         }
+    }
+
+    /// The worker that a step of this team with these tags would be put on.
+    pub fn worker_for(&self, team: &str, tags: &[String]) -> Option<WorkerName> {
+        let chosen = self.parts.workers.choose(team, tags).ok()?;
+        Some(chosen.placement.worker().clone())
     }
 }

@@ -8,6 +8,7 @@
 
 mod artifacts;
 mod builds;
+mod checks;
 mod components;
 mod containers;
 mod db;
@@ -42,8 +43,10 @@ use db::{Listener, Pool};
 
 pub use artifacts::{Artifact, ArtifactId};
 pub use builds::{
-    Build, BuildFilter, BuildPage, BuildRange, Lease, NewBuild, OneOff, RerunOf, Unfinished,
+    Build, BuildFilter, BuildPage, BuildRange, CheckReason, EndedCheck, Lease, NewBuild, NewCheck,
+    OneOff, RerunOf, Unfinished,
 };
+pub use checks::{CheckBuild, CheckSummary, Checkable, ChecksOf, ImageCheck, LastCheck};
 pub use components::Component;
 pub use containers::{Claimant, Container, ContainerFilter, NewPlacement};
 pub use db::{Alone, DatabaseUrl, DatabaseUrlError, Patience};

@@ -33,6 +33,7 @@ const LAYERS: &[(&str, u32)] = &[
     ("connectors", 4),
     ("orchestrator", 4),
     ("engine", 5),
+    ("checks", 6),
     ("api", 6),
     ("cli", 7),
 ];
