@@ -131,6 +131,10 @@ bench-control: bench-build ## Measure fly set-pipeline, long lists and idle memo
 bench-builds: bench-build rootfs ## Measure builds on this machine: a trivial one, logs, artifacts, many at once
 	AIRSIDE_BIN=$(CARGO_TARGET_DIR)/bench/airside AIRSIDE_FLY="$$(dev/testflight fly)" bench/builds.py
 
+.PHONY: bench-checks
+bench-checks: bench-build ## Measure thousands of checks: whether they hold their interval, and what they cost
+	AIRSIDE_BIN=$(CARGO_TARGET_DIR)/bench/airside bench/checks.py
+
 .PHONY: rootfs
 rootfs: ## Make the small root file system that tests use as an image
 	@mkdir -p $(AIRSIDE_CACHE)

@@ -18,6 +18,7 @@ mod body;
 mod browser;
 mod builds;
 mod check_creds;
+mod checks;
 mod cookies;
 mod error;
 mod guard;
@@ -47,6 +48,7 @@ use tower_http::{
 };
 
 pub use builds::{Builds, OneOffBuild, Preparation, TriggerError};
+pub use checks::{CheckError, CheckSubject, Checks, WantedCheck};
 pub use log_level::LogLevel;
 pub use metrics::metrics_router;
 pub use routes::UNSERVED;

@@ -4,6 +4,7 @@ mod artifacts;
 mod badges;
 mod builds;
 mod causality;
+mod checks;
 mod cli;
 mod config;
 mod containers;
@@ -59,10 +60,6 @@ impl Routes {
 
 /// What Concourse serves and this version does not yet. Each answers 501, behind the same guard.
 pub const UNSERVED: &[Action] = &[
-    Action::CheckResource,
-    Action::CheckResourceWebHook,
-    Action::CheckResourceType,
-    Action::CheckPrototype,
     Action::ClearResourceCache,
     Action::RegisterWorker,
     Action::LandWorker,
@@ -151,6 +148,10 @@ fn pipelines(routes: Routes) -> Routes {
         .on(Action::ListResources, resources::list)
         .on(Action::GetResource, resources::get)
         .on(Action::ListResourceTypes, resources::types)
+        .on(Action::CheckResource, checks::resource)
+        .on(Action::CheckResourceWebHook, checks::webhook)
+        .on(Action::CheckResourceType, checks::resource_type)
+        .on(Action::CheckPrototype, checks::prototype)
 }
 
 fn versions(routes: Routes) -> Routes {

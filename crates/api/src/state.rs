@@ -11,7 +11,7 @@ use airside_store::Store;
 use airside_volumes::Volumes;
 
 use crate::{
-    Builds, LogLevel,
+    Builds, Checks, LogLevel,
     error::{ApiError, Result},
     log_level::Fixed,
 };
@@ -36,6 +36,7 @@ pub struct ApiState {
     pub log_level: Arc<dyn LogLevel>,
     /// Whom the login page offers beside passwords.
     pub connectors: Arc<Connectors>,
+    checks: Option<Arc<dyn Checks>>,
     /// The way into containers.
     hub: Option<Hub>,
     /// Where artifacts are.
@@ -67,11 +68,18 @@ impl ApiState {
             version: version.into(),
             log_level: Arc::new(Fixed),
             connectors: Arc::default(),
+            checks: None,
             hub: None,
             volumes: None,
             intercept_idle_timeout: None,
             cli_dir: None,
         }
+    }
+
+    /// Lets people ask for checks.
+    pub fn with_checks(mut self, checks: Arc<dyn Checks>) -> Self {
+        self.checks = Some(checks);
+        self
     }
 
     /// Lets people into containers.
@@ -96,6 +104,11 @@ impl ApiState {
     pub fn with_cli_dir(mut self, dir: Option<PathBuf>) -> Self {
         self.cli_dir = dir.map(Arc::new);
         self
+    }
+
+    pub(crate) fn checks(&self) -> Result<&dyn Checks> {
+        let absent = ApiError::Internal("this server checks nothing");
+        self.checks.as_deref().ok_or(absent)
     }
 
     pub(crate) fn hub(&self) -> Result<&Hub> {

@@ -71,6 +71,12 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
+    /// Answers checks, confined; called by the server
+    #[command(hide = true, disable_help_flag = true)]
+    Checker {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -86,6 +92,8 @@ fn main() -> ExitCode {
     match arguments.command {
         // Before any thread exists: containers are made by a single-threaded process.
         Command::Rt { args } => airside_runtime_local::helper::main(args),
+        // Likewise: what confines itself has one thread.
+        Command::Checker { args } => airside_checker::serve::main(args),
         Command::Up(options) => report(server::run(&options, &settings, Mode::Up)),
         Command::Web(options) => report(server::run(&options, &settings, Mode::Web)),
         Command::Run(options) => run::run(&options),

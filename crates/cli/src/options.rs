@@ -5,6 +5,7 @@
 //! For that to hold, an option must not be `required`, nor `requires` or conflict with another: who
 //! uses the value checks that. `hide_env_values` marks what is secret and is never shown.
 
+mod checking;
 mod connectors;
 mod identity;
 mod isolation;
@@ -14,7 +15,7 @@ mod listening;
 mod observing;
 mod workers;
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use airside_store::DatabaseUrl;
 use anyhow::{Context, Result, bail};
@@ -28,6 +29,7 @@ pub(crate) use observing::{LogFormat, Observing};
 pub(crate) use workers::WorkerOptions;
 
 use crate::data::DataFolder;
+use checking::CheckingOptions;
 use connectors::ConnectorOptions;
 use keeping::KeepingOptions;
 
@@ -51,6 +53,8 @@ pub(crate) struct ServerOptions {
     pub(crate) isolation: IsolationArgs,
     #[command(flatten)]
     pub(crate) keeping: KeepingOptions,
+    #[command(flatten)]
+    pub(crate) checking: CheckingOptions,
     #[command(flatten)]
     pub(crate) observing: Observing,
 }
@@ -111,4 +115,10 @@ impl Database {
             (None, None) => Ok(DatabaseUrl::from(data.join("airside.db"))),
         }
     }
+}
+
+/// A length of time as people write it.
+fn duration(text: &str) -> Result<Duration, String> {
+    airside_model::parse_duration(text)
+        .ok_or_else(|| format!("{text:?} is no length of time; write it as 90s, 5m or 120h"))
 }

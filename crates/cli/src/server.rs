@@ -4,6 +4,7 @@
 //! what differs between `up` and `web`, which is all in [`Mode`].
 
 mod builds;
+mod checks;
 mod greeting;
 mod house;
 mod listeners;

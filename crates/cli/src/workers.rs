@@ -6,6 +6,8 @@ use std::{
     sync::Arc,
 };
 
+use airside_checker::Checkers;
+use airside_engine::WorkerCheckers;
 use airside_images::{Images, Mirror};
 use airside_model::{InstallationId, WorkerName};
 use airside_orchestrator::WorkerEntry;
@@ -23,6 +25,22 @@ pub(crate) fn hub_socket(data: &DataFolder) -> PathBuf {
     data.join("hub").join("socket")
 }
 
+/// The name of the worker that this machine is.
+const LOCAL: &str = "local";
+
+fn program() -> Result<PathBuf> {
+    std::env::current_exe().context("cannot find the airside program itself")
+}
+
+/// Who answers native checks on this machine.
+pub(crate) fn checkers() -> Result<WorkerCheckers> {
+    let program = vec![program()?.into_os_string(), OsString::from("checker")];
+    Ok(WorkerCheckers {
+        worker: WorkerName::new(LOCAL),
+        checkers: Checkers::new(airside_checker::Options::new(program)),
+    })
+}
+
 /// This machine as a worker.
 pub(crate) async fn local(
     data: &DataFolder,
@@ -33,8 +51,8 @@ pub(crate) async fn local(
     isolation: IsolationOptions,
     mirrors: Vec<Mirror>,
 ) -> Result<WorkerEntry> {
-    let worker = WorkerName::new("local");
-    let program = std::env::current_exe().context("cannot find the airside program itself")?;
+    let worker = WorkerName::new(LOCAL);
+    let program = program()?;
     let options = LocalOptions {
         root: data.join("runtime"),
         worker: worker.clone(),

@@ -55,7 +55,10 @@ pub use inputs::{JobInput, JobOutput, inputs, outputs};
 pub use job::{BuildLogRetention, Job};
 pub use load::{Loaded, load, load_node, load_task, load_task_node, parse};
 pub use outline::{InputOutline, JobOutline, OutputOutline, ResourceOutline};
-pub use plan::{PlanError, PlanOptions, check_plan, image_plans, plan, plan_with};
+pub use plan::{
+    CheckOptions, PlanError, PlanOptions, check_plan, image_plans, plan, plan_with,
+    prototype_check_plan, resource_type_check_plan,
+};
 pub use problem::{Problem, Section, api_errors};
 pub use render::render_all;
 pub use resource::{CheckEvery, Resource};

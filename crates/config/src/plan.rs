@@ -1,10 +1,12 @@
 //! The plan factory: from a job and the versions chosen for it to the tree that a build runs.
 
+mod check;
 mod image;
 
 use std::collections::BTreeMap;
 
-pub use image::{check_plan, image_plans};
+pub use check::{CheckOptions, check_plan, prototype_check_plan, resource_type_check_plan};
+pub use image::image_plans;
 
 use airside_model::{Plan, PlanId, PlanNode, ResourceType, Version};
 use serde_json::{Map, Value};

@@ -59,7 +59,7 @@ impl Engine {
         };
         let context = Context::of_build(Stop::of_build(cancel));
         let planned = self.plan(&interpreter, &context).await?;
-        self.count_start(build.id);
+        self.count_start(build);
         let status = match planned {
             Planned::Aborted => BuildStatus::Aborted,
             Planned::Impossible => BuildStatus::Errored,
@@ -149,9 +149,13 @@ impl Engine {
         let span = Span::current();
         span.record("pipeline", &*pipeline).record("job", &*job);
         span.record("status", display(status));
-        self.parts
-            .metrics
-            .build_finished([&build.team_name, &pipeline, &job], status, took);
+        match build.is_check {
+            true => self.parts.metrics.check_ended(status),
+            false => {
+                let whose = [&*build.team_name, &pipeline, &job];
+                self.parts.metrics.build_finished(whose, status, took);
+            }
+        }
         self.close_log(build.id, log, status, ended_at).await?;
         Ok(self.parts.orchestrator.clean_up(build.id).await?)
     }

@@ -10,7 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod across;
-mod checking;
+mod checks;
 mod collect;
 mod driver;
 mod fetching;
@@ -36,10 +36,12 @@ use airside_orchestrator::Orchestrator;
 use airside_runtime::Image;
 use airside_store::{Build, NewBuild, OneOff, Store};
 use parking_lot::Mutex;
+use tokio::task::JoinHandle;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{Instrument as _, error, field::Empty, info, warn};
 
 use outcome::{Hidden, Outcome};
+pub use checks::WorkerCheckers;
 pub use variables::{Asker, NoVariables, Variables};
 
 #[derive(Debug, thiserror::Error)]
@@ -99,6 +101,10 @@ pub struct EngineOptions {
     pub variables: Arc<dyn Variables>,
     /// What the resource type `mock` hands out as its own image.
     pub mock_image: Option<Image>,
+    /// Who answers native checks.
+    pub checkers: Option<WorkerCheckers>,
+    /// A check may take so long, unless its resource says otherwise.
+    pub check_timeout: Duration,
 }
 
 struct Parts {
@@ -109,6 +115,9 @@ struct Parts {
     external_url: String,
     variables: Arc<dyn Variables>,
     mock_image: Option<Image>,
+    checkers: Option<WorkerCheckers>,
+    check_timeout: Duration,
+    turns: checks::Turns,
     /// Who holds the leases: this process.
     holder: String,
     /// Where other servers reach this one's hub.
@@ -136,6 +145,9 @@ impl Engine {
             external_url: options.external_url,
             variables: options.variables,
             mock_image: options.mock_image,
+            checkers: options.checkers,
+            check_timeout: options.check_timeout,
+            turns: checks::Turns::default(),
             holder: format!("{}-{}", std::process::id(), options.address),
             address: options.address,
             fetching: Default::default(),
@@ -224,7 +236,7 @@ impl Engine {
         self.parts.tasks.wait().await;
     }
 
-    fn drive(&self, build: BuildId) {
+    fn drive(&self, build: BuildId) -> JoinHandle<()> {
         let cancel = CancellationToken::new();
         let running = Running {
             cancel: cancel.clone(),
@@ -242,15 +254,18 @@ impl Engine {
                 .await;
             engine.parts.running.lock().remove(&build);
         };
-        self.parts.tasks.spawn(driven.instrument(span));
+        self.parts.tasks.spawn(driven.instrument(span))
     }
 
-    fn count_start(&self, build: BuildId) {
+    fn count_start(&self, build: &Build) {
         let mut running = self.parts.running.lock();
-        if let Some(running) = running.get_mut(&build)
+        if let Some(running) = running.get_mut(&build.id)
             && !std::mem::replace(&mut running.counted, true)
         {
-            self.parts.metrics.build_started();
+            match build.is_check {
+                true => self.parts.metrics.check_started(),
+                false => self.parts.metrics.build_started(),
+            }
         }
     }
 

@@ -59,6 +59,14 @@ struct StateLabels {
     state: String,
 }
 
+/// How builds end.
+const ENDS: [BuildStatus; 4] = [
+    BuildStatus::Succeeded,
+    BuildStatus::Failed,
+    BuildStatus::Errored,
+    BuildStatus::Aborted,
+];
+
 /// A handle on the metrics; clones share them.
 #[derive(Clone)]
 pub struct Metrics(Arc<Inner>);
@@ -69,6 +77,10 @@ struct Inner {
     builds_running: Gauge,
     builds_ended: [(BuildStatus, Counter); 4],
     builds_all_ended: Counter,
+    checks_started: Counter,
+    checks_running: Gauge,
+    checks_ended: [(BuildStatus, Counter); 4],
+    checks_all_ended: Counter,
     builds_finished: Family<BuildLabels, Counter>,
     build_duration: Histogram,
     steps_placed: Family<StepLabels, Counter>,
@@ -84,16 +96,20 @@ impl Default for Metrics {
         let inner = Inner {
             builds_started: counter(&mut registry, "builds_started", "Builds started"),
             builds_running: gauge(&mut registry, "builds_running", "Builds under way"),
-            builds_ended: [
-                BuildStatus::Succeeded,
-                BuildStatus::Failed,
-                BuildStatus::Errored,
-                BuildStatus::Aborted,
-            ]
-            .map(|status| {
+            builds_ended: ENDS.map(|status| {
                 let (name, help) = (format!("builds_{status}"), format!("Builds {status}"));
                 (status, counter(&mut registry, name, help))
             }),
+            checks_started: counter(&mut registry, "builds_check_started", "Checks started"),
+            checks_running: gauge(&mut registry, "builds_check_running", "Checks under way"),
+            checks_ended: ENDS.map(|status| {
+                let name = format!("builds_check_{status}");
+                (
+                    status,
+                    counter(&mut registry, name, format!("Checks {status}")),
+                )
+            }),
+            checks_all_ended: counter(&mut registry, "builds_check_finished", "Checks finished"),
             builds_all_ended: counter(&mut registry, "builds_finished", "Builds finished"),
             builds_finished: family(&mut registry, "builds_finished_by_job", "Builds finished"),
             build_duration: {
@@ -151,6 +167,26 @@ impl Metrics {
             status: status.to_string(),
         };
         inner.builds_finished.get_or_create(&labels).inc();
+    }
+
+    /// A check began, whether it is a build or not.
+    pub fn check_started(&self) {
+        self.0.checks_started.inc();
+        self.0.checks_running.inc();
+    }
+
+    /// A check ended that [`Metrics::check_started`] was told of.
+    pub fn check_ended(&self, status: BuildStatus) {
+        let inner = &self.0;
+        inner.checks_running.dec();
+        inner.checks_all_ended.inc();
+        let ended = inner
+            .checks_ended
+            .iter()
+            .find(|(known, _)| *known == status);
+        if let Some((_, counter)) = ended {
+            counter.inc();
+        }
     }
 
     pub fn step_placed(&self, kind: StepKind, worker: &str) {
@@ -253,6 +289,8 @@ mod tests {
         metrics.build_finished(["main", "p", "j"], BuildStatus::Failed, took);
         metrics.responded("GET", "GetInfo", 200, Duration::from_millis(3));
         metrics.step_placed(StepKind::Task, "local");
+        metrics.check_started();
+        metrics.check_ended(BuildStatus::Succeeded);
         let worker = WorkerGauge {
             name: "local",
             state: "running",
@@ -266,6 +304,10 @@ mod tests {
             "concourse_builds_succeeded_total 0",
             "concourse_builds_finished_total 1",
             "concourse_builds_duration_seconds_count 1",
+            "concourse_builds_check_started_total 1",
+            "concourse_builds_check_running 0",
+            "concourse_builds_check_finished_total 1",
+            "concourse_builds_check_succeeded_total 1",
             r#"concourse_workers_registered{state="running"} 1"#,
             r#"concourse_workers_containers{worker="local"} 2"#,
             r#"concourse_steps_placed_total{kind="task",worker="local"} 1"#,

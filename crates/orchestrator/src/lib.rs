@@ -112,4 +112,10 @@ impl Orchestrator {
             parts: Arc::new(parts),
         }
     }
+
+    /// The worker that a step of this team with these tags would be put on.
+    pub fn worker_for(&self, team: &str, tags: &[String]) -> Option<WorkerName> {
+        let chosen = self.parts.workers.choose(team, tags).ok()?;
+        Some(chosen.placement.worker().clone())
+    }
 }

@@ -1,5 +1,6 @@
 //! Builds: their life, and the lease that says which server drives them.
 
+mod check;
 mod page;
 mod scheduled;
 
@@ -7,6 +8,7 @@ use std::time::Duration;
 
 use airside_model::{BuildId, BuildStatus, JobId, PipelineId, Plan, TeamId};
 
+pub use check::{CheckReason, EndedCheck, NewCheck};
 pub use page::{BuildFilter, BuildPage, BuildRange};
 pub use scheduled::{RerunOf, Unfinished};
 
@@ -29,6 +31,9 @@ pub struct Build {
     pub instance_vars: InstanceVars,
     pub job: Option<JobId>,
     pub job_name: Option<String>,
+    /// Whether it checks; and the resource, unless it is a type or a prototype that it checks.
+    pub is_check: bool,
+    pub resource_name: Option<String>,
     pub name: String,
     pub status: BuildStatus,
     pub created_by: Option<String>,
@@ -88,11 +93,12 @@ impl Lease {
 macro_rules! columns {
     () => {
         "SELECT b.id, b.team_id, t.name AS team_name, b.pipeline_id, \
-    p.name AS pipeline_name, p.instance_vars, b.job_id, j.name AS job_name, b.name, b.status, b.created_by, \
+    p.name AS pipeline_name, p.instance_vars, b.job_id, j.name AS job_name, \
+    b.is_check, r.name AS resource_name, b.name, b.status, b.created_by, \
     b.comment, b.rerun_of, b.rerun_number, o.name AS rerun_of_name, b.manual, b.inputs_ready, \
     b.aborted, b.created_at, b.started_at, b.ended_at FROM builds b JOIN teams t ON t.id = b.team_id \
     LEFT JOIN pipelines p ON p.id = b.pipeline_id LEFT JOIN jobs j ON j.id = b.job_id \
-    LEFT JOIN builds o ON o.id = b.rerun_of"
+    LEFT JOIN builds o ON o.id = b.rerun_of LEFT JOIN resources r ON r.id = b.resource_id"
     };
 }
 
@@ -106,6 +112,8 @@ struct Row {
     instance_vars: Option<String>,
     job_id: Option<i64>,
     job_name: Option<String>,
+    is_check: bool,
+    resource_name: Option<String>,
     name: String,
     status: String,
     created_by: Option<String>,
@@ -137,6 +145,8 @@ impl TryFrom<Row> for Build {
             },
             job: row.job_id.map(JobId),
             job_name: row.job_name,
+            is_check: row.is_check,
+            resource_name: row.resource_name,
             name: row.name,
             status: BuildStatus::parse(&row.status)
                 .ok_or_else(|| corrupt(format!("build status {}", row.status)))?,

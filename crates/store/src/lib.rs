@@ -9,6 +9,7 @@
 mod artifacts;
 mod builds;
 mod causality;
+mod checks;
 mod components;
 mod containers;
 mod db;
@@ -44,9 +45,11 @@ use db::{Listener, Pool};
 
 pub use artifacts::{Artifact, ArtifactId};
 pub use builds::{
-    Build, BuildFilter, BuildPage, BuildRange, Lease, NewBuild, OneOff, RerunOf, Unfinished,
+    Build, BuildFilter, BuildPage, BuildRange, CheckReason, EndedCheck, Lease, NewBuild, NewCheck,
+    OneOff, RerunOf, Unfinished,
 };
 pub use causality::{Causality, Direction, RelatedBuild, RelatedVersion};
+pub use checks::{CheckBuild, CheckSummary, Checkable, ChecksOf, ImageCheck, LastCheck};
 pub use components::Component;
 pub use containers::{Claimant, Container, ContainerFilter, NewPlacement};
 pub use db::{Alone, DatabaseUrl, DatabaseUrlError, Patience};

@@ -15,6 +15,7 @@ pub(crate) fn build(build: &Build) -> Value {
         .with("status", build.status.as_str())
         .with("api_url", format!("/api/v1/builds/{}", build.id))
         .maybe("job_name", build.job_name.as_deref())
+        .maybe("resource_name", build.resource_name.as_deref())
         .maybe("pipeline_id", build.pipeline.map(|id| id.0))
         .maybe("pipeline_name", build.pipeline_name.as_deref())
         .maybe("pipeline_instance_vars", build.instance_vars.to_value())

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use airside_model::ResourceId;
+use airside_store::{CheckSummary, ChecksOf};
 use axum::{
     Json,
     extract::{Path, State},
@@ -20,10 +22,16 @@ use crate::{
 pub(super) async fn list(State(state): State<ApiState>, scope: Scope) -> Result<Json<Vec<Value>>> {
     let pipeline = scope.pipeline()?;
     let resources = state.store.resources(pipeline.id).await?;
+    let checks = checks(&state, ChecksOf::Pipeline(pipeline.id)).await?;
     let shown = resources
         .iter()
-        .map(|resource| present::resource::resource(pipeline, resource));
+        .map(|resource| present::resource::resource(pipeline, resource, checks.get(&resource.id)));
     Ok(Json(shown.collect()))
+}
+
+async fn checks(state: &ApiState, of: ChecksOf) -> Result<HashMap<ResourceId, CheckSummary>> {
+    let checks = state.store.check_summaries(of).await?;
+    Ok(checks.into_iter().collect())
 }
 
 /// Those of every pipeline that whoever asks may see.
@@ -36,16 +44,19 @@ pub(super) async fn list_all(
     for resource in state.store.all_resources().await? {
         sorted.entry(resource.pipeline).or_default().push(resource);
     }
+    let checks = checks(&state, ChecksOf::Everybody).await?;
     let shown = pipelines.iter().flat_map(|pipeline| {
         let resources = sorted.get(&pipeline.id).into_iter().flatten();
-        resources.map(move |resource| present::resource::resource(pipeline, resource))
+        resources.map(|resource| {
+            present::resource::resource(pipeline, resource, checks.get(&resource.id))
+        })
     });
     Ok(Json(shown.collect()))
 }
 
 #[derive(Deserialize)]
 pub(super) struct ResourceName {
-    resource_name: String,
+    pub(super) resource_name: String,
 }
 
 pub(super) async fn get(
@@ -56,7 +67,9 @@ pub(super) async fn get(
     let pipeline = scope.pipeline()?;
     let resource = state.store.resource(pipeline.id, &resource_name).await?;
     let resource = resource.ok_or(ApiError::NotFound)?;
-    Ok(Json(present::resource::resource(pipeline, &resource)))
+    let checks = checks(&state, ChecksOf::Resource(resource.id)).await?;
+    let shown = present::resource::resource(pipeline, &resource, checks.get(&resource.id));
+    Ok(Json(shown))
 }
 
 /// Of a configuration, what this file shows.

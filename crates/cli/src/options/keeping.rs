@@ -4,6 +4,8 @@ use std::{path::PathBuf, time::Duration};
 
 use airside_orchestrator::Keeping;
 
+use super::duration;
+
 #[derive(clap::Args)]
 #[command(next_help_heading = "People in builds")]
 pub(crate) struct KeepingOptions {
@@ -43,9 +45,4 @@ impl KeepingOptions {
     pub(crate) fn idle_timeout(&self) -> Option<Duration> {
         self.intercept_idle_timeout.filter(|limit| !limit.is_zero())
     }
-}
-
-fn duration(text: &str) -> Result<Duration, String> {
-    airside_model::parse_duration(text)
-        .ok_or_else(|| format!("{text:?} is no length of time; write it as 90s, 5m or 120h"))
 }

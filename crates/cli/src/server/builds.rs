@@ -1,14 +1,11 @@
 //! The engine and the scheduler as the API sees them.
 
-use std::{collections::HashSet, sync::Arc};
-
 use airside_api::{Builds, OneOffBuild, Preparation, TriggerError};
 use airside_engine::Engine;
-use airside_model::{BuildId, JobId, ResourceId};
-use airside_scheduling::{Checks, Runner, Scheduling, WantedChecks};
+use airside_model::{BuildId, JobId};
+use airside_scheduling::{Runner, Scheduling};
 use airside_store::{Build, NewBuild, OneOff, Store};
 use async_trait::async_trait;
-use parking_lot::Mutex;
 use tracing::{info, warn};
 
 pub(crate) struct EngineBuilds {
@@ -86,45 +83,5 @@ pub(crate) struct EngineRunner(pub(crate) Engine);
 impl Runner for EngineRunner {
     fn run(&self, build: BuildId) {
         self.0.run(build);
-    }
-}
-
-/// Checks resources when a build waits for them, and at no other time.
-#[derive(Clone)]
-pub(crate) struct ChecksOnTheSpot {
-    engine: Engine,
-    store: Store,
-    under_way: Arc<Mutex<HashSet<(BuildId, ResourceId)>>>,
-}
-
-impl ChecksOnTheSpot {
-    pub(crate) fn new(engine: Engine, store: Store) -> Self {
-        Self {
-            engine,
-            store,
-            under_way: Arc::default(),
-        }
-    }
-
-    /// One after the other: they share the build's log.
-    async fn check(self, build: BuildId, resources: Vec<ResourceId>) {
-        for resource in resources {
-            if let Err(error) = self.engine.check_for(build, resource).await {
-                let error = &error as &dyn std::error::Error;
-                warn!(%build, %resource, error, "a resource could not be checked");
-            }
-            self.under_way.lock().remove(&(build, resource));
-            self.store.check_ended(resource, None);
-        }
-    }
-}
-
-impl Checks for ChecksOnTheSpot {
-    fn ask(&self, wanted: WantedChecks) {
-        let mut resources = wanted.resources;
-        let mut under_way = self.under_way.lock();
-        resources.retain(|resource| under_way.insert((wanted.build, *resource)));
-        drop(under_way);
-        tokio::spawn(self.clone().check(wanted.build, resources));
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use airside_api::ApiState;
 use airside_auth::{Auth, LocalUser};
+use airside_checks::Checks;
 use airside_connectors::Connectors;
 use airside_engine::{Engine, EngineOptions, NoVariables};
 use airside_hub::{Hub, Identity};
@@ -20,7 +21,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::info;
 
 use super::{
-    builds::{ChecksOnTheSpot, EngineBuilds, EngineRunner},
+    builds::{EngineBuilds, EngineRunner},
+    checks::{ApiChecks, BuildChecks},
     mode::Mode,
 };
 use crate::{
@@ -34,6 +36,8 @@ pub(crate) struct House {
     pub(crate) engine: Engine,
     scheduling: Scheduling,
     driver: Option<Driver>,
+    checks: Checks,
+    check_loop: Option<airside_checks::Service>,
     orchestrator: Orchestrator,
     hub: Hub,
     pub(crate) volumes: Volumes,
@@ -110,18 +114,31 @@ impl House {
             address: lease_address,
             variables: Arc::new(NoVariables),
             mock_image: options.workers.mock_image(),
+            checkers: Some(workers::checkers()?),
+            check_timeout: options.checking.timeout(),
+        });
+        let (checks, check_loop) = Checks::new(airside_checks::Options {
+            store: store.clone(),
+            engine: engine.clone(),
+            logs: logs.clone(),
+            metrics: metrics.clone(),
+            policy: options.checking.policy(),
+            timeout: options.checking.timeout(),
+            max_per_second: options.checking.max_per_second(),
         });
         orchestrator.attend_kept().await?;
         engine.resume().await?;
         let (scheduling, driver) = Scheduling::new(
             store.clone(),
             Arc::new(EngineRunner(engine.clone())),
-            Arc::new(ChecksOnTheSpot::new(engine.clone(), store.clone())),
+            Arc::new(BuildChecks(checks.clone())),
         );
         Ok(Self {
             engine,
             scheduling,
             driver: Some(driver),
+            checks,
+            check_loop: Some(check_loop),
             orchestrator,
             hub,
             volumes,
@@ -149,7 +166,12 @@ impl House {
             let shutdown = shutdown.clone();
             tokio::spawn(async move { driver.run(shutdown).await })
         });
-        [sweeper, collector].into_iter().chain(scheduler).collect()
+        let checks = self.check_loop.take().map(|checks| {
+            let shutdown = shutdown.clone();
+            tokio::spawn(async move { checks.run(shutdown).await })
+        });
+        let loops = [sweeper, collector].into_iter();
+        loops.chain(scheduler).chain(checks).collect()
     }
 
     pub(crate) fn api(&self, url: &str, options: &ServerOptions, log_level: Level) -> ApiState {
@@ -166,6 +188,7 @@ impl House {
             url,
             env!("CARGO_PKG_VERSION"),
         )
+        .with_checks(Arc::new(ApiChecks(self.checks.clone())))
         .with_connectors(self.connectors.clone())
         .with_log_level(Arc::new(log_level))
         .with_hub(self.hub.clone())

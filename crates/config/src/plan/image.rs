@@ -2,11 +2,10 @@
 
 use airside_model::plan::{CheckPlan, GetPlan, TypeImage};
 use airside_model::task::ImageResource;
-use airside_model::{Plan, PlanId, PlanNode, ResourceType, Version, go_duration};
+use airside_model::{Plan, PlanId, PlanNode, ResourceType, go_duration};
 
 use super::{MAX_NODES, PlanError, Planner};
 use crate::resource::CheckEvery;
-use crate::{Config, Resource};
 
 /// Concourse checks for new images this often if the type does not say.
 const DEFAULT_INTERVAL: &str = "1m0s";
@@ -28,39 +27,6 @@ impl Planner<'_> {
         };
         images.of(step, type_, &types, step_tags)
     }
-}
-
-/// The plan of a check of a resource, for whoever looks for its versions.
-pub fn check_plan(
-    id: PlanId,
-    resource: &Resource,
-    config: &Config,
-    from_version: Option<Version>,
-) -> Result<Plan, PlanError> {
-    let types: Vec<&ResourceType> = config.resource_types.iter().collect();
-    let mut images = Images {
-        nodes: &mut 0,
-        skip_interval: true,
-    };
-    let defaults = config.resource_type(&resource.type_);
-    let mut source = defaults
-        .map(|type_| type_.defaults.clone())
-        .unwrap_or_default();
-    source.extend(resource.source.clone().unwrap_or_default());
-    let check = CheckPlan {
-        name: resource.name.clone(),
-        type_: resource.type_.clone(),
-        source,
-        image: images.of(&id, &resource.type_, &types, &resource.tags)?,
-        from_version,
-        resource: resource.name.clone(),
-        interval: interval(&resource.check_every),
-        skip_interval: true,
-        timeout: resource.check_timeout.clone(),
-        tags: resource.tags.clone(),
-        ..CheckPlan::default()
-    };
-    Ok(Plan::new(id, PlanNode::Check(check)))
 }
 
 /// The plans that fetch the image a task asks for: one that looks for its version, unless that is
@@ -112,15 +78,15 @@ pub fn image_plans(
     Ok((check, Plan::new(get_id, PlanNode::Get(get))))
 }
 
-struct Images<'a> {
+pub(super) struct Images<'a> {
     /// Counted, as types made from each other double with each level.
-    nodes: &'a mut u64,
-    skip_interval: bool,
+    pub(super) nodes: &'a mut u64,
+    pub(super) skip_interval: bool,
 }
 
 impl Images<'_> {
     /// A type may have the name of the type it is made from, so each is left out below itself.
-    fn of(
+    pub(super) fn of(
         &mut self,
         step: &PlanId,
         type_: &str,
@@ -181,7 +147,7 @@ impl Images<'_> {
     }
 }
 
-fn interval(check_every: &str) -> String {
+pub(super) fn interval(check_every: &str) -> String {
     match CheckEvery::parse(check_every) {
         Some(CheckEvery::Never) => "never".to_owned(),
         Some(CheckEvery::Interval(interval)) => go_duration(interval),

@@ -140,10 +140,18 @@ pub(crate) struct Call<'a> {
 impl Call<'_> {
     /// The whole request, its image fetched if it is one of the pipeline's own types.
     pub(crate) async fn request(self, leaf: Leaf<'_>) -> Result<Result<StepRequest, NoImage>> {
-        let (image, run, args) = match self.program(leaf).await? {
-            Ok(program) => program,
-            Err(none) => return Ok(Err(none)),
-        };
+        Ok(match self.program(leaf).await? {
+            Ok(program) => Ok(self.request_with(leaf, program)),
+            Err(none) => Err(none),
+        })
+    }
+
+    /// The same where it is known what to run.
+    pub(crate) fn request_with(
+        self,
+        leaf: Leaf<'_>,
+        (image, run, args): (StepImage, Executable, Vec<String>),
+    ) -> StepRequest {
         let Leaf { interpreter, .. } = leaf;
         let mut stdin = json!({"source": self.source});
         if !self.params.is_empty() {
@@ -161,7 +169,7 @@ impl Call<'_> {
             status,
             self.created_by,
         ));
-        Ok(Ok(StepRequest {
+        StepRequest {
             plan: leaf.plan.clone(),
             labels: leaf.labels(self.name, self.kind),
             tags: self.tags.to_vec(),
@@ -181,11 +189,11 @@ impl Call<'_> {
             hermetic: false,
             answers: true,
             start_event: self.start_event,
-        }))
+        }
     }
 
     /// What to run in which image. Types that nobody brings must be ours.
-    async fn program(
+    pub(crate) async fn program(
         &self,
         leaf: Leaf<'_>,
     ) -> Result<Result<(StepImage, Executable, Vec<String>), NoImage>> {

@@ -5,20 +5,15 @@
 //! filter that `sudo` survives). A runtime gives them to the container and says here what of it is the
 //! process's. Everything is arranged before the fork; after it, only system calls are made.
 
-mod capabilities;
-mod filter;
 mod network;
-mod syscalls;
 
 use std::{
     io,
     os::fd::{AsFd, OwnedFd},
 };
 
+use airside_confine::{Capabilities, Filter};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
-
-use capabilities::Capabilities;
-use filter::Filter;
 
 /// What the runtime asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -77,7 +77,8 @@ impl Default for BuildPage {
 
 impl Store {
     pub async fn builds(&self, filter: &BuildFilter, page: BuildPage) -> Result<Vec<Build>> {
-        let (mut clauses, mut values) = (Vec::new(), Vec::new());
+        // Checks that nobody asked for are of no interest.
+        let (mut clauses, mut values) = (vec!["b.listed".to_owned()], Vec::new());
         let whose = [
             ("b.team_id =", filter.team.map(|id| id.0)),
             ("b.pipeline_id =", filter.pipeline.map(|id| id.0)),
@@ -97,10 +98,7 @@ impl Store {
             }
         }
         values.push(page.limit);
-        let filter = match clauses.is_empty() {
-            true => String::new(),
-            false => format!("WHERE {}", clauses.join(" AND ")),
-        };
+        let filter = format!("WHERE {}", clauses.join(" AND "));
         let order = if page.range.is_upwards() {
             "ASC"
         } else {

@@ -1,19 +1,23 @@
-//! The capabilities that the process may ever have.
+//! The capabilities that a process may ever have.
 
 use std::io;
 
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Capabilities(u64);
+pub struct Capabilities(u64);
 
 impl Capabilities {
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    /// No capability at all.
+    pub const NONE: Self = Self(0);
+
+    /// A set as the kernel prints it: hexadecimal.
+    pub fn parse(text: &str) -> Option<Self> {
         u64::from_str_radix(text, 16).ok().map(Self)
     }
 
     /// Takes all others out of reach, also of programs that run as root by a bit in the file system.
-    pub(super) fn bound(self) -> io::Result<()> {
+    pub fn bound(self) -> io::Result<()> {
         // SAFETY: these calls read and write no memory of ours.
         unsafe {
             libc::prctl(
@@ -40,7 +44,7 @@ impl Capabilities {
     }
 
     /// Gives up those that the process still has. A user other than root has none by now.
-    pub(super) fn give_up_others(self) -> io::Result<()> {
+    pub fn give_up_others(self) -> io::Result<()> {
         let kept = CapabilitySet::from_bits_retain(self.0);
         let now = rustix::thread::capabilities(None)?;
         rustix::thread::set_capabilities(

@@ -1,15 +1,15 @@
 //! The filter of system calls, as the small program that the kernel runs before each of them.
 //!
-//! What is not on the list ([`super::syscalls`]) fails with EPERM, and what is newer than the list
+//! What is not on the list (`syscalls`) fails with EPERM, and what is newer than the list
 //! with ENOSYS, so that programs fall back to what they did before. Programs for another architecture
-//! (32-bit ones) find no system calls at all. It is installed without `no_new_privs`, since `sudo` must
-//! work; that takes CAP_SYS_ADMIN, which only the shim has.
+//! (32-bit ones) find no system calls at all. Installing it takes CAP_SYS_ADMIN (as the shim does, since
+//! `sudo` must work) or `no_new_privs`.
 
 use std::{io, mem::offset_of};
 
 use libc::sock_filter;
 
-use super::syscalls::{self, Rule};
+use crate::syscalls::{self, Rule};
 
 const NUMBER: u32 = offset_of!(libc::seccomp_data, nr) as u32;
 const ARCHITECTURE: u32 = offset_of!(libc::seccomp_data, arch) as u32;
@@ -46,8 +46,9 @@ impl Answer {
     }
 }
 
+/// The program. The default allows what ordinary programs need.
 #[derive(Clone)]
-pub(crate) struct Filter(Vec<sock_filter>);
+pub struct Filter(Vec<sock_filter>);
 
 impl Default for Filter {
     fn default() -> Self {
@@ -69,7 +70,7 @@ impl Default for Filter {
 
 impl Filter {
     /// Only system calls: it runs between fork and exec.
-    pub(super) fn install(&self) -> io::Result<()> {
+    pub fn install(&self) -> io::Result<()> {
         let program = libc::sock_fprog {
             len: self.0.len() as libc::c_ushort,
             filter: self.0.as_ptr().cast_mut(),

@@ -5,7 +5,7 @@
 //! for kernels that have had trouble with it (`io_uring`, `userfaultfd`, memory policies).
 
 /// A call that is allowed for some arguments.
-pub(super) enum Rule {
+pub(crate) enum Rule {
     /// As if the kernel had never heard of it.
     Unknown,
     WithoutBits {
@@ -33,7 +33,7 @@ const NEW_NAMESPACES: u32 = (libc::CLONE_NEWNS
 /// Linux, Linux for 32-bit programs, both with an old version's name, and the question which it is.
 const PERSONALITIES: &[u32] = &[0x0, 0x8, 0x2_0000, 0x2_0008, 0xFFFF_FFFF];
 
-pub(super) const RULES: &[(libc::c_long, Rule)] = &[
+pub(crate) const RULES: &[(libc::c_long, Rule)] = &[
     (
         libc::SYS_clone,
         Rule::WithoutBits {
@@ -70,7 +70,7 @@ pub(super) const RULES: &[(libc::c_long, Rule)] = &[
 const TIOCLINUX: u32 = 0x541C;
 
 /// The numbers, in order, each once.
-pub(super) fn allowed() -> Vec<u32> {
+pub(crate) fn allowed() -> Vec<u32> {
     let lists = COMMON.iter().chain(RECENT).chain(OLD);
     let mut numbers: Vec<u32> = lists
         .map(|number| u32::try_from(*number).expect("system calls have small numbers"))

@@ -1,0 +1,68 @@
+//! The handle: ask it to check.
+
+use std::{collections::HashMap, ffi::OsString, path::PathBuf, sync::Arc, time::Duration};
+
+use parking_lot::Mutex;
+
+use crate::{Check, Checked, Failure, share::Sharing, team::Team};
+
+pub struct Options {
+    /// Program and leading arguments of a checker: `airside checker`.
+    pub program: Vec<OsString>,
+    /// Where each gets a folder of its own. Any user must be able to come through.
+    pub scratch: PathBuf,
+    /// A checker that nobody asked for so long ends.
+    pub idle: Duration,
+}
+
+impl Options {
+    pub fn new(program: Vec<OsString>) -> Self {
+        Self {
+            program,
+            scratch: std::env::temp_dir(),
+            idle: Duration::from_secs(5 * 60),
+        }
+    }
+}
+
+/// All checkers of this machine; clones share them.
+#[derive(Clone)]
+pub struct Checkers {
+    options: Arc<Options>,
+    teams: Arc<Mutex<HashMap<String, Arc<Team>>>>,
+    sharing: Sharing,
+}
+
+impl Checkers {
+    pub fn new(options: Options) -> Self {
+        Self {
+            options: Arc::new(options),
+            teams: Arc::default(),
+            sharing: Sharing::default(),
+        }
+    }
+
+    /// Checks, in the team's checker. Dropping the future gives the check up.
+    pub async fn check(&self, check: &Check) -> Result<Checked, Failure> {
+        let (team, own) = (self.team(&check.team), check.clone());
+        let begin = move || async move { team.check(&own).await };
+        self.sharing.run(check, begin).await
+    }
+
+    /// Ends the processes of all teams. Checks in flight fail, and the next one starts its team's anew.
+    pub fn end_all(&self) {
+        for team in self.teams.lock().values() {
+            team.end();
+        }
+    }
+
+    fn team(&self, name: &str) -> Arc<Team> {
+        let mut teams = self.teams.lock();
+        if let Some(team) = teams.get(name) {
+            return team.clone();
+        }
+        let team = Arc::new(Team::new(name, self.options.clone()));
+        teams.insert(name.to_owned(), team.clone());
+        team
+    }
+}

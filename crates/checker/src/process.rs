@@ -1,0 +1,391 @@
+//! One checker process as the server sees it.
+
+use std::{
+    collections::HashMap,
+    process::Stdio,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use airside_model::Version;
+use bytes::BytesMut;
+use futures::StreamExt as _;
+use parking_lot::Mutex;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use tempfile::TempDir;
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
+    process::{Child, ChildStderr, ChildStdin, ChildStdout, Command},
+    sync::{mpsc, oneshot},
+};
+use tokio_util::{
+    codec::{FramedRead, LengthDelimitedCodec},
+    sync::CancellationToken,
+};
+use tracing::{debug, info, warn};
+
+use crate::{
+    checkers::Options,
+    wire::{self, Ask, MAX_FRAME, MAX_OUTPUT, Say},
+};
+
+/// Of the server's environment, what a checker is told.
+const PASSED_ON: &[&str] = &[
+    "PATH",
+    "TZ",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+];
+
+/// Lines of its standard error that reach the server's log.
+const LOGGED: usize = 100;
+
+pub(crate) struct Process {
+    asks: mpsc::UnboundedSender<Vec<u8>>,
+    waiting: Mutex<Waiting>,
+    next: AtomicU64,
+    /// A check that took too long may still be in there: no new one goes in.
+    worn: AtomicBool,
+    ended: CancellationToken,
+}
+
+#[derive(Default)]
+struct Waiting {
+    checks: HashMap<u64, Waiter>,
+    /// How it ended, once it has.
+    end: Option<String>,
+    used: Option<Instant>,
+    answered: bool,
+}
+
+struct Waiter {
+    output: String,
+    done: oneshot::Sender<Ended>,
+}
+
+/// What became of a check in the process.
+pub(crate) enum Ended {
+    Found {
+        versions: Vec<Version>,
+        output: String,
+    },
+    Failed {
+        output: String,
+    },
+    Died {
+        how: String,
+        output: String,
+    },
+}
+
+/// A check that was sent. Dropping it gives it up.
+pub(crate) struct Asked {
+    process: Arc<Process>,
+    id: u64,
+    pub(crate) end: oneshot::Receiver<Ended>,
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        self.give_up();
+    }
+}
+
+impl Asked {
+    /// Waits for it no longer. Gives what it printed so far.
+    pub(crate) fn give_up(&mut self) -> String {
+        let waiter = self.process.waiting.lock().checks.remove(&self.id);
+        let Some(waiter) = waiter else {
+            return String::new();
+        };
+        // Its thread cannot be stopped; the process can, once nobody else needs it.
+        self.process.worn.store(true, Ordering::Relaxed);
+        self.process.end_if_worn();
+        waiter.output
+    }
+}
+
+impl Process {
+    pub(crate) fn start(team: &str, options: &Options) -> std::io::Result<Arc<Self>> {
+        let scratch = tempfile::Builder::new()
+            .prefix("airside-checker-")
+            .tempdir_in(&options.scratch)?;
+        let mut child = command(options, &scratch)?.spawn()?;
+        let (Some(stdin), Some(stdout), Some(stderr)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            return Err(std::io::Error::other("no pipes to the checker"));
+        };
+        let (asks, receiver) = mpsc::unbounded_channel();
+        let process = Arc::new(Self {
+            asks,
+            waiting: Mutex::default(),
+            next: AtomicU64::new(1),
+            worn: AtomicBool::new(false),
+            ended: CancellationToken::new(),
+        });
+        debug!(team, pid = child.id(), "checker started");
+        tokio::spawn(write(stdin, receiver, process.ended.clone()));
+        tokio::spawn(log(stderr, team.to_owned()));
+        let (own, team, idle) = (process.clone(), team.to_owned(), options.idle);
+        tokio::spawn(async move { own.attend(child, stdout, scratch, &team, idle).await });
+        Ok(process)
+    }
+
+    /// Whether it takes checks.
+    pub(crate) fn is_good(&self) -> bool {
+        !self.worn.load(Ordering::Relaxed) && self.waiting.lock().end.is_none()
+    }
+
+    /// Whether it ever answered.
+    pub(crate) fn has_answered(&self) -> bool {
+        self.waiting.lock().answered
+    }
+
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.lock().checks.len()
+    }
+
+    pub(crate) fn ask(self: &Arc<Self>, mut ask: Ask) -> Result<Asked, usize> {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        ask.id = id;
+        let Ok(frame) = wire::encode(&ask) else {
+            return Err(MAX_FRAME);
+        };
+        let (done, end) = oneshot::channel();
+        let mut waiting = self.waiting.lock();
+        waiting.used = Some(Instant::now());
+        match &waiting.end {
+            Some(how) => {
+                let (how, output) = (how.clone(), String::new());
+                let _ = done.send(Ended::Died { how, output });
+            }
+            None => {
+                let output = String::new();
+                waiting.checks.insert(id, Waiter { output, done });
+                // Whoever writes them ends only with the process, and then this one hears of that.
+                let _ = self.asks.send(frame);
+            }
+        }
+        drop(waiting);
+        Ok(Asked {
+            process: self.clone(),
+            id,
+            end,
+        })
+    }
+
+    /// Asks it to end, whatever it does.
+    pub(crate) fn end(&self) {
+        self.ended.cancel();
+    }
+
+    fn end_if_worn(&self) {
+        if self.worn.load(Ordering::Relaxed) && self.waiting.lock().checks.is_empty() {
+            self.end();
+        }
+    }
+
+    /// Until it ends: hears what it says, and ends it when it has nothing to do for long.
+    async fn attend(
+        &self,
+        mut child: Child,
+        stdout: ChildStdout,
+        scratch: TempDir,
+        team: &str,
+        idle: Duration,
+    ) {
+        let group = child
+            .id()
+            .and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        let how = tokio::select! {
+            how = self.hear(stdout, team) => how,
+            () = self.ended.cancelled() => "it was told to".to_owned(),
+            () = self.idle(idle) => "it had nothing to do".to_owned(),
+        };
+        if let Some(group) = group {
+            if how.is_empty() {
+                let_exit(group).await;
+            }
+            // Its programs, too. The group is ours for as long as its leader is not waited for.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        let status = child.wait().await;
+        let how = match status {
+            Ok(status) if how.is_empty() => status.to_string(),
+            _ => how,
+        };
+        self.ended.cancel();
+        let checks = {
+            let mut waiting = self.waiting.lock();
+            waiting.end = Some(how.clone());
+            std::mem::take(&mut waiting.checks)
+        };
+        if !checks.is_empty() {
+            warn!(
+                team,
+                how,
+                checks = checks.len(),
+                "checker ended in the middle of checks"
+            );
+        } else {
+            debug!(team, how, "checker ended");
+        }
+        for Waiter { output, done } in checks.into_values() {
+            let how = how.clone();
+            let _ = done.send(Ended::Died { how, output });
+        }
+        drop(scratch);
+    }
+
+    /// Takes what it says to those who wait. Ends when it says no more; empty words if by itself.
+    async fn hear(&self, stdout: ChildStdout, team: &str) -> String {
+        let codec = LengthDelimitedCodec::builder()
+            .max_frame_length(MAX_FRAME)
+            .new_codec();
+        let mut frames = FramedRead::new(stdout, codec);
+        while let Some(frame) = frames.next().await {
+            let said = frame
+                .map_err(|error| error.to_string())
+                .and_then(|bytes| understand(&bytes));
+            match said {
+                Ok(say) => self.take_in(say, team),
+                Err(words) => return format!("it said what nobody understands: {words}"),
+            }
+        }
+        String::new()
+    }
+
+    fn take_in(&self, say: Say, team: &str) {
+        let mut waiting = self.waiting.lock();
+        let (id, ended): (u64, fn(Vec<Version>, String) -> Ended) = match &say {
+            Say::Ready { without } => {
+                waiting.answered = true;
+                drop(waiting);
+                match without.as_slice() {
+                    [] => debug!(team, "checker confined"),
+                    without => {
+                        let missing = without.join(", ");
+                        info!(team, missing, "checker is confined less than it could be");
+                    }
+                }
+                return;
+            }
+            Say::Output { id, text } => {
+                if let Some(waiter) = waiting.checks.get_mut(id) {
+                    // The checker keeps to it, too; but it is not trusted.
+                    let room = (MAX_OUTPUT + 200).saturating_sub(waiter.output.len());
+                    waiter.output.extend(text.chars().take(room));
+                }
+                return;
+            }
+            Say::Found { id, .. } => (*id, |versions, output| Ended::Found { versions, output }),
+            Say::Failed { id } => (*id, |_, output| Ended::Failed { output }),
+        };
+        let waiter = waiting.checks.remove(&id);
+        drop(waiting);
+        let versions = match say {
+            Say::Found { versions, .. } => versions,
+            _ => Vec::new(),
+        };
+        if let Some(Waiter { output, done }) = waiter {
+            let _ = done.send(ended(versions, output));
+        }
+        self.end_if_worn();
+    }
+
+    /// Resolves once nobody has asked anything for so long.
+    async fn idle(&self, idle: Duration) {
+        loop {
+            tokio::time::sleep(idle).await;
+            let waiting = self.waiting.lock();
+            let unused = waiting.used.is_none_or(|used| used.elapsed() >= idle);
+            if unused && waiting.checks.is_empty() {
+                return;
+            }
+        }
+    }
+}
+
+/// A process that has closed its output is about to exit, and the status it does that with says why.
+async fn let_exit(process: Pid) {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    for _ in 0..100 {
+        if !matches!(waitid(WaitId::Pid(process), options), Ok(None)) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+fn understand(bytes: &BytesMut) -> Result<Say, String> {
+    serde_json::from_slice(bytes).map_err(|error| error.to_string())
+}
+
+fn command(options: &Options, scratch: &TempDir) -> std::io::Result<Command> {
+    let [program, leading @ ..] = options.program.as_slice() else {
+        return Err(std::io::Error::other("no checker program is configured"));
+    };
+    let mut command = Command::new(program);
+    command
+        .args(leading)
+        .arg(scratch.path())
+        .env_clear()
+        .envs(
+            PASSED_ON
+                .iter()
+                .filter_map(|name| Some((*name, std::env::var_os(name)?))),
+        )
+        .env("HOME", scratch.path())
+        .env("TMPDIR", scratch.path())
+        .env("LANG", "C.UTF-8")
+        .current_dir("/")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        // A group of its own: signals to the server's terminal are not for it, and its programs end with it.
+        .process_group(0)
+        .kill_on_drop(true);
+    Ok(command)
+}
+
+async fn write(
+    mut stdin: ChildStdin,
+    mut asks: mpsc::UnboundedReceiver<Vec<u8>>,
+    ended: CancellationToken,
+) {
+    let writing = async {
+        while let Some(mut bytes) = asks.recv().await {
+            // What came meanwhile goes with it.
+            while bytes.len() < 64 << 10
+                && let Ok(more) = asks.try_recv()
+            {
+                bytes.extend(more);
+            }
+            if stdin.write_all(&bytes).await.is_err() {
+                return;
+            }
+        }
+    };
+    ended.run_until_cancelled(writing).await;
+}
+
+async fn log(stderr: ChildStderr, team: String) {
+    let mut lines = BufReader::new(stderr).lines();
+    let mut number = 0;
+    while let Ok(Some(line)) = lines.next_line().await {
+        number += 1;
+        if number <= LOGGED {
+            warn!(team, "{line}");
+        }
+    }
+}

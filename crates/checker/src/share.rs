@@ -1,0 +1,183 @@
+//! Equal checks in flight are one run.
+
+use std::{collections::HashMap, sync::Arc};
+
+use futures::{
+    FutureExt as _,
+    future::{BoxFuture, Shared, WeakShared},
+};
+use parking_lot::Mutex;
+
+use crate::{Check, Checked, Failure, Freshness};
+
+type Outcome = Result<Checked, Failure>;
+type Run = BoxFuture<'static, Arc<Outcome>>;
+
+/// Two checks of the same key would find the same.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Key {
+    team: String,
+    asked: String,
+}
+
+impl Key {
+    fn of(check: &Check) -> Self {
+        let asked = (&check.type_, &check.source, &check.from, check.timeout);
+        Self {
+            team: check.team.clone(),
+            asked: serde_json::to_string(&asked).expect("JSON is always JSON"),
+        }
+    }
+}
+
+#[derive(Clone, Default)]
+pub(crate) struct Sharing {
+    runs: Arc<Mutex<Runs>>,
+}
+
+#[derive(Default)]
+struct Runs {
+    by_key: HashMap<Key, (u64, WeakShared<Run>)>,
+    next: u64,
+}
+
+impl Sharing {
+    /// Joins an equal run if there is one and that will do, else begins one. A run that nobody waits
+    /// for any more is dropped.
+    pub(crate) async fn run<F>(&self, check: &Check, begin: impl FnOnce() -> F) -> Outcome
+    where
+        F: Future<Output = Outcome> + Send + 'static,
+    {
+        let key = Key::of(check);
+        let shared = {
+            let mut runs = self.runs.lock();
+            match runs
+                .find(&key)
+                .filter(|_| check.freshness == Freshness::Shared)
+            {
+                Some(run) => run,
+                None => self.begin(&mut runs, key, begin()),
+            }
+        };
+        Outcome::clone(&*shared.await)
+    }
+
+    fn begin(
+        &self,
+        runs: &mut Runs,
+        key: Key,
+        run: impl Future<Output = Outcome> + Send + 'static,
+    ) -> Shared<Run> {
+        let number = runs.next;
+        runs.next += 1;
+        let place = Place {
+            runs: self.runs.clone(),
+            key: key.clone(),
+            number,
+        };
+        let run = async move {
+            let outcome = run.await;
+            drop(place);
+            Arc::new(outcome)
+        };
+        let shared = run.boxed().shared();
+        if let Some(weak) = shared.downgrade() {
+            runs.by_key.insert(key, (number, weak));
+        }
+        shared
+    }
+
+    #[cfg(test)]
+    fn len(&self) -> usize {
+        self.runs.lock().by_key.len()
+    }
+}
+
+impl Runs {
+    fn find(&self, key: &Key) -> Option<Shared<Run>> {
+        self.by_key.get(key).and_then(|(_, weak)| weak.upgrade())
+    }
+}
+
+/// A run's place among those that can be joined, given up with it.
+struct Place {
+    runs: Arc<Mutex<Runs>>,
+    key: Key,
+    number: u64,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut runs = self.runs.lock();
+        let own = runs.by_key.get(&self.key);
+        if own.is_some_and(|(number, _)| *number == self.number) {
+            runs.by_key.remove(&self.key);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        sync::atomic::{AtomicU32, Ordering},
+        time::Duration,
+    };
+
+    use serde_json::{Map, json};
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    fn check(team: &str, number: u32, freshness: Freshness) -> Check {
+        Check {
+            team: team.to_owned(),
+            type_: "mock".to_owned(),
+            source: Map::from_iter([("n".to_owned(), json!(number))]),
+            from: None,
+            timeout: Duration::from_secs(60),
+            freshness,
+        }
+    }
+
+    /// Runs checks that all wait for the same moment, and counts how many really ran.
+    async fn runs(checks: &[Check]) -> u32 {
+        let (sharing, count) = (Sharing::default(), Arc::new(AtomicU32::new(0)));
+        let (go, wait) = oneshot::channel::<()>();
+        let wait = wait.map(|_| ()).shared();
+        let all = futures::future::join_all(checks.iter().map(|check| {
+            let (count, wait) = (count.clone(), wait.clone());
+            sharing.run(check, move || async move {
+                count.fetch_add(1, Ordering::Relaxed);
+                wait.await;
+                Ok(Checked::default())
+            })
+        }));
+        let (all, ()) = tokio::join!(all, async move {
+            tokio::task::yield_now().await;
+            let _ = go.send(());
+        });
+        assert!(all.iter().all(Result::is_ok));
+        assert_eq!(sharing.len(), 0);
+        count.load(Ordering::Relaxed)
+    }
+
+    #[tokio::test]
+    async fn equal_checks_share_a_run_and_others_do_not() {
+        use Freshness::{FromNow, Shared};
+        let a = check("a", 1, Shared);
+        assert_eq!(runs(&[a.clone(), a.clone(), a.clone()]).await, 1);
+        assert_eq!(runs(&[a.clone(), check("a", 2, Shared)]).await, 2);
+        assert_eq!(runs(&[a.clone(), check("b", 1, Shared)]).await, 2);
+        assert_eq!(runs(&[a.clone(), check("a", 1, FromNow)]).await, 2);
+        assert_eq!(runs(&[check("a", 1, FromNow), a]).await, 1);
+    }
+
+    #[tokio::test]
+    async fn a_run_without_anybody_is_forgotten() {
+        let sharing = Sharing::default();
+        let check = check("a", 1, Freshness::Shared);
+        let run = sharing.run(&check, || futures::future::pending());
+        assert!(tokio::time::timeout(Duration::ZERO, run).await.is_err());
+        assert_eq!(sharing.len(), 0);
+    }
+}

@@ -1,0 +1,133 @@
+//! The checker of one team: at any time one process that takes checks, and perhaps older ones that end with
+//! the checks they still have.
+
+use std::{sync::Arc, time::Duration};
+
+use parking_lot::Mutex;
+use tokio::time::{Instant, timeout};
+
+use crate::{
+    Check, Checked, Failure,
+    checkers::Options,
+    failure::pause,
+    process::{Ended, Process},
+    wire::Ask,
+};
+
+/// Checks that one process is given at most; more would only fill memory.
+const MAX_WAITING: usize = 50_000;
+
+/// A check whose process died is tried so often in all: whatever else killed the process, the second
+/// one will hardly die of the same.
+const TRIES: u32 = 2;
+
+pub(crate) struct Team {
+    name: String,
+    options: Arc<Options>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    current: Option<Arc<Process>>,
+    /// Processes in a row that never said a word.
+    in_vain: u32,
+    not_before: Option<Instant>,
+}
+
+impl Team {
+    pub(crate) fn new(name: &str, options: Arc<Options>) -> Self {
+        Self {
+            name: name.to_owned(),
+            options,
+            state: Mutex::default(),
+        }
+    }
+
+    pub(crate) async fn check(&self, check: &Check) -> Result<Checked, Failure> {
+        let deadline = Instant::now() + check.timeout;
+        let mut died = None;
+        for _ in 0..TRIES {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.try_once(check, left).await {
+                Err(failure @ Failure::Died { .. }) => died = Some(failure),
+                other => return other,
+            }
+        }
+        Err(died.unwrap_or_else(|| self.not_started("nobody tried")))
+    }
+
+    async fn try_once(&self, check: &Check, left: Duration) -> Result<Checked, Failure> {
+        let process = self.process(left).await?;
+        let waiting = process.waiting();
+        if waiting >= MAX_WAITING {
+            let team = self.name.clone();
+            return Err(Failure::Full { team, waiting });
+        }
+        let ask = Ask {
+            id: 0,
+            type_: check.type_.clone(),
+            source: check.source.clone(),
+            version: check.from.clone(),
+        };
+        let asked = process.ask(ask);
+        let mut asked = asked.map_err(|bytes| Failure::TooLarge { bytes })?;
+        match timeout(left, &mut asked.end).await {
+            Ok(Ok(Ended::Found { versions, output })) => Ok(Checked { versions, output }),
+            Ok(Ok(Ended::Failed { output })) => Err(Failure::Failed { output }),
+            Ok(Ok(Ended::Died { how, output })) => Err(self.died(how, output)),
+            Ok(Err(_)) => Err(self.died("nobody said how".to_owned(), String::new())),
+            Err(_) => Err(Failure::TimedOut {
+                output: asked.give_up(),
+            }),
+        }
+    }
+
+    /// The process that takes checks, started if there is none.
+    async fn process(&self, patience: Duration) -> Result<Arc<Process>, Failure> {
+        let not_before = self.state.lock().not_before;
+        if let Some(moment) = not_before.filter(|moment| *moment > Instant::now()) {
+            let waited = timeout(patience, tokio::time::sleep_until(moment)).await;
+            waited.map_err(|_| Failure::TimedOut {
+                output: String::new(),
+            })?;
+        }
+        let mut state = self.state.lock();
+        if let Some(current) = state.current.as_ref().filter(|current| current.is_good()) {
+            return Ok(current.clone());
+        }
+        if let Some(last) = state.current.take() {
+            state.in_vain = match last.has_answered() {
+                true => 0,
+                false => state.in_vain + 1,
+            };
+            let moment = Instant::now() + pause(state.in_vain);
+            state.not_before = (state.in_vain > 0).then_some(moment);
+        }
+        let started = Process::start(&self.name, &self.options);
+        let process = started.map_err(|error| self.not_started(&error.to_string()))?;
+        state.current = Some(process.clone());
+        Ok(process)
+    }
+
+    fn died(&self, how: String, output: String) -> Failure {
+        Failure::Died {
+            team: self.name.clone(),
+            how,
+            output,
+        }
+    }
+
+    fn not_started(&self, why: &str) -> Failure {
+        Failure::NotStarted {
+            team: self.name.clone(),
+            why: why.to_owned(),
+        }
+    }
+
+    pub(crate) fn end(&self) {
+        if let Some(process) = self.state.lock().current.take() {
+            process.end();
+        }
+    }
+}

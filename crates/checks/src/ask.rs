@@ -1,0 +1,158 @@
+//! Checks that somebody asks for by name: builds from the start.
+
+use airside_config::{
+    CheckOptions, Config, check_plan, prototype_check_plan, resource_type_check_plan,
+};
+use airside_model::{PipelineId, Plan, PlanId, ResourceId, Version};
+use airside_store::{Build, CheckReason, NewCheck, Pipeline};
+use serde_json::Value;
+
+use crate::Checks;
+
+/// What is to be checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject<'a> {
+    Resource(&'a str),
+    ResourceType(&'a str),
+    Prototype(&'a str),
+}
+
+/// Whether the types that a subject is made with are checked as well, though it may be too early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    Shallow,
+    Deep,
+}
+
+pub struct Ask<'a> {
+    pub pipeline: PipelineId,
+    pub subject: Subject<'a>,
+    pub from: Option<Version>,
+    pub depth: Depth,
+    pub by: Option<&'a str>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    /// There is no such pipeline or subject.
+    #[error("there is nothing of that name to check")]
+    NotFound,
+    #[error("the token is not the resource's")]
+    WrongToken,
+    #[error("the webhook token cannot be looked up: {0}")]
+    NoToken(String),
+    #[error("{0}")]
+    Plan(#[from] airside_config::PlanError),
+    #[error(transparent)]
+    Store(#[from] airside_store::Error),
+    #[error(transparent)]
+    Engine(#[from] airside_engine::Error),
+}
+
+impl Checks {
+    /// Creates a build that checks, and sets it going.
+    pub async fn ask(&self, ask: Ask<'_>) -> Result<Build, AskError> {
+        let (pipeline, config) = self.pipeline(ask.pipeline).await?;
+        let plan = plan(&config, &ask)?;
+        let resource = match ask.subject {
+            Subject::Resource(name) => Some(self.resource(&pipeline, name).await?),
+            _ => None,
+        };
+        let check = NewCheck {
+            team: pipeline.team,
+            pipeline: pipeline.id,
+            resource,
+            plan: &plan,
+            reason: CheckReason::Asked { by: ask.by },
+        };
+        let (build, _) = self.parts.engine.check(check).await?;
+        Ok(build)
+    }
+
+    /// The same for whoever knows a resource's token, and nothing else is believed of what they say.
+    pub async fn webhook(
+        &self,
+        pipeline: PipelineId,
+        resource: &str,
+        token: &str,
+    ) -> Result<Build, AskError> {
+        let (found, config) = self.pipeline(pipeline).await?;
+        let definition = config.resource(resource).ok_or(AskError::NotFound)?;
+        let own = Value::String(definition.webhook_token.clone());
+        let filled = self.parts.engine.fill(&found, &config, own).await;
+        let own = match filled {
+            Ok((Value::String(own), _)) => own,
+            Ok((other, _)) => other.to_string(),
+            Err(error) => return Err(AskError::NoToken(error.to_string())),
+        };
+        if own.is_empty() || !is_same(own.as_bytes(), token.as_bytes()) {
+            return Err(AskError::WrongToken);
+        }
+        let ask = Ask {
+            pipeline,
+            subject: Subject::Resource(resource),
+            from: None,
+            depth: Depth::Shallow,
+            by: None,
+        };
+        self.ask(ask).await
+    }
+
+    async fn pipeline(&self, id: PipelineId) -> Result<(Pipeline, Config), AskError> {
+        let pipeline = self.parts.store.pipeline_by_id(id).await?;
+        let pipeline = pipeline.ok_or(AskError::NotFound)?;
+        let config = serde_json::from_value(pipeline.config.clone());
+        // One that cannot be read has nothing to check.
+        Ok((pipeline, config.map_err(|_| AskError::NotFound)?))
+    }
+
+    async fn resource(&self, pipeline: &Pipeline, name: &str) -> Result<ResourceId, AskError> {
+        let resource = self.parts.store.resource(pipeline.id, name).await?;
+        Ok(resource.ok_or(AskError::NotFound)?.id)
+    }
+}
+
+fn plan(config: &Config, ask: &Ask<'_>) -> Result<Plan, AskError> {
+    let options = CheckOptions {
+        from: ask.from.clone(),
+        skip_interval: true,
+        skip_interval_of_types: ask.depth == Depth::Deep,
+    };
+    let id = PlanId::new("1");
+    Ok(match ask.subject {
+        Subject::Resource(name) => {
+            let resource = config.resource(name).ok_or(AskError::NotFound)?;
+            check_plan(id, resource, config, options)?
+        }
+        Subject::ResourceType(name) => {
+            let type_ = config.resource_type(name).ok_or(AskError::NotFound)?;
+            resource_type_check_plan(id, type_, config, options)?
+        }
+        Subject::Prototype(name) => {
+            let prototype = config.prototype(name).ok_or(AskError::NotFound)?;
+            prototype_check_plan(id, prototype, config, options)?
+        }
+    })
+}
+
+/// Takes as long for a token that is nearly right as for any other of its length.
+fn is_same(a: &[u8], b: &[u8]) -> bool {
+    let difference = a.iter().zip(b).fold(0, |sum, (a, b)| sum | (a ^ b));
+    a.len() == b.len() && difference == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_compared_whole() {
+        for (a, b, same) in [
+            ("ab", "ab", true),
+            ("ab", "aa", false),
+            ("ab", "abc", false),
+        ] {
+            assert_eq!(is_same(a.as_bytes(), b.as_bytes()), same, "{a} {b}");
+        }
+    }
+}

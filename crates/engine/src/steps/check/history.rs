@@ -1,0 +1,260 @@
+//! What a check is about, from where it looks, whether it must look at all, and where its findings go.
+
+use std::time::Duration;
+
+use airside_model::{ResourceId, Version, plan::CheckPlan};
+use airside_store::{CheckFrom, ImageCheck, LastCheck, Micros, now};
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+use tracing::warn;
+
+use crate::{Result, leaf::Leaf};
+
+/// An image is looked for anew after this, if its type does not say otherwise.
+const IMAGE_INTERVAL: Duration = Duration::from_secs(60);
+
+pub(super) enum Subject {
+    /// A resource of the pipeline: what is found becomes its history.
+    Resource {
+        id: ResourceId,
+        from: CheckFrom,
+        last: Option<LastCheck>,
+        interval: Option<Duration>,
+    },
+    /// What a type, a prototype or a task runs in: only the newest counts.
+    Image {
+        digest: String,
+        given: Option<Version>,
+        newest: Option<Version>,
+    },
+}
+
+/// The words for a subject that is not there any more.
+pub(super) struct Gone(pub(super) String);
+
+impl Subject {
+    pub(super) async fn of(leaf: Leaf<'_>, check: &CheckPlan) -> Result<Result<Self, Gone>> {
+        if check.resource.is_empty() {
+            return Ok(Ok(Self::Image {
+                digest: String::new(),
+                given: check.from_version.clone(),
+                newest: None,
+            }));
+        }
+        let store = &leaf.interpreter.engine.parts.store;
+        let row = match leaf.interpreter.build.pipeline {
+            Some(pipeline) => store.resource(pipeline, &check.resource).await?,
+            None => None,
+        };
+        let gone = || Gone(format!("resource '{}' deleted", check.resource));
+        let Some(row) = row else {
+            return Ok(Err(gone()));
+        };
+        let Some(mut from) = store.check_from(row.id).await? else {
+            return Ok(Err(gone()));
+        };
+        if check.from_version.is_some() {
+            from.version = check.from_version.clone();
+        }
+        Ok(Ok(Self::Resource {
+            id: row.id,
+            from,
+            last: store.last_check(row.id).await?,
+            interval: airside_config::parse_duration(&check.interval),
+        }))
+    }
+
+    /// From where to look.
+    pub(super) fn from(&self) -> Option<&Version> {
+        match self {
+            Self::Resource { from, .. } => from.version.as_ref(),
+            Self::Image { given, newest, .. } => given.as_ref().or(newest.as_ref()),
+        }
+    }
+
+    /// What is known already, if that will do. `image` is the version of the type's own image.
+    pub(super) async fn known(
+        &mut self,
+        leaf: Leaf<'_>,
+        check: &CheckPlan,
+        source: &Map<String, Value>,
+        image: Option<Version>,
+    ) -> Result<Option<Option<Version>>> {
+        let build = leaf.interpreter.build;
+        let store = &leaf.interpreter.engine.parts.store;
+        match self {
+            Self::Resource { id, last, .. } => {
+                let asked = check.skip_interval && check.from_version.is_none();
+                let looked_since =
+                    |last: &mut LastCheck| last.failures == 0 && last.started_at > build.created_at;
+                if !asked || !last.as_mut().is_some_and(looked_since) {
+                    return Ok(None);
+                }
+                let latest = store.latest_version(*id).await?;
+                Ok(Some(latest.map(|(_, version)| version)))
+            }
+            Self::Image {
+                digest,
+                given,
+                newest,
+            } => {
+                *digest = digest_of(check, source, image);
+                let Some(last) = store.image_check(build.team, digest).await? else {
+                    return Ok(None);
+                };
+                newest.clone_from(&last.version);
+                let will_do = given.is_none() && is_fresh(check, &last, build.started_at, now());
+                Ok(will_do.then_some(last.version))
+            }
+        }
+    }
+
+    pub(super) async fn found(
+        &self,
+        leaf: Leaf<'_>,
+        started_at: Micros,
+        versions: Vec<Version>,
+    ) -> Result<()> {
+        let store = &leaf.interpreter.engine.parts.store;
+        let newest = versions.last().cloned();
+        if let Self::Resource { id, from, .. } = self {
+            let versions = versions.into_iter().map(|version| (version, Vec::new()));
+            let versions: Vec<_> = versions.collect();
+            let saved = store.save_versions(*id, from, &versions).await?;
+            if saved == airside_store::Found::Outdated {
+                warn!(
+                    resource = id.0,
+                    "the resource changed during its check; what was found is not saved"
+                );
+            }
+        }
+        self.note(leaf, started_at, Ok(newest)).await
+    }
+
+    pub(super) async fn failed(&self, leaf: Leaf<'_>, started_at: Micros) -> Result<()> {
+        self.note(leaf, started_at, Err(())).await
+    }
+
+    async fn note(
+        &self,
+        leaf: Leaf<'_>,
+        started_at: Micros,
+        newest: Result<Option<Version>, ()>,
+    ) -> Result<()> {
+        let store = &leaf.interpreter.engine.parts.store;
+        match self {
+            Self::Resource {
+                id,
+                from,
+                last,
+                interval,
+            } => {
+                let before = last.map_or(0, |last| last.failures);
+                let check = LastCheck {
+                    scope: from.scope,
+                    started_at,
+                    ended_at: now(),
+                    failures: newest.map_or(before.saturating_add(1), |_| 0),
+                };
+                let next_due = interval.map(|interval| check.ended_at.plus(interval));
+                store.note_check(*id, check, next_due).await?;
+            }
+            // Without its digest it was never looked for.
+            Self::Image { digest, .. } if digest.is_empty() => {}
+            Self::Image { digest, .. } => {
+                let check = ImageCheck {
+                    succeeded: newest.is_ok(),
+                    version: newest.ok().flatten(),
+                    started_at,
+                    ended_at: now(),
+                };
+                let team = leaf.interpreter.build.team;
+                store.note_image_check(team, digest, &check).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Two images with the same digest are found by the same check.
+fn digest_of(check: &CheckPlan, source: &Map<String, Value>, image: Option<Version>) -> String {
+    let identity = json!([check.type_, source, image]);
+    hex::encode(Sha256::digest(identity.to_string()))
+}
+
+/// Whether a check for an image need not be repeated: it ended after the build began, or not long ago.
+fn is_fresh(
+    check: &CheckPlan,
+    last: &ImageCheck,
+    build_began: Option<Micros>,
+    now: Micros,
+) -> bool {
+    if !last.succeeded {
+        return false;
+    }
+    if build_began.is_some_and(|began| last.ended_at > began) {
+        return true;
+    }
+    let long_ago = match check.interval.as_str() {
+        "never" => false,
+        text => {
+            let interval = airside_config::parse_duration(text).unwrap_or(IMAGE_INTERVAL);
+            // A clock that was set back does not make it fresh for longer.
+            last.ended_at > now || now.since(last.ended_at) >= interval
+        }
+    };
+    !check.skip_interval && !long_ago
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn images_are_looked_for_when_it_is_time() {
+        let check = |interval: &str, skip_interval| CheckPlan {
+            interval: interval.to_owned(),
+            skip_interval,
+            ..CheckPlan::default()
+        };
+        let minutes = |minutes: i64| Micros(minutes * 60_000_000);
+        let ended = |at, succeeded| ImageCheck {
+            version: None,
+            started_at: at,
+            ended_at: at,
+            succeeded,
+        };
+        for (interval, skip, ended, began, fresh) in [
+            ("1m0s", false, ended(minutes(10), true), minutes(10), false),
+            ("2m0s", false, ended(minutes(10), true), minutes(10), true),
+            ("2m0s", false, ended(minutes(10), false), minutes(10), false),
+            ("2m0s", true, ended(minutes(10), true), minutes(10), false),
+            ("1m0s", true, ended(minutes(10), true), minutes(9), true),
+            ("never", false, ended(minutes(0), true), minutes(10), true),
+            ("never", true, ended(minutes(0), true), minutes(10), false),
+            ("2m0s", false, ended(minutes(70), true), minutes(80), false),
+        ] {
+            let plan = check(interval, skip);
+            let found = is_fresh(&plan, &ended, Some(began), minutes(11));
+            assert_eq!(found, fresh, "{interval} {skip} {ended:?} {began:?}");
+        }
+    }
+
+    #[test]
+    fn digests_tell_apart_what_is_looked_for() {
+        let check = |type_: &str| CheckPlan {
+            type_: type_.to_owned(),
+            ..CheckPlan::default()
+        };
+        let source = Map::from_iter([("a".to_owned(), json!(1))]);
+        let image = Some(Version::from([("v", "1")]));
+        let all = [
+            digest_of(&check("x"), &source, None),
+            digest_of(&check("y"), &source, None),
+            digest_of(&check("x"), &Map::new(), None),
+            digest_of(&check("x"), &source, image),
+        ];
+        let different: std::collections::HashSet<_> = all.iter().collect();
+        assert_eq!(different.len(), all.len());
+    }
+}

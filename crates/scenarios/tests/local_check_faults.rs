@@ -1,0 +1,112 @@
+//! What a check of a type with an image may do to a server: hang, shout, talk nonsense, find too much.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, process::Command};
+
+use airside_scenarios::{Environment, Fly, Server};
+
+/// What it does is up to the source.
+const CHECK: &str = r#"#!/bin/sh
+request=$(cat)
+case $request in
+  *garbage*) echo 'this is [no JSON' ;;
+  *strange*) echo '[{"v": {"a": 1}}]' ;;
+  *empty*) echo '[{}]' ;;
+  *wide*) head -c 100000000 /dev/zero | tr '\0' x ;;
+  *loud*) head -c 100000000 /dev/zero | tr '\0' '\n' >&2; echo '[{"v": "1"}]' ;;
+  *many*) printf '['; seq 1 49999 | sed 's/.*/{"v": "&"},/'; echo '{"v": "50000"}]' ;;
+  *hang*) sleep 3600 ;;
+  *turned*'"v":"b"'*) echo '[{"v": "c"}, {"v": "b"}, {"v": "a"}, {"v": "d"}]' ;;
+  *turned*) echo '[{"v": "a"}, {"v": "b"}, {"v": "c"}]' ;;
+esac
+"#;
+
+/// An image whose check is the one above.
+fn layout(folder: &Path) -> String {
+    let (tree, rootfs) = (folder.join("tree"), folder.join("rootfs.tar"));
+    let scripts = tree.join("opt/resource");
+    fs::create_dir_all(&scripts).unwrap();
+    let check = scripts.join("check");
+    fs::write(&check, CHECK).unwrap();
+    fs::set_permissions(&check, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::copy(Environment::get().rootfs, &rootfs).unwrap();
+    let run = |command: &mut Command| assert!(command.status().unwrap().success());
+    run(Command::new("tar")
+        .arg("--append")
+        .args(["--owner=0", "--group=0", "-C"])
+        .arg(&tree)
+        .arg("-f")
+        .arg(&rootfs)
+        .arg("opt"));
+    let layout = folder.join("layout");
+    let tool = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../dev/image");
+    run(Command::new(tool).arg("layout").arg(&rootfs).arg(&layout));
+    layout.display().to_string()
+}
+
+fn pipeline(layout: &str) -> String {
+    let modes = [
+        "garbage", "strange", "empty", "wide", "loud", "many", "hang", "turned",
+    ];
+    let resources: String = modes
+        .iter()
+        .map(|mode| {
+            format!(
+                "- {{name: {mode}, type: odd, source: {{mode: {mode}}}, check_every: never, \
+                 check_timeout: {}}}\n",
+                if *mode == "hang" { "2s" } else { "5m" }
+            )
+        })
+        .collect();
+    format!(
+        "resource_types:\n- {{name: odd, type: oci-layout, source: {{path: {layout}}}}}\n\
+         resources:\n{resources}\
+         jobs: [{{name: j, plan: [{{get: many}}]}}]\n"
+    )
+}
+
+fn check(fly: &Fly, name: &str, more: &[&str], code: i32) -> String {
+    let resource = format!("p/{name}");
+    let args = [&["check-resource", "-r", &resource], more].concat();
+    fly.run(&args).ended_with(code).stdout
+}
+
+fn newest(fly: &Fly, name: &str, count: usize) -> Vec<String> {
+    let path = format!("/api/v1/teams/main/pipelines/p/resources/{name}/versions?limit={count}");
+    let found = fly.run(&["curl", &path]).succeeded();
+    let versions: Vec<serde_json::Value> = serde_json::from_str(&found.stdout).unwrap();
+    let text = |version: &serde_json::Value| version["version"]["v"].as_str().unwrap().to_owned();
+    versions.iter().map(text).collect()
+}
+
+#[test]
+fn whatever_a_check_does_only_it_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start();
+    let fly = server.fly();
+    fly.pipeline("p", &pipeline(&layout(folder.path())));
+
+    for (name, code, words) in [
+        ("garbage", 2, "this is [no JSON"),
+        ("strange", 2, "not what it should be"),
+        ("empty", 2, "without any key"),
+        ("wide", 2, "not what it should be"),
+        ("hang", 1, "timeout exceeded"),
+    ] {
+        let text = check(&fly, name, &[], code);
+        assert!(text.contains(words), "{name}: {text}");
+        assert_eq!(newest(&fly, name, 1), [""; 0], "{name}");
+    }
+    let text = check(&fly, "loud", &[], 0);
+    assert!(text.len() >= 100_000_000, "{}", text.len());
+    assert_eq!(newest(&fly, "loud", 9), ["1"]);
+
+    check(&fly, "many", &[], 0);
+    assert_eq!(newest(&fly, "many", 2), ["50000", "49999"]);
+
+    check(&fly, "turned", &[], 0);
+    assert_eq!(newest(&fly, "turned", 9), ["c", "b", "a"]);
+    check(&fly, "turned", &["--from", "v:b"], 0);
+    assert_eq!(newest(&fly, "turned", 9), ["d", "a", "b", "c"]);
+}

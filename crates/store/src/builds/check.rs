@@ -1,0 +1,120 @@
+//! Builds that check.
+
+use airside_model::{BuildId, BuildStatus, PipelineId, Plan, ResourceId, TeamId};
+
+use super::{Build, fetch, plan_name};
+use crate::{
+    Micros, Result, Store, corrupt,
+    db::{Tx, query, query_scalar, sql},
+    now, to_json,
+};
+
+/// The name of every build that checks.
+const NAME: &str = "check";
+
+/// A check that is about to run.
+pub struct NewCheck<'a> {
+    pub team: TeamId,
+    pub pipeline: PipelineId,
+    /// None if a type or a prototype is checked.
+    pub resource: Option<ResourceId>,
+    pub plan: &'a Plan,
+    pub reason: CheckReason<'a>,
+}
+
+/// Why there is a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckReason<'a> {
+    /// Somebody asked for it: it is listed among builds.
+    Asked { by: Option<&'a str> },
+    /// It was time.
+    Due,
+}
+
+/// A check that ran without a build, of which people should see how it went.
+pub struct EndedCheck<'a> {
+    pub team: TeamId,
+    pub pipeline: PipelineId,
+    pub resource: ResourceId,
+    pub plan: &'a Plan,
+    pub status: BuildStatus,
+    pub started_at: Micros,
+    pub ended_at: Micros,
+}
+
+impl Store {
+    /// Creates a build that checks. It has its plan already, and so is started.
+    pub async fn create_check(&self, new: NewCheck<'_>) -> Result<Build> {
+        let (created_by, listed) = match new.reason {
+            CheckReason::Asked { by } => (by, true),
+            CheckReason::Due => (None, false),
+        };
+        let mut tx = self.write.begin().await?;
+        let created_at = now();
+        let id: i64 = query_scalar(sql!(
+            "INSERT INTO builds (team_id, pipeline_id, resource_id, name, status, created_by,
+               created_at, started_at, is_check, listed)
+             VALUES ($1, $2, $3, $4, 'started', $5, $6, $6, TRUE, $7) RETURNING id"
+        ))
+        .bind(new.team.0)
+        .bind(new.pipeline.0)
+        .bind(new.resource.map(|id| id.0))
+        .bind(NAME)
+        .bind(created_by)
+        .bind(created_at.0)
+        .bind(listed)
+        .fetch_one(&mut tx)
+        .await?;
+        self.save_plan(&mut tx, BuildId(id), new.plan).await?;
+        let build = fetch(&mut tx, BuildId(id)).await?;
+        tx.commit().await?;
+        self.changed();
+        build.ok_or_else(|| corrupt("a build that was just made is not there"))
+    }
+
+    /// Makes a build of a check that has ended. Its log is still to be written and closed.
+    pub async fn save_check(&self, ended: EndedCheck<'_>) -> Result<BuildId> {
+        let mut tx = self.write.begin().await?;
+        let id: i64 = query_scalar(sql!(
+            "INSERT INTO builds (team_id, pipeline_id, resource_id, name, status, created_at,
+               started_at, ended_at, is_check, listed)
+             VALUES ($1, $2, $3, $4, $5, $6, $6, $7, TRUE, FALSE) RETURNING id"
+        ))
+        .bind(ended.team.0)
+        .bind(ended.pipeline.0)
+        .bind(ended.resource.0)
+        .bind(NAME)
+        .bind(ended.status.as_str())
+        .bind(ended.started_at.0)
+        .bind(ended.ended_at.0)
+        .fetch_one(&mut tx)
+        .await?;
+        self.save_plan(&mut tx, BuildId(id), ended.plan).await?;
+        tx.commit().await?;
+        Ok(BuildId(id))
+    }
+
+    async fn save_plan(&self, tx: &mut Tx, build: BuildId, plan: &Plan) -> Result<()> {
+        let sealed = self
+            .sealer()
+            .seal(&plan_name(build), to_json(plan).as_bytes());
+        query(sql!("UPDATE builds SET plan = $1 WHERE id = $2"))
+            .bind(sealed)
+            .bind(build.0)
+            .execute(tx)
+            .await?;
+        Ok(())
+    }
+
+    /// Forgets builds that checked and ended before then, but for the last of each resource. How many.
+    pub async fn collect_checks(&self, before: Micros) -> Result<u64> {
+        query(sql!(
+            "DELETE FROM builds WHERE is_check AND ended_at < $1 AND log_closed
+               AND (resource_id IS NULL
+                 OR id < (SELECT max(b.id) FROM builds b WHERE b.resource_id = builds.resource_id))"
+        ))
+        .bind(before.0)
+        .execute(&self.write)
+        .await
+    }
+}
