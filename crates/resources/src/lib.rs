@@ -8,10 +8,15 @@
 #![forbid(unsafe_code)]
 
 mod failure;
+mod git;
+mod lenient;
+mod log;
 mod mock;
+mod paths;
 mod privilege;
 mod program;
 mod request;
+mod scratch;
 mod time;
 
 use std::{io::Write, path::Path};
@@ -26,6 +31,7 @@ pub use request::{CheckRequest, InRequest, Object, OutRequest, Produced};
 /// The types that this crate has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Type {
+    Git,
     Mock,
     Time,
 }
@@ -33,6 +39,7 @@ enum Type {
 impl Type {
     fn find(name: &str) -> Option<Self> {
         match name {
+            "git" => Some(Self::Git),
             "mock" => Some(Self::Mock),
             "time" => Some(Self::Time),
             _ => None,
@@ -51,6 +58,11 @@ pub fn is_native(type_: &str) -> bool {
     Type::find(type_).is_some()
 }
 
+/// Whether a get or put drives programs that this crate does not have, and so needs an image with them.
+pub fn needs_programs(type_: &str, _source: &Object) -> bool {
+    Type::find(type_) == Some(Type::Git)
+}
+
 /// Whether a get would hand out the image it runs in, as `mock` does when asked to: then that should
 /// be a whole one.
 pub fn mirrors_its_image(source: &Object, params: &Object) -> bool {
@@ -67,6 +79,7 @@ pub fn check(
     log: &mut dyn Write,
 ) -> Result<Vec<Version>, Failure> {
     match Type::named(type_)? {
+        Type::Git => git::check(request, log),
         Type::Mock => mock::check(request, privilege, log),
         Type::Time => time::check(request, log),
     }
@@ -80,6 +93,7 @@ pub fn fetch(
     log: &mut dyn Write,
 ) -> Result<Produced, Failure> {
     match Type::named(type_)? {
+        Type::Git => git::fetch(request, dest, log),
         Type::Mock => mock::fetch(request, dest, log),
         Type::Time => time::fetch(request, dest, log),
     }
@@ -93,6 +107,7 @@ pub fn push(
     log: &mut dyn Write,
 ) -> Result<Produced, Failure> {
     match Type::named(type_)? {
+        Type::Git => git::push(request, src, log),
         Type::Mock => mock::push(request, src, log),
         Type::Time => time::push(request, log),
     }

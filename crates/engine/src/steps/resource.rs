@@ -205,6 +205,8 @@ impl Call<'_> {
         let own = &leaf.interpreter.engine.parts.mock_image;
         let image = match own {
             Some(own) if mirrors && self.kind == StepKind::Get => own.clone(),
+            // The machine's own programs, without its data.
+            _ if airside_resources::needs_programs(self.type_, &self.source) => Image::Host,
             _ => Image::Shim,
         };
         let args = ["resource", self.type_, verb].map(str::to_owned);
