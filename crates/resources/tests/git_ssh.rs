@@ -49,7 +49,8 @@ impl Remote {
     }
 
     fn refuses(&self, source: Value, words: &str) {
-        GIT.check(json!({"source": self.source(source)})).fails_with(words);
+        GIT.check(json!({"source": self.source(source)}))
+            .fails_with(words);
     }
 }
 
@@ -63,9 +64,15 @@ fn keys_open_the_door_with_or_without_a_passphrase() {
     remote.finds(json!({"private_key": plain, "private_key_user": "root"}));
     remote.finds(json!({"private_key": locked, "private_key_passphrase": "open sesame"}));
     remote.refuses(json!({}), "git ls-remote failed for ssh://");
-    remote.refuses(json!({"private_key": locked, "private_key_passphrase": "wrong"}), "failed");
+    remote.refuses(
+        json!({"private_key": locked, "private_key_passphrase": "wrong"}),
+        "failed",
+    );
     remote.refuses(json!({"private_key": "no key"}), "git ls-remote failed");
-    remote.refuses(json!({"private_key": plain, "private_key_user": "a b"}), "private_key_user");
+    remote.refuses(
+        json!({"private_key": plain, "private_key_user": "a b"}),
+        "private_key_user",
+    );
 }
 
 #[test]
@@ -75,7 +82,10 @@ fn hosts_are_known_or_refused_where_they_are_named() {
     let known = remote.sshd.known_host();
     remote.finds(json!({"private_key": key, "known_hosts": known}));
     let other = known.replace("127.0.0.1", "127.0.0.2");
-    remote.refuses(json!({"private_key": key, "known_hosts": other}), "failed for ssh://");
+    remote.refuses(
+        json!({"private_key": key, "known_hosts": other}),
+        "failed for ssh://",
+    );
 }
 
 #[test]
@@ -104,7 +114,10 @@ fn a_tunnel_that_is_no_proxy_is_told() {
     let refusing = serve(|_| Response::new(407, ""));
     let (host, port) = refusing.split_once(':').unwrap();
     let tunnel = json!({"proxy_host": host, "proxy_port": port, "proxy_user": "u"});
-    remote.refuses(json!({"private_key": key, "https_tunnel": tunnel}), "failed for ssh://");
+    remote.refuses(
+        json!({"private_key": key, "https_tunnel": tunnel}),
+        "failed for ssh://",
+    );
     let tunnel = json!({"proxy_host": host});
     remote.refuses(json!({"https_tunnel": tunnel}), "source.https_tunnel");
 }

@@ -203,10 +203,10 @@ impl Get<'_> {
     fn fetch_named(&self, log: &mut dyn Write) -> Result<(), Failure> {
         let all = self.git.read(self.dest, &["ls-remote", "origin"], log)?;
         let pairs = all.lines().filter_map(|line| line.split_once('\t'));
-        let found = pairs
+        let mut found = pairs
             .filter(|(hash, _)| *hash == self.wanted)
             .map(|(_, name)| name);
-        match found.last() {
+        match found.next_back() {
             Some(name) => {
                 say(log, &format!("fetching {name} for {}", self.wanted));
                 self.git
