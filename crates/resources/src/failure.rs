@@ -29,6 +29,9 @@ pub enum Failure {
         path: PathBuf,
         error: std::io::Error,
     },
+    /// Somebody else's server.
+    #[error(transparent)]
+    Outbound(#[from] airside_outbound::Error),
     /// What the type itself has to say.
     #[error("{0}")]
     Said(String),

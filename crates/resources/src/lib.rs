@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+mod aws;
 mod failure;
 mod git;
 mod lenient;
@@ -15,9 +16,12 @@ mod mock;
 mod paths;
 mod privilege;
 mod program;
+mod registry;
+mod registry_image;
 mod request;
 mod scratch;
 mod time;
+mod versions;
 
 use std::{io::Write, path::Path};
 
@@ -33,6 +37,7 @@ pub use request::{CheckRequest, InRequest, Object, OutRequest, Produced};
 enum Type {
     Git,
     Mock,
+    RegistryImage,
     Time,
 }
 
@@ -41,6 +46,7 @@ impl Type {
         match name {
             "git" => Some(Self::Git),
             "mock" => Some(Self::Mock),
+            "registry-image" => Some(Self::RegistryImage),
             "time" => Some(Self::Time),
             _ => None,
         }
@@ -81,6 +87,7 @@ pub fn check(
     match Type::named(type_)? {
         Type::Git => git::check(request, log),
         Type::Mock => mock::check(request, privilege, log),
+        Type::RegistryImage => registry_image::check(request, log),
         Type::Time => time::check(request, log),
     }
 }
@@ -95,6 +102,7 @@ pub fn fetch(
     match Type::named(type_)? {
         Type::Git => git::fetch(request, dest, log),
         Type::Mock => mock::fetch(request, dest, log),
+        Type::RegistryImage => registry_image::fetch(request, dest, log),
         Type::Time => time::fetch(request, dest, log),
     }
 }
@@ -109,6 +117,7 @@ pub fn push(
     match Type::named(type_)? {
         Type::Git => git::push(request, src, log),
         Type::Mock => mock::push(request, src, log),
+        Type::RegistryImage => registry_image::push(request, src, log),
         Type::Time => time::push(request, log),
     }
 }

@@ -11,7 +11,7 @@ use super::{
     settings::{InParams, Source, plain},
     submodules, verify,
 };
-use crate::{Failure, InRequest, Part, Produced, log::say, scratch::Scratch};
+use crate::{Failure, InRequest, Part, Produced, log::say, paths::clear, scratch::Scratch};
 
 /// Beyond this many commits a shallow clone becomes a whole one.
 const DEEPEST: u32 = 127;
@@ -46,20 +46,9 @@ pub(crate) fn fetch(
     };
     let produced = get.all(log);
     if produced.is_err() {
-        // Half a repository helps nobody, and might be taken for a whole one.
         clear(dest);
     }
     produced
-}
-
-fn clear(folder: &Path) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        let _ = match entry.file_type() {
-            Ok(kind) if kind.is_dir() => fs::remove_dir_all(path),
-            _ => fs::remove_file(path),
-        };
-    }
 }
 
 struct Get<'a> {

@@ -4,6 +4,8 @@
 
 pub mod git_server;
 pub mod http;
+pub mod image;
+pub mod registry;
 pub mod repository;
 pub mod sshd;
 
