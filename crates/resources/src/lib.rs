@@ -10,6 +10,7 @@
 mod aws;
 mod failure;
 mod git;
+mod http;
 mod lenient;
 mod log;
 mod mock;
@@ -19,7 +20,9 @@ mod program;
 mod registry;
 mod registry_image;
 mod request;
+mod s3;
 mod scratch;
+mod semver;
 mod time;
 mod versions;
 
@@ -36,8 +39,11 @@ pub use request::{CheckRequest, InRequest, Object, OutRequest, Produced};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Type {
     Git,
+    Http,
     Mock,
     RegistryImage,
+    S3,
+    Semver,
     Time,
 }
 
@@ -45,8 +51,11 @@ impl Type {
     fn find(name: &str) -> Option<Self> {
         match name {
             "git" => Some(Self::Git),
+            "http" => Some(Self::Http),
             "mock" => Some(Self::Mock),
             "registry-image" => Some(Self::RegistryImage),
+            "s3" => Some(Self::S3),
+            "semver" => Some(Self::Semver),
             "time" => Some(Self::Time),
             _ => None,
         }
@@ -65,8 +74,12 @@ pub fn is_native(type_: &str) -> bool {
 }
 
 /// Whether a get or put drives programs that this crate does not have, and so needs an image with them.
-pub fn needs_programs(type_: &str, _source: &Object) -> bool {
-    Type::find(type_) == Some(Type::Git)
+pub fn needs_programs(type_: &str, source: &Object) -> bool {
+    match Type::find(type_) {
+        Some(Type::Git) => true,
+        Some(Type::Semver) => source.get("driver").is_some_and(|driver| driver == "git"),
+        _ => false,
+    }
 }
 
 /// Whether a get would hand out the image it runs in, as `mock` does when asked to: then that should
@@ -86,8 +99,11 @@ pub fn check(
 ) -> Result<Vec<Version>, Failure> {
     match Type::named(type_)? {
         Type::Git => git::check(request, log),
+        Type::Http => http::check(request, log),
         Type::Mock => mock::check(request, privilege, log),
         Type::RegistryImage => registry_image::check(request, log),
+        Type::S3 => s3::check(request, log),
+        Type::Semver => semver::check(request, log),
         Type::Time => time::check(request, log),
     }
 }
@@ -101,8 +117,11 @@ pub fn fetch(
 ) -> Result<Produced, Failure> {
     match Type::named(type_)? {
         Type::Git => git::fetch(request, dest, log),
+        Type::Http => http::fetch(request, dest, log),
         Type::Mock => mock::fetch(request, dest, log),
         Type::RegistryImage => registry_image::fetch(request, dest, log),
+        Type::S3 => s3::fetch(request, dest, log),
+        Type::Semver => semver::fetch(request, dest, log),
         Type::Time => time::fetch(request, dest, log),
     }
 }
@@ -116,8 +135,11 @@ pub fn push(
 ) -> Result<Produced, Failure> {
     match Type::named(type_)? {
         Type::Git => git::push(request, src, log),
+        Type::Http => http::push(request, src, log),
         Type::Mock => mock::push(request, src, log),
         Type::RegistryImage => registry_image::push(request, src, log),
+        Type::S3 => s3::push(request, src, log),
+        Type::Semver => semver::push(request, src, log),
         Type::Time => time::push(request, log),
     }
 }

@@ -63,13 +63,13 @@ fn what_is_pushed_is_found_and_fetched() {
     let registry = Registry::start();
     let source = json!({"repository": registry.repository("a/b"), "tag": "t"});
     let first = put(&source, json!({}), "one");
-    assert_eq!(check(&source, Value::Null), [first.clone()]);
+    assert_eq!(json!(check(&source, Value::Null)), json!([first]));
     let second = put(&source, json!({}), "two");
     assert_eq!(
         check(&source, first.clone()),
         [first.clone(), second.clone()]
     );
-    assert_eq!(check(&source, second.clone()), [second.clone()]);
+    assert_eq!(json!(check(&source, second.clone())), json!([second]));
     assert_eq!(
         check(
             &json!({"repository": registry.repository("a/b"), "tag": "none"}),
@@ -262,7 +262,7 @@ fn users_are_asked_for() {
     let source =
         json!({"repository": repository, "tag": "t", "username": "me", "password": "s3cret"});
     let version = put(&source, json!({}), "x");
-    assert_eq!(check(&source, Value::Null), [version.clone()]);
+    assert_eq!(json!(check(&source, Value::Null)), json!([version]));
     get(&source, json!({}), &version);
     for source in [
         json!({"repository": repository, "tag": "t"}),

@@ -7,7 +7,7 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use jiff::Timestamp;
 use serde::{Deserialize, de::DeserializeOwned};
 
-pub(crate) use sign::{EMPTY, Signer, UNSIGNED, sha256};
+pub(crate) use sign::{EMPTY, Signer, sha256};
 
 use crate::Failure;
 

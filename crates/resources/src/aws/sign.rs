@@ -8,8 +8,8 @@ use super::Keys;
 
 /// The hash of nothing.
 pub(crate) const EMPTY: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-/// Stands for the hash of a body that is too long to read twice; TLS looks after it.
-pub(crate) const UNSIGNED: &str = "UNSIGNED-PAYLOAD";
+/// Stands for the hash of a body in addresses that are signed beforehand.
+const UNSIGNED: &str = "UNSIGNED-PAYLOAD";
 
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 

@@ -21,4 +21,12 @@ mod tags;
 mod tunnel;
 mod verify;
 
-pub(crate) use self::{check::check, command::Git, get::fetch, put::push, tunnel::main as tunnel};
+pub(crate) use self::{
+    access::{Access, Setting},
+    check::check,
+    command::Git,
+    config::Purpose,
+    get::fetch,
+    put::{is_behind, push},
+    tunnel::main as tunnel,
+};

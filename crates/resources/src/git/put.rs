@@ -227,10 +227,9 @@ impl Put {
     }
 }
 
-/// Whether a push failed because the remote has more than we do.
-fn is_behind(complaints: &str) -> bool {
-    complaints.lines().any(|line| {
-        line.contains("[rejected]")
-            || (line.contains("[remote rejected]") && line.contains("cannot lock ref"))
-    })
+/// Whether a push failed because the remote has more than we do, or gets more at this moment.
+pub(crate) fn is_behind(complaints: &str) -> bool {
+    complaints
+        .lines()
+        .any(|line| line.contains("[rejected]") || line.contains("cannot lock ref"))
 }

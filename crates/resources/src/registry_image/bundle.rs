@@ -193,7 +193,7 @@ impl Store {
             let link = entry.link_name().map_err(Failure::io(path))?;
             match link {
                 Some(link) if entry.header().entry_type().is_symlink() => {
-                    let folder = name.parent().unwrap_or(Path::new("")).to_owned();
+                    let folder = name.parent().unwrap_or_else(|| Path::new("")).to_owned();
                     links.push((name, clean(&folder, &link)));
                 }
                 Some(link) => links.push((name, clean(Path::new(""), &link))),

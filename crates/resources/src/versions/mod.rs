@@ -32,9 +32,7 @@ impl Semver {
         let word = |part: &&str| {
             !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
         };
-        if !pre.iter().all(|part| word(&part))
-            || !build.split('.').all(|part| build.is_empty() || word(&part))
-        {
+        if !pre.iter().all(word) || !build.split('.').all(|part| build.is_empty() || word(&part)) {
             return None;
         }
         let mut numbers = numbers.split('.').map(|part| {
@@ -70,6 +68,10 @@ impl Semver {
             pre: Vec::new(),
             build: String::new(),
         }
+    }
+
+    pub(crate) fn built(self, build: String) -> Self {
+        Self { build, ..self }
     }
 
     pub(crate) fn is_pre_release(&self) -> bool {

@@ -7,6 +7,7 @@ pub mod http;
 pub mod image;
 pub mod registry;
 pub mod repository;
+pub mod s3_server;
 pub mod sshd;
 
 use std::path::Path;
