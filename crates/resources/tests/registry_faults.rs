@@ -62,9 +62,10 @@ impl Image {
         let blob = [&self.config, &self.layer]
             .into_iter()
             .find(|blob| digest(blob) == reference);
-        blob.map_or(Response::new(404, "{}"), |blob| {
-            Response::new(200, blob.clone())
-        })
+        match blob {
+            Some(blob) => Response::new(200, blob.clone()),
+            None => Response::new(404, "{}"),
+        }
     }
 
     fn is_layer(&self, request: &Request) -> bool {
