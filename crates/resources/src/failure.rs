@@ -9,16 +9,29 @@ pub enum Failure {
     #[error("the request is not what the action expects: {0}")]
     Request(#[source] serde_json::Error),
     /// A key that does not exist, or a value of the wrong kind.
-    #[error("{part} is not valid: {error}")]
+    #[error("{part}{dot}{key} is not valid: {error}",
+        dot = if key.is_some() { "." } else { "" }, key = key.as_deref().unwrap_or_default())]
     Invalid {
         part: Part,
+        /// Where in it, if the failure is about one key.
+        key: Option<String>,
         error: serde_json::Error,
+    },
+    /// A key whose value makes no sense, alone or beside others.
+    #[error("{part}.{key} {words}")]
+    Key {
+        part: Part,
+        key: String,
+        words: String,
     },
     #[error("{path}: {error}", path = path.display())]
     Io {
         path: PathBuf,
         error: std::io::Error,
     },
+    /// Somebody else's server.
+    #[error(transparent)]
+    Outbound(#[from] airside_outbound::Error),
     /// What the type itself has to say.
     #[error("{0}")]
     Said(String),
@@ -27,6 +40,21 @@ pub enum Failure {
 impl Failure {
     pub(crate) fn said(text: impl Into<String>) -> Self {
         Self::Said(text.into())
+    }
+
+    /// What is wrong with a key of the source, as the rest of a sentence that begins with it.
+    pub(crate) fn source(key: &str, words: impl Into<String>) -> Self {
+        Self::key(Part::Source, key, words)
+    }
+
+    /// The same of the params.
+    pub(crate) fn params(key: &str, words: impl Into<String>) -> Self {
+        Self::key(Part::Params, key, words)
+    }
+
+    fn key(part: Part, key: &str, words: impl Into<String>) -> Self {
+        let (key, words) = (key.to_owned(), words.into());
+        Self::Key { part, key, words }
     }
 
     pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Self + '_ {

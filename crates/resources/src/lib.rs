@@ -7,12 +7,24 @@
 
 #![forbid(unsafe_code)]
 
+mod aws;
 mod failure;
+mod git;
+mod http;
+mod lenient;
+mod log;
 mod mock;
+mod paths;
 mod privilege;
 mod program;
+mod registry;
+mod registry_image;
 mod request;
+mod s3;
+mod scratch;
+mod semver;
 mod time;
+mod versions;
 
 use std::{io::Write, path::Path};
 
@@ -26,14 +38,24 @@ pub use request::{CheckRequest, InRequest, Object, OutRequest, Produced};
 /// The types that this crate has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Type {
+    Git,
+    Http,
     Mock,
+    RegistryImage,
+    S3,
+    Semver,
     Time,
 }
 
 impl Type {
     fn find(name: &str) -> Option<Self> {
         match name {
+            "git" => Some(Self::Git),
+            "http" => Some(Self::Http),
             "mock" => Some(Self::Mock),
+            "registry-image" => Some(Self::RegistryImage),
+            "s3" => Some(Self::S3),
+            "semver" => Some(Self::Semver),
             "time" => Some(Self::Time),
             _ => None,
         }
@@ -57,6 +79,15 @@ pub fn has_an_image(type_: &str) -> bool {
     Type::find(type_) == Some(Type::Mock)
 }
 
+/// Whether a get or put drives programs that this crate does not have, and so needs an image with them.
+pub fn needs_programs(type_: &str, source: &Object) -> bool {
+    match Type::find(type_) {
+        Some(Type::Git) => true,
+        Some(Type::Semver) => source.get("driver").is_some_and(|driver| driver == "git"),
+        _ => false,
+    }
+}
+
 /// The versions after the given one, oldest first, beginning with the given one if it still exists.
 /// A server that checks by itself says which privilege the check should seem to have.
 pub fn check(
@@ -66,7 +97,12 @@ pub fn check(
     log: &mut dyn Write,
 ) -> Result<Vec<Version>, Failure> {
     match Type::named(type_)? {
+        Type::Git => git::check(request, log),
+        Type::Http => http::check(request, log),
         Type::Mock => mock::check(request, privilege, log),
+        Type::RegistryImage => registry_image::check(request, log),
+        Type::S3 => s3::check(request, log),
+        Type::Semver => semver::check(request, log),
         Type::Time => time::check(request, log),
     }
 }
@@ -79,7 +115,12 @@ pub fn fetch(
     log: &mut dyn Write,
 ) -> Result<Produced, Failure> {
     match Type::named(type_)? {
+        Type::Git => git::fetch(request, dest, log),
+        Type::Http => http::fetch(request, dest, log),
         Type::Mock => mock::fetch(request, dest, log),
+        Type::RegistryImage => registry_image::fetch(request, dest, log),
+        Type::S3 => s3::fetch(request, dest, log),
+        Type::Semver => semver::fetch(request, dest, log),
         Type::Time => time::fetch(request, dest, log),
     }
 }
@@ -92,7 +133,12 @@ pub fn push(
     log: &mut dyn Write,
 ) -> Result<Produced, Failure> {
     match Type::named(type_)? {
+        Type::Git => git::push(request, src, log),
+        Type::Http => http::push(request, src, log),
         Type::Mock => mock::push(request, src, log),
+        Type::RegistryImage => registry_image::push(request, src, log),
+        Type::S3 => s3::push(request, src, log),
+        Type::Semver => semver::push(request, src, log),
         Type::Time => time::push(request, log),
     }
 }

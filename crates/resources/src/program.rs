@@ -8,7 +8,7 @@ use std::{
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{Failure, Privilege, check, fetch, push};
+use crate::{Failure, Privilege, check, fetch, git, push};
 
 /// The arguments make no sense.
 const USAGE: i32 = 2;
@@ -31,6 +31,15 @@ pub fn main(
         [type_, "out", src] => request(stdin)
             .and_then(|request| push(type_, request, Path::new(src), stderr))
             .and_then(json),
+        ["git", "tunnel", file, host, port] => {
+            return match git::tunnel(Path::new(file), host, port) {
+                Ok(()) => 0,
+                Err(error) => {
+                    let _ = writeln!(stderr, "{error}");
+                    1
+                }
+            };
+        }
         _ => {
             let _ = writeln!(
                 stderr,

@@ -45,7 +45,14 @@ pub struct Produced {
     pub metadata: Vec<MetadataField>,
 }
 
-/// Gives an object its type's own form, or says which key it should not have.
+/// Gives an object its type's own form, or says which key it should not have, or not like that.
 pub(crate) fn read<T: DeserializeOwned>(part: Part, object: Object) -> Result<T, Failure> {
-    serde_json::from_value(Value::Object(object)).map_err(|error| Failure::Invalid { part, error })
+    serde_path_to_error::deserialize(Value::Object(object)).map_err(|error| {
+        let key = error.path().to_string();
+        Failure::Invalid {
+            part,
+            key: Some(key).filter(|key| key != "."),
+            error: error.into_inner(),
+        }
+    })
 }

@@ -13,6 +13,7 @@ const LAYERS: &[(&str, u32)] = &[
     ("confine", 1),
     ("yaml", 1),
     ("vars", 1),
+    ("outbound", 1),
     ("protocol", 1),
     ("runtime", 1),
     ("tree", 1),

@@ -223,6 +223,8 @@ impl Call<'_> {
         let own = own.filter(|_| airside_resources::has_an_image(self.type_));
         let image = match own {
             Some(own) if self.kind != StepKind::Check => own.clone(),
+            // The machine's own programs, without its data.
+            _ if airside_resources::needs_programs(self.type_, &self.source) => Image::Host,
             _ => Image::Shim,
         };
         let args = ["resource", self.type_, verb].map(str::to_owned);

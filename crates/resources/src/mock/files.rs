@@ -1,14 +1,11 @@
 //! The files that `mock` makes. Never outside the folder it was given.
 
-use std::{
-    fs,
-    path::{Component, Path, PathBuf},
-};
+use std::{fs, path::Path};
 
 use serde_json::Value;
 
 use super::settings::Files;
-use crate::Failure;
+use crate::{Failure, paths::inside};
 
 pub(super) fn write_all(dest: &Path, files: &Files) -> Result<(), Failure> {
     for (name, content) in files {
@@ -25,23 +22,6 @@ pub(super) fn write(dest: &Path, name: &str, text: &str) -> Result<(), Failure> 
     fs::write(&path, text).map_err(Failure::io(&path))
 }
 
-/// `name` within `folder`; a leading slash means nothing, `..` is refused.
-pub(super) fn inside(folder: &Path, name: &str) -> Result<PathBuf, Failure> {
-    let mut path = folder.to_owned();
-    for component in Path::new(name).components() {
-        match component {
-            Component::Normal(part) => path.push(part),
-            Component::CurDir | Component::RootDir => {}
-            Component::ParentDir | Component::Prefix(_) => {
-                return Err(Failure::said(format!(
-                    "the path {name:?} leads out of its folder"
-                )));
-            }
-        }
-    }
-    Ok(path)
-}
-
 /// Pipelines resolve `((…))` before we see it; the two words let a file contain it all the same.
 fn text(content: &Value) -> String {
     let text = match content {
@@ -54,14 +34,6 @@ fn text(content: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn paths_stay_inside() {
-        let folder = Path::new("/a");
-        assert_eq!(inside(folder, "b/./c").unwrap(), Path::new("/a/b/c"));
-        assert_eq!(inside(folder, "/b").unwrap(), Path::new("/a/b"));
-        assert!(inside(folder, "b/../../c").is_err());
-    }
 
     #[test]
     fn contents_are_text_or_json() {

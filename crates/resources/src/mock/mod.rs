@@ -13,7 +13,8 @@ use airside_model::{Version, parse_duration};
 
 use self::settings::{InParams, OutParams, Source, version, version_text};
 use crate::{
-    CheckRequest, Failure, InRequest, OutRequest, Part, Privilege, Produced, request::read,
+    CheckRequest, Failure, InRequest, OutRequest, Part, Privilege, Produced, log::say,
+    paths::inside, request::read,
 };
 
 pub(crate) fn check(
@@ -95,7 +96,7 @@ pub(crate) fn push(
     let text = match (params.version, params.file) {
         (Some(text), _) => text,
         (None, Some(file)) => {
-            let path = files::inside(src, &file)?;
+            let path = inside(src, &file)?;
             fs::read_to_string(&path).map_err(Failure::io(&path))?
         }
         (None, None) => return Err(Failure::said("no version specified")),
@@ -126,9 +127,4 @@ fn default_version() -> String {
 
 fn is_privileged() -> bool {
     Privilege::of_this_process() == Privilege::Privileged
-}
-
-/// A line for the build log. An action does not fail because nobody can read what it says.
-fn say(log: &mut dyn Write, text: &str) {
-    let _ = writeln!(log, "{text}");
 }

@@ -1,0 +1,188 @@
+//! A connection to a server: direct or through a proxy, plain or encrypted.
+
+use std::{
+    io::{self, BufRead, BufReader, Read, Write},
+    net::{TcpStream, ToSocketAddrs},
+    sync::Arc,
+};
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use rustls::{ClientConfig, ClientConnection, StreamOwned, pki_types::ServerName};
+
+use crate::{Address, Error, Patience};
+
+pub(crate) trait Stream: Read + Write {}
+
+impl<T: Read + Write> Stream for T {}
+
+pub(crate) type Connection = BufReader<Box<dyn Stream>>;
+
+/// What a request must know of the way to its server.
+pub(crate) struct Connected {
+    pub(crate) connection: Connection,
+    /// A proxy passes the request on, and wants the whole address.
+    pub(crate) through_proxy: bool,
+}
+
+pub(crate) fn connect(
+    address: &Address,
+    tls: &Arc<ClientConfig>,
+    patience: &Patience,
+) -> Result<Connected, Error> {
+    let proxy = proxy(address)?;
+    let (host, port) = match &proxy {
+        Some(proxy) => (proxy.host(), proxy.port()),
+        None => (address.host(), address.port()),
+    };
+    let mut tcp = dial(host, port, patience).map_err(|source| Error::Connect {
+        host: format!("{host}:{port}"),
+        source,
+    })?;
+    if !address.is_secure() {
+        let stream: Box<dyn Stream> = Box::new(tcp);
+        return Ok(Connected {
+            connection: BufReader::new(stream),
+            through_proxy: proxy.is_some(),
+        });
+    }
+    let broken = |source| Error::io(address.host(), source, patience.silence);
+    if proxy.is_some() {
+        tunnel(&mut tcp, address).map_err(broken)?;
+    }
+    let name = address.host().trim_matches(['[', ']']).to_owned();
+    let name = ServerName::try_from(name).map_err(|_| Error::Address {
+        url: address.to_string(),
+        why: "its host is no name",
+    })?;
+    let untrusted = |source| Error::Untrusted {
+        host: address.authority(),
+        source,
+    };
+    let session = ClientConnection::new(tls.clone(), name).map_err(untrusted)?;
+    let mut stream = StreamOwned::new(session, tcp);
+    // Before anything secret is sent.
+    while stream.conn.is_handshaking() {
+        stream.conn.complete_io(&mut stream.sock).map_err(broken)?;
+    }
+    let stream: Box<dyn Stream> = Box::new(stream);
+    Ok(Connected {
+        connection: BufReader::new(stream),
+        through_proxy: false,
+    })
+}
+
+/// The first of the host's addresses that takes us.
+fn dial(host: &str, port: u16, patience: &Patience) -> io::Result<TcpStream> {
+    let name = host.trim_matches(['[', ']']);
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name leads nowhere");
+    for address in (name, port).to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, patience.connect) {
+            Ok(stream) => {
+                stream.set_nodelay(true)?;
+                stream.set_read_timeout(Some(patience.silence))?;
+                stream.set_write_timeout(Some(patience.silence))?;
+                return Ok(stream);
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// Asks the proxy for a way through.
+fn tunnel(stream: &mut TcpStream, address: &Address) -> io::Result<()> {
+    let target = format!("{}:{}", address.host(), address.port());
+    let mut head = format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n");
+    if let Some(user) = proxy_user(address) {
+        head += &format!(
+            "Proxy-Authorization: Basic {}\r\n",
+            BASE64_STANDARD.encode(user)
+        );
+    }
+    stream.write_all(format!("{head}\r\n").as_bytes())?;
+    // One byte at a time: what comes after the head is not ours to read.
+    let mut answer = Vec::new();
+    let mut byte = [0];
+    while !answer.ends_with(b"\r\n\r\n") {
+        stream.read_exact(&mut byte)?;
+        answer.push(byte[0]);
+        if answer.len() > 16 << 10 {
+            return Err(io::Error::other("the proxy's answer has no end"));
+        }
+    }
+    let mut status = String::new();
+    answer.as_slice().read_line(&mut status)?;
+    match status.split(' ').nth(1) {
+        Some("200") => Ok(()),
+        _ => Err(io::Error::other(format!(
+            "the proxy does not connect us: {}",
+            status.trim()
+        ))),
+    }
+}
+
+fn variable(names: [&str; 2]) -> Option<String> {
+    let found = names.iter().find_map(|name| std::env::var(name).ok());
+    found.filter(|value| !value.is_empty())
+}
+
+fn proxy_text(address: &Address) -> Option<String> {
+    let excepted = variable(["no_proxy", "NO_PROXY"]).unwrap_or_default();
+    if is_excepted(address.host(), &excepted) {
+        return None;
+    }
+    let text = match address.is_secure() {
+        true => variable(["https_proxy", "HTTPS_PROXY"]),
+        // The upper-case name may come from a request's header where programs are run by a web server.
+        false => variable(["http_proxy", "http_proxy"]),
+    }?;
+    Some(match text.contains("://") {
+        true => text,
+        false => format!("http://{text}"),
+    })
+}
+
+fn proxy(address: &Address) -> Result<Option<Address>, Error> {
+    let Some(text) = proxy_text(address) else {
+        return Ok(None);
+    };
+    let (scheme, rest) = text.split_once("://").unwrap_or(("http", &text));
+    let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
+    Address::parse(&format!("{scheme}://{host}")).map(Some)
+}
+
+fn proxy_user(address: &Address) -> Option<String> {
+    let text = proxy_text(address)?;
+    let (_, rest) = text.split_once("://")?;
+    rest.rsplit_once('@').map(|(user, _)| user.to_owned())
+}
+
+/// Whether a host is on a list of names and ends of names.
+fn is_excepted(host: &str, list: &str) -> bool {
+    list.split(',').map(str::trim).any(|entry| {
+        let entry = entry.trim_start_matches("*.").trim_start_matches('.');
+        entry == "*"
+            || (!entry.is_empty() && (host == entry || host.ends_with(&format!(".{entry}"))))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn proxies_have_exceptions() {
+        let list = "localhost, .example.com,10.0.0.1";
+        for (host, excepted) in [
+            ("localhost", true),
+            ("example.com", true),
+            ("a.example.com", true),
+            ("badexample.com", false),
+            ("10.0.0.1", true),
+            ("h", false),
+        ] {
+            assert_eq!(is_excepted(host, list), excepted, "{host}");
+        }
+        assert!(is_excepted("h", "*") && !is_excepted("h", ""));
+    }
+}

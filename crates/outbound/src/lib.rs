@@ -1,0 +1,25 @@
+//! HTTP requests to other people's servers: blocking, and small, because the shim carries it into every
+//! step (see decision 20).
+//!
+//! Servers fail in more ways than they succeed. Every wait has an end: for a connection, for silence, for
+//! an answer that dribbles, for a server that asks to come back later. Every error says which server did
+//! what. Nothing here knows what the requests are about.
+
+#![forbid(unsafe_code)]
+
+mod address;
+mod body;
+mod client;
+mod connect;
+mod error;
+mod message;
+mod patience;
+mod tls;
+
+pub use address::{Address, encode};
+pub use body::Body;
+pub use client::Client;
+pub use error::Error;
+pub use message::{Payload, Request, Response};
+pub use patience::Patience;
+pub use tls::Trust;

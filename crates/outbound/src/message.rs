@@ -1,0 +1,182 @@
+//! Requests and answers.
+
+use std::io::{self, BufRead, Read, Write};
+
+use crate::{Address, Body, Error, connect::Connection};
+
+/// No head of an answer is longer.
+const MAX_HEAD: u64 = 64 << 10;
+
+/// What a request carries.
+pub enum Payload<'a> {
+    Nothing,
+    Bytes(&'a [u8]),
+    /// So many bytes from here. Such a request is made once: what was read is gone.
+    Stream(&'a mut dyn Read, u64),
+}
+
+pub struct Request<'a> {
+    pub method: &'static str,
+    pub address: Address,
+    pub headers: Vec<(String, String)>,
+    pub payload: Payload<'a>,
+}
+
+impl<'a> Request<'a> {
+    pub fn new(method: &'static str, address: Address) -> Self {
+        Self {
+            method,
+            address,
+            headers: Vec::new(),
+            payload: Payload::Nothing,
+        }
+    }
+
+    pub fn get(address: Address) -> Self {
+        Self::new("GET", address)
+    }
+
+    pub fn header(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.headers.push((name.to_owned(), value.into()));
+        self
+    }
+
+    pub fn payload(mut self, payload: Payload<'a>) -> Self {
+        self.payload = payload;
+        self
+    }
+
+    /// What to say for it; a line break in a header would be another header.
+    pub(crate) fn head(&self, whole_address: bool) -> Result<String, Error> {
+        let address = &self.address;
+        let mut head = match whole_address {
+            true => format!(
+                "{} {}{} HTTP/1.1\r\n",
+                self.method,
+                address.origin(),
+                address.target()
+            ),
+            false => format!("{} {} HTTP/1.1\r\n", self.method, address.target()),
+        };
+        head += &format!("Host: {}\r\nUser-Agent: airside\r\n", address.authority());
+        let length = match &self.payload {
+            Payload::Nothing if matches!(self.method, "GET" | "HEAD") => None,
+            Payload::Nothing => Some(0),
+            Payload::Bytes(bytes) => Some(bytes.len() as u64),
+            Payload::Stream(_, length) => Some(*length),
+        };
+        if let Some(length) = length {
+            head += &format!("Content-Length: {length}\r\n");
+        }
+        for (name, value) in &self.headers {
+            if name.contains(['\r', '\n', ':']) || value.contains(['\r', '\n']) {
+                return Err(Error::Protocol {
+                    host: address.authority(),
+                    what: format!("the header {name:?} would have a line break in it"),
+                });
+            }
+            head += &format!("{name}: {value}\r\n");
+        }
+        Ok(head + "\r\n")
+    }
+
+    pub(crate) fn send(&mut self, to: &mut impl Write) -> io::Result<()> {
+        match &mut self.payload {
+            Payload::Nothing => {}
+            Payload::Bytes(bytes) => to.write_all(bytes)?,
+            Payload::Stream(from, length) => {
+                let sent = io::copy(&mut from.take(*length), to)?;
+                if sent != *length {
+                    return Err(io::Error::other("there is less to send than was said"));
+                }
+            }
+        }
+        to.flush()
+    }
+
+    pub(crate) fn may_repeat(&self) -> bool {
+        !matches!(self.payload, Payload::Stream(..))
+    }
+}
+
+pub struct Response {
+    pub status: u16,
+    pub headers: Vec<(String, String)>,
+    pub body: Body,
+    /// Where the answer came from in the end.
+    pub address: Address,
+}
+
+impl Response {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        find(&self.headers, name)
+    }
+
+    pub fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
+    /// The whole body, if it is not longer than this.
+    pub fn bytes(mut self, limit: u64) -> Result<Vec<u8>, Error> {
+        self.body.read_all(limit)
+    }
+
+    /// This answer if it is a success, or else an error with what the server said.
+    pub fn success(self, method: &'static str) -> Result<Self, Error> {
+        if self.is_success() {
+            return Ok(self);
+        }
+        let (status, url) = (self.status, self.address.to_string());
+        let text = self.body.some(2 << 10);
+        let text = String::from_utf8_lossy(&text);
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        Err(Error::Status {
+            method,
+            url,
+            status,
+            words: words.chars().take(300).collect(),
+        })
+    }
+}
+
+pub(crate) fn find<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
+    let mut found = headers
+        .iter()
+        .filter(|(key, _)| key.eq_ignore_ascii_case(name));
+    found.next().map(|(_, value)| value.as_str())
+}
+
+pub(crate) struct Head {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+}
+
+/// Reads up to the empty line.
+pub(crate) fn read_head(connection: &mut Connection) -> io::Result<Result<Head, String>> {
+    let mut limited = connection.take(MAX_HEAD);
+    let mut line = || -> io::Result<String> {
+        let mut bytes = Vec::new();
+        limited.read_until(b'\n', &mut bytes)?;
+        if !bytes.ends_with(b"\n") {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(String::from_utf8_lossy(&bytes).trim_end().to_owned())
+    };
+    let first = line()?;
+    let mut words = first.splitn(3, ' ');
+    let version = words.next().unwrap_or_default();
+    let status = words.next().and_then(|word| word.parse().ok());
+    let (true, Some(status)) = (version.starts_with("HTTP/1."), status) else {
+        return Ok(Err(first.chars().take(80).collect()));
+    };
+    let mut headers = Vec::new();
+    loop {
+        let line = line()?;
+        if line.is_empty() {
+            return Ok(Ok(Head { status, headers }));
+        }
+        if let Some((name, value)) = line.split_once(':') {
+            headers.push((name.trim().to_owned(), value.trim().to_owned()));
+        }
+    }
+}

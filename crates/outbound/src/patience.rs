@@ -1,0 +1,35 @@
+//! How long a server may take.
+
+use std::time::Duration;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// For a connection to stand.
+    pub connect: Duration,
+    /// Without a byte either way.
+    pub silence: Duration,
+    /// Before an answer's speed counts.
+    pub grace: Duration,
+    /// Bytes a second that an answer must have after that, on average.
+    pub speed: u64,
+    /// How often a request is made, the first time included, if the server has trouble.
+    pub tries: u32,
+    /// Between the first two tries; twice as long each time.
+    pub pause: Duration,
+    /// The longest pause that a server may ask for.
+    pub longest_pause: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(20),
+            silence: Duration::from_secs(60),
+            grace: Duration::from_secs(60),
+            speed: 1 << 10,
+            tries: 4,
+            pause: Duration::from_secs(1),
+            longest_pause: Duration::from_secs(30),
+        }
+    }
+}

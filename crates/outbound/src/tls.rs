@@ -1,0 +1,115 @@
+//! Whom we trust over TLS.
+
+use std::sync::Arc;
+
+use rustls::{
+    ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
+    client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
+    crypto::{CryptoProvider, aws_lc_rs},
+    pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject},
+};
+
+use crate::Error;
+
+/// Bundles of this machine's own certificates, where it has one.
+const BUNDLES: [&str; 3] = [
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/cert.pem",
+];
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Trust {
+    /// Public certificates, and those of the machine.
+    #[default]
+    Public,
+    /// These too, as PEM.
+    Also(Vec<String>),
+    /// Anybody.
+    Anybody,
+}
+
+pub(crate) fn config(trust: &Trust) -> Result<Arc<ClientConfig>, Error> {
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider.clone())
+        .with_safe_default_protocol_versions()
+        .map_err(|error| Error::Certificate(error.to_string()))?;
+    let config = match trust {
+        Trust::Anybody => builder
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(NoVerifier(provider)))
+            .with_no_client_auth(),
+        Trust::Public => builder
+            .with_root_certificates(roots(&[])?)
+            .with_no_client_auth(),
+        Trust::Also(more) => builder
+            .with_root_certificates(roots(more)?)
+            .with_no_client_auth(),
+    };
+    Ok(Arc::new(config))
+}
+
+fn roots(more: &[String]) -> Result<RootCertStore, Error> {
+    let mut roots = RootCertStore {
+        roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
+    };
+    if let Some(bundle) = BUNDLES.iter().find_map(|path| std::fs::read(path).ok()) {
+        let certificates = CertificateDer::pem_slice_iter(&bundle);
+        // What the machine has and we cannot read is not worth failing for.
+        roots.add_parsable_certificates(certificates.flatten());
+    }
+    for text in more {
+        let certificates: Vec<_> = CertificateDer::pem_slice_iter(text.as_bytes())
+            .collect::<Result<_, _>>()
+            .map_err(|error| Error::Certificate(error.to_string()))?;
+        if certificates.is_empty() {
+            return Err(Error::Certificate("there is none in the text".to_owned()));
+        }
+        for certificate in certificates {
+            let added = roots.add(certificate);
+            added.map_err(|error| Error::Certificate(error.to_string()))?;
+        }
+    }
+    Ok(roots)
+}
+
+/// For those who asked for it by `skip_ssl_verification` and its like.
+#[derive(Debug)]
+struct NoVerifier(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for NoVerifier {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        rustls::crypto::verify_tls12_signature(message, cert, dss, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        rustls::crypto::verify_tls13_signature(message, cert, dss, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,260 @@
+//! Runs the git program: in the action's private home, with nothing of our own environment, and without
+//! anybody who could answer a question.
+
+use std::{
+    collections::VecDeque,
+    ffi::OsStr,
+    io::{Read, Write},
+    path::Path,
+    process::{Command, Stdio},
+    thread,
+};
+
+use super::{access::Access, config::Purpose, home::Home, remote::Remote};
+use crate::{Failure, log::say};
+
+/// What of our own environment reaches git: where programs are, and how to get out.
+const KEPT: &[&str] = &[
+    "PATH",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "all_proxy",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "ALL_PROXY",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "TMPDIR",
+];
+
+/// More than any answer that makes sense.
+const MAX_ANSWER: u64 = 256 << 20;
+
+pub(crate) struct Git {
+    home: Home,
+    access: Access,
+    remote: Remote,
+    more: Vec<(String, String)>,
+}
+
+/// How a run of git ended.
+pub(crate) struct Ended {
+    pub(crate) ok: bool,
+    pub(crate) answer: Vec<u8>,
+    /// All that it complained of, or the last of it.
+    pub(crate) complaints: String,
+}
+
+impl Ended {
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.answer).into_owned()
+    }
+
+    /// The line that says most about what went wrong.
+    fn reason(&self) -> String {
+        let lines = || self.complaints.lines().map(str::trim);
+        let telling = |line: &&str| line.starts_with("fatal:") || line.starts_with("error:");
+        let found = lines().rev().find(telling);
+        let last = || lines().rev().find(|line| !line.is_empty());
+        found.or_else(last).unwrap_or("it said nothing").to_owned()
+    }
+}
+
+impl Git {
+    pub(crate) fn new(
+        access: Access,
+        purpose: Purpose,
+        log: &mut dyn Write,
+    ) -> Result<Self, Failure> {
+        let remote = Remote::parse(access.uri.as_deref())?;
+        let home = Home::new(&access, &remote, purpose)?;
+        for name in &home.left_out {
+            say(log, &format!("git_config: checks do without {name}"));
+        }
+        Ok(Self {
+            home,
+            access,
+            remote,
+            more: Vec::new(),
+        })
+    }
+
+    /// The repository's address, without credentials.
+    pub(crate) fn uri(&self) -> &str {
+        &self.remote.uri
+    }
+
+    pub(super) fn access(&self) -> &Access {
+        &self.access
+    }
+
+    pub(super) fn home(&mut self) -> &mut Home {
+        &mut self.home
+    }
+
+    /// Other keys for ssh from here on; `None` for the source's own.
+    pub(super) fn use_key(&mut self, key: Option<(&str, Option<&str>)>) -> Result<(), Failure> {
+        let (key, passphrase) = match key {
+            Some((key, passphrase)) => (Some(key), passphrase),
+            None => (
+                self.access.private_key.as_deref(),
+                self.access.private_key_passphrase.as_deref(),
+            ),
+        };
+        self.home.ssh(&self.access, key, passphrase)
+    }
+
+    pub(crate) fn set(&mut self, name: &str, value: &str) {
+        self.more.push((name.to_owned(), value.to_owned()));
+    }
+
+    /// Runs it for what it does; what it says goes to the log.
+    pub(crate) fn run(
+        &self,
+        dir: &Path,
+        args: &[&str],
+        log: &mut dyn Write,
+    ) -> Result<(), Failure> {
+        let ended = self.attempt(dir, args, b"", log)?;
+        log_answer(&ended, log);
+        self.expect(args, ended).map(|_| ())
+    }
+
+    /// Runs it for what it answers, without the last line break.
+    pub(crate) fn read(
+        &self,
+        dir: &Path,
+        args: &[&str],
+        log: &mut dyn Write,
+    ) -> Result<String, Failure> {
+        self.feed(dir, args, "", log)
+    }
+
+    /// The same, with something to read.
+    pub(crate) fn feed(
+        &self,
+        dir: &Path,
+        args: &[&str],
+        input: &str,
+        log: &mut dyn Write,
+    ) -> Result<String, Failure> {
+        let ended = self.attempt(dir, args, input.as_bytes(), log)?;
+        let text = self.expect(args, ended)?.text();
+        Ok(text.strip_suffix('\n').map(str::to_owned).unwrap_or(text))
+    }
+
+    /// Whether it succeeds, and what it answers then; its complaints are nobody's business.
+    pub(crate) fn ask(&self, dir: &Path, args: &[&str]) -> Result<Option<String>, Failure> {
+        let ended = self.attempt(dir, args, b"", &mut std::io::sink())?;
+        Ok(ended.ok.then(|| ended.text().trim_end().to_owned()))
+    }
+
+    pub(crate) fn attempt(
+        &self,
+        dir: &Path,
+        args: &[&str],
+        input: &[u8],
+        log: &mut dyn Write,
+    ) -> Result<Ended, Failure> {
+        self.program("git", dir, args, input, log)
+    }
+
+    pub(super) fn program(
+        &self,
+        name: &str,
+        dir: &Path,
+        args: &[&str],
+        input: &[u8],
+        log: &mut dyn Write,
+    ) -> Result<Ended, Failure> {
+        let mut command = Command::new(name);
+        command.args(args.iter().map(OsStr::new)).current_dir(dir);
+        command.env_clear();
+        command.envs(
+            KEPT.iter()
+                .filter_map(|name| Some((name, std::env::var_os(name)?))),
+        );
+        command.envs(self.home.environment(&self.access, &self.remote));
+        command.envs(self.more.iter().map(|(name, value)| (name, value)));
+        finish(name, command, input, log)
+    }
+
+    fn expect(&self, args: &[&str], ended: Ended) -> Result<Ended, Failure> {
+        if ended.ok {
+            return Ok(ended);
+        }
+        let verb = args.first().copied().unwrap_or_default();
+        let reason = ended.reason();
+        Err(Failure::said(format!(
+            "git {verb} failed for {}: {reason}",
+            self.remote.uri
+        )))
+    }
+}
+
+pub(super) fn log_answer(ended: &Ended, log: &mut dyn Write) {
+    let _ = log.write_all(&ended.answer);
+}
+
+/// The answer and the input have a thread each; what is for the log passes through this one.
+fn finish(
+    name: &str,
+    mut command: Command,
+    input: &[u8],
+    log: &mut dyn Write,
+) -> Result<Ended, Failure> {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| cannot_run(name, &error))?;
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let (answer, complaints) = thread::scope(|scope| {
+        // Whoever does not read it all has heard enough.
+        scope.spawn(move || stdin.map(|mut stdin| stdin.write_all(input)));
+        let answer = scope.spawn(move || {
+            let mut answer = Vec::new();
+            let read = stdout.map(|out| out.take(MAX_ANSWER).read_to_end(&mut answer));
+            read.transpose().map(|_| answer)
+        });
+        let complaints = pump(stderr, log);
+        (answer.join(), complaints)
+    });
+    let status = child.wait().map_err(|error| cannot_run(name, &error))?;
+    let answer = match answer {
+        Ok(answer) => answer.map_err(|error| cannot_run(name, &error))?,
+        Err(_) => return Err(Failure::said(format!("reading from {name} crashed"))),
+    };
+    Ok(Ended {
+        ok: status.success(),
+        answer,
+        complaints,
+    })
+}
+
+fn cannot_run(name: &str, error: &std::io::Error) -> Failure {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => Failure::said(format!(
+            "the program {name} is not installed where this step runs"
+        )),
+        _ => Failure::said(format!("{name} cannot be run: {error}")),
+    }
+}
+
+/// Copies to the log, and keeps the end of it.
+fn pump(from: Option<impl Read>, log: &mut dyn Write) -> String {
+    const KEPT: usize = 8 << 10;
+    let mut end = VecDeque::new();
+    let mut buffer = [0; 4096];
+    if let Some(mut from) = from {
+        while let Ok(count @ 1..) = from.read(&mut buffer) {
+            let _ = log.write_all(&buffer[..count]);
+            end.extend(&buffer[..count]);
+            end.drain(..end.len().saturating_sub(KEPT));
+        }
+    }
+    String::from_utf8_lossy(end.make_contiguous()).replace('\r', "\n")
+}

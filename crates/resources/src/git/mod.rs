@@ -1,0 +1,32 @@
+//! `git`: the commits of a repository, by the git program.
+//!
+//! Each action has a private home for git, ssh and gpg, with keys and credentials in files that go away
+//! with it; nothing secret is on a command line or stays in an artifact. What is asked of git is in
+//! `check`, `get` and `put`; how it is run, and by whom, in `command`, `home` and `config`.
+
+mod access;
+mod check;
+mod command;
+mod config;
+mod files;
+mod get;
+mod home;
+mod metadata;
+mod mirror;
+mod put;
+mod remote;
+mod settings;
+mod submodules;
+mod tags;
+mod tunnel;
+mod verify;
+
+pub(crate) use self::{
+    access::{Access, Setting},
+    check::check,
+    command::Git,
+    config::Purpose,
+    get::fetch,
+    put::{is_behind, push},
+    tunnel::main as tunnel,
+};

@@ -1,0 +1,214 @@
+//! The address of a repository, taken apart as far as its safety needs it.
+
+use crate::Failure;
+
+/// Set to `1`, it lets repositories be folders of the machine that the action runs on. Never where
+/// actions of different teams run side by side.
+const ALLOW_FILES: &str = "AIRSIDE_GIT_ALLOW_FILES";
+
+/// An address that git may see: without credentials, and of a protocol that is allowed.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Remote {
+    pub(super) uri: String,
+    pub(super) protocol: Protocol,
+    /// Credentials that were part of the address.
+    pub(super) user: Option<(String, String)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Protocol {
+    Http,
+    Https,
+    Ssh,
+    Git,
+    File,
+}
+
+impl Remote {
+    pub(super) fn parse(uri: Option<&str>) -> Result<Self, Failure> {
+        let files = std::env::var_os(ALLOW_FILES).is_some_and(|value| value == "1");
+        Self::parse_with(uri.unwrap_or_default().trim(), files)
+    }
+
+    fn parse_with(uri: &str, files: bool) -> Result<Self, Failure> {
+        let bad = |words: &str| Err(Failure::source("uri", words));
+        if uri.is_empty() {
+            return bad("is missing: give the address of the repository");
+        }
+        if uri.starts_with('-') || uri.contains(['\n', '\r', '\0']) {
+            return bad("is no address of a repository");
+        }
+        let protocol = match uri.split_once("://") {
+            Some(("http", _)) => Protocol::Http,
+            Some(("https", _)) => Protocol::Https,
+            Some(("ssh" | "git+ssh" | "ssh+git", _)) => Protocol::Ssh,
+            Some(("git", _)) => Protocol::Git,
+            Some(("file", _)) => Protocol::File,
+            Some((other, _)) if !other.contains(['/', ':']) => {
+                let words = format!("has the protocol {other:?}: use https, ssh, http or git");
+                return bad(&words);
+            }
+            _ if is_helper(uri) => {
+                return bad("would run a program to reach the repository: use https or ssh");
+            }
+            _ if is_scp(uri) => Protocol::Ssh,
+            _ => Protocol::File,
+        };
+        if protocol == Protocol::File && !files {
+            return bad(
+                "is a folder, which no container sees: serve it over https, ssh, http or git",
+            );
+        }
+        let (uri, user) = match protocol {
+            Protocol::Http | Protocol::Https => without_user(uri),
+            _ => (uri.to_owned(), None),
+        };
+        Ok(Self {
+            uri,
+            protocol,
+            user,
+        })
+    }
+
+    /// `https://host:port`, for addresses that have it.
+    pub(super) fn origin(&self) -> Option<(&str, &str)> {
+        let (scheme, rest) = self.uri.split_once("://")?;
+        Some((scheme, rest.split(['/', '?', '#']).next()?))
+    }
+
+    /// What `GIT_ALLOW_PROTOCOL` says, also for submodules and redirections.
+    pub(super) fn allowed(&self) -> &'static str {
+        match self.protocol {
+            Protocol::File => "http:https:ssh:git:file",
+            _ => "http:https:ssh:git",
+        }
+    }
+}
+
+/// `ext::…` and its like: git would start a program of that name.
+fn is_helper(uri: &str) -> bool {
+    uri.split_once("::")
+        .is_some_and(|(name, _)| name.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+}
+
+/// `user@host:path`: a colon before the first slash.
+fn is_scp(uri: &str) -> bool {
+    uri.split('/').next().is_some_and(|host| host.contains(':'))
+}
+
+/// Takes user and password out of an address: what is on a command line is seen by everybody.
+fn without_user(uri: &str) -> (String, Option<(String, String)>) {
+    let Some((scheme, rest)) = uri.split_once("://") else {
+        return (uri.to_owned(), None);
+    };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    let Some((user, host)) = authority.rsplit_once('@') else {
+        return (uri.to_owned(), None);
+    };
+    let (name, password) = user.split_once(':').unwrap_or((user, ""));
+    (
+        format!("{scheme}://{host}{path}"),
+        Some((decode(name), decode(password))),
+    )
+}
+
+fn decode(text: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((&first, tail)) = rest.split_first() {
+        let escaped = tail
+            .get(..2)
+            .and_then(|digits| std::str::from_utf8(digits).ok())
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match escaped {
+            Some(byte) if first == b'%' => {
+                bytes.push(byte);
+                rest = &tail[2..];
+            }
+            _ => {
+                bytes.push(first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// As part of an address: everything but letters, digits and a few marks is escaped.
+pub(super) fn encode(text: &str) -> String {
+    use std::fmt::Write;
+    let mut encoded = String::new();
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn protocols_are_known_or_refused() {
+        for (uri, protocol) in [
+            ("https://a/b.git", Protocol::Https),
+            ("http://a/b", Protocol::Http),
+            ("ssh://git@a:22/b", Protocol::Ssh),
+            ("git@a:b/c.git", Protocol::Ssh),
+            ("a:b", Protocol::Ssh),
+            ("git://a/b", Protocol::Git),
+        ] {
+            let remote = Remote::parse_with(uri, false).unwrap();
+            assert_eq!(
+                (remote.protocol, remote.uri.as_str()),
+                (protocol, uri),
+                "{uri}"
+            );
+        }
+        for uri in [
+            "",
+            "-uploadpack=x",
+            "ext::sh -c id",
+            "fd::7",
+            "ftp://a/b",
+            "/a/b",
+            "./a",
+            "file:///a",
+            "a\nb",
+        ] {
+            let words = Remote::parse_with(uri, false).unwrap_err().to_string();
+            assert!(words.starts_with("source.uri "), "{uri}: {words}");
+        }
+        for uri in ["/a/b", "file:///a"] {
+            let remote = Remote::parse_with(uri, true).unwrap();
+            assert_eq!(remote.protocol, Protocol::File);
+        }
+        assert!(Remote::parse_with("ext::sh -c id", true).is_err());
+    }
+
+    #[test]
+    fn credentials_are_taken_out() {
+        for (uri, clean, user) in [
+            ("https://h/p", "https://h/p", None),
+            (
+                "https://u:p%40ss@h:8/p?q",
+                "https://h:8/p?q",
+                Some(("u", "p@ss")),
+            ),
+            ("https://token@h/p@q", "https://h/p@q", Some(("token", ""))),
+            ("https://u:a@b@h", "https://h", Some(("u", "a@b"))),
+            ("https://%zz%:%@h", "https://h", Some(("%zz%", "%"))),
+        ] {
+            let remote = Remote::parse_with(uri, false).unwrap();
+            let user = user.map(|(name, password)| (name.to_owned(), password.to_owned()));
+            assert_eq!((remote.uri.as_str(), remote.user), (clean, user), "{uri}");
+        }
+        assert_eq!(encode("a b@c/ü"), "a%20b%40c%2F%C3%BC");
+        assert_eq!(decode(&encode("a b@c/ü%")), "a b@c/ü%");
+    }
+}

@@ -1,0 +1,107 @@
+//! Versions by tags: the tagged commits themselves, or those that lead to one.
+
+use std::{collections::HashSet, io::Write};
+
+use airside_model::Version;
+use regex_lite::Regex;
+
+use super::{
+    check::{Look, commit},
+    settings::TagBehaviour,
+};
+use crate::Failure;
+
+struct Tag {
+    name: String,
+    commit: String,
+}
+
+pub(super) fn versions(
+    look: &Look<'_>,
+    from: Option<&str>,
+    log: &mut dyn Write,
+) -> Result<Vec<Version>, Failure> {
+    let from = match from {
+        Some(from) if is_there(look, from)? => Some(from),
+        _ => None,
+    };
+    let tags = matching(look, from, log)?;
+    if tags.is_empty() {
+        return Ok(Vec::new());
+    }
+    let passing = look.passing("--all", from, log)?;
+    let mut versions = match look.source.tag_behaviour {
+        TagBehaviour::MatchTagged => {
+            let passing: HashSet<&String> = passing.iter().collect();
+            tags.iter()
+                .filter(|tag| passing.contains(&tag.commit))
+                .map(|tag| Version::from([("ref", &tag.name), ("commit", &tag.commit)]))
+                .collect::<Vec<_>>()
+        }
+        TagBehaviour::MatchTagAncestors => {
+            let commits: Vec<String> = tags.into_iter().map(|tag| tag.commit).collect();
+            let leading = look.ancestors(&commits, log)?;
+            let oldest_first = passing.iter().rev();
+            oldest_first
+                .filter(|hash| leading.contains(*hash))
+                .map(|hash| commit(hash))
+                .collect()
+        }
+    };
+    let surplus = versions.len().saturating_sub(look.depth());
+    Ok(versions.split_off(surplus))
+}
+
+fn is_there(look: &Look<'_>, name: &str) -> Result<bool, Failure> {
+    let name = format!("{name}^{{commit}}");
+    let args = ["rev-parse", "--verify", "--quiet", &name];
+    Ok(look.git.ask(look.dir, &args)?.is_some())
+}
+
+/// The tags of the branch that the source asks for, oldest first.
+fn matching(look: &Look<'_>, from: Option<&str>, log: &mut dyn Write) -> Result<Vec<Tag>, Failure> {
+    let branch = look.source.branch.as_deref();
+    let mut args = vec![
+        "tag",
+        "--sort=creatordate",
+        "--format=%(objectname) %(*objectname) %(refname:strip=2)",
+    ];
+    if let (Some(_), Some(from)) = (branch, from) {
+        args.extend(["--contains", from]);
+    }
+    if let Some(branch) = branch {
+        args.extend(["--merged", branch]);
+    }
+    args.push("--list");
+    args.extend(look.source.tag_filter.as_deref());
+    let answer = look.git.read(look.dir, &args, log)?;
+    let regex = match &look.source.tag_regex {
+        Some(text) => Some(Regex::new(&format!("^(?:{text})$")).map_err(|error| {
+            Failure::source("tag_regex", format!("is no regular expression: {error}"))
+        })?),
+        None => None,
+    };
+    let mut tags: Vec<Tag> = answer
+        .lines()
+        .filter_map(tag)
+        .filter(|tag| regex.as_ref().is_none_or(|regex| regex.is_match(&tag.name)))
+        .collect();
+    // Without a branch, what comes after a tag is what was made after it.
+    if let (None, Some(from)) = (branch, from)
+        && let Some(place) = tags.iter().position(|tag| tag.name == from)
+    {
+        tags.drain(..place);
+    }
+    Ok(tags)
+}
+
+/// `object commit name`, where a tag that is no object of its own has no second word.
+fn tag(line: &str) -> Option<Tag> {
+    let mut words = line.splitn(3, ' ');
+    let (object, target, name) = (words.next()?, words.next()?, words.next()?);
+    let commit = if target.is_empty() { object } else { target };
+    Some(Tag {
+        name: name.to_owned(),
+        commit: commit.to_owned(),
+    })
+}

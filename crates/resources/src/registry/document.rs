@@ -1,0 +1,142 @@
+//! The JSON documents of images, as far as we read them.
+
+use std::{collections::BTreeMap, fmt};
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use sha2::{Digest as _, Sha256};
+
+use crate::Failure;
+
+/// `sha256:` and 64 hex digits: nothing else becomes part of a path.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub(crate) struct Digest(String);
+
+impl Digest {
+    pub(crate) fn parse(text: &str) -> Result<Self, Failure> {
+        let hex = text.strip_prefix("sha256:").unwrap_or_default();
+        let digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        match hex.len() == 64 && hex.bytes().all(digit) {
+            true => Ok(Self(hex.to_owned())),
+            false => Err(Failure::said(format!("{text:?} is no sha256 digest"))),
+        }
+    }
+
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        Self(hex::encode(Sha256::digest(bytes)))
+    }
+
+    pub(crate) fn hex(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "sha256:{}", self.0)
+    }
+}
+
+impl TryFrom<String> for Digest {
+    type Error = Failure;
+
+    fn try_from(text: String) -> Result<Self, Failure> {
+        Self::parse(&text)
+    }
+}
+
+impl From<Digest> for String {
+    fn from(digest: Digest) -> Self {
+        digest.to_string()
+    }
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Descriptor {
+    #[serde(default)]
+    pub(crate) media_type: String,
+    pub(crate) digest: Digest,
+    #[serde(default)]
+    pub(crate) size: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) platform: Option<Platform>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) annotations: BTreeMap<String, String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct Platform {
+    #[serde(default)]
+    pub(crate) architecture: String,
+    #[serde(default)]
+    pub(crate) os: String,
+}
+
+impl Platform {
+    /// This machine's, in the words that images use.
+    pub(crate) fn here() -> Self {
+        let architecture = match std::env::consts::ARCH {
+            "x86_64" => "amd64",
+            "aarch64" => "arm64",
+            other => other,
+        };
+        Self {
+            architecture: architecture.to_owned(),
+            os: "linux".to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Platform {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.os, self.architecture)
+    }
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Manifest {
+    #[serde(default)]
+    pub(crate) schema_version: u32,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) media_type: String,
+    pub(crate) config: Descriptor,
+    pub(crate) layers: Vec<Descriptor>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) annotations: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Index {
+    pub(crate) manifests: Vec<Descriptor>,
+}
+
+/// An index, or the one thing an index leads to.
+pub(crate) enum Kind {
+    Index(Index),
+    Manifest(Box<Manifest>),
+}
+
+impl Kind {
+    pub(crate) fn parse(bytes: &[u8], what: &str) -> Result<Self, Failure> {
+        #[derive(Deserialize)]
+        struct Any {
+            manifests: Option<serde_json::Value>,
+            layers: Option<serde_json::Value>,
+        }
+        let any: Any = parse(bytes, what)?;
+        match (any.manifests, any.layers) {
+            (Some(_), _) => Ok(Self::Index(parse(bytes, what)?)),
+            (None, Some(_)) => Ok(Self::Manifest(parse(bytes, what)?)),
+            (None, None) => Err(Failure::said(format!(
+                "{what} is of a kind that is no longer used: push it again with a newer program"
+            ))),
+        }
+    }
+}
+
+pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8], what: &str) -> Result<T, Failure> {
+    serde_json::from_slice(bytes)
+        .map_err(|error| Failure::said(format!("{what} cannot be read: {error}")))
+}

@@ -1,0 +1,231 @@
+//! `git put` to a real repository over HTTP.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
+
+mod common;
+
+use std::{fs, path::Path};
+
+use common::{
+    Ran, Type,
+    repository::{Repository, git},
+};
+use serde_json::{Value, json};
+use tempfile::{TempDir, tempdir};
+
+const GIT: Type = Type("git");
+
+/// A remote, and the inputs of a put: a clone with a commit that is not pushed.
+struct Build {
+    remote: Repository,
+    inputs: TempDir,
+    ours: String,
+}
+
+impl Build {
+    fn new() -> Self {
+        let remote = Repository::new();
+        remote.commit("a", "first");
+        let inputs = tempdir().unwrap();
+        let clone = inputs.path().join("repo");
+        git(
+            inputs.path(),
+            &["clone", "--quiet", &remote.uri(), clone.to_str().unwrap()],
+        );
+        let ours = commit(&clone, "ours", "ours");
+        Self {
+            remote,
+            inputs,
+            ours,
+        }
+    }
+
+    fn repo(&self) -> std::path::PathBuf {
+        self.inputs.path().join("repo")
+    }
+
+    fn put(&self, params: Value) -> Ran {
+        self.put_to(json!({"branch": "master"}), params)
+    }
+
+    fn put_to(&self, mut source: Value, mut params: Value) -> Ran {
+        source["uri"] = json!(self.remote.uri());
+        params["repository"] = json!("repo");
+        GIT.push(
+            self.inputs.path(),
+            json!({"source": source, "params": params}),
+        )
+    }
+
+    fn remote(&self, args: &[&str]) -> String {
+        git(&self.remote.bare(), args)
+    }
+
+    fn file(&self, name: &str, text: &str) {
+        fs::write(self.inputs.path().join(name), text).unwrap();
+    }
+}
+
+fn commit(dir: &Path, file: &str, message: &str) -> String {
+    fs::write(dir.join(file), message).unwrap();
+    git(dir, &["add", "."]);
+    git(dir, &["commit", "--quiet", "-m", message]);
+    git(dir, &["rev-parse", "HEAD"])
+}
+
+#[test]
+fn a_commit_is_pushed_and_is_the_version() {
+    let build = Build::new();
+    let answer = build.put(json!({})).ok();
+    assert_eq!(answer["version"], json!({"ref": build.ours}));
+    assert_eq!(answer["metadata"][0]["value"], json!(build.ours));
+    assert_eq!(build.remote(&["rev-parse", "master"]), build.ours);
+    assert!(!git(&build.repo(), &["config", "--list"]).contains("push-target"));
+}
+
+#[test]
+fn another_branch_is_part_of_the_version() {
+    let build = Build::new();
+    let answer = build.put(json!({"branch": "other"})).ok();
+    assert_eq!(
+        answer["version"],
+        json!({"ref": build.ours, "branch": "other"})
+    );
+    assert_eq!(build.remote(&["rev-parse", "other"]), build.ours);
+    build
+        .put(json!({"branch": "x", "refs_prefix": "refs/for"}))
+        .ok();
+    assert_eq!(build.remote(&["rev-parse", "refs/for/x"]), build.ours);
+}
+
+#[test]
+fn who_is_behind_fails_rebases_merges_or_insists() {
+    for (params, lines) in [
+        (json!({}), None),
+        (json!({"rebase": true}), Some(["ours", "theirs", "first"])),
+        (
+            json!({"rebase": true, "rebase_strategy": "ort", "rebase_strategy_option": "theirs"}),
+            Some(["ours", "theirs", "first"]),
+        ),
+    ] {
+        let build = Build::new();
+        let theirs = build.remote.commit("b", "theirs");
+        let ran = build.put(params.clone());
+        let Some(lines) = lines else {
+            ran.fails_with("git push failed");
+            assert_eq!(build.remote(&["rev-parse", "master"]), theirs);
+            continue;
+        };
+        let answer = ran.ok();
+        let log = build.remote(&["log", "--format=%s", "master"]);
+        assert_eq!(log.lines().collect::<Vec<_>>(), lines, "{params}");
+        assert_eq!(
+            answer["version"]["ref"],
+            json!(build.remote(&["rev-parse", "master"]))
+        );
+    }
+    let build = Build::new();
+    build.remote.commit("b", "theirs");
+    build.put(json!({"force": true})).ok();
+    assert_eq!(build.remote(&["rev-parse", "master"]), build.ours);
+}
+
+#[test]
+fn merges_answer_with_the_merge_or_what_was_merged() {
+    for (returning, is_merge) in [("merged", true), ("unmerged", false)] {
+        let build = Build::new();
+        build.remote.commit("b", "theirs");
+        let answer = build
+            .put(json!({"merge": true, "returning": returning}))
+            .ok();
+        let tip = build.remote(&["rev-parse", "master"]);
+        assert_eq!(build.remote(&["rev-list", "--count", "master"]), "4");
+        let expected = if is_merge { &tip } else { &build.ours };
+        assert_eq!(answer["version"]["ref"], json!(expected));
+    }
+}
+
+#[test]
+fn a_conflict_fails_and_pushes_nothing() {
+    let build = Build::new();
+    let theirs = build.remote.commit("ours", "theirs");
+    for params in [json!({"rebase": true}), json!({"merge": true})] {
+        build.put(params).fails_with("git pull failed");
+        assert_eq!(build.remote(&["rev-parse", "master"]), theirs);
+        let _ = std::process::Command::new("git")
+            .args(["rebase", "--abort"])
+            .current_dir(build.repo())
+            .output();
+    }
+}
+
+#[test]
+fn tags_annotations_and_notes() {
+    let build = Build::new();
+    build.file("tag", "1.2.3\n");
+    build.file("words", "what is new");
+    build.file("note", "noted");
+    let params = json!({"tag": "tag", "tag_prefix": "v", "annotate": "words", "notes": "note"});
+    build.put(params).ok();
+    assert_eq!(build.remote(&["rev-parse", "v1.2.3^{commit}"]), build.ours);
+    assert_eq!(
+        build.remote(&["tag", "-l", "--format=%(objecttype) %(contents)", "v1.2.3"]),
+        "tag what is new"
+    );
+    assert_eq!(build.remote(&["notes", "show", &build.ours]), "noted");
+
+    let build = Build::new();
+    build.file("tag", "only");
+    build
+        .put_to(json!({}), json!({"tag": "tag", "only_tag": true}))
+        .ok();
+    assert_eq!(build.remote(&["rev-parse", "only"]), build.ours);
+    assert_ne!(build.remote(&["rev-parse", "master"]), build.ours);
+}
+
+#[test]
+fn push_options_reach_the_remote() {
+    let build = Build::new();
+    build.remote(&["config", "receive.advertisePushOptions", "true"]);
+    let hook = build.remote.bare().join("hooks/pre-receive");
+    fs::write(&hook, "#!/bin/sh\n[ \"$GIT_PUSH_OPTION_0\" = ci.skip ]\n").unwrap();
+    fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    build.put(json!({})).fails_with("git push failed");
+    build
+        .put(json!({"rebase": true}))
+        .fails_with("not because it is behind");
+    build.put(json!({"push_options": ["ci.skip"]})).ok();
+}
+
+#[test]
+fn mistakes_are_named_by_their_key() {
+    let build = Build::new();
+    build.file("empty", "");
+    for (params, words) in [
+        (json!({"merge": true, "rebase": true}), "params.merge and"),
+        (json!({"tag": "none"}), "params.tag is \"none\""),
+        (json!({"tag": "empty"}), "params.tag is a file"),
+        (json!({"tag": "../x"}), "leads out of its folder"),
+        (json!({"annotate": "none"}), "params.annotate"),
+        (json!({"notes": "none"}), "params.notes"),
+        (json!({"returning": "odd"}), "params.returning"),
+        (json!({"branch": "-x"}), "params.branch"),
+        (json!({"bogus": 1}), "bogus"),
+    ] {
+        build.put(params).fails_with(words);
+    }
+    build
+        .put_to(json!({}), json!({}))
+        .fails_with("source.branch is missing");
+    let source = json!({"uri": build.remote.uri(), "branch": "master"});
+    for (params, words) in [
+        (json!({}), "params.repository is missing"),
+        (
+            json!({"repository": "none"}),
+            "params.repository is \"none\"",
+        ),
+    ] {
+        let request = json!({"source": source, "params": params});
+        GIT.push(build.inputs.path(), request).fails_with(words);
+    }
+}

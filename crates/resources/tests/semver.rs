@@ -1,0 +1,194 @@
+//! `semver` in a real git repository and in a bucket.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
+
+mod common;
+
+use std::fs;
+
+use common::{
+    Ran, Type,
+    repository::{Repository, git},
+    s3_server::{ID, S3Server, SECRET},
+};
+use serde_json::{Value, json};
+use tempfile::tempdir;
+
+const SEMVER: Type = Type("semver");
+
+fn in_git(repository: &Repository) -> Value {
+    json!({"driver": "git", "uri": repository.uri(), "branch": "master", "file": "ci/version"})
+}
+
+fn in_s3(server: &S3Server) -> Value {
+    json!({
+        "bucket": "bucket", "key": "a/version", "endpoint": server.endpoint,
+        "access_key_id": ID, "secret_access_key": SECRET,
+    })
+}
+
+fn check(source: &Value) -> Value {
+    SEMVER.check(json!({"source": source})).ok()
+}
+
+fn put(source: &Value, params: Value) -> Ran {
+    let inputs = tempdir().unwrap();
+    fs::write(inputs.path().join("new"), "3.2.1\n").unwrap();
+    fs::write(inputs.path().join("odd"), "newest").unwrap();
+    SEMVER.push(inputs.path(), json!({"source": source, "params": params}))
+}
+
+/// The same life with either driver.
+fn lives(mut source: Value) {
+    let number = |text: &str| json!({"number": text});
+    assert_eq!(check(&source), json!([number("0.0.0")]));
+    source["initial_version"] = json!("1.2.3");
+    assert_eq!(check(&source), json!([number("1.2.3")]));
+    for (params, expected) in [
+        (json!({"bump": "minor", "pre": "rc"}), "1.3.0-rc.1"),
+        (json!({"pre": "rc"}), "1.3.0-rc.2"),
+        (json!({"bump": "final"}), "1.3.0"),
+        (json!({"bump": "major"}), "2.0.0"),
+        (
+            json!({"bump": "patch", "pre": "SNAPSHOT", "pre_without_version": true}),
+            "2.0.1-SNAPSHOT",
+        ),
+        (json!({"file": "new"}), "3.2.1"),
+        (json!({"file": "new"}), "3.2.1"),
+        (json!({"get_latest": true}), "3.2.1"),
+    ] {
+        let answer = put(&source, params.clone()).ok();
+        assert_eq!(answer["version"], number(expected), "{params}");
+        assert_eq!(
+            answer["metadata"],
+            json!([{"name": "number", "value": expected}])
+        );
+        assert_eq!(check(&source), json!([number(expected)]), "{params}");
+    }
+    let from = json!({"source": source, "version": number("1.0.0")});
+    assert_eq!(
+        SEMVER.check(from).ok(),
+        json!([number("1.0.0"), number("3.2.1")])
+    );
+    let ahead = json!({"source": source, "version": number("9.0.0")});
+    assert_eq!(SEMVER.check(ahead).ok(), json!([number("3.2.1")]));
+    put(&source, json!({})).fails_with("params.file or params.bump");
+    put(&source, json!({"file": "none"})).fails_with("params.file is \"none\"");
+    put(&source, json!({"file": "odd"})).fails_with("params.file is a file with \"newest\"");
+    put(&source, json!({"bump": "huge"})).fails_with("huge");
+    put(&source, json!({"pre": "a.b"})).fails_with("pre may have");
+    put(&source, json!({"bogus": 1})).fails_with("bogus");
+}
+
+#[test]
+fn a_number_lives_in_git() {
+    let repository = Repository::new();
+    repository.commit("a", "first");
+    lives(in_git(&repository));
+    let log = git(&repository.bare(), &["log", "--format=%an %s", "master"]);
+    assert!(log.starts_with("git bump to 3.2.1\n"), "{log}");
+    assert_eq!(
+        git(&repository.bare(), &["show", "master:ci/version"]),
+        "3.2.1"
+    );
+}
+
+#[test]
+fn a_number_lives_in_a_bucket() {
+    let server = S3Server::start();
+    lives(in_s3(&server));
+    assert_eq!(server.get("a/version").unwrap().bytes, b"3.2.1");
+}
+
+#[test]
+fn commits_say_who_and_why() {
+    let repository = Repository::new();
+    repository.commit("a", "first");
+    let mut source = in_git(&repository);
+    source["git_user"] = json!("A Robot <robot@example.com>");
+    source["commit_message"] = json!("%file% is %version% [ci skip]");
+    put(&source, json!({"bump": "patch"})).ok();
+    let log = git(
+        &repository.bare(),
+        &["log", "-1", "--format=%an %ae %s", "master"],
+    );
+    assert_eq!(
+        log,
+        "A Robot robot@example.com ci/version is 0.0.1 [ci skip]"
+    );
+}
+
+#[test]
+fn many_bumps_at_once_all_count() {
+    let repository = Repository::new();
+    repository.commit("a", "first");
+    let source = in_git(&repository);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| put(&source, json!({"bump": "patch"})).ok());
+        }
+    });
+    assert_eq!(check(&source), json!([{"number": "0.0.3"}]));
+}
+
+#[test]
+fn a_get_writes_the_number_or_the_next() {
+    let source = json!({"bucket": "b", "key": "k"});
+    for (params, expected) in [(json!({}), "1.2.3"), (json!({"bump": "minor"}), "1.3.0")] {
+        let folder = tempdir().unwrap();
+        let version = json!({"number": "1.2.3"});
+        let request = json!({"source": source, "params": params, "version": version});
+        let answer = SEMVER.fetch(folder.path(), request).ok();
+        assert_eq!(answer["version"], version);
+        for name in ["number", "version"] {
+            assert_eq!(
+                fs::read_to_string(folder.path().join(name)).unwrap(),
+                expected
+            );
+        }
+    }
+    let folder = tempdir().unwrap();
+    for (params, number, words) in [
+        (json!({"file": "x"}), "1.2.3", "are for puts"),
+        (json!({}), "v1", "is no version"),
+    ] {
+        let request = json!({"source": source, "params": params, "version": {"number": number}});
+        SEMVER.fetch(folder.path(), request).fails_with(words);
+    }
+}
+
+#[test]
+fn mistakes_are_named_by_their_key() {
+    let repository = Repository::new();
+    repository.commit("ci/version", "not a number");
+    for (source, words) in [
+        (json!({}), "source.bucket is missing"),
+        (json!({"bucket": "b"}), "source.key is missing"),
+        (json!({"driver": "swift"}), "source.driver is \"swift\""),
+        (json!({"driver": "git"}), "source.uri is missing"),
+        (
+            json!({"driver": "git", "uri": repository.uri(), "branch": "b"}),
+            "source.file is missing",
+        ),
+        (
+            json!({"driver": "git", "uri": repository.uri(), "branch": "-b", "file": "f"}),
+            "source.branch",
+        ),
+        (
+            json!({"driver": "git", "uri": repository.uri(), "branch": "b", "file": "../f"}),
+            "leads out of its folder",
+        ),
+        (
+            json!({"driver": "git", "uri": repository.uri(), "branch": "b", "file": "f", "git_user": "x"}),
+            "source.git_user",
+        ),
+        (
+            json!({"bucket": "b", "key": "k", "initial_version": "new"}),
+            "source.initial_version",
+        ),
+        (json!({"bogus": 1}), "bogus"),
+        (in_git(&repository), "which is no version"),
+    ] {
+        SEMVER.check(json!({"source": source})).fails_with(words);
+    }
+}
