@@ -226,7 +226,12 @@ impl<'a> Session<'a> {
     /// Looks for the newest version of a resource, in a build of its own.
     async fn look(&self, job: &str, resource: &Resource) -> Result<Version> {
         let id = PlanId::new(format!("check/{}", resource.name));
-        let plan = check_plan(id.clone(), resource, self.config, None)?;
+        let options = CheckOptions {
+            skip_interval: true,
+            skip_interval_of_types: true,
+            ..CheckOptions::default()
+        };
+        let plan = check_plan(id.clone(), resource, self.config, options)?;
         let one_off = OneOff {
             team: self.world.team,
             pipeline: Some(self.pipeline),
