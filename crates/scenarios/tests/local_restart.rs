@@ -197,9 +197,10 @@ fn killed_while_a_put_runs() {
         task("make", "outputs: [{name: made}]", "mkfifo made/pipe"),
         "  - put: out\n    params: {file: made/pipe}\n".to_owned(),
     ];
-    fly.pipeline("p", &format!("resources:\n{TARGET}{}", job(&plan)));
+    let pipeline = format!("resources:\n{TARGET}{}", job(&plan));
     let mut printed = Vec::new();
     for disturbed in [false, true] {
+        fly.pipeline_anew("p", &pipeline);
         let build = fly.trigger("p/job");
         fly.wait_for_text(build.id, "about to push");
         let pipe = Fifo::seen_by_step(&server.data(), "/tmp/build/put/made/pipe");

@@ -72,7 +72,10 @@ pub(crate) async fn turn(
     say(leaf, "waiting", "waiting to acquire resource lock").await?;
     let time_is_up = async {
         match timeout {
-            Some(timeout) => Ok(interpreter.time_is_up(leaf.plan, timeout).await?.await),
+            Some(timeout) => {
+                interpreter.time_is_up(leaf.plan, timeout).await?.await;
+                Ok(())
+            }
             None => std::future::pending().await,
         }
     };
