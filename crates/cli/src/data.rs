@@ -1,13 +1,17 @@
 //! The data folder of `airside up`: one server's database, logs, volumes and keys.
 
 use std::{
-    fs::{self, File, TryLockError},
+    fs::{self, File},
     io::{Read, Write},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context, Result, bail};
+use rustix::{
+    fs::{FlockOperation, fcntl_lock},
+    io::Errno,
+};
 
 pub(crate) struct DataFolder {
     path: PathBuf,
@@ -27,13 +31,15 @@ impl DataFolder {
         let path = path.canonicalize()?;
         let lock = File::create(path.join("lock"))
             .with_context(|| format!("cannot write to the data folder {shown}"))?;
-        match lock.try_lock() {
+        // A record lock: unlike flock's it is this process's alone. A helper that was just being started
+        // when a server was killed would hold the other for a moment, and the next server be refused.
+        match fcntl_lock(&lock, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Self { path, _lock: lock }),
-            Err(TryLockError::WouldBlock) => bail!(
+            Err(Errno::AGAIN | Errno::ACCESS) => bail!(
                 "another airside uses the data folder {shown}; stop it, or give this one a folder of \
                  its own with --data"
             ),
-            Err(TryLockError::Error(error)) => {
+            Err(error) => {
                 Err(error).with_context(|| format!("cannot lock the data folder {shown}"))
             }
         }

@@ -48,12 +48,12 @@ Examples:
   airside run ci.yml -v branch=main -l secrets.yml
       with values for ((variables))
 
-Runs builds as a server would, and removes everything afterwards. Ctrl-C aborts the builds, whose hooks
-then run; a second one ends them at once.
+Runs builds as a server would, and removes everything afterwards. Ctrl-C aborts the builds, whose hooks then \
+run; a second one ends them at once.
 ";
 
 pub(crate) const ENDS: &str = "\
-Exit status: 0 if all builds succeeded, 1 if one failed, 2 if one errored or could not begin (wrong usage
+Exit status: 0 if all builds succeeded, 1 if one failed, 2 if one errored or could not begin (wrong usage \
 included), 3 if the run was aborted.";
 
 #[derive(Args)]

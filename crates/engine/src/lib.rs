@@ -59,7 +59,8 @@ pub enum Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// Whether the same may work a little later: the database or the log's disk was away or full.
+    /// Whether the same may work a little later: the database, the log's disk or a runtime was away, or
+    /// one of them full.
     fn is_transient(&self) -> bool {
         use airside_orchestrator::Error as Step;
         match self {
@@ -68,6 +69,9 @@ impl Error {
             }
             Self::Log(error) | Self::Orchestrator(Step::Log(error)) => {
                 matches!(error, airside_logs::Error::Io { .. })
+            }
+            Self::Orchestrator(Step::Runtime(error)) => {
+                matches!(error, airside_runtime::Error::Unavailable { .. })
             }
             _ => false,
         }

@@ -29,7 +29,7 @@ use async_trait::async_trait;
 
 pub use hijack::{Hijack, HijackError, HijackEvent, HijackInput, HijackRequest};
 pub use identity::{Identity, IdentityError};
-pub use server::Hub;
+pub use server::{Hub, listen};
 pub use session::{Session, SessionEvent, Work};
 
 #[derive(Debug, thiserror::Error)]

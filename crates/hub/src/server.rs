@@ -4,7 +4,10 @@ use std::{fmt::Display, io, net::SocketAddr, path::Path, sync::Arc, time::Durati
 
 use airside_model::Handle;
 use airside_protocol::{ShimSays, ToHub};
-use tokio::net::{TcpListener, UnixListener};
+use tokio::{
+    net::{TcpListener, UnixListener},
+    time::Instant,
+};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{debug, warn};
@@ -29,6 +32,23 @@ pub struct Hub {
     shutdown: CancellationToken,
 }
 
+/// How long a port may be somebody else's that will be free soon.
+const SOON: Duration = Duration::from_secs(1);
+
+/// Listens at an address. Whatever a server was starting when it was killed may have its ports for a
+/// moment longer, and the next server waits for that.
+pub async fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let deadline = Instant::now() + SOON;
+    loop {
+        match TcpListener::bind(address).await {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse && Instant::now() < deadline => {
+                tokio::time::sleep(SOON / 50).await;
+            }
+            bound => return bound,
+        }
+    }
+}
+
 impl Hub {
     /// Listens, and serves until `shutdown`.
     pub async fn start(
@@ -39,7 +59,7 @@ impl Hub {
     ) -> Result<Self, Error> {
         let acceptor = TlsAcceptor::from(Arc::new(identity.server_config()?));
         let failed = |source| Error::Listen { address, source };
-        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let listener = listen(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let server = Server {
             parts,

@@ -54,7 +54,9 @@ fn lives(lines: &[Line], build: &str) -> BTreeMap<String, Vec<String>> {
         assert!(!line.get("step").is_empty(), "{}", line.fields);
         assert_eq!(line.get("worker"), "local", "{}", line.fields);
         assert_eq!(
-            *names.entry(handle.to_owned()).or_insert(whose.clone()),
+            *names
+                .entry(handle.to_owned())
+                .or_insert_with(|| whose.clone()),
             whose
         );
         let life = lives.entry(handle.to_owned()).or_default();

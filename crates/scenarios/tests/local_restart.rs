@@ -2,7 +2,7 @@
 //! happened, each step ran once, and the printed log is the same to the byte.
 
 use airside_scenarios::{
-    Build, Counter, Fifo, Fly, Server, assert_same_text,
+    Build, Counter, Fifo, Fly, OwnPostgres, Server, ServerOptions, assert_same_text,
     pipelines::{job, task},
 };
 
@@ -243,4 +243,30 @@ fn a_second_server_on_the_same_data_is_refused() {
         "{words}"
     );
     server.fly().run(&["builds"]).succeeded();
+}
+
+/// Another folder, but the same database: the first server goes on, and the second says why it does not.
+#[test]
+fn a_second_server_on_the_same_database_is_refused() {
+    let postgres = OwnPostgres::start();
+    let server = postgres.server(ServerOptions::new());
+    let fly = server.fly();
+    let elsewhere = server.home().join("elsewhere");
+    let second = server
+        .command()
+        .arg("--data")
+        .arg(&elsewhere)
+        .arg("--encryption-key-file")
+        .arg(server.data().join("encryption-key"))
+        .args(["--listen", "127.0.0.1:0", "--hub-listen", "127.0.0.1:0"])
+        .output()
+        .expect("airside starts");
+    assert!(!second.status.success());
+    let said = String::from_utf8_lossy(&second.stderr);
+    assert!(
+        said.contains("another airside uses this database"),
+        "{said}"
+    );
+    fly.pipeline("p", &job(&[task("work", "", "echo still here")]));
+    fly.trigger_and_watch("p/job").succeeded();
 }

@@ -85,7 +85,7 @@ fn step(kind: &'static str, node: &Value, suffix: &str) -> Step {
     let text = |key: &str| node.get(key).and_then(Value::as_str);
     let name = text("name")
         .filter(|name| !name.is_empty())
-        .or(text("message"))
+        .or_else(|| text("message"))
         .unwrap_or(kind);
     Step {
         kind,

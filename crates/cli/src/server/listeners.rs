@@ -13,7 +13,7 @@ use tracing::{info, warn};
 const LAST_REQUESTS: Duration = Duration::from_secs(10);
 
 pub(crate) async fn bind(address: SocketAddr, option: &str) -> Result<TcpListener> {
-    TcpListener::bind(address).await.with_context(|| {
+    airside_hub::listen(address).await.with_context(|| {
         format!("cannot listen on {address}; choose another address with {option}")
     })
 }
