@@ -22,6 +22,8 @@ impl Scratch {
 
     pub(crate) fn within(parent: &Path) -> Result<Self, Failure> {
         let process = std::process::id();
+        // A container that holds nothing but the shim need not have it.
+        fs::create_dir_all(parent).map_err(Failure::io(parent))?;
         loop {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
             let path = parent.join(format!("airside-{process}-{number}"));

@@ -263,7 +263,7 @@ fn mistakes_are_named_by_their_key() {
         ),
         (
             json!({"uri": uri, "commit_filter": {"include": {}}}),
-            "source.commit_filter.include",
+            "source.commit_filter is not valid",
         ),
         (
             json!({"uri": uri, "git_config": [{"name": "x"}]}),

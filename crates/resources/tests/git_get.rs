@@ -240,6 +240,37 @@ fn submodules_come_along_as_asked() {
 }
 
 #[test]
+fn large_files_come_along_unless_told_otherwise() {
+    let repository = Repository::new();
+    let content = "large content";
+    let id = common::image::digest(content.as_bytes())[7..].to_owned();
+    let store = repository.root.path().join("lfs");
+    fs::create_dir(&store).unwrap();
+    fs::write(store.join(&id), content).unwrap();
+    let pointer = format!(
+        "version https://git-lfs.github.com/spec/v1\noid sha256:{id}\nsize {}\n",
+        content.len()
+    );
+    fs::write(repository.work.join("large.bin"), &pointer).unwrap();
+    fs::write(
+        repository.work.join(".gitattributes"),
+        "*.bin filter=lfs diff=lfs merge=lfs -text\n",
+    )
+    .unwrap();
+    let first = repository.commit("a", "with a large file");
+    let version = json!({"ref": first});
+    let got = get(&repository, json!({}), json!({}), version.clone());
+    assert_eq!(got.read("large.bin"), content);
+    let got = get(
+        &repository,
+        json!({}),
+        json!({"disable_git_lfs": true}),
+        version,
+    );
+    assert_eq!(got.read("large.bin"), pointer);
+}
+
+#[test]
 fn notes_come_along() {
     let repository = Repository::new();
     let first = repository.commit("a", "first");

@@ -81,7 +81,7 @@ fn paths_with_versions_are_sorted_and_counted_from() {
             ]),
         ),
         (
-            regexp.clone(),
+            regexp,
             json!({"path": "elsewhere"}),
             paths(&["r/app-2.0.0.tgz"]),
         ),

@@ -39,12 +39,14 @@ pub(crate) fn check(request: CheckRequest, _log: &mut dyn Write) -> Result<Vec<V
 /// What the server has now.
 fn current(source: &Source, client: &Client) -> Result<Version, Failure> {
     let head = client.send(source.request("HEAD")?)?;
-    // Some know no HEAD, or do not tell by it.
-    if head.is_success()
+    if matches!(head.status, 429 | 500..) {
+        head.success("HEAD")?;
+    } else if head.is_success()
         && let Some(version) = told(&head)
     {
         return Ok(version);
     }
+    // Some know no HEAD, or do not tell by it.
     let mut response = get(source, client)?;
     match told(&response) {
         Some(version) => Ok(version),

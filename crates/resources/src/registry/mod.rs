@@ -152,11 +152,17 @@ impl Registry {
         let request = Request::new("HEAD", address).header("Accept", MANIFESTS);
         let response = self.send(request)?;
         let found = response.header("docker-content-digest").map(Digest::parse);
-        let status = response.status;
-        self.client.done(response);
-        match (status, found) {
+        match (response.status, found) {
             (404, _) => Ok(None),
-            (200..300, Some(digest)) => digest.map(Some),
+            (200..300, Some(digest)) => {
+                self.client.done(response);
+                digest.map(Some)
+            }
+            (401 | 403 | 429 | 500.., _) => {
+                let what = self.repository.with(reference);
+                let refused = response.success("HEAD").map(|_| None);
+                refused.map_err(|error| self.explain(error, &what))
+            }
             // Not every registry says it in the head, or knows HEAD.
             _ => Ok(self.manifest(reference)?.map(|(digest, _)| digest)),
         }

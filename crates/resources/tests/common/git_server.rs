@@ -57,6 +57,9 @@ fn answer(root: &PathBuf, manners: &Mutex<Manners>, request: Request) -> Respons
         }
         manners.cut.filter(|_| request.method == "POST")
     };
+    if request.path().contains("/lfs/") {
+        return large_files(root, &request);
+    }
     let mut command = Command::new("git");
     command
         .arg("http-backend")
@@ -104,4 +107,26 @@ fn answer(root: &PathBuf, manners: &Mutex<Manners>, request: Request) -> Respons
     }
     response.cut = cut.filter(|cut| *cut < response.body.len());
     response
+}
+
+/// The objects in the folder `lfs`, by the protocol of git-lfs.
+fn large_files(root: &Path, request: &Request) -> Response {
+    if !request.path().ends_with("/objects/batch") {
+        let id = request.path().rsplit('/').next().unwrap();
+        return match std::fs::read(root.join("lfs").join(id)) {
+            Ok(bytes) => Response::new(200, bytes),
+            Err(_) => Response::new(404, ""),
+        };
+    }
+    let asked: serde_json::Value = serde_json::from_slice(&request.body).unwrap();
+    let host = request.header("host").unwrap();
+    let objects = asked["objects"].as_array().unwrap().iter().map(|object| {
+        let id = object["oid"].as_str().unwrap();
+        let href = format!("http://{host}/x/lfs/{id}");
+        serde_json::json!({
+            "oid": id, "size": object["size"], "actions": {"download": {"href": href}},
+        })
+    });
+    let answer = serde_json::json!({"objects": objects.collect::<Vec<_>>()});
+    Response::new(200, answer.to_string()).with("Content-Type", "application/vnd.git-lfs+json")
 }
