@@ -29,12 +29,23 @@ pub(crate) struct PageQuery {
 }
 
 impl PageQuery {
-    fn page(&self) -> BuildPage {
-        let limit = self
-            .limit
+    pub(crate) fn limit(&self) -> i64 {
+        self.limit
             .filter(|limit| *limit > 0)
             .unwrap_or(DEFAULT)
-            .min(LARGEST);
+            .min(LARGEST)
+    }
+
+    pub(crate) fn from(&self) -> Option<i64> {
+        self.from.filter(|id| *id > 0)
+    }
+
+    pub(crate) fn to(&self) -> Option<i64> {
+        self.to.filter(|id| *id > 0)
+    }
+
+    fn page(&self) -> BuildPage {
+        let limit = self.limit();
         let by_time = self.timestamps.as_deref().is_some_and(|it| !it.is_empty());
         let range = if by_time {
             let time = |seconds: i64| Micros(seconds.saturating_mul(1_000_000));
@@ -43,10 +54,9 @@ impl PageQuery {
                 to: self.to.map(time),
             }
         } else {
-            let given = |id: Option<i64>| id.filter(|id| *id > 0).map(BuildId);
             BuildRange::Ids {
-                from: given(self.from),
-                to: given(self.to),
+                from: self.from().map(BuildId),
+                to: self.to().map(BuildId),
             }
         };
         BuildPage { limit, range }
@@ -63,8 +73,8 @@ pub(crate) async fn builds(
 ) -> Result<Response> {
     let page = query.page();
     let builds = merged(&state.store, filters, page).await?;
-    let mut headers = HeaderMap::new();
     let by_id = matches!(page.range, BuildRange::Ids { .. });
+    let mut neighbours = Vec::new();
     if let (Some(newest), Some(oldest), true) = (builds.first(), builds.last(), by_id) {
         let newer = BuildRange::Ids {
             from: Some(BuildId(newest.id.0 + 1)),
@@ -76,19 +86,31 @@ pub(crate) async fn builds(
         };
         for (range, key, rel) in [(newer, "from", "previous"), (older, "to", "next")] {
             let neighbour = BuildPage { limit: 1, range };
-            if let Some(build) = merged(&state.store, filters, neighbour).await?.first() {
-                let (base, path, id, limit) =
-                    (&state.external_url, uri.path(), build.id, page.limit);
-                let vars = instance_query(uri);
-                let link = format!("<{base}{path}?{key}={id}&limit={limit}{vars}>; rel=\"{rel}\"");
-                let link = HeaderValue::try_from(link)
-                    .map_err(|_| ApiError::Internal("the external URL is not a URL"))?;
-                headers.append(LINK, link);
-            }
+            let found = merged(&state.store, filters, neighbour).await?;
+            neighbours.extend(found.first().map(|build| (key, build.id.0, rel)));
         }
     }
+    let headers = links(state, uri, page.limit, neighbours)?;
     let shown: Vec<_> = builds.iter().map(present::build::build).collect();
     Ok((headers, Json(shown)).into_response())
+}
+
+/// Links to the pages before and behind: the query's key, the id there, and what it is to this page.
+pub(crate) fn links(
+    state: &ApiState,
+    uri: &Uri,
+    limit: i64,
+    neighbours: Vec<(&str, i64, &str)>,
+) -> Result<HeaderMap> {
+    let mut headers = HeaderMap::new();
+    let (base, path, vars) = (&state.external_url, uri.path(), instance_query(uri));
+    for (key, id, rel) in neighbours {
+        let link = format!("<{base}{path}?{key}={id}&limit={limit}{vars}>; rel=\"{rel}\"");
+        let link = HeaderValue::try_from(link)
+            .map_err(|_| ApiError::Internal("the external URL is not a URL"))?;
+        headers.append(LINK, link);
+    }
+    Ok(headers)
 }
 
 /// Asks for a page of each and keeps what one page of all would hold. The filters may not overlap.

@@ -5,6 +5,7 @@
 
 pub(crate) mod artifact;
 pub(crate) mod build;
+pub(crate) mod causality;
 pub(crate) mod container;
 pub(crate) mod job;
 pub(crate) mod pipeline;

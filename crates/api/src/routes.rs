@@ -3,6 +3,7 @@
 mod artifacts;
 mod badges;
 mod builds;
+mod causality;
 mod checks;
 mod cli;
 mod config;
@@ -18,6 +19,7 @@ mod pipelines;
 mod resources;
 mod server;
 mod teams;
+mod versions;
 mod volumes;
 mod workers;
 
@@ -58,27 +60,7 @@ impl Routes {
 
 /// What Concourse serves and this version does not yet. Each answers 501, behind the same guard.
 pub const UNSERVED: &[Action] = &[
-    Action::GetVersionsDb,
-    Action::RerunJobBuild,
-    Action::ScheduleJob,
-    Action::ListSharedForResource,
-    Action::ListSharedForResourceType,
     Action::ClearResourceCache,
-    Action::ListResourceVersions,
-    Action::ClearResourceVersions,
-    Action::ClearResourceTypeVersions,
-    Action::GetResourceVersion,
-    Action::EnableResourceVersion,
-    Action::DisableResourceVersion,
-    Action::PinResourceVersion,
-    Action::UnpinResource,
-    Action::SetPinCommentOnResource,
-    Action::ListBuildsWithVersionAsInput,
-    Action::ListBuildsWithVersionAsOutput,
-    Action::GetDownstreamResourceCausality,
-    Action::GetUpstreamResourceCausality,
-    Action::BuildResources,
-    Action::SetBuildComment,
     Action::RegisterWorker,
     Action::LandWorker,
     Action::RetireWorker,
@@ -104,7 +86,7 @@ pub(crate) fn all(state: &ApiState) -> Router<ApiState> {
     for action in UNSERVED {
         routes = routes.on(*action, unserved);
     }
-    builds_and_workers(pipelines(server_and_teams(routes))).router
+    builds_and_workers(versions(pipelines(server_and_teams(routes)))).router
 }
 
 fn server_and_teams(routes: Routes) -> Routes {
@@ -172,12 +154,39 @@ fn pipelines(routes: Routes) -> Routes {
         .on(Action::CheckPrototype, checks::prototype)
 }
 
+fn versions(routes: Routes) -> Routes {
+    routes
+        .on(Action::ListResourceVersions, versions::list)
+        .on(Action::GetResourceVersion, versions::get)
+        .on(Action::EnableResourceVersion, versions::enable)
+        .on(Action::DisableResourceVersion, versions::disable)
+        .on(Action::PinResourceVersion, versions::pin)
+        .on(Action::UnpinResource, versions::unpin)
+        .on(Action::SetPinCommentOnResource, versions::comment)
+        .on(Action::ClearResourceVersions, versions::clear)
+        .on(Action::ClearResourceTypeVersions, versions::clear_of_type)
+        .on(Action::ListBuildsWithVersionAsInput, versions::input_to)
+        .on(Action::ListBuildsWithVersionAsOutput, versions::output_of)
+        .on(Action::ListSharedForResource, versions::shared)
+        .on(Action::ListSharedForResourceType, versions::shared_type)
+        .on(
+            Action::GetDownstreamResourceCausality,
+            causality::downstream,
+        )
+        .on(Action::GetUpstreamResourceCausality, causality::upstream)
+        .on(Action::GetVersionsDb, causality::versions_db)
+}
+
 fn builds_and_workers(routes: Routes) -> Routes {
     routes
         .on(Action::ListPipelineBuilds, builds::of_pipeline)
         .on(Action::ListJobBuilds, jobs::builds)
         .on(Action::CreateJobBuild, jobs::trigger)
         .on(Action::GetJobBuild, builds::get)
+        .on(Action::RerunJobBuild, jobs::rerun)
+        .on(Action::ScheduleJob, jobs::schedule)
+        .on(Action::BuildResources, builds::resources)
+        .on(Action::SetBuildComment, builds::comment)
         .on(Action::ListBuilds, builds::list)
         .on(Action::ListTeamBuilds, builds::of_team)
         .on(Action::GetBuild, builds::get)

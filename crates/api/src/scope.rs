@@ -185,6 +185,11 @@ impl Scope {
         self.0.build.as_ref().ok_or(ApiError::NotFound)
     }
 
+    /// Whether whoever asks may see what the build printed and what people note about it.
+    pub(crate) fn sees_output(&self) -> Result<bool> {
+        Ok(self.0.exposure() == Exposure::Job || self.can_view(self.team()?))
+    }
+
     /// Whether whoever asks may see what the team does not expose.
     pub(crate) fn can_view(&self, team: &Team) -> bool {
         self.principal()

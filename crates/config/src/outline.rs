@@ -53,6 +53,8 @@ pub struct ResourceOutline {
     /// The version that the configuration pins it to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<Version>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub public: bool,
 }
 
 fn is_latest(version: &VersionSpec) -> bool {
@@ -113,6 +115,7 @@ impl From<&Resource> for ResourceOutline {
         Self {
             icon: resource.icon.clone(),
             version: resource.version.clone(),
+            public: resource.public,
         }
     }
 }

@@ -6,7 +6,7 @@ use std::{
     thread,
 };
 
-use airside_scenarios::{Environment, Fly, Output, Server};
+use airside_scenarios::{Environment, Fly, Output, Server, wait_until};
 
 /// A pipeline of one job with one task.
 fn one_task(config: &str) -> String {
@@ -196,8 +196,9 @@ fn a_missing_executable_ends_in_error() {
     }
 }
 
+/// As in Concourse: what is missing may come.
 #[test]
-fn a_type_that_nobody_knows_and_a_broken_check_end_in_error() {
+fn a_build_waits_and_says_why_while_its_resource_has_no_version() {
     let server = Server::start();
     let fly = server.fly();
     let pipeline = |type_: &str, source: &str| {
@@ -206,29 +207,25 @@ fn a_type_that_nobody_knows_and_a_broken_check_end_in_error() {
              jobs:\n- name: job\n  plan:\n  - get: r\n"
         )
     };
-    let output = run(
-        &fly,
-        "broken",
-        &pipeline("mock", "{check_failure: on purpose}"),
-    )
-    .ended_with(2);
-    assert_says(
-        &output,
-        "input `r`: its check failed: intentionally failing to check: on purpose",
-    );
-    let output = run(
-        &fly,
-        "empty",
-        &pipeline("mock", "{no_initial_version: true}"),
-    )
-    .ended_with(2);
-    assert_says(&output, "input `r`: no versions available");
-    let refused = fly.set_pipeline("unknown", &pipeline("carrier-pigeon", "{}"));
-    if refused.code == Some(0) {
-        fly.run(&["unpause-pipeline", "-p", "unknown"]).succeeded();
-        let output = fly.trigger_and_watch("unknown/job").ended_with(2);
-        assert_says(&output, "carrier-pigeon");
-    } else {
-        assert_says(&refused, "carrier-pigeon");
+    for (name, type_, source) in [
+        ("broken", "mock", "{check_failure: on purpose}"),
+        ("empty", "mock", "{no_initial_version: true}"),
+        ("unknown", "carrier-pigeon", "{}"),
+    ] {
+        let set = fly.set_pipeline(name, &pipeline(type_, source));
+        if set.code != Some(0) {
+            assert_says(&set, "carrier-pigeon");
+            continue;
+        }
+        fly.run(&["unpause-pipeline", "-p", name]).succeeded();
+        let build = fly.trigger(&format!("{name}/job"));
+        let path = format!("/api/v1/builds/{}/preparation", build.id);
+        wait_until("the build says why it waits", || {
+            let said = fly.run(&["curl", &path]).succeeded().stdout;
+            said.contains("latest version of resource not found")
+        });
+        let id = build.id.to_string();
+        fly.run(&["abort-build", "-b", &id]).succeeded();
+        fly.watch(build.id).ended_with(3);
     }
 }

@@ -36,9 +36,14 @@ impl Driver {
         };
         let mut state = State::read(&self.store, pipeline, &mut self.names).await?;
         self.go_on(&line, &mut state).await?;
+        let ids = jobs.iter().copied();
+        state.know(&self.store, &line.graph, ids).await?;
         let mut queue: VecDeque<JobId> = jobs.into_iter().collect();
         while let Some(id) = queue.pop_front() {
             if let Some(job) = line.graph.job(id) {
+                state
+                    .know(&self.store, &line.graph, [id].into_iter())
+                    .await?;
                 for peer in self.pass_job(&line, job, &mut state).await? {
                     if !queue.contains(&peer) {
                         queue.push_back(peer);
@@ -57,7 +62,7 @@ impl Driver {
                 if !build.has_started {
                     self.runner.run(build.id);
                 }
-            } else if line.graph.job(build.job).is_none() {
+            } else if line.graph.job(build.job).is_none() && !line.unreadable {
                 self.end(&build).await?;
                 state.ended(build.id);
             }
@@ -76,21 +81,22 @@ impl Driver {
 
     /// One job, until nothing more is to be done about it. Who else is concerned.
     async fn pass_job(&mut self, line: &Line, job: &Job, state: &mut State) -> Result<Vec<JobId>> {
-        let mut concerned = Vec::new();
+        let mut judged = self.judge(line, job, state).await?;
         for _ in 0..MOST_ROUNDS {
-            let (resolution, outcome) = self.judge(line, job, state).await?;
-            concerned.extend(
-                self.note_inputs(line, job, state, &resolution, &outcome)
-                    .await?,
-            );
+            let (resolution, outcome) = &judged;
+            // Also after a build has started: what it took is new to the job no longer.
+            let mut again = outcome.next == Next::Again;
             for action in &outcome.actions {
-                self.carry_out(job, state, &resolution, action).await?;
+                again |= self.carry_out(line, job, state, resolution, action).await?;
             }
-            if outcome.next == Next::Done {
+            if !again {
                 break;
             }
+            judged = self.judge(line, job, state).await?;
         }
-        Ok(concerned)
+        let (resolution, outcome) = &judged;
+        self.note_inputs(line, job, state, resolution, outcome)
+            .await
     }
 
     async fn judge(&mut self, line: &Line, job: &Job, state: &State) -> Result<(Resolution, Pass)> {
@@ -151,23 +157,34 @@ impl Driver {
         }
     }
 
+    /// Whether a build was started.
     async fn carry_out(
         &mut self,
+        line: &Line,
         job: &Job,
         state: &mut State,
         resolution: &Resolution,
         action: &Action,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         match action {
             Action::Create { because } => {
-                if let Some(build) = self.store.create_triggered_build(job.id).await? {
-                    let input = self.names.name(*because);
-                    info!(%build, job = %job.id, input, "build created for a new version");
-                    state.unfinished.push(created(build, job.id));
+                match self.store.create_triggered_build(job.id).await? {
+                    Some(build) => {
+                        let input = self.names.name(*because);
+                        info!(%build, job = %job.id, input, "build created for a new version");
+                        state.unfinished.push(created(build, job.id));
+                    }
+                    // Somebody has asked for one just now.
+                    None => {
+                        *state = State::read(&self.store, line.id, &mut self.names).await?;
+                        let ids = [job.id].into_iter();
+                        state.know(&self.store, &line.graph, ids).await?;
+                    }
                 }
             }
             Action::Start { build, inputs } => {
                 self.start(job, state, resolution, *build, *inputs).await?;
+                return Ok(true);
             }
             Action::Abort { build } => {
                 let found = state.unfinished.iter().find(|one| one.id == build.build);
@@ -196,7 +213,7 @@ impl Driver {
                 debug!(build = %build.build, %reason, "build waits");
             }
         }
-        Ok(())
+        Ok(false)
     }
 
     async fn start(
@@ -293,7 +310,9 @@ impl Driver {
         let Some(line) = self.line(pipeline).await? else {
             return Ok(None);
         };
-        let state = State::read(&self.store, pipeline, &mut self.names).await?;
+        let mut state = State::read(&self.store, pipeline, &mut self.names).await?;
+        let ids = [job].into_iter();
+        state.know(&self.store, &line.graph, ids).await?;
         let waiting = state
             .unfinished
             .iter()

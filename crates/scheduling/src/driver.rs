@@ -15,7 +15,7 @@ use tokio::{
 };
 use tracing::warn;
 
-use crate::{Ask, Checks, Error, Result, Runner, SWEEP, line::Line};
+use crate::{Ask, Checks, Result, Runner, SWEEP, line::Line};
 
 /// After a failure of the store.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -91,8 +91,7 @@ impl Driver {
         }
     }
 
-    /// Looks at every job that is due. Whether something failed and is to be looked at again a little later;
-    /// what cannot be read waits until it is set anew.
+    /// Looks at every job that is due. Whether something failed and is to be looked at again a little later.
     async fn work(&mut self) -> bool {
         let mut failed = BTreeMap::new();
         while let Some((pipeline, jobs)) = self.due.pop_first() {
@@ -103,9 +102,7 @@ impl Driver {
                     "a pipeline could not be scheduled"
                 );
                 self.lines.remove(&pipeline);
-                if !matches!(error, Error::Config { .. } | Error::Graph { .. }) {
-                    failed.insert(pipeline, jobs);
-                }
+                failed.insert(pipeline, jobs);
             }
         }
         if std::mem::take(&mut self.look_for_abandoned)
@@ -123,21 +120,20 @@ impl Driver {
 
     /// Forgets all that was read, and looks at everything.
     pub(crate) async fn sweep(&mut self) -> Result<()> {
-        let (names, checked) = (
-            std::mem::take(&mut self.names),
-            std::mem::take(&mut self.checked),
-        );
         self.view = View::default();
-        self.names = names;
-        self.checked = checked;
         self.lines.clear();
         self.pipelines = Owners::default();
         self.asked.clear();
         self.next.clear();
         self.look_for_abandoned = true;
+        for (pipeline, job) in self.store.jobs_with_unfinished().await? {
+            self.due.entry(pipeline).or_default().insert(job);
+        }
         for pipeline in self.store.pipelines(None).await? {
-            self.due.entry(pipeline.id).or_default();
-            self.look_at_all(pipeline.id).await?;
+            // What rests has nothing to look at but builds of before.
+            if !pipeline.paused && !pipeline.archived {
+                self.look_at_all(pipeline.id).await?;
+            }
         }
         Ok(())
     }

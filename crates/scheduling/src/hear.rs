@@ -55,8 +55,14 @@ impl Driver {
                     next_due: next_due.map(|due| Moment(due.0)),
                 };
                 self.checked.insert(resource, checked);
-                self.concern_resource(resource, Event::CheckEnded(resource))
-                    .await
+                // Most checks nobody waits for, and there are many of them.
+                match self.asked.values().any(|asked| asked.contains(&resource)) {
+                    true => {
+                        self.concern_resource(resource, Event::CheckEnded(resource))
+                            .await
+                    }
+                    false => Ok(()),
+                }
             }
             News::JobAsked(job) => self.concern_job(job, Event::JobAsked(job)).await,
             News::JobPaused(job) => self.concern_job(job, Event::JobPaused(job)).await,

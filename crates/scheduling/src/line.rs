@@ -5,13 +5,17 @@ use std::{collections::HashMap, sync::Arc};
 use airside_config::Config;
 use airside_model::PipelineId;
 use airside_scheduler::{Graph, graph::Ids};
+use tracing::warn;
 
 use crate::{Error, Result, driver::Driver};
 
 pub(crate) struct Line {
+    pub(crate) id: PipelineId,
     pub(crate) graph: Graph,
     pub(crate) paused: bool,
     pub(crate) archived: bool,
+    /// Its configuration cannot be read: nothing is done about its builds until it is set anew.
+    pub(crate) unreadable: bool,
 }
 
 impl Driver {
@@ -23,14 +27,24 @@ impl Driver {
         let Some(row) = self.store.pipeline_by_id(pipeline).await? else {
             return Ok(None);
         };
-        let graph = match row.archived {
-            true => Graph::default(),
-            false => self.graph(pipeline, row.config).await?,
+        let (graph, unreadable) = match row.archived {
+            true => (Graph::default(), false),
+            false => match self.graph(pipeline, row.config).await {
+                Ok(graph) => (graph, false),
+                Err(error @ (Error::Config { .. } | Error::Graph { .. })) => {
+                    let error = &error as &dyn std::error::Error;
+                    warn!(%pipeline, error, "the pipeline is not scheduled");
+                    (Graph::default(), true)
+                }
+                Err(error) => return Err(error),
+            },
         };
         let line = Arc::new(Line {
+            id: pipeline,
             graph,
             paused: row.paused,
             archived: row.archived,
+            unreadable,
         });
         self.lines.insert(pipeline, line.clone());
         Ok(Some(line))

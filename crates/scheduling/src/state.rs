@@ -19,6 +19,7 @@ pub(crate) struct JobRow {
 }
 
 pub(crate) struct State {
+    pipeline: PipelineId,
     pub(crate) jobs: HashMap<JobId, JobRow>,
     /// In the order in which they are to start.
     pub(crate) unfinished: Vec<Unfinished>,
@@ -27,19 +28,12 @@ pub(crate) struct State {
 }
 
 impl State {
+    /// The pipeline's unfinished builds; of its jobs nothing yet.
     pub(crate) async fn read(
         store: &Store,
         pipeline: PipelineId,
         names: &mut Names,
     ) -> Result<Self> {
-        let jobs = store.job_states(pipeline).await?.into_iter().map(|row| {
-            let state = JobRow {
-                paused: row.paused,
-                determined: row.inputs_determined,
-            };
-            (row.id, state)
-        });
-        let jobs = jobs.collect();
         let unfinished = store.unfinished_of(pipeline).await?;
         let mut originals = HashMap::new();
         for build in &unfinished {
@@ -49,10 +43,34 @@ impl State {
             }
         }
         Ok(Self {
-            jobs,
+            pipeline,
+            jobs: HashMap::new(),
             unfinished,
             originals,
         })
+    }
+
+    /// Reads what is not known yet of these jobs and of those in their serial groups.
+    pub(crate) async fn know(
+        &mut self,
+        store: &Store,
+        graph: &Graph,
+        jobs: impl Iterator<Item = JobId>,
+    ) -> Result<()> {
+        let with_peers = jobs.flat_map(|job| graph.peers(job).into_iter().chain([job]));
+        let mut unknown: Vec<JobId> = with_peers
+            .filter(|job| !self.jobs.contains_key(job))
+            .collect();
+        unknown.sort_unstable();
+        unknown.dedup();
+        for row in store.job_states(self.pipeline, &unknown).await? {
+            let state = JobRow {
+                paused: row.paused,
+                determined: row.inputs_determined,
+            };
+            self.jobs.insert(row.id, state);
+        }
+        Ok(())
     }
 
     /// The job's builds that have not started.

@@ -8,6 +8,7 @@
 
 mod artifacts;
 mod builds;
+mod causality;
 mod checks;
 mod components;
 mod containers;
@@ -46,6 +47,7 @@ pub use builds::{
     Build, BuildFilter, BuildPage, BuildRange, CheckReason, EndedCheck, Lease, NewBuild, NewCheck,
     OneOff, RerunOf, Unfinished,
 };
+pub use causality::{Causality, Direction, RelatedBuild, RelatedVersion};
 pub use checks::{CheckBuild, CheckSummary, Checkable, ChecksOf, ImageCheck, LastCheck};
 pub use components::Component;
 pub use containers::{Claimant, Container, ContainerFilter, NewPlacement};

@@ -1,6 +1,6 @@
 //! Builds.
 
-use airside_store::{Build, Micros};
+use airside_store::{Build, BuildVersions, Micros};
 use serde_json::{Map, Value, json};
 
 use super::Fields;
@@ -22,13 +22,27 @@ pub(crate) fn build(build: &Build) -> Value {
         .maybe("start_time", build.started_at.map(Micros::seconds))
         .maybe("end_time", build.ended_at.map(Micros::seconds))
         .maybe("created_by", build.created_by.as_deref())
-        .maybe("comment", build.comment.as_str())
         .maybe("rerun_number", rerun.map(|rerun| rerun.number))
         .maybe(
             "rerun_of",
             rerun.map(|rerun| json!({"id": rerun.build, "name": rerun.name})),
         )
         .done()
+}
+
+/// What a build took in and put out.
+pub(crate) fn versions(versions: &BuildVersions) -> Value {
+    let inputs = versions.inputs.iter().map(|input| {
+        json!({
+            "name": input.name,
+            "version": input.version,
+            "pipeline_id": input.pipeline,
+            "first_occurrence": input.first_occurrence,
+        })
+    });
+    let outputs = versions.outputs.iter();
+    let outputs = outputs.map(|output| json!({"name": output.name, "version": output.version}));
+    json!({"inputs": inputs.collect::<Vec<_>>(), "outputs": outputs.collect::<Vec<_>>()})
 }
 
 /// What holds a build up.

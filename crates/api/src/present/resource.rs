@@ -1,7 +1,7 @@
 //! Resources of a pipeline.
 
 use airside_config::ResourceOutline;
-use airside_store::{CheckSummary, Micros, PipelineSummary, Resource};
+use airside_store::{CheckSummary, Micros, PipelineSummary, Resource, ResourceVersion};
 use serde_json::{Value, json};
 
 use super::Fields;
@@ -63,4 +63,32 @@ fn last_check(pipeline: &PipelineSummary, checks: &CheckSummary) -> Value {
         .with("pipeline_name", pipeline.name.as_str())
         .maybe("pipeline_instance_vars", pipeline.instance_vars.to_value())
         .done()
+}
+
+/// Whether everybody who sees the pipeline may see what its versions are made of.
+pub(crate) fn is_public(resource: &Resource) -> bool {
+    let outline: Result<ResourceOutline, _> = serde_json::from_str(&resource.outline);
+    outline.is_ok_and(|outline| outline.public)
+}
+
+/// A version of a resource; `whole` with what it is made of.
+pub(crate) fn version(version: &ResourceVersion, whole: bool) -> Value {
+    let fields = Fields::default().with("id", version.id.0);
+    let fields = match whole {
+        true => fields.maybe("metadata", json!(version.metadata)),
+        false => fields,
+    };
+    fields
+        .with("version", json!(version.version))
+        .with("enabled", version.enabled)
+        .done()
+}
+
+/// Where to find a resource or a type.
+pub(crate) fn identifier(pipeline: &PipelineSummary, name: &str) -> Value {
+    json!({
+        "name": name,
+        "pipeline_name": pipeline.name,
+        "team_name": pipeline.team_name,
+    })
 }

@@ -4,6 +4,7 @@ use airside_model::{BuildStatus, public_plan::public_plan};
 use airside_store::BuildFilter;
 use axum::{
     Json,
+    body::Body,
     extract::{Query, State},
     response::Response,
 };
@@ -11,7 +12,7 @@ use http::{StatusCode, Uri};
 use serde_json::{Value, json};
 
 use crate::{
-    ApiState,
+    ApiState, body,
     error::{ApiError, Result},
     page::{self, PageQuery},
     present,
@@ -83,8 +84,36 @@ pub(super) async fn of_pipeline(
     page::builds(&state, &uri, &query, &[filter]).await
 }
 
+/// The comment is for those who may see the build's output.
 pub(super) async fn get(scope: Scope) -> Result<Json<Value>> {
-    Ok(Json(present::build::build(scope.build()?)))
+    let build = scope.build()?;
+    let mut shown = present::build::build(build);
+    if !build.comment.is_empty() && scope.sees_output()? {
+        shown["comment"] = json!(build.comment);
+    }
+    Ok(Json(shown))
+}
+
+#[derive(serde::Deserialize)]
+struct Comment {
+    #[serde(default)]
+    comment: String,
+}
+
+pub(super) async fn comment(
+    State(state): State<ApiState>,
+    scope: Scope,
+    request: Body,
+) -> Result<()> {
+    let Comment { comment } = body::json(request, "the comment").await?;
+    let build = scope.build()?.id;
+    Ok(state.store.set_build_comment(build, &comment).await?)
+}
+
+/// What the build took in and put out.
+pub(super) async fn resources(State(state): State<ApiState>, scope: Scope) -> Result<Json<Value>> {
+    let versions = state.store.build_versions(scope.build()?.id).await?;
+    Ok(Json(present::build::versions(&versions)))
 }
 
 pub(super) async fn plan(State(state): State<ApiState>, scope: Scope) -> Result<Json<Value>> {

@@ -108,6 +108,33 @@ pub(super) async fn trigger(State(state): State<ApiState>, scope: Scope) -> Resu
     Ok(Json(present::build::build(&build)))
 }
 
+/// Runs a build of the job again, with the inputs that it had.
+pub(super) async fn rerun(State(state): State<ApiState>, scope: Scope) -> Result<Json<Value>> {
+    scope.active_pipeline()?;
+    let (job, build) = (scope.job()?, scope.build()?);
+    if job_outline(job).disable_reruns {
+        let why = format!(
+            "builds of job `{}` may not be run again: it says so itself",
+            job.name
+        );
+        return Err(ApiError::Conflict(why));
+    }
+    if !build.inputs_ready {
+        return Err(ApiError::Internal(
+            "the build never had its inputs, so there is nothing to repeat",
+        ));
+    }
+    let by = scope.caller()?.display_user_id();
+    let rerun = state.builds.rerun(build, by).await?;
+    Ok(Json(present::build::build(&rerun)))
+}
+
+/// Has the scheduler look at the job now.
+pub(super) async fn schedule(State(state): State<ApiState>, scope: Scope) -> Result<()> {
+    state.store.ask_for_job(scope.job()?.id);
+    Ok(())
+}
+
 #[derive(Deserialize)]
 pub(super) struct NamedStep {
     step_name: String,

@@ -79,6 +79,16 @@ struct Types {
     resource_types: Vec<Value>,
 }
 
+/// A resource type of the pipeline, if it has one of this name.
+pub(super) async fn find_type(state: &ApiState, scope: &Scope, name: &str) -> Result<Value> {
+    let config = state.store.pipeline_config(scope.pipeline()?.id).await?;
+    let (config, _) = config.ok_or(ApiError::NotFound)?;
+    let Types { resource_types } = serde_json::from_str(&config)
+        .map_err(|_| ApiError::Internal("a configuration cannot be read"))?;
+    let mut named = resource_types.into_iter().filter(|one| one["name"] == name);
+    named.next().ok_or(ApiError::NotFound)
+}
+
 /// Resource types as configured. Their sources may hold passwords, so only the team sees those.
 pub(super) async fn types(State(state): State<ApiState>, scope: Scope) -> Result<Json<Vec<Value>>> {
     let config = state.store.pipeline_config(scope.pipeline()?.id).await?;

@@ -45,9 +45,16 @@ async fn a_job_is_triggered_and_its_build_is_found() {
         .get(&ann, &format!("/api/v1/builds/{build}/preparation"))
         .await
         .json();
-    assert_eq!(preparation["build_id"], build.0);
-    assert_eq!(preparation["paused_pipeline"], "blocking");
-    assert_eq!(preparation["paused_job"], "not_blocking");
+    let expected = json!({
+        "build_id": build.0,
+        "paused_pipeline": "blocking",
+        "paused_job": "not_blocking",
+        "max_running_builds": "not_blocking",
+        "inputs": {"r": "blocking", "s": "not_blocking"},
+        "inputs_satisfied": "blocking",
+        "missing_input_reasons": {"r": "why not"},
+    });
+    assert_eq!(preparation, expected);
 
     let aborted = server
         .put(&ann, &format!("/api/v1/builds/{build}/abort"))

@@ -20,3 +20,4 @@ mod pipelines;
 mod server;
 mod support;
 mod teams;
+mod versions;

@@ -69,9 +69,10 @@ impl Builds for Recorded {
         self.0.request_abort(build).await
     }
 
-    /// The first input has no version; nothing else holds builds up.
+    /// The pipeline is paused, and the first input has no version.
     async fn preparation(&self, _: BuildId) -> Option<Preparation> {
         Some(Preparation {
+            paused_pipeline: true,
             inputs: vec![("r".into(), Some("why not".into())), ("s".into(), None)],
             ..Preparation::default()
         })

@@ -17,6 +17,7 @@ mod round_trip;
 mod server;
 mod set_pipeline;
 mod teams;
+mod versions;
 
 use airside_scenarios::{Database, Environment, Server, ServerOptions};
 
@@ -62,4 +63,6 @@ on_both_databases!(
     set_pipeline::without_a_server,
     teams::managing_teams,
     teams::a_member_of_one_team,
+    versions::choosing_versions,
+    versions::running_builds_again,
 );

@@ -140,6 +140,21 @@ impl Store {
         Ok(rows.into_iter().map(unfinished).collect())
     }
 
+    /// The jobs that have unfinished builds, with their pipelines.
+    pub async fn jobs_with_unfinished(&self) -> Result<Vec<(PipelineId, JobId)>> {
+        let rows: Vec<(i64, i64)> = query_as(sql!(
+            "SELECT DISTINCT pipeline_id, job_id FROM builds
+             WHERE status IN ('pending', 'started') AND pipeline_id IS NOT NULL
+               AND job_id IS NOT NULL"
+        ))
+        .fetch_all(&self.read)
+        .await?;
+        let rows = rows.into_iter();
+        Ok(rows
+            .map(|(pipeline, job)| (PipelineId(pipeline), JobId(job)))
+            .collect())
+    }
+
     /// The build that people are shown as the job's next: the oldest that has not ended. Reruns of builds
     /// before the latest are of the past.
     pub async fn next_build(&self, job: JobId) -> Result<Option<Build>> {

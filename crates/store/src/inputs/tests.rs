@@ -338,12 +338,12 @@ async fn the_next_inputs_are_kept_with_their_reasons(database: TestDatabase) {
     store.save_next_inputs(job, &next).await.unwrap();
     assert_eq!(store.next_inputs(job).await.unwrap(), Some(next.clone()));
     assert_eq!(store.next_versions(job).await.unwrap(), None);
-    assert!(!store.job_states(stage.pipeline).await.unwrap()[0].inputs_determined);
+    assert!(!store.job_states(stage.pipeline, &[job]).await.unwrap()[0].inputs_determined);
     next.inputs.pop();
     store.save_next_inputs(job, &next).await.unwrap();
     let versions = store.next_versions(job).await.unwrap().unwrap();
     assert_eq!(versions, [("a".to_owned(), stage.resource, v(1))]);
-    assert!(store.job_states(stage.pipeline).await.unwrap()[0].inputs_determined);
+    assert!(store.job_states(stage.pipeline, &[job]).await.unwrap()[0].inputs_determined);
     assert!(store.job_by_id(job).await.unwrap().unwrap().has_new_inputs);
     store.save_next_inputs(JobId(99), &next).await.unwrap();
     assert_eq!(store.next_inputs(JobId(99)).await.unwrap(), None);

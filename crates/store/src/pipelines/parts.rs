@@ -5,7 +5,7 @@ use airside_model::{JobId, PipelineId, ResourceId};
 use super::{Job, JobState, Pausing, Resource};
 use crate::{
     Micros, News, Pin, Result, Store,
-    db::{query, query_as, sql},
+    db::{fetch_for, query, query_as, sql},
     from_json,
 };
 
@@ -162,14 +162,13 @@ impl Store {
         Ok(())
     }
 
-    /// Of each of the pipeline's jobs: whether it is paused, and whether its next build has all inputs.
-    pub async fn job_states(&self, pipeline: PipelineId) -> Result<Vec<JobState>> {
-        let rows: Vec<(i64, bool, bool)> = query_as(sql!(
-            "SELECT id, paused, inputs_determined FROM jobs WHERE pipeline_id = $1 AND active"
-        ))
-        .bind(pipeline.0)
-        .fetch_all(&self.read)
-        .await?;
+    /// Of each of these jobs of a pipeline: whether it is paused, and whether its next build has all inputs.
+    pub async fn job_states(&self, pipeline: PipelineId, jobs: &[JobId]) -> Result<Vec<JobState>> {
+        let ids = jobs.iter().map(|job| job.0.into()).collect();
+        let head = "SELECT id, paused, inputs_determined FROM jobs
+            WHERE pipeline_id = $1 AND active AND id IN";
+        let rows: Vec<(i64, bool, bool)> =
+            fetch_for(&self.read, head, pipeline.0.into(), ids).await?;
         let states = rows
             .into_iter()
             .map(|(id, paused, inputs_determined)| JobState {

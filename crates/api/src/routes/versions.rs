@@ -1,0 +1,255 @@
+//! Versions of resources: listed, looked at, enabled and disabled, pinned, taken away.
+
+use airside_model::{ResourceVersionId, Version};
+use airside_store::{PinError, Resource, ResourceVersion, VersionPage};
+use axum::{
+    Json,
+    body::Body,
+    extract::{Path, Query, State},
+    response::{IntoResponse, Response},
+};
+use http::Uri;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{
+    ApiState, body,
+    error::{ApiError, Result},
+    page::{self, PageQuery},
+    present,
+    scope::Scope,
+};
+
+/// How many builds are shown of a version at most.
+const MOST_BUILDS: i64 = 5000;
+
+#[derive(Deserialize)]
+pub(super) struct ResourceName {
+    resource_name: String,
+}
+
+#[derive(Deserialize)]
+pub(super) struct ResourceTypeName {
+    resource_type_name: String,
+}
+
+#[derive(Deserialize)]
+pub(super) struct NamedVersion {
+    resource_name: String,
+    resource_config_version_id: i64,
+}
+
+async fn resource(state: &ApiState, scope: &Scope, name: &str) -> Result<Resource> {
+    let found = state.store.resource(scope.pipeline()?.id, name).await?;
+    found.ok_or(ApiError::NotFound)
+}
+
+/// The pairs of `filter=key:value`, however many there are; what has no colon is no filter.
+fn filter(uri: &Uri) -> Version {
+    let query = uri.query().unwrap_or_default().as_bytes();
+    let pairs = url::form_urlencoded::parse(query).filter(|(name, _)| name == "filter");
+    let pairs = pairs.filter_map(|(_, value)| {
+        let (key, value) = value.split_once(':')?;
+        Some((key.to_owned(), value.to_owned()))
+    });
+    Version(pairs.collect())
+}
+
+pub(super) async fn list(
+    State(state): State<ApiState>,
+    scope: Scope,
+    uri: Uri,
+    Path(name): Path<ResourceName>,
+    Query(query): Query<PageQuery>,
+) -> Result<Response> {
+    let resource = resource(&state, &scope, &name.resource_name).await?;
+    let page = VersionPage {
+        limit: query.limit(),
+        from: query.from().map(ResourceVersionId),
+        to: query.to().map(ResourceVersionId),
+    };
+    let store = &state.store;
+    let versions = store.versions(resource.id, &filter(&uri), page).await?;
+    let mut links = Vec::new();
+    if let (Some(newest), Some(oldest)) = (versions.first(), versions.last()) {
+        let beyond = store.versions_beyond(resource.id, newest.order, oldest.order);
+        let (newer, older) = beyond.await?;
+        links.extend(older.map(|id| ("to", id.0, "next")));
+        links.extend(newer.map(|id| ("from", id.0, "previous")));
+    }
+    let headers = page::links(&state, &uri, page.limit, links)?;
+    let whole = present::resource::is_public(&resource) || scope.can_view(scope.team()?);
+    let shown = versions
+        .iter()
+        .map(|one| present::resource::version(one, whole));
+    Ok((headers, Json(shown.collect::<Vec<_>>())).into_response())
+}
+
+async fn version(
+    state: &ApiState,
+    scope: &Scope,
+    path: &NamedVersion,
+) -> Result<(Resource, ResourceVersion)> {
+    let resource = resource(state, scope, &path.resource_name).await?;
+    let id = ResourceVersionId(path.resource_config_version_id);
+    let version = state.store.version(resource.id, id).await?;
+    Ok((resource, version.ok_or(ApiError::NotFound)?))
+}
+
+pub(super) async fn get(
+    State(state): State<ApiState>,
+    scope: Scope,
+    Path(path): Path<NamedVersion>,
+) -> Result<Json<Value>> {
+    let (resource, version) = version(&state, &scope, &path).await?;
+    let whole = present::resource::is_public(&resource) || scope.can_view(scope.team()?);
+    Ok(Json(present::resource::version(&version, whole)))
+}
+
+pub(super) async fn enable(
+    State(state): State<ApiState>,
+    scope: Scope,
+    Path(path): Path<NamedVersion>,
+) -> Result<()> {
+    set_enabled(&state, &scope, &path, true).await
+}
+
+pub(super) async fn disable(
+    State(state): State<ApiState>,
+    scope: Scope,
+    Path(path): Path<NamedVersion>,
+) -> Result<()> {
+    set_enabled(&state, &scope, &path, false).await
+}
+
+async fn set_enabled(
+    state: &ApiState,
+    scope: &Scope,
+    path: &NamedVersion,
+    enabled: bool,
+) -> Result<()> {
+    let (resource, version) = version(state, scope, path).await?;
+    let enabling = state.store.enable_version(resource.id, version.id, enabled);
+    enabling.await?;
+    Ok(())
+}
+
+pub(super) async fn pin(
+    State(state): State<ApiState>,
+    scope: Scope,
+    Path(path): Path<NamedVersion>,
+) -> Result<()> {
+    let (resource, version) = version(&state, &scope, &path).await?;
+    let pinned = state.store.pin_version(resource.id, version.id).await?;
+    pinned.map_err(refused)
+}
+
+pub(super) async fn unpin(
+    State(state): State<ApiState>,
+    scope: Scope,
+    Path(name): Path<ResourceName>,
+) -> Result<()> {
+    let resource = resource(&state, &scope, &name.resource_name).await?;
+    state.store.unpin(resource.id).await?.map_err(refused)
+}
+
+/// In Concourse's statuses: `fly` looks at them.
+fn refused(error: PinError) -> ApiError {
+    match error {
+        PinError::NoSuchVersion => ApiError::NotFound,
+        PinError::InConfig => ApiError::Internal(
+            "the resource is pinned in the pipeline's configuration; change it there",
+        ),
+        PinError::NotPinned => ApiError::Internal("the resource is not pinned"),
+    }
+}
+
+#[derive(Deserialize)]
+struct PinComment {
+    #[serde(default)]
+    pin_comment: String,
+}
+
+pub(super) async fn comment(
+    State(state): State<ApiState>,
+    scope: Scope,
+    Path(name): Path<ResourceName>,
+    request: Body,
+) -> Result<()> {
+    let resource = resource(&state, &scope, &name.resource_name).await?;
+    let PinComment { pin_comment } = body::json(request, "the comment").await?;
+    state
+        .store
+        .set_pin_comment(resource.id, &pin_comment)
+        .await?;
+    Ok(())
+}
+
+pub(super) async fn clear(
+    State(state): State<ApiState>,
+    scope: Scope,
+    Path(name): Path<ResourceName>,
+) -> Result<Json<Value>> {
+    let resource = resource(&state, &scope, &name.resource_name).await?;
+    let removed = state.store.clear_versions(resource.id).await?;
+    Ok(Json(json!({"versions_removed": removed})))
+}
+
+/// Types have no history of their own here: each check of theirs begins anew, so there is nothing to take
+/// away.
+pub(super) async fn clear_of_type(
+    State(state): State<ApiState>,
+    scope: Scope,
+    Path(name): Path<ResourceTypeName>,
+) -> Result<Json<Value>> {
+    super::resources::find_type(&state, &scope, &name.resource_type_name).await?;
+    Ok(Json(json!({"versions_removed": 0})))
+}
+
+pub(super) async fn input_to(
+    State(state): State<ApiState>,
+    scope: Scope,
+    Path(path): Path<NamedVersion>,
+) -> Result<Json<Vec<Value>>> {
+    let (_, version) = version(&state, &scope, &path).await?;
+    let builds = state
+        .store
+        .builds_with_input(version.id, MOST_BUILDS)
+        .await?;
+    Ok(Json(builds.iter().map(present::build::build).collect()))
+}
+
+pub(super) async fn output_of(
+    State(state): State<ApiState>,
+    scope: Scope,
+    Path(path): Path<NamedVersion>,
+) -> Result<Json<Vec<Value>>> {
+    let (_, version) = version(&state, &scope, &path).await?;
+    let builds = state
+        .store
+        .builds_with_output(version.id, MOST_BUILDS)
+        .await?;
+    Ok(Json(builds.iter().map(present::build::build).collect()))
+}
+
+/// Whose history it is. Each resource has one of its own.
+pub(super) async fn shared(
+    State(state): State<ApiState>,
+    scope: Scope,
+    Path(name): Path<ResourceName>,
+) -> Result<Json<Value>> {
+    let resource = resource(&state, &scope, &name.resource_name).await?;
+    let own = present::resource::identifier(scope.pipeline()?, &resource.name);
+    Ok(Json(json!({"resources": [own], "resource_types": null})))
+}
+
+pub(super) async fn shared_type(
+    State(state): State<ApiState>,
+    scope: Scope,
+    Path(name): Path<ResourceTypeName>,
+) -> Result<Json<Value>> {
+    let type_name = &name.resource_type_name;
+    super::resources::find_type(&state, &scope, type_name).await?;
+    let own = present::resource::identifier(scope.pipeline()?, type_name);
+    Ok(Json(json!({"resources": null, "resource_types": [own]})))
+}

@@ -1,0 +1,77 @@
+//! Versions and builds: listed, disabled, pinned, run again, taken away.
+
+use airside_scenarios::{Database, Transcript};
+
+const PIPELINE: &str = "
+resources:
+- {name: r, type: mock, source: {}}
+jobs:
+- {name: one, plan: [{put: r, no_get: true, params: {version: v1}}]}
+- {name: two, plan: [{put: r, no_get: true, params: {version: v2}}]}
+- {name: use, plan: [{get: r}]}
+- {name: once, disable_reruns: true, plan: [{get: r}]}
+";
+
+fn with_versions(server: &airside_scenarios::Server) -> Transcript {
+    let session = Transcript::logged_in(server);
+    session.file("pipeline.yml", PIPELINE);
+    for line in [
+        "fly -t main set-pipeline -n -p p -c pipeline.yml",
+        "fly -t main unpause-pipeline -p p",
+        "fly -t main trigger-job -j p/one -w",
+        "fly -t main trigger-job -j p/two -w",
+    ] {
+        session.quietly(line).succeeded();
+    }
+    session
+}
+
+pub(crate) fn choosing_versions(database: Database) {
+    let server = crate::server(database);
+    let mut session = with_versions(&server);
+    for line in [
+        "fly -t main resource-versions -r p/r",
+        "fly -t main --print-table-headers resource-versions -r p/r",
+        "fly -t main resource-versions -r p/r --json",
+        "fly -t main resource-versions -r p/none",
+        "fly -t main disable-resource-version -r p/r -v version:v2",
+        "fly -t main resource-versions -r p/r",
+        "fly -t main trigger-job -j p/use -w | grep version",
+        "fly -t main enable-resource-version -r p/r -v version:v2",
+        "fly -t main enable-resource-version -r p/r -v version:v9",
+        "fly -t main pin-resource -r p/r -v version:v1 -c 'the other is broken'",
+        "fly -t main pin-resource -r p/r -v version:v9",
+        "fly -t main resources -p p",
+        "fly -t main trigger-job -j p/use -w | grep version",
+        "fly -t main unpin-resource -r p/r",
+        "fly -t main unpin-resource -r p/r",
+        "fly -t main trigger-job -j p/use -w | grep version",
+        "fly -t main clear-versions --resource p/r -n",
+        "fly -t main resource-versions -r p/r",
+    ] {
+        session.run(line);
+    }
+    session.compare("choosing_versions");
+}
+
+pub(crate) fn running_builds_again(database: Database) {
+    let server = crate::server(database);
+    let mut session = with_versions(&server);
+    for line in [
+        "fly -t main trigger-job -j p/use -w | grep version",
+        "fly -t main trigger-job -j p/one -w | tail -1",
+        "fly -t main rerun-build -j p/use -b 1 -w | grep version",
+        "fly -t main rerun-build -j p/use -b 1.1 -w | grep version",
+        "fly -t main rerun-build -j p/use -b 7",
+        "fly -t main trigger-job -j p/once -w | grep version",
+        "fly -t main rerun-build -j p/once -b 1",
+        "fly -t main schedule-job -j p/use",
+        "fly -t main schedule-job -j p/none",
+        "fly -t main jobs -p p",
+        "fly -t main builds -j p/use --json",
+        "fly -t main watch -j p/use | grep version",
+    ] {
+        session.run(line);
+    }
+    session.compare("running_builds_again");
+}
