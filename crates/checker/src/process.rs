@@ -266,11 +266,9 @@ impl Process {
     }
 
     fn take_in(&self, say: Say, team: &str) {
-        let mut waiting = self.waiting.lock();
-        let (id, ended): (u64, fn(Vec<Version>, String) -> Ended) = match &say {
+        match say {
             Say::Ready { without } => {
-                waiting.answered = true;
-                drop(waiting);
+                self.waiting.lock().answered = true;
                 match without.as_slice() {
                     [] => debug!(team, "checker confined"),
                     without => {
@@ -278,27 +276,27 @@ impl Process {
                         info!(team, missing, "checker is confined less than it could be");
                     }
                 }
-                return;
             }
             Say::Output { id, text } => {
-                if let Some(waiter) = waiting.checks.get_mut(id) {
+                if let Some(waiter) = self.waiting.lock().checks.get_mut(&id) {
                     // The checker keeps to it, too; but it is not trusted.
                     let room = (MAX_OUTPUT + 200).saturating_sub(waiter.output.len());
                     waiter.output.extend(text.chars().take(room));
                 }
-                return;
             }
-            Say::Found { id, .. } => (*id, |versions, output| Ended::Found { versions, output }),
-            Say::Failed { id } => (*id, |_, output| Ended::Failed { output }),
-        };
-        let waiter = waiting.checks.remove(&id);
-        drop(waiting);
-        let versions = match say {
-            Say::Found { versions, .. } => versions,
-            _ => Vec::new(),
-        };
+            Say::Found { id, versions } => self.end_check(id, Some(versions)),
+            Say::Failed { id } => self.end_check(id, None),
+        }
+    }
+
+    /// Tells whoever waits for a check what it found, if anything.
+    fn end_check(&self, id: u64, found: Option<Vec<Version>>) {
+        let waiter = self.waiting.lock().checks.remove(&id);
         if let Some(Waiter { output, done }) = waiter {
-            let _ = done.send(ended(versions, output));
+            let _ = done.send(match found {
+                Some(versions) => Ended::Found { versions, output },
+                None => Ended::Failed { output },
+            });
         }
         self.end_if_worn();
     }

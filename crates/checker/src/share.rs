@@ -51,10 +51,11 @@ impl Sharing {
         let key = Key::of(check);
         let shared = {
             let mut runs = self.runs.lock();
-            match runs
-                .find(&key)
-                .filter(|_| check.freshness == Freshness::Shared)
-            {
+            let joined = match check.freshness {
+                Freshness::Shared => runs.find(&key),
+                Freshness::FromNow => None,
+            };
+            match joined {
                 Some(run) => run,
                 None => self.begin(&mut runs, key, begin()),
             }

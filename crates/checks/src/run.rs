@@ -85,7 +85,8 @@ pub(crate) async fn run(
             failures: 0,
         },
         status: BuildStatus::Succeeded,
-        has_versions: from.version.is_some(),
+        // A pin is where to look from, whether anybody has seen it or not.
+        has_versions: spec.pin.is_none() && from.version.is_some(),
         output: String::new(),
         error: None,
     };
@@ -162,9 +163,8 @@ async fn save(
     versions: Vec<Version>,
 ) -> Result<Found, Error> {
     // The commonest answer by far: what was the newest still is.
-    if versions.is_empty()
-        || Some(versions.as_slice()) == from.version.as_ref().map(std::slice::from_ref)
-    {
+    let newest = from.version.as_ref().filter(|_| spec.pin.is_none());
+    if versions.is_empty() || Some(versions.as_slice()) == newest.map(std::slice::from_ref) {
         return Ok(Found::NothingNew);
     }
     let versions: Vec<_> = versions

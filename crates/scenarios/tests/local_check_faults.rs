@@ -59,10 +59,11 @@ fn pipeline(layout: &str) -> String {
             )
         })
         .collect();
+    let gets = modes.map(|mode| format!("{{get: {mode}}}")).join(", ");
     format!(
         "resource_types:\n- {{name: odd, type: oci-layout, source: {{path: {layout}}}}}\n\
          resources:\n{resources}\
-         jobs: [{{name: j, plan: [{{get: many}}]}}]\n"
+         jobs: [{{name: j, plan: [{gets}]}}]\n"
     )
 }
 

@@ -152,6 +152,10 @@ fn read_version(fields: &mut Fields<'_, '_>) -> Option<VersionSpec> {
         return Some(VersionSpec::Pinned(Version(pinned)));
     }
     let word = reader.text(node, &path);
+    // Concourse takes any other text to mean none; here only one that says so.
+    if word == "nil" {
+        return None;
+    }
     let spec = VersionSpec::from_word(&word);
     if spec.is_none() && node.value.scalar_text().is_some() {
         let message = match airside_vars::first(&word) {

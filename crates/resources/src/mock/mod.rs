@@ -31,7 +31,7 @@ pub(crate) fn check(
         })?;
         thread::sleep(delay);
     }
-    if let Some(reason) = source.check_failure {
+    if let Some(reason) = source.check_failure.filter(|reason| !reason.is_empty()) {
         return Err(Failure::Said(format!(
             "intentionally failing to check: {reason}"
         )));

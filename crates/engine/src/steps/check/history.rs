@@ -161,10 +161,17 @@ impl Subject {
             }
             // Without its digest it was never looked for.
             Self::Image { digest, .. } if digest.is_empty() => {}
-            Self::Image { digest, .. } => {
+            Self::Image {
+                digest,
+                newest: known,
+                ..
+            } => {
+                let succeeded = newest.is_ok();
+                let found = newest.ok().flatten();
                 let check = ImageCheck {
-                    succeeded: newest.is_ok(),
-                    version: newest.ok().flatten(),
+                    succeeded,
+                    // To find again what was known is no news, and somebody else may have had some.
+                    version: found.filter(|found| Some(found) != known.as_ref()),
                     started_at,
                     ended_at: now(),
                 };
