@@ -40,8 +40,8 @@ use tokio::task::JoinHandle;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{Instrument as _, error, field::Empty, info, warn};
 
-use outcome::{Hidden, Outcome};
 pub use checks::WorkerCheckers;
+use outcome::{Hidden, Outcome};
 pub use variables::{Asker, NoVariables, Variables};
 
 #[derive(Debug, thiserror::Error)]

@@ -6,7 +6,9 @@ use std::{
     time::Instant,
 };
 
-use airside_config::{CheckOptions, Config, Job, JobInput, Resource, VersionSpec, check_plan, inputs};
+use airside_config::{
+    CheckOptions, Config, Job, JobInput, Resource, VersionSpec, check_plan, inputs,
+};
 use airside_model::{
     BuildId, BuildStatus, JobId, PipelineId, Plan, PlanId, Version, public_plan::public_plan,
 };
