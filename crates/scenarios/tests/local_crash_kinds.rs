@@ -15,6 +15,8 @@ use serde_json::json;
 /// takes a few of them, and the kill should hit it here and there.
 const MOMENTS: [u64; 6] = [0, 5, 15, 30, 60, 120];
 
+const CHILD: &str = "/api/v1/teams/main/pipelines/child";
+
 #[test]
 fn while_it_sets_a_pipeline() {
     let (mut server, counter) = (Server::start(), Counter::start());
@@ -31,9 +33,10 @@ fn while_it_sets_a_pipeline() {
     fly.pipeline("p", &pipeline(resources, plan));
     fly.trigger_and_watch("p/job").succeeded();
     let expected = fly.watch(1).succeeded().stdout;
+    let who = fly.authorization();
     for (number, moment) in (2..).zip(MOMENTS) {
-        fly.run(&["destroy-pipeline", "-n", "-p", "child"])
-            .succeeded();
+        let (status, _) = server.http("DELETE", CHILD, &[("Authorization", &who)], "");
+        assert_eq!(status, 204);
         counter.hold("before");
         let build = fly.trigger("p/job");
         counter.wait("before", number);
@@ -43,8 +46,9 @@ fn while_it_sets_a_pipeline() {
         server.restart();
         assert_same_text(&fly.watch(build.id).succeeded().stdout, &expected);
         assert_eq!(counter.count("after"), number);
-        let jobs = fly.run(&["jobs", "-p", "child"]).succeeded().stdout;
-        assert!(jobs.starts_with("of-the-child"), "{jobs}");
+        let path = format!("{CHILD}/jobs");
+        let (_, jobs) = server.http("GET", &path, &[("Authorization", &who)], "");
+        assert!(jobs.contains("of-the-child"), "{jobs}");
     }
 }
 

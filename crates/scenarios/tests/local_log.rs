@@ -179,7 +179,10 @@ fn decisions_of_the_sweeper_are_there() {
     fly.trigger("p/job");
     counter.wait("work", 1);
     // With its pipeline goes the build, and all that is known of its container.
-    fly.run(&["destroy-pipeline", "-n", "-p", "p"]).succeeded();
+    let who = fly.authorization();
+    let path = "/api/v1/teams/main/pipelines/p";
+    let (status, _) = server.http("DELETE", path, &[("Authorization", &who)], "");
+    assert_eq!(status, 204);
     server.kill_9();
     server.restart();
     let decision = "sweeper destroys a container that has no right to live";
