@@ -156,10 +156,10 @@ fn a_login_to_ecr_goes_through_the_role_to_the_registry() {
             .unwrap_or_default()
             .to_owned();
         if body.contains("Action=AssumeRole") && signed.contains("Credential=id/") {
-            let made =
-                json!({"AccessKeyId": "role-id", "SecretAccessKey": "s", "SessionToken": "t"});
-            let result = json!({"AssumeRoleResponse": {"AssumeRoleResult": {"Credentials": made}}});
-            return Response::new(200, result.to_string());
+            let made = "<AccessKeyId>role-id</AccessKeyId><SecretAccessKey>s</SecretAccessKey>\
+                        <SessionToken>t</SessionToken>";
+            let answer = format!("<AssumeRoleResponse>{made}</AssumeRoleResponse>");
+            return Response::new(200, answer);
         }
         let target = request.header("x-amz-target").unwrap_or_default();
         let token = request.header("x-amz-security-token");

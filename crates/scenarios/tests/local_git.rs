@@ -10,7 +10,7 @@ jobs:
 - name: get
   plan:
   - get: code
-    version: {ref: 0123456789012345678901234567890123456789}
+    version: {ref: 0123456789abcdef0123456789abcdef01234567}
 "#;
 
 /// A step has a network of its own, so there is nobody at its loopback; that git says so is what counts.

@@ -1,11 +1,12 @@
 //! What several types need of AWS: signatures, roles, and the way into its registries.
 
 mod sign;
+pub(crate) mod xml;
 
 use airside_outbound::{Address, Client, Payload, Request, Trust, encode};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use jiff::Timestamp;
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::Deserialize;
 
 pub(crate) use sign::{EMPTY, Signer, sha256};
 
@@ -81,7 +82,7 @@ pub(crate) fn ecr_login(
         region,
         service: "ecr",
     };
-    let answer: Answer = call(
+    let answer = call(
         &signer,
         &[
             (
@@ -93,6 +94,7 @@ pub(crate) fn ecr_login(
         "{}",
     )?;
     let bad = || Failure::said("ECR answers the login without a token");
+    let answer: Answer = serde_json::from_slice(&answer).map_err(|_| bad())?;
     let data = answer
         .authorization_data
         .into_iter()
@@ -116,28 +118,6 @@ pub(crate) fn ecr_login(
 
 /// Keys that are good for a while, in a role.
 pub(crate) fn assume_role(keys: &Keys, region: &str, role: &str) -> Result<Keys, Failure> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "PascalCase")]
-    struct Answer {
-        assume_role_response: Response,
-    }
-    #[derive(Deserialize)]
-    #[serde(rename_all = "PascalCase")]
-    struct Response {
-        assume_role_result: Outcome,
-    }
-    #[derive(Deserialize)]
-    #[serde(rename_all = "PascalCase")]
-    struct Outcome {
-        credentials: Credentials,
-    }
-    #[derive(Deserialize)]
-    #[serde(rename_all = "PascalCase")]
-    struct Credentials {
-        access_key_id: String,
-        secret_access_key: String,
-        session_token: String,
-    }
     let body = format!(
         "Action=AssumeRole&Version=2011-06-15&RoleSessionName=airside&RoleArn={}",
         encode(role, b"")
@@ -147,24 +127,21 @@ pub(crate) fn assume_role(keys: &Keys, region: &str, role: &str) -> Result<Keys,
         region,
         service: "sts",
     };
-    let headers = [
-        ("Content-Type", "application/x-www-form-urlencoded"),
-        ("Accept", "application/json"),
-    ];
-    let answer: Answer = call(&signer, &headers, &body)?;
-    let made = answer.assume_role_response.assume_role_result.credentials;
+    let headers = [("Content-Type", "application/x-www-form-urlencoded")];
+    let answer = call(&signer, &headers, &body)?;
+    let page = String::from_utf8_lossy(&answer);
+    let part = |name: &str| {
+        let found = xml::text(&page, name);
+        found.ok_or_else(|| Failure::said(format!("AWS answers for {role} without {name}")))
+    };
     Ok(Keys {
-        id: made.access_key_id,
-        secret: made.secret_access_key,
-        token: Some(made.session_token),
+        id: part("AccessKeyId")?,
+        secret: part("SecretAccessKey")?,
+        token: Some(part("SessionToken")?),
     })
 }
 
-fn call<T: DeserializeOwned>(
-    signer: &Signer<'_>,
-    headers: &[(&str, &str)],
-    body: &str,
-) -> Result<T, Failure> {
+fn call(signer: &Signer<'_>, headers: &[(&str, &str)], body: &str) -> Result<Vec<u8>, Failure> {
     let client = Client::new(&Trust::Public)?;
     let address = Address::parse(&endpoint(signer.service, signer.region))?;
     let mut request = Request::new("POST", address).payload(Payload::Bytes(body.as_bytes()));
@@ -173,13 +150,7 @@ fn call<T: DeserializeOwned>(
     }
     let hash = sha256(body.as_bytes());
     let request = signer.sign(request, &hash, Timestamp::now());
-    let bytes = client.fetch(request, MAX_ANSWER)?;
-    serde_json::from_slice(&bytes).map_err(|error| {
-        Failure::said(format!(
-            "{} of AWS answers something else: {error}",
-            signer.service
-        ))
-    })
+    Ok(client.fetch(request, MAX_ANSWER)?)
 }
 
 /// Refuses what would change the host that it becomes part of.

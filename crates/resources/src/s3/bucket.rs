@@ -6,10 +6,9 @@ use airside_outbound::{Address, Client, Payload, Request, Response, Trust, encod
 use airside_tree::{Hasher, HashingReader};
 use jiff::Timestamp;
 
-use super::xml;
 use crate::{
     Failure,
-    aws::{self, EMPTY, Keys, Signer, sha256},
+    aws::{self, EMPTY, Keys, Signer, sha256, xml},
 };
 
 /// A page of a list is smaller.

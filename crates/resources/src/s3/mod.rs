@@ -5,7 +5,6 @@ mod bucket;
 mod order;
 mod settings;
 mod unpack;
-mod xml;
 
 pub(crate) use self::{
     actions::{check, fetch, push},
