@@ -351,7 +351,7 @@ impl Driver {
 
 fn pauses(line: &Line, state: &State, job: JobId) -> Pauses {
     Pauses {
-        pipeline: line.paused,
+        pipeline: state.paused,
         job: state.jobs.get(&job).is_some_and(|row| row.paused),
         archived: line.archived,
     }

@@ -2,19 +2,25 @@
 
 use airside_model::{BuildId, JobId, PipelineId, ResourceId};
 use airside_scheduler::{
-    BuildKey, Carried, Event, Moment, Order, history::VersionState, pass::Checked,
+    BuildKey, Carried, Change, Event, Moment, Order, history::VersionState, pass::Checked,
 };
 use airside_store::{CarryingBuild, News, VersionPlace};
 
 use crate::{Result, driver::Driver};
-use airside_scheduler::Change;
+
+/// More versions at once are looked up when they are needed, instead of being told one by one.
+const MANY: usize = 256;
 
 impl Driver {
     pub(crate) async fn hear(&mut self, news: News) -> Result<()> {
         match news {
             News::VersionsSaved { resource, versions } => {
-                for place in versions {
-                    self.view.apply(saved(resource, place));
+                if versions.len() > MANY {
+                    self.view.apply(Change::ForgetResource(resource));
+                } else {
+                    for place in versions {
+                        self.view.apply(saved(resource, place));
+                    }
                 }
                 self.concern_resource(resource, Event::VersionsFound(resource))
                     .await
@@ -77,14 +83,8 @@ impl Driver {
                 self.look_for_abandoned = true;
                 self.look_at_all(pipeline).await
             }
-            News::PipelineUnpaused(pipeline) => {
-                self.lines.remove(&pipeline);
-                self.look_at_all(pipeline).await
-            }
-            News::PipelinePaused(pipeline) => {
-                self.lines.remove(&pipeline);
-                Ok(())
-            }
+            News::PipelineUnpaused(pipeline) => self.look_at_all(pipeline).await,
+            News::PipelinePaused(_) => Ok(()),
             News::PipelineArchived(pipeline) => {
                 self.lines.remove(&pipeline);
                 self.look_for_abandoned = true;

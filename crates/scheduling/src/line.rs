@@ -12,7 +12,6 @@ use crate::{Error, Result, driver::Driver};
 pub(crate) struct Line {
     pub(crate) id: PipelineId,
     pub(crate) graph: Graph,
-    pub(crate) paused: bool,
     pub(crate) archived: bool,
     /// Its configuration cannot be read: nothing is done about its builds until it is set anew.
     pub(crate) unreadable: bool,
@@ -42,7 +41,6 @@ impl Driver {
         let line = Arc::new(Line {
             id: pipeline,
             graph,
-            paused: row.paused,
             archived: row.archived,
             unreadable,
         });

@@ -20,6 +20,8 @@ pub(crate) struct JobRow {
 
 pub(crate) struct State {
     pipeline: PipelineId,
+    /// The pipeline is paused, or there is none.
+    pub(crate) paused: bool,
     pub(crate) jobs: HashMap<JobId, JobRow>,
     /// In the order in which they are to start.
     pub(crate) unfinished: Vec<Unfinished>,
@@ -34,6 +36,7 @@ impl State {
         pipeline: PipelineId,
         names: &mut Names,
     ) -> Result<Self> {
+        let summary = store.pipeline_summary_by_id(pipeline).await?;
         let unfinished = store.unfinished_of(pipeline).await?;
         let mut originals = HashMap::new();
         for build in &unfinished {
@@ -44,6 +47,7 @@ impl State {
         }
         Ok(Self {
             pipeline,
+            paused: summary.is_none_or(|pipeline| pipeline.paused),
             jobs: HashMap::new(),
             unfinished,
             originals,

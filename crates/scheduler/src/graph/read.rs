@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use airside_config::{CheckEvery, Config, JobInput, VersionSpec, inputs};
+use airside_config::{CheckEvery, Config, Glob, JobInput, VersionSpec, inputs};
 use airside_model::{JobId, ResourceId, Version};
 
 use super::{Graph, Input, Job, Part, Resource, SerialGroup, Want};
@@ -27,12 +27,15 @@ pub struct UnknownName {
     name: String,
 }
 
+type Pins = HashMap<ResourceId, Version>;
+
 impl Graph {
     pub fn read(config: &Config, ids: &Ids, names: &mut Names) -> Result<Self, UnknownName> {
+        let pins = pins(config, ids)?;
         let mut parts: HashMap<ResourceId, Part> = HashMap::new();
         let mut jobs = Vec::with_capacity(config.jobs.len());
         for job in &config.jobs {
-            let job = read_job(config, job, ids, names)?;
+            let job = read_job(config, job, ids, &pins, names)?;
             for input in job.inputs.iter().filter(|input| input.passed.is_empty()) {
                 let part = if input.trigger {
                     Part::Trigger
@@ -56,7 +59,7 @@ impl Graph {
                     }),
                     has_webhook: !resource.webhook_token.is_empty(),
                 },
-                pin: pin(config, &resource.name, id, ids),
+                pin: pins.get(&id).cloned(),
                 part: parts.get(&id).copied().unwrap_or(Part::NoInput),
             });
         }
@@ -85,11 +88,12 @@ fn read_job(
     config: &Config,
     job: &airside_config::Job,
     ids: &Ids,
+    pins: &Pins,
     names: &mut Names,
 ) -> Result<Job, UnknownName> {
     let read: Result<Vec<Input>, UnknownName> = inputs(job)
         .into_iter()
-        .map(|input| read_input(config, input, ids, names))
+        .map(|input| read_input(config, input, ids, pins, names))
         .collect();
     let max_in_flight = job.max_in_flight();
     let serial_groups = match max_in_flight {
@@ -110,14 +114,22 @@ fn read_input(
     config: &Config,
     input: JobInput,
     ids: &Ids,
+    pins: &Pins,
     names: &mut Names,
 ) -> Result<Input, UnknownName> {
     let resource = ids.resource(&input.resource)?;
-    let resource_pin = pin(config, &input.resource, resource, ids);
+    let resource_pin = pins.get(&resource).cloned();
     let resource_is_pinned = resource_pin.is_some();
     let mut passed = Vec::new();
-    for job in config.passed_jobs(&input.passed) {
-        passed.push(ids.job(&job.name)?);
+    for name in &input.passed {
+        match Glob::is_pattern(name) {
+            true => {
+                for job in config.passed_jobs(std::slice::from_ref(name)) {
+                    passed.push(ids.job(&job.name)?);
+                }
+            }
+            false => passed.push(ids.job(name)?),
+        }
     }
     passed.sort_unstable();
     passed.dedup();
@@ -137,9 +149,13 @@ fn read_input(
     })
 }
 
-fn pin(config: &Config, name: &str, id: ResourceId, ids: &Ids) -> Option<Version> {
-    let configured = config.resources.iter().find(|one| one.name == name);
-    configured
-        .and_then(|resource| resource.version.clone())
-        .or_else(|| ids.pins.get(&id).cloned())
+/// What each resource is held to: by the configuration, or else by somebody's word.
+fn pins(config: &Config, ids: &Ids) -> Result<Pins, UnknownName> {
+    let mut pins = ids.pins.clone();
+    for resource in &config.resources {
+        if let Some(version) = &resource.version {
+            pins.insert(ids.resource(&resource.name)?, version.clone());
+        }
+    }
+    Ok(pins)
 }

@@ -90,6 +90,12 @@ async fn a_thousand_jobs_and_a_million_versions() {
 }
 
 #[tokio::test]
+#[ignore = "takes a while; shows that a pass does not depend on how many versions there are"]
+async fn a_thousand_jobs_and_twenty_thousand_versions() {
+    measure(1000, 200, 100).await;
+}
+
+#[tokio::test]
 async fn a_pass_over_many_jobs_settles() {
     measure(60, 20, 100).await;
 }

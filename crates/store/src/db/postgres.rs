@@ -53,9 +53,13 @@ pub(super) async fn acquire(pool: &PgPool) -> sqlx::Result<PoolConnection<Postgr
     patiently(pool, || pool.acquire()).await
 }
 
-/// Begins a transaction; nothing has been asked yet, so that may be tried again.
+/// Begins a transaction; nothing has been asked yet, so that may be tried again. In a task of its own:
+/// whoever is dropped while it begins (a request whose client went away) would otherwise give a connection
+/// back to the pool in the middle of a transaction, and what others then do on it is never committed.
 pub(super) async fn begin(pool: &PgPool) -> sqlx::Result<Transaction<'static, Postgres>> {
-    patiently(pool, || pool.begin()).await
+    let pool = pool.clone();
+    let begun = tokio::spawn(async move { patiently(&pool, || pool.begin()).await });
+    begun.await.unwrap_or(Err(sqlx::Error::WorkerCrashed))
 }
 
 async fn patiently<T, F>(pool: &PgPool, work: impl Fn() -> F) -> sqlx::Result<T>

@@ -385,7 +385,7 @@ async fn versions_are_disabled_and_cleared(database: TestDatabase) {
             .unwrap()
             .unwrap()
             .metadata,
-        [field.clone()]
+        std::slice::from_ref(&field)
     );
 
     assert_eq!(store.clear_versions(resource).await.unwrap(), 2);
