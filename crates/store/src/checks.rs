@@ -9,7 +9,7 @@ mod tests;
 use airside_model::{BuildStatus, PipelineId, ResourceId, TeamId, Version};
 
 use crate::{
-    Error, Micros, Result, Scope, Store,
+    CheckFrom, Error, Micros, News, Result, Scope, Store,
     db::{Tx, Value, insert, query, query_as, query_scalar, sql},
     from_json, to_json,
 };
@@ -151,6 +151,29 @@ impl Store {
                 failures: u32::try_from(failures).unwrap_or(u32::MAX),
             }),
         )
+    }
+
+    /// From where to check a resource in this image of its type. Another image than last time may see other
+    /// versions, so it begins another history. `None` if there is no such resource.
+    pub async fn check_from_image(
+        &self,
+        resource: ResourceId,
+        image: &Version,
+    ) -> Result<Option<CheckFrom>> {
+        let _turn = self.turn.lock().await;
+        let changed = query(sql!(
+            "UPDATE resources SET scope = CASE WHEN type_image IS NULL THEN scope ELSE scope + 1 END,
+               type_image = $2
+             WHERE id = $1 AND (type_image IS NULL OR type_image <> $2)"
+        ))
+        .bind(resource.0)
+        .bind(image.canonical())
+        .execute(&self.write)
+        .await?;
+        if changed > 0 {
+            self.tell(News::HistoryChanged(resource));
+        }
+        self.check_from(resource).await
     }
 
     /// Notes the end of a check that somebody may wait for, and says so. `next_due` is when its interval

@@ -108,6 +108,9 @@ impl Step<'_> {
         };
         let made_by = check.image.check_plan.as_ref();
         let image = made_by.and_then(|plan| leaf.interpreter.version(&plan.id));
+        if let Some(image) = &image {
+            subject.in_image(leaf, check, image).await?;
+        }
         if let Some(known) = subject.known(leaf, check, &self.source, image).await? {
             return reuse(leaf, known).await;
         }

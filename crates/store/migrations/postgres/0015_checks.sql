@@ -29,3 +29,7 @@ CREATE TABLE image_checks (
     succeeded BOOLEAN NOT NULL,
     PRIMARY KEY (team_id, digest)
 );
+
+-- The version of the image in which the resource was last checked, if its type has one: another image begins
+-- another history.
+ALTER TABLE resources ADD COLUMN type_image TEXT;

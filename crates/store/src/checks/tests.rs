@@ -11,6 +11,7 @@ crate::on_both_databases!(
     ends_of_checks_are_noted_in_batches,
     the_end_of_a_check_is_news,
     a_new_source_was_never_checked,
+    another_image_of_its_type_begins_another_history,
     builds_that_check_are_listed_if_somebody_asked,
     all_but_the_last_check_are_collected,
     images_are_known_by_their_digest,
@@ -131,6 +132,28 @@ async fn a_new_source_was_never_checked(database: TestDatabase) {
         .await
         .unwrap();
     assert_eq!(store.last_check(stage.resource).await.unwrap(), None);
+}
+
+async fn another_image_of_its_type_begins_another_history(database: TestDatabase) {
+    let stage = stage(database).await;
+    let store = &stage.store;
+    let image = |number: &str| Version::from([("v", number)]);
+    let from = async |number| {
+        let from = store.check_from_image(stage.resource, &image(number)).await;
+        from.unwrap().unwrap()
+    };
+    let first = from("1").await;
+    let found = [(image("x"), Vec::new())];
+    let saved = store.save_versions(stage.resource, &first, &found).await;
+    saved.unwrap();
+    assert_eq!(from("1").await.version, Some(image("x")));
+    let other = from("2").await;
+    assert_eq!(other.version, None);
+    assert!(other.scope > first.scope);
+    let gone = store
+        .check_from_image(ResourceId(987_654), &image("1"))
+        .await;
+    assert_eq!(gone.unwrap(), None);
 }
 
 async fn builds_that_check_are_listed_if_somebody_asked(database: TestDatabase) {

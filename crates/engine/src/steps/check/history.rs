@@ -64,6 +64,27 @@ impl Subject {
         }))
     }
 
+    /// The check runs in this image of its type, which may not be that of the last time.
+    pub(super) async fn in_image(
+        &mut self,
+        leaf: Leaf<'_>,
+        check: &CheckPlan,
+        image: &Version,
+    ) -> Result<()> {
+        let Self::Resource { id, from, last, .. } = self else {
+            return Ok(());
+        };
+        let store = &leaf.interpreter.engine.parts.store;
+        if let Some(now) = store.check_from_image(*id, image).await? {
+            *from = now;
+            *last = store.last_check(*id).await?;
+        }
+        if check.from_version.is_some() {
+            from.version.clone_from(&check.from_version);
+        }
+        Ok(())
+    }
+
     /// From where to look.
     pub(super) fn from(&self) -> Option<&Version> {
         match self {
@@ -154,7 +175,10 @@ impl Subject {
                     scope: from.scope,
                     started_at,
                     ended_at: now(),
-                    failures: newest.map_or(before.saturating_add(1), |_| 0),
+                    failures: match newest {
+                        Ok(_) => 0,
+                        Err(()) => before.saturating_add(1),
+                    },
                 };
                 let next_due = interval.map(|interval| check.ended_at.plus(interval));
                 store.note_check(*id, check, next_due).await?;
