@@ -51,7 +51,7 @@ pub(crate) async fn run(
     let team = &spec.home.pipeline.team_name;
     let checker = parts.engine.checker(team, &definition.tags);
     let Some(checker) = checker.filter(|_| spec.native) else {
-        return as_build(parts, spec, from).await;
+        return as_build(parts, spec, freshness).await;
     };
     let started_at = now();
     let looked = match source(parts, spec).await {
@@ -175,14 +175,15 @@ async fn save(
 }
 
 /// In its image, as the engine does it.
-async fn as_build(parts: &Parts, spec: &Spec, from: CheckFrom) -> Result<Ran, Error> {
+async fn as_build(parts: &Parts, spec: &Spec, freshness: Freshness) -> Result<Ran, Error> {
     let home = &spec.home;
     let Some(definition) = spec.definition() else {
         return Ok(Ran::Void);
     };
     let id = PlanId::new("1");
     let options = airside_config::CheckOptions {
-        from: from.version,
+        // From where is the engine's to say: it knows the image.
+        skip_interval: freshness == Freshness::FromNow,
         ..airside_config::CheckOptions::default()
     };
     // One that cannot be planned was refused when its pipeline was set.

@@ -14,7 +14,7 @@ case $request in
   *strange*) echo '[{"v": {"a": 1}}]' ;;
   *empty*) echo '[{}]' ;;
   *wide*) head -c 100000000 /dev/zero | tr '\0' x ;;
-  *loud*) head -c 100000000 /dev/zero | tr '\0' x | fold -w 1000 >&2; echo '[{"v": "1"}]' ;;
+  *loud*) head -c 10000000 /dev/zero | tr '\0' x | fold -w 1000 >&2; echo '[{"v": "1"}]' ;;
   *many*) printf '['; seq 1 49999 | sed 's/.*/{"v": "&"},/'; echo '{"v": "50000"}]' ;;
   *hang*) sleep 3600 ;;
   *turned*'"v":"b"'*) echo '[{"v": "c"}, {"v": "b"}, {"v": "a"}, {"v": "d"}]' ;;

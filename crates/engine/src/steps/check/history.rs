@@ -105,10 +105,16 @@ impl Subject {
         let store = &leaf.interpreter.engine.parts.store;
         match self {
             Self::Resource { id, last, .. } => {
-                let asked = check.skip_interval && check.from_version.is_none();
-                let looked_since =
-                    |last: &mut LastCheck| last.failures == 0 && last.started_at > build.created_at;
-                if !asked || !last.as_mut().is_some_and(looked_since) {
+                // One that was asked for wants a look after that; one that was due, any that somebody
+                // else had meanwhile.
+                let will_do = last.is_some_and(|last| {
+                    let seen = match check.skip_interval {
+                        true => last.started_at,
+                        false => last.ended_at,
+                    };
+                    last.failures == 0 && seen > build.created_at
+                });
+                if check.from_version.is_some() || !will_do {
                     return Ok(None);
                 }
                 let latest = store.latest_version(*id).await?;
