@@ -91,9 +91,9 @@ fn steps() {
     );
     check(
         &with_plan(
-            "- get: a\n  resource: r\n  version: newest\n- get: b\n  resource: r\n  version: {ref: 1.10}\n- put: r\n  inputs: some",
+            "- get: a\n  resource: r\n  version: ((which))\n- get: b\n  resource: r\n  version: {ref: 1.10}\n- put: r\n  inputs: some",
         ),
-        "8:14 jobs.j.plan.do[1].get(a).version: 'newest' is not `latest`, `every` or a version such as {ref: abc}\n\
+        "8:14 jobs.j.plan.do[1].get(a).version: the variable ((which)) needs a value when the pipeline is set\n\
          11:20 jobs.j.plan.do[2].get(b).version.ref: must be a string, but is a number; put it in quotes\n\
          13:13 jobs.j.plan.do[3].put(r).inputs: must be `all`, `detect` or a list of names",
     );

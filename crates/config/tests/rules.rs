@@ -282,3 +282,14 @@ fn warnings_about_variables_images_and_names() {
         ]
     );
 }
+
+#[test]
+fn a_word_that_is_no_version_counts_as_the_latest() {
+    let text = "resources:\n- {name: r, type: mock, source: {}}\njobs:\n- name: j\n  plan:\n  - get: r\n    version: newest\n";
+    assert_eq!(
+        warnings(text),
+        [
+            "pipeline: jobs.j.plan.do[0].get(r).version: is not `latest`, `every` or a version such as {ref: abc}, and counts as `latest`"
+        ]
+    );
+}

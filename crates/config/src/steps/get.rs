@@ -80,6 +80,8 @@ pub enum VersionSpec {
     Latest,
     Every,
     Pinned(Version),
+    /// Some other word. Concourse takes it for the latest, and shows it as an empty one.
+    Unclear,
 }
 
 impl Serialize for VersionSpec {
@@ -88,6 +90,7 @@ impl Serialize for VersionSpec {
             Self::Latest => serializer.serialize_str("latest"),
             Self::Every => serializer.serialize_str("every"),
             Self::Pinned(version) => version.serialize(serializer),
+            Self::Unclear => serializer.serialize_str(""),
         }
     }
 }
@@ -101,19 +104,18 @@ impl<'de> Deserialize<'de> for VersionSpec {
             Pinned(Version),
         }
         match Written::deserialize(deserializer)? {
-            Written::Word(word) => Self::from_word(&word)
-                .ok_or_else(|| serde::de::Error::custom("expected `latest`, `every` or a version")),
+            Written::Word(word) => Ok(Self::from_word(&word)),
             Written::Pinned(version) => Ok(Self::Pinned(version)),
         }
     }
 }
 
 impl VersionSpec {
-    fn from_word(word: &str) -> Option<Self> {
+    fn from_word(word: &str) -> Self {
         match word {
-            "latest" => Some(Self::Latest),
-            "every" => Some(Self::Every),
-            _ => None,
+            "latest" => Self::Latest,
+            "every" => Self::Every,
+            _ => Self::Unclear,
         }
     }
 }
@@ -152,19 +154,14 @@ fn read_version(fields: &mut Fields<'_, '_>) -> Option<VersionSpec> {
         return Some(VersionSpec::Pinned(Version(pinned)));
     }
     let word = reader.text(node, &path);
-    // Concourse takes any other text to mean none; here only one that says so.
-    if word == "nil" {
-        return None;
-    }
-    let spec = VersionSpec::from_word(&word);
-    if spec.is_none() && node.value.scalar_text().is_some() {
-        let message = match airside_vars::first(&word) {
-            Some(var) => format!("the variable (({var})) needs a value when the pipeline is set"),
-            None => format!("'{word}' is not `latest`, `every` or a version such as {{ref: abc}}"),
-        };
+    // What is no text has been complained about.
+    node.value.scalar_text()?;
+    if let Some(var) = airside_vars::first(&word) {
+        let message = format!("the variable (({var})) needs a value when the pipeline is set");
         reader.problem(&path, node.span, message);
     }
-    spec
+    // Written by those who mean that there is none.
+    (word != "nil").then(|| VersionSpec::from_word(&word))
 }
 
 impl GetStep {
@@ -182,6 +179,12 @@ impl GetStep {
         checker.identifier(&self.name, &path);
         if !checker.seen_gets.insert(self.name.clone()) {
             checker.problem(&path, "repeated name");
+        }
+        if self.version == Some(VersionSpec::Unclear) {
+            let message = format!(
+                "{path}.version: is not `latest`, `every` or a version such as {{ref: abc}}, and counts as `latest`"
+            );
+            checker.warning("pipeline", message);
         }
         checker.resource_exists(self.resource(), &path);
         for (index, pattern) in self.passed.iter().enumerate() {

@@ -137,7 +137,7 @@ fn read_input(
     let want = match (input.version, resource_pin) {
         (VersionSpec::Pinned(version), _) | (_, Some(version)) => Want::Pinned(version),
         (VersionSpec::Every, None) => Want::Every,
-        (VersionSpec::Latest, None) => Want::Latest,
+        (VersionSpec::Latest | VersionSpec::Unclear, None) => Want::Latest,
     };
     Ok(Input {
         name: names.intern(&input.name),
