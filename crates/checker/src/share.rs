@@ -177,7 +177,7 @@ mod tests {
     async fn a_run_without_anybody_is_forgotten() {
         let sharing = Sharing::default();
         let check = check("a", 1, Freshness::Shared);
-        let run = sharing.run(&check, || futures::future::pending());
+        let run = sharing.run(&check, futures::future::pending);
         assert!(tokio::time::timeout(Duration::ZERO, run).await.is_err());
         assert_eq!(sharing.len(), 0);
     }

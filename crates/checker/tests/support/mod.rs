@@ -10,10 +10,10 @@ pub(crate) struct Place(TempDir);
 
 impl Place {
     pub(crate) fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = tempfile::tempdir().expect("a folder can be made");
         // A checker is nobody, and must come through.
         let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        fs::set_permissions(folder.path(), open).unwrap();
+        fs::set_permissions(folder.path(), open).expect("it is ours");
         Self(folder)
     }
 
@@ -30,8 +30,10 @@ impl Place {
 
     /// The ids of all checkers that live here.
     pub(crate) fn all(&self) -> Vec<u32> {
-        let here = self.0.path().to_str().unwrap();
-        let processes = fs::read_dir("/proc").unwrap().flatten();
+        let here = self.0.path().to_str().expect("its name is text");
+        let processes = fs::read_dir("/proc")
+            .expect("processes are listed")
+            .flatten();
         let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
         ids.filter(|id| {
             let line = fs::read_to_string(format!("/proc/{id}/cmdline")).unwrap_or_default();
@@ -46,14 +48,18 @@ impl Place {
 
     pub(crate) fn kill(&self) {
         for id in self.all() {
-            let id = Pid::from_raw(i32::try_from(id).unwrap()).unwrap();
-            kill_process(id, Signal::KILL).unwrap();
+            let id =
+                Pid::from_raw(i32::try_from(id).expect("ids are small")).expect("ids are not 0");
+            kill_process(id, Signal::KILL).expect("it is there");
         }
     }
 
     /// Whether no checker left anything.
     pub(crate) fn is_empty(&self) -> bool {
-        fs::read_dir(self.0.path()).unwrap().next().is_none()
+        fs::read_dir(self.0.path())
+            .expect("the folder is there")
+            .next()
+            .is_none()
     }
 }
 
