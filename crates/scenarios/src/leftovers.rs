@@ -38,16 +38,15 @@ fn end(pid: i32, container: &Path) {
 
 /// Removes the control groups of this server's installation. They are empty by now.
 fn remove_groups(data: &Path) {
-    let known: Vec<Vec<u8>> = ["airside.db", "airside.db-wal"]
+    let known: Vec<String> = ["airside.db", "airside.db-wal"]
         .iter()
         .flat_map(|name| fs::read(data.join(name)))
+        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
         .collect();
     // The installation's name is a long random one: where it occurs, it is meant.
     let is_ours = |group: &Path| {
-        let name = group.file_name().unwrap_or_default().as_encoded_bytes();
-        known
-            .iter()
-            .any(|file| file.windows(name.len()).any(|part| part == name))
+        let name = group.file_name().unwrap_or_default().to_string_lossy();
+        known.iter().any(|file| file.contains(&*name))
     };
     let root = PathBuf::from(CGROUPS);
     for hierarchy in folders(&root).into_iter().chain([root.clone()]) {
