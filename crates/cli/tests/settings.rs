@@ -52,7 +52,13 @@ fn example(name: &str) -> &'static str {
         "local-network" => "machine",
         "local-network-pool" => "10.99.0.0/16",
         "local-processes" | "keep-most" => "99",
-        "keep-failed" | "keep-one-off" | "intercept-idle-timeout" => "90m",
+        "keep-failed"
+        | "keep-one-off"
+        | "intercept-idle-timeout"
+        | "resource-checking-interval"
+        | "resource-with-webhook-checking-interval"
+        | "global-resource-check-timeout" => "90m",
+        "max-checks-per-second" => "2.5",
         "ldap-user-search-scope" | "ldap-group-search-scope" => "one",
         _ if name.contains("-disable-") || name.contains("-skip-") => "true",
         "ldap-start-tls" | "ldap-insecure-no-ssl" => "true",
