@@ -35,6 +35,7 @@ use airside_model::{BuildId, BuildStatus, JobId, Plan, PlanId, Version};
 use airside_orchestrator::Orchestrator;
 use airside_runtime::Image;
 use airside_store::{Build, NewBuild, OneOff, Store};
+use airside_traces::Cause;
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -128,6 +129,8 @@ struct Parts {
     address: String,
     fetching: fetching::Fetching,
     running: Mutex<HashMap<BuildId, Running>>,
+    /// What traces builds are part of that have not begun.
+    causes: Mutex<HashMap<BuildId, Cause>>,
     tasks: TaskTracker,
     shutdown: CancellationToken,
 }
@@ -156,6 +159,7 @@ impl Engine {
             address: options.address,
             fetching: Default::default(),
             running: Mutex::default(),
+            causes: Mutex::default(),
             tasks: TaskTracker::new(),
             shutdown: CancellationToken::new(),
         };
@@ -178,6 +182,13 @@ impl Engine {
             self.drive(build.id);
         }
         Ok(())
+    }
+
+    /// A build that was just created will be part of the current trace, if there is one.
+    pub fn note_cause(&self, build: BuildId) {
+        if let Some(cause) = Cause::current() {
+            self.parts.causes.lock().insert(build, cause);
+        }
     }
 
     /// Runs a build that has its inputs, or ends one that was aborted before it had them. One that runs
@@ -251,6 +262,9 @@ impl Engine {
         // Part of the trace that triggered it, if there is one.
         let span =
             airside_traces::span!("build", %build, pipeline = Empty, job = Empty, status = Empty);
+        if let Some(cause) = self.parts.causes.lock().remove(&build) {
+            cause.lead_to(&span);
+        }
         let driven = async move {
             let shutdown = engine.parts.shutdown.clone();
             shutdown

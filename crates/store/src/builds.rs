@@ -170,6 +170,15 @@ impl TryFrom<Row> for Build {
 impl Store {
     /// Creates a pending build of a job, under the job's next number.
     pub async fn create_build(&self, new: NewBuild<'_>) -> Result<Build> {
+        self.create_build_noted(new, |_| ()).await
+    }
+
+    /// The same; `note` hears of it before anybody else does.
+    pub async fn create_build_noted(
+        &self,
+        new: NewBuild<'_>,
+        note: impl Fn(BuildId) + Send + Sync,
+    ) -> Result<Build> {
         patiently!(self, Another, {
             let mut tx = self.write.begin().await?;
             let (number, pipeline): (i64, i64) = query_as(sql!(
@@ -191,6 +200,7 @@ impl Store {
             .await?;
             let build = fetch(&mut tx, BuildId(id)).await?;
             tx.commit().await?;
+            note(BuildId(id));
             self.tell(News::JobAsked(new.job));
             build.ok_or_else(|| corrupt("a build that was just made is not there"))
         })

@@ -35,3 +35,27 @@ pub fn adopt(span: &Span, headers: &HeaderMap) {
         let _ = span.set_parent(context);
     }
 }
+
+/// Where in a trace something began, to be continued by others later. Keeps no span open.
+#[derive(Clone, Debug)]
+pub struct Cause(Context);
+
+impl Cause {
+    /// The current span, if it is part of a trace.
+    pub fn current() -> Option<Self> {
+        let span = Span::current();
+        if span.is_disabled() {
+            return None;
+        }
+        let context = span.context().span().span_context().clone();
+        context
+            .is_valid()
+            .then(|| Self(Context::new().with_remote_span_context(context)))
+    }
+
+    /// Makes `span` a part of what came of this.
+    pub fn lead_to(self, span: &Span) {
+        // It fails only for a span that nobody exports.
+        let _ = span.set_parent(self.0);
+    }
+}

@@ -23,7 +23,7 @@ use opentelemetry_sdk::{Resource, trace::SdkTracerProvider};
 use tracing::{Subscriber, level_filters::LevelFilter};
 use tracing_subscriber::{Layer, filter::Targets, registry::LookupSpan};
 
-pub use adopt::adopt;
+pub use adopt::{Cause, adopt};
 #[doc(hidden)]
 pub use tracing;
 

@@ -21,7 +21,8 @@ impl Builds for EngineBuilds {
             job,
             created_by: Some(created_by),
         };
-        let build = self.store.create_build(new).await?;
+        let note = |build| self.engine.note_cause(build);
+        let build = self.store.create_build_noted(new, note).await?;
         info!(build = %build.id, created_by, "build created");
         Ok(build)
     }
