@@ -6,7 +6,7 @@
 use std::{path::Path, process::Command, thread, time::Duration};
 
 use airside_scenarios::{
-    Counter, Environment, Fifo, Fly, Server, ServerOptions, assert_same_text,
+    ANEW, Counter, Environment, Fifo, Fly, Server, ServerOptions, assert_same_text,
     plans::{pipeline, task},
 };
 use serde_json::json;
@@ -22,7 +22,8 @@ fn while_it_sets_a_pipeline() {
     let (mut server, counter) = (Server::start(), Counter::start());
     let fly = server.fly();
     let child = json!({"jobs": [{"name": "of-the-child", "plan": [task("t", "true")]}]});
-    let source = json!({"force_version": "1", "create_files": {"child.json": child.to_string()}});
+    let files = json!({"child.json": child.to_string(), "n": ANEW});
+    let source = json!({"force_version": "1", "create_files": files});
     let resources = json!([{"name": "src", "type": "mock", "source": source}]);
     let plan = json!([
         {"get": "src"},
@@ -30,13 +31,15 @@ fn while_it_sets_a_pipeline() {
         {"set_pipeline": "child", "file": "src/child.json"},
         task("after", &counter.bump("after")),
     ]);
-    fly.pipeline("p", &pipeline(resources, plan));
+    let config = pipeline(resources, plan);
+    fly.pipeline_anew("p", &config);
     fly.trigger_and_watch("p/job").succeeded();
     let expected = fly.watch(1).succeeded().stdout;
     let who = fly.authorization();
     for (number, moment) in (2..).zip(MOMENTS) {
         let (status, _) = server.http("DELETE", CHILD, &[("Authorization", &who)], "");
         assert_eq!(status, 204);
+        fly.pipeline_anew("p", &config);
         counter.hold("before");
         let build = fly.trigger("p/job");
         counter.wait("before", number);

@@ -130,9 +130,13 @@ fn into_what_is_left_of_a_failed_build() {
     fly.trigger_and_watch("p/job").succeeded();
     let of_build = |name| ["intercept", "-j", "p/job", "-b", name, "-s", "work", "true"];
     for superseded in ["2", "3"] {
+        // To look inside would keep them.
         wait_until("its containers go", || {
-            fly.run(&of_build(superseded)).code != Some(0)
+            let listed = fly.run(&["containers", "--json"]).succeeded().stdout;
+            let listed: Vec<serde_json::Value> = serde_json::from_str(&listed).unwrap();
+            listed.iter().all(|each| each["build_name"] != superseded)
         });
+        assert_ne!(fly.run(&of_build(superseded)).code, Some(0));
     }
     fly.run(&of_build("1")).succeeded();
 }

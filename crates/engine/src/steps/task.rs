@@ -73,8 +73,9 @@ pub(crate) async fn run(leaf: Leaf<'_>, task: &TaskPlan) -> Result<Status> {
         Err(words) => return leaf.error(words).await,
     };
     let ran = leaf.run(&request, timeout).await?;
-    let status = conclude(leaf, task, &ran).await?;
+    // Before the outcome is committed: after that, nobody would do it again if this server ended in between.
     task_caches::keep(leaf, task, &config, &ran.outputs).await?;
+    let status = conclude(leaf, task, &ran).await?;
     leaf.let_go(ran).await;
     Ok(status)
 }
