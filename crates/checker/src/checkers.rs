@@ -3,6 +3,7 @@
 use std::{collections::HashMap, ffi::OsString, path::PathBuf, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
+use tokio_util::task::TaskTracker;
 
 use crate::{Check, Checked, Failure, share::Sharing, team::Team};
 
@@ -31,6 +32,8 @@ pub struct Checkers {
     options: Arc<Options>,
     teams: Arc<Mutex<HashMap<String, Arc<Team>>>>,
     sharing: Sharing,
+    /// One task for each process, until nothing is left of it.
+    attended: TaskTracker,
 }
 
 impl Checkers {
@@ -39,6 +42,7 @@ impl Checkers {
             options: Arc::new(options),
             teams: Arc::default(),
             sharing: Sharing::default(),
+            attended: TaskTracker::new(),
         }
     }
 
@@ -49,11 +53,13 @@ impl Checkers {
         self.sharing.run(check, begin).await
     }
 
-    /// Ends the processes of all teams. Checks in flight fail, and the next one starts its team's anew.
-    pub fn end_all(&self) {
+    /// Ends the processes of all teams, and waits until nothing is left of them. Checks in flight fail.
+    pub async fn close(&self) {
         for team in self.teams.lock().values() {
             team.end();
         }
+        self.attended.close();
+        self.attended.wait().await;
     }
 
     fn team(&self, name: &str) -> Arc<Team> {
@@ -61,7 +67,7 @@ impl Checkers {
         if let Some(team) = teams.get(name) {
             return team.clone();
         }
-        let team = Arc::new(Team::new(name, self.options.clone()));
+        let team = Arc::new(Team::new(name, self.options.clone(), self.attended.clone()));
         teams.insert(name.to_owned(), team.clone());
         team
     }

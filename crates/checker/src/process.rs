@@ -24,6 +24,7 @@ use tokio::{
 use tokio_util::{
     codec::{FramedRead, LengthDelimitedCodec},
     sync::CancellationToken,
+    task::TaskTracker,
 };
 use tracing::{debug, info, warn};
 
@@ -115,7 +116,11 @@ impl Asked {
 }
 
 impl Process {
-    pub(crate) fn start(team: &str, options: &Options) -> std::io::Result<Arc<Self>> {
+    pub(crate) fn start(
+        team: &str,
+        options: &Options,
+        attended: &TaskTracker,
+    ) -> std::io::Result<Arc<Self>> {
         let scratch = tempfile::Builder::new()
             .prefix("airside-checker-")
             .tempdir_in(&options.scratch)?;
@@ -137,7 +142,7 @@ impl Process {
         tokio::spawn(write(stdin, receiver, process.ended.clone()));
         tokio::spawn(log(stderr, team.to_owned()));
         let (own, team, idle) = (process.clone(), team.to_owned(), options.idle);
-        tokio::spawn(async move { own.attend(child, stdout, scratch, &team, idle).await });
+        attended.spawn(async move { own.attend(child, stdout, scratch, &team, idle).await });
         Ok(process)
     }
 

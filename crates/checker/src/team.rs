@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};
+use tokio_util::task::TaskTracker;
 
 use crate::{
     Check, Checked, Failure,
@@ -24,6 +25,7 @@ const TRIES: u32 = 2;
 pub(crate) struct Team {
     name: String,
     options: Arc<Options>,
+    attended: TaskTracker,
     state: Mutex<State>,
 }
 
@@ -36,10 +38,11 @@ struct State {
 }
 
 impl Team {
-    pub(crate) fn new(name: &str, options: Arc<Options>) -> Self {
+    pub(crate) fn new(name: &str, options: Arc<Options>, attended: TaskTracker) -> Self {
         Self {
             name: name.to_owned(),
             options,
+            attended,
             state: Mutex::default(),
         }
     }
@@ -104,7 +107,7 @@ impl Team {
             let moment = Instant::now() + pause(state.in_vain);
             state.not_before = (state.in_vain > 0).then_some(moment);
         }
-        let started = Process::start(&self.name, &self.options);
+        let started = Process::start(&self.name, &self.options, &self.attended);
         let process = started.map_err(|error| self.not_started(&error.to_string()))?;
         state.current = Some(process.clone());
         Ok(process)

@@ -249,6 +249,9 @@ impl Engine {
         self.parts.shutdown.cancel();
         self.parts.tasks.close();
         self.parts.tasks.wait().await;
+        if let Some(here) = &self.parts.checkers {
+            here.checkers.close().await;
+        }
     }
 
     fn drive(&self, build: BuildId) -> JoinHandle<()> {
