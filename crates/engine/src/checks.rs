@@ -1,12 +1,9 @@
 //! What checks need of the engine, whether a build runs them or nobody sees them.
 
-use std::{collections::HashMap, sync::Arc};
-
 use airside_checker::Checkers;
 use airside_config::Config;
-use airside_model::{PipelineId, WorkerName, plan::CheckPlan};
+use airside_model::{WorkerName, plan::CheckPlan};
 use airside_store::{Build, NewCheck, Pipeline};
-use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::{sync::OwnedMutexGuard, task::JoinHandle};
 use tracing::debug;
@@ -18,20 +15,6 @@ use crate::{Asker, Engine, Result, leaf::Leaf, variables::PipelineVariables};
 pub struct WorkerCheckers {
     pub worker: WorkerName,
     pub checkers: Checkers,
-}
-
-/// Turns to check resources, by pipeline and name.
-#[derive(Default)]
-pub(crate) struct Turns(Mutex<HashMap<(PipelineId, String), Turn>>);
-
-type Turn = Arc<tokio::sync::Mutex<()>>;
-
-impl Turns {
-    fn of(&self, key: (PipelineId, String)) -> Turn {
-        let mut turns = self.0.lock();
-        turns.retain(|_, turn| Arc::strong_count(turn) > 1);
-        turns.entry(key).or_default().clone()
-    }
 }
 
 impl Engine {
@@ -77,7 +60,7 @@ impl Engine {
         if check.resource.is_empty() {
             return None;
         }
-        let turn = self.parts.turns.of((pipeline, check.resource.clone()));
+        let turn = self.parts.checking.of((pipeline, check.resource.clone()));
         let stop = leaf.context.stop.token();
         stop.run_until_cancelled(turn.lock_owned()).await
     }

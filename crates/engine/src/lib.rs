@@ -13,7 +13,6 @@ mod across;
 mod checks;
 mod collect;
 mod driver;
-mod fetching;
 mod files;
 mod image;
 mod inputs;
@@ -25,13 +24,14 @@ mod scope;
 mod status;
 mod steps;
 mod stop;
+mod turns;
 mod variables;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use airside_logs::Logs;
 use airside_metrics::Metrics;
-use airside_model::{BuildId, BuildStatus, JobId, Plan, PlanId, Version};
+use airside_model::{BuildId, BuildStatus, JobId, PipelineId, Plan, PlanId, TeamId, Version};
 use airside_orchestrator::Orchestrator;
 use airside_runtime::Image;
 use airside_store::{Build, NewBuild, OneOff, Store};
@@ -43,6 +43,7 @@ use tracing::{Instrument as _, error, field::Empty, info, warn};
 
 pub use checks::WorkerCheckers;
 use outcome::{Hidden, Outcome};
+use turns::Turns;
 pub use variables::{Asker, NoVariables, Variables};
 
 #[derive(Debug, thiserror::Error)]
@@ -122,12 +123,14 @@ struct Parts {
     mock_image: Option<Image>,
     checkers: Option<WorkerCheckers>,
     check_timeout: Duration,
-    turns: checks::Turns,
+    /// Resources, by pipeline and name, that are being checked.
+    checking: Turns<(PipelineId, String)>,
     /// Who holds the leases: this process.
     holder: String,
     /// Where other servers reach this one's hub.
     address: String,
-    fetching: fetching::Fetching,
+    /// What is being fetched for teams, by the key of its cache.
+    fetching: Turns<(TeamId, String)>,
     running: Mutex<HashMap<BuildId, Running>>,
     /// What traces builds are part of that have not begun.
     causes: Mutex<HashMap<BuildId, Cause>>,
@@ -154,10 +157,10 @@ impl Engine {
             mock_image: options.mock_image,
             checkers: options.checkers,
             check_timeout: options.check_timeout,
-            turns: checks::Turns::default(),
+            checking: Turns::default(),
             holder: format!("{}-{}", std::process::id(), options.address),
             address: options.address,
-            fetching: Default::default(),
+            fetching: Turns::default(),
             running: Mutex::default(),
             causes: Mutex::default(),
             tasks: TaskTracker::new(),

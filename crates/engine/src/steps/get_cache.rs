@@ -65,7 +65,7 @@ pub(crate) async fn turn(
         .engine
         .parts
         .fetching
-        .lock_of(interpreter.build.team, &key.0);
+        .of((interpreter.build.team, key.0.clone()));
     if let Ok(held) = Arc::clone(&lock).try_lock_owned() {
         return Ok(Ok(Turn { _held: held }));
     }
