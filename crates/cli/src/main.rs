@@ -14,6 +14,7 @@ mod workers;
 
 use std::{ffi::OsString, process::ExitCode};
 
+use airside_runtime_local::Rootless;
 use clap::{CommandFactory as _, Parser, Subcommand};
 use options::ServerOptions;
 use server::Mode;
@@ -94,12 +95,23 @@ fn main() -> ExitCode {
         Command::Rt { args } => airside_runtime_local::helper::main(args),
         // Likewise: what confines itself has one thread.
         Command::Checker { args } => airside_checker::serve::main(args),
-        Command::Up(options) => report(server::run(&options, &settings, Mode::Up)),
+        Command::Up(options) => {
+            report(enter_own_world().and_then(|()| server::run(&options, &settings, Mode::Up)))
+        }
         Command::Web(options) => report(server::run(&options, &settings, Mode::Web)),
         Command::Run(options) => run::run(&options),
         Command::Validate(options) => validate::run(&options),
         Command::Schema(options) => report(schema::run(&options)),
         Command::Completion(options) => report(completion::run(&options, Arguments::command())),
+    }
+}
+
+/// An ordinary user's steps run in a world of their own, which must be entered before any thread exists. Where that is
+/// not possible all the rest may still be of use, and the worker of this machine says why it takes no steps.
+fn enter_own_world() -> anyhow::Result<()> {
+    match Rootless::prepare() {
+        Ok(Some(rootless)) => Ok(rootless.enter()?),
+        Ok(None) | Err(_) => Ok(()),
     }
 }
 

@@ -114,7 +114,8 @@ pub(crate) fn run(options: &Options) -> ExitCode {
             return End::Errored.into();
         }
     };
-    let started = ServerOptions::of_args(["--log-level", &options.log_level])
+    let started = crate::enter_own_world()
+        .and_then(|()| ServerOptions::of_args(["--log-level", &options.log_level]))
         .and_then(|options| logging::start(&options.observing));
     let ran = started.and_then(|_| server::on_threads(run_all(options, &config, order)));
     match ran {

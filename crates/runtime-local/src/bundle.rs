@@ -6,7 +6,9 @@ use airside_protocol::env;
 use airside_runtime::PlacementSpec;
 use serde_json::{Value, json};
 
-use crate::{capabilities, cgroup, helper, ids::IdRange, isolation::Isolation, shim_path};
+use crate::{
+    capabilities, cgroup, helper, ids::IdRange, isolation::Isolation, rootless, shim_path,
+};
 
 /// Where the shim keeps its spool.
 pub(crate) const STATE: &str = "/.airside/state";
@@ -149,7 +151,7 @@ impl Surroundings {
     fn sys(&self, access: Option<&str>) -> Value {
         let mut options = vec!["nosuid", "noexec", "nodev"];
         options.extend(access);
-        if self.ids.is_some() && !self.own_network {
+        if (self.ids.is_some() || rootless::is_inside()) && !self.own_network {
             options.push("rbind");
             return json!({"destination": "/sys", "type": "bind", "source": "/sys", "options": options});
         }

@@ -35,10 +35,10 @@ pub enum Error {
     #[error("{path:?} cannot be mounted: mounts need an absolute path below /, without '..'")]
     BadMount { path: String },
     #[error(
-        "steps on this machine need a server that runs as root, and this one does not: start airside as \
-         root (steps themselves run as nobody's ids), or send steps to a Kubernetes target"
+        "steps on this machine need root, or an ordinary user with what root would have: {0}. Steps can also go to a \
+         Kubernetes target"
     )]
-    NotRoot,
+    NotRoot(crate::Obstacle),
     #[error("the container could not be made: {message}")]
     Helper { message: String },
     #[error("the container {handle} does not die")]

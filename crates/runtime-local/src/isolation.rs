@@ -12,6 +12,7 @@ use tracing::{info, warn};
 use crate::{
     Error, HostAccess, IdRange, LocalOptions, Maker, Pool,
     network::{Network, StepNetwork},
+    rootless::{self, Rootless},
 };
 
 /// More processes than builds need, and fewer than a machine can take.
@@ -65,13 +66,18 @@ impl Isolation {
     /// Finds out what the machine can do, and says what it cannot.
     pub(crate) fn find(options: &LocalOptions) -> Self {
         let wanted = &options.isolation;
-        if !is_root() {
-            warn!(worker = %options.worker, error = %Error::NotRoot, "no step can run on this machine");
-            return Self {
-                ids: None,
-                network: None,
-                processes: wanted.processes,
-            };
+        if let Err(obstacle) = Rootless::prepare() {
+            let error = Error::NotRoot(obstacle);
+            warn!(worker = %options.worker, %error, "no step can run on this machine");
+            return Self::none(wanted.processes);
+        }
+        if rootless::is_inside() {
+            info!(
+                worker = %options.worker,
+                "local steps are held in this user's own namespace; root in a step is this user, and the network is the \
+                 machine's, with all that listens on it"
+            );
+            return Self::none(wanted.processes);
         }
         let ids = match probe(options) {
             Ok(()) => Some(wanted.ids),
@@ -92,6 +98,14 @@ impl Isolation {
             ids,
             network,
             processes: wanted.processes,
+        }
+    }
+
+    fn none(processes: u32) -> Self {
+        Self {
+            ids: None,
+            network: None,
+            processes,
         }
     }
 
@@ -121,11 +135,6 @@ fn network(options: &LocalOptions) -> Option<Network> {
             None
         }
     }
-}
-
-/// Mounts, networks and control groups are root's to make.
-pub(crate) fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
 }
 
 /// Asks the helper, which has one thread as this takes: whether the kernel shows the data folder with

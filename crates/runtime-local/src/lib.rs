@@ -1,4 +1,5 @@
-//! Places steps on this machine: namespaces, overlayfs and control groups, as root.
+//! Places steps on this machine: namespaces, overlayfs and control groups, as root or as an ordinary
+//! user ([`Rootless`]).
 //!
 //! ```text
 //! LocalRuntime ── prepares folders ──► helper (own process) ── libcontainer ──► shim, PID 1
@@ -28,6 +29,7 @@ mod plan;
 mod prepare;
 mod process;
 mod remove;
+mod rootless;
 mod runtime;
 
 use std::{
@@ -44,6 +46,7 @@ pub use ids::{BadIdRange, IdRange};
 pub use isolation::{IsolationOptions, NetworkChoice};
 pub use network::{BadPool, HostAccess, Pool};
 pub use oci::Maker;
+pub use rootless::{Obstacle, Rootless};
 pub use runtime::LocalRuntime;
 
 #[derive(Clone)]

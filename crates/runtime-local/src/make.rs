@@ -11,10 +11,11 @@ use airside_runtime::PlacementSpec;
 use crate::{
     Error, LocalOptions, bundle,
     container::{ContainerDir, Lock, Record, Status},
-    isolation::{Isolation, is_root},
+    isolation::Isolation,
     plan::Plan,
     prepare::{Preparation, Prepared},
     remove,
+    rootless::Rootless,
 };
 
 /// How an earlier call with this handle ended, if there was one.
@@ -57,8 +58,8 @@ pub(crate) fn container(
     spec: &PlacementSpec,
     image: Option<&Rootfs>,
 ) -> Result<Status, Error> {
-    if !is_root() {
-        return Err(Error::NotRoot);
+    if let Err(obstacle) = Rootless::prepare() {
+        return Err(Error::NotRoot(obstacle));
     }
     let dir = ContainerDir::new(&options.root.join("containers"), &spec.handle)?;
     let lock = dir.lock()?;

@@ -1,7 +1,7 @@
 //! Mounts the root file system together, in a mount namespace that only the container will share.
 //!
 //! Folders on disk hold ids as the container sees them, and lie where only root may walk. So each is
-//! first shown, translated, on a stage that everybody may walk: a small file system over [`STAGE`],
+//! first shown, translated, on a stage that everybody may walk: a small file system over [`stage`],
 //! seen by nobody but the helper and the container before it changes its root.
 
 use std::{
@@ -25,25 +25,34 @@ use super::idmap::{Acting, IdMap, attach};
 use crate::{
     bundle,
     plan::{Plan, PlannedMount, Source},
+    rootless,
 };
 
 /// On every machine, and not below anybody's data.
-const STAGE: &str = "/run/airside";
+fn stage() -> &'static Path {
+    // An ordinary user makes no folder in /run, but may put a mount of its own over what is there.
+    Path::new(if rootless::is_inside() {
+        "/mnt"
+    } else {
+        "/run/airside"
+    })
+}
 
 /// Where the root file system is put together, and the container finds it.
 pub(crate) fn rootfs() -> PathBuf {
-    Path::new(STAGE).join("rootfs")
+    stage().join("rootfs")
 }
 
 /// The container's own folder, as its users see it.
 fn own() -> PathBuf {
-    Path::new(STAGE).join("own")
+    stage().join("own")
 }
 
 pub(super) fn make(plan: &Plan, folder: &Path) -> Result<(), String> {
     let ids = plan.ids.map(IdMap::new).transpose();
     let ids = ids.map_err(|error| format!("cannot translate ids: {error}"))?;
-    set_stage().map_err(|error| format!("cannot set the stage at {STAGE}: {error}"))?;
+    set_stage()
+        .map_err(|error| format!("cannot set the stage at {}: {error}", stage().display()))?;
     let assembly = Assembly { ids, folder };
     assembly
         .show(folder, &own())
@@ -73,14 +82,14 @@ fn set_stage() -> io::Result<()> {
     DirBuilder::new()
         .recursive(true)
         .mode(0o711)
-        .create(STAGE)?;
+        .create(stage())?;
     // SAFETY: unsharing the mount namespace is unsound only where other threads or shared
     // descriptor tables rely on it; the helper has one thread and unshares nothing else.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS) }?;
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     rustix::mount::mount_change("/", private)?;
     let flags = MountFlags::NODEV | MountFlags::NOSUID;
-    rustix::mount::mount("airside", STAGE, "tmpfs", flags, c"mode=0711,size=1m")?;
+    rustix::mount::mount("airside", stage(), "tmpfs", flags, c"mode=0711,size=1m")?;
     for path in [rootfs(), own()] {
         DirBuilder::new().mode(0o755).create(path)?;
     }
@@ -114,7 +123,7 @@ impl Assembly<'_> {
     fn lower(&self, number: usize, lower: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
         let mut shown = Vec::new();
         for (layer, path) in lower.iter().enumerate() {
-            let place = Path::new(STAGE).join(format!("lower-{number}-{layer}"));
+            let place = stage().join(format!("lower-{number}-{layer}"));
             fs::create_dir(&place)?;
             self.show(path, &place)?;
             shown.push(place);
@@ -156,9 +165,14 @@ fn overlay(target: &OwnedFd, lower: &[PathBuf], upper: &Path, work: &Path) -> io
     let (upper, work) = (open_folder(upper)?, open_folder(work)?);
     let names = lower.iter().map(name).collect::<Vec<_>>().join(":");
     // Volatile: nobody mounts this upper folder again, so nothing has to wait for the disk. With
-    // metacopy a change of owner copies no contents.
+    // metacopy a change of owner copies no contents; marks that an ordinary user can set do not allow for that.
+    let marks = if rootless::is_inside() {
+        "userxattr"
+    } else {
+        "metacopy=on"
+    };
     let options = format!(
-        "lowerdir={names},upperdir={},workdir={},volatile,metacopy=on",
+        "lowerdir={names},upperdir={},workdir={},volatile,{marks}",
         name(&upper),
         name(&work)
     );
