@@ -163,7 +163,11 @@ impl IdTokens {
             ..stored
         };
         self.0.store.save_signing_key(&stored).await?;
-        info!(key = stored.id, algorithm = algorithm.name(), "a key for id tokens made");
+        info!(
+            key = stored.id,
+            algorithm = algorithm.name(),
+            "a key for id tokens made"
+        );
         Ok(key)
     }
 

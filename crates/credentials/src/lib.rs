@@ -22,9 +22,11 @@
 
 mod cache;
 mod dummy;
+mod elsewhere;
 mod id_tokens;
 mod installation;
 mod keeper;
+mod kubernetes;
 mod pipeline;
 mod source;
 mod var_source;
@@ -40,6 +42,7 @@ pub use airside_secrets::Asker;
 pub use cache::CacheOptions;
 pub use id_tokens::{Error as IdTokenError, IdTokens, Rotation};
 pub use installation::Installation;
+pub use kubernetes::KubernetesSettings;
 pub use pipeline::PipelineVariables;
 
 use source::Source;

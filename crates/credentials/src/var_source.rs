@@ -14,6 +14,7 @@ use serde_json::Value;
 use crate::{
     CacheOptions, IdTokens, Tries,
     dummy::Dummy,
+    elsewhere::Elsewhere,
     id_tokens::{IdTokenKeeper, IdTokenSettings},
     keeper::Keeper,
     source::Source,
@@ -55,7 +56,7 @@ impl VarSources {
         type_: &str,
         config: &Value,
     ) -> Result<Arc<Source>, String> {
-        let keeper = self.keeper(asker, type_, config)?;
+        let keeper = self.keeper(type_, config)?;
         if self.cache.is_none() || !keeper.may_be_kept() {
             return Ok(Arc::new(Source::new(keeper, self.tries, None)));
         }
@@ -68,12 +69,7 @@ impl VarSources {
         Ok(source.clone())
     }
 
-    fn keeper(
-        &self,
-        _asker: &Asker,
-        type_: &str,
-        config: &Value,
-    ) -> Result<Box<dyn Keeper>, String> {
+    fn keeper(&self, type_: &str, config: &Value) -> Result<Box<dyn Keeper>, String> {
         match type_ {
             "dummy" => {
                 let vars = config.get("vars").and_then(Value::as_object);
@@ -85,9 +81,13 @@ impl VarSources {
                 let settings = IdTokenSettings::read(config)?;
                 Ok(Box::new(IdTokenKeeper { signer, settings }))
             }
-            _ => match &self.checkers {
-                _ => Err("this server asks no secret managers for pipelines".to_owned()),
-            },
+            _ => {
+                let checkers = self.checkers.clone();
+                let checkers =
+                    checkers.ok_or("this server asks no secret managers for pipelines")?;
+                let keeper = Elsewhere::new(checkers, type_, config);
+                Ok(Box::new(keeper.map_err(|error| error.to_string())?))
+            }
         }
     }
 }

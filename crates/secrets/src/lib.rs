@@ -14,11 +14,19 @@
 #![forbid(unsafe_code)]
 
 mod asker;
+mod aws;
 mod error;
 mod manager;
+mod open;
 mod template;
+#[cfg(feature = "testing")]
+pub mod testing;
+mod vault;
 
 pub use asker::Asker;
+pub use aws::{AwsSettings, SecretsManager, SecretsManagerSettings, Ssm, SsmSettings};
 pub use error::Error;
-pub use manager::{Manager, Secret};
+pub use manager::{Manager, Owner, Secret};
+pub use open::{Pool, open};
 pub use template::{Template, TemplateError};
+pub use vault::{Vault, VaultSettings};

@@ -34,6 +34,15 @@ impl fmt::Debug for Secret {
     }
 }
 
+/// Whose a manager is: what one may do differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// The operator's: it may read the server's files and be whoever the server is.
+    Installation,
+    /// A tenant's: it has what stands in its settings, and nothing else.
+    Pipeline,
+}
+
 /// A secret manager that can be asked. Every call blocks, but for [`Manager::paths`] and [`Manager::shown`].
 pub trait Manager: Send + Sync {
     /// Where it may keep a variable, what is most particular to the asker first.

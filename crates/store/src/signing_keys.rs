@@ -41,17 +41,15 @@ impl Store {
         ))
         .fetch_all(&self.read)
         .await?;
-        let opened = rows
-            .into_iter()
-            .map(|(id, algorithm, sealed, created_at)| {
-                let private_key = self.sealer().open(&sealed_as(&id), &sealed)?;
-                Ok(SigningKey {
-                    id,
-                    algorithm,
-                    private_key,
-                    created_at: Micros(created_at),
-                })
-            });
+        let opened = rows.into_iter().map(|(id, algorithm, sealed, created_at)| {
+            let private_key = self.sealer().open(&sealed_as(&id), &sealed)?;
+            Ok(SigningKey {
+                id,
+                algorithm,
+                private_key,
+                created_at: Micros(created_at),
+            })
+        });
         opened.collect()
     }
 

@@ -1,15 +1,23 @@
 //! Where the values of variables come from: the installation's secret manager, and how it is asked.
 
+mod aws;
 mod dummy;
 mod id_tokens;
+mod kubernetes;
+mod vault;
 
 use std::{path::Path, time::Duration};
 
 use airside_credentials::{CacheOptions, Installation, Tries};
 use anyhow::{Context, Result, bail};
 
-use self::dummy::DummyOptions;
 pub(crate) use self::id_tokens::IdTokenOptions;
+use self::{
+    aws::{SecretsManagerOptions, SsmOptions},
+    dummy::DummyOptions,
+    kubernetes::KubernetesOptions,
+    vault::VaultOptions,
+};
 use super::duration;
 
 /// Names are those of Concourse, but for the files that secrets are read from.
@@ -41,6 +49,18 @@ pub(crate) struct CredentialOptions {
     secret_cache_purge_interval: Duration,
 
     #[command(flatten)]
+    vault: VaultOptions,
+
+    #[command(flatten)]
+    kubernetes: KubernetesOptions,
+
+    #[command(flatten)]
+    ssm: SsmOptions,
+
+    #[command(flatten)]
+    secrets_manager: SecretsManagerOptions,
+
+    #[command(flatten)]
     dummy: DummyOptions,
 
     #[command(flatten)]
@@ -65,14 +85,19 @@ impl CredentialOptions {
 
     /// The manager of the installation; one at most.
     pub(crate) async fn installation(&self) -> Result<Option<Installation>> {
-        let given: Vec<(&str, Installation)> = [self
-            .dummy
-            .installation()?
-            .map(|dummy| ("--dummy-creds-var", dummy))]
-        .into_iter()
-        .flatten()
-        .collect();
-        let mut given = given.into_iter();
+        let all = [
+            ("--vault-url", self.vault.installation()?),
+            ("--kubernetes-…", self.kubernetes.installation().await?),
+            ("--aws-ssm-region", self.ssm.installation()?),
+            (
+                "--aws-secretsmanager-region",
+                self.secrets_manager.installation()?,
+            ),
+            ("--dummy-creds-var", self.dummy.installation()?),
+        ];
+        let mut given = all
+            .into_iter()
+            .filter_map(|(option, installation)| Some((option, installation?)));
         match (given.next(), given.next()) {
             (Some((one, _)), Some((other, _))) => bail!(
                 "{one} and {other} are both given, and an installation has one secret manager; leave one \

@@ -193,7 +193,9 @@ impl House {
         let login = tokio::spawn({
             let (credentials, shutdown) = (self.credentials.clone(), shutdown.clone());
             async move {
-                shutdown.run_until_cancelled(credentials.tend_forever()).await;
+                shutdown
+                    .run_until_cancelled(credentials.tend_forever())
+                    .await;
             }
         });
         let loops = [sweeper, collector, keys, login].into_iter();

@@ -6,7 +6,12 @@ use serde_json::{Map, Value, json};
 
 use super::settings::{IdTokenSettings, SubjectScope};
 
-pub(super) fn claims(issuer: &str, asker: &Asker, settings: &IdTokenSettings, now: Micros) -> Value {
+pub(super) fn claims(
+    issuer: &str,
+    asker: &Asker,
+    settings: &IdTokenSettings,
+    now: Micros,
+) -> Value {
     let mut claims = Map::new();
     let mut claim = |name: &str, value: Value| claims.insert(name.to_owned(), value);
     claim("iss", json!(issuer));
@@ -17,7 +22,10 @@ pub(super) fn claims(issuer: &str, asker: &Asker, settings: &IdTokenSettings, no
     claim("iat", json!(now.seconds()));
     claim("exp", json!(now.plus(settings.expires_in).seconds()));
     claim("team", json!(asker.team));
-    claim("pipeline", json!(asker.pipeline.as_deref().unwrap_or_default()));
+    claim(
+        "pipeline",
+        json!(asker.pipeline.as_deref().unwrap_or_default()),
+    );
     claim("job", json!(asker.job.as_deref().unwrap_or_default()));
     if !asker.instance_vars.0.is_empty() {
         claim("instance_vars", json!(asker.instance_vars.0));
@@ -58,7 +66,10 @@ mod tests {
             job: Some("j".to_owned()),
             ..Asker::default()
         };
-        asker.instance_vars.0.insert("branch".to_owned(), json!("a/b"));
+        asker
+            .instance_vars
+            .0
+            .insert("branch".to_owned(), json!("a/b"));
         for (scope, expected) in [
             (SubjectScope::Team, "t%2Feam"),
             (SubjectScope::Pipeline, "t%2Feam/p"),
@@ -84,14 +95,28 @@ mod tests {
             job: Some("j".to_owned()),
             ..Asker::default()
         };
-        let found = claims("http://i", &asker, &settings.unwrap(), Micros(1_000_000_000));
+        let found = claims(
+            "http://i",
+            &asker,
+            &settings.unwrap(),
+            Micros(1_000_000_000),
+        );
         let expected = json!({"iss": "http://i", "sub": "t/p", "aud": ["a"], "iat": 1000, "exp": 1090,
             "team": "t", "pipeline": "p", "job": "j"});
         assert_eq!(found, expected);
         for (config, words) in [
-            (json!({"expires_in": "25h"}), "its expires_in is longer than 24h"),
-            (json!({"expires_in": "soon"}), "its expires_in is \"soon\", which is no duration"),
-            (json!({"audience": "x"}), "its config is wrong: invalid type: string \"x\", expected a sequence"),
+            (
+                json!({"expires_in": "25h"}),
+                "its expires_in is longer than 24h",
+            ),
+            (
+                json!({"expires_in": "soon"}),
+                "its expires_in is \"soon\", which is no duration",
+            ),
+            (
+                json!({"audience": "x"}),
+                "its config is wrong: invalid type: string \"x\", expected a sequence",
+            ),
         ] {
             assert_eq!(IdTokenSettings::read(&config).unwrap_err(), words);
         }

@@ -93,8 +93,10 @@ impl Key {
                 let public = pair.public_key().as_ref();
                 let [modulus, exponent] =
                     integers(public).ok_or(Error::Key("a key has no modulus"))?;
-                Ok(json!({"use": "sig", "kty": "RSA", "kid": self.id, "alg": "RS256",
-                    "n": encode(modulus), "e": encode(exponent)}))
+                Ok(
+                    json!({"use": "sig", "kty": "RSA", "kid": self.id, "alg": "RS256",
+                    "n": encode(modulus), "e": encode(exponent)}),
+                )
             }
             Pair::Curve(pair) => {
                 // A point without compression: a mark, then two halves.
@@ -103,8 +105,10 @@ impl Key {
                     .get(1..65)
                     .map(|halves| halves.split_at(32))
                     .ok_or(Error::Key("a key has no point"))?;
-                Ok(json!({"use": "sig", "kty": "EC", "kid": self.id, "crv": "P-256", "alg": "ES256",
-                    "x": encode(x), "y": encode(y)}))
+                Ok(
+                    json!({"use": "sig", "kty": "EC", "kid": self.id, "crv": "P-256", "alg": "ES256",
+                    "x": encode(x), "y": encode(y)}),
+                )
             }
         }
     }
@@ -156,9 +160,9 @@ fn element(der: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
         short @ 0..0x80 => (usize::from(short), rest),
         long => {
             let (bytes, rest) = rest.split_at_checked(usize::from(long & 0x7f))?;
-            let length = bytes
-                .iter()
-                .try_fold(0usize, |sum, byte| Some(sum.checked_mul(256)? + usize::from(*byte)))?;
+            let length = bytes.iter().try_fold(0usize, |sum, byte| {
+                Some(sum.checked_mul(256)? + usize::from(*byte))
+            })?;
             (length, rest)
         }
     };

@@ -58,16 +58,27 @@ async fn keys_are_replaced_and_old_ones_stay_for_a_while() {
     let tokens = signer(store.clone());
     let first = now();
     tokens.rotate(first).await.unwrap();
-    assert_eq!(store.signing_keys().await.unwrap().len(), 0, "nobody needs one");
+    assert_eq!(
+        store.signing_keys().await.unwrap().len(),
+        0,
+        "nobody needs one"
+    );
     // Curves only: long RSA keys take long to find.
     tokens.make(Algorithm::Curve, first).await.unwrap();
     for (days, keys) in [(1, 1), (6, 1), (8, 2), (8, 2), (9, 1), (14, 1), (16, 2)] {
-        let now = first.plus(days * DAY).plus(Duration::from_secs(days.into()));
+        let now = first
+            .plus(days * DAY)
+            .plus(Duration::from_secs(days.into()));
         tokens.rotate(now).await.unwrap();
-        assert_eq!(store.signing_keys().await.unwrap().len(), keys, "day {days}");
+        assert_eq!(
+            store.signing_keys().await.unwrap().len(),
+            keys,
+            "day {days}"
+        );
     }
     let newest = tokens.newest(Algorithm::Curve).await.unwrap();
-    let claims = json!({"iss": "https://ci.example.org", "aud": "sts", "exp": now().seconds() + 60});
+    let claims =
+        json!({"iss": "https://ci.example.org", "aud": "sts", "exp": now().seconds() + 60});
     let public = newest.public().unwrap();
     verify(&newest.sign(&claims).unwrap(), &json!({"keys": [public]}));
 }

@@ -11,7 +11,11 @@ use serde_json::{Map, Value};
 pub(crate) struct DummyOptions {
     /// A variable and its value, which is YAML; may be given several times. A team, or a team and a pipeline,
     /// before the name make it theirs alone
-    #[arg(long, value_name = "[TEAM/[PIPELINE/]]VAR=VALUE", hide_env_values = true)]
+    #[arg(
+        long,
+        value_name = "[TEAM/[PIPELINE/]]VAR=VALUE",
+        hide_env_values = true
+    )]
     dummy_creds_var: Vec<String>,
 
     /// File with such variables, one a line
@@ -32,7 +36,8 @@ impl DummyOptions {
                 .with_context(|| format!("cannot read --dummy-creds-var-file {shown}"))?;
             let lines = text.lines().enumerate();
             for (number, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
-                let (name, value) = read(line).with_context(|| format!("{shown}:{}", number + 1))?;
+                let (name, value) =
+                    read(line).with_context(|| format!("{shown}:{}", number + 1))?;
                 values.insert(name, value);
             }
         }
