@@ -137,6 +137,8 @@ fn a_secret_of_the_installations_vault_is_used_and_is_nowhere_afterwards() {
     );
 
     server.stop();
+    // The search finds what is there: this the task printed of its own will.
+    assert_ne!(files_with(&server.data(), &SECRET.to_uppercase()), [""; 0]);
     for secret in [SECRET, "s3cr3t-1d"] {
         assert_eq!(files_with(&server.data(), secret), [""; 0]);
         assert!(!server.log().contains(secret), "{}", server.log());
