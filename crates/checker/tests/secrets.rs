@@ -43,7 +43,10 @@ async fn each_team_asks_by_itself_and_logs_in_once() {
         ("/concourse/b", None),
         ("/concourse/a", Some(json!("hunter2"))),
     ] {
-        let said = checkers.secret(&look("main", &vault.url, path)).await.unwrap();
+        let said = checkers
+            .secret(&look("main", &vault.url, path))
+            .await
+            .unwrap();
         assert_eq!(said.unwrap().map(|secret| secret.value), found);
     }
     assert_eq!(vault.count("POST auth/approle/login"), 1);

@@ -48,7 +48,7 @@ pub(crate) fn connect(
     if proxy.is_some() {
         tunnel(&mut tcp, address).map_err(broken)?;
     }
-    let name = tls.name.as_deref().unwrap_or(address.host());
+    let name = tls.name.as_deref().unwrap_or_else(|| address.host());
     let name = ServerName::try_from(name.trim_matches(['[', ']']).to_owned()).map_err(|_| {
         Error::Address {
             url: address.to_string(),

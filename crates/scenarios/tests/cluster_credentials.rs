@@ -24,7 +24,9 @@ impl Secrets {
             .iter()
             .map(|field| format!("--from-literal={field}"))
             .collect();
-        let mut args = vec!["kubectl", "-n", &self.0, "create", "secret", "generic", name];
+        let mut args = vec![
+            "kubectl", "-n", &self.0, "create", "secret", "generic", name,
+        ];
         args.extend(literals.iter().map(String::as_str));
         cluster(&args);
     }
@@ -75,9 +77,14 @@ fn secrets_of_a_cluster_are_looked_up_by_team_and_pipeline() {
     let counter = Counter::start_at(namespace.host);
     counter.hold("step");
     let script = "echo ((word)) | tr a-z A-Z; echo ((db.user))-((db.password)) | tr a-z A-Z";
-    fly.pipeline("p", &one_task(&format!("{}; {script}", counter.bump("step"))));
+    fly.pipeline(
+        "p",
+        &one_task(&format!("{}; {script}", counter.bump("step"))),
+    );
     let watching = fly.spawn(&["trigger-job", "-j", "p/build", "-w"]);
-    let pod = namespace.pod("the step runs", "{.status.phase}", |phase| phase == "Running");
+    let pod = namespace.pod("the step runs", "{.status.phase}", |phase| {
+        phase == "Running"
+    });
     let spec = namespace.kubectl(&["get", "pod", &pod, "-o", "yaml"]);
     for secret in [SECRET, "hunter2"] {
         assert!(!spec.contains(secret), "{spec}");

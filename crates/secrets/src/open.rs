@@ -43,7 +43,10 @@ fn settings<T: DeserializeOwned>(config: &Value) -> Result<T, Error> {
 
 /// Managers by their settings, so that one login serves many looks.
 #[derive(Default)]
-pub struct Pool(Mutex<HashMap<String, (Arc<dyn Manager>, Instant)>>);
+pub struct Pool(Mutex<HashMap<String, Used>>);
+
+/// A manager, and when it was last asked.
+type Used = (Arc<dyn Manager>, Instant);
 
 impl Pool {
     pub fn read(&self, type_: &str, config: &Value, path: &str) -> Result<Option<Secret>, Error> {

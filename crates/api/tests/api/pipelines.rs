@@ -180,8 +180,7 @@ async fn with_check_creds_the_manager_and_var_sources_are_asked() {
              {{vars: {{a: {{b: 1}}}}}}}}], resources: [{{name: r, type: mock, source: {{x: '{source}'}}}}]}}"
         );
         let path = "/api/v1/teams/main/pipelines/creds/config?check_creds=";
-        let request =
-            request(Some(&ann), "PUT", path).header("content-type", "application/x-yaml");
+        let request = request(Some(&ann), "PUT", path).header("content-type", "application/x-yaml");
         let request = request.header("x-concourse-config-version", "0");
         let answer = server.ask(request.body(Body::from(config)).unwrap()).await;
         assert_eq!(answer.status, status, "{source}: {}", answer.text);
