@@ -1,15 +1,56 @@
 //! `fly set-pipeline --check-creds`: whether somebody knows the variables that are left in a pipeline.
 //!
-//! As in Concourse, that is the installation's credential manager alone: neither the pipeline's `var_sources` nor
-//! what steps will have set by then count.
+//! The installation's manager and the pipeline's `var_sources` are asked; what steps will have set by then does
+//! not count, as in Concourse.
+
+use std::collections::BTreeMap;
 
 use airside_config::{Config, Leaf, TaskStep};
-use airside_vars::{Lookup, resolve};
+use airside_credentials::PipelineVariables;
+use airside_vars::{Error, LOCAL, Lookup, Reference, names_in, resolve};
 use serde::Serialize;
 use serde_json::Value;
 
+/// What managers said of each variable.
+type Said = BTreeMap<Reference, Result<Option<Value>, Error>>;
+
 /// What is said of variables that nobody knows; nothing if all are known.
-pub(crate) fn refusal(config: &Config, known: &dyn Lookup) -> Option<String> {
+pub(crate) async fn refusal(config: &Config, variables: &PipelineVariables) -> Option<String> {
+    let mut said = Said::new();
+    for name in names(config) {
+        if let Ok(reference) = Reference::parse(&name)
+            && reference.source != LOCAL
+        {
+            let found = variables.get(&reference).await;
+            said.insert(reference, found);
+        }
+    }
+    let known = |reference: &Reference| said.get(reference).cloned().unwrap_or(Ok(None));
+    told(&lacking(config, &known))
+}
+
+/// The variables of all parts that are looked at.
+fn names(config: &Config) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut add = |part: Value| names.extend(names_in(&part));
+    let types = config.resource_types.iter();
+    types.for_each(|type_| add(value(&type_.source)));
+    for resource in &config.resources {
+        add(value(&resource.source));
+        add(value(&resource.webhook_token));
+    }
+    for job in &config.jobs {
+        job.visit_leaves(&mut |leaf| {
+            if let Leaf::Task(step) = leaf {
+                add(value(&(&step.params, &step.vars, &step.config)));
+            }
+        });
+    }
+    names
+}
+
+/// What is said of each part that lacks variables.
+fn lacking(config: &Config, known: &dyn Lookup) -> Vec<String> {
     let mut unknown = Vec::new();
     for type_ in &config.resource_types {
         unknown.extend(lacks(&type_.source, known));
@@ -25,6 +66,10 @@ pub(crate) fn refusal(config: &Config, known: &dyn Lookup) -> Option<String> {
             }
         });
     }
+    unknown
+}
+
+fn told(unknown: &[String]) -> Option<String> {
     let (first, count) = (unknown.first()?, unknown.len());
     let listed = if count == 1 {
         format!("1 error occurred:\n\t* {first}")
@@ -44,6 +89,10 @@ fn task_lacks(step: &TaskStep, known: &dyn Lookup) -> impl Iterator<Item = Strin
 }
 
 fn lacks(part: &impl Serialize, known: &dyn Lookup) -> Option<String> {
-    let value = serde_json::to_value(part).unwrap_or(Value::Null);
-    resolve(value, known).err().map(|error| error.to_string())
+    let error = resolve(value(part), known).err();
+    error.map(|error| error.to_string())
+}
+
+fn value(part: &impl Serialize) -> Value {
+    serde_json::to_value(part).unwrap_or(Value::Null)
 }

@@ -4,6 +4,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use airside_auth::Auth;
 use airside_connectors::Connectors;
+use airside_credentials::{Credentials, IdTokens};
 use airside_hub::Hub;
 use airside_logs::Logs;
 use airside_metrics::Metrics;
@@ -36,6 +37,9 @@ pub struct ApiState {
     pub log_level: Arc<dyn LogLevel>,
     /// Whom the login page offers beside passwords.
     pub connectors: Arc<Connectors>,
+    /// Who knows the values of variables.
+    pub credentials: Credentials,
+    id_tokens: Option<IdTokens>,
     checks: Option<Arc<dyn Checks>>,
     /// The way into containers.
     hub: Option<Hub>,
@@ -68,6 +72,8 @@ impl ApiState {
             version: version.into(),
             log_level: Arc::new(Fixed),
             connectors: Arc::default(),
+            credentials: Credentials::new(airside_credentials::Options::default()),
+            id_tokens: None,
             checks: None,
             hub: None,
             volumes: None,
@@ -79,6 +85,18 @@ impl ApiState {
     /// Lets people ask for checks.
     pub fn with_checks(mut self, checks: Arc<dyn Checks>) -> Self {
         self.checks = Some(checks);
+        self
+    }
+
+    /// Asks these for the values of variables.
+    pub fn with_credentials(mut self, credentials: Credentials) -> Self {
+        self.credentials = credentials;
+        self
+    }
+
+    /// Publishes the keys of these.
+    pub fn with_id_tokens(mut self, id_tokens: IdTokens) -> Self {
+        self.id_tokens = Some(id_tokens);
         self
     }
 
@@ -109,6 +127,11 @@ impl ApiState {
     pub(crate) fn checks(&self) -> Result<&dyn Checks> {
         let absent = ApiError::Internal("this server checks nothing");
         self.checks.as_deref().ok_or(absent)
+    }
+
+    pub(crate) fn id_tokens(&self) -> Result<&IdTokens> {
+        let absent = ApiError::Internal("this server signs no id tokens");
+        self.id_tokens.as_ref().ok_or(absent)
     }
 
     pub(crate) fn hub(&self) -> Result<&Hub> {

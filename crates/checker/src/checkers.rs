@@ -5,7 +5,7 @@ use std::{collections::HashMap, ffi::OsString, path::PathBuf, sync::Arc, time::D
 use parking_lot::Mutex;
 use tokio_util::task::TaskTracker;
 
-use crate::{Check, Checked, Failure, share::Sharing, team::Team};
+use crate::{Check, Checked, Failure, Look, Said, share::Sharing, team::Team};
 
 pub struct Options {
     /// Program and leading arguments of a checker: `airside checker`.
@@ -51,6 +51,11 @@ impl Checkers {
         let (team, own) = (self.team(&check.team), check.clone());
         let begin = move || async move { team.check(&own).await };
         self.sharing.run(check, begin).await
+    }
+
+    /// Asks a secret manager that a tenant named, in the team's checker.
+    pub async fn secret(&self, look: &Look) -> Result<Said, Failure> {
+        self.team(&look.team).secret(look).await
     }
 
     /// Ends the processes of all teams, and waits until nothing is left of them. Checks in flight fail.

@@ -1,4 +1,4 @@
-//! Checks of native resource types, outside the server.
+//! Checks of native resource types, and looks at tenants' secret managers, outside the server.
 //!
 //! The server never connects to an address that a tenant chose. A *checker* does: a process of the same
 //! program, one for each team, that can see nothing of the server and little of the machine.
@@ -54,6 +54,19 @@ pub enum Freshness {
     /// Something changed just now: only a look after this moment counts.
     FromNow,
 }
+
+/// A look at one path of a secret manager that a tenant named. The settings have their variables filled in.
+#[derive(Clone)]
+pub struct Look {
+    pub team: String,
+    pub type_: String,
+    pub config: Value,
+    pub path: String,
+    pub timeout: Duration,
+}
+
+/// What a secret manager said.
+pub type Said = Result<Option<airside_secrets::Secret>, airside_secrets::Error>;
 
 /// What a check found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

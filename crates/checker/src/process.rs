@@ -11,6 +11,7 @@ use std::{
 };
 
 use airside_model::Version;
+use airside_secrets::{Error, Secret};
 use bytes::BytesMut;
 use futures::StreamExt as _;
 use parking_lot::Mutex;
@@ -30,7 +31,7 @@ use tracing::{debug, info, warn};
 
 use crate::{
     checkers::Options,
-    wire::{self, Ask, MAX_FRAME, MAX_OUTPUT, Say},
+    wire::{self, Ask, MAX_FRAME, MAX_OUTPUT, Say, What},
 };
 
 /// Of the server's environment, what a checker is told.
@@ -42,6 +43,7 @@ const PASSED_ON: &[&str] = &[
     "http_proxy",
     "https_proxy",
     "no_proxy",
+    "AWS_ENDPOINT_URL",
     "HTTP_PROXY",
     "HTTPS_PROXY",
     "NO_PROXY",
@@ -82,6 +84,8 @@ pub(crate) enum Ended {
     Failed {
         output: String,
     },
+    /// What a secret manager said.
+    Secret(Result<Option<Secret>, Error>),
     Died {
         how: String,
         output: String,
@@ -160,9 +164,9 @@ impl Process {
         self.waiting.lock().checks.len()
     }
 
-    pub(crate) fn ask(self: &Arc<Self>, mut ask: Ask) -> Result<Asked, usize> {
+    pub(crate) fn ask(self: &Arc<Self>, what: What) -> Result<Asked, usize> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        ask.id = id;
+        let ask = Ask { id, what };
         let Ok(frame) = wire::encode(&ask) else {
             return Err(MAX_FRAME);
         };
@@ -289,19 +293,19 @@ impl Process {
                     waiter.output.extend(text.chars().take(room));
                 }
             }
-            Say::Found { id, versions } => self.end_check(id, Some(versions)),
-            Say::Failed { id } => self.end_check(id, None),
+            Say::Found { id, versions } => {
+                self.end_ask(id, |output| Ended::Found { versions, output });
+            }
+            Say::Failed { id } => self.end_ask(id, |output| Ended::Failed { output }),
+            Say::Secret { id, said } => self.end_ask(id, |_| Ended::Secret(said)),
         }
     }
 
-    /// Tells whoever waits for a check what it found, if anything.
-    fn end_check(&self, id: u64, found: Option<Vec<Version>>) {
+    /// Tells whoever waits what became of it, given what was printed on the way.
+    fn end_ask(&self, id: u64, ended: impl FnOnce(String) -> Ended) {
         let waiter = self.waiting.lock().checks.remove(&id);
         if let Some(Waiter { output, done }) = waiter {
-            let _ = done.send(match found {
-                Some(versions) => Ended::Found { versions, output },
-                None => Ended::Failed { output },
-            });
+            let _ = done.send(ended(output));
         }
         self.end_if_worn();
     }

@@ -13,10 +13,11 @@ use std::{
 };
 
 use airside_resources::{CheckRequest, Privilege};
+use airside_secrets::Pool;
 
 use crate::{
     sandbox,
-    wire::{self, Ask, MAX_OUTPUT, Say},
+    wire::{self, Ask, MAX_OUTPUT, Say, What},
 };
 
 /// Checks at once. A thread that waits costs little more than its stack.
@@ -75,6 +76,8 @@ struct Desk {
     waiting: Mutex<Waiting>,
     something: Condvar,
     out: Mutex<()>,
+    /// Secret managers that were asked before, and may still be logged in.
+    managers: Pool,
 }
 
 #[derive(Default)]
@@ -104,29 +107,40 @@ impl Desk {
 
     fn work(&self) {
         loop {
-            let ask = self.next();
-            let id = ask.id;
-            let mut log = Output::new(self, id);
-            let request = CheckRequest {
-                source: ask.source,
-                version: ask.version,
-            };
-            let checked =
-                airside_resources::check(&ask.type_, request, Privilege::Unprivileged, &mut log);
-            let answer = match checked {
-                Ok(versions) => {
-                    log.end();
-                    Say::Found { id, versions }
-                }
-                Err(failure) => {
-                    // There is nowhere to go with an error about the log itself.
-                    let _ = writeln!(log, "{failure}");
-                    log.end();
-                    Say::Failed { id }
+            let Ask { id, what } = self.next();
+            let answer = match what {
+                What::Check {
+                    type_,
+                    source,
+                    version,
+                } => self.check(id, &type_, CheckRequest { source, version }),
+                What::Secret {
+                    type_,
+                    config,
+                    path,
+                } => {
+                    let said = self.managers.read(&type_, &config, &path);
+                    Say::Secret { id, said }
                 }
             };
             if let Err(error) = self.say(&answer) {
                 self.too_long(id, &error);
+            }
+        }
+    }
+
+    fn check(&self, id: u64, type_: &str, request: CheckRequest) -> Say {
+        let mut log = Output::new(self, id);
+        match airside_resources::check(type_, request, Privilege::Unprivileged, &mut log) {
+            Ok(versions) => {
+                log.end();
+                Say::Found { id, versions }
+            }
+            Err(failure) => {
+                // There is nowhere to go with an error about the log itself.
+                let _ = writeln!(log, "{failure}");
+                log.end();
+                Say::Failed { id }
             }
         }
     }

@@ -8,11 +8,11 @@ use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    Check, Checked, Failure,
+    Check, Checked, Failure, Look, Said,
     checkers::Options,
     failure::pause,
     process::{Ended, Process},
-    wire::Ask,
+    wire::What,
 };
 
 /// Checks that one process is given at most; more would only fill memory.
@@ -48,11 +48,47 @@ impl Team {
     }
 
     pub(crate) async fn check(&self, check: &Check) -> Result<Checked, Failure> {
-        let deadline = Instant::now() + check.timeout;
+        let what = What::Check {
+            type_: check.type_.clone(),
+            source: check.source.clone(),
+            version: check.from.clone(),
+        };
+        match self.ask(&what, check.timeout).await? {
+            Ended::Found { versions, output } => Ok(Checked { versions, output }),
+            Ended::Failed { output } => Err(Failure::Failed { output }),
+            other => Err(self.odd(other)),
+        }
+    }
+
+    pub(crate) async fn secret(&self, look: &Look) -> Result<Said, Failure> {
+        let what = What::Secret {
+            type_: look.type_.clone(),
+            config: look.config.clone(),
+            path: look.path.clone(),
+        };
+        match self.ask(&what, look.timeout).await? {
+            Ended::Secret(said) => Ok(said),
+            other => Err(self.odd(other)),
+        }
+    }
+
+    /// An answer to something that was not asked.
+    fn odd(&self, ended: Ended) -> Failure {
+        match ended {
+            Ended::Died { how, output } => self.died(how, output),
+            Ended::Failed { output } => Failure::Failed { output },
+            Ended::Found { .. } | Ended::Secret(_) => {
+                self.died("it answered another question".to_owned(), String::new())
+            }
+        }
+    }
+
+    async fn ask(&self, what: &What, patience: Duration) -> Result<Ended, Failure> {
+        let deadline = Instant::now() + patience;
         let mut died = None;
         for _ in 0..TRIES {
             let left = deadline.saturating_duration_since(Instant::now());
-            match self.try_once(check, left).await {
+            match self.try_once(what, left).await {
                 Err(failure @ Failure::Died { .. }) => died = Some(failure),
                 other => return other,
             }
@@ -60,25 +96,18 @@ impl Team {
         Err(died.unwrap_or_else(|| self.not_started("nobody tried")))
     }
 
-    async fn try_once(&self, check: &Check, left: Duration) -> Result<Checked, Failure> {
+    async fn try_once(&self, what: &What, left: Duration) -> Result<Ended, Failure> {
         let process = self.process(left).await?;
         let waiting = process.waiting();
         if waiting >= MAX_WAITING {
             let team = self.name.clone();
             return Err(Failure::Full { team, waiting });
         }
-        let ask = Ask {
-            id: 0,
-            type_: check.type_.clone(),
-            source: check.source.clone(),
-            version: check.from.clone(),
-        };
-        let asked = process.ask(ask);
+        let asked = process.ask(what.clone());
         let mut asked = asked.map_err(|bytes| Failure::TooLarge { bytes })?;
         match timeout(left, &mut asked.end).await {
-            Ok(Ok(Ended::Found { versions, output })) => Ok(Checked { versions, output }),
-            Ok(Ok(Ended::Failed { output })) => Err(Failure::Failed { output }),
             Ok(Ok(Ended::Died { how, output })) => Err(self.died(how, output)),
+            Ok(Ok(ended)) => Ok(ended),
             Ok(Err(_)) => Err(self.died("nobody said how".to_owned(), String::new())),
             Err(_) => Err(Failure::TimedOut {
                 output: asked.give_up(),

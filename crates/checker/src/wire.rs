@@ -3,6 +3,7 @@
 use std::io::{self, Read};
 
 use airside_model::Version;
+use airside_secrets::{Error, Secret};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
@@ -15,11 +16,26 @@ pub(crate) const MAX_OUTPUT: usize = 1 << 20;
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Ask {
     pub(crate) id: u64,
-    #[serde(rename = "type")]
-    pub(crate) type_: String,
-    pub(crate) source: Map<String, Value>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) version: Option<Version>,
+    pub(crate) what: What,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum What {
+    Check {
+        #[serde(rename = "type")]
+        type_: String,
+        source: Map<String, Value>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        version: Option<Version>,
+    },
+    /// To read a path of a secret manager that a tenant named.
+    Secret {
+        #[serde(rename = "type")]
+        type_: String,
+        config: Value,
+        path: String,
+    },
 }
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -41,6 +57,11 @@ pub(crate) enum Say {
     /// The reason was printed.
     Failed {
         id: u64,
+    },
+    /// What a secret manager said.
+    Secret {
+        id: u64,
+        said: Result<Option<Secret>, Error>,
     },
 }
 
@@ -85,15 +106,27 @@ mod tests {
         let asks = [
             Ask {
                 id: 1,
-                type_: "mock".to_owned(),
-                source: Map::new(),
-                version: None,
+                what: What::Check {
+                    type_: "mock".to_owned(),
+                    source: Map::new(),
+                    version: None,
+                },
             },
             Ask {
                 id: 2,
-                type_: "time".to_owned(),
-                source: Map::from_iter([("a".to_owned(), Value::Bool(true))]),
-                version: Some(Version::from([("v", "1")])),
+                what: What::Check {
+                    type_: "time".to_owned(),
+                    source: Map::from_iter([("a".to_owned(), Value::Bool(true))]),
+                    version: Some(Version::from([("v", "1")])),
+                },
+            },
+            Ask {
+                id: 3,
+                what: What::Secret {
+                    type_: "vault".to_owned(),
+                    config: Value::Null,
+                    path: "a/b".to_owned(),
+                },
             },
         ];
         let mut bytes = Vec::new();

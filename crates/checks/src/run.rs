@@ -5,6 +5,7 @@ use std::sync::Arc;
 use airside_checker::{Check, Failure, Freshness};
 use airside_model::{BuildStatus, PlanId, Version};
 use airside_store::{CheckFrom, CheckReason, Found, LastCheck, NewCheck, now};
+use airside_vars::Secrets;
 use serde_json::{Map, Value};
 
 use crate::{Parts, spec::Spec};
@@ -54,9 +55,11 @@ pub(crate) async fn run(
         return as_build(parts, spec, freshness).await;
     };
     let started_at = now();
+    let secrets = Secrets::default();
     let looked = match source(parts, spec).await {
         Err(words) => Err(Trouble::Error(words, String::new())),
-        Ok(source) => {
+        Ok((source, looked_up)) => {
+            looked_up.iter().for_each(|value| secrets.add(value));
             let check = Check {
                 team: team.clone(),
                 type_: definition.type_.clone(),
@@ -103,6 +106,8 @@ pub(crate) async fn run(
             (ended.status, ended.error, ended.output) = trouble.told();
         }
     }
+    ended.output = secrets.redact(&ended.output);
+    ended.error = ended.error.map(|words| secrets.redact(&words));
     Ok(Ran::Ended(Box::new(ended)))
 }
 
@@ -138,11 +143,11 @@ impl Trouble {
     }
 }
 
-/// The source with its variables filled in, or which have no value.
-async fn source(parts: &Parts, spec: &Spec) -> Result<Map<String, Value>, String> {
+/// The source with its variables filled in and what was looked up for that, or which have no value.
+async fn source(parts: &Parts, spec: &Spec) -> Result<(Map<String, Value>, Vec<Value>), String> {
     let source = spec.source();
     if !spec.has_variables {
-        return Ok(source);
+        return Ok((source, Vec::new()));
     }
     let home = &spec.home;
     let filled = parts
@@ -150,8 +155,8 @@ async fn source(parts: &Parts, spec: &Spec) -> Result<Map<String, Value>, String
         .fill(&home.pipeline, &home.config, Value::Object(source))
         .await;
     match filled {
-        Ok((Value::Object(source), _)) => Ok(source),
-        Ok(_) => Ok(Map::new()),
+        Ok((Value::Object(source), secrets)) => Ok((source, secrets)),
+        Ok((_, secrets)) => Ok((Map::new(), secrets)),
         Err(error) => Err(format!("resource config creds evaluation: {error}")),
     }
 }

@@ -7,6 +7,7 @@
 
 mod checking;
 mod connectors;
+mod credentials;
 mod identity;
 mod isolation;
 mod keeping;
@@ -31,6 +32,7 @@ pub(crate) use workers::WorkerOptions;
 use crate::data::DataFolder;
 use checking::CheckingOptions;
 use connectors::ConnectorOptions;
+use credentials::CredentialOptions;
 use keeping::KeepingOptions;
 
 #[derive(Args)]
@@ -47,6 +49,8 @@ pub(crate) struct ServerOptions {
     pub(crate) identity: Identity,
     #[command(flatten)]
     pub(crate) connectors: ConnectorOptions,
+    #[command(flatten)]
+    pub(crate) credentials: CredentialOptions,
     #[command(flatten)]
     pub(crate) workers: WorkerOptions,
     #[command(flatten)]

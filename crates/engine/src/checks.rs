@@ -2,13 +2,15 @@
 
 use airside_checker::Checkers;
 use airside_config::Config;
+use airside_credentials::Asker;
 use airside_model::{WorkerName, plan::CheckPlan};
 use airside_store::{Build, NewCheck, Pipeline};
+use airside_vars::InstanceVars;
 use serde_json::Value;
 use tokio::{sync::OwnedMutexGuard, task::JoinHandle};
 use tracing::debug;
 
-use crate::{Asker, Engine, Result, leaf::Leaf, variables::PipelineVariables};
+use crate::{Engine, Result, leaf::Leaf};
 
 /// The checkers of one worker.
 #[derive(Clone)]
@@ -44,9 +46,10 @@ impl Engine {
         let asker = Asker {
             team: pipeline.team_name.clone(),
             pipeline: Some(pipeline.name.clone()),
+            instance_vars: InstanceVars(pipeline.instance_vars.as_map().clone()),
+            job: None,
         };
-        let installation = self.parts.variables.clone();
-        let variables = PipelineVariables::new(asker, Some(config), installation).await;
+        let variables = self.parts.credentials.of(asker, &config.var_sources);
         variables.fill(value, None).await
     }
 

@@ -1,17 +1,20 @@
 //! The life of one build, from pending to its last event.
 
+use airside_config::Config;
+use airside_credentials::{Asker, PipelineVariables};
 use airside_logs::LogWriter;
 use airside_model::{
     BuildId, BuildStatus, Plan, PlanId,
     event::{Event, Origin},
 };
 use airside_store::{Build, Lease, Micros, now};
+use airside_vars::InstanceVars;
 use tokio_util::sync::CancellationToken;
 use tracing::{Span, field::display, info, warn};
 
 use crate::{
-    Asker, Engine, LEASE, Result, inputs, interpret::Interpreter, scope::Context, status::Status,
-    stop::Stop, variables::PipelineVariables,
+    Engine, LEASE, Result, inputs, interpret::Interpreter, scope::Context, status::Status,
+    stop::Stop,
 };
 
 /// Where an event that belongs to no step is said to come from.
@@ -125,9 +128,12 @@ impl Engine {
         let asker = Asker {
             team: build.team_name.clone(),
             pipeline: build.pipeline_name.clone(),
+            instance_vars: InstanceVars(build.instance_vars.as_map().clone()),
+            job: build.job_name.clone(),
         };
-        let installation = self.parts.variables.clone();
-        Ok(PipelineVariables::new(asker, config.as_ref(), installation).await)
+        let sources = config.map(|config: Config| config.var_sources);
+        let credentials = &self.parts.credentials;
+        Ok(credentials.of(asker, &sources.unwrap_or_default()))
     }
 
     /// Commits the end, then tells it. A crash in between is mended at the next start.

@@ -3,6 +3,7 @@
 
 use std::{collections::HashMap, pin::Pin, time::Duration};
 
+use airside_credentials::PipelineVariables;
 use airside_logs::LogWriter;
 use airside_model::{
     BuildStatus, Plan, PlanId, PlanNode, Version,
@@ -24,7 +25,6 @@ use crate::{
     status::{self, Cause, Hook, Status, Surroundings},
     steps,
     stop::Stop,
-    variables::PipelineVariables,
 };
 
 pub(crate) struct Interpreter<'a> {

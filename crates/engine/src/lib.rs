@@ -25,10 +25,10 @@ mod status;
 mod steps;
 mod stop;
 mod turns;
-mod variables;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use airside_credentials::Credentials;
 use airside_logs::Logs;
 use airside_metrics::Metrics;
 use airside_model::{BuildId, BuildStatus, JobId, PipelineId, Plan, PlanId, TeamId, Version};
@@ -44,7 +44,6 @@ use tracing::{Instrument as _, error, field::Empty, info, warn};
 pub use checks::WorkerCheckers;
 use outcome::{Hidden, Outcome};
 use turns::Turns;
-pub use variables::{Asker, NoVariables, Variables};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -103,8 +102,8 @@ pub struct EngineOptions {
     pub external_url: String,
     /// Where other servers reach this one's hub.
     pub address: String,
-    /// The installation's own secrets.
-    pub variables: Arc<dyn Variables>,
+    /// Who knows the values of variables.
+    pub credentials: Credentials,
     /// What the resource type `mock` hands out as its own image.
     pub mock_image: Option<Image>,
     /// Who answers native checks.
@@ -119,7 +118,7 @@ struct Parts {
     orchestrator: Orchestrator,
     metrics: Metrics,
     external_url: String,
-    variables: Arc<dyn Variables>,
+    credentials: Credentials,
     mock_image: Option<Image>,
     checkers: Option<WorkerCheckers>,
     check_timeout: Duration,
@@ -153,7 +152,7 @@ impl Engine {
             orchestrator: options.orchestrator,
             metrics: options.metrics,
             external_url: options.external_url,
-            variables: options.variables,
+            credentials: options.credentials,
             mock_image: options.mock_image,
             checkers: options.checkers,
             check_timeout: options.check_timeout,

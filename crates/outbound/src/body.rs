@@ -67,7 +67,7 @@ impl Body {
     }
 
     /// All of it, if it is not longer than this.
-    pub(crate) fn read_all(&mut self, limit: u64) -> Result<Vec<u8>, Error> {
+    pub fn read_all(&mut self, limit: u64) -> Result<Vec<u8>, Error> {
         let mut bytes = Vec::new();
         let read = self.take(limit + 1).read_to_end(&mut bytes);
         read.map_err(|error| self.explain(error))?;

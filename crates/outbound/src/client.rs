@@ -3,24 +3,21 @@
 use std::{
     cell::RefCell,
     collections::HashMap,
-    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
-
-use rustls::ClientConfig;
 
 use crate::{
     Body, Error, Patience, Request, Response, Trust,
     connect::{Connected, Connection, connect},
     message::{find, read_head},
-    tls,
+    tls::{self, Secured, Tls},
 };
 
 const REDIRECTIONS: u32 = 8;
 
 pub struct Client {
-    tls: Arc<ClientConfig>,
+    tls: Secured,
     patience: Patience,
     /// Connections that may be used again, one to a server.
     idle: RefCell<HashMap<String, Connection>>,
@@ -32,8 +29,17 @@ impl Client {
     }
 
     pub fn with_patience(trust: &Trust, patience: Patience) -> Result<Self, Error> {
+        let tls = Tls {
+            trust: trust.clone(),
+            ..Tls::default()
+        };
+        Self::with_tls(&tls, patience)
+    }
+
+    /// For servers that want to see a certificate, or are called otherwise than they are reached.
+    pub fn with_tls(tls: &Tls, patience: Patience) -> Result<Self, Error> {
         Ok(Self {
-            tls: tls::config(trust)?,
+            tls: tls::secured(tls)?,
             patience,
             idle: RefCell::default(),
         })

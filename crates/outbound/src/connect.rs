@@ -3,17 +3,16 @@
 use std::{
     io::{self, BufRead, BufReader, Read, Write},
     net::{TcpStream, ToSocketAddrs},
-    sync::Arc,
 };
 
 use base64::{Engine, prelude::BASE64_STANDARD};
-use rustls::{ClientConfig, ClientConnection, StreamOwned, pki_types::ServerName};
+use rustls::{ClientConnection, StreamOwned, pki_types::ServerName};
 
-use crate::{Address, Error, Patience};
+use crate::{Address, Error, Patience, tls::Secured};
 
-pub(crate) trait Stream: Read + Write {}
+pub(crate) trait Stream: Read + Write + Send {}
 
-impl<T: Read + Write> Stream for T {}
+impl<T: Read + Write + Send> Stream for T {}
 
 pub(crate) type Connection = BufReader<Box<dyn Stream>>;
 
@@ -26,7 +25,7 @@ pub(crate) struct Connected {
 
 pub(crate) fn connect(
     address: &Address,
-    tls: &Arc<ClientConfig>,
+    tls: &Secured,
     patience: &Patience,
 ) -> Result<Connected, Error> {
     let proxy = proxy(address)?;
@@ -49,16 +48,18 @@ pub(crate) fn connect(
     if proxy.is_some() {
         tunnel(&mut tcp, address).map_err(broken)?;
     }
-    let name = address.host().trim_matches(['[', ']']).to_owned();
-    let name = ServerName::try_from(name).map_err(|_| Error::Address {
-        url: address.to_string(),
-        why: "its host is no name",
+    let name = tls.name.as_deref().unwrap_or_else(|| address.host());
+    let name = ServerName::try_from(name.trim_matches(['[', ']']).to_owned()).map_err(|_| {
+        Error::Address {
+            url: address.to_string(),
+            why: "its host is no name",
+        }
     })?;
     let untrusted = |source| Error::Untrusted {
         host: address.authority(),
         source,
     };
-    let session = ClientConnection::new(tls.clone(), name).map_err(untrusted)?;
+    let session = ClientConnection::new(tls.config.clone(), name).map_err(untrusted)?;
     let mut stream = StreamOwned::new(session, tcp);
     // Before anything secret is sent.
     while stream.conn.is_handshaking() {

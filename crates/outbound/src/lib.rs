@@ -22,4 +22,4 @@ pub use client::Client;
 pub use error::Error;
 pub use message::{Payload, Request, Response};
 pub use patience::Patience;
-pub use tls::Trust;
+pub use tls::{Identity, Tls, Trust};

@@ -6,7 +6,7 @@ use rustls::{
     ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
     client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
     crypto::{CryptoProvider, aws_lc_rs},
-    pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject},
+    pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem::PemObject},
 };
 
 use crate::Error;
@@ -29,24 +29,76 @@ pub enum Trust {
     Anybody,
 }
 
-pub(crate) fn config(trust: &Trust) -> Result<Arc<ClientConfig>, Error> {
+/// How to speak TLS with a server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tls {
+    pub trust: Trust,
+    pub identity: Option<Identity>,
+    /// The name to expect, if it is not the address's host.
+    pub server_name: Option<String>,
+}
+
+/// Who we are to a server that asks, as PEM.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Identity {
+    pub certificate: String,
+    pub key: String,
+}
+
+impl std::fmt::Debug for Identity {
+    /// Without the key.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Identity")
+            .field("certificate", &self.certificate)
+            .finish_non_exhaustive()
+    }
+}
+
+/// [`Tls`], ready to be used.
+pub(crate) struct Secured {
+    pub(crate) config: Arc<ClientConfig>,
+    pub(crate) name: Option<String>,
+}
+
+pub(crate) fn secured(tls: &Tls) -> Result<Secured, Error> {
+    Ok(Secured {
+        config: config(&tls.trust, tls.identity.as_ref())?,
+        name: tls.server_name.clone(),
+    })
+}
+
+fn config(trust: &Trust, identity: Option<&Identity>) -> Result<Arc<ClientConfig>, Error> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let builder = ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
         .map_err(|error| Error::Certificate(error.to_string()))?;
-    let config = match trust {
+    let builder = match trust {
         Trust::Anybody => builder
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(NoVerifier(provider)))
-            .with_no_client_auth(),
-        Trust::Public => builder
-            .with_root_certificates(roots(&[])?)
-            .with_no_client_auth(),
-        Trust::Also(more) => builder
-            .with_root_certificates(roots(more)?)
-            .with_no_client_auth(),
+            .with_custom_certificate_verifier(Arc::new(NoVerifier(provider))),
+        Trust::Public => builder.with_root_certificates(roots(&[])?),
+        Trust::Also(more) => builder.with_root_certificates(roots(more)?),
     };
-    Ok(Arc::new(config))
+    let Some(identity) = identity else {
+        return Ok(Arc::new(builder.with_no_client_auth()));
+    };
+    let (chain, key) = read(identity)?;
+    let config = builder.with_client_auth_cert(chain, key);
+    config
+        .map(Arc::new)
+        .map_err(|error| Error::Certificate(error.to_string()))
+}
+
+type Certified = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
+
+fn read(identity: &Identity) -> Result<Certified, Error> {
+    let chain: Vec<_> = CertificateDer::pem_slice_iter(identity.certificate.as_bytes())
+        .collect::<Result<_, _>>()
+        .map_err(|error| Error::Certificate(error.to_string()))?;
+    // What is wrong with a key is not told: the words could hold parts of it.
+    let key = PrivateKeyDer::from_pem_slice(identity.key.as_bytes())
+        .map_err(|_| Error::Certificate("the client's key is no private key".to_owned()))?;
+    Ok((chain, key))
 }
 
 fn roots(more: &[String]) -> Result<RootCertStore, Error> {

@@ -9,7 +9,8 @@
 //! ```
 //!
 //! A target is one cluster and namespace and is one worker. A step costs one create and one delete;
-//! nothing here executes into pods, reads their logs, or writes any other kind of object.
+//! nothing here executes into pods, reads their logs, or writes any other kind of object. Beside all that,
+//! `secrets` reads Secrets for installations whose credentials are kept in a cluster.
 
 #![forbid(unsafe_code)]
 
@@ -20,6 +21,7 @@ mod placement;
 mod pod;
 mod proof;
 mod refusal;
+mod secrets;
 pub mod targets;
 mod watch;
 
@@ -28,4 +30,5 @@ pub use observed::observed;
 pub use placement::{ConnectError, KubeRuntime};
 pub use pod::pod_for;
 pub use proof::ProofError;
+pub use secrets::{SecretReader, SecretsError};
 pub use targets::{ClaimProof, DefaultRequests, Target, TargetsError, Toleration};

@@ -25,6 +25,7 @@ mod reseal;
 mod resource_caches;
 mod sealer;
 mod settings;
+mod signing_keys;
 mod task_caches;
 mod teams;
 #[cfg(any(test, feature = "testing"))]
@@ -64,6 +65,7 @@ pub use pipelines::{
 };
 pub use resource_caches::ResourceCache;
 pub use sealer::{SealError, Sealer};
+pub use signing_keys::SigningKey;
 pub use task_caches::TaskCache;
 pub use teams::{MAIN_TEAM, Team};
 pub use time::{Micros, now};

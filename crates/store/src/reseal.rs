@@ -13,7 +13,7 @@ use crate::{
     db::{Sql, query, query_as, query_scalar, sql},
     nodes, pipelines,
     settings::Setting,
-    teams, tokens,
+    signing_keys, teams, tokens,
 };
 
 /// How many rows are read at a time.
@@ -50,6 +50,20 @@ const COLUMNS: &[Column] = &[
         find: || sql!("SELECT hash, claims FROM tokens WHERE substr(claims, 1, 5) <> $1 LIMIT $2"),
         replace: || sql!("UPDATE tokens SET claims = $1 WHERE hash = $2 AND claims = $3"),
         name: tokens::sealed_as,
+        first_name: None,
+        once_clear: false,
+    },
+    Column {
+        what: "signing keys",
+        find: || {
+            sql!(
+                "SELECT id, private_key FROM signing_keys WHERE substr(private_key, 1, 5) <> $1 LIMIT $2"
+            )
+        },
+        replace: || {
+            sql!("UPDATE signing_keys SET private_key = $1 WHERE id = $2 AND private_key = $3")
+        },
+        name: signing_keys::sealed_as,
         first_name: None,
         once_clear: false,
     },

@@ -129,6 +129,13 @@ async fn everything_is_sealed_anew_with_a_new_key(database: TestDatabase) {
         resources: Vec::new(),
         expected_version: None,
     };
+    let key = crate::SigningKey {
+        id: "k".to_owned(),
+        algorithm: "ES256".to_owned(),
+        private_key: b"private".to_vec(),
+        created_at: crate::now(),
+    };
+    store.save_signing_key(&key).await.unwrap();
     store.save_pipeline(save).await.unwrap();
     store.close().await;
 
@@ -146,7 +153,14 @@ async fn everything_is_sealed_anew_with_a_new_key(database: TestDatabase) {
     );
     let pipeline = store.pipeline(team.id, "p").await.unwrap().unwrap();
     assert_eq!(pipeline.config, json!({"jobs": []}));
-    for column in ["teams.auth", "tokens.claims", "pipelines.config"] {
+    let keys = store.signing_keys().await.unwrap();
+    assert_eq!(keys[0].private_key, b"private");
+    for column in [
+        "teams.auth",
+        "tokens.claims",
+        "pipelines.config",
+        "signing_keys.private_key",
+    ] {
         let (table, column) = column.split_once('.').unwrap();
         let text = format!("SELECT count(*) FROM {table} WHERE substr({column}, 1, 5) = $1");
         let count: i64 = query_scalar(crate::db::Sql::built(text))

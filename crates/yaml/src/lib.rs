@@ -39,3 +39,9 @@ pub fn parse(text: &str) -> Result<Node, Error> {
     let document = document::Document::compose(text)?;
     construct::construct(&document)
 }
+
+/// Whether a text without quotes is read as itself, and not as a number, say.
+pub fn is_text(text: &str) -> bool {
+    let read = parse(text).and_then(|node| node.to_json());
+    read.is_ok_and(|value| value == serde_json::Value::String(text.to_owned()))
+}

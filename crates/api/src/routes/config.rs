@@ -1,6 +1,7 @@
 //! Setting a pipeline, and reading back what was set.
 
 use airside_config::{Config, Loaded, ResourceOutline, Warning, api_errors, load};
+use airside_credentials::Asker;
 use airside_model::TeamId;
 use airside_store::{InstanceVars, SaveJob, SavePipeline, SaveResource};
 use axum::{
@@ -63,10 +64,17 @@ pub(super) async fn save(
             Ok(loaded) => loaded,
             Err(errors) => return Ok(invalid(&errors)),
         };
-    if wishes.check_creds.is_some()
-        && let Some(refusal) = check_creds::refusal(&loaded.config, &|_: &_| Ok(None))
-    {
-        return Ok(invalid(&[refusal]));
+    if wishes.check_creds.is_some() {
+        let asker = Asker {
+            team: scope.team()?.name.clone(),
+            pipeline: Some(pipeline_name.clone()),
+            instance_vars: airside_vars::InstanceVars(scope.instance_vars().as_map().clone()),
+            job: None,
+        };
+        let variables = state.credentials.of(asker, &loaded.config.var_sources);
+        if let Some(refusal) = check_creds::refusal(&loaded.config, &variables).await {
+            return Ok(invalid(&[refusal]));
+        }
     }
     let save = to_save(
         team,

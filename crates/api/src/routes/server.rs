@@ -122,9 +122,9 @@ pub(super) async fn set_log_level(State(state): State<ApiState>, body: Body) -> 
     }
 }
 
-/// No credential manager is configured, so there is none to ask after.
-pub(super) async fn creds() -> Json<Value> {
-    Json(json!({}))
+/// The installation's secret manager, if it has one: its settings, without what is secret, and its health.
+pub(super) async fn creds(State(state): State<ApiState>) -> Json<Value> {
+    Json(Value::Object(state.credentials.managers().await))
 }
 
 /// Answers even when the database does not: that is what it is for.

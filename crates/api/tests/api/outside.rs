@@ -388,5 +388,9 @@ async fn the_issuer_of_id_tokens_can_be_discovered() {
         .call(None, "GET", "/.well-known/jwks.json")
         .await
         .json();
-    assert_eq!(keys, json!({"keys": []}));
+    let keys = keys["keys"].as_array().unwrap();
+    let kinds: Vec<_> = keys.iter().map(|key| &key["kty"]).collect();
+    assert_eq!(kinds.len(), 2, "{keys:?}");
+    assert!(kinds.contains(&&json!("RSA")) && kinds.contains(&&json!("EC")));
+    assert!(keys.iter().all(|key| key.get("d").is_none()), "{keys:?}");
 }

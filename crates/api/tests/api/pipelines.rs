@@ -164,3 +164,25 @@ async fn with_check_creds_a_pipeline_is_refused_whose_variables_nobody_knows() {
     let none = set(&format!("{job}\nresources: [{{name: r, type: mock}}]")).await;
     assert_eq!(none.status, StatusCode::CREATED, "{}", none.text);
 }
+
+#[tokio::test]
+async fn with_check_creds_the_manager_and_var_sources_are_asked() {
+    let server = Server::start().await;
+    let ann = server.login("ann").await;
+    for (source, status) in [
+        ("((installed)) ((s:a.b))", StatusCode::CREATED),
+        ("((s:c))", StatusCode::BAD_REQUEST),
+        ("((t:c))", StatusCode::BAD_REQUEST),
+        ("((.:local))", StatusCode::BAD_REQUEST),
+    ] {
+        let config = format!(
+            "{{jobs: [{{name: j, plan: [{{get: r}}]}}], var_sources: [{{name: s, type: dummy, config: \
+             {{vars: {{a: {{b: 1}}}}}}}}], resources: [{{name: r, type: mock, source: {{x: '{source}'}}}}]}}"
+        );
+        let path = "/api/v1/teams/main/pipelines/creds/config?check_creds=";
+        let request = request(Some(&ann), "PUT", path).header("content-type", "application/x-yaml");
+        let request = request.header("x-concourse-config-version", "0");
+        let answer = server.ask(request.body(Body::from(config)).unwrap()).await;
+        assert_eq!(answer.status, status, "{source}: {}", answer.text);
+    }
+}

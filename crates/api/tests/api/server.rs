@@ -125,5 +125,6 @@ async fn the_server_tells_how_it_is_and_who_came(database: TestDatabase) {
         server.ask(set("loud")).await.status,
         StatusCode::BAD_REQUEST
     );
-    assert_eq!(server.get(&ann, "/api/v1/info/creds").await.text, "{}");
+    let creds = server.get(&ann, "/api/v1/info/creds").await.json();
+    assert_eq!(creds, json!({"dummy": {"health": {"method": "noop"}}}));
 }

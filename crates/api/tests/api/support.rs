@@ -5,6 +5,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use airside_api::{ApiState, Builds, OneOffBuild, Preparation, TriggerError, router, serve};
 use airside_auth::Auth;
 use airside_connectors::Connectors;
+use airside_credentials::{Credentials, IdTokens, Installation, Rotation};
 use airside_logs::Logs;
 use airside_model::{BuildId, JobId};
 use airside_store::{Build, NewBuild, OneOff, Patience, Store, testing::TestDatabase};
@@ -38,6 +39,11 @@ jobs:
 
 /// Builds are created and marked, and nobody runs them.
 struct Recorded(Store);
+
+/// What the installation's secret manager knows.
+fn installed() -> serde_json::Map<String, Value> {
+    serde_json::Map::from_iter([("main/installed".to_owned(), json!("hunter2"))])
+}
 
 #[async_trait::async_trait]
 impl Builds for Recorded {
@@ -158,6 +164,11 @@ impl Server {
             "0.1.0",
         )
         .with_connectors(connectors)
+        .with_credentials(Credentials::new(airside_credentials::Options {
+            installation: Some(Installation::dummy(installed())),
+            ..airside_credentials::Options::default()
+        }))
+        .with_id_tokens(IdTokens::new(store.clone(), &url, Rotation::default()))
         .with_volumes(Volumes::open(&dir.join("volumes")).unwrap())
         .with_cli_dir(Some(dir.join("cli")));
         let shutdown = CancellationToken::new();

@@ -6,7 +6,8 @@ use airside_api::ApiState;
 use airside_auth::{Auth, LocalUser};
 use airside_checks::Checks;
 use airside_connectors::Connectors;
-use airside_engine::{Engine, EngineOptions, NoVariables};
+use airside_credentials::{Credentials, IdTokens};
+use airside_engine::{Engine, EngineOptions};
 use airside_hub::{Hub, Identity};
 use airside_logs::Logs;
 use airside_metrics::Metrics;
@@ -44,6 +45,8 @@ pub(crate) struct House {
     pub(crate) store: Store,
     auth: Auth,
     connectors: Connectors,
+    credentials: Credentials,
+    id_tokens: IdTokens,
     pub(crate) logs: Logs,
     metrics: Metrics,
     installation: InstallationId,
@@ -105,6 +108,17 @@ impl House {
             },
             metrics.clone(),
         );
+        let checkers = workers::checkers()?;
+        let issuer = options.credentials.id_tokens.issuer(url);
+        let rotation = options.credentials.id_tokens.rotation();
+        let id_tokens = IdTokens::new(store.clone(), issuer, rotation);
+        let credentials = Credentials::new(airside_credentials::Options {
+            installation: options.credentials.installation().await?,
+            checkers: Some(checkers.checkers.clone()),
+            id_tokens: Some(id_tokens.clone()),
+            tries: options.credentials.tries(),
+            cache: options.credentials.cache(),
+        });
         let engine = Engine::new(EngineOptions {
             store: store.clone(),
             logs: logs.clone(),
@@ -112,9 +126,9 @@ impl House {
             metrics: metrics.clone(),
             external_url: url.to_owned(),
             address: lease_address,
-            variables: Arc::new(NoVariables),
+            credentials: credentials.clone(),
             mock_image: options.workers.mock_image(),
-            checkers: Some(workers::checkers()?),
+            checkers: Some(checkers),
             check_timeout: options.checking.timeout(),
         });
         let (checks, check_loop) = Checks::new(airside_checks::Options {
@@ -145,6 +159,8 @@ impl House {
             store,
             auth,
             connectors,
+            credentials,
+            id_tokens,
             logs,
             metrics,
             installation,
@@ -170,7 +186,19 @@ impl House {
             let shutdown = shutdown.clone();
             tokio::spawn(async move { checks.run(shutdown).await })
         });
-        let loops = [sweeper, collector].into_iter();
+        let keys = tokio::spawn({
+            let (id_tokens, shutdown) = (self.id_tokens.clone(), shutdown.clone());
+            async move { id_tokens.rotate_forever(shutdown).await }
+        });
+        let login = tokio::spawn({
+            let (credentials, shutdown) = (self.credentials.clone(), shutdown.clone());
+            async move {
+                shutdown
+                    .run_until_cancelled(credentials.tend_forever())
+                    .await;
+            }
+        });
+        let loops = [sweeper, collector, keys, login].into_iter();
         loops.chain(scheduler).chain(checks).collect()
     }
 
@@ -190,6 +218,8 @@ impl House {
         )
         .with_checks(Arc::new(ApiChecks(self.checks.clone())))
         .with_connectors(self.connectors.clone())
+        .with_credentials(self.credentials.clone())
+        .with_id_tokens(self.id_tokens.clone())
         .with_log_level(Arc::new(log_level))
         .with_hub(self.hub.clone())
         .with_volumes(self.volumes.clone())

@@ -221,10 +221,7 @@ fn reference(plan: &SetPipelinePlan) -> String {
     if plan.instance_vars.is_empty() {
         return plan.name.clone();
     }
-    let is_text = |text: &str| {
-        let parsed = airside_yaml::parse(text).and_then(|node| node.to_json());
-        parsed.is_ok_and(|value| value == Value::String(text.to_owned()))
-    };
-    let vars = airside_vars::InstanceVars(plan.instance_vars.clone()).shown(is_text);
+    let vars = airside_vars::InstanceVars(plan.instance_vars.clone());
+    let vars = vars.shown(airside_yaml::is_text);
     format!("{}/{vars}", plan.name)
 }

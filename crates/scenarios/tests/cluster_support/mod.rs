@@ -56,6 +56,11 @@ impl Namespace {
 
     /// The same, with further settings of the target.
     pub fn server_with(&self, settings: &str) -> Server {
+        self.server_with_args(settings, &[])
+    }
+
+    /// The same, with further arguments of the server.
+    pub fn server_with_args(&self, settings: &str, args: &[&str]) -> Server {
         let file = self
             .kubeconfig
             .with_file_name(format!("targets-{:08x}.yml", rand::random::<u32>()));
@@ -74,7 +79,13 @@ impl Namespace {
             .args(["--targets", file.to_str().unwrap()])
             // What is left of builds would stay for people otherwise.
             .args(["--keep-failed", "0"])
+            .args(args.iter().copied())
             .start()
+    }
+
+    /// What the account of this namespace uses.
+    pub fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
     }
 
     pub fn kubectl(&self, args: &[&str]) -> String {

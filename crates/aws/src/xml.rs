@@ -1,7 +1,7 @@
 //! Just enough of XML for the answers of AWS: elements by name, and their text.
 
 /// The insides of all elements of a name, in order. They do not nest in themselves.
-pub(crate) fn elements<'a>(xml: &'a str, name: &str) -> Vec<&'a str> {
+pub fn elements<'a>(xml: &'a str, name: &str) -> Vec<&'a str> {
     let (open, close) = (format!("<{name}>"), format!("</{name}>"));
     let mut found = Vec::new();
     let mut rest = xml;
@@ -17,7 +17,7 @@ pub(crate) fn elements<'a>(xml: &'a str, name: &str) -> Vec<&'a str> {
 }
 
 /// The text of the first element of a name.
-pub(crate) fn text(xml: &str, name: &str) -> Option<String> {
+pub fn text(xml: &str, name: &str) -> Option<String> {
     elements(xml, name).first().map(|inside| unescape(inside))
 }
 

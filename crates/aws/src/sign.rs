@@ -4,24 +4,24 @@ use airside_outbound::{Address, Request, encode};
 use jiff::{Timestamp, tz::TimeZone};
 use sha2::{Digest, Sha256};
 
-use super::Keys;
+use crate::Keys;
 
 /// The hash of nothing.
-pub(crate) const EMPTY: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+pub const EMPTY: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 /// Stands for the hash of a body in addresses that are signed beforehand.
 const UNSIGNED: &str = "UNSIGNED-PAYLOAD";
 
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 
-pub(crate) struct Signer<'a> {
-    pub(crate) keys: &'a Keys,
-    pub(crate) region: &'a str,
-    pub(crate) service: &'a str,
+pub struct Signer<'a> {
+    pub keys: &'a Keys,
+    pub region: &'a str,
+    pub service: &'a str,
 }
 
 impl Signer<'_> {
     /// Adds the signature, over all headers that are there by now.
-    pub(crate) fn sign<'r>(
+    pub fn sign<'r>(
         &self,
         request: Request<'r>,
         payload_hash: &str,
@@ -60,7 +60,7 @@ impl Signer<'_> {
     }
 
     /// An address that whoever has it may get for so many seconds.
-    pub(crate) fn presign(&self, address: &Address, seconds: u32, now: Timestamp) -> String {
+    pub fn presign(&self, address: &Address, seconds: u32, now: Timestamp) -> String {
         let (day, time) = stamps(now);
         let mut pairs = query(address);
         let mut add = |name: &str, value: &str| pairs.push((name.to_owned(), encode(value, b"")));
@@ -153,7 +153,7 @@ fn joined(pairs: &[(String, String)]) -> String {
     pairs.join("&")
 }
 
-pub(crate) fn sha256(bytes: &[u8]) -> String {
+pub fn sha256(bytes: &[u8]) -> String {
     hex::encode(Sha256::digest(bytes))
 }
 

@@ -1,0 +1,67 @@
+//! What all managers can do.
+
+use std::{fmt, time::Duration};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{Asker, Error};
+
+/// A value that a manager gave out.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+pub struct Secret {
+    pub value: Value,
+    /// Its lease says that it should not be kept longer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub good_for: Option<Duration>,
+}
+
+impl Secret {
+    pub fn new(value: Value) -> Self {
+        Self {
+            value,
+            good_for: None,
+        }
+    }
+}
+
+impl fmt::Debug for Secret {
+    /// Without the value.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Secret")
+            .field("good_for", &self.good_for)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Whose a manager is: what one may do differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// The operator's: it may read the server's files and be whoever the server is.
+    Installation,
+    /// A tenant's: it has what stands in its settings, and nothing else.
+    Pipeline,
+}
+
+/// A secret manager that can be asked. Every call blocks, but for [`Manager::paths`] and [`Manager::shown`].
+pub trait Manager: Send + Sync {
+    /// Where it may keep a variable, what is most particular to the asker first.
+    fn paths(&self, asker: &Asker, name: &str) -> Result<Vec<String>, Error>;
+
+    /// What it keeps there; `None`: nothing.
+    fn read(&self, path: &str) -> Result<Option<Secret>, Error>;
+
+    /// How long one [`Manager::read`] may take at worst.
+    fn patience(&self) -> Duration;
+
+    /// Keeps its login alive. Gives when it wants to be asked again; `None`: never.
+    fn tend(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Its settings, without what is secret.
+    fn shown(&self) -> Value;
+
+    /// How it is asked after its health, and what it says.
+    fn health(&self) -> (&'static str, Result<Value, Error>);
+}

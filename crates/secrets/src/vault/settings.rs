@@ -1,0 +1,120 @@
+//! What is said of a Vault, by the names that Concourse has for it.
+
+use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
+
+use airside_model::parse_duration;
+use serde::{Deserialize, Deserializer, de::Error as _};
+
+use crate::{Error, Owner};
+
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct VaultSettings {
+    pub url: String,
+    pub path_prefix: String,
+    pub lookup_templates: Vec<String>,
+    pub shared_path: String,
+    pub namespace: String,
+    #[serde(deserialize_with = "duration")]
+    pub login_timeout: Duration,
+    #[serde(deserialize_with = "duration")]
+    pub query_timeout: Duration,
+    pub enable_kv_mount_cache: bool,
+    /// Of no effect: hosts are never looked up by service records here.
+    pub disable_srv_lookup: bool,
+    pub ca_cert: String,
+    pub client_cert: String,
+    pub client_key: String,
+    pub server_name: String,
+    pub insecure_skip_verify: bool,
+    pub client_token: String,
+    pub client_token_path: String,
+    pub auth_backend: String,
+    #[serde(deserialize_with = "duration")]
+    pub auth_backend_max_ttl: Duration,
+    #[serde(deserialize_with = "duration")]
+    pub auth_retry_max: Duration,
+    #[serde(deserialize_with = "duration")]
+    pub auth_retry_initial: Duration,
+    pub auth_params: BTreeMap<String, String>,
+    /// Parameters that stand in files and are read at each login; for the whole installation only.
+    #[serde(skip)]
+    pub auth_param_files: BTreeMap<String, PathBuf>,
+}
+
+impl Default for VaultSettings {
+    fn default() -> Self {
+        Self {
+            url: String::new(),
+            path_prefix: "/concourse".to_owned(),
+            lookup_templates: vec![
+                "/{{.Team}}/{{.Pipeline}}/{{.Secret}}".to_owned(),
+                "/{{.Team}}/{{.Secret}}".to_owned(),
+            ],
+            shared_path: String::new(),
+            namespace: String::new(),
+            login_timeout: Duration::from_secs(60),
+            query_timeout: Duration::from_secs(60),
+            enable_kv_mount_cache: false,
+            disable_srv_lookup: false,
+            ca_cert: String::new(),
+            client_cert: String::new(),
+            client_key: String::new(),
+            server_name: String::new(),
+            insecure_skip_verify: false,
+            client_token: String::new(),
+            client_token_path: String::new(),
+            auth_backend: String::new(),
+            auth_backend_max_ttl: Duration::ZERO,
+            auth_retry_max: Duration::from_secs(300),
+            auth_retry_initial: Duration::from_secs(1),
+            auth_params: BTreeMap::new(),
+            auth_param_files: BTreeMap::new(),
+        }
+    }
+}
+
+impl fmt::Debug for VaultSettings {
+    /// Without what may be secret, which is nearly everything.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("VaultSettings")
+            .field("url", &self.url)
+            .finish_non_exhaustive()
+    }
+}
+
+impl VaultSettings {
+    pub(super) fn check(&self, owner: Owner) -> Result<(), Error> {
+        let wrong = |words: &str| Err(Error::Settings(words.to_owned()));
+        if self.url.is_empty() {
+            return wrong("Vault's url is missing");
+        }
+        if self.path_prefix.is_empty() {
+            return wrong("Vault's path prefix must be a non-empty string");
+        }
+        if owner == Owner::Pipeline && !self.client_token_path.is_empty() {
+            return wrong(
+                "client_token_path names a file of the server, and a pipeline may read none; use client_token",
+            );
+        }
+        let can_log_in = [
+            &self.client_token,
+            &self.client_token_path,
+            &self.auth_backend,
+        ];
+        if can_log_in.iter().all(|part| part.is_empty()) {
+            return wrong("Vault needs a client token or an auth backend");
+        }
+        if self.client_cert.is_empty() != self.client_key.is_empty() {
+            return wrong(
+                "Vault's client certificate and client key go together, and one is missing",
+            );
+        }
+        Ok(())
+    }
+}
+
+fn duration<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+    let text = String::deserialize(from)?;
+    parse_duration(&text).ok_or_else(|| D::Error::custom(format!("{text:?} is no duration")))
+}
