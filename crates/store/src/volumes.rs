@@ -105,18 +105,6 @@ impl Store {
         Ok(rows.into_iter().map(VolumeId).collect())
     }
 
-    pub async fn volume_exists(&self, id: &VolumeId) -> Result<bool> {
-        let count: i64 = query_scalar(sql!(
-            "SELECT (SELECT count(*) FROM volumes WHERE id = $1)
-               + (SELECT count(*) FROM artifacts WHERE volume_id = $1)
-               + (SELECT count(*) FROM resource_caches WHERE volume_id = $1)"
-        ))
-        .bind(id.as_str())
-        .fetch_one(&self.read)
-        .await?;
-        Ok(count > 0)
-    }
-
     pub async fn forget_volume(&self, id: &VolumeId) -> Result<()> {
         patiently!(self, Same, {
             query(sql!("DELETE FROM volumes WHERE id = $1"))

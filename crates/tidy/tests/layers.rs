@@ -31,6 +31,7 @@ const LAYERS: &[(&str, u32)] = &[
     ("shim", 3),
     ("checker", 3),
     ("scheduling", 3),
+    ("collector", 3),
     ("connectors", 4),
     ("orchestrator", 4),
     ("engine", 5),
