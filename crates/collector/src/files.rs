@@ -40,6 +40,14 @@ impl Collector {
         Ok(collected)
     }
 
+    /// Removes a volume, unless somebody needs it for something else.
+    pub(crate) async fn remove_if_dead(&self, volume: &VolumeId) -> Result<()> {
+        match self.parts.store.is_dead_volume(volume).await? {
+            true => self.remove_volume(volume).await,
+            false => Ok(()),
+        }
+    }
+
     async fn remove_volume(&self, volume: &VolumeId) -> Result<()> {
         let (volumes, id) = (self.parts.volumes.clone(), volume.clone());
         blocking(move || volumes.remove(&id)).await?;

@@ -13,16 +13,17 @@ use tracing::{info, warn};
 use crate::{Collector, Kind, Result};
 
 /// How long something must have been unused to go, in turn: the oldest first, whatever kind it is.
-const AGES: [Duration; 5] = [
+const AGES: [Duration; 6] = [
     Duration::from_secs(7 * 24 * 3600),
     Duration::from_secs(24 * 3600),
     Duration::from_secs(3600),
     Duration::from_secs(600),
     Duration::from_secs(60),
+    Duration::ZERO,
 ];
 
-/// How many caches go before the disk is looked at again.
-const FEW: usize = 8;
+/// How many caches are looked for at once.
+const FEW: i64 = 64;
 
 impl Collector {
     /// Looks at the disk, and makes room if it is too full. `true`: room was made, or could not be.
@@ -89,21 +90,23 @@ impl Collector {
     /// Gives up caches that nobody used for so long, until there is room.
     async fn give_up_caches(&self, age: Duration) -> Result<u64> {
         let mut gone = 0;
-        while !self.has_room()? {
-            let coldest = self.parts.store.cold_caches(FEW as i64).await?;
+        loop {
+            let coldest = self.parts.store.cold_caches(FEW).await?;
             let old = |cache: &&ColdCache| now().since(cache.used_at) >= age;
-            let old: Vec<_> = coldest.iter().filter(old).collect();
-            let mut given_up = 0;
-            for cache in &old {
-                given_up += u64::from(self.parts.store.give_up_cache(cache).await?);
+            let before = gone;
+            for cache in coldest.iter().filter(old) {
+                if self.has_room()? {
+                    return Ok(gone);
+                }
+                if self.parts.store.give_up_cache(cache).await? {
+                    info!(volume = %cache.volume, kind = ?cache.kind, "a cache makes room");
+                    self.remove_if_dead(&cache.volume).await?;
+                    gone += 1;
+                }
             }
-            if given_up == 0 {
-                break;
+            if gone == before {
+                return Ok(gone);
             }
-            info!(caches = given_up, unused_for = ?age, "caches made room");
-            gone += given_up;
-            self.collect_volumes().await?;
         }
-        Ok(gone)
     }
 }

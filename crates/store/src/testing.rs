@@ -146,6 +146,8 @@ impl TestDatabase {
     }
 }
 
+mod measure;
+
 /// Whether anything refers to the volume.
 pub async fn is_known(store: &Store, volume: &airside_model::VolumeId) -> bool {
     let unknown = store.unknown_volumes(std::slice::from_ref(volume)).await;

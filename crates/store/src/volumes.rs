@@ -105,6 +105,23 @@ impl Store {
         Ok(rows.into_iter().map(VolumeId).collect())
     }
 
+    /// Whether this one is of those, or nothing refers to it at all.
+    pub async fn is_dead_volume(&self, id: &VolumeId) -> Result<bool> {
+        let unknown = self.unknown_volumes(std::slice::from_ref(id)).await?;
+        if !unknown.is_empty() {
+            return Ok(true);
+        }
+        let dead: Option<String> = query_scalar(sql!(
+            "SELECT v.id FROM volumes v JOIN builds b ON b.id = v.build_id
+             WHERE v.id = $1 AND b.status NOT IN ('pending', 'started') AND ",
+            unneeded!()
+        ))
+        .bind(id.as_str())
+        .fetch_optional(&self.read)
+        .await?;
+        Ok(dead.is_some())
+    }
+
     pub async fn forget_volume(&self, id: &VolumeId) -> Result<()> {
         patiently!(self, Same, {
             query(sql!("DELETE FROM volumes WHERE id = $1"))
