@@ -20,7 +20,7 @@ const TURN: Duration = Duration::from_secs(30);
 /// How often the disk is looked at, and what happened since is acted upon.
 const TICK: Duration = Duration::from_secs(5);
 /// After it was nearly full and nothing could be done.
-const DISK_PAUSE: Duration = Duration::from_secs(60);
+const DISK_PAUSE: Duration = Duration::from_secs(15);
 
 struct Service {
     collector: Collector,

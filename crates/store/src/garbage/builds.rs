@@ -150,7 +150,8 @@ impl Store {
     }
 
     /// Forgets reaped builds but for the newest `keep`, a part of them at a time; how many. Those stay that
-    /// a rerun stands behind, and those through which a job gets what its next build would have.
+    /// a rerun stands behind, those whose volumes somebody needs (a task's cache), and those through which a
+    /// job gets what its next build would have.
     pub async fn forget_reaped(&self, of: LoggedOf, keep: i64, most: i64) -> Result<u64> {
         let (statement, id) = match of {
             LoggedOf::Job(job) => (
@@ -158,6 +159,7 @@ impl Store {
                     "SELECT b.id FROM builds b WHERE b.job_id = $1 AND b.reaped_at IS NOT NULL
                        AND b.job_id IS NOT NULL
                        AND NOT EXISTS (SELECT 1 FROM builds r WHERE r.rerun_of = b.id)
+                       AND NOT EXISTS (SELECT 1 FROM volumes v WHERE v.build_id = b.id)
                        AND NOT EXISTS (SELECT 1 FROM build_carries c
                          JOIN next_inputs n ON n.version_id = c.version_id WHERE c.build_id = b.id)
                      ORDER BY b.id DESC LIMIT $2 OFFSET $3"
