@@ -27,6 +27,8 @@ pub(crate) enum ApiError {
     #[error("{0}")]
     TooLarge(String),
     #[error("{0}")]
+    NoRoom(String),
+    #[error("{0}")]
     UnsupportedMediaType(String),
     #[error("{0} is not implemented by this version of Airside")]
     NotImplemented(String),
@@ -76,6 +78,7 @@ impl ApiError {
             Self::BadRequest(_) | Self::Invalid(_) => StatusCode::BAD_REQUEST,
             Self::Conflict(_) => StatusCode::CONFLICT,
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::NoRoom(_) => StatusCode::INSUFFICIENT_STORAGE,
             Self::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::NotImplemented(_) => StatusCode::NOT_IMPLEMENTED,
             Self::Store(error) if error.is_transient() => StatusCode::SERVICE_UNAVAILABLE,

@@ -5,12 +5,12 @@ use std::{collections::HashMap, ffi::OsString, path::PathBuf, sync::Arc, time::D
 use parking_lot::Mutex;
 use tokio_util::task::TaskTracker;
 
-use crate::{Check, Checked, Failure, Look, Said, share::Sharing, team::Team};
+use crate::{Check, Checked, Failure, Look, Said, scratch::Scratch, share::Sharing, team::Team};
 
 pub struct Options {
     /// Program and leading arguments of a checker: `airside checker`.
     pub program: Vec<OsString>,
-    /// Where each gets a folder of its own. Any user must be able to come through.
+    /// Where this server makes a folder for its checkers. Any user must be able to come through.
     pub scratch: PathBuf,
     /// A checker that nobody asked for so long ends.
     pub idle: Duration,
@@ -26,12 +26,16 @@ impl Options {
     }
 }
 
+/// The folder of all checkers, once there is one.
+pub(crate) type Home = Arc<Mutex<Option<Scratch>>>;
+
 /// All checkers of this machine; clones share them.
 #[derive(Clone)]
 pub struct Checkers {
     options: Arc<Options>,
     teams: Arc<Mutex<HashMap<String, Arc<Team>>>>,
     sharing: Sharing,
+    home: Home,
     /// One task for each process, until nothing is left of it.
     attended: TaskTracker,
 }
@@ -42,6 +46,7 @@ impl Checkers {
             options: Arc::new(options),
             teams: Arc::default(),
             sharing: Sharing::default(),
+            home: Home::default(),
             attended: TaskTracker::new(),
         }
     }
@@ -65,6 +70,7 @@ impl Checkers {
         }
         self.attended.close();
         self.attended.wait().await;
+        *self.home.lock() = None;
     }
 
     fn team(&self, name: &str) -> Arc<Team> {
@@ -72,7 +78,12 @@ impl Checkers {
         if let Some(team) = teams.get(name) {
             return team.clone();
         }
-        let team = Arc::new(Team::new(name, self.options.clone(), self.attended.clone()));
+        let team = Arc::new(Team::new(
+            name,
+            self.options.clone(),
+            self.home.clone(),
+            self.attended.clone(),
+        ));
         teams.insert(name.to_owned(), team.clone());
         team
     }

@@ -22,6 +22,7 @@ mod checkers;
 mod failure;
 mod process;
 mod sandbox;
+mod scratch;
 pub mod serve;
 mod share;
 mod team;

@@ -30,7 +30,8 @@ use tokio_util::{
 use tracing::{debug, info, warn};
 
 use crate::{
-    checkers::Options,
+    checkers::{Home, Options},
+    scratch::Scratch,
     wire::{self, Ask, MAX_FRAME, MAX_OUTPUT, Say, What},
 };
 
@@ -123,11 +124,17 @@ impl Process {
     pub(crate) fn start(
         team: &str,
         options: &Options,
+        home: &Home,
         attended: &TaskTracker,
     ) -> std::io::Result<Arc<Self>> {
-        let scratch = tempfile::Builder::new()
-            .prefix("airside-checker-")
-            .tempdir_in(&options.scratch)?;
+        let scratch = {
+            let mut home = home.lock();
+            let home = match &mut *home {
+                Some(home) => home,
+                none => none.insert(Scratch::open(&options.scratch)?),
+            };
+            home.folder()?
+        };
         let mut child = command(options, &scratch)?.spawn()?;
         let (Some(stdin), Some(stdout), Some(stderr)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())

@@ -9,7 +9,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::{
     Check, Checked, Failure, Look, Said,
-    checkers::Options,
+    checkers::{Home, Options},
     failure::pause,
     process::{Ended, Process},
     wire::What,
@@ -25,6 +25,7 @@ const TRIES: u32 = 2;
 pub(crate) struct Team {
     name: String,
     options: Arc<Options>,
+    home: Home,
     attended: TaskTracker,
     state: Mutex<State>,
 }
@@ -38,10 +39,16 @@ struct State {
 }
 
 impl Team {
-    pub(crate) fn new(name: &str, options: Arc<Options>, attended: TaskTracker) -> Self {
+    pub(crate) fn new(
+        name: &str,
+        options: Arc<Options>,
+        home: Home,
+        attended: TaskTracker,
+    ) -> Self {
         Self {
             name: name.to_owned(),
             options,
+            home,
             attended,
             state: Mutex::default(),
         }
@@ -136,7 +143,7 @@ impl Team {
             let moment = Instant::now() + pause(state.in_vain);
             state.not_before = (state.in_vain > 0).then_some(moment);
         }
-        let started = Process::start(&self.name, &self.options, &self.attended);
+        let started = Process::start(&self.name, &self.options, &self.home, &self.attended);
         let process = started.map_err(|error| self.not_started(&error.to_string()))?;
         state.current = Some(process.clone());
         Ok(process)

@@ -10,7 +10,7 @@ use std::{
 use airside_config::Config;
 use airside_model::{BuildStatus, PipelineId, ResourceId};
 use airside_scheduler::Moment;
-use airside_store::{LastCheck, Micros, Missed, News, Newsstand, now};
+use airside_store::{LastCheck, Missed, News, Newsstand, now};
 use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
@@ -26,12 +26,6 @@ use crate::{
 /// Times of checks that nobody waits for are written together.
 const FLUSH: Duration = Duration::from_secs(10);
 
-/// Builds that checked are kept so long, so that whoever asked can read what they say.
-const KEEP: Duration = Duration::from_secs(5 * 60);
-/// What was found for images that nobody asked for since.
-const KEEP_IMAGES: Duration = Duration::from_secs(7 * 24 * 3600);
-const COLLECT: Duration = Duration::from_secs(60);
-
 /// The name under which an administrator can pause it.
 const COMPONENT: &str = "scanner";
 
@@ -45,7 +39,6 @@ pub(crate) async fn run(
     let (ended, mut ends) = mpsc::unbounded_channel();
     let mut service = Service::new(parts, ended, shutdown.clone());
     let mut flush = tokio::time::interval(FLUSH);
-    let mut collect = tokio::time::interval(COLLECT);
     service.read_all(Arrival::AtStart).await;
     loop {
         service.begin();
@@ -57,7 +50,6 @@ pub(crate) async fn run(
             Some(end) = ends.recv() => service.end(end),
             () = sleep_until(next) => {}
             _ = flush.tick() => service.flush().await,
-            _ = collect.tick() => service.collect().await,
         }
     }
     service.flush().await;
@@ -318,19 +310,6 @@ impl Service {
             Err(error) => {
                 warn!(%error, "times of checks could not be written; they are kept for later")
             }
-        }
-    }
-
-    /// Takes away what nobody looks at any more.
-    async fn collect(&mut self) {
-        let before = |age: Duration| Micros(now().0 - age.as_micros() as i64);
-        let store = &self.parts.store;
-        let collected = async {
-            store.collect_checks(before(KEEP)).await?;
-            store.collect_image_checks(before(KEEP_IMAGES)).await
-        };
-        if let Err(error) = collected.await {
-            warn!(%error, "checks could not be collected");
         }
     }
 }

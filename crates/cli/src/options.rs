@@ -6,6 +6,7 @@
 //! uses the value checks that. `hide_env_values` marks what is secret and is never shown.
 
 mod checking;
+mod collecting;
 mod connectors;
 mod credentials;
 mod identity;
@@ -31,6 +32,7 @@ pub(crate) use workers::WorkerOptions;
 
 use crate::data::DataFolder;
 use checking::CheckingOptions;
+use collecting::CollectingOptions;
 use connectors::ConnectorOptions;
 use credentials::CredentialOptions;
 use keeping::KeepingOptions;
@@ -59,6 +61,8 @@ pub(crate) struct ServerOptions {
     pub(crate) keeping: KeepingOptions,
     #[command(flatten)]
     pub(crate) checking: CheckingOptions,
+    #[command(flatten)]
+    pub(crate) collecting: CollectingOptions,
     #[command(flatten)]
     pub(crate) observing: Observing,
 }

@@ -82,7 +82,7 @@ async fn serve(options: &ServerOptions, mode: Mode, log_level: Level) -> Result<
     for background in loops {
         background.await?;
     }
-    house.leave(&data);
+    house.leave(&data).await;
     info!("stopped; running steps go on and are followed again at the next start");
     Ok(())
 }

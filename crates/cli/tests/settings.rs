@@ -57,7 +57,11 @@ fn example(name: &str) -> &'static str {
         | "intercept-idle-timeout"
         | "resource-checking-interval"
         | "resource-with-webhook-checking-interval"
+        | "keep-unused-images"
         | "global-resource-check-timeout" => "90m",
+        "disk-high-watermark" => "85",
+        "disk-low-watermark" => "75",
+        _ if name.contains("-retain") => "7",
         "max-checks-per-second" => "2.5",
         "ldap-user-search-scope" | "ldap-group-search-scope" => "one",
         _ if name.contains("-disable-") || name.contains("-skip-") => "true",

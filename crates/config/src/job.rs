@@ -156,6 +156,18 @@ pub struct BuildLogRetention {
     pub days: i64,
 }
 
+impl Job {
+    /// How many of its logs are kept, in whichever of the two ways that is written.
+    pub fn retention(&self) -> Option<BuildLogRetention> {
+        let old = BuildLogRetention {
+            builds: self.build_logs_to_retain,
+            ..BuildLogRetention::default()
+        };
+        let written = self.build_log_retention.clone();
+        written.or((self.build_logs_to_retain != 0).then_some(old))
+    }
+}
+
 fn is_zero(number: &u32) -> bool {
     *number == 0
 }

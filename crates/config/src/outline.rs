@@ -6,7 +6,7 @@
 use airside_model::Version;
 use serde::{Deserialize, Serialize};
 
-use crate::{Config, Glob, Job, Resource, VersionSpec, inputs, outputs};
+use crate::{BuildLogRetention, Config, Glob, Job, Resource, VersionSpec, inputs, outputs};
 
 /// A job in short, in the words of the API.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,6 +25,9 @@ pub struct JobOutline {
     pub disable_manual_trigger: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub disable_reruns: bool,
+    /// How many of its logs are kept; not shown, but asked for as often.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub build_log_retention: Option<BuildLogRetention>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,6 +109,7 @@ impl JobOutline {
             public: job.public,
             disable_manual_trigger: job.disable_manual_trigger,
             disable_reruns: job.disable_reruns,
+            build_log_retention: job.retention(),
         }
     }
 }

@@ -11,7 +11,6 @@
 
 mod across;
 mod checks;
-mod collect;
 mod driver;
 mod files;
 mod image;

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Error, Rootfs,
     document::{Config, Descriptor, Digest, Manifest},
+    idle::{self, Lease},
     layout::{Layout, parse, verify},
 };
 
@@ -63,14 +64,15 @@ pub(crate) fn image(
     Ok(())
 }
 
-/// The image that stands at `dir`, if one does.
-pub(crate) fn read(dir: &Path, digest: Digest) -> Result<Option<Rootfs>, Error> {
+/// The image that stands at `dir`, if one does; it counts as used now.
+pub(crate) fn read(dir: &Path, digest: Digest, lease: Lease) -> Result<Option<Rootfs>, Error> {
     let path = dir.join("image.json");
     let text = match fs::read(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(Error::disk(&path)(error)),
     };
+    idle::touch(&path)?;
     let kept: Kept = parse(&text, &path.display().to_string())?;
     let layers = vec![dir.join("rootfs")];
     Ok(Some(Rootfs {
@@ -78,6 +80,7 @@ pub(crate) fn read(dir: &Path, digest: Digest) -> Result<Option<Rootfs>, Error> 
         env: kept.env,
         user: kept.user,
         digest,
+        lease,
     }))
 }
 

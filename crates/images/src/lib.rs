@@ -11,13 +11,17 @@
 //! overlay of one folder mounts fastest, needs no whiteouts on disk and has no limit on layers; what
 //! it costs is that images with common layers each hold them.
 //!
-//! Nothing here runs anything or knows of steps. Images are not collected yet.
+//! When an image was last asked for is the time of its `image.json`. Whoever has a [`Rootfs`] holds a lease
+//! on it: it is not removed meanwhile.
+//!
+//! Nothing here runs anything or knows of steps.
 
 #![forbid(unsafe_code)]
 
 mod assemble;
 mod document;
 mod error;
+mod idle;
 mod layout;
 mod mirror;
 mod registry;
@@ -35,6 +39,7 @@ use std::{
 pub use document::Digest;
 use document::Manifest;
 pub use error::Error;
+pub use idle::Lease;
 use layout::Layout;
 pub use mirror::{Mirror, NoMirror};
 use registry::Registries;
@@ -58,6 +63,8 @@ pub struct Rootfs {
     pub user: Option<String>,
     /// The manifest's digest.
     pub digest: Digest,
+    /// While it lives the image stays.
+    pub lease: Lease,
 }
 
 /// A handle to the image store; clones share it.
@@ -73,6 +80,8 @@ struct Inner {
     registries: Registries,
     /// One image is made by one caller; the others wait and find it.
     making: Mutex<HashMap<Digest, Arc<tokio::sync::Mutex<()>>>>,
+    /// Who uses which image at the moment.
+    leases: Mutex<HashMap<Digest, Lease>>,
 }
 
 impl Images {
@@ -103,6 +112,7 @@ impl Images {
                 next: AtomicU64::new(0),
                 registries: Registries::new(mirrors.into_iter().collect()),
                 making: Mutex::default(),
+                leases: Mutex::default(),
             }),
         })
     }
@@ -156,11 +166,11 @@ impl Images {
         layout: Layout,
     ) -> Result<Rootfs, Error> {
         let work = self.fresh()?;
-        let place = self.place(&digest);
+        let (place, own) = (self.place(&digest), self.clone());
         blocking(move || {
             assemble::image(&layout, &digest, &manifest, &work.0)?;
             fs::rename(&work.0, &place).map_err(Error::disk(&place))?;
-            assemble::read(&place, digest.clone())?.ok_or_else(|| Error::Missing {
+            own.ready(&digest)?.ok_or_else(|| Error::Missing {
                 what: digest.to_string(),
             })
         })
@@ -168,7 +178,8 @@ impl Images {
     }
 
     fn ready(&self, digest: &Digest) -> Result<Option<Rootfs>, Error> {
-        assemble::read(&self.place(digest), digest.clone())
+        let lease = self.lease(digest);
+        assemble::read(&self.place(digest), digest.clone(), lease)
     }
 
     fn place(&self, digest: &Digest) -> PathBuf {

@@ -85,6 +85,32 @@ async fn an_image_is_made_once() {
 }
 
 #[tokio::test]
+async fn images_that_nobody_uses_go_and_come_back() {
+    use std::time::Duration;
+    let fixture = Fixture::new();
+    image(
+        fixture.layout.path(),
+        &[(layer(&[("f", "1")]), Compression::None)],
+    );
+    let images = &fixture.images;
+    let rootfs = images.ensure(&fixture.source()).await.unwrap();
+    let hour = Duration::from_secs(3600);
+    assert_eq!(images.idle(hour).unwrap(), [], "it was just asked for");
+    let digest = rootfs.digest.clone();
+    assert_eq!(images.idle(Duration::ZERO).unwrap(), [digest.clone()]);
+    assert!(!images.remove(&digest).unwrap(), "somebody has it");
+    assert!(rootfs.layers[0].join("f").exists());
+    let root = rootfs.layers[0].clone();
+    drop(rootfs);
+    assert!(images.remove(&digest).unwrap());
+    assert!(!root.exists());
+    assert_eq!(fixture.leftovers(), 0);
+    assert!(!images.remove(&digest).unwrap(), "it is gone already");
+    let again = images.ensure(&fixture.source()).await.unwrap();
+    assert!(again.layers[0].join("f").exists());
+}
+
+#[tokio::test]
 async fn what_is_no_image_is_said_to_be_none() {
     let fixture = Fixture::new();
     let missing = ImageSource::OciLayout("/no/such/image".into());

@@ -59,6 +59,11 @@ struct StateLabels {
     state: String,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct KindLabels {
+    kind: &'static str,
+}
+
 /// How builds end.
 const ENDS: [BuildStatus; 4] = [
     BuildStatus::Succeeded,
@@ -88,6 +93,9 @@ struct Inner {
     responses: Family<ResponseLabels, Histogram, fn() -> Histogram>,
     workers: Family<StateLabels, Gauge>,
     worker_containers: Family<WorkerLabels, Gauge>,
+    collected: Family<KindLabels, Counter>,
+    disk_bytes: Gauge,
+    disk_free_bytes: Gauge,
 }
 
 impl Default for Metrics {
@@ -130,6 +138,13 @@ impl Default for Metrics {
             },
             workers: family(&mut registry, "workers_registered", "Workers by state"),
             worker_containers: family(&mut registry, "workers_containers", "Containers by worker"),
+            collected: family(&mut registry, "gc_collected", "What the collector removed"),
+            disk_bytes: gauge(
+                &mut registry,
+                "disk_bytes",
+                "Size of the data folder's disk",
+            ),
+            disk_free_bytes: gauge(&mut registry, "disk_free_bytes", "What is free of it"),
             registry,
         };
         Self(Arc::new(inner))
@@ -222,6 +237,21 @@ impl Metrics {
             .observe(took.as_secs_f64());
     }
 
+    /// So many of a kind were garbage and are gone.
+    pub fn collected(&self, kind: &'static str, count: u64) {
+        self.0
+            .collected
+            .get_or_create(&KindLabels { kind })
+            .inc_by(count);
+    }
+
+    /// The disk that the data folder is on, when it was last looked at.
+    pub fn disk(&self, total: u64, free: u64) {
+        let whole = |bytes| i64::try_from(bytes).unwrap_or(i64::MAX);
+        self.0.disk_bytes.set(whole(total));
+        self.0.disk_free_bytes.set(whole(free));
+    }
+
     /// Everything as Prometheus reads it, with the workers as they are now.
     pub fn render<'a>(&self, workers: impl Iterator<Item = WorkerGauge<'a>>) -> String {
         self.0.workers.clear();
@@ -291,6 +321,8 @@ mod tests {
         metrics.step_placed(StepKind::Task, "local");
         metrics.check_started();
         metrics.check_ended(BuildStatus::Succeeded);
+        metrics.collected("volumes", 3);
+        metrics.disk(20, 5);
         let worker = WorkerGauge {
             name: "local",
             state: "running",
@@ -308,6 +340,8 @@ mod tests {
             "concourse_builds_check_running 0",
             "concourse_builds_check_finished_total 1",
             "concourse_builds_check_succeeded_total 1",
+            r#"concourse_gc_collected_total{kind="volumes"} 3"#,
+            "concourse_disk_free_bytes 5",
             r#"concourse_workers_registered{state="running"} 1"#,
             r#"concourse_workers_containers{worker="local"} 2"#,
             r#"concourse_steps_placed_total{kind="task",worker="local"} 1"#,

@@ -185,6 +185,41 @@ impl Orchestrator {
         self.doom(vec![oldest]).await
     }
 
+    /// Removes the container that was kept longest on this machine's own disk, which is full. `false`: none
+    /// is left that nobody looks into.
+    pub async fn give_up_kept(&self) -> Result<bool> {
+        let kept = self.parts.store.kept_containers().await?;
+        let is_here = |name: &WorkerName| {
+            let entry = self.parts.workers.get(name);
+            entry.is_some_and(|entry| entry.placement.capabilities().mounts_volumes)
+        };
+        let oldest = kept.iter().find(|kept| {
+            kept.status.is_finished() && is_here(&kept.container.worker) && !is_in_use(kept, now())
+        });
+        let Some(oldest) = oldest else {
+            return Ok(false);
+        };
+        let oldest = Subject::from(&oldest.container);
+        oldest.decided("the disk is full, and a kept container makes room");
+        self.doom(vec![oldest]).await?;
+        Ok(true)
+    }
+
+    /// Removes images that no container was made from for so long, on every worker that keeps its own.
+    pub async fn collect_images(&self, unused_for: Duration) -> u64 {
+        let mut collected = 0;
+        for entry in self.parts.workers.iter() {
+            match entry.placement.collect_images(unused_for).await {
+                Ok(images) => collected += images,
+                Err(error) => {
+                    let worker = entry.placement.worker();
+                    tracing::warn!(%worker, %error, "images could not be collected");
+                }
+            }
+        }
+        collected
+    }
+
     async fn doom(&self, containers: Vec<Subject>) -> Result<()> {
         for subject in &containers {
             subject.decided("the time of a kept container is over");

@@ -70,8 +70,19 @@ impl Orchestrator {
                     warn!(%worker, %error, "sweep failed");
                 }
             }
-            if let Err(error) = self.sweep_volumes().await {
-                warn!(%error, "sweep of volumes failed");
+        }
+    }
+
+    /// Ends what was being destroyed, for a server that stops: the machine need not wait for the next start
+    /// to be rid of it.
+    pub async fn sweep_up(&self) {
+        for entry in self.parts.workers.iter() {
+            let worker = entry.placement.worker();
+            if !entry.placement.capabilities().mounts_volumes {
+                continue;
+            }
+            if let Err(error) = self.sweep_worker(worker).await {
+                warn!(%worker, %error, "containers are left for the next start");
             }
         }
     }
@@ -135,27 +146,6 @@ impl Orchestrator {
             subject.decided("sweeper forgets a container that is not there");
             self.parts.store.forget_container(handle).await?;
             subject.is("gone");
-        }
-        Ok(())
-    }
-
-    /// Volumes of finished builds, and trees that the store has never heard of.
-    async fn sweep_volumes(&self) -> Result<()> {
-        let there = match self.parts.volumes.list() {
-            Ok(there) => there,
-            Err(error) => {
-                warn!(%error, "volumes cannot be listed");
-                return Ok(());
-            }
-        };
-        self.parts.store.collect_resource_caches().await?;
-        for volume in self.parts.store.dead_volumes().await? {
-            self.remove_volume(&volume).await?;
-        }
-        for volume in there {
-            if !self.parts.store.volume_exists(&volume).await? {
-                self.remove_volume(&volume).await?;
-            }
         }
         Ok(())
     }

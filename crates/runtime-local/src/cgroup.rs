@@ -35,11 +35,38 @@ pub(crate) fn remove(installation: &InstallationId, handle: &Handle) -> io::Resu
     Ok(())
 }
 
-/// Removes the installation's own groups, if no container is left in them.
+/// Removes the installation's own groups, if nothing runs in them.
 pub(crate) fn leave(installation: &InstallationId) {
     for hierarchy in hierarchies().unwrap_or_default() {
-        let _ = fs::remove_dir(hierarchy.join(format!("airside/{installation}")));
+        remove_empty(&hierarchy.join(format!("airside/{installation}")));
     }
+}
+
+/// From the innermost outwards; one with a process in it stays, and with it all around it.
+fn remove_empty(group: &Path) {
+    for inner in fs::read_dir(group).into_iter().flatten().flatten() {
+        if inner.file_type().is_ok_and(|kind| kind.is_dir()) {
+            remove_empty(&inner.path());
+        }
+    }
+    let _ = fs::remove_dir(group);
+}
+
+/// Whether a process is in any of the installation's groups.
+pub(crate) fn is_in_use(installation: &InstallationId) -> bool {
+    let groups = hierarchies().unwrap_or_default().into_iter();
+    groups
+        .map(|hierarchy| hierarchy.join(format!("airside/{installation}")))
+        .any(|group| has_members(&group))
+}
+
+fn has_members(group: &Path) -> bool {
+    let own = fs::read_to_string(group.join("cgroup.procs"));
+    let inner = || fs::read_dir(group).into_iter().flatten().flatten();
+    own.is_ok_and(|members| !members.trim().is_empty())
+        || inner().any(|entry| {
+            entry.file_type().is_ok_and(|kind| kind.is_dir()) && has_members(&entry.path())
+        })
 }
 
 fn hierarchies() -> io::Result<Vec<PathBuf>> {

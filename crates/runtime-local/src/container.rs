@@ -18,6 +18,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use airside_images::Digest;
 use airside_model::{Handle, InstallationId};
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -31,6 +32,9 @@ pub(crate) struct Record {
     pub spec_hash: String,
     /// Where in the container each output is mounted, and its folder below `outputs`.
     pub outputs: BTreeMap<String, String>,
+    /// The image that it stands on, if that is one of the machine's.
+    #[serde(default)]
+    pub image: Option<Digest>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

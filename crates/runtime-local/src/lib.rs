@@ -27,6 +27,7 @@ mod network_files;
 mod oci;
 mod plan;
 mod prepare;
+mod presence;
 mod process;
 mod remove;
 mod rootless;

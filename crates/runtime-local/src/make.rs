@@ -121,6 +121,7 @@ fn commit(
         installation: spec.installation.clone(),
         spec_hash: spec.hash(),
         outputs: prepared.outputs,
+        image: image.map(|image| image.digest.clone()),
     };
     dir.write("record.json", &record)
 }

@@ -1,6 +1,7 @@
 //! The placement contract on this machine.
 
 use std::{
+    collections::HashSet,
     fs,
     os::{fd::OwnedFd, unix::fs::DirBuilderExt},
     path::Path,
@@ -8,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use airside_images::{ImageSource, Rootfs};
+use airside_images::{Digest, ImageSource, Rootfs};
 use airside_model::{Handle, InstallationId, VolumeId, WorkerName};
 use airside_runtime::{
     Capabilities, Image, Listed, Observation, Observed, Placement, PlacementSpec,
@@ -26,8 +27,9 @@ use crate::{
     board::Board,
     cgroup,
     container::{ContainerDir, Record, Status, plain_name},
-    isolation::Isolation,
+    isolation::{Isolation, is_root},
     make, network, prepare,
+    presence::{self, Presence},
     process::Process,
     remove,
 };
@@ -41,6 +43,7 @@ pub struct LocalRuntime {
     board: Arc<Board>,
     /// One per living container; they end with the runtime, the containers do not.
     watchers: Mutex<JoinSet<()>>,
+    _presence: Option<Presence>,
 }
 
 impl LocalRuntime {
@@ -56,12 +59,20 @@ impl LocalRuntime {
             .map_err(Error::disk(&containers))?;
         let options = Arc::new(options);
         let asked = options.clone();
-        let isolation = blocking(move || Ok(Isolation::find(&asked))).await?;
+        let (isolation, presence) = blocking(move || {
+            let presence = is_root()
+                .then(|| Presence::enter(&asked.installation, &asked.root))
+                .flatten();
+            presence::sweep();
+            Ok((Isolation::find(&asked), presence))
+        })
+        .await?;
         let runtime = Self {
             options,
             isolation: Arc::new(isolation),
             board: Arc::default(),
             watchers: Mutex::default(),
+            _presence: presence,
         };
         let options = runtime.options.clone();
         for (handle, status) in blocking(move || survivors(&options)).await? {
@@ -115,6 +126,7 @@ impl LocalRuntime {
     pub fn leave(installation: &InstallationId) {
         network::take_down(installation);
         cgroup::leave(installation);
+        presence::leave(installation);
     }
 
     fn node(&self) -> Option<String> {
@@ -213,6 +225,32 @@ impl Placement for LocalRuntime {
             .await
             .map_err(self.refuse())
     }
+
+    async fn collect_images(&self, unused_for: Duration) -> Result<u64, airside_runtime::Error> {
+        let options = self.options.clone();
+        blocking(move || {
+            let images = &options.images;
+            // Listed before it is known who stands on them: what is used from now on is leased.
+            let idle = images.idle(unused_for)?;
+            let in_use = images_in_use(&options)?;
+            let mut collected = 0;
+            for digest in idle.iter().filter(|digest| !in_use.contains(digest)) {
+                collected += u64::from(images.remove(digest)?);
+            }
+            Ok(collected)
+        })
+        .await
+        .map_err(self.refuse())
+    }
+}
+
+/// The images on which containers stand.
+fn images_in_use(options: &LocalOptions) -> Result<HashSet<Digest>, Error> {
+    let mut found = HashSet::new();
+    for (dir, _) in ours(options)? {
+        found.extend(dir.record()?.and_then(|record| record.image));
+    }
+    Ok(found)
 }
 
 /// Resolves once the process has ended.

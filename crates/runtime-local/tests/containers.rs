@@ -507,7 +507,13 @@ async fn an_image_is_the_root_and_stays_as_it_was() {
             assert!(environ.split('\0').any(|found| found == entry), "{environ}");
         }
         assert!(environ.contains(&format!("AIRSIDE_HANDLE={handle}\0")));
+        // A container stands on it, if only a dead one.
+        let at_once = std::time::Duration::ZERO;
+        assert_eq!(runtime.collect_images(at_once).await.unwrap(), 0);
         runtime.destroy(&spec.handle).await.unwrap();
+        let hour = std::time::Duration::from_secs(3600);
+        assert_eq!(runtime.collect_images(hour).await.unwrap(), 0);
+        assert_eq!(runtime.collect_images(at_once).await.unwrap(), 1);
     }
     machine.assert_clean();
 }

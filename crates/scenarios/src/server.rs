@@ -29,6 +29,8 @@ pub struct ServerOptions {
     args: Vec<String>,
     env: Vec<(String, String)>,
     hub_ip: IpAddr,
+    own_network: bool,
+    disk: Option<PathBuf>,
 }
 
 impl ServerOptions {
@@ -37,7 +39,23 @@ impl ServerOptions {
             args: Vec::new(),
             env: Vec::new(),
             hub_ip: Ipv4Addr::LOCALHOST.into(),
+            own_network: false,
+            disk: None,
         }
+    }
+
+    /// Steps have a network each, as they have by default outside of tests.
+    #[must_use]
+    pub fn own_network(mut self) -> Self {
+        self.own_network = true;
+        self
+    }
+
+    /// The data folder is on this disk, and goes with it.
+    #[must_use]
+    pub fn on_disk(mut self, disk: &Path) -> Self {
+        self.disk = Some(disk.to_owned());
+        self
     }
 
     /// Further arguments of `airside up`.
@@ -111,7 +129,8 @@ impl Server {
 
     /// The server's data folder.
     pub fn data(&self) -> PathBuf {
-        self.home().join("data")
+        let disk = self.options.disk.as_deref();
+        disk.unwrap_or_else(|| self.home()).join("data")
     }
 
     /// A folder for the test's own files; it goes with the server.
@@ -142,12 +161,19 @@ impl Server {
             .args(["--listen", &self.address.to_string()])
             .args(["--hub-listen", &self.hub.to_string()])
             .args(["--user", &format!("{USER}:{USER}")])
-            // Steps report to counters of the test, which listen on loopback.
-            .args(["--local-network", "machine"])
+            .args(self.network())
             .args(&self.options.args)
             .envs(self.options.env.iter().cloned())
             .stdin(Stdio::null());
         command
+    }
+
+    /// Steps report to counters of the test, which listen on loopback.
+    fn network(&self) -> &'static [&'static str] {
+        match self.options.own_network {
+            true => &[],
+            false => &["--local-network", "machine"],
+        }
     }
 
     /// Starts it (again), with the same data and ports, and waits until it answers.

@@ -71,6 +71,10 @@ impl Driver {
                 }
             }
             News::JobAsked(job) => self.concern_job(job, Event::JobAsked(job)).await,
+            News::BuildsForgotten(job) => {
+                self.view.apply(Change::ForgetJob(job));
+                Ok(())
+            }
             News::JobPaused(job) => self.concern_job(job, Event::JobPaused(job)).await,
             News::JobUnpaused(job) => self.concern_job(job, Event::JobUnpaused(job)).await,
             News::BuildFinished {

@@ -125,15 +125,18 @@ impl Store {
         Ok(rows.into_iter().map(artifact).collect())
     }
 
-    /// Forgets those made before `then` that no unfinished build made or uses; the sweeper removes
-    /// their volumes.
-    pub async fn expire_artifacts(&self, then: Micros) -> Result<u64> {
+    /// Forgets those made before `then` that no unfinished build made or uses, a part of them at a time;
+    /// how many. The collector removes their volumes.
+    pub async fn expire_artifacts(&self, then: Micros, most: i64) -> Result<u64> {
         query(sql!(
-            "DELETE FROM artifacts WHERE created_at < $1 AND NOT EXISTS (
-               SELECT 1 FROM builds b WHERE b.status IN ('pending', 'started')
-                 AND (b.id = artifacts.build_id OR b.id = artifacts.used_by))"
+            "DELETE FROM artifacts WHERE id IN (
+               SELECT a.id FROM artifacts a WHERE a.created_at < $1 AND NOT EXISTS (
+                 SELECT 1 FROM builds b WHERE b.status IN ('pending', 'started')
+                   AND b.id IN (a.build_id, a.used_by))
+               LIMIT $2)"
         ))
         .bind(then.0)
+        .bind(most)
         .execute(&self.write)
         .await
     }

@@ -48,6 +48,8 @@ pub struct Build {
     pub created_at: Micros,
     pub started_at: Option<Micros>,
     pub ended_at: Option<Micros>,
+    /// When its log was removed, if it was.
+    pub reaped_at: Option<Micros>,
 }
 
 /// A build of a job, not yet started.
@@ -96,7 +98,7 @@ macro_rules! columns {
     p.name AS pipeline_name, p.instance_vars, b.job_id, j.name AS job_name, \
     b.is_check, r.name AS resource_name, b.name, b.status, b.created_by, \
     b.comment, b.rerun_of, b.rerun_number, o.name AS rerun_of_name, b.manual, b.inputs_ready, \
-    b.aborted, b.created_at, b.started_at, b.ended_at FROM builds b JOIN teams t ON t.id = b.team_id \
+    b.aborted, b.created_at, b.started_at, b.ended_at, b.reaped_at FROM builds b JOIN teams t ON t.id = b.team_id \
     LEFT JOIN pipelines p ON p.id = b.pipeline_id LEFT JOIN jobs j ON j.id = b.job_id \
     LEFT JOIN builds o ON o.id = b.rerun_of LEFT JOIN resources r ON r.id = b.resource_id"
     };
@@ -127,6 +129,7 @@ struct Row {
     created_at: i64,
     started_at: Option<i64>,
     ended_at: Option<i64>,
+    reaped_at: Option<i64>,
 }
 
 impl TryFrom<Row> for Build {
@@ -163,6 +166,7 @@ impl TryFrom<Row> for Build {
             created_at: Micros(row.created_at),
             started_at: row.started_at.map(Micros),
             ended_at: row.ended_at.map(Micros),
+            reaped_at: row.reaped_at.map(Micros),
         })
     }
 }
@@ -403,11 +407,6 @@ impl Store {
         let plan = serde_json::from_slice(&clear)
             .map_err(|error| corrupt(format!("plan of build {id}: {error}")))?;
         Ok(Some(plan))
-    }
-
-    /// Whether there is (still) such a build.
-    pub async fn build_exists(&self, id: BuildId) -> Result<bool> {
-        Ok(self.build(id).await?.is_some())
     }
 
     pub async fn unfinished_builds(&self) -> Result<Vec<Build>> {

@@ -248,7 +248,7 @@ impl Store {
         Ok(())
     }
 
-    /// Forgets checks for images that ended before then.
+    /// Forgets checks for images that ended before then. There is one for each image that is in use.
     pub async fn collect_image_checks(&self, before: Micros) -> Result<u64> {
         query(sql!("DELETE FROM image_checks WHERE ended_at < $1"))
             .bind(before.0)

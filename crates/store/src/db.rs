@@ -65,6 +65,29 @@ pub(crate) async fn connect(url: DatabaseUrl, patience: Patience) -> Result<Pool
     }
 }
 
+/// The pages of a database that is a file.
+pub(crate) struct Space {
+    pub(crate) pages: u64,
+    /// Those that hold nothing.
+    pub(crate) free: u64,
+}
+
+/// None if somebody else keeps the database's files.
+pub(crate) async fn space(pool: &Pool) -> Result<Option<Space>> {
+    match pool {
+        Pool::Sqlite(pool) => Ok(Some(sqlite::space(pool).await?)),
+        Pool::Postgres(_) => Ok(None),
+    }
+}
+
+/// Gives up to so many unused pages back to the disk; how many it were.
+pub(crate) async fn shrink(pool: &Pool, pages: u64) -> Result<u64> {
+    match pool {
+        Pool::Sqlite(pool) => Ok(sqlite::shrink(pool, pages).await?),
+        Pool::Postgres(_) => Ok(0),
+    }
+}
+
 pub use postgres::Alone;
 pub(crate) use postgres::{Listener, listen};
 

@@ -13,6 +13,7 @@ mod checks;
 mod components;
 mod containers;
 mod db;
+mod garbage;
 mod history;
 mod inputs;
 mod instance_vars;
@@ -54,6 +55,7 @@ pub use checks::{CheckBuild, CheckSummary, Checkable, ChecksOf, ImageCheck, Last
 pub use components::Component;
 pub use containers::{Claimant, Container, ContainerFilter, NewPlacement};
 pub use db::{Alone, DatabaseUrl, DatabaseUrlError, Patience};
+pub use garbage::{Cold, ColdCache, Logged, LoggedOf, RetainedJob};
 pub use history::{Carrying, CarryingBuild, LastUse};
 pub use inputs::{BuildInput, BuildOutput, BuildVersions, GivenInput, NextInput, NextInputs};
 pub use instance_vars::InstanceVars;

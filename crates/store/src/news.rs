@@ -40,6 +40,8 @@ pub enum News {
         job: JobId,
         succeeded: bool,
     },
+    /// Old builds of the job were collected.
+    BuildsForgotten(JobId),
     JobPaused(JobId),
     JobUnpaused(JobId),
     PipelineSet(PipelineId),

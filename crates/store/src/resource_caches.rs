@@ -18,7 +18,7 @@ use crate::{
 const ONE_OFF: Duration = Duration::from_secs(3600);
 
 /// One that was found this recently is not collected, whatever its uses look like.
-const JUST_FOUND: Duration = Duration::from_secs(60);
+const JUST_FOUND: Duration = Duration::from_secs(20);
 
 /// What a get fetched.
 #[derive(Clone, Debug, PartialEq, Eq)]

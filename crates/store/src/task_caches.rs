@@ -104,12 +104,20 @@ impl Store {
         .await
     }
 
-    /// Forgets what nobody came back for in time.
-    pub async fn expire_task_caches(&self) -> Result<u64> {
+    /// Forgets what nobody came back for in time, and what belongs to a job that is gone or put away; a part
+    /// of it at a time. How many.
+    pub async fn collect_task_caches(&self, most: i64) -> Result<u64> {
         query(sql!(
-            "DELETE FROM task_caches WHERE expires_at IS NOT NULL AND expires_at <= $1"
+            "DELETE FROM task_caches WHERE volume_id IN (
+               SELECT c.volume_id FROM task_caches c
+               WHERE c.expires_at IS NOT NULL AND c.expires_at <= $1
+               UNION
+               SELECT c.volume_id FROM task_caches c JOIN jobs j ON j.id = c.job_id
+               JOIN pipelines p ON p.id = j.pipeline_id WHERE NOT j.active OR p.archived
+               LIMIT $2)"
         ))
         .bind(now().0)
+        .bind(most)
         .execute(&self.write)
         .await
     }

@@ -146,6 +146,14 @@ impl TestDatabase {
     }
 }
 
+mod measure;
+
+/// Whether anything refers to the volume.
+pub async fn is_known(store: &Store, volume: &airside_model::VolumeId) -> bool {
+    let unknown = store.unknown_volumes(std::slice::from_ref(volume)).await;
+    unknown.expect("the database answers").is_empty()
+}
+
 /// Runs each test function on either database.
 #[macro_export]
 macro_rules! on_both_databases {

@@ -56,12 +56,16 @@ impl Store {
         Ok(())
     }
 
-    /// Removes the tokens that have expired; how many there were.
-    pub async fn collect_tokens(&self) -> Result<u64> {
-        let gone = query(sql!("DELETE FROM tokens WHERE expires_at <= $1"))
-            .bind(now().0)
-            .execute(&self.write)
-            .await?;
+    /// Removes tokens that have expired, a part of them at a time; how many.
+    pub async fn collect_tokens(&self, most: i64) -> Result<u64> {
+        let gone = query(sql!(
+            "DELETE FROM tokens WHERE hash IN (
+               SELECT hash FROM tokens WHERE expires_at <= $1 LIMIT $2)"
+        ))
+        .bind(now().0)
+        .bind(most)
+        .execute(&self.write)
+        .await?;
         Ok(gone)
     }
 }

@@ -105,16 +105,21 @@ impl Store {
         Ok(rows.into_iter().map(VolumeId).collect())
     }
 
-    pub async fn volume_exists(&self, id: &VolumeId) -> Result<bool> {
-        let count: i64 = query_scalar(sql!(
-            "SELECT (SELECT count(*) FROM volumes WHERE id = $1)
-               + (SELECT count(*) FROM artifacts WHERE volume_id = $1)
-               + (SELECT count(*) FROM resource_caches WHERE volume_id = $1)"
+    /// Whether this one is of those, or nothing refers to it at all.
+    pub async fn is_dead_volume(&self, id: &VolumeId) -> Result<bool> {
+        let unknown = self.unknown_volumes(std::slice::from_ref(id)).await?;
+        if !unknown.is_empty() {
+            return Ok(true);
+        }
+        let dead: Option<String> = query_scalar(sql!(
+            "SELECT v.id FROM volumes v JOIN builds b ON b.id = v.build_id
+             WHERE v.id = $1 AND b.status NOT IN ('pending', 'started') AND ",
+            unneeded!()
         ))
         .bind(id.as_str())
-        .fetch_one(&self.read)
+        .fetch_optional(&self.read)
         .await?;
-        Ok(count > 0)
+        Ok(dead.is_some())
     }
 
     pub async fn forget_volume(&self, id: &VolumeId) -> Result<()> {

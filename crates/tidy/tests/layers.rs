@@ -33,6 +33,7 @@ const LAYERS: &[(&str, u32)] = &[
     ("shim", 3),
     ("checker", 3),
     ("scheduling", 3),
+    ("collector", 3),
     ("connectors", 4),
     ("credentials", 4),
     ("orchestrator", 4),

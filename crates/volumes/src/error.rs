@@ -7,6 +7,8 @@ use std::{
 
 use airside_model::VolumeId;
 
+use crate::{Bytes, Percent};
+
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("cannot {action} {}", path.display())]
@@ -28,6 +30,15 @@ pub enum Error {
     OtherFileSystem { dir: PathBuf, store: PathBuf },
     #[error("the file {path} is larger than {largest} bytes")]
     FileTooLarge { path: String, largest: u64 },
+    #[error(
+        "the server's disk is nearly full: {free} of {total} are free, and uploads may fill it to {high} only \
+         (--disk-high-watermark); try again once room was made"
+    )]
+    NearlyFull {
+        free: Bytes,
+        total: Bytes,
+        high: Percent,
+    },
     #[error("volume {id} cannot be carried")]
     Stream {
         id: VolumeId,

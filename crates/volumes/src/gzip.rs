@@ -6,13 +6,10 @@ use airside_model::VolumeId;
 use airside_tree::Limits;
 use flate2::{Compression, bufread::GzDecoder, write::GzEncoder};
 
-use crate::{Error, Receiving, Volumes};
+use crate::{Bytes, Disk, Error, Receiving, Volumes};
 
 /// Large enough that whoever is at the other end is not woken for every header.
 const BUFFER: usize = 256 * 1024;
-
-/// Of a disk, this part is not for uploads: builds need room, too.
-const RESERVE: u64 = 20;
 
 impl Volumes {
     /// Writes the volume as a gzipped tar, fast rather than small.
@@ -31,12 +28,23 @@ impl Volumes {
         ended.map_err(|error| stream(airside_tree::Error::Write(error)))
     }
 
-    /// How many bytes may still be written here.
+    /// How many bytes an upload may have: what is above the high mark is not for uploads, since builds
+    /// need room, too.
     pub fn room(&self) -> Result<u64, Error> {
-        let found = rustix::fs::statvfs(&self.inner.tmp)
-            .map_err(|error| Error::at("measure", &self.inner.tmp)(error.into()))?;
-        let reserve = found.f_blocks / RESERVE;
-        Ok(found.f_bavail.saturating_sub(reserve) * found.f_frsize)
+        let disk = self.disk()?;
+        match disk.room_below(self.marks.high) {
+            0 => Err(self.nearly_full(disk)),
+            room => Ok(room),
+        }
+    }
+
+    /// The disk is nearly full, in the words of whoever wanted to write to it.
+    pub fn nearly_full(&self, disk: Disk) -> Error {
+        Error::NearlyFull {
+            free: Bytes(disk.free),
+            total: Bytes(disk.total),
+            high: self.marks.high,
+        }
     }
 }
 

@@ -11,6 +11,7 @@
 
 #![forbid(unsafe_code)]
 
+mod disk;
 mod error;
 mod file;
 mod gzip;
@@ -29,6 +30,7 @@ use std::{
 use airside_model::VolumeId;
 use rustix::fs::{CWD, RenameFlags};
 
+pub use disk::{Bytes, Disk, Percent, Watermarks};
 pub use error::Error;
 pub use receive::Receiving;
 
@@ -36,6 +38,7 @@ pub use receive::Receiving;
 #[derive(Clone, Debug)]
 pub struct Volumes {
     inner: Arc<Inner>,
+    marks: Watermarks,
 }
 
 #[derive(Debug)]
@@ -67,7 +70,23 @@ impl Volumes {
                 tmp,
                 next: AtomicU64::new(0),
             }),
+            marks: Watermarks::default(),
         })
+    }
+
+    /// The same with other marks for how full the disk may become.
+    #[must_use]
+    pub fn with_marks(self, marks: Watermarks) -> Self {
+        Self { marks, ..self }
+    }
+
+    pub fn marks(&self) -> Watermarks {
+        self.marks
+    }
+
+    /// The disk that the volumes are on.
+    pub fn disk(&self) -> Result<Disk, Error> {
+        Disk::of(&self.inner.live).map_err(Error::at("measure", &self.inner.live))
     }
 
     /// Where a sealed volume stands. It must not be written to.

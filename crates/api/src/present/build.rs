@@ -21,6 +21,7 @@ pub(crate) fn build(build: &Build) -> Value {
         .maybe("pipeline_instance_vars", build.instance_vars.to_value())
         .maybe("start_time", build.started_at.map(Micros::seconds))
         .maybe("end_time", build.ended_at.map(Micros::seconds))
+        .maybe("reap_time", build.reaped_at.map(Micros::seconds))
         .maybe("created_by", build.created_by.as_deref())
         .maybe("rerun_number", rerun.map(|rerun| rerun.number))
         .maybe(

@@ -5,7 +5,7 @@ use std::io;
 use airside_model::VolumeId;
 use airside_store::ArtifactId;
 use airside_tree::Limits;
-use airside_volumes::Volumes;
+use airside_volumes::{Bytes, Volumes};
 use axum::{
     Json,
     body::Body,
@@ -59,6 +59,7 @@ pub(super) async fn create(
 async fn receive(volumes: Volumes, volume: VolumeId, body: Body) -> Result<()> {
     let stream = body.into_data_stream().map_err(io::Error::other);
     let input = Blocking::new(StreamReader::new(stream));
+    let own = volumes.clone();
     let unpacked = tokio::task::spawn_blocking(move || {
         let limits = Limits {
             bytes: volumes.room()?,
@@ -71,16 +72,41 @@ async fn receive(volumes: Volumes, volume: VolumeId, body: Body) -> Result<()> {
     let unpacked = unpacked
         .await
         .map_err(|_| ApiError::Internal("the server is stopping"))?;
-    unpacked.map_err(|error| match error {
+    unpacked.map_err(|error| refusal(error, &own))
+}
+
+/// What whoever uploads must know.
+fn refusal(error: airside_volumes::Error, volumes: &Volumes) -> ApiError {
+    use airside_tree::Error as Tree;
+    match error {
+        airside_volumes::Error::Stream {
+            source: Tree::TooManyBytes { limit },
+            ..
+        } => ApiError::NoRoom(format!(
+            "the upload cannot be taken: it holds more than {}, which is what uploads may still fill of the \
+             server's disk (--disk-high-watermark {})",
+            Bytes(limit),
+            volumes.marks().high,
+        )),
+        airside_volumes::Error::Stream { source, .. } if source.is_disk_full() => {
+            let why = match volumes.disk() {
+                Ok(disk) => volumes.nearly_full(disk).to_string(),
+                Err(_) => words(&source),
+            };
+            ApiError::NoRoom(format!("the upload cannot be taken: {why}"))
+        }
         airside_volumes::Error::Stream { source, .. } => {
             ApiError::BadRequest(format!("the upload cannot be taken: {}", words(&source)))
+        }
+        error @ airside_volumes::Error::NearlyFull { .. } => {
+            ApiError::NoRoom(format!("the upload cannot be taken: {error}"))
         }
         error => {
             let error = &error as &dyn std::error::Error;
             tracing::error!(error, "an upload cannot be stored");
             ApiError::Internal("the upload cannot be stored; the server's log says why")
         }
-    })
+    }
 }
 
 /// An error with everything that lies beneath it, on one line.

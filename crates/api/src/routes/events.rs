@@ -9,7 +9,11 @@ use std::{
 };
 
 use airside_logs::Entry;
-use airside_model::BuildId;
+use airside_model::{
+    BuildId, PlanId,
+    event::{Event, Origin},
+};
+use airside_store::Build;
 use axum::{
     Extension,
     body::Body,
@@ -18,7 +22,7 @@ use axum::{
 };
 use bytes::Bytes;
 use flate2::{Compression, write::GzEncoder};
-use futures::{Stream, StreamExt, stream};
+use futures::{Stream, StreamExt, stream, stream::BoxStream};
 use http::{
     HeaderMap, HeaderName, HeaderValue,
     header::{ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, VARY},
@@ -48,14 +52,18 @@ pub(super) async fn follow(
     shutdown: Option<Extension<CancellationToken>>,
     headers: HeaderMap,
 ) -> Result<Response> {
-    let build = scope.build()?.id;
+    let build = scope.build()?;
     let from = first_wanted(&headers)?;
     let shutdown = shutdown
         .map(|Extension(shutdown)| shutdown)
         .unwrap_or_default();
     // To fly a body that ends in order is a build that has ended, well; one that is cut brings it back.
     let cut = stream::once(async { Err(io::Error::other("the server stops")) });
-    let frames = frames(&state, build, from)
+    let entries = match reaped(build, from) {
+        Some(entries) => stream::iter(entries).map(Ok).boxed(),
+        None => state.logs.follow(build.id, from),
+    };
+    let frames = frames(entries, build.id, from)
         .take_until(shutdown.cancelled_owned())
         .chain(cut);
     let mut response = if accepts_gzip(&headers) {
@@ -99,12 +107,35 @@ fn accepts_gzip(headers: &HeaderMap) -> bool {
     })
 }
 
+/// What is told instead of the events of a build whose log was removed: that, and how it ended.
+fn reaped(build: &Build, from: u64) -> Option<Vec<Entry>> {
+    let reaped_at = build.reaped_at?;
+    let origin = Origin::step(&PlanId::new(""));
+    let events = [
+        Event::Log {
+            time: reaped_at.seconds(),
+            origin,
+            payload: "this build's log was removed, as the retention of build logs says\n"
+                .to_owned(),
+        },
+        Event::Status {
+            status: build.status,
+            time: build.ended_at.unwrap_or(reaped_at).seconds(),
+        },
+    ];
+    let entries = (0..).zip(events).map(|(id, event)| Entry {
+        id,
+        envelope: event.envelope(id),
+    });
+    Some(entries.filter(|entry| entry.id >= from).collect())
+}
+
 fn frames(
-    state: &ApiState,
+    entries: BoxStream<'static, airside_logs::Result<Entry>>,
     build: BuildId,
     from: u64,
 ) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
-    let entries = state.logs.follow(build, from).ready_chunks(TOGETHER);
+    let entries = entries.ready_chunks(TOGETHER);
     stream::unfold(
         (entries, from, false),
         move |(mut entries, mut next, ended)| async move {

@@ -142,3 +142,35 @@ async fn a_server_that_stops_does_not_wait_for_followers() {
     assert!(matches!(stream.next().await, Some(Err(_))));
     server.served.await.unwrap().unwrap();
 }
+
+#[tokio::test]
+async fn a_reaped_log_is_said_to_be_and_how_the_build_ended() {
+    let (server, ann, build) = Server::with_build().await;
+    let minute = std::time::Duration::from_secs(60);
+    let lease = server.store.take_build(build, "me", "here", minute).await;
+    let lease = lease.unwrap().unwrap();
+    let failed = BuildStatus::Failed;
+    server.store.finish_build(&lease, failed).await.unwrap();
+    server.store.log_closed(build).await.unwrap();
+    server.store.reap_builds(&[build]).await.unwrap();
+    let response = follow(&server, &ann, build, &[]).await;
+    let mut stream = response.into_body().into_data_stream();
+    let mut seen = String::new();
+    while !seen.contains("event: end") {
+        seen += &String::from_utf8_lossy(&stream.next().await.unwrap().unwrap());
+    }
+    assert!(seen.contains("this build's log was removed"), "{seen}");
+    assert!(seen.contains(r#""status":"failed""#), "{seen}");
+    let shown = server
+        .get(&ann, &format!("/api/v1/builds/{build}"))
+        .await
+        .json();
+    assert!(
+        shown["reap_time"].as_i64().is_some_and(|time| time > 0),
+        "{shown}"
+    );
+    let plan = server
+        .get(&ann, &format!("/api/v1/builds/{build}/plan"))
+        .await;
+    assert_eq!(plan.status, StatusCode::NOT_FOUND);
+}

@@ -274,6 +274,33 @@ async fn a_full_disk_is_said_to_be_and_forgotten_once_there_is_room() {
     assert_eq!(jobs.as_array().unwrap().len(), 303);
 }
 
+#[tokio::test]
+async fn an_upload_to_a_nearly_full_disk_hears_why_it_is_refused() {
+    let disk = SmallDisk::mount();
+    let dir = tempfile::tempdir_in(disk.0.path()).unwrap();
+    let server = Server::start_on(TestDatabase::sqlite_in(dir)).await;
+    let ann = server.login("ann").await;
+    let filler = disk.0.path().join("filler");
+    let free = airside_volumes::Disk::of(disk.0.path()).unwrap().free;
+    // Less than a twentieth of two mebibytes stays, but enough for the database.
+    std::fs::write(&filler, vec![b'x'; free as usize - 90_000]).unwrap();
+    let upload = crate::support::request(Some(&ann), "POST", "/api/v1/teams/main/artifacts");
+    let answer = server
+        .send(upload.body(axum::body::Body::from("whatever")).unwrap())
+        .await;
+    assert_eq!(answer.status(), StatusCode::INSUFFICIENT_STORAGE);
+    let body = axum::body::to_bytes(answer.into_body(), 1 << 20)
+        .await
+        .unwrap();
+    let text = String::from_utf8_lossy(&body);
+    assert!(text.contains("disk is nearly full: "), "{text}");
+    assert!(text.contains(" KiB of 2.0 MiB are free"), "{text}");
+    assert!(
+        text.contains("to 95 % only (--disk-high-watermark)"),
+        "{text}"
+    );
+}
+
 /// Locks the file as another program would, or keeps everybody out of Postgres.
 struct Away(Option<airside_store::testing::FileLock>);
 

@@ -101,7 +101,7 @@ impl World {
                 kept.display()
             )));
         }
-        self.house.leave(&self.data);
+        self.house.leave(&self.data).await;
         let shown = self.folder.path().to_owned();
         self.folder
             .close()

@@ -1,10 +1,11 @@
 //! The parts behind the API, joined.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use airside_api::ApiState;
 use airside_auth::{Auth, LocalUser};
 use airside_checks::Checks;
+use airside_collector::Collector;
 use airside_connectors::Connectors;
 use airside_credentials::{Credentials, IdTokens};
 use airside_engine::{Engine, EngineOptions};
@@ -17,9 +18,10 @@ use airside_scheduling::{Driver, Scheduling};
 use airside_store::{Alone, Store};
 use airside_volumes::Volumes;
 use anyhow::Result;
+use async_trait::async_trait;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use tracing::info;
+use tracing::{info, warn};
 
 use super::{
     builds::{EngineBuilds, EngineRunner},
@@ -31,7 +33,10 @@ use crate::{
 };
 
 /// Until when a login lasts.
-const SESSION: std::time::Duration = std::time::Duration::from_secs(24 * 3600);
+const SESSION: Duration = Duration::from_secs(24 * 3600);
+
+/// How long a server that stops waits for containers that are being destroyed.
+const SWEEPING_UP: Duration = Duration::from_secs(5);
 
 pub(crate) struct House {
     pub(crate) engine: Engine,
@@ -39,6 +44,7 @@ pub(crate) struct House {
     driver: Option<Driver>,
     checks: Checks,
     check_loop: Option<airside_checks::Service>,
+    collector: Collector,
     orchestrator: Orchestrator,
     hub: Hub,
     pub(crate) volumes: Volumes,
@@ -75,7 +81,7 @@ impl House {
         let providers = connectors.providers();
         let auth = Auth::with_providers(store.clone(), users.to_vec(), providers, SESSION);
         let logs = Logs::open(&data.join("logs"))?;
-        let volumes = Volumes::open(&data.join("volumes"))?;
+        let volumes = Volumes::open(&data.join("volumes"))?.with_marks(options.collecting.marks()?);
         let metrics = Metrics::default();
 
         let found = Found {
@@ -140,6 +146,15 @@ impl House {
             timeout: options.checking.timeout(),
             max_per_second: options.checking.max_per_second(),
         });
+        let collector = Collector::new(airside_collector::Options {
+            store: store.clone(),
+            logs: logs.clone(),
+            volumes: volumes.clone(),
+            metrics: metrics.clone(),
+            workers: Arc::new(CollectedWorkers(orchestrator.clone())),
+            keep: options.collecting.keep(),
+            ballast: Some(data.join("ballast")),
+        });
         orchestrator.attend_kept().await?;
         engine.resume().await?;
         let (scheduling, driver) = Scheduling::new(
@@ -153,6 +168,7 @@ impl House {
             driver: Some(driver),
             checks,
             check_loop: Some(check_loop),
+            collector,
             orchestrator,
             hub,
             volumes,
@@ -175,8 +191,8 @@ impl House {
             async move { orchestrator.sweep_forever(shutdown).await }
         });
         let collector = tokio::spawn({
-            let (engine, shutdown) = (self.engine.clone(), shutdown.clone());
-            async move { engine.collect_forever(shutdown).await }
+            let (collector, shutdown) = (self.collector.clone(), shutdown.clone());
+            async move { collector.run(shutdown).await }
         });
         let scheduler = self.driver.take().map(|driver| {
             let shutdown = shutdown.clone();
@@ -233,8 +249,29 @@ impl House {
     }
 
     /// Takes back what this machine's steps needed of it, if none is left.
-    pub(crate) fn leave(&self, data: &DataFolder) {
+    pub(crate) async fn leave(&self, data: &DataFolder) {
+        let swept = tokio::time::timeout(SWEEPING_UP, self.orchestrator.sweep_up());
+        if swept.await.is_err() {
+            warn!("some containers are left for the next start");
+        }
         workers::leave(data, &self.installation);
+    }
+}
+
+/// Whose images and containers the collector takes when the disk is full.
+struct CollectedWorkers(Orchestrator);
+
+#[async_trait]
+impl airside_collector::Workers for CollectedWorkers {
+    async fn collect_images(&self, unused_for: Duration) -> u64 {
+        self.0.collect_images(unused_for).await
+    }
+
+    async fn give_up_kept(&self) -> bool {
+        self.0.give_up_kept().await.unwrap_or_else(|error| {
+            warn!(%error, "kept containers stay, though the disk is full");
+            false
+        })
     }
 }
 

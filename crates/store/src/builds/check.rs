@@ -106,15 +106,22 @@ impl Store {
         Ok(())
     }
 
-    /// Forgets builds that checked and ended before then, but for the last of each resource. How many.
-    pub async fn collect_checks(&self, before: Micros) -> Result<u64> {
-        query(sql!(
-            "DELETE FROM builds WHERE is_check AND ended_at < $1 AND log_closed
-               AND (resource_id IS NULL
-                 OR id < (SELECT max(b.id) FROM builds b WHERE b.resource_id = builds.resource_id))"
+    /// Forgets builds that checked and ended before then, but for the last of each resource; a part of them
+    /// at a time. Which ones: their logs are to be removed.
+    pub async fn collect_checks(&self, before: Micros, most: i64) -> Result<Vec<BuildId>> {
+        let ids: Vec<i64> = query_scalar(sql!(
+            "DELETE FROM builds WHERE id IN (
+               SELECT c.id FROM builds c WHERE c.is_check AND c.ended_at < $1 AND c.log_closed
+                 AND (c.resource_id IS NULL OR EXISTS (SELECT 1 FROM builds b
+                   WHERE b.resource_id = c.resource_id AND b.resource_id IS NOT NULL
+                     AND b.id > c.id))
+               LIMIT $2)
+             RETURNING id"
         ))
         .bind(before.0)
-        .execute(&self.write)
-        .await
+        .bind(most)
+        .fetch_all(&self.write)
+        .await?;
+        Ok(ids.into_iter().map(BuildId).collect())
     }
 }

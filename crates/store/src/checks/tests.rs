@@ -210,10 +210,16 @@ async fn all_but_the_last_check_are_collected(database: TestDatabase) {
         ended(BuildStatus::Failed, 30).await,
     ]
     .into();
-    assert_eq!(store.collect_checks(Micros(15)).await.unwrap(), 1);
-    assert_eq!(store.collect_checks(Micros(100)).await.unwrap(), 1);
-    assert_eq!(store.collect_checks(Micros(100)).await.unwrap(), 0);
-    assert!(store.build_exists(builds[2]).await.unwrap());
+    assert_eq!(store.collect_checks(Micros(15), 10).await.unwrap().len(), 1);
+    assert_eq!(
+        store.collect_checks(Micros(100), 10).await.unwrap().len(),
+        1
+    );
+    assert_eq!(
+        store.collect_checks(Micros(100), 10).await.unwrap().len(),
+        0
+    );
+    assert!(store.build(builds[2]).await.unwrap().is_some());
     let known = store.checkable(stage.resource).await.unwrap().unwrap();
     assert_eq!(known.shown, Some(BuildStatus::Failed));
     let of = ChecksOf::Pipeline(stage.pipeline);

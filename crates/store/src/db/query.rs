@@ -174,11 +174,20 @@ impl<T> Query<T> {
 
 impl<T: Row> Query<T> {
     pub(crate) async fn fetch_one<'a>(self, on: impl Into<On<'a>>) -> Result<T> {
-        Ok(run!(self, on, query_as_with, fetch_one))
+        let row = self.fetch_optional(on).await?;
+        row.ok_or(Error::Sql(sqlx::Error::RowNotFound))
     }
 
     pub(crate) async fn fetch_optional<'a>(self, on: impl Into<On<'a>>) -> Result<Option<T>> {
+        if self.writes() {
+            // To its end: SQLite gives rows out before it commits, and on a full disk it may not.
+            return Ok(self.fetch_all(on).await?.into_iter().next());
+        }
         Ok(run!(self, on, query_as_with, fetch_optional))
+    }
+
+    fn writes(&self) -> bool {
+        !self.sql.starts_with("SELECT")
     }
 
     pub(crate) async fn fetch_all<'a>(self, on: impl Into<On<'a>>) -> Result<Vec<T>> {

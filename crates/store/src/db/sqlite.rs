@@ -4,16 +4,24 @@ use std::{fs::File, path::Path};
 
 use sqlx::{
     ConnectOptions, Connection, Sqlite, SqlitePool, Transaction,
-    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
+    sqlite::{
+        SqliteAutoVacuum, SqliteConnectOptions, SqliteConnection, SqliteJournalMode,
+        SqlitePoolOptions, SqliteSynchronous,
+    },
 };
+use tracing::{info, warn};
 
-use super::{Patience, Pool, Pools, opening};
+use super::{Patience, Pool, Pools, Space, opening};
 use crate::{Error, Result};
 
 const READERS: u32 = 4;
 /// Rows that a connection's thread may be ahead of whoever reads them: with few, the two wake each
 /// other up all the time.
 const BUFFERED: usize = 1024;
+/// The log beside the file is cut back to this once what is in it has been taken over.
+const LOG_BYTES: &str = "67108864";
+/// As the file itself calls `SqliteAutoVacuum::Incremental`.
+const INCREMENTAL: i64 = 2;
 
 pub(super) async fn connect(path: &Path, patience: Patience) -> Result<Pools> {
     let shown = path.display().to_string();
@@ -24,6 +32,7 @@ pub(super) async fn connect(path: &Path, patience: Patience) -> Result<Pools> {
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
         .foreign_keys(true)
+        .pragma("journal_size_limit", LOG_BYTES)
         .row_buffer_size(BUFFERED)
         .busy_timeout(patience.0);
     migrate(path, &options).await?;
@@ -79,11 +88,57 @@ async fn migrate(path: &Path, options: &SqliteConnectOptions) -> Result<()> {
         .await
         .map_err(|_| Error::corrupt("the lock of the database"))?
         .map_err(|error| failed(sqlx::Error::Io(error)))?;
-    let unlinked = options.clone().foreign_keys(false);
+    let unlinked = options
+        .clone()
+        .foreign_keys(false)
+        // Of a new file: pages that are free can be given back to the disk.
+        .auto_vacuum(SqliteAutoVacuum::Incremental);
     let mut connection = unlinked.connect().await.map_err(&failed)?;
     sqlx::migrate!("migrations/sqlite")
         .run_direct(None, &mut connection, false)
         .await?;
+    if let Err(error) = make_shrinkable(&mut connection).await {
+        warn!(%error, "the database's file cannot be made to shrink; it is tried again at the next start");
+    }
     connection.close().await?;
     Ok(())
+}
+
+/// A file from before is written anew, once: only then can pages be taken out of it.
+async fn make_shrinkable(connection: &mut SqliteConnection) -> sqlx::Result<()> {
+    let mode: i64 = sqlx::query_scalar("PRAGMA auto_vacuum")
+        .fetch_one(&mut *connection)
+        .await?;
+    if mode == INCREMENTAL {
+        return Ok(());
+    }
+    info!("the database's file is written anew, so that it can shrink from now on");
+    sqlx::raw_sql("PRAGMA auto_vacuum = INCREMENTAL; VACUUM")
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+pub(super) async fn space(pool: &SqlitePool) -> sqlx::Result<Space> {
+    let mut connection = pool.acquire().await?;
+    let pages: i64 = sqlx::query_scalar("PRAGMA page_count")
+        .fetch_one(&mut *connection)
+        .await?;
+    let free: i64 = sqlx::query_scalar("PRAGMA freelist_count")
+        .fetch_one(&mut *connection)
+        .await?;
+    Ok(Space {
+        pages: u64::try_from(pages).unwrap_or(0),
+        free: u64::try_from(free).unwrap_or(0),
+    })
+}
+
+/// The pragma takes a page out each time it is stepped, so all its rows are read.
+pub(super) async fn shrink(pool: &SqlitePool, pages: u64) -> sqlx::Result<u64> {
+    let before = space(pool).await?.pages;
+    let text = format!("PRAGMA incremental_vacuum({pages})");
+    sqlx::raw_sql(sqlx::AssertSqlSafe(text))
+        .fetch_all(pool)
+        .await?;
+    Ok(before.saturating_sub(space(pool).await?.pages))
 }

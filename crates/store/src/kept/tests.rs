@@ -4,7 +4,7 @@ use serde_json::json;
 use super::*;
 use crate::{
     Claimant, ContainerFilter, Lease, NewBuild, NewPlacement, OneOff, SaveJob, SavePipeline, Team,
-    testing::TestDatabase,
+    testing::{TestDatabase, is_known},
 };
 
 crate::on_both_databases!(
@@ -211,7 +211,7 @@ async fn volumes_stay_with_kept_containers_and_artifacts(database: TestDatabase)
     assert_eq!(listed.len(), 2);
     assert_eq!(listed[0].worker, Some(WorkerName::new("w")));
     store
-        .expire_artifacts(now().plus(HIJACK_GRACE))
+        .expire_artifacts(now().plus(HIJACK_GRACE), 10)
         .await
         .unwrap();
     assert_eq!(store.dead_volumes().await.unwrap().len(), 2);
@@ -223,7 +223,7 @@ async fn artifacts_belong_to_their_team_and_expire(database: TestDatabase) {
     let volume = VolumeId::new("uploaded");
     let artifact = store.announce_artifact(team, &volume).await.unwrap();
     let id = artifact.id.0;
-    assert!(store.volume_exists(&volume).await.unwrap());
+    assert!(is_known(&store, &volume).await);
     assert_eq!(store.artifact(team, id).await.unwrap(), Some(artifact));
     let stranger = airside_model::TeamId(team.0 + 1);
     assert_eq!(store.artifact(stranger, id).await.unwrap(), None);
@@ -244,7 +244,7 @@ async fn artifacts_belong_to_their_team_and_expire(database: TestDatabase) {
     assert_eq!(store.use_artifact(&lease, id + 1).await.unwrap(), None);
     let later = now().plus(HIJACK_GRACE);
     assert_eq!(
-        store.expire_artifacts(later).await.unwrap(),
+        store.expire_artifacts(later, 10).await.unwrap(),
         0,
         "it is in use"
     );
@@ -254,10 +254,10 @@ async fn artifacts_belong_to_their_team_and_expire(database: TestDatabase) {
         .unwrap();
     let long_ago = Micros(0);
     assert_eq!(
-        store.expire_artifacts(long_ago).await.unwrap(),
+        store.expire_artifacts(long_ago, 10).await.unwrap(),
         0,
         "it is new"
     );
-    assert_eq!(store.expire_artifacts(later).await.unwrap(), 1);
-    assert!(!store.volume_exists(&volume).await.unwrap());
+    assert_eq!(store.expire_artifacts(later, 10).await.unwrap(), 1);
+    assert!(!is_known(&store, &volume).await);
 }

@@ -5,7 +5,10 @@ use airside_model::{
 use serde_json::json;
 
 use super::*;
-use crate::{NewBuild, NewPlacement, OneOff, SaveJob, SavePipeline, Team, testing::TestDatabase};
+use crate::{
+    NewBuild, NewPlacement, OneOff, SaveJob, SavePipeline, Team,
+    testing::{TestDatabase, is_known},
+};
 
 crate::on_both_databases!(
     a_cache_is_found_by_its_team_and_outlives_its_build,
@@ -136,7 +139,7 @@ impl Fixture {
         let then = now().plus(Duration::from_secs(later));
         self.store.collect_resource_caches_at(then).await.unwrap();
         let dead = self.store.dead_volumes().await.unwrap();
-        self.store.volume_exists(&cache.volume).await.unwrap() && !dead.contains(&cache.volume)
+        is_known(&self.store, &cache.volume).await && !dead.contains(&cache.volume)
     }
 }
 

@@ -112,7 +112,7 @@ async fn the_newest_cache_counts_and_older_ones_go(database: TestDatabase) {
         .await
         .unwrap();
     assert_eq!(find(&third).await, None);
-    assert_eq!(store.expire_task_caches().await.unwrap(), 1);
+    assert_eq!(store.collect_task_caches(10).await.unwrap(), 1);
 }
 
 async fn a_node_settles_once(database: TestDatabase) {

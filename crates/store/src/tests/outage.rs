@@ -1,4 +1,4 @@
-//! Postgres is stopped and started again while we work.
+//! Postgres is stopped and started again while we work; a disk is full.
 
 use std::time::Duration;
 
@@ -75,4 +75,56 @@ async fn a_build_loses_nothing_to_a_server_that_is_away_for_ten_seconds() {
         .finish_build(&lease, BuildStatus::Succeeded)
         .await
         .unwrap();
+}
+
+/// A small file system of the test's own, gone with it.
+struct SmallDisk(tempfile::TempDir);
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let mut umount = std::process::Command::new("umount");
+        let _ = umount.arg("-l").arg(self.0.path()).status();
+    }
+}
+
+#[tokio::test]
+async fn nobody_holds_a_lease_that_a_full_disk_did_not_take() {
+    let disk = SmallDisk(tempfile::tempdir().unwrap());
+    let mut mount = std::process::Command::new("mount");
+    mount.args(["-t", "tmpfs", "-o", "size=2m", "disk"]);
+    let mounted = mount.arg(disk.0.path()).status();
+    if !mounted.is_ok_and(|status| status.success()) {
+        return;
+    }
+    let dir = tempfile::tempdir_in(disk.0.path()).unwrap();
+    let database = TestDatabase::sqlite_in(dir);
+    let store = database.open().await;
+    let new = NewBuild {
+        job: with_job(&store).await,
+        created_by: None,
+    };
+    let build = store.create_build(new).await.unwrap().id;
+    let mut filler = std::fs::File::create(disk.0.path().join("filler")).unwrap();
+    while std::io::Write::write_all(&mut filler, &[b'x'; 512]).is_ok() {}
+    // The log beside the file has room for a while.
+    let minute = Duration::from_secs(60);
+    let mut epoch = 0;
+    loop {
+        match store.take_build(build, "me", "here", minute).await {
+            Ok(lease) => {
+                let taken = lease.unwrap().epoch;
+                assert_eq!(taken, epoch + 1, "an epoch was given out that never was");
+                epoch = taken;
+            }
+            Err(error) => {
+                assert!(error.is_out_of_space(), "{error:?}");
+                break;
+            }
+        }
+    }
+    std::fs::remove_file(disk.0.path().join("filler")).unwrap();
+    let lease = store.take_build(build, "me", "here", minute).await;
+    let lease = lease.unwrap().unwrap();
+    assert_eq!(lease.epoch, epoch + 1);
+    store.renew_lease(&lease, minute).await.unwrap();
 }

@@ -21,8 +21,8 @@ async fn a_token_lives_until_it_expires_or_is_deleted(database: TestDatabase) {
     assert_eq!(store.token("old").await.unwrap(), None);
     assert_eq!(store.token("unknown").await.unwrap(), None);
 
-    assert_eq!(store.collect_tokens().await.unwrap(), 1);
-    assert_eq!(store.collect_tokens().await.unwrap(), 0);
+    assert_eq!(store.collect_tokens(10).await.unwrap(), 1);
+    assert_eq!(store.collect_tokens(10).await.unwrap(), 0);
     store.delete_token("live").await.unwrap();
     assert_eq!(store.token("live").await.unwrap(), None);
 }

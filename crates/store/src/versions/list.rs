@@ -162,21 +162,6 @@ impl Store {
         self.tell(News::HistoryChanged(resource));
         Ok(u64::try_from(removed).unwrap_or(0))
     }
-
-    /// Forgets versions that no resource has any more and no build had; a part of them at a time. How many.
-    pub async fn collect_versions(&self, most: i64) -> Result<u64> {
-        query(sql!(
-            "DELETE FROM resource_versions WHERE id IN (
-               SELECT v.id FROM resource_versions v JOIN resources r ON r.id = v.resource_id
-               WHERE v.scope < r.scope AND v.enabled
-                 AND NOT EXISTS (SELECT 1 FROM build_inputs i WHERE i.version_id = v.id)
-                 AND NOT EXISTS (SELECT 1 FROM build_outputs o WHERE o.version_id = v.id)
-               LIMIT $1)"
-        ))
-        .bind(most)
-        .execute(&self.write)
-        .await
-    }
 }
 
 /// Where versions come from that have all pairs, and what to bind from `$4` on. Versions of one pair are

@@ -1,0 +1,102 @@
+//! A file that takes up a little of the disk, so that there is something to give when it is full.
+//!
+//! A step that fills the disk takes the room that the build needs to say so: its log cannot be written, so
+//! it cannot end, so what it wrote stays. The ballast breaks that ring. It comes back once there is room.
+
+use std::{
+    fs::{self, File},
+    io,
+    path::Path,
+};
+
+use airside_volumes::{Bytes, Disk};
+use rustix::fs::{FallocateFlags, fallocate};
+use tracing::{debug, info, warn};
+
+/// The most that it takes, and which part of a small disk.
+const MOST: u64 = 64 << 20;
+const PART: u64 = 50;
+
+/// What to do about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Leave,
+    GiveUp,
+    Make { bytes: u64 },
+}
+
+fn judge(disk: Disk, is_there: bool) -> Verdict {
+    let bytes = MOST.min(disk.total / PART);
+    match is_there {
+        true if disk.free < bytes / 4 => Verdict::GiveUp,
+        false if disk.free > bytes.saturating_mul(4) => Verdict::Make { bytes },
+        _ => Verdict::Leave,
+    }
+}
+
+/// Makes the file or gives it up, as the disk wants it.
+pub(crate) fn tend(file: &Path, disk: Disk) {
+    match judge(disk, file.exists()) {
+        Verdict::Leave => {}
+        Verdict::GiveUp => match fs::remove_file(file) {
+            Ok(()) => warn!(free = %Bytes(disk.free), "the disk is full; the ballast was given up"),
+            Err(error) => warn!(%error, "the disk is full, and the ballast cannot be given up"),
+        },
+        Verdict::Make { bytes } => match make(file, bytes) {
+            Ok(()) => info!(size = %Bytes(bytes), "ballast made, for when the disk is full"),
+            Err(error) => {
+                debug!(%error, "no ballast on this disk");
+                let _ = fs::remove_file(file);
+            }
+        },
+    }
+}
+
+fn make(file: &Path, bytes: u64) -> io::Result<()> {
+    let file = File::create(file)?;
+    Ok(fallocate(file, FallocateFlags::empty(), 0, bytes)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_given_up_when_little_is_left_and_comes_back_when_much_is() {
+        let small = |free| Disk { total: 5000, free };
+        let large = |free| Disk {
+            total: 1 << 40,
+            free,
+        };
+        for (disk, is_there, verdict) in [
+            (small(5000), false, Verdict::Make { bytes: 100 }),
+            (small(401), false, Verdict::Make { bytes: 100 }),
+            (small(400), false, Verdict::Leave),
+            (small(5000), true, Verdict::Leave),
+            (small(25), true, Verdict::Leave),
+            (small(24), true, Verdict::GiveUp),
+            (small(0), false, Verdict::Leave),
+            (large(1 << 30), false, Verdict::Make { bytes: MOST }),
+            (large(1 << 20), true, Verdict::GiveUp),
+        ] {
+            assert_eq!(judge(disk, is_there), verdict, "{disk:?} {is_there}");
+        }
+    }
+
+    #[test]
+    fn it_takes_room_and_gives_it_back() {
+        use std::os::unix::fs::MetadataExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("ballast");
+        let disk = |free| Disk {
+            total: 100 << 20,
+            free,
+        };
+        tend(&file, disk(100 << 20));
+        let made = fs::metadata(&file).unwrap();
+        assert_eq!(made.len(), 2 << 20);
+        assert!(made.blocks() * 512 >= 2 << 20, "it takes up room");
+        tend(&file, disk(0));
+        assert!(!file.exists());
+    }
+}

@@ -1,0 +1,63 @@
+//! Files without rows, and volumes whose time is over.
+
+use airside_model::VolumeId;
+
+use crate::{Collector, Error, Result};
+
+/// How many are looked up together.
+const BATCH: usize = 500;
+
+impl Collector {
+    /// Logs of builds that are gone or reaped: what a crash or a destroyed pipeline left.
+    pub(crate) async fn collect_logs(&self) -> Result<u64> {
+        let there = self.parts.logs.list().await.map_err(Error::List)?;
+        let mut collected = 0;
+        for builds in there.chunks(BATCH) {
+            for build in self.parts.store.without_log(builds).await? {
+                self.parts.logs.remove(build).await?;
+                collected += 1;
+            }
+        }
+        Ok(collected)
+    }
+
+    /// Volumes of finished builds that nobody needs, and trees that the store has never heard of.
+    pub(crate) async fn collect_volumes(&self) -> Result<u64> {
+        // Before the rows are read: a volume is announced before there is anything of it.
+        let volumes = self.parts.volumes.clone();
+        let there = blocking(move || volumes.list()).await?;
+        let mut collected = 0;
+        for volume in self.parts.store.dead_volumes().await? {
+            self.remove_volume(&volume).await?;
+            collected += 1;
+        }
+        for some in there.chunks(BATCH) {
+            for volume in self.parts.store.unknown_volumes(some).await? {
+                self.remove_volume(&volume).await?;
+                collected += 1;
+            }
+        }
+        Ok(collected)
+    }
+
+    /// Removes a volume, unless somebody needs it for something else.
+    pub(crate) async fn remove_if_dead(&self, volume: &VolumeId) -> Result<()> {
+        match self.parts.store.is_dead_volume(volume).await? {
+            true => self.remove_volume(volume).await,
+            false => Ok(()),
+        }
+    }
+
+    async fn remove_volume(&self, volume: &VolumeId) -> Result<()> {
+        let (volumes, id) = (self.parts.volumes.clone(), volume.clone());
+        blocking(move || volumes.remove(&id)).await?;
+        Ok(self.parts.store.forget_volume(volume).await?)
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, airside_volumes::Error> + Send + 'static,
+) -> Result<T> {
+    let done = tokio::task::spawn_blocking(work).await;
+    Ok(done.expect("work on files does not panic")?)
+}

@@ -1,0 +1,91 @@
+//! What is collected.
+
+use std::time::Duration;
+
+/// One kind of garbage. The order is that of a sweep: what frees something comes before what removes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// Logs, plans and outcomes of builds beyond what is retained.
+    BuildLogs,
+    /// Rows of builds that were reaped long ago.
+    Builds,
+    /// Builds that checked.
+    Checks,
+    ImageChecks,
+    /// Versions of histories that no resource has any more.
+    Versions,
+    /// Resources that no configuration has any more.
+    Resources,
+    Jobs,
+    Tokens,
+    Artifacts,
+    TaskCaches,
+    ResourceCaches,
+    /// Of workers that are gone; of the others, the sweeper removes them.
+    Containers,
+    Components,
+    /// Log files without a build.
+    Logs,
+    Volumes,
+    Images,
+    /// Pages of the database's file.
+    Pages,
+}
+
+/// What builds leave behind all the time.
+const SOON: Duration = Duration::from_secs(30);
+/// The rest.
+const SLOWLY: Duration = Duration::from_secs(600);
+
+impl Kind {
+    pub const ALL: [Self; 17] = [
+        Self::BuildLogs,
+        Self::Builds,
+        Self::Checks,
+        Self::ImageChecks,
+        Self::Versions,
+        Self::Resources,
+        Self::Jobs,
+        Self::Tokens,
+        Self::Artifacts,
+        Self::TaskCaches,
+        Self::ResourceCaches,
+        Self::Containers,
+        Self::Components,
+        Self::Logs,
+        Self::Volumes,
+        Self::Images,
+        Self::Pages,
+    ];
+
+    /// As it is called in the log and in metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::BuildLogs => "build-logs",
+            Self::Builds => "builds",
+            Self::Checks => "checks",
+            Self::ImageChecks => "image-checks",
+            Self::Versions => "versions",
+            Self::Resources => "resources",
+            Self::Jobs => "jobs",
+            Self::Tokens => "tokens",
+            Self::Artifacts => "artifacts",
+            Self::TaskCaches => "task-caches",
+            Self::ResourceCaches => "resource-caches",
+            Self::Containers => "containers",
+            Self::Components => "components",
+            Self::Logs => "logs",
+            Self::Volumes => "volumes",
+            Self::Images => "images",
+            Self::Pages => "database-pages",
+        }
+    }
+
+    /// How often it is looked for, whatever happens.
+    pub(crate) fn every(self) -> Duration {
+        match self {
+            Self::Checks | Self::ResourceCaches | Self::Volumes => SOON,
+            _ => SLOWLY,
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Removes what nobody needs any more: rows, logs, volumes, images.
+//!
+//! ```text
+//! store's news ─▶ which kinds are due ─▶ a question for each ─▶ deletions in small batches
+//!     slow sweep ─▶      ▲
+//!     disk above its mark ─▶ caches, images and kept containers, those unused for longest first
+//! ```
+//!
+//! There is one loop ([`Collector::run`]) and one list of what is collected ([`Kind`]). What is garbage is
+//! decided by pure functions ([`retention`]) and by the store's queries; a lost piece of news delays a
+//! collection until the next sweep, and a crash in the middle of one leaves what the next finds again.
+//! Nothing here is on the path of a request.
+//!
+//! **Invariants:** rows go before files, so that no row ever names a file that is not there; files are
+//! listed before rows are read, so that what is made in between is not taken for garbage. *Absent:*
+//! containers, which the orchestrator sweeps.
+
+#![forbid(unsafe_code)]
+
+mod ballast;
+mod files;
+mod kind;
+mod pressure;
+mod reap;
+pub mod retention;
+mod rows;
+mod service;
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use airside_logs::Logs;
+use airside_metrics::Metrics;
+use airside_store::Store;
+use airside_volumes::Volumes;
+use async_trait::async_trait;
+
+pub use kind::Kind;
+pub use retention::LogRetention;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Store(#[from] airside_store::Error),
+    #[error(transparent)]
+    Logs(#[from] airside_logs::Error),
+    #[error("the logs cannot be listed")]
+    List(#[source] std::io::Error),
+    #[error(transparent)]
+    Volumes(#[from] airside_volumes::Error),
+}
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What else takes room on this machine's disk, and who has it.
+#[async_trait]
+pub trait Workers: Send + Sync {
+    /// Removes images from which no container was made for so long and on which none stands; how many.
+    async fn collect_images(&self, unused_for: Duration) -> u64;
+
+    /// Removes the container that was kept longest for people to look inside. `false`: there is none.
+    async fn give_up_kept(&self) -> bool;
+}
+
+/// What is kept, and for how long.
+#[derive(Clone, Debug)]
+pub struct Keep {
+    pub logs: LogRetention,
+    /// Of reaped builds of one job, so many stay in lists; none: all.
+    pub reaped_builds: Option<u32>,
+    /// Images from which no container was made for so long go.
+    pub images: Duration,
+}
+
+impl Default for Keep {
+    fn default() -> Self {
+        Self {
+            logs: LogRetention::default(),
+            reaped_builds: Some(1000),
+            images: Duration::from_secs(7 * 24 * 3600),
+        }
+    }
+}
+
+/// What a collector is made of.
+pub struct Options {
+    pub store: Store,
+    pub logs: Logs,
+    pub volumes: Volumes,
+    pub metrics: Metrics,
+    pub workers: Arc<dyn Workers>,
+    pub keep: Keep,
+    /// A file on the disk of the volumes that is given up when nothing else is left; none: without.
+    pub ballast: Option<PathBuf>,
+}
+
+/// The collector; clones share its parts.
+#[derive(Clone)]
+pub struct Collector {
+    parts: Arc<Options>,
+}
+
+impl Collector {
+    pub fn new(options: Options) -> Self {
+        Self {
+            parts: Arc::new(options),
+        }
+    }
+}

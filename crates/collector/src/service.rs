@@ -1,0 +1,161 @@
+//! The loop: what is due, by the clock or by what happened.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use airside_model::JobId;
+use airside_store::{Missed, News};
+use tokio::time::{Instant, MissedTickBehavior};
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use crate::{Collector, Kind, ballast};
+
+/// The name under which an administrator can pause it.
+const COMPONENT: &str = "collector";
+/// How often it asks whether it is paused.
+const TURN: Duration = Duration::from_secs(30);
+/// How often the disk is looked at, and what happened since is acted upon.
+const TICK: Duration = Duration::from_secs(5);
+/// After it was nearly full and nothing could be done.
+const DISK_PAUSE: Duration = Duration::from_secs(15);
+
+struct Service {
+    collector: Collector,
+    due: BTreeMap<Kind, Instant>,
+    /// Of which a build has ended.
+    jobs: BTreeSet<JobId>,
+    turn: Instant,
+    paused: bool,
+    disk: Instant,
+}
+
+impl Collector {
+    /// Collects until `shutdown`.
+    pub async fn run(self, shutdown: CancellationToken) {
+        shutdown.run_until_cancelled(self.run_forever()).await;
+    }
+
+    async fn run_forever(self) {
+        let mut news = self.parts.store.news();
+        let mut ticks = tokio::time::interval(TICK);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let now = Instant::now();
+        let mut service = Service {
+            collector: self,
+            due: Kind::ALL.into_iter().map(|kind| (kind, now)).collect(),
+            jobs: BTreeSet::new(),
+            turn: now,
+            paused: false,
+            disk: now,
+        };
+        loop {
+            tokio::select! {
+                heard = news.next() => service.hear(heard),
+                _ = ticks.tick() => service.tick().await,
+            }
+        }
+    }
+}
+
+impl Service {
+    fn hear(&mut self, heard: Result<News, Missed>) {
+        let soon: &[Kind] = match heard {
+            Ok(News::BuildFinished { job, .. }) => {
+                self.jobs.insert(job);
+                &[]
+            }
+            Ok(News::PipelineGone(_)) => &[Kind::ResourceCaches, Kind::Logs, Kind::Volumes],
+            Ok(News::PipelineArchived(_) | News::PipelineSet(_)) => {
+                &[Kind::Versions, Kind::Resources, Kind::TaskCaches]
+            }
+            Ok(News::HistoryChanged(_)) => &[Kind::Versions],
+            Ok(_) => &[],
+            Err(Missed) => &Kind::ALL,
+        };
+        let now = Instant::now();
+        for kind in soon {
+            self.due.insert(*kind, now);
+        }
+    }
+
+    async fn tick(&mut self) {
+        self.attend_to_disk().await;
+        if self.is_paused().await {
+            return;
+        }
+        for job in std::mem::take(&mut self.jobs) {
+            let started = Instant::now();
+            let reaped = self.collector.reap_job(job).await;
+            self.report(Kind::BuildLogs, reaped, started);
+        }
+        for kind in Kind::ALL {
+            let started = Instant::now();
+            if self.due.get(&kind).is_some_and(|due| *due > started) {
+                continue;
+            }
+            let collected = self.collector.collect(kind).await;
+            self.report(kind, collected, started);
+            self.due.insert(kind, Instant::now() + kind.every());
+        }
+    }
+
+    /// Asks for a turn now and then; an administrator may have paused it.
+    async fn is_paused(&mut self) -> bool {
+        let now = Instant::now();
+        if now < self.turn {
+            return self.paused;
+        }
+        let store = &self.collector.parts.store;
+        match store.component_turn(COMPONENT, TURN).await {
+            Ok(turn) => {
+                self.paused = !turn;
+                self.turn = now + TURN;
+            }
+            Err(error) => {
+                warn!(%error, "the database does not answer; the collection waits");
+                return true;
+            }
+        }
+        self.paused
+    }
+
+    /// Whether or not it is paused: a full disk stops everything.
+    async fn attend_to_disk(&mut self) {
+        let parts = &self.collector.parts;
+        if let (Some(file), Ok(disk)) = (&parts.ballast, parts.volumes.disk()) {
+            ballast::tend(file, disk);
+        }
+        let now = Instant::now();
+        if now < self.disk {
+            return;
+        }
+        match self.collector.attend_to_disk().await {
+            Ok(false) => {}
+            Ok(true) => self.disk = now + DISK_PAUSE,
+            Err(error) => {
+                let error = &error as &dyn std::error::Error;
+                warn!(error, "no room could be made on the disk");
+                self.disk = now + TICK;
+            }
+        }
+    }
+
+    fn report(&self, kind: Kind, collected: crate::Result<u64>, started: Instant) {
+        let kind = kind.name();
+        match collected {
+            Ok(0) => {}
+            Ok(removed) => {
+                let took = started.elapsed();
+                info!(kind, removed, ?took, "collected");
+                self.collector.parts.metrics.collected(kind, removed);
+            }
+            Err(error) => {
+                let error = &error as &dyn std::error::Error;
+                warn!(kind, error, "collection failed; it is tried again");
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Images that nobody uses.
+
+use std::{
+    fs::{self, File},
+    io,
+    path::Path,
+    sync::{Arc, PoisonError},
+    time::{Duration, SystemTime},
+};
+
+use crate::{Digest, Error, Images};
+
+/// Held by whoever uses an image: it is not removed meanwhile. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct Lease(Arc<()>);
+
+impl PartialEq for Lease {
+    /// Which lease it is says nothing about the image.
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Lease {}
+
+impl Lease {
+    /// Whether nobody but the list itself has it.
+    fn is_free(&self) -> bool {
+        Arc::strong_count(&self.0) == 1
+    }
+}
+
+/// Notes that the image was asked for now.
+pub(crate) fn touch(path: &Path) -> Result<(), Error> {
+    let file = File::options().append(true).open(path);
+    file.and_then(|file| file.set_modified(SystemTime::now()))
+        .map_err(Error::disk(path))
+}
+
+impl Images {
+    pub(crate) fn lease(&self, digest: &Digest) -> Lease {
+        let mut leases = self.leases();
+        leases.retain(|_, lease| !lease.is_free());
+        leases.entry(digest.clone()).or_default().clone()
+    }
+
+    fn leases(&self) -> std::sync::MutexGuard<'_, std::collections::HashMap<Digest, Lease>> {
+        self.inner
+            .leases
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Those that nobody asked for within this time, the longest unused first.
+    pub fn idle(&self, unused_for: Duration) -> Result<Vec<Digest>, Error> {
+        let folder = &self.inner.images;
+        let mut idle = Vec::new();
+        for entry in fs::read_dir(folder).map_err(Error::disk(folder))? {
+            let path = entry.map_err(Error::disk(folder))?.path();
+            let name = path.file_name().and_then(|name| name.to_str());
+            let Some(digest) = name.and_then(|hex| Digest::parse(&format!("sha256:{hex}")).ok())
+            else {
+                continue;
+            };
+            // Without it the image is of no use to anybody.
+            let used = fs::metadata(path.join("image.json")).and_then(|file| file.modified());
+            let used = used.unwrap_or(SystemTime::UNIX_EPOCH);
+            if used.elapsed().is_ok_and(|unused| unused >= unused_for) {
+                idle.push((used, digest));
+            }
+        }
+        idle.sort_by_key(|(used, _)| *used);
+        Ok(idle.into_iter().map(|(_, digest)| digest).collect())
+    }
+
+    /// Removes an image, unless somebody uses it. Blocks.
+    pub fn remove(&self, digest: &Digest) -> Result<bool, Error> {
+        let away = {
+            // Whoever asks for it now waits, and then makes it anew.
+            let leases = self.leases();
+            if leases.get(digest).is_some_and(|lease| !lease.is_free()) {
+                return Ok(false);
+            }
+            let away = self.fresh()?;
+            let place = self.place(digest);
+            match fs::rename(&place, away.0.join("image")) {
+                Ok(()) => away,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+                Err(error) => return Err(Error::disk(&place)(error)),
+            }
+        };
+        drop(away);
+        tracing::info!(image = %digest, "removed an image that nobody uses");
+        Ok(true)
+    }
+}

@@ -1,0 +1,147 @@
+//! Which installations have something on this machine: a file for each, locked by its server for as long as
+//! that lives. So the next server that starts, of whichever installation, can take away what one left that
+//! was killed and never came back.
+//!
+//! ```text
+//! /run/airside/installations/<installation>   the folder that its containers are in
+//! ```
+
+use std::{
+    ffi::OsStr,
+    fs::{self, File, OpenOptions},
+    io::{self, Read, Write},
+    os::unix::{
+        ffi::OsStrExt,
+        fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
+    },
+    path::{Path, PathBuf},
+    thread,
+    time::Duration,
+};
+
+use airside_model::InstallationId;
+use rustix::fs::FlockOperation;
+use tracing::{debug, info};
+
+use crate::{cgroup, network};
+
+const FOLDER: &str = "/run/airside/installations";
+
+/// Somebody who looks whether we live holds our file for a moment.
+const TRIES: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// This server is here.
+#[derive(Debug)]
+pub(crate) struct Presence(#[allow(dead_code, reason = "locked for as long as it lives")] File);
+
+impl Presence {
+    /// Says that the installation is here, with its containers below `root`. None if that cannot be said:
+    /// then nobody cleans up after a kill, and nothing else is amiss.
+    pub(crate) fn enter(installation: &InstallationId, root: &Path) -> Option<Self> {
+        match enter_in(Path::new(FOLDER), installation, root) {
+            Ok(file) => Some(Self(file)),
+            Err(error) => {
+                debug!(%error, "cannot say in {FOLDER} that this server is here");
+                None
+            }
+        }
+    }
+}
+
+fn enter_in(folder: &Path, installation: &InstallationId, root: &Path) -> io::Result<File> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true).mode(0o711).create(folder)?;
+    let path = folder.join(installation.as_str());
+    for _ in 0..TRIES {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        let mut file = options.mode(0o600).open(&path)?;
+        let locked = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
+        // It may have been removed by whoever held it.
+        if locked && fs::metadata(&path).is_ok_and(|there| is_same(&there, &file)) {
+            file.set_len(0)?;
+            file.write_all(root.as_os_str().as_bytes())?;
+            return Ok(file);
+        }
+        thread::sleep(PAUSE);
+    }
+    Err(io::ErrorKind::WouldBlock.into())
+}
+
+fn is_same(there: &fs::Metadata, file: &File) -> bool {
+    file.metadata().is_ok_and(|own| own.ino() == there.ino())
+}
+
+/// The installation is gone from this machine.
+pub(crate) fn leave(installation: &InstallationId) {
+    let _ = fs::remove_file(Path::new(FOLDER).join(installation.as_str()));
+}
+
+/// Takes away what installations left whose server is dead and of which no container is left.
+pub(crate) fn sweep() {
+    for installation in dead_in(Path::new(FOLDER)) {
+        info!(%installation, "taking away what a server left on this machine that was killed");
+        network::take_down(&installation);
+        cgroup::leave(&installation);
+        leave(&installation);
+    }
+}
+
+/// Those that nobody stands for any more.
+fn dead_in(folder: &Path) -> Vec<InstallationId> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    names
+        .filter(|name| is_dead(&folder.join(name)))
+        .map(InstallationId::new)
+        .filter(|installation| !cgroup::is_in_use(installation))
+        .collect()
+}
+
+fn is_dead(path: &Path) -> bool {
+    let Ok(mut file) = File::open(path) else {
+        return false;
+    };
+    if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        return false;
+    }
+    let mut root = Vec::new();
+    if file.read_to_end(&mut root).is_err() || root.is_empty() {
+        return false;
+    }
+    let containers = PathBuf::from(OsStr::from_bytes(&root)).join("containers");
+    // Those that are there are followed again when their server comes back.
+    fs::read_dir(containers).map_or(true, |mut left| left.next().is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_installation_is_dead_without_its_server_and_its_containers() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("root");
+        let here = folder.path().join("here");
+        fs::create_dir_all(root.join("containers/s-1")).unwrap();
+        let name = InstallationId::new("none-of-this-machine");
+        assert_eq!(dead_in(&here), []);
+        let file = enter_in(&here, &name, &root).unwrap();
+        assert_eq!(dead_in(&here), [], "its server lives");
+        assert!(enter_in(&here, &name, &root).is_err(), "once at a time");
+        drop(file);
+        assert_eq!(dead_in(&here), [], "its containers may still run");
+        fs::remove_dir(root.join("containers/s-1")).unwrap();
+        assert_eq!(dead_in(&here), std::slice::from_ref(&name));
+        fs::remove_dir_all(&root).unwrap();
+        assert_eq!(
+            dead_in(&here),
+            std::slice::from_ref(&name),
+            "all of it is gone"
+        );
+        // Half-written: nobody knows where its containers are.
+        fs::write(here.join("half"), "").unwrap();
+        assert_eq!(dead_in(&here), [name]);
+    }
+}

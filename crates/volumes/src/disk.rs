@@ -1,0 +1,120 @@
+//! How full the disk is that the volumes are on, and how full it may be.
+
+use std::{fmt, io, path::Path};
+
+/// A disk as the server may use it: what is set aside for others is no part of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Disk {
+    pub total: u64,
+    pub free: u64,
+}
+
+impl Disk {
+    /// The disk that `path` is on.
+    pub fn of(path: &Path) -> io::Result<Self> {
+        let found = rustix::fs::statvfs(path)?;
+        let used = found.f_blocks.saturating_sub(found.f_bfree);
+        Ok(Self {
+            total: (used + found.f_bavail) * found.f_frsize,
+            free: found.f_bavail * found.f_frsize,
+        })
+    }
+
+    pub fn used(&self) -> u64 {
+        self.total.saturating_sub(self.free)
+    }
+
+    /// Whether more is used than this part of it.
+    pub fn is_above(&self, percent: Percent) -> bool {
+        self.used() > percent.of(self.total)
+    }
+
+    /// What may be written until so much of it is used.
+    pub fn room_below(&self, percent: Percent) -> u64 {
+        percent.of(self.total).saturating_sub(self.used())
+    }
+}
+
+/// A part of a disk, 1 to 100.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Percent(u8);
+
+impl Percent {
+    pub fn new(number: u8) -> Option<Self> {
+        (1..=100).contains(&number).then_some(Self(number))
+    }
+
+    fn of(self, total: u64) -> u64 {
+        total / 100 * u64::from(self.0)
+    }
+}
+
+impl fmt::Display for Percent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} %", self.0)
+    }
+}
+
+/// When room is made: above `high`, until no more than `low` is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Watermarks {
+    pub high: Percent,
+    pub low: Percent,
+}
+
+impl Default for Watermarks {
+    fn default() -> Self {
+        Self {
+            high: Percent(95),
+            low: Percent(90),
+        }
+    }
+}
+
+/// A number of bytes as people read it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bytes(pub u64);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+        let steps = (self.0.max(1).ilog2() / 10).min(UNITS.len() as u32 - 1);
+        let unit = UNITS[steps as usize];
+        if steps == 0 {
+            return write!(f, "{} {unit}", self.0);
+        }
+        let tenths = (u128::from(self.0) * 10) >> (10 * steps);
+        write!(f, "{}.{} {unit}", tenths / 10, tenths % 10)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_readable() {
+        for (bytes, text) in [
+            (0, "0 bytes"),
+            (1023, "1023 bytes"),
+            (1024, "1.0 KiB"),
+            (1_572_864, "1.5 MiB"),
+            (20 << 30, "20.0 GiB"),
+            (u64::MAX, "16777215.9 TiB"),
+        ] {
+            assert_eq!(Bytes(bytes).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_disk_is_above_a_mark_or_has_room_below_it() {
+        let disk = |free| Disk { total: 1000, free };
+        let high = Percent::new(95).unwrap();
+        assert!(!disk(50).is_above(high));
+        assert!(disk(49).is_above(high));
+        assert_eq!(disk(49).room_below(high), 0);
+        assert_eq!(disk(150).room_below(high), 100);
+        assert_eq!(Percent::new(0), None);
+        assert_eq!(Percent::new(101), None);
+    }
+}
