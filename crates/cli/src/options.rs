@@ -13,6 +13,7 @@ mod keeping;
 mod keys;
 mod listening;
 mod observing;
+mod scheduling;
 mod workers;
 
 use std::{path::PathBuf, time::Duration};
@@ -32,6 +33,7 @@ use crate::data::DataFolder;
 use checking::CheckingOptions;
 use connectors::ConnectorOptions;
 use keeping::KeepingOptions;
+use scheduling::SchedulingOptions;
 
 #[derive(Args)]
 pub(crate) struct ServerOptions {
@@ -55,6 +57,8 @@ pub(crate) struct ServerOptions {
     pub(crate) keeping: KeepingOptions,
     #[command(flatten)]
     pub(crate) checking: CheckingOptions,
+    #[command(flatten)]
+    pub(crate) scheduling: SchedulingOptions,
     #[command(flatten)]
     pub(crate) observing: Observing,
 }

@@ -54,6 +54,7 @@ fn the_same_is_fetched_once() {
     for job in ["p/second", "p/first"] {
         let text = printed(&fly, job);
         assert!(text.contains(FOUND) && !text.contains("fetching"), "{text}");
+        assert!(text.contains("version: v1"), "{text}");
         assert!(text.contains("good: the text"), "{text}");
     }
     // Other params are another thing.

@@ -132,6 +132,7 @@ impl House {
             store.clone(),
             Arc::new(EngineRunner(engine.clone())),
             Arc::new(BuildChecks(checks.clone())),
+            options.scheduling.spacing(),
         );
         Ok(Self {
             engine,

@@ -100,7 +100,7 @@ async fn cached(
     start_event: Event,
 ) -> Result<Status> {
     leaf.say("start", start_event).await?;
-    get_cache::announce(leaf).await?;
+    get_cache::announce(leaf, &version).await?;
     let finish = FinishResource {
         origin: leaf.origin(),
         time: now().seconds(),

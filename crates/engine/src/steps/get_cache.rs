@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use airside_model::event::Source;
+use airside_model::{Version, event::Source};
 use airside_orchestrator::StepRequest;
 use airside_runtime::Image;
 use airside_store::ResourceCache;
@@ -106,8 +106,13 @@ pub(crate) async fn find(leaf: Leaf<'_>, key: &Key) -> Result<Option<ResourceCac
     Ok(Some(found))
 }
 
-pub(crate) async fn announce(leaf: Leaf<'_>) -> Result<()> {
-    say(leaf, "cached", "found existing resource cache").await
+/// Says that nothing is fetched, and what that is: the type's program, which would have said it, does not run.
+pub(crate) async fn announce(leaf: Leaf<'_>, version: &Version) -> Result<()> {
+    let mut text = info_line("found existing resource cache");
+    for (key, value) in &version.0 {
+        text += &format!("{key}: {value}\n");
+    }
+    leaf.print("cached", Source::Stderr, &text).await
 }
 
 /// Keeps what a get fetched for others to find.
@@ -132,8 +137,11 @@ pub(crate) async fn keep(leaf: Leaf<'_>, key: &Key, outcome: &Outcome) -> Result
 
 /// As Concourse says it, colour included.
 async fn say(leaf: Leaf<'_>, what: &str, words: &str) -> Result<()> {
-    let text = format!("\x1b[1;36mINFO: {words}\x1b[0m\n\n");
-    leaf.print(what, Source::Stderr, &text).await
+    leaf.print(what, Source::Stderr, &info_line(words)).await
+}
+
+fn info_line(words: &str) -> String {
+    format!("\x1b[1;36mINFO: {words}\x1b[0m\n\n")
 }
 
 #[cfg(test)]
