@@ -33,6 +33,7 @@ use airside_logs::Logs;
 use airside_metrics::Metrics;
 use airside_model::{BuildId, BuildStatus, JobId, PipelineId, Plan, PlanId, TeamId, Version};
 use airside_orchestrator::Orchestrator;
+use airside_resources::Registries;
 use airside_runtime::Image;
 use airside_store::{Build, NewBuild, OneOff, Store};
 use airside_traces::Cause;
@@ -107,6 +108,8 @@ pub struct EngineOptions {
     pub variables: Arc<dyn Variables>,
     /// What the resource type `mock` hands out as its own image.
     pub mock_image: Option<Image>,
+    /// What the operator says of registries that images come from.
+    pub registries: Registries,
     /// Who answers native checks.
     pub checkers: Option<WorkerCheckers>,
     /// A check may take so long, unless its resource says otherwise.
@@ -121,6 +124,7 @@ struct Parts {
     external_url: String,
     variables: Arc<dyn Variables>,
     mock_image: Option<Image>,
+    registries: Registries,
     checkers: Option<WorkerCheckers>,
     check_timeout: Duration,
     /// Resources, by pipeline and name, that are being checked.
@@ -155,6 +159,7 @@ impl Engine {
             external_url: options.external_url,
             variables: options.variables,
             mock_image: options.mock_image,
+            registries: options.registries,
             checkers: options.checkers,
             check_timeout: options.check_timeout,
             checking: Turns::default(),

@@ -57,6 +57,15 @@ fn the_same_is_fetched_once() {
         assert!(text.contains("version: v1"), "{text}");
         assert!(text.contains("good: the text"), "{text}");
     }
+    // Until somebody wants it forgotten.
+    let clear = |more: &[&str]| {
+        let args = [&["clear-resource-cache", "-n", "-r", "p/thing"], more].concat();
+        fly.run(&args).succeeded().stdout
+    };
+    assert!(clear(&["--version", "version:v0"]).contains("0 caches"));
+    assert!(clear(&["--version", "version:v1"]).contains("1 caches"));
+    let text = printed(&fly, "p/second");
+    assert!(text.contains("fetching version: v1"), "{text}");
     // Other params are another thing.
     let text = printed(&fly, "p/others");
     assert!(text.contains("fetching version: v1"), "{text}");

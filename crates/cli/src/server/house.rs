@@ -114,6 +114,7 @@ impl House {
             address: lease_address,
             variables: Arc::new(NoVariables),
             mock_image: options.workers.mock_image(),
+            registries: options.workers.registries(),
             checkers: Some(workers::checkers()?),
             check_timeout: options.checking.timeout(),
         });
@@ -235,7 +236,7 @@ impl Found<'_> {
                 self.installation,
                 &shim,
                 isolation,
-                options.workers.registry_mirrors.clone(),
+                options.workers.registries().mirrors,
             );
             entries.push(local.await?);
         }

@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use airside_model::{Version, event::Source};
 use airside_orchestrator::StepRequest;
 use airside_runtime::Image;
-use airside_store::ResourceCache;
+use airside_store::{CacheOwner, ResourceCache};
 use serde_json::{Value, json};
 use tokio::sync::OwnedMutexGuard;
 use tracing::{info, warn};
@@ -36,7 +36,7 @@ fn identity(request: &StepRequest) -> Option<String> {
         Image::Shim => Value::Null,
         // A volume never changes, and neither does what has a digest.
         Image::Volume { volume } => json!({"volume": volume}),
-        Image::Registry { reference } if reference.contains("@sha256:") => {
+        Image::Registry { reference, .. } if reference.contains("@sha256:") => {
             json!({"image": reference})
         }
         // The image that `mock` hands out is the operator's.
@@ -88,12 +88,16 @@ pub(crate) async fn turn(
 }
 
 /// What was fetched before. From now on the build holds it.
-pub(crate) async fn find(leaf: Leaf<'_>, key: &Key) -> Result<Option<ResourceCache>> {
+pub(crate) async fn find(
+    leaf: Leaf<'_>,
+    key: &Key,
+    owner: CacheOwner<'_>,
+) -> Result<Option<ResourceCache>> {
     let interpreter = leaf.interpreter;
     let parts = &interpreter.engine.parts;
     let Some(found) = parts
         .store
-        .use_resource_cache(interpreter.lease, &key.0)
+        .use_resource_cache(interpreter.lease, &key.0, owner)
         .await?
     else {
         return Ok(None);
@@ -116,7 +120,12 @@ pub(crate) async fn announce(leaf: Leaf<'_>, version: &Version) -> Result<()> {
 }
 
 /// Keeps what a get fetched for others to find.
-pub(crate) async fn keep(leaf: Leaf<'_>, key: &Key, outcome: &Outcome) -> Result<()> {
+pub(crate) async fn keep(
+    leaf: Leaf<'_>,
+    key: &Key,
+    outcome: &Outcome,
+    owner: CacheOwner<'_>,
+) -> Result<()> {
     let interpreter = leaf.interpreter;
     let Some(volume) = outcome.artifacts.values().next() else {
         return Ok(());
@@ -127,7 +136,7 @@ pub(crate) async fn keep(leaf: Leaf<'_>, key: &Key, outcome: &Outcome) -> Result
     };
     let store = &interpreter.engine.parts.store;
     let saved = store
-        .save_resource_cache(interpreter.lease, &key.0, &fetched)
+        .save_resource_cache(interpreter.lease, &key.0, &fetched, owner)
         .await?;
     if !saved {
         info!(build = %interpreter.build.id, step = %leaf.plan, %volume, "not kept as a resource cache");
