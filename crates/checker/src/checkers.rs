@@ -5,7 +5,11 @@ use std::{collections::HashMap, ffi::OsString, path::PathBuf, sync::Arc, time::D
 use parking_lot::Mutex;
 use tokio_util::task::TaskTracker;
 
-use crate::{Check, Checked, Failure, share::Sharing, team::Team};
+use crate::{
+    Check, Checked, Failure,
+    share::{Key, Sharing},
+    team::Team,
+};
 
 pub struct Options {
     /// Program and leading arguments of a checker: `airside checker`.
@@ -31,7 +35,7 @@ impl Options {
 pub struct Checkers {
     options: Arc<Options>,
     teams: Arc<Mutex<HashMap<String, Arc<Team>>>>,
-    sharing: Sharing,
+    sharing: Arc<Sharing<Key, Result<Checked, Failure>>>,
     /// One task for each process, until nothing is left of it.
     attended: TaskTracker,
 }
@@ -41,7 +45,7 @@ impl Checkers {
         Self {
             options: Arc::new(options),
             teams: Arc::default(),
-            sharing: Sharing::default(),
+            sharing: Arc::default(),
             attended: TaskTracker::new(),
         }
     }
@@ -50,7 +54,8 @@ impl Checkers {
     pub async fn check(&self, check: &Check) -> Result<Checked, Failure> {
         let (team, own) = (self.team(&check.team), check.clone());
         let begin = move || async move { team.check(&own).await };
-        self.sharing.run(check, begin).await
+        let key = Key::of(check);
+        self.sharing.run(key, check.freshness, begin).await
     }
 
     /// Ends the processes of all teams, and waits until nothing is left of them. Checks in flight fail.

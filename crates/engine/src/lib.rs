@@ -133,6 +133,8 @@ struct Parts {
     holder: String,
     /// Where other servers reach this one's hub.
     address: String,
+    /// Checks that run in containers which others left.
+    guest_checks: steps::Runs,
     /// What is being fetched for teams, by the key of its cache.
     fetching: Turns<(TeamId, String)>,
     running: Mutex<HashMap<BuildId, Running>>,
@@ -165,6 +167,7 @@ impl Engine {
             checking: Turns::default(),
             holder: format!("{}-{}", std::process::id(), options.address),
             address: options.address,
+            guest_checks: steps::Runs::default(),
             fetching: Turns::default(),
             running: Mutex::default(),
             causes: Mutex::default(),

@@ -58,12 +58,14 @@ fn the_same_is_fetched_once() {
         assert!(text.contains("good: the text"), "{text}");
     }
     // Until somebody wants it forgotten.
-    let clear = |more: &[&str]| {
-        let args = [&["clear-resource-cache", "-n", "-r", "p/thing"], more].concat();
+    let clear = |version: &str| {
+        let body = format!("{{\"version\": {{\"version\": \"{version}\"}}}}");
+        let path = "/api/v1/teams/main/pipelines/p/resources/thing/cache";
+        let args = ["curl", path, "--", "-X", "DELETE", "-d", &body];
         fly.run(&args).succeeded().stdout
     };
-    assert!(clear(&["--version", "version:v0"]).contains("0 caches"));
-    assert!(clear(&["--version", "version:v1"]).contains("1 caches"));
+    assert_eq!(clear("v0").trim(), "{\"caches_removed\":0}");
+    assert_eq!(clear("v1").trim(), "{\"caches_removed\":1}");
     let text = printed(&fly, "p/second");
     assert!(text.contains("fetching version: v1"), "{text}");
     // Other params are another thing.

@@ -2,60 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use std::{
-    io::{BufRead as _, BufReader},
-    path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
-};
+use std::path::Path;
 
-use airside_scenarios::{Environment, Fly, Server, ServerOptions, pipelines::job};
-
-/// The registry of `dev/registry`, with one image.
-struct Registry {
-    process: Child,
-    port: String,
-}
-
-impl Registry {
-    fn start(layout: &Path, more: &[&str]) -> Self {
-        let mut process = Command::new(tool("registry"))
-            .args(more)
-            .arg(format!("small/image={}", layout.display()))
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("dev/registry runs");
-        let mut port = String::new();
-        let mut lines = BufReader::new(process.stdout.take().unwrap());
-        lines.read_line(&mut port).unwrap();
-        let port = port.trim().to_owned();
-        Self { process, port }
-    }
-}
-
-impl Drop for Registry {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-fn tool(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../dev")
-        .join(name)
-}
-
-fn layout(folder: &Path) -> PathBuf {
-    let path = folder.join("layout");
-    let made = Command::new(tool("image"))
-        .arg("layout")
-        .arg(Environment::get().rootfs)
-        .arg(&path)
-        .status()
-        .expect("dev/image runs");
-    assert!(made.success());
-    path
-}
+use airside_scenarios::{Fly, Registry, Server, ServerOptions, layout, pipelines::job};
 
 fn digest(layout: &Path) -> String {
     let index = std::fs::read_to_string(layout.join("index.json")).unwrap();
@@ -72,9 +21,11 @@ fn task(port: &str, source: &str, more: &str) -> String {
 }
 
 /// The types of a build's events, in their order, and all of its events as text.
-fn events(fly: &Fly, id: i64) -> (Vec<String>, String) {
-    let text = fly.run(&["curl", &format!("/api/v1/builds/{id}/events")]);
-    let text = text.succeeded().stdout;
+fn events(server: &Server, fly: &Fly, id: i64) -> (Vec<String>, String) {
+    let authorization = fly.authorization();
+    let headers = [("Authorization", authorization.as_str())];
+    let path = format!("/api/v1/builds/{id}/events");
+    let (_, text) = server.http("GET", &path, &headers, "");
     let lines = text.lines().filter_map(|line| line.strip_prefix("data: "));
     let kinds = lines.filter_map(|line| {
         let event: serde_json::Value = serde_json::from_str(line).ok()?;
@@ -95,7 +46,7 @@ fn an_image_is_looked_for_then_pulled_and_both_only_once() {
     let build = fly.trigger("p/job");
     let output = fly.watch(build.id).succeeded();
     assert!(output.stdout.contains("in 6 lines"), "{output:?}");
-    let (kinds, text) = events(&fly, build.id);
+    let (kinds, text) = events(&server, &fly, build.id);
     let interesting = [
         "image-check",
         "image-get",
@@ -129,7 +80,7 @@ fn a_given_version_is_not_looked_for() {
     fly.pipeline("p", &job(&[task(&registry.port, "", &version)]));
     let build = fly.trigger("p/job");
     fly.watch(build.id).succeeded();
-    let (kinds, _) = events(&fly, build.id);
+    let (kinds, _) = events(&server, &fly, build.id);
     let has = |kind: &str| kinds.iter().any(|found| found == kind);
     assert!(has("image-get") && !has("image-check"), "{kinds:?}");
 }

@@ -54,15 +54,27 @@ pub(super) async fn fetch(
     Ok(Ok(Image::Registry { reference, source }.into()))
 }
 
+/// Without any of these a source means `latest`: to go through all tags for an image would be asking too much.
+const CHOOSING: [&str; 5] = [
+    "tag",
+    "tag_regex",
+    "semver_constraint",
+    "variant",
+    "pre_releases",
+];
+
 /// Runs the check, at the registry's mirror if the operator has one.
 async fn look(leaf: Leaf<'_>, check: &Plan, source: &Source) -> Result<Result<Version, NoImage>> {
     let mut check = check.clone();
     if let PlanNode::Check(node) = &mut check.node {
-        let mut mirrored = source.clone();
+        let mut wanted = source.clone();
         let registries = &leaf.interpreter.engine.parts.registries;
-        registries.mirrors.apply(&mut mirrored);
-        if &mirrored != source {
-            node.source = mirrored;
+        registries.mirrors.apply(&mut wanted);
+        if !CHOOSING.iter().any(|key| wanted.contains_key(*key)) {
+            wanted.insert("tag".to_owned(), Value::String("latest".to_owned()));
+        }
+        if &wanted != source {
+            node.source = wanted;
         }
     }
     let context = leaf.context.with_scope(leaf.context.scope.inner());

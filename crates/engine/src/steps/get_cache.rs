@@ -30,18 +30,26 @@ impl Key {
     }
 }
 
+/// An image by what it surely is; none of one that may change under its name.
+pub(super) fn unchanging(image: &Image) -> Option<Value> {
+    match image {
+        Image::Shim => Some(Value::Null),
+        // A volume never changes, and neither does what has a digest.
+        Image::Volume { volume } => Some(json!({"volume": volume})),
+        Image::Registry { reference, .. } if reference.contains("@sha256:") => {
+            Some(json!({"image": reference}))
+        }
+        Image::Registry { .. } | Image::OciLayout { .. } | Image::Host => None,
+    }
+}
+
 /// All that decides what a get fetches, always written the same way.
 fn identity(request: &StepRequest) -> Option<String> {
-    let program = match &request.image {
-        Image::Shim => Value::Null,
-        // A volume never changes, and neither does what has a digest.
-        Image::Volume { volume } => json!({"volume": volume}),
-        Image::Registry { reference, .. } if reference.contains("@sha256:") => {
-            json!({"image": reference})
-        }
+    let program = match unchanging(&request.image) {
+        Some(program) => program,
         // The image that `mock` hands out is the operator's.
-        own if request.run == airside_protocol::Executable::Shim => json!({"own": own}),
-        Image::Registry { .. } | Image::OciLayout { .. } | Image::Host => return None,
+        None if request.run == airside_protocol::Executable::Shim => json!({"own": request.image}),
+        None => return None,
     };
     let asked: Value = serde_json::from_str(request.stdin.as_deref()?).ok()?;
     let mut identity = json!({

@@ -19,3 +19,7 @@ CREATE TABLE image_check_owners (
     FOREIGN KEY (team_id, digest) REFERENCES image_checks (team_id, digest) ON DELETE CASCADE
 );
 CREATE INDEX image_check_owners_by_check ON image_check_owners (team_id, digest);
+
+-- When a check last ran in a container that is kept for checks, of which its step's was the first. None: it is not kept
+-- for that.
+ALTER TABLE containers ADD COLUMN checked_at BIGINT;

@@ -110,6 +110,8 @@ impl Store {
     pub async fn collect_checks(&self, before: Micros) -> Result<u64> {
         query(sql!(
             "DELETE FROM builds WHERE is_check AND ended_at < $1 AND log_closed
+               AND NOT EXISTS (SELECT 1 FROM containers k WHERE k.build_id = builds.id
+                 AND k.kept_at IS NOT NULL AND k.state = 'created')
                AND (resource_id IS NULL
                  OR id < (SELECT max(b.id) FROM builds b WHERE b.resource_id = builds.resource_id))"
         ))
