@@ -135,6 +135,10 @@ bench-builds: bench-build rootfs ## Measure builds on this machine: a trivial on
 bench-checks: bench-build ## Measure thousands of checks: whether they hold their interval, and what they cost
 	AIRSIDE_BIN=$(CARGO_TARGET_DIR)/bench/airside bench/checks.py
 
+.PHONY: bench-pipelines
+bench-pipelines: bench-build rootfs ## Measure a job of get, task and put, a chain of jobs, and a push to the build it starts
+	AIRSIDE_BIN=$(CARGO_TARGET_DIR)/bench/airside bench/pipelines.py
+
 .PHONY: rootfs
 rootfs: ## Make the small root file system that tests use as an image
 	@mkdir -p $(AIRSIDE_CACHE)

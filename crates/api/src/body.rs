@@ -34,3 +34,15 @@ pub(crate) async fn json<T: DeserializeOwned>(body: Body, what: &str) -> Result<
     serde_json::from_str(&text)
         .map_err(|error| ApiError::BadRequest(format!("{what} is not what is expected: {error}")))
 }
+
+/// The same, or nothing at all.
+pub(crate) async fn json_or_nothing<T: DeserializeOwned>(
+    body: Body,
+    what: &str,
+) -> Result<Option<T>> {
+    let text = small_text(body, what).await?;
+    match text.trim().is_empty() {
+        true => Ok(None),
+        false => json(Body::from(text), what).await.map(Some),
+    }
+}

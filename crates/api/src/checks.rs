@@ -35,16 +35,24 @@ pub enum CheckError {
     Store(#[from] airside_store::Error),
 }
 
+/// What became of a webhook.
+pub enum Heard {
+    Checking(Box<Build>),
+    /// What it tells of does not concern the resource; says why.
+    Spared(String),
+}
+
 #[async_trait]
 pub trait Checks: Send + Sync {
     /// Creates a build that checks and sees that it starts.
     async fn check(&self, wanted: WantedCheck<'_>) -> Result<Build, CheckError>;
 
-    /// The same for whoever knows the resource's token.
+    /// The same for whoever knows the resource's token, unless what they tell of is no reason to.
     async fn webhook(
         &self,
         pipeline: PipelineId,
         resource: &str,
         token: &str,
-    ) -> Result<Build, CheckError>;
+        payload: &[u8],
+    ) -> Result<Heard, CheckError>;
 }

@@ -48,7 +48,7 @@ use tower_http::{
 };
 
 pub use builds::{Builds, OneOffBuild, Preparation, TriggerError};
-pub use checks::{CheckError, CheckSubject, Checks, WantedCheck};
+pub use checks::{CheckError, CheckSubject, Checks, Heard, WantedCheck};
 pub use log_level::LogLevel;
 pub use metrics::metrics_router;
 pub use routes::UNSERVED;

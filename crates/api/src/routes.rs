@@ -60,7 +60,6 @@ impl Routes {
 
 /// What Concourse serves and this version does not yet. Each answers 501, behind the same guard.
 pub const UNSERVED: &[Action] = &[
-    Action::ClearResourceCache,
     Action::RegisterWorker,
     Action::LandWorker,
     Action::RetireWorker,
@@ -163,6 +162,7 @@ fn versions(routes: Routes) -> Routes {
         .on(Action::PinResourceVersion, versions::pin)
         .on(Action::UnpinResource, versions::unpin)
         .on(Action::SetPinCommentOnResource, versions::comment)
+        .on(Action::ClearResourceCache, versions::clear_cache)
         .on(Action::ClearResourceVersions, versions::clear)
         .on(Action::ClearResourceTypeVersions, versions::clear_of_type)
         .on(Action::ListBuildsWithVersionAsInput, versions::input_to)

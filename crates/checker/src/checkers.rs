@@ -5,7 +5,12 @@ use std::{collections::HashMap, ffi::OsString, path::PathBuf, sync::Arc, time::D
 use parking_lot::Mutex;
 use tokio_util::task::TaskTracker;
 
-use crate::{Check, Checked, Failure, Look, Said, scratch::Scratch, share::Sharing, team::Team};
+use crate::{
+    Check, Checked, Failure, Look, Said,
+    scratch::Scratch,
+    share::{Key, Sharing},
+    team::Team,
+};
 
 pub struct Options {
     /// Program and leading arguments of a checker: `airside checker`.
@@ -34,7 +39,7 @@ pub(crate) type Home = Arc<Mutex<Option<Scratch>>>;
 pub struct Checkers {
     options: Arc<Options>,
     teams: Arc<Mutex<HashMap<String, Arc<Team>>>>,
-    sharing: Sharing,
+    sharing: Arc<Sharing<Key, Result<Checked, Failure>>>,
     home: Home,
     /// One task for each process, until nothing is left of it.
     attended: TaskTracker,
@@ -45,7 +50,7 @@ impl Checkers {
         Self {
             options: Arc::new(options),
             teams: Arc::default(),
-            sharing: Sharing::default(),
+            sharing: Arc::default(),
             home: Home::default(),
             attended: TaskTracker::new(),
         }
@@ -55,7 +60,8 @@ impl Checkers {
     pub async fn check(&self, check: &Check) -> Result<Checked, Failure> {
         let (team, own) = (self.team(&check.team), check.clone());
         let begin = move || async move { team.check(&own).await };
-        self.sharing.run(check, begin).await
+        let key = Key::of(check);
+        self.sharing.run(key, check.freshness, begin).await
     }
 
     /// Asks a secret manager that a tenant named, in the team's checker.

@@ -30,6 +30,7 @@ mod wire;
 
 pub use checkers::{Checkers, Options};
 pub use failure::Failure;
+pub use share::Sharing;
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! Equal checks in flight are one run.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, hash::Hash, sync::Arc};
 
 use futures::{
     FutureExt as _,
@@ -8,20 +8,19 @@ use futures::{
 };
 use parking_lot::Mutex;
 
-use crate::{Check, Checked, Failure, Freshness};
+use crate::{Check, Freshness};
 
-type Outcome = Result<Checked, Failure>;
-type Run = BoxFuture<'static, Arc<Outcome>>;
+type Run<V> = BoxFuture<'static, Arc<V>>;
 
 /// Two checks of the same key would find the same.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Key {
+pub(crate) struct Key {
     team: String,
     asked: String,
 }
 
 impl Key {
-    fn of(check: &Check) -> Self {
+    pub(crate) fn of(check: &Check) -> Self {
         let asked = (&check.type_, &check.source, &check.from, check.timeout);
         Self {
             team: check.team.clone(),
@@ -30,29 +29,43 @@ impl Key {
     }
 }
 
-#[derive(Clone, Default)]
-pub(crate) struct Sharing {
-    runs: Arc<Mutex<Runs>>,
+/// Runs that others may join, by what they are about.
+pub struct Sharing<K: Eq + Hash, V> {
+    runs: Arc<Mutex<Runs<K, V>>>,
 }
 
-#[derive(Default)]
-struct Runs {
-    by_key: HashMap<Key, (u64, WeakShared<Run>)>,
+struct Runs<K, V> {
+    by_key: HashMap<K, (u64, WeakShared<Run<V>>)>,
     next: u64,
 }
 
-impl Sharing {
+impl<K: Eq + Hash, V> Default for Sharing<K, V> {
+    fn default() -> Self {
+        let runs = Runs {
+            by_key: HashMap::new(),
+            next: 0,
+        };
+        Self {
+            runs: Arc::new(Mutex::new(runs)),
+        }
+    }
+}
+
+impl<K, V> Sharing<K, V>
+where
+    K: Clone + Eq + Hash + Send + 'static,
+    V: Clone + Send + Sync + 'static,
+{
     /// Joins an equal run if there is one and that will do, else begins one. A run that nobody waits
     /// for any more is dropped.
-    pub(crate) async fn run<F>(&self, check: &Check, begin: impl FnOnce() -> F) -> Outcome
+    pub async fn run<F>(&self, key: K, freshness: Freshness, begin: impl FnOnce() -> F) -> V
     where
-        F: Future<Output = Outcome> + Send + 'static,
+        F: Future<Output = V> + Send + 'static,
     {
-        let key = Key::of(check);
         let shared = {
             let mut runs = self.runs.lock();
-            let joined = match check.freshness {
-                Freshness::Shared => runs.find(&key),
+            let joined = match freshness {
+                Freshness::Shared => runs.by_key.get(&key).and_then(|(_, weak)| weak.upgrade()),
                 Freshness::FromNow => None,
             };
             match joined {
@@ -60,15 +73,15 @@ impl Sharing {
                 None => self.begin(&mut runs, key, begin()),
             }
         };
-        Outcome::clone(&*shared.await)
+        V::clone(&*shared.await)
     }
 
     fn begin(
         &self,
-        runs: &mut Runs,
-        key: Key,
-        run: impl Future<Output = Outcome> + Send + 'static,
-    ) -> Shared<Run> {
+        runs: &mut Runs<K, V>,
+        key: K,
+        run: impl Future<Output = V> + Send + 'static,
+    ) -> Shared<Run<V>> {
         let number = runs.next;
         runs.next += 1;
         let place = Place {
@@ -94,20 +107,14 @@ impl Sharing {
     }
 }
 
-impl Runs {
-    fn find(&self, key: &Key) -> Option<Shared<Run>> {
-        self.by_key.get(key).and_then(|(_, weak)| weak.upgrade())
-    }
-}
-
 /// A run's place among those that can be joined, given up with it.
-struct Place {
-    runs: Arc<Mutex<Runs>>,
-    key: Key,
+struct Place<K: Eq + Hash, V> {
+    runs: Arc<Mutex<Runs<K, V>>>,
+    key: K,
     number: u64,
 }
 
-impl Drop for Place {
+impl<K: Eq + Hash, V> Drop for Place<K, V> {
     fn drop(&mut self) {
         let mut runs = self.runs.lock();
         let own = runs.by_key.get(&self.key);
@@ -147,17 +154,16 @@ mod tests {
         let wait = wait.map(|_| ()).shared();
         let all = futures::future::join_all(checks.iter().map(|check| {
             let (count, wait) = (count.clone(), wait.clone());
-            sharing.run(check, move || async move {
+            sharing.run(Key::of(check), check.freshness, move || async move {
                 count.fetch_add(1, Ordering::Relaxed);
                 wait.await;
-                Ok(Checked::default())
             })
         }));
         let (all, ()) = tokio::join!(all, async move {
             tokio::task::yield_now().await;
             let _ = go.send(());
         });
-        assert!(all.iter().all(Result::is_ok));
+        assert_eq!(all.len(), checks.len());
         assert_eq!(sharing.len(), 0);
         count.load(Ordering::Relaxed)
     }
@@ -175,9 +181,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_run_without_anybody_is_forgotten() {
-        let sharing = Sharing::default();
+        let sharing: Sharing<Key, ()> = Sharing::default();
         let check = check("a", 1, Freshness::Shared);
-        let run = sharing.run(&check, futures::future::pending);
+        let run = sharing.run(Key::of(&check), check.freshness, futures::future::pending);
         assert!(tokio::time::timeout(Duration::ZERO, run).await.is_err());
         assert_eq!(sharing.len(), 0);
     }

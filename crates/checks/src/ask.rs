@@ -7,7 +7,7 @@ use airside_model::{PipelineId, Plan, PlanId, ResourceId, Version};
 use airside_store::{Build, CheckReason, NewCheck, Pipeline};
 use serde_json::Value;
 
-use crate::Checks;
+use crate::{Checks, payload};
 
 /// What is to be checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +30,13 @@ pub struct Ask<'a> {
     pub from: Option<Version>,
     pub depth: Depth,
     pub by: Option<&'a str>,
+}
+
+/// What became of a webhook.
+pub enum Heard {
+    Checking(Box<Build>),
+    /// What it tells of does not concern the resource; says why.
+    Spared(String),
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -69,13 +76,15 @@ impl Checks {
         Ok(build)
     }
 
-    /// The same for whoever knows a resource's token, and nothing else is believed of what they say.
+    /// The same for whoever knows a resource's token. Of what else they say nothing is believed, but that a push to
+    /// some other branch is no reason to look.
     pub async fn webhook(
         &self,
         pipeline: PipelineId,
         resource: &str,
         token: &str,
-    ) -> Result<Build, AskError> {
+        payload: &[u8],
+    ) -> Result<Heard, AskError> {
         let (found, config) = self.pipeline(pipeline).await?;
         let definition = config.resource(resource).ok_or(AskError::NotFound)?;
         let own = Value::String(definition.webhook_token.clone());
@@ -88,6 +97,9 @@ impl Checks {
         if own.is_empty() || !is_same(own.as_bytes(), token.as_bytes()) {
             return Err(AskError::WrongToken);
         }
+        if let Some(why) = self.spares(&found, &config, definition, payload).await {
+            return Ok(Heard::Spared(why));
+        }
         let ask = Ask {
             pipeline,
             subject: Subject::Resource(resource),
@@ -95,7 +107,30 @@ impl Checks {
             depth: Depth::Shallow,
             by: None,
         };
-        self.ask(ask).await
+        Ok(Heard::Checking(Box::new(self.ask(ask).await?)))
+    }
+
+    /// Why the payload is no reason to check the resource. What cannot be told is none.
+    async fn spares(
+        &self,
+        pipeline: &Pipeline,
+        config: &Config,
+        definition: &airside_config::Resource,
+        payload: &[u8],
+    ) -> Option<String> {
+        let type_ = &definition.type_;
+        if payload.is_empty() || config.resource_type(type_).is_some() {
+            return None;
+        }
+        let source = payload::compared(definition.source.as_ref()?);
+        let source = Value::Object(source);
+        let filled = self
+            .parts
+            .engine
+            .fill(pipeline, config, source)
+            .await
+            .ok()?;
+        payload::spares(type_, filled.0.as_object()?, payload)
     }
 
     async fn pipeline(&self, id: PipelineId) -> Result<(Pipeline, Config), AskError> {

@@ -22,6 +22,7 @@
 mod ask;
 mod desk;
 mod limit;
+mod payload;
 mod phase;
 mod queue;
 mod report;
@@ -41,7 +42,7 @@ use airside_store::Store;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-pub use ask::{Ask, AskError, Depth, Subject};
+pub use ask::{Ask, AskError, Depth, Heard, Subject};
 
 /// What checks are made with.
 pub struct Options {

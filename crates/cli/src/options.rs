@@ -15,6 +15,7 @@ mod keeping;
 mod keys;
 mod listening;
 mod observing;
+mod scheduling;
 mod workers;
 
 use std::{path::PathBuf, time::Duration};
@@ -36,6 +37,7 @@ use collecting::CollectingOptions;
 use connectors::ConnectorOptions;
 use credentials::CredentialOptions;
 use keeping::KeepingOptions;
+use scheduling::SchedulingOptions;
 
 #[derive(Args)]
 pub(crate) struct ServerOptions {
@@ -61,6 +63,8 @@ pub(crate) struct ServerOptions {
     pub(crate) keeping: KeepingOptions,
     #[command(flatten)]
     pub(crate) checking: CheckingOptions,
+    #[command(flatten)]
+    pub(crate) scheduling: SchedulingOptions,
     #[command(flatten)]
     pub(crate) collecting: CollectingOptions,
     #[command(flatten)]

@@ -8,9 +8,10 @@ use std::{
 
 use airside_checker::Checkers;
 use airside_engine::WorkerCheckers;
-use airside_images::{Images, Mirror};
+use airside_images::Images;
 use airside_model::{InstallationId, WorkerName};
 use airside_orchestrator::WorkerEntry;
+use airside_resources::Mirrors;
 use airside_runtime_kube::KubeRuntime;
 use airside_runtime_local::{IsolationOptions, LocalOptions, LocalRuntime};
 use airside_store::Store;
@@ -49,7 +50,7 @@ pub(crate) async fn local(
     installation: &InstallationId,
     shim: &Path,
     isolation: IsolationOptions,
-    mirrors: Vec<Mirror>,
+    mirrors: Mirrors,
 ) -> Result<WorkerEntry> {
     let worker = WorkerName::new(LOCAL);
     let program = program()?;

@@ -82,19 +82,12 @@ impl Site for Cluster {
     }
 
     fn image(&self) -> Image {
-        Image::Registry {
-            reference: "airside.local/busybox:dev".to_owned(),
-        }
+        Image::registry("airside.local/busybox:dev")
     }
 
     fn missing_image(&self) -> (Image, String) {
         let reference = "airside.local/NO-such-image".to_owned();
-        (
-            Image::Registry {
-                reference: reference.clone(),
-            },
-            reference,
-        )
+        (Image::registry(&reference), reference)
     }
 
     async fn labels(&self, handle: &Handle) -> Option<BTreeMap<String, String>> {

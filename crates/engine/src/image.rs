@@ -1,18 +1,19 @@
 //! The root file systems of steps: natively from where they are, or fetched by plans of their own.
 
+mod registry;
+
 use airside_model::{
     Plan, PlanNode, VolumeId,
     event::{Event, Origin},
     plan::GetPlan,
     public_plan::public_plan,
-    task::ImageResource,
 };
 use airside_runtime::Image;
 use airside_store::now;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::{Result, leaf::Leaf, status::Status};
+use crate::{Result, leaf::Leaf, scope::Context, status::Status, steps::filled};
 
 /// A root file system, and what its metadata say of running something in it.
 #[derive(Clone, Debug)]
@@ -109,13 +110,13 @@ pub(crate) async fn fetch(
             "the plan of an image is no get".to_owned(),
         )));
     };
-    if let Some(native) = native(image) {
-        return Ok(match filled(leaf, &native).await {
-            Ok(native) => image_of(&native)
-                .map(StepImage::from)
-                .map_err(NoImage::from),
-            Err(words) => Err(NoImage::Error(words)),
-        });
+    if image.image.get_plan.is_none() {
+        match image.type_.as_str() {
+            "host" => return Ok(Ok(Image::Host.into())),
+            "registry-image" => return registry::fetch(leaf, check, get, image).await,
+            "oci-layout" => return Ok(layout(leaf, image).await),
+            _ => {}
+        }
     }
     if image.image.get_plan.is_none() && !airside_resources::is_native(&image.type_) {
         return Ok(Err(NoImage::Error(format!(
@@ -131,24 +132,32 @@ pub(crate) async fn fetch(
         (Some(get), "image fetching failed"),
     ] {
         let Some(plan) = plan else { continue };
-        match leaf.interpreter.run(plan, context.clone()).await? {
-            Status::Succeeded => {}
-            Status::Failed => return Ok(Err(NoImage::Error(failed.to_owned()))),
-            Status::Errored => {
-                let errors = leaf.interpreter.errors(plan);
-                let words = errors
-                    .into_iter()
-                    .next()
-                    .unwrap_or_else(|| failed.to_owned());
-                return Ok(Err(NoImage::Error(words)));
-            }
-            Status::TimedOut | Status::Aborted => return Ok(Err(NoImage::Stopped)),
+        if let Err(none) = run(leaf, plan, &context, failed).await? {
+            return Ok(Err(none));
         }
     }
     match context.scope.artifact(&image.name) {
         Some(volume) => artifact(leaf, volume).await,
         None => Ok(Err(NoImage::Error("fetched artifact not found".to_owned()))),
     }
+}
+
+/// Runs one of the plans of an image.
+async fn run(
+    leaf: Leaf<'_>,
+    plan: &Plan,
+    context: &Context,
+    failed: &str,
+) -> Result<Result<(), NoImage>> {
+    Ok(match leaf.interpreter.run(plan, context.clone()).await? {
+        Status::Succeeded => Ok(()),
+        Status::Failed => Err(NoImage::Error(failed.to_owned())),
+        Status::Errored => {
+            let first = leaf.interpreter.errors(plan).into_iter().next();
+            Err(NoImage::Error(first.unwrap_or_else(|| failed.to_owned())))
+        }
+        Status::TimedOut | Status::Aborted => Err(NoImage::Stopped),
+    })
 }
 
 async fn announce(leaf: Leaf<'_>, check: Option<&Plan>, get: &Plan) -> Result<()> {
@@ -169,101 +178,25 @@ async fn announce(leaf: Leaf<'_>, check: Option<&Plan>, get: &Plan) -> Result<()
     leaf.say("image get", event).await
 }
 
-/// What a get fetches, if that is an image the server knows how to pull.
-fn native(get: &GetPlan) -> Option<ImageResource> {
-    let known = matches!(get.type_.as_str(), "host" | "registry-image" | "oci-layout");
-    (known && get.image.get_plan.is_none()).then(|| ImageResource {
-        type_: get.type_.clone(),
-        source: Some(get.source.clone()),
-        version: get.version.clone(),
-        ..ImageResource::default()
-    })
+/// A folder of the worker's machine.
+async fn layout(leaf: Leaf<'_>, image: &GetPlan) -> Result<StepImage, NoImage> {
+    let source = filled(leaf, &image.source).await?;
+    let path = text(&image.type_, &source, "path")?.to_owned();
+    Ok(Image::OciLayout { path }.into())
 }
 
-async fn filled(leaf: Leaf<'_>, image: &ImageResource) -> Result<ImageResource, String> {
-    let source = Value::Object(image.source.clone().unwrap_or_default());
-    let source: Map<String, Value> = match leaf.fill(source).await? {
-        Value::Object(source) => source,
-        _ => Map::new(),
-    };
-    Ok(ImageResource {
-        source: Some(source),
-        ..image.clone()
-    })
-}
-
-/// Which root file system an image resource of a native type means.
-fn image_of(resource: &ImageResource) -> Result<Image, String> {
-    match resource.type_.as_str() {
-        "host" => Ok(Image::Host),
-        "registry-image" => Ok(Image::Registry {
-            reference: registry_reference(resource)?,
-        }),
-        "oci-layout" => Ok(Image::OciLayout {
-            path: text(resource, "path")?.to_owned(),
-        }),
-        other => Err(format!("images of type `{other}` are not native")),
-    }
-}
-
-fn registry_reference(resource: &ImageResource) -> Result<String, String> {
-    let repository = text(resource, "repository")?;
-    let digest = resource.version.as_ref();
-    if let Some(digest) = digest.and_then(|version| version.0.get("digest")) {
-        return Ok(format!("{repository}@{digest}"));
-    }
-    let source = resource.source.as_ref();
-    match source.and_then(|source| source.get("tag")) {
-        None => Ok(format!("{repository}:latest")),
-        Some(Value::String(tag)) => Ok(format!("{repository}:{tag}")),
-        Some(tag) => Ok(format!("{repository}:{tag}")),
-    }
-}
-
-fn text<'a>(resource: &'a ImageResource, key: &str) -> Result<&'a str, String> {
-    let source = resource.source.as_ref();
-    let found = source.and_then(|source| source.get(key)?.as_str());
+fn text<'a>(type_: &str, source: &'a Map<String, Value>, key: &str) -> Result<&'a str, String> {
+    let found = source.get(key).and_then(Value::as_str);
     found.ok_or_else(|| {
-        format!(
-            "the image_resource of type `{}` needs a `{key}` in its source",
-            resource.type_
-        )
+        format!("the image_resource of type `{type_}` needs a `{key}` in its source")
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use airside_model::Version;
     use serde_json::json;
 
     use super::*;
-
-    fn resource(type_: &str, source: Value) -> ImageResource {
-        ImageResource {
-            type_: type_.to_owned(),
-            source: serde_json::from_value(source).unwrap(),
-            ..ImageResource::default()
-        }
-    }
-
-    #[test]
-    fn native_images_are_named_by_their_source() {
-        let reference = |source| image_of(&resource("registry-image", source));
-        let registry = |reference: &str| {
-            let reference = reference.to_owned();
-            Ok(Image::Registry { reference })
-        };
-        assert_eq!(reference(json!({"repository": "a"})), registry("a:latest"));
-        assert_eq!(
-            reference(json!({"repository": "a", "tag": 3})),
-            registry("a:3")
-        );
-        assert!(reference(json!({})).unwrap_err().contains("`repository`"));
-        let mut pinned = resource("registry-image", json!({"repository": "a", "tag": "t"}));
-        pinned.version = Some(Version::from([("digest", "sha256:1")]));
-        assert_eq!(image_of(&pinned), registry("a@sha256:1"));
-        assert_eq!(image_of(&resource("host", json!({}))), Ok(Image::Host));
-    }
 
     #[test]
     fn metadata_say_what_runs() {

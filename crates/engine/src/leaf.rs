@@ -216,6 +216,12 @@ impl<'a> Leaf<'a> {
         })
     }
 
+    /// Gives up the container of a check, to those that come after it. Only after what it came to is committed.
+    pub(crate) async fn offer(&self, ran: Ran, name: &str) {
+        let orchestrator = &self.interpreter.engine.parts.orchestrator;
+        orchestrator.offer(ran.held, name).await;
+    }
+
     /// Gives up the container of a process. Only after what it came to is committed.
     pub(crate) async fn let_go(&self, ran: Ran) {
         let orchestrator = &self.interpreter.engine.parts.orchestrator;

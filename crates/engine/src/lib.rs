@@ -32,6 +32,7 @@ use airside_logs::Logs;
 use airside_metrics::Metrics;
 use airside_model::{BuildId, BuildStatus, JobId, PipelineId, Plan, PlanId, TeamId, Version};
 use airside_orchestrator::Orchestrator;
+use airside_resources::Registries;
 use airside_runtime::Image;
 use airside_store::{Build, NewBuild, OneOff, Store};
 use airside_traces::Cause;
@@ -105,6 +106,8 @@ pub struct EngineOptions {
     pub credentials: Credentials,
     /// What the resource type `mock` hands out as its own image.
     pub mock_image: Option<Image>,
+    /// What the operator says of registries that images come from.
+    pub registries: Registries,
     /// Who answers native checks.
     pub checkers: Option<WorkerCheckers>,
     /// A check may take so long, unless its resource says otherwise.
@@ -119,6 +122,7 @@ struct Parts {
     external_url: String,
     credentials: Credentials,
     mock_image: Option<Image>,
+    registries: Registries,
     checkers: Option<WorkerCheckers>,
     check_timeout: Duration,
     /// Resources, by pipeline and name, that are being checked.
@@ -127,6 +131,8 @@ struct Parts {
     holder: String,
     /// Where other servers reach this one's hub.
     address: String,
+    /// Checks that run in containers which others left.
+    guest_checks: steps::Runs,
     /// What is being fetched for teams, by the key of its cache.
     fetching: Turns<(TeamId, String)>,
     running: Mutex<HashMap<BuildId, Running>>,
@@ -153,11 +159,13 @@ impl Engine {
             external_url: options.external_url,
             credentials: options.credentials,
             mock_image: options.mock_image,
+            registries: options.registries,
             checkers: options.checkers,
             check_timeout: options.check_timeout,
             checking: Turns::default(),
             holder: format!("{}-{}", std::process::id(), options.address),
             address: options.address,
+            guest_checks: steps::Runs::default(),
             fetching: Turns::default(),
             running: Mutex::default(),
             causes: Mutex::default(),

@@ -50,18 +50,21 @@ pub(crate) fn image(
     let settings = parse::<Config>(&config, "its configuration")?
         .config
         .unwrap_or_default();
-    let kept = Kept {
-        env: settings.env.unwrap_or_default(),
-        user: settings.user.filter(|user| !user.is_empty()),
-    };
+    keep(dir, settings.env.unwrap_or_default(), settings.user)?;
+    tracing::info!(image = %digest, layers = manifest.layers.len(), "unpacked an image");
+    Ok(())
+}
+
+/// Writes what is kept of an image beside its files. With that it is whole.
+pub(crate) fn keep(dir: &Path, env: Vec<String>, user: Option<String>) -> Result<(), Error> {
+    let user = user.filter(|user| !user.is_empty());
+    let kept = Kept { env, user };
     let path = dir.join("image.json");
     let text = serde_json::to_vec(&kept).map_err(|error| Error::Disk {
         path: path.clone(),
         source: io::Error::other(error),
     })?;
-    fs::write(&path, text).map_err(Error::disk(&path))?;
-    tracing::info!(image = %digest, layers = manifest.layers.len(), "unpacked an image");
-    Ok(())
+    fs::write(&path, text).map_err(Error::disk(&path))
 }
 
 /// The image that stands at `dir`, if one does; it counts as used now.

@@ -27,13 +27,12 @@ pub enum Error {
     },
     #[error("layer {layer} is of a kind that cannot be unpacked ({media_type})")]
     MediaType { layer: Digest, media_type: String },
-    #[error("{reference:?} is no image reference: {reason}")]
-    Reference { reference: String, reason: String },
-    #[error("the registry does not let us pull {what}; does it need credentials?")]
-    Denied { what: String },
-    /// Asking again later may work.
-    #[error("cannot pull {what}: {message}")]
-    Unavailable { what: String, message: String },
+    /// The registry was asked as often as made sense.
+    #[error("cannot pull {what}: {failure}")]
+    Pull {
+        what: String,
+        failure: airside_resources::Failure,
+    },
     #[error("there is no room for the image on the disk of {}", path.display())]
     DiskFull { path: PathBuf },
     #[error("{}", path.display())]
@@ -56,9 +55,6 @@ impl Error {
 
     /// Whether asking again later may work.
     pub fn is_temporary(&self) -> bool {
-        matches!(
-            self,
-            Self::Unavailable { .. } | Self::Disk { .. } | Self::Interrupted
-        )
+        matches!(self, Self::Disk { .. } | Self::Interrupted)
     }
 }

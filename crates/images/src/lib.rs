@@ -23,7 +23,6 @@ mod document;
 mod error;
 mod idle;
 mod layout;
-mod mirror;
 mod registry;
 
 use std::{
@@ -36,21 +35,22 @@ use std::{
     },
 };
 
+use airside_resources::{Mirrors, Object};
 pub use document::Digest;
 use document::Manifest;
 pub use error::Error;
 pub use idle::Lease;
 use layout::Layout;
-pub use mirror::{Mirror, NoMirror};
-use registry::Registries;
+use registry::Image;
 
 /// Where an image comes from.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum ImageSource {
     /// A folder with `index.json` and `blobs`.
     OciLayout(PathBuf),
-    /// `name:tag` or `name@digest`. Registries on this machine's loopback may speak plain HTTP.
-    Registry(String),
+    /// `name:tag` or `name@digest`, and what else a `registry-image` says in its source. Registries on this
+    /// machine's loopback may speak plain HTTP.
+    Registry { reference: String, source: Object },
 }
 
 /// An image that is ready to be the lower folder of an overlay.
@@ -77,7 +77,7 @@ struct Inner {
     images: PathBuf,
     tmp: PathBuf,
     next: AtomicU64,
-    registries: Registries,
+    mirrors: Mirrors,
     /// One image is made by one caller; the others wait and find it.
     making: Mutex<HashMap<Digest, Arc<tokio::sync::Mutex<()>>>>,
     /// Who uses which image at the moment.
@@ -87,11 +87,11 @@ struct Inner {
 impl Images {
     /// Opens the store and removes what an interrupted run left. One process at a time.
     pub fn open(root: &Path) -> Result<Self, Error> {
-        Self::with_mirrors(root, Vec::new())
+        Self::with_mirrors(root, Mirrors::default())
     }
 
     /// The same, with other places to pull from.
-    pub fn with_mirrors(root: &Path, mirrors: Vec<Mirror>) -> Result<Self, Error> {
+    pub fn with_mirrors(root: &Path, mirrors: Mirrors) -> Result<Self, Error> {
         let (images, tmp) = (root.join("images"), root.join("tmp"));
         if tmp.exists() {
             fs::remove_dir_all(&tmp).map_err(Error::disk(&tmp))?;
@@ -110,7 +110,7 @@ impl Images {
                 images,
                 tmp,
                 next: AtomicU64::new(0),
-                registries: Registries::new(mirrors.into_iter().collect()),
+                mirrors,
                 making: Mutex::default(),
                 leases: Mutex::default(),
             }),
@@ -121,7 +121,9 @@ impl Images {
     pub async fn ensure(&self, image: &ImageSource) -> Result<Rootfs, Error> {
         match image {
             ImageSource::OciLayout(path) => self.layout_image(path).await,
-            ImageSource::Registry(reference) => self.registry_image(reference).await,
+            ImageSource::Registry { reference, source } => {
+                self.registry_image(reference, source).await
+            }
         }
     }
 
@@ -140,23 +142,28 @@ impl Images {
         }
     }
 
-    async fn registry_image(&self, reference: &str) -> Result<Rootfs, Error> {
-        let image = self.inner.registries.image(reference)?;
-        if let Some(rootfs) = image.pinned().and_then(|pin| self.ready(&pin).transpose()) {
-            return rootfs;
+    async fn registry_image(&self, reference: &str, source: &Object) -> Result<Rootfs, Error> {
+        let image = Image::parse(reference, source, &self.inner.mirrors)?;
+        let digest = match image.pinned() {
+            Some(digest) => digest.clone(),
+            None => {
+                let image = image.clone();
+                blocking(move || image.resolve()).await?
+            }
+        };
+        if let Some(rootfs) = self.ready(&digest)? {
+            return Ok(rootfs);
         }
-        let (digest, manifest) = self.inner.registries.manifest(&image).await?;
         let _turn = self.turn(&digest).await;
         if let Some(rootfs) = self.ready(&digest)? {
             return Ok(rootfs);
         }
-        let download = self.fresh()?;
-        let layout = Layout::new(&download.0);
-        self.inner
-            .registries
-            .download(&image, &manifest, &layout)
-            .await?;
-        self.assemble(digest, manifest, layout).await
+        let (work, own) = (self.fresh()?, self.clone());
+        blocking(move || {
+            image.fetch(&digest, &work.0)?;
+            own.settle(&work, &digest)
+        })
+        .await
     }
 
     async fn assemble(
@@ -165,16 +172,21 @@ impl Images {
         manifest: Manifest,
         layout: Layout,
     ) -> Result<Rootfs, Error> {
-        let work = self.fresh()?;
-        let (place, own) = (self.place(&digest), self.clone());
+        let (work, own) = (self.fresh()?, self.clone());
         blocking(move || {
             assemble::image(&layout, &digest, &manifest, &work.0)?;
-            fs::rename(&work.0, &place).map_err(Error::disk(&place))?;
-            own.ready(&digest)?.ok_or_else(|| Error::Missing {
-                what: digest.to_string(),
-            })
+            own.settle(&work, &digest)
         })
         .await
+    }
+
+    /// Puts an image that is whole where it is looked for.
+    fn settle(&self, work: &Scratch, digest: &Digest) -> Result<Rootfs, Error> {
+        let place = self.place(digest);
+        fs::rename(&work.0, &place).map_err(Error::disk(&place))?;
+        self.ready(digest)?.ok_or_else(|| Error::Missing {
+            what: digest.to_string(),
+        })
     }
 
     fn ready(&self, digest: &Digest) -> Result<Option<Rootfs>, Error> {

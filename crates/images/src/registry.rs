@@ -1,212 +1,156 @@
-//! Images from registries, brought into a [`Layout`] and used from there.
+//! Images from registries, by the resource type `registry-image`: there is one way to talk to registries, with its
+//! credentials, mirrors, patience and words.
 
-use std::{fs, time::Duration};
+use std::{fs, path::Path};
 
-use oci_client::{
-    Client, Reference,
-    client::{ClientConfig, ClientProtocol},
-    errors::{OciDistributionError, OciErrorCode},
-    manifest::OciDescriptor,
-    secrets::RegistryAuth,
-};
-use tokio::fs::File;
+use airside_model::Version;
+use airside_resources::{CheckRequest, InRequest, Mirrors, Object, Privilege};
+use serde::Deserialize;
+use serde_json::Value;
 
-use crate::{
-    Error,
-    document::{Descriptor, Digest, Manifest},
-    layout::Layout,
-    mirror::Mirrors,
-};
+use crate::{Error, assemble, document::Digest};
 
-const CONNECT: Duration = Duration::from_secs(30);
-const SILENCE: Duration = Duration::from_secs(60);
+const TYPE: &str = "registry-image";
 
-pub(crate) struct Registries {
-    encrypted: Client,
-    /// For registries on this machine's loopback, where nobody can listen in.
-    plain: Client,
-    mirrors: Mirrors,
+/// An image that was understood: where it comes from, and under what name. Its source may hold secrets.
+#[derive(Clone)]
+pub(crate) struct Image {
+    /// As it was asked for.
+    text: String,
+    source: Object,
+    tag: String,
+    digest: Option<Digest>,
 }
 
-/// A reference that was understood.
-pub(crate) struct Image {
-    text: String,
-    reference: Reference,
+/// What `registry-image` says of an image beside its root file system.
+#[derive(Deserialize)]
+struct Metadata {
+    env: Option<Vec<String>>,
+    user: Option<String>,
 }
 
 impl Image {
-    fn parse(text: &str) -> Result<Self, Error> {
-        let reference = text.parse().map_err(|error| Error::Reference {
-            reference: text.to_owned(),
-            reason: format!("{error}"),
-        })?;
+    /// `name`, `name:tag`, `name@digest` or `name:tag@digest`, with what else its source says.
+    pub(crate) fn parse(text: &str, source: &Object, mirrors: &Mirrors) -> Result<Self, Error> {
+        let (name, digest) = match text.split_once('@') {
+            Some((name, digest)) => (name, Some(Digest::parse(digest)?)),
+            None => (text, None),
+        };
+        let (repository, tag) = match name.rsplit_once(':') {
+            Some((repository, tag)) if !tag.contains('/') => (repository, tag),
+            _ => (name, "latest"),
+        };
+        let mut source = source.clone();
+        for (key, value) in [("repository", repository), ("tag", tag)] {
+            source.insert(key.to_owned(), Value::String(value.to_owned()));
+        }
+        // The reference says which one; these would choose another.
+        for key in ["semver_constraint", "variant", "pre_releases", "tag_regex"] {
+            source.remove(key);
+        }
+        mirrors.apply(&mut source);
         Ok(Self {
             text: text.to_owned(),
-            reference,
+            source,
+            tag: tag.to_owned(),
+            digest,
         })
     }
 
     /// The digest it names, if it names one.
-    pub(crate) fn pinned(&self) -> Option<Digest> {
-        Digest::parse(self.reference.digest()?).ok()
+    pub(crate) fn pinned(&self) -> Option<&Digest> {
+        self.digest.as_ref()
     }
 
-    fn is_loopback(&self) -> bool {
-        let registry = self.reference.resolve_registry();
-        let host = match registry.strip_prefix('[') {
-            Some(rest) => rest.split(']').next().unwrap_or_default(),
-            None => registry.split(':').next().unwrap_or_default(),
+    /// What its tag stands for now.
+    pub(crate) fn resolve(&self) -> Result<Digest, Error> {
+        let request = CheckRequest {
+            source: self.source.clone(),
+            version: None,
         };
-        host == "localhost"
-            || host
-                .parse::<std::net::IpAddr>()
-                .is_ok_and(|ip| ip.is_loopback())
-    }
-
-    fn explain(&self, error: OciDistributionError) -> Error {
-        let what = self.text.clone();
-        match &error {
-            OciDistributionError::ImageManifestNotFoundError(_)
-            | OciDistributionError::ServerError { code: 404, .. } => Error::Missing { what },
-            OciDistributionError::RegistryError { envelope, .. }
-                if envelope.errors.iter().any(|error| is_missing(&error.code)) =>
-            {
-                Error::Missing { what }
-            }
-            OciDistributionError::UnauthorizedError { .. }
-            | OciDistributionError::AuthenticationFailure(_)
-            | OciDistributionError::ServerError {
-                code: 401 | 403, ..
-            } => Error::Denied { what },
-            OciDistributionError::DigestError(error) => Error::Damaged {
-                what: format!("{what}: {error}"),
-            },
-            _ => Error::Unavailable {
-                what,
-                message: error.to_string(),
-            },
+        let found = airside_resources::check(TYPE, request, Privilege::of_this_process(), &mut Log)
+            .map_err(|failure| self.explain(failure))?;
+        let digest = found.last().and_then(|version| version.0.get("digest"));
+        match digest {
+            Some(digest) => Digest::parse(digest),
+            None => Err(Error::Missing {
+                what: self.text.clone(),
+            }),
         }
     }
-}
 
-fn is_missing(code: &OciErrorCode) -> bool {
-    matches!(
-        code,
-        OciErrorCode::ManifestUnknown
-            | OciErrorCode::NameUnknown
-            | OciErrorCode::BlobUnknown
-            | OciErrorCode::NotFound
-    )
-}
-
-impl Registries {
-    pub(crate) fn new(mirrors: Mirrors) -> Self {
-        let client = |protocol| {
-            Client::new(ClientConfig {
-                protocol,
-                connect_timeout: Some(CONNECT),
-                read_timeout: Some(SILENCE),
-                ..ClientConfig::default()
-            })
+    /// Fetches it into `dir`, which the caller then puts into its place.
+    pub(crate) fn fetch(&self, digest: &Digest, dir: &Path) -> Result<(), Error> {
+        let wanted = digest.to_string();
+        let request = InRequest {
+            source: self.source.clone(),
+            params: Object::new(),
+            version: Version::from([("tag", self.tag.as_str()), ("digest", wanted.as_str())]),
         };
-        Self {
-            encrypted: client(ClientProtocol::Https),
-            plain: client(ClientProtocol::Http),
-            mirrors,
-        }
-    }
-
-    /// What a reference means here: perhaps it comes from a mirror.
-    pub(crate) fn image(&self, text: &str) -> Result<Image, Error> {
-        let mut image = Image::parse(text)?;
-        if let Some(place) = self.mirrors.of(image.reference.registry()) {
-            image.reference.set_mirror_registry(place.to_owned());
-        }
-        Ok(image)
-    }
-
-    pub(crate) async fn manifest(&self, image: &Image) -> Result<(Digest, Manifest), Error> {
-        let (found, digest) = self
-            .client(image)
-            .pull_image_manifest(&image.reference, &RegistryAuth::Anonymous)
-            .await
-            .map_err(|error| image.explain(error))?;
-        let manifest = Manifest {
-            config: descriptor(&found.config)?,
-            layers: found
-                .layers
-                .iter()
-                .map(descriptor)
-                .collect::<Result<_, _>>()?,
-        };
-        Ok((Digest::parse(&digest)?, manifest))
-    }
-
-    /// Fetches configuration and layers. Their digests are checked when they are used.
-    pub(crate) async fn download(
-        &self,
-        image: &Image,
-        manifest: &Manifest,
-        layout: &Layout,
-    ) -> Result<(), Error> {
-        for blob in manifest.layers.iter().chain([&manifest.config]) {
-            let path = layout.blob(&blob.digest);
-            if let Some(folder) = path.parent() {
-                fs::create_dir_all(folder).map_err(Error::disk(folder))?;
-            }
-            let file = File::create(&path).await.map_err(Error::disk(&path))?;
-            let digest = blob.digest.to_string();
-            let wanted = OciDescriptor {
-                digest,
-                ..OciDescriptor::default()
-            };
-            self.client(image)
-                .pull_blob(&image.reference, &wanted, file)
-                .await
-                .map_err(|error| image.explain(error))?;
-        }
+        airside_resources::fetch(TYPE, request, dir, &mut Log)
+            .map_err(|failure| self.explain(failure))?;
+        let path = dir.join("metadata.json");
+        let text = fs::read(&path).map_err(Error::disk(&path))?;
+        let metadata: Metadata = crate::layout::parse(&text, "metadata.json")?;
+        let env = metadata.env.unwrap_or_default();
+        assemble::keep(dir, env, metadata.user)?;
+        tracing::info!(image = %digest, name = %self.text, "pulled an image");
         Ok(())
     }
 
-    fn client(&self, image: &Image) -> &Client {
-        if image.is_loopback() {
-            &self.plain
-        } else {
-            &self.encrypted
+    fn explain(&self, failure: airside_resources::Failure) -> Error {
+        let what = self.text.clone();
+        match failure {
+            airside_resources::Failure::Io { path, error }
+                if error.kind() == std::io::ErrorKind::StorageFull =>
+            {
+                let _ = error;
+                Error::DiskFull { path }
+            }
+            failure => Error::Pull { what, failure },
         }
     }
 }
 
-fn descriptor(found: &OciDescriptor) -> Result<Descriptor, Error> {
-    Ok(Descriptor {
-        media_type: found.media_type.clone(),
-        digest: Digest::parse(&found.digest)?,
-        platform: None,
-    })
+/// What the type says on its way is for the server's log.
+struct Log;
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        tracing::debug!("{}", String::from_utf8_lossy(bytes).trim_end());
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
-    fn only_loopback_may_be_plain() {
-        for (reference, plain) in [
-            ("localhost:5000/a:b", true),
-            ("127.0.0.1:5000/a", true),
-            ("localhost.example.com/a", false),
-            ("10.0.0.1:5000/a", false),
-            ("busybox", false),
+    fn references_are_taken_apart() {
+        let digest = format!("sha256:{}", "a".repeat(64));
+        let read = |text: &str| {
+            let image = Image::parse(text, &Object::new(), &Mirrors::default()).ok()?;
+            let pinned = image.pinned().map(ToString::to_string);
+            Some((json!(image.source), pinned))
+        };
+        for (text, repository, tag) in [
+            ("busybox", "busybox", "latest"),
+            ("busybox:1", "busybox", "1"),
+            ("localhost:5000/a", "localhost:5000/a", "latest"),
+            ("localhost:5000/a:b", "localhost:5000/a", "b"),
         ] {
-            assert_eq!(
-                Image::parse(reference).unwrap().is_loopback(),
-                plain,
-                "{reference}"
-            );
+            let source = json!({"repository": repository, "tag": tag});
+            assert_eq!(read(text), Some((source.clone(), None)), "{text}");
+            let pinned = read(&format!("{text}@{digest}"));
+            assert_eq!(pinned, Some((source, Some(digest.clone()))), "{text}");
         }
-        assert!(matches!(
-            Image::parse("UPPER CASE"),
-            Err(Error::Reference { .. })
-        ));
+        assert_eq!(read("a@sha256:1"), None);
     }
 }

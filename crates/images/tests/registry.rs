@@ -14,6 +14,13 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 
+fn registry(reference: &str) -> ImageSource {
+    ImageSource::Registry {
+        reference: reference.to_owned(),
+        source: Default::default(),
+    }
+}
+
 /// Serves a layout under the name `repo`, its manifest as the tag `latest`.
 async fn serve(layout: PathBuf, manifest: String) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -73,7 +80,7 @@ async fn an_image_is_pulled_by_tag_and_by_digest() {
     );
     let port = serve(layout.path().to_owned(), digest.clone()).await;
 
-    let tagged = ImageSource::Registry(format!("127.0.0.1:{port}/repo:latest"));
+    let tagged = registry(&format!("127.0.0.1:{port}/repo:latest"));
     let rootfs = images.ensure(&tagged).await.unwrap();
     assert_eq!(
         fs::read_to_string(rootfs.layers[0].join("f")).unwrap(),
@@ -83,7 +90,7 @@ async fn an_image_is_pulled_by_tag_and_by_digest() {
     assert_eq!(fs::read_dir(store.path().join("tmp")).unwrap().count(), 0);
 
     // What is here already needs no registry: port 1 has none.
-    let pinned = ImageSource::Registry(format!("127.0.0.1:1/repo@{digest}"));
+    let pinned = registry(&format!("127.0.0.1:1/repo@{digest}"));
     assert_eq!(images.ensure(&pinned).await.unwrap(), rootfs);
 }
 
@@ -92,15 +99,17 @@ async fn missing_images_and_registries_are_told_apart() {
     let (store, layout) = (tempdir().unwrap(), tempdir().unwrap());
     let images = Images::open(store.path()).unwrap();
     let port = serve(layout.path().to_owned(), "sha256:none".to_owned()).await;
-    let missing = ImageSource::Registry(format!("localhost:{port}/repo:nothing"));
+    let missing = registry(&format!("localhost:{port}/repo:nothing"));
     let error = images.ensure(&missing).await.unwrap_err();
     assert!(matches!(error, Error::Missing { .. }), "{error}");
-    let nobody = ImageSource::Registry("127.0.0.1:1/repo:latest".to_owned());
+    let nobody = registry("127.0.0.1:1/repo:latest");
     let error = images.ensure(&nobody).await.unwrap_err();
+    // It was asked often enough already.
     assert!(
-        matches!(error, Error::Unavailable { .. }) && error.is_temporary(),
+        matches!(error, Error::Pull { .. }) && !error.is_temporary(),
         "{error}"
     );
+    assert!(error.to_string().contains("127.0.0.1:1"), "{error}");
 }
 
 #[tokio::test]
@@ -118,7 +127,7 @@ async fn a_mirror_is_asked_in_the_place_of_its_registry() {
     let mirrors = mirrors.iter().map(|text| text.parse().unwrap()).collect();
     let images = Images::with_mirrors(store.path(), mirrors).unwrap();
     for name in ["repo", "registry.example/repo:latest"] {
-        let source = ImageSource::Registry(name.to_owned());
+        let source = registry(name);
         let rootfs = images.ensure(&source).await.unwrap();
         assert_eq!(rootfs.digest.to_string(), digest, "{name}");
     }

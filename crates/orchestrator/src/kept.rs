@@ -21,6 +21,9 @@ use crate::{
 /// How many containers are destroyed at the same time.
 const AT_ONCE: usize = 8;
 
+/// One that is kept for checks goes after so long without any.
+const FOR_CHECKS: Duration = Duration::from_secs(5 * 60);
+
 /// How long containers of builds that did not succeed stay, and how many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keeping {
@@ -50,6 +53,9 @@ impl Keeping {
     fn is_over(&self, kept: &Kept, elsewhere: bool, now: Micros) -> bool {
         if !kept.status.is_finished() || is_in_use(kept, now) {
             return false;
+        }
+        if let Some(checked_at) = kept.checked_at {
+            return now.since(checked_at) >= FOR_CHECKS;
         }
         let stay = match kept.job {
             None => self.one_off,
@@ -223,6 +229,7 @@ impl Orchestrator {
     async fn doom(&self, containers: Vec<Subject>) -> Result<()> {
         for subject in &containers {
             subject.decided("the time of a kept container is over");
+            self.parts.guests.withdraw(subject);
             self.parts.store.doom_container(&subject.handle).await?;
             subject.is("destroying");
         }

@@ -13,6 +13,7 @@
 
 mod files;
 mod follow;
+mod guests;
 mod kept;
 mod output;
 mod placing;
@@ -28,7 +29,9 @@ use airside_metrics::Metrics;
 use airside_model::{InstallationId, WorkerName};
 use airside_store::Store;
 use airside_volumes::Volumes;
+use guests::Guests;
 
+pub use guests::{GuestEnd, GuestRun};
 pub use kept::Keeping;
 pub use request::{Artifact, Held, StepEnd, StepOutput, StepRequest, StepResult};
 pub use workers::{WorkerEntry, Workers};
@@ -87,6 +90,7 @@ struct Parts {
     installation: InstallationId,
     patience: Patience,
     metrics: Metrics,
+    guests: Guests,
 }
 
 impl Orchestrator {
@@ -107,6 +111,7 @@ impl Orchestrator {
             installation,
             patience,
             metrics,
+            guests: Guests::default(),
         };
         Self {
             parts: Arc::new(parts),

@@ -14,7 +14,7 @@ use airside_vars::{End, Secrets};
 use crate::Result;
 
 /// More than this is no answer a resource would give.
-const MAX_ANSWER: usize = 32 * 1024 * 1024;
+pub(crate) const MAX_ANSWER: usize = 32 * 1024 * 1024;
 
 pub(crate) struct OutputLog<'a> {
     log: &'a LogWriter,

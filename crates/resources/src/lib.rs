@@ -33,6 +33,7 @@ use airside_model::Version;
 pub use failure::{Failure, Part};
 pub use privilege::Privilege;
 pub use program::main;
+pub use registry_image::{Mirror, Mirrors, NoMirror, Registries};
 pub use request::{CheckRequest, InRequest, Object, OutRequest, Produced};
 
 /// The types that this crate has.

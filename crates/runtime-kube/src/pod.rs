@@ -103,7 +103,7 @@ impl PodImage {
                     target.name
                 ))
             })?,
-            Image::Registry { reference } => reference.clone(),
+            Image::Registry { reference, .. } => reference.clone(),
             Image::OciLayout { path } => {
                 return Err(refused(format!(
                     "the step's image is the folder {path} of one machine, which pods cannot use: \

@@ -115,18 +115,8 @@ async fn images_that_are_not_there() {
     };
     let runtime = &cluster.runtime;
     let mut stream = runtime.observe();
-    let bad = cluster.spec(
-        Image::Registry {
-            reference: "no/SUCH image".to_owned(),
-        },
-        1,
-    );
-    let away = cluster.spec(
-        Image::Registry {
-            reference: "127.0.0.1:1/none:1".to_owned(),
-        },
-        2,
-    );
+    let bad = cluster.spec(Image::registry("no/SUCH image"), 1);
+    let away = cluster.spec(Image::registry("127.0.0.1:1/none:1"), 2);
     for spec in [&bad, &away] {
         runtime.place(spec).await.unwrap();
     }

@@ -160,7 +160,10 @@ impl LocalRuntime {
     async fn image(&self, image: &Image) -> Result<Option<Rootfs>, Error> {
         let source = match image {
             Image::Shim | Image::Host | Image::Volume { .. } => return Ok(None),
-            Image::Registry { reference } => ImageSource::Registry(reference.clone()),
+            Image::Registry { reference, source } => ImageSource::Registry {
+                reference: reference.clone(),
+                source: source.0.clone(),
+            },
             Image::OciLayout { path } => ImageSource::OciLayout(path.into()),
         };
         Ok(Some(self.options.images.ensure(&source).await?))

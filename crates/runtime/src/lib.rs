@@ -15,7 +15,7 @@ use async_trait::async_trait;
 use futures::stream::BoxStream;
 
 pub use observation::{Observation, Observed};
-pub use spec::{Access, ClaimEnvironment, Image, Mount, PlacementSpec};
+pub use spec::{Access, ClaimEnvironment, Image, Mount, PlacementSpec, PullSource};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

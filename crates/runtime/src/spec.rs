@@ -2,6 +2,7 @@
 
 use airside_model::{Handle, InstallationId, StepLabels, VolumeId, task::ContainerLimits};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
@@ -27,7 +28,7 @@ impl PlacementSpec {
     /// nothing that readers of the object see should be a hash of a secret.
     pub fn hash(&self) -> String {
         let identity = serde_json::json!({
-            "handle": self.handle, "installation": self.installation, "image": self.image,
+            "handle": self.handle, "installation": self.installation, "image": self.image.named(),
             "mounts": self.mounts, "limits": self.limits, "privileged": self.privileged,
             "hermetic": self.hermetic,
         });
@@ -54,11 +55,51 @@ pub enum Image {
     /// target names for it.
     Host,
     /// An image in a registry, as `name:tag` or `name@digest`.
-    Registry { reference: String },
+    Registry {
+        reference: String,
+        #[serde(default, skip_serializing_if = "PullSource::is_empty")]
+        source: PullSource,
+    },
     /// An OCI image layout in a folder of the machine that runs the step.
     OciLayout { path: String },
     /// The folder `rootfs` of a sealed volume, as resources that fetch images leave it.
     Volume { volume: VolumeId },
+}
+
+impl Image {
+    /// One that anybody may pull.
+    pub fn registry(reference: impl Into<String>) -> Self {
+        Self::Registry {
+            reference: reference.into(),
+            source: PullSource::default(),
+        }
+    }
+
+    /// The same without what it takes to pull it.
+    fn named(&self) -> Self {
+        match self {
+            Self::Registry { reference, .. } => Self::registry(reference),
+            other => other.clone(),
+        }
+    }
+}
+
+/// What it takes to pull an image, as the `source` of a `registry-image` has it: who we are, whom to trust,
+/// which mirror. Runtimes that leave pulling to others have no use for it. It holds secrets.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct PullSource(pub Map<String, Value>);
+
+impl PullSource {
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl std::fmt::Debug for PullSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("PullSource(..)")
+    }
 }
 
 /// Where the shim finds the hub and how it shows who it is.

@@ -2,9 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, process::Command};
+use std::path::Path;
 
-use airside_scenarios::{Environment, Fly, Server, wait_until};
+use airside_scenarios::{Fly, Server, type_layout, wait_until};
 
 /// What it does is up to the source.
 const CHECK: &str = r#"#!/bin/sh
@@ -22,30 +22,7 @@ case $request in
 esac
 "#;
 
-/// An image whose check is the one above.
-fn layout(folder: &Path) -> String {
-    let (tree, rootfs) = (folder.join("tree"), folder.join("rootfs.tar"));
-    let scripts = tree.join("opt/resource");
-    fs::create_dir_all(&scripts).unwrap();
-    let check = scripts.join("check");
-    fs::write(&check, CHECK).unwrap();
-    fs::set_permissions(&check, fs::Permissions::from_mode(0o755)).unwrap();
-    fs::copy(Environment::get().rootfs, &rootfs).unwrap();
-    let run = |command: &mut Command| assert!(command.status().unwrap().success());
-    run(Command::new("tar")
-        .arg("--append")
-        .args(["--owner=0", "--group=0", "-C"])
-        .arg(&tree)
-        .arg("-f")
-        .arg(&rootfs)
-        .arg("opt"));
-    let layout = folder.join("layout");
-    let tool = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../dev/image");
-    run(Command::new(tool).arg("layout").arg(&rootfs).arg(&layout));
-    layout.display().to_string()
-}
-
-fn pipeline(layout: &str) -> String {
+fn pipeline(layout: &Path) -> String {
     let modes = [
         "garbage", "strange", "empty", "wide", "loud", "many", "hang", "turned",
     ];
@@ -61,9 +38,10 @@ fn pipeline(layout: &str) -> String {
         .collect();
     let gets = modes.map(|mode| format!("{{get: {mode}}}")).join(", ");
     format!(
-        "resource_types:\n- {{name: odd, type: oci-layout, source: {{path: {layout}}}}}\n\
+        "resource_types:\n- {{name: odd, type: oci-layout, source: {{path: {}}}}}\n\
          resources:\n{resources}\
-         jobs: [{{name: j, plan: [{gets}]}}]\n"
+         jobs: [{{name: j, plan: [{gets}]}}]\n",
+        layout.display()
     )
 }
 
@@ -86,7 +64,7 @@ fn whatever_a_check_does_only_it_fails() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start();
     let fly = server.fly();
-    fly.pipeline("p", &pipeline(&layout(folder.path())));
+    fly.pipeline("p", &pipeline(&type_layout(folder.path(), CHECK)));
 
     for (name, code, words) in [
         ("garbage", 2, "this is [no JSON"),

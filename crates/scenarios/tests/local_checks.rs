@@ -128,6 +128,32 @@ fn a_webhook_checks_for_whoever_knows_the_token() {
 }
 
 #[test]
+fn a_webhook_about_another_branch_checks_nothing() {
+    let server = Server::start();
+    let fly = server.fly();
+    let git = "resources:\n- {name: code, type: git, webhook_token: s3cret, check_every: never, \
+        source: {uri: 'https://127.0.0.1:1/x', branch: main}}\n\
+        jobs: [{name: j, plan: [{get: code}]}]\n";
+    fly.pipeline("p", git);
+    let post = |body: &str| {
+        let path = "/api/v1/teams/main/pipelines/p/resources/code/check/webhook";
+        server.http("POST", &format!("{path}?webhook_token=s3cret"), &[], body)
+    };
+    let (status, body) = post("{\"ref\": \"refs/heads/other\"}");
+    assert_eq!(status, 200, "{body}");
+    assert!(body.contains("follows main"), "{body}");
+    assert_eq!(resource(&fly, "code")["build"], Value::Null);
+    for payload in [
+        "{\"ref\": \"refs/heads/main\"}",
+        "no JSON",
+        &"x".repeat(2 << 20),
+    ] {
+        let (status, body) = post(payload);
+        assert_eq!(status, 201, "{body}");
+    }
+}
+
+#[test]
 fn times_of_checks_outlive_the_server_and_its_checkers_do_not() {
     let mut server = Server::start();
     let fly = server.fly();

@@ -54,8 +54,20 @@ fn the_same_is_fetched_once() {
     for job in ["p/second", "p/first"] {
         let text = printed(&fly, job);
         assert!(text.contains(FOUND) && !text.contains("fetching"), "{text}");
+        assert!(text.contains("version: v1"), "{text}");
         assert!(text.contains("good: the text"), "{text}");
     }
+    // Until somebody wants it forgotten.
+    let clear = |version: &str| {
+        let body = format!("{{\"version\": {{\"version\": \"{version}\"}}}}");
+        let path = "/api/v1/teams/main/pipelines/p/resources/thing/cache";
+        let args = ["curl", path, "--", "-X", "DELETE", "-d", &body];
+        fly.run(&args).succeeded().stdout
+    };
+    assert_eq!(clear("v0").trim(), "{\"caches_removed\":0}");
+    assert_eq!(clear("v1").trim(), "{\"caches_removed\":1}");
+    let text = printed(&fly, "p/second");
+    assert!(text.contains("fetching version: v1"), "{text}");
     // Other params are another thing.
     let text = printed(&fly, "p/others");
     assert!(text.contains("fetching version: v1"), "{text}");

@@ -5,6 +5,7 @@
 //! it waits for ends with an [`crate::Event`].
 
 mod freshness;
+mod pace;
 mod slots;
 mod wait;
 
@@ -13,6 +14,7 @@ use std::collections::HashMap;
 use airside_model::{BuildId, ResourceId};
 
 pub use self::freshness::Checked;
+pub use self::pace::Pace;
 pub use self::slots::Group;
 pub use self::wait::Wait;
 use crate::graph::{Job, Want};
@@ -70,6 +72,7 @@ pub struct JobState<'a> {
     /// Of this job, in any order.
     pub pending: &'a [Pending],
     pub group: Group,
+    pub pace: Pace,
     /// By resource. One that is missing was never checked.
     pub checked: &'a HashMap<ResourceId, Checked>,
     /// Of no meaning while the job or its pipeline is paused; then it need not be computed.
@@ -164,18 +167,22 @@ fn start(state: &JobState<'_>, pass: &mut Pass) {
         }
         !aborted
     });
-    let mut group = state.group;
+    let (mut group, mut pace) = (state.group, state.pace);
     let mut blocked: Option<BuildKey> = None;
     for (at, build) in pending.iter().enumerate() {
         let outcome = match blocked {
             Some(first) => Err(Wait::Behind(first)),
-            None => judge(state, group, build, &mut pass.actions),
+            None => match judge(state, group, build, &mut pass.actions) {
+                Ok(_) if !pace.allows() => Err(Wait::Spacing),
+                judged => judged,
+            },
         };
         match outcome {
             Ok(inputs) => {
                 let build = build.key;
                 pass.actions.push(Action::Start { build, inputs });
                 group.running += 1;
+                pace = pace.after_start();
                 if inputs == InputsFrom::Resolution && uses_up(state, at + 1 < pending.len()) {
                     pass.next = Next::Again;
                     break;
@@ -245,9 +252,9 @@ fn judge(
     }
 }
 
-/// Whether a limit on running builds holds this one up.
+/// Whether a limit on running builds, or their spacing, holds this one up.
 pub(crate) fn is_max_in_flight_reached(state: &JobState<'_>, build: &Pending) -> bool {
-    slots::free(state.job, state.group, build.key).is_err()
+    !state.pace.allows() || slots::free(state.job, state.group, build.key).is_err()
 }
 
 /// Whether the build waits for a check of this input.

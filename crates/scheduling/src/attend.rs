@@ -6,10 +6,11 @@ use airside_model::{BuildId, JobId, PipelineId};
 use airside_scheduler::{
     BuildKey, Carried, Change, Event, History, NameId, Order, Resolution,
     graph::Job,
-    pass::{Action, InputsFrom, JobState, Next, Pass, Pauses, pass},
+    pass::{Action, InputsFrom, JobState, Next, Pass, Pauses, Wait, pass},
     preparation::{Preparation, preparation},
 };
 use airside_store::{GivenInput, NextInput, NextInputs, Unfinished, now};
+use tokio::time::Instant;
 use tracing::{debug, info};
 
 use crate::{
@@ -106,11 +107,13 @@ impl Driver {
             false => self.resolve(job).await?,
         };
         let pending = state.pending(job.id);
+        let pace = self.paces.pace(&line.team, job.id, Instant::now());
         let judged = pass(&JobState {
             job,
             pauses,
             pending: &pending,
             group: state.group(&line.graph, job.id),
+            pace,
             checked: &self.checked,
             inputs: &resolution,
         });
@@ -184,6 +187,7 @@ impl Driver {
             }
             Action::Start { build, inputs } => {
                 self.start(job, state, resolution, *build, *inputs).await?;
+                self.paces.started(&line.team, job.id, Instant::now());
                 return Ok(true);
             }
             Action::Abort { build } => {
@@ -211,6 +215,9 @@ impl Driver {
             }
             Action::Wait { build, reason } => {
                 debug!(build = %build.build, %reason, "build waits");
+                if *reason == Wait::Spacing {
+                    self.paces.wake(line.id, job.id);
+                }
             }
         }
         Ok(false)
@@ -327,6 +334,7 @@ impl Driver {
             pauses: pauses(&line, &state, job.id),
             pending: &pending,
             group: state.group(&line.graph, job.id),
+            pace: self.paces.pace(&line.team, job.id, Instant::now()),
             checked: &self.checked,
             inputs: &resolution,
         };

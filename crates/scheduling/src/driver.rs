@@ -11,11 +11,11 @@ use airside_scheduler::{Names, View, pass::Checked};
 use airside_store::{NextInputs, Store};
 use tokio::{
     sync::mpsc,
-    time::{Instant, MissedTickBehavior, interval_at},
+    time::{Instant, MissedTickBehavior, interval_at, sleep_until},
 };
 use tracing::warn;
 
-use crate::{Ask, Checks, Result, Runner, SWEEP, line::Line};
+use crate::{Ask, Checks, Result, Runner, SWEEP, Spacing, line::Line, pace::Paces};
 
 /// After a failure of the store.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -39,6 +39,7 @@ pub(crate) struct Driver {
     pub(crate) checked: HashMap<ResourceId, Checked>,
     /// What builds asked to be checked for them.
     pub(crate) asked: HashMap<BuildId, HashSet<ResourceId>>,
+    pub(crate) paces: Paces,
     /// What is stored as the next inputs of jobs.
     pub(crate) next: HashMap<JobId, NextInputs>,
 }
@@ -51,7 +52,12 @@ pub(crate) struct Owners {
 }
 
 impl Driver {
-    pub(crate) fn new(store: Store, runner: Arc<dyn Runner>, checks: Arc<dyn Checks>) -> Self {
+    pub(crate) fn new(
+        store: Store,
+        runner: Arc<dyn Runner>,
+        checks: Arc<dyn Checks>,
+        spacing: Spacing,
+    ) -> Self {
         Self {
             store,
             runner,
@@ -64,6 +70,7 @@ impl Driver {
             look_for_abandoned: true,
             checked: HashMap::new(),
             asked: HashMap::new(),
+            paces: Paces::new(spacing),
             next: HashMap::new(),
         }
     }
@@ -83,6 +90,11 @@ impl Driver {
                     self.hear_patiently(heard).await;
                     while let Some(heard) = news.waiting() {
                         self.hear_patiently(heard).await;
+                    }
+                }
+                () = sleep_until(self.paces.next().unwrap_or_else(Instant::now)), if self.paces.next().is_some() => {
+                    while let Some((pipeline, job)) = self.paces.rested(Instant::now()) {
+                        self.due.entry(pipeline).or_default().insert(job);
                     }
                 }
                 Some(ask) = asks.recv() => self.answer_ask(ask).await,

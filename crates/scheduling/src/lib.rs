@@ -20,6 +20,7 @@ mod attend;
 mod driver;
 mod hear;
 mod line;
+mod pace;
 mod resolving;
 mod state;
 
@@ -30,6 +31,7 @@ use airside_store::Store;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+pub use self::pace::Spacing;
 pub use airside_scheduler::preparation::{Blocking, Preparation};
 
 /// Whoever runs builds.
@@ -110,13 +112,18 @@ pub struct Driver {
 }
 
 impl Scheduling {
-    pub fn new(store: Store, runner: Arc<dyn Runner>, checks: Arc<dyn Checks>) -> (Self, Driver) {
+    pub fn new(
+        store: Store,
+        runner: Arc<dyn Runner>,
+        checks: Arc<dyn Checks>,
+        spacing: Spacing,
+    ) -> (Self, Driver) {
         let (sender, asks) = mpsc::channel(64);
         let scheduling = Self {
             store: store.clone(),
             asks: sender,
         };
-        let driver = driver::Driver::new(store, runner, checks);
+        let driver = driver::Driver::new(store, runner, checks, spacing);
         (scheduling, Driver { driver, asks })
     }
 

@@ -11,6 +11,7 @@ use crate::{Error, Result, driver::Driver};
 
 pub(crate) struct Line {
     pub(crate) id: PipelineId,
+    pub(crate) team: String,
     pub(crate) graph: Graph,
     pub(crate) archived: bool,
     /// Its configuration cannot be read: nothing is done about its builds until it is set anew.
@@ -40,6 +41,7 @@ impl Driver {
         };
         let line = Arc::new(Line {
             id: pipeline,
+            team: row.team_name,
             graph,
             archived: row.archived,
             unreadable,

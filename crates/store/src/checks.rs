@@ -248,6 +248,41 @@ impl Store {
         Ok(())
     }
 
+    /// Notes that this is the check for the image of a pipeline's type.
+    pub async fn own_image_check(
+        &self,
+        pipeline: PipelineId,
+        name: &str,
+        (team, digest): (TeamId, &str),
+    ) -> Result<()> {
+        query(sql!(
+            "INSERT INTO image_check_owners (pipeline_id, name, team_id, digest) VALUES ($1, $2, $3, $4)
+             ON CONFLICT (pipeline_id, name) DO UPDATE SET digest = excluded.digest"
+        ))
+        .bind(pipeline.0)
+        .bind(name)
+        .bind(team.0)
+        .bind(digest)
+        .execute(&self.write)
+        .await?;
+        Ok(())
+    }
+
+    /// Forgets what is known of the image of a pipeline's type; how many versions that were.
+    pub async fn clear_type_versions(&self, pipeline: PipelineId, name: &str) -> Result<u64> {
+        let row: Option<(Option<String>,)> = query_as(sql!(
+            "DELETE FROM image_checks WHERE EXISTS (SELECT 1 FROM image_check_owners o
+               WHERE o.pipeline_id = $1 AND o.name = $2
+                 AND o.team_id = image_checks.team_id AND o.digest = image_checks.digest)
+             RETURNING version"
+        ))
+        .bind(pipeline.0)
+        .bind(name)
+        .fetch_optional(&self.write)
+        .await?;
+        Ok(row.is_some_and(|(version,)| version.is_some()).into())
+    }
+
     /// Forgets checks for images that ended before then. There is one for each image that is in use.
     pub async fn collect_image_checks(&self, before: Micros) -> Result<u64> {
         query(sql!("DELETE FROM image_checks WHERE ended_at < $1"))

@@ -19,6 +19,8 @@ pub const HIJACK_GRACE: Duration = Duration::from_secs(5 * 60);
 pub struct Kept {
     pub container: Container,
     pub kept_at: Micros,
+    /// When a check last ran in it, if it is kept for that.
+    pub checked_at: Option<Micros>,
     pub status: BuildStatus,
     pub job: Option<JobId>,
     pub ended_at: Option<Micros>,
@@ -37,6 +39,7 @@ struct Row {
     ended_at: Option<i64>,
     superseded: bool,
     epoch: i64,
+    checked_at: Option<i64>,
 }
 
 impl Store {
@@ -52,6 +55,18 @@ impl Store {
         .execute(&self.write)
         .await?;
         Ok(kept == 1)
+    }
+
+    /// A check runs in the container, which is kept for others from now on.
+    pub async fn note_checked_in(&self, handle: &Handle) -> Result<()> {
+        query(sql!(
+            "UPDATE containers SET checked_at = $1 WHERE handle = $2"
+        ))
+        .bind(now().0)
+        .bind(handle.as_str())
+        .execute(&self.write)
+        .await?;
+        Ok(())
     }
 
     /// Somebody looks inside. They may change what the step fetched, so no later build finds that in
@@ -80,7 +95,7 @@ impl Store {
         let rows: Vec<Row> = query_as(sql!(
             "SELECT c.handle, c.build_id, c.plan_id, c.attempt, c.placement, c.worker, c.state,
                c.labels, c.uid, c.claimed_at, c.kept_at, c.hijacked_at, c.dir, c.process_user,
-               b.status, b.job_id, b.ended_at, b.epoch,
+               b.status, b.job_id, b.ended_at, b.epoch, c.checked_at,
                EXISTS (SELECT 1 FROM builds n WHERE n.job_id = b.job_id AND n.id > b.id
                  AND n.status NOT IN ('pending', 'started')) AS superseded
              FROM containers c JOIN builds b ON b.id = c.build_id
@@ -104,6 +119,7 @@ fn kept(row: Row) -> Result<Kept> {
         job: row.job_id.map(JobId),
         ended_at: row.ended_at.map(Micros),
         superseded: row.superseded,
+        checked_at: row.checked_at.map(Micros),
         epoch: row.epoch,
     })
 }
@@ -121,7 +137,7 @@ pub(crate) async fn settle(
     query(sql!(
         "UPDATE containers SET state = 'destroying', request = NULL, token_hash = NULL
          WHERE build_id = $1 AND NOT (state = 'created' AND kept_at IS NOT NULL
-           AND ($2 OR coalesce(hijacked_at, 0) > $3))"
+           AND ($2 OR coalesce(hijacked_at, 0) > $3 OR checked_at IS NOT NULL))"
     ))
     .bind(build.0)
     .bind(status != BuildStatus::Succeeded)

@@ -65,7 +65,7 @@ pub use pipelines::{
     BuildBrief, Job, JobOverview, JobState, JobsOf, Parent, Pausing, Pipeline, PipelineSummary,
     Resource, SaveJob, SavePipeline, SaveResource, Saved,
 };
-pub use resource_caches::ResourceCache;
+pub use resource_caches::{CacheOwner, ResourceCache};
 pub use sealer::{SealError, Sealer};
 pub use signing_keys::SigningKey;
 pub use task_caches::TaskCache;

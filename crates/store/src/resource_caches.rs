@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use airside_model::{MetadataField, VolumeId};
+use airside_model::{MetadataField, ResourceId, Version, VolumeId};
 
 use crate::{
     Lease, Micros, Result, Store,
@@ -27,6 +27,13 @@ pub struct ResourceCache {
     pub metadata: Vec<MetadataField>,
 }
 
+/// The resource that a cache is fetched for, by its name in the build's pipeline.
+#[derive(Clone, Copy, Debug)]
+pub struct CacheOwner<'a> {
+    pub resource: &'a str,
+    pub version: &'a Version,
+}
+
 impl Store {
     /// The name under which a cache is kept. It tells nothing of `identity`, which may hold secrets.
     pub fn resource_cache_key(&self, identity: &str) -> String {
@@ -40,6 +47,7 @@ impl Store {
         &self,
         lease: &Lease,
         key: &str,
+        owner: CacheOwner<'_>,
     ) -> Result<Option<ResourceCache>> {
         let mut tx = self.write.begin().await?;
         lease.check(&mut tx).await?;
@@ -60,6 +68,7 @@ impl Store {
             return Ok(None);
         };
         note_use(&mut tx, lease, &volume).await?;
+        note_owner(&mut tx, lease, &volume, owner).await?;
         tx.commit().await?;
         Ok(Some(ResourceCache {
             volume: VolumeId(volume),
@@ -74,6 +83,7 @@ impl Store {
         lease: &Lease,
         key: &str,
         fetched: &ResourceCache,
+        owner: CacheOwner<'_>,
     ) -> Result<bool> {
         let mut tx = self.write.begin().await?;
         lease.check(&mut tx).await?;
@@ -115,6 +125,7 @@ impl Store {
         .await?;
         if added == 1 {
             note_use(&mut tx, lease, volume).await?;
+            note_owner(&mut tx, lease, volume, owner).await?;
         }
         tx.commit().await?;
         Ok(added == 1)
@@ -127,6 +138,40 @@ impl Store {
             .execute(&self.write)
             .await?;
         Ok(())
+    }
+
+    /// Lets nobody find again what gets of a resource fetched, of all versions or of those with these fields; how
+    /// many caches that were. Whoever uses one goes on.
+    pub async fn clear_resource_caches(
+        &self,
+        resource: ResourceId,
+        wanted: Option<&Version>,
+    ) -> Result<u64> {
+        let mut tx = self.write.begin().await?;
+        let rows: Vec<(String, String)> = query_as(sql!(
+            "SELECT volume_id, version FROM resource_cache_owners WHERE resource_id = $1"
+        ))
+        .bind(resource.0)
+        .fetch_all(&mut tx)
+        .await?;
+        let mut cleared = 0;
+        for (volume, version) in rows {
+            let version: Version = from_json(&version, "version of a resource cache")?;
+            let fits = |wanted: &Version| {
+                let mut fields = wanted.0.iter();
+                fields.all(|(key, value)| version.0.get(key) == Some(value))
+            };
+            if wanted.is_none_or(fits) {
+                cleared += query(sql!(
+                    "UPDATE resource_caches SET key = NULL WHERE volume_id = $1 AND key IS NOT NULL"
+                ))
+                .bind(volume)
+                .execute(&mut tx)
+                .await?;
+            }
+        }
+        tx.commit().await?;
+        Ok(cleared)
     }
 
     /// Forgets uses that count no longer, and then what nobody uses; how many caches that were. Their
@@ -158,6 +203,27 @@ impl Store {
         .execute(&self.write)
         .await
     }
+}
+
+async fn note_owner(
+    tx: &mut crate::db::Tx,
+    lease: &Lease,
+    volume: &str,
+    owner: CacheOwner<'_>,
+) -> Result<()> {
+    query(sql!(
+        "INSERT INTO resource_cache_owners (resource_id, volume_id, version)
+         SELECT r.id, $1, $2 FROM resources r JOIN builds b ON b.pipeline_id = r.pipeline_id
+         WHERE b.id = $3 AND r.name = $4
+         ON CONFLICT (resource_id, volume_id) DO NOTHING"
+    ))
+    .bind(volume)
+    .bind(to_json(owner.version))
+    .bind(lease.build.0)
+    .bind(owner.resource)
+    .execute(tx)
+    .await?;
+    Ok(())
 }
 
 async fn note_use(tx: &mut crate::db::Tx, lease: &Lease, volume: &str) -> Result<()> {

@@ -57,6 +57,11 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
         "a graph is read from a pipeline's configuration",
     ),
     ("aws", "outbound", "what it signs are requests"),
+    (
+        "images",
+        "resources",
+        "images of registries are pulled by the resource type for them",
+    ),
 ];
 
 /// `(library, owner)`: nobody else may name it.

@@ -3,20 +3,24 @@
 use airside_model::Version;
 use axum::{
     Json,
-    body::Bytes,
+    body::{Body, Bytes, to_bytes},
     extract::{Path, Query, State},
+    response::{IntoResponse as _, Response},
 };
 use http::StatusCode;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::resources::ResourceName;
 use crate::{
-    ApiState, CheckError, CheckSubject, WantedCheck,
+    ApiState, CheckError, CheckSubject, Heard, WantedCheck,
     error::{ApiError, Result},
     present,
     scope::Scope,
 };
+
+/// A webhook's payload; of one that is larger nothing is read.
+const PAYLOAD: usize = 1 << 20;
 
 type Created = (StatusCode, Json<Value>);
 
@@ -101,22 +105,30 @@ pub(super) struct WebhookToken {
     webhook_token: String,
 }
 
-/// Whoever knows the token may have the resource checked. What they send along is not even read.
+/// Whoever knows the token may have the resource checked. What they send along can only spare that.
 pub(super) async fn webhook(
     State(state): State<ApiState>,
     scope: Scope,
     Path(ResourceName { resource_name }): Path<ResourceName>,
     Query(WebhookToken { webhook_token }): Query<WebhookToken>,
-) -> Result<Created> {
+    request: Body,
+) -> Result<Response> {
     if webhook_token.is_empty() {
         return Err(ApiError::BadRequest("no webhook_token".to_owned()));
     }
     let pipeline = scope.active_pipeline()?;
-    let build = state
+    // One that does not arrive whole tells nothing.
+    let payload = to_bytes(request, PAYLOAD).await.unwrap_or_default();
+    let heard = state
         .checks()?
-        .webhook(pipeline.id, &resource_name, &webhook_token)
+        .webhook(pipeline.id, &resource_name, &webhook_token, &payload)
         .await?;
-    Ok((StatusCode::CREATED, Json(present::build::build(&build))))
+    Ok(match heard {
+        Heard::Checking(build) => {
+            (StatusCode::CREATED, Json(present::build::build(&build))).into_response()
+        }
+        Heard::Spared(why) => Json(json!({"not_checked": why})).into_response(),
+    })
 }
 
 impl From<CheckError> for ApiError {

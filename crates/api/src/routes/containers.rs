@@ -34,6 +34,8 @@ pub(super) struct Wanted {
     /// The instance vars of the pipeline, as JSON.
     #[serde(default, rename = "vars")]
     instance_vars: Option<String>,
+    /// One whose checks run in it.
+    resource_name: Option<String>,
 }
 
 impl Wanted {
@@ -90,11 +92,38 @@ pub(super) async fn list(
         let Some(Some(build)) = builds.get(&id) else {
             continue;
         };
-        if wanted.matches(&container, build) {
+        if wanted.matches(&container, build)
+            && is_checked_in(&state, &wanted, &container, build).await?
+        {
             shown.push(present::container::container(&container, build));
         }
     }
     Ok(Json(shown))
+}
+
+/// Whether the wanted resource is checked in this container: it is its own, or its type's, which those of one pipeline
+/// share.
+async fn is_checked_in(
+    state: &ApiState,
+    wanted: &Wanted,
+    container: &Container,
+    build: &Build,
+) -> Result<bool> {
+    let (Some(wanted), Some(pipeline)) = (&wanted.resource_name, build.pipeline) else {
+        return Ok(wanted.resource_name.is_none());
+    };
+    let first = &container.labels.step;
+    if wanted == first {
+        return Ok(true);
+    }
+    let store = &state.store;
+    let (wanted, first) = (
+        store.resource(pipeline, wanted).await?,
+        store.resource(pipeline, first).await?,
+    );
+    Ok(wanted
+        .zip(first)
+        .is_some_and(|(wanted, first)| wanted.type_ == first.type_))
 }
 
 #[derive(Deserialize)]

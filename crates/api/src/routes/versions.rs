@@ -195,15 +195,40 @@ pub(super) async fn clear(
     Ok(Json(json!({"versions_removed": removed})))
 }
 
-/// Types have no history of their own here: each check of theirs begins anew, so there is nothing to take
-/// away.
+#[derive(Default, Deserialize)]
+struct WhichVersion {
+    version: Option<Version>,
+}
+
+/// What gets fetched is fetched again, whoever has it goes on with it.
+pub(super) async fn clear_cache(
+    State(state): State<ApiState>,
+    scope: Scope,
+    Path(name): Path<ResourceName>,
+    request: Body,
+) -> Result<Json<Value>> {
+    let resource = resource(&state, &scope, &name.resource_name).await?;
+    let which: Option<WhichVersion> = body::json_or_nothing(request, "the version").await?;
+    let version = which.unwrap_or_default().version;
+    let version = version.filter(|version| !version.is_empty());
+    let removed = state
+        .store
+        .clear_resource_caches(resource.id, version.as_ref())
+        .await?;
+    Ok(Json(json!({"caches_removed": removed})))
+}
+
+/// Of a type only the newest version is known.
 pub(super) async fn clear_of_type(
     State(state): State<ApiState>,
     scope: Scope,
     Path(name): Path<ResourceTypeName>,
 ) -> Result<Json<Value>> {
-    super::resources::find_type(&state, &scope, &name.resource_type_name).await?;
-    Ok(Json(json!({"versions_removed": 0})))
+    let type_ = &name.resource_type_name;
+    super::resources::find_type(&state, &scope, type_).await?;
+    let pipeline = scope.pipeline()?.id;
+    let removed = state.store.clear_type_versions(pipeline, type_).await?;
+    Ok(Json(json!({"versions_removed": removed})))
 }
 
 pub(super) async fn input_to(

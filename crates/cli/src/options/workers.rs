@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use airside_images::Mirror;
+use airside_resources::{Mirror, Registries};
 use airside_runtime::Image;
 use anyhow::{Result, bail};
 use clap::Args;
@@ -56,6 +56,16 @@ pub(crate) struct WorkerOptions {
         value_delimiter = ','
     )]
     pub(crate) registry_mirrors: Vec<Mirror>,
+
+    /// Registries whose images are on nodes already: nobody is asked for their versions
+    #[arg(
+        id = "registry-on-nodes",
+        long,
+        value_name = "REGISTRY",
+        value_delimiter = ',',
+        default_value = "airside.local"
+    )]
+    registries_on_nodes: Vec<String>,
 }
 
 impl WorkerOptions {
@@ -69,6 +79,13 @@ impl WorkerOptions {
         })
     }
 
+    pub(crate) fn registries(&self) -> Registries {
+        Registries {
+            mirrors: self.registry_mirrors.iter().cloned().collect(),
+            on_nodes: self.registries_on_nodes.clone(),
+        }
+    }
+
     /// A folder if there is one of that name, else an image in a registry.
     pub(crate) fn mock_image(&self) -> Option<Image> {
         let given = self.mock_image.as_deref()?;
@@ -76,9 +93,7 @@ impl WorkerOptions {
             Ok(path) if path.is_dir() => Image::OciLayout {
                 path: path.display().to_string(),
             },
-            _ => Image::Registry {
-                reference: given.to_owned(),
-            },
+            _ => Image::registry(given),
         })
     }
 

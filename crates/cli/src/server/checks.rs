@@ -1,6 +1,6 @@
 //! The checks as the API and the scheduler see them.
 
-use airside_api::{CheckError, CheckSubject, WantedCheck};
+use airside_api::{CheckError, CheckSubject, Heard, WantedCheck};
 use airside_checks::{Ask, AskError, Checks, Depth, Subject};
 use airside_model::PipelineId;
 use airside_scheduling::WantedChecks;
@@ -34,9 +34,13 @@ impl airside_api::Checks for ApiChecks {
         pipeline: PipelineId,
         resource: &str,
         token: &str,
-    ) -> Result<Build, CheckError> {
-        let asked = self.0.webhook(pipeline, resource, token).await;
-        asked.map_err(refused)
+        payload: &[u8],
+    ) -> Result<Heard, CheckError> {
+        let asked = self.0.webhook(pipeline, resource, token, payload).await;
+        Ok(match asked.map_err(refused)? {
+            airside_checks::Heard::Checking(build) => Heard::Checking(build),
+            airside_checks::Heard::Spared(why) => Heard::Spared(why),
+        })
     }
 }
 

@@ -134,6 +134,7 @@ impl House {
             address: lease_address,
             credentials: credentials.clone(),
             mock_image: options.workers.mock_image(),
+            registries: options.workers.registries(),
             checkers: Some(checkers),
             check_timeout: options.checking.timeout(),
         });
@@ -161,6 +162,7 @@ impl House {
             store.clone(),
             Arc::new(EngineRunner(engine.clone())),
             Arc::new(BuildChecks(checks.clone())),
+            options.scheduling.spacing(),
         );
         Ok(Self {
             engine,
@@ -301,7 +303,7 @@ impl Found<'_> {
                 self.installation,
                 &shim,
                 isolation,
-                options.workers.registry_mirrors.clone(),
+                options.workers.registries().mirrors,
             );
             entries.push(local.await?);
         }

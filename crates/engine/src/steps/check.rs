@@ -1,8 +1,9 @@
 //! `check`: finds versions, of a resource or for an image, and saves them.
 //!
 //! A native type is checked by the team's checker, where the step's worker has one; everything else in a
-//! container. What was found a moment ago is not looked for again ([`history`]).
+//! container, perhaps one that an earlier check left ([`guest`]). What was found a moment ago is not looked for again ([`history`]).
 
+mod guest;
 mod history;
 mod native;
 
@@ -12,7 +13,11 @@ use airside_model::{StepKind, Version, event::Event, plan::CheckPlan};
 use airside_store::{Micros, now};
 use serde_json::{Map, Value};
 
-use self::history::{Gone, Subject};
+pub(crate) use self::guest::Runs;
+use self::{
+    guest::Offer,
+    history::{Gone, Subject},
+};
 use super::resource::{Call, filled, no_image, read, timeout};
 use crate::{
     Result,
@@ -116,6 +121,14 @@ impl Step<'_> {
         }
         call.version = subject.from().cloned();
         let request = call.request_with(leaf, program);
+        let offer = Offer::of(leaf, &request);
+        // What an earlier server began is followed to its end.
+        if let Some(offer) = &offer
+            && !leaf.interpreter.has_begun(leaf.plan, leaf.context).await?
+            && let Some(looked) = guest::look(self, offer, &request, allowed).await?
+        {
+            return ended(leaf, subject, self.started_at, looked).await;
+        }
         let ran = leaf.run(&request, Some(allowed)).await?;
         let looked = match &ran.end {
             End::Errored(words) => Looked::Errored(format!("run check: {words}")),
@@ -127,7 +140,10 @@ impl Step<'_> {
             End::Exited(_) => Looked::Failed,
         };
         let status = ended(leaf, subject, self.started_at, looked).await?;
-        leaf.let_go(ran).await;
+        match offer {
+            Some(Offer(name)) if matches!(ran.end, End::Exited(_)) => leaf.offer(ran, &name).await,
+            _ => leaf.let_go(ran).await,
+        }
         Ok(status)
     }
 }

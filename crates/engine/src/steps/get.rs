@@ -6,7 +6,7 @@ use airside_model::{
     plan::GetPlan,
 };
 use airside_orchestrator::StepOutput;
-use airside_store::{ResourceCache, now};
+use airside_store::{CacheOwner, ResourceCache, now};
 use serde_json::{Map, Value};
 
 use super::{
@@ -62,6 +62,10 @@ pub(crate) async fn run(leaf: Leaf<'_>, get: &GetPlan) -> Result<Status> {
         Err(words) => return leaf.error(words).await,
     };
     let key = Key::of(leaf, &request);
+    let owner = CacheOwner {
+        resource: &get.resource,
+        version: &version,
+    };
     let mut turn = None;
     // What an earlier server began is followed to its end.
     if let Some(key) = &key
@@ -71,16 +75,16 @@ pub(crate) async fn run(leaf: Leaf<'_>, get: &GetPlan) -> Result<Status> {
             Ok(taken) => turn = Some(taken),
             Err(cause) => return leaf.stopped(cause, Outcome::of(Status::Aborted)).await,
         }
-        if let Some(found) = get_cache::find(leaf, key).await? {
+        if let Some(found) = get_cache::find(leaf, key, owner).await? {
             drop(turn);
-            return cached(leaf, get, version, found, request.start_event).await;
+            return cached(leaf, get, version.clone(), found, request.start_event).await;
         }
     }
     let ran = leaf.run(&request, timeout).await?;
     let status = match outcome(leaf, &ran, Event::FinishGet).await? {
         Ok(outcome) => {
             if let Some(key) = &key {
-                get_cache::keep(leaf, key, &outcome).await?;
+                get_cache::keep(leaf, key, &outcome, owner).await?;
             }
             commit(leaf, get, outcome).await?
         }
@@ -100,7 +104,7 @@ async fn cached(
     start_event: Event,
 ) -> Result<Status> {
     leaf.say("start", start_event).await?;
-    get_cache::announce(leaf).await?;
+    get_cache::announce(leaf, &version).await?;
     let finish = FinishResource {
         origin: leaf.origin(),
         time: now().seconds(),

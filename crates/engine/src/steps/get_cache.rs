@@ -3,10 +3,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use airside_model::event::Source;
+use airside_model::{Version, event::Source};
 use airside_orchestrator::StepRequest;
 use airside_runtime::Image;
-use airside_store::ResourceCache;
+use airside_store::{CacheOwner, ResourceCache};
 use serde_json::{Value, json};
 use tokio::sync::OwnedMutexGuard;
 use tracing::{info, warn};
@@ -30,18 +30,26 @@ impl Key {
     }
 }
 
+/// An image by what it surely is; none of one that may change under its name.
+pub(super) fn unchanging(image: &Image) -> Option<Value> {
+    match image {
+        Image::Shim => Some(Value::Null),
+        // A volume never changes, and neither does what has a digest.
+        Image::Volume { volume } => Some(json!({"volume": volume})),
+        Image::Registry { reference, .. } if reference.contains("@sha256:") => {
+            Some(json!({"image": reference}))
+        }
+        Image::Registry { .. } | Image::OciLayout { .. } | Image::Host => None,
+    }
+}
+
 /// All that decides what a get fetches, always written the same way.
 fn identity(request: &StepRequest) -> Option<String> {
-    let program = match &request.image {
-        Image::Shim => Value::Null,
-        // A volume never changes, and neither does what has a digest.
-        Image::Volume { volume } => json!({"volume": volume}),
-        Image::Registry { reference } if reference.contains("@sha256:") => {
-            json!({"image": reference})
-        }
+    let program = match unchanging(&request.image) {
+        Some(program) => program,
         // The image that `mock` hands out is the operator's.
-        own if request.run == airside_protocol::Executable::Shim => json!({"own": own}),
-        Image::Registry { .. } | Image::OciLayout { .. } | Image::Host => return None,
+        None if request.run == airside_protocol::Executable::Shim => json!({"own": request.image}),
+        None => return None,
     };
     let asked: Value = serde_json::from_str(request.stdin.as_deref()?).ok()?;
     let mut identity = json!({
@@ -88,12 +96,16 @@ pub(crate) async fn turn(
 }
 
 /// What was fetched before. From now on the build holds it.
-pub(crate) async fn find(leaf: Leaf<'_>, key: &Key) -> Result<Option<ResourceCache>> {
+pub(crate) async fn find(
+    leaf: Leaf<'_>,
+    key: &Key,
+    owner: CacheOwner<'_>,
+) -> Result<Option<ResourceCache>> {
     let interpreter = leaf.interpreter;
     let parts = &interpreter.engine.parts;
     let Some(found) = parts
         .store
-        .use_resource_cache(interpreter.lease, &key.0)
+        .use_resource_cache(interpreter.lease, &key.0, owner)
         .await?
     else {
         return Ok(None);
@@ -106,12 +118,22 @@ pub(crate) async fn find(leaf: Leaf<'_>, key: &Key) -> Result<Option<ResourceCac
     Ok(Some(found))
 }
 
-pub(crate) async fn announce(leaf: Leaf<'_>) -> Result<()> {
-    say(leaf, "cached", "found existing resource cache").await
+/// Says that nothing is fetched, and what that is: the type's program, which would have said it, does not run.
+pub(crate) async fn announce(leaf: Leaf<'_>, version: &Version) -> Result<()> {
+    let mut text = info_line("found existing resource cache");
+    for (key, value) in &version.0 {
+        text += &format!("{key}: {value}\n");
+    }
+    leaf.print("cached", Source::Stderr, &text).await
 }
 
 /// Keeps what a get fetched for others to find.
-pub(crate) async fn keep(leaf: Leaf<'_>, key: &Key, outcome: &Outcome) -> Result<()> {
+pub(crate) async fn keep(
+    leaf: Leaf<'_>,
+    key: &Key,
+    outcome: &Outcome,
+    owner: CacheOwner<'_>,
+) -> Result<()> {
     let interpreter = leaf.interpreter;
     let Some(volume) = outcome.artifacts.values().next() else {
         return Ok(());
@@ -122,7 +144,7 @@ pub(crate) async fn keep(leaf: Leaf<'_>, key: &Key, outcome: &Outcome) -> Result
     };
     let store = &interpreter.engine.parts.store;
     let saved = store
-        .save_resource_cache(interpreter.lease, &key.0, &fetched)
+        .save_resource_cache(interpreter.lease, &key.0, &fetched, owner)
         .await?;
     if !saved {
         info!(build = %interpreter.build.id, step = %leaf.plan, %volume, "not kept as a resource cache");
@@ -132,8 +154,11 @@ pub(crate) async fn keep(leaf: Leaf<'_>, key: &Key, outcome: &Outcome) -> Result
 
 /// As Concourse says it, colour included.
 async fn say(leaf: Leaf<'_>, what: &str, words: &str) -> Result<()> {
-    let text = format!("\x1b[1;36mINFO: {words}\x1b[0m\n\n");
-    leaf.print(what, Source::Stderr, &text).await
+    leaf.print(what, Source::Stderr, &info_line(words)).await
+}
+
+fn info_line(words: &str) -> String {
+    format!("\x1b[1;36mINFO: {words}\x1b[0m\n\n")
 }
 
 #[cfg(test)]

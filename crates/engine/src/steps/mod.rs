@@ -15,6 +15,9 @@ mod task;
 mod task_caches;
 mod task_config;
 
+pub(crate) use check::Runs;
+pub(crate) use resource::filled;
+
 use airside_model::PlanNode;
 
 use crate::{Result, leaf::Leaf, status::Status};

@@ -150,8 +150,7 @@ async fn image(
         };
     }
     if let Some(reference) = config.rootfs_uri.strip_prefix("docker:///") {
-        let reference = reference.to_owned();
-        return Ok(Ok(Image::Registry { reference }.into()));
+        return Ok(Ok(Image::registry(reference).into()));
     }
     Ok(Err(NoImage::Error(
         "the task has no image: give it an `image_resource` (type `host` runs on the machine's own file \

@@ -24,6 +24,7 @@ fn failed(handle: &str) -> Kept {
         attempts: Vec::new(),
     };
     Kept {
+        checked_at: None,
         container: Container {
             handle: Handle::new(handle),
             build: BuildId(1),
@@ -148,5 +149,18 @@ fn what_a_runtime_says_when_it_is_full() {
         ("pulling the image", false),
     ] {
         assert_eq!(lacks_room(reason), lacks, "{reason}");
+    }
+}
+
+#[test]
+fn what_is_kept_for_checks_stays_as_long_as_it_is_used() {
+    for (minutes, over) in [(1, false), (4, false), (6, true)] {
+        let kept = Kept {
+            checked_at: Some(Micros(NOW.0 - minutes * 60_000_000)),
+            status: BuildStatus::Succeeded,
+            job: None,
+            ..failed("a")
+        };
+        assert_eq!(keeping().is_over(&kept, false, NOW), over, "{minutes}");
     }
 }

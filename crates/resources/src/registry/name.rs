@@ -65,6 +65,14 @@ impl Repository {
         &self.host
     }
 
+    /// The registry as people call it.
+    pub(crate) fn registry(&self) -> &str {
+        match self.is_default() {
+            true => "docker.io",
+            false => &self.host,
+        }
+    }
+
     pub(crate) fn name(&self) -> &str {
         &self.name
     }

@@ -30,6 +30,11 @@ const LIMITS: Limits = Limits {
     entries: 4_000_000,
 };
 
+/// How much a layer may grow when it is unpacked: far more than files do, far less than a bomb.
+const GROWTH: u64 = 100;
+/// What a layer may hold however small it is.
+const ALWAYS: u64 = 64 << 20;
+
 pub(crate) fn fetch(
     request: InRequest,
     dest: &Path,
@@ -138,7 +143,8 @@ impl Get<'_> {
     ) -> Result<(), Failure> {
         let rootfs = self.dest.join("rootfs");
         fs::create_dir(&rootfs).map_err(Failure::io(&rootfs))?;
-        let scratch = Scratch::new()?;
+        // Beside what it becomes: there is room for it where there is room for the image.
+        let scratch = Scratch::within(self.dest)?;
         let file = scratch.path().join("layer");
         for layer in &image.manifest.layers {
             say(
@@ -236,9 +242,15 @@ fn short(digest: &Digest) -> &str {
 /// Applies a layer, whatever it is compressed with: labels are not to be relied upon.
 fn unpack(layer: &Path, rootfs: &Path) -> Result<(), String> {
     let file = File::open(layer).map_err(|error| error.to_string())?;
+    let stored = file.metadata().map_err(|error| error.to_string())?.len();
+    let grown = stored.saturating_mul(GROWTH).saturating_add(ALWAYS);
+    let limits = Limits {
+        bytes: grown.min(LIMITS.bytes),
+        ..LIMITS
+    };
     let reader =
         decompressed(BufReader::with_capacity(1 << 16, file)).map_err(|error| error.to_string())?;
-    airside_tree::unpack_layer(reader, rootfs, &LIMITS).map_err(|error| {
+    airside_tree::unpack_layer(reader, rootfs, &limits).map_err(|error| {
         let mut words = error.to_string();
         let mut cause = std::error::Error::source(&error);
         while let Some(inner) = cause {

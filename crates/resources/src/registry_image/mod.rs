@@ -8,7 +8,9 @@ mod check;
 mod get;
 mod image;
 mod layout;
+mod mirrors;
 mod put;
 mod settings;
 
+pub use self::mirrors::{Mirror, Mirrors, NoMirror, Registries};
 pub(crate) use self::{check::check, get::fetch, put::push};

@@ -21,9 +21,7 @@ pub(crate) fn spec() -> PlacementSpec {
             attempt: 1,
             attempts: Vec::new(),
         },
-        image: Image::Registry {
-            reference: "registry.example/busybox@sha256:00".to_owned(),
-        },
+        image: Image::registry("registry.example/busybox@sha256:00"),
         claim: ClaimEnvironment {
             hub_port: 7443,
             hub_pin: "aabb".to_owned(),

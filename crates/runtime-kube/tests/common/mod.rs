@@ -97,9 +97,7 @@ pub fn target(kubeconfig: &str) -> Target {
 }
 
 pub fn busybox() -> Image {
-    Image::Registry {
-        reference: BUSYBOX.to_owned(),
-    }
+    Image::registry(BUSYBOX)
 }
 
 /// The first observation of a handle that fits.

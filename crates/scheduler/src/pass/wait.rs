@@ -23,6 +23,8 @@ pub enum Wait {
     OriginalInputs,
     /// A rerun of a build whose version for this input is gone.
     OriginalGone(NameId),
+    /// The job's last build started too recently for the installation's spacing.
+    Spacing,
     /// Its own job's builds start in order, and this one waits.
     Behind(BuildKey),
 }
@@ -51,6 +53,7 @@ impl std::fmt::Display for Wait {
             Self::Inputs => f.write_str("an input has no version"),
             Self::OriginalInputs => f.write_str("the build it repeats never got its inputs"),
             Self::OriginalGone(_) => f.write_str("a version of the build it repeats is gone"),
+            Self::Spacing => f.write_str("the job's last build has only just started"),
             Self::Behind(key) => write!(f, "build {} of the same job comes first", key.build),
         }
     }

@@ -144,6 +144,7 @@ impl House {
             pauses: Pauses::default(),
             pending: &pending,
             group: self.group(&job),
+            pace: airside_scheduler::pass::Pace::Free,
             checked: &self.checked,
             inputs: &inputs,
         });

@@ -4,6 +4,7 @@
 //! == what it shows
 //! job max 1                        or: job (no limit), job trigger-off, job rerun-off
 //! get x [trigger] [every] [passed] [pinned] : 2 new | 2 old | missing
+//! pace one | rest                  what the spacing of builds allows; without: there is none
 //! more                             more versions for every
 //! paused job | pipeline | archived
 //! group 1 running, 4 first         builds that run; the first rival
@@ -20,8 +21,8 @@ use std::path::Path;
 use airside_model::{BuildId, JobId, ResourceId, ResourceVersionId, Version};
 use airside_scheduler::graph::{Input, Job, Want};
 use airside_scheduler::pass::{
-    Action, Checked, Group, InputsFrom, JobState, Next, Origin, Original, Pauses, Pending, Refused,
-    may_rerun, may_trigger, pass,
+    Action, Checked, Group, InputsFrom, JobState, Next, Origin, Original, Pace, Pauses, Pending,
+    Refused, may_rerun, may_trigger, pass,
 };
 use airside_scheduler::preparation::{Blocking, Preparation, preparation};
 use airside_scheduler::resolve::Chosen;
@@ -33,6 +34,7 @@ struct Scene {
     pauses: Pauses,
     pending: Vec<Pending>,
     group: Group,
+    pace: Pace,
     checked: HashMap<ResourceId, Checked>,
     inputs: Resolution,
 }
@@ -57,6 +59,7 @@ impl Scene {
             pauses: Pauses::default(),
             pending: Vec::new(),
             group: Group::default(),
+            pace: Pace::Free,
             checked: HashMap::new(),
             inputs: Resolution::default(),
         }
@@ -71,6 +74,8 @@ impl Scene {
         match words[..] {
             ["job"] => {}
             ["job", "max", limit] => self.job.max_in_flight = limit.parse().ok(),
+            ["pace", "one"] => self.pace = Pace::One,
+            ["pace", "rest"] => self.pace = Pace::Rest,
             ["more"] => self.inputs.more = true,
             ["paused", "job"] => self.pauses.job = true,
             ["paused", "pipeline"] => self.pauses.pipeline = true,
@@ -161,6 +166,7 @@ impl Scene {
             pauses: self.pauses,
             pending: &self.pending,
             group: self.group,
+            pace: self.pace,
             checked: &self.checked,
             inputs: &self.inputs,
         }

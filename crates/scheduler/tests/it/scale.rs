@@ -185,6 +185,7 @@ fn judge(job: &Job, inputs: &Resolution) -> usize {
         pauses: Pauses::default(),
         pending: &[],
         group: Group::default(),
+        pace: airside_scheduler::pass::Pace::Free,
         checked: &HashMap::new(),
         inputs,
     });

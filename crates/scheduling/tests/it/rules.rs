@@ -1,6 +1,9 @@
 //! Each rule once, from what is told to what runs. The rules themselves have their tables in the scheduler.
 
+use std::time::{Duration, Instant};
+
 use airside_model::BuildStatus;
+use airside_scheduling::Spacing;
 use airside_store::{Parent, Pausing};
 
 use crate::stage::{Stage, v};
@@ -400,4 +403,29 @@ async fn a_pipeline_that_cannot_be_read_holds_up_no_other() {
         .await;
     assert_eq!(inputs.unwrap().len(), 1);
     assert_eq!(v(1).0.len(), 1);
+}
+
+#[tokio::test]
+async fn builds_of_a_job_start_as_far_apart_as_their_team_is_told() {
+    let text = "
+jobs:
+- {name: a, plan: [{task: t, config: {platform: linux, run: {path: x}}}]}
+- {name: b, plan: [{task: t, config: {platform: linux, run: {path: x}}}]}
+";
+    let apart = Duration::from_millis(400);
+    let spacing = Spacing {
+        everybody: Duration::ZERO,
+        teams: [("main".to_owned(), apart)].into(),
+    };
+    let mut stage = Stage::spaced(spacing, text).await;
+    for job in ["a", "a", "b"] {
+        stage.trigger(job).await;
+    }
+    let begun = Instant::now();
+    let mut first = [stage.run_next().await, stage.run_next().await];
+    first.sort();
+    assert_eq!(first, ["a #1", "b #1"]);
+    assert_eq!(stage.run_next().await, "a #2");
+    // The first one had started by then, if only just.
+    assert!(begun.elapsed() > apart / 2, "{:?}", begun.elapsed());
 }

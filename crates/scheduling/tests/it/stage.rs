@@ -6,7 +6,7 @@ use airside_model::{
     BuildId, BuildStatus, JobId, PipelineId, Plan, PlanId, PlanNode, ResourceId, ResourceVersionId,
     TeamId, Version,
 };
-use airside_scheduling::{Checks, Runner, Scheduling, WantedChecks};
+use airside_scheduling::{Checks, Runner, Scheduling, Spacing, WantedChecks};
 use airside_store::{
     Build, BuildFilter, BuildPage, Found, InstanceVars, NewBuild, Pausing, SaveJob, SavePipeline,
     SaveResource, Store, testing::TestDatabase,
@@ -82,7 +82,15 @@ impl Stage {
         Self::on(TestDatabase::sqlite(), text).await
     }
 
+    pub(crate) async fn spaced(spacing: Spacing, text: &str) -> Self {
+        Self::with(TestDatabase::sqlite(), spacing, text).await
+    }
+
     pub(crate) async fn on(database: TestDatabase, text: &str) -> Self {
+        Self::with(database, Spacing::default(), text).await
+    }
+
+    async fn with(database: TestDatabase, spacing: Spacing, text: &str) -> Self {
         let store = database.open().await;
         let team = store.ensure_main_team(&json!({})).await.unwrap().id;
         let saved = store.save_pipeline(to_save(team, "p", text)).await.unwrap();
@@ -92,7 +100,8 @@ impl Stage {
         let (sender, started) = mpsc::unbounded_channel();
         let (wants, asked) = mpsc::unbounded_channel();
         let (starter, asker) = (Arc::new(Starter(sender)), Arc::new(Asker(wants)));
-        let (scheduling, driver) = Scheduling::new(store.clone(), starter.clone(), asker.clone());
+        let (scheduling, driver) =
+            Scheduling::new(store.clone(), starter.clone(), asker.clone(), spacing);
         Self {
             driver: tokio::spawn(driver.run(CancellationToken::new())),
             store,
@@ -111,8 +120,12 @@ impl Stage {
     pub(crate) async fn crash(&mut self) {
         self.driver.abort();
         let _ = (&mut self.driver).await;
-        let (scheduling, driver) =
-            Scheduling::new(self.store.clone(), self.starter.clone(), self.asker.clone());
+        let (scheduling, driver) = Scheduling::new(
+            self.store.clone(),
+            self.starter.clone(),
+            self.asker.clone(),
+            Spacing::default(),
+        );
         self.scheduling = scheduling;
         self.driver = tokio::spawn(driver.run(CancellationToken::new()));
     }

@@ -106,12 +106,14 @@ impl Store {
         Ok(())
     }
 
-    /// Forgets builds that checked and ended before then, but for the last of each resource; a part of them
-    /// at a time. Which ones: their logs are to be removed.
+    /// Forgets builds that checked and ended before then, but for the last of each resource and those whose
+    /// container still serves others; a part of them at a time. Which ones: their logs are to be removed.
     pub async fn collect_checks(&self, before: Micros, most: i64) -> Result<Vec<BuildId>> {
         let ids: Vec<i64> = query_scalar(sql!(
             "DELETE FROM builds WHERE id IN (
                SELECT c.id FROM builds c WHERE c.is_check AND c.ended_at < $1 AND c.log_closed
+                 AND NOT EXISTS (SELECT 1 FROM containers k WHERE k.build_id = c.id
+                   AND k.kept_at IS NOT NULL AND k.state = 'created')
                  AND (c.resource_id IS NULL OR EXISTS (SELECT 1 FROM builds b
                    WHERE b.resource_id = c.resource_id AND b.resource_id IS NOT NULL
                      AND b.id > c.id))

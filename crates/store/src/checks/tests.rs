@@ -247,11 +247,20 @@ async fn images_are_known_by_their_digest(database: TestDatabase) {
         version: None,
         ended_at: Micros(3),
         succeeded: false,
-        ..found
+        ..found.clone()
     };
     store.note_image_check(team, "x", &failed).await.unwrap();
     let known = store.image_check(team, "x").await.unwrap().unwrap();
     assert!(!known.succeeded && known.version.is_some());
     assert_eq!(store.collect_image_checks(Micros(3)).await.unwrap(), 0);
     assert_eq!(store.collect_image_checks(Micros(4)).await.unwrap(), 1);
+    // A type's is forgotten by its name.
+    store.note_image_check(team, "x", &found).await.unwrap();
+    let own = store.own_image_check(stage.pipeline, "type", (team, "x"));
+    own.await.unwrap();
+    for (name, removed) in [("other", 0), ("type", 1), ("type", 0)] {
+        let cleared = store.clear_type_versions(stage.pipeline, name).await;
+        assert_eq!(cleared.unwrap(), removed, "{name}");
+    }
+    assert_eq!(store.image_check(team, "x").await.unwrap(), None);
 }

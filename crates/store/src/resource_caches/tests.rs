@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::*;
 use crate::{
-    NewBuild, NewPlacement, OneOff, SaveJob, SavePipeline, Team,
+    NewBuild, NewPlacement, OneOff, SaveJob, SavePipeline, SaveResource, Team,
     testing::{TestDatabase, is_known},
 };
 
@@ -16,7 +16,13 @@ crate::on_both_databases!(
     one_off_builds_keep_caches_for_a_while,
     what_somebody_looked_into_is_not_found,
     the_first_of_two_counts,
+    what_a_resource_fetched_can_be_forgotten,
 );
+
+fn owner(version: &Version) -> CacheOwner<'_> {
+    let resource = "r";
+    CacheOwner { resource, version }
+}
 
 struct Fixture {
     store: Store,
@@ -32,7 +38,7 @@ async fn fixture(store: &Store, team: Team) -> Fixture {
         name: "p".into(),
         config: json!({}),
         jobs: vec![SaveJob::named("j")],
-        resources: Vec::new(),
+        resources: vec![SaveResource::named("r", "mock")],
         expected_version: None,
     };
     let pipeline = store.save_pipeline(pipeline).await.unwrap().pipeline;
@@ -120,13 +126,18 @@ impl Fixture {
 
     async fn save(&self, lease: &Lease, key: &str) -> ResourceCache {
         let (_, fetched) = self.fetched(lease, key).await;
-        let saved = self.store.save_resource_cache(lease, key, &fetched).await;
-        assert!(saved.unwrap());
+        let version = Version::from([("v", key)]);
+        let saved = self
+            .store
+            .save_resource_cache(lease, key, &fetched, owner(&version));
+        assert!(saved.await.unwrap());
         fetched
     }
 
     async fn find(&self, lease: &Lease, key: &str) -> Option<ResourceCache> {
-        self.store.use_resource_cache(lease, key).await.unwrap()
+        let version = Version::from([("v", key)]);
+        let found = self.store.use_resource_cache(lease, key, owner(&version));
+        found.await.unwrap()
     }
 
     async fn end(&self, lease: &Lease) {
@@ -200,14 +211,19 @@ async fn one_off_builds_keep_caches_for_a_while(database: TestDatabase) {
 async fn what_somebody_looked_into_is_not_found(database: TestDatabase) {
     let main = main_team(&database).await;
     let build = main.build().await;
+    let version = Version::from([("v", "1")]);
     let (early, fetched) = main.fetched(&build, "early").await;
     main.store.container_hijacked(&early).await.unwrap();
-    let saved = main.store.save_resource_cache(&build, "early", &fetched);
+    let saved = main
+        .store
+        .save_resource_cache(&build, "early", &fetched, owner(&version));
     assert!(!saved.await.unwrap());
     assert_eq!(main.find(&build, "early").await, None);
 
     let (late, fetched) = main.fetched(&build, "late").await;
-    let saved = main.store.save_resource_cache(&build, "late", &fetched);
+    let saved = main
+        .store
+        .save_resource_cache(&build, "late", &fetched, owner(&version));
     assert!(saved.await.unwrap());
     main.store.container_hijacked(&late).await.unwrap();
     assert_eq!(main.find(&build, "late").await, None);
@@ -219,8 +235,11 @@ async fn the_first_of_two_counts(database: TestDatabase) {
     let main = main_team(&database).await;
     let (first, second) = (main.build().await, main.build().await);
     let kept = main.save(&first, "one").await;
+    let version = Version::from([("v", "1")]);
     let (_, same) = main.fetched(&second, "one").await;
-    let saved = main.store.save_resource_cache(&second, "one", &same);
+    let saved = main
+        .store
+        .save_resource_cache(&second, "one", &same, owner(&version));
     assert!(!saved.await.unwrap());
     assert_eq!(main.find(&second, "one").await.as_ref(), Some(&kept));
     main.store
@@ -228,4 +247,28 @@ async fn the_first_of_two_counts(database: TestDatabase) {
         .await
         .unwrap();
     assert_eq!(main.find(&second, "one").await, None);
+}
+
+async fn what_a_resource_fetched_can_be_forgotten(database: TestDatabase) {
+    let main = main_team(&database).await;
+    let build = main.build().await;
+    let kept = main.save(&build, "a").await;
+    for key in ["b", "c"] {
+        main.save(&build, key).await;
+    }
+    let resource = main.store.resource(main.pipeline, "r").await.unwrap();
+    let resource = resource.unwrap().id;
+    let clear = async |version: Option<Version>| {
+        let cleared = main.store.clear_resource_caches(resource, version.as_ref());
+        cleared.await.unwrap()
+    };
+    assert_eq!(clear(Some(Version::from([("v", "none")]))).await, 0);
+    assert_eq!(clear(Some(Version::from([("v", "a")]))).await, 1);
+    assert_eq!(main.find(&build, "a").await, None);
+    // Whoever uses it still has it.
+    assert!(main.survives(&kept, 3600).await);
+    assert!(main.find(&build, "b").await.is_some());
+    assert_eq!(clear(None).await, 2);
+    assert_eq!(clear(None).await, 0);
+    assert_eq!(main.find(&build, "b").await, None);
 }

@@ -23,6 +23,8 @@ pub(super) enum Subject {
     },
     /// What a type, a prototype or a task runs in: only the newest counts.
     Image {
+        /// The name of the type, if it is one's.
+        type_: String,
         digest: String,
         given: Option<Version>,
         newest: Option<Version>,
@@ -36,6 +38,7 @@ impl Subject {
     pub(super) async fn of(leaf: Leaf<'_>, check: &CheckPlan) -> Result<Result<Self, Gone>> {
         if check.resource.is_empty() {
             return Ok(Ok(Self::Image {
+                type_: check.resource_type.clone(),
                 digest: String::new(),
                 given: check.from_version.clone(),
                 newest: None,
@@ -124,6 +127,7 @@ impl Subject {
                 digest,
                 given,
                 newest,
+                ..
             } => {
                 *digest = digest_of(check, source, image);
                 let Some(last) = store.image_check(build.team, digest).await? else {
@@ -192,6 +196,7 @@ impl Subject {
             // Without its digest it was never looked for.
             Self::Image { digest, .. } if digest.is_empty() => {}
             Self::Image {
+                type_,
                 digest,
                 newest: known,
                 ..
@@ -205,8 +210,13 @@ impl Subject {
                     started_at,
                     ended_at: now(),
                 };
-                let team = leaf.interpreter.build.team;
+                let (team, pipeline) =
+                    (leaf.interpreter.build.team, leaf.interpreter.build.pipeline);
                 store.note_image_check(team, digest, &check).await?;
+                if let (Some(pipeline), false) = (pipeline, type_.is_empty()) {
+                    let check = (team, digest.as_str());
+                    store.own_image_check(pipeline, type_, check).await?;
+                }
             }
         }
         Ok(())

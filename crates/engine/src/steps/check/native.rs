@@ -11,13 +11,20 @@ use airside_model::{
 use airside_store::now;
 
 use super::{Looked, Step};
-use crate::{Result, leaf::Leaf, status::Cause};
+use crate::{Result, WorkerCheckers, leaf::Leaf, status::Cause};
 
 /// Whether a checker answers: the type is ours, and the worker that would be chosen has one.
 pub(super) fn serves(leaf: Leaf<'_>, check: &CheckPlan) -> bool {
+    airside_resources::is_native(&check.type_) && checker(leaf, check).is_some()
+}
+
+fn checker<'a>(leaf: Leaf<'a>, check: &CheckPlan) -> Option<&'a WorkerCheckers> {
     let engine = leaf.interpreter.engine;
-    let team = &leaf.interpreter.build.team_name;
-    airside_resources::is_native(&check.type_) && engine.checker(team, &check.tags).is_some()
+    // Whoever pulls it, an image's version is looked for from here: that is worth no pod.
+    if check.resource.is_empty() && check.type_ == "registry-image" {
+        return engine.parts.checkers.as_ref();
+    }
+    engine.checker(&leaf.interpreter.build.team_name, &check.tags)
 }
 
 pub(super) async fn look(
@@ -27,11 +34,7 @@ pub(super) async fn look(
 ) -> Result<Looked> {
     let leaf = step.leaf;
     let build = leaf.interpreter.build;
-    let Some(checker) = leaf
-        .interpreter
-        .engine
-        .checker(&build.team_name, &step.check.tags)
-    else {
+    let Some(checker) = checker(leaf, step.check) else {
         return Ok(Looked::Errored("there is no checker".to_owned()));
     };
     let (origin, time) = (leaf.origin(), now().seconds());

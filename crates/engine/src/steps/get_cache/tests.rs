@@ -75,10 +75,7 @@ fn the_order_of_keys_does_not_matter_and_everything_else_does() {
 
 #[test]
 fn what_may_change_under_its_name_is_not_remembered() {
-    let registry = |reference: &str| {
-        let reference = reference.to_owned();
-        custom(Image::Registry { reference })
-    };
+    let registry = |reference: &str| custom(Image::registry(reference));
     let volume = |name: &str| {
         let volume = VolumeId::new(name);
         custom(Image::Volume { volume })

@@ -1,0 +1,93 @@
+//! Small images as OCI layouts, and a registry on loopback that serves one.
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader},
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+use crate::Environment;
+
+/// Under which name the image is served.
+const NAME: &str = "small/image";
+
+fn tool(name: &str) -> PathBuf {
+    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../dev");
+    tools.join(name)
+}
+
+fn run(command: &mut Command) {
+    let ended = command.status().expect("the program runs");
+    assert!(ended.success(), "{command:?}");
+}
+
+/// The small root file system as a layout.
+pub fn layout(folder: &Path) -> PathBuf {
+    layout_of(&Environment::get().rootfs, folder)
+}
+
+fn layout_of(rootfs: &Path, folder: &Path) -> PathBuf {
+    let path = folder.join("layout");
+    run(Command::new(tool("image"))
+        .arg("layout")
+        .arg(rootfs)
+        .arg(&path));
+    path
+}
+
+/// The same, as the image of a resource type whose `check` is this script.
+pub fn type_layout(folder: &Path, check: &str) -> PathBuf {
+    let (tree, rootfs) = (folder.join("tree"), folder.join("rootfs.tar"));
+    let scripts = tree.join("opt/resource");
+    fs::create_dir_all(&scripts).expect("the folder is ours");
+    let path = scripts.join("check");
+    fs::write(&path, check).expect("the folder is ours");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("the file is ours");
+    fs::copy(Environment::get().rootfs, &rootfs).expect("the root file system is there");
+    run(Command::new("tar")
+        .arg("--append")
+        .args(["--owner=0", "--group=0", "-C"])
+        .arg(&tree)
+        .arg("-f")
+        .arg(&rootfs)
+        .arg("opt"));
+    layout_of(&rootfs, folder)
+}
+
+/// `dev/registry` with one image, until it is dropped.
+pub struct Registry {
+    process: Child,
+    pub port: String,
+}
+
+impl Registry {
+    pub fn start(layout: &Path, more: &[&str]) -> Self {
+        let mut process = Command::new(tool("registry"))
+            .args(more)
+            .arg(format!("{NAME}={}", layout.display()))
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("dev/registry runs");
+        let stdout = process.stdout.take().expect("it is piped");
+        let mut port = String::new();
+        BufReader::new(stdout)
+            .read_line(&mut port)
+            .expect("it says its port");
+        let port = port.trim().to_owned();
+        Self { process, port }
+    }
+
+    /// What an image resource calls the image.
+    pub fn repository(&self) -> String {
+        format!("127.0.0.1:{}/{NAME}", self.port)
+    }
+}
+
+impl Drop for Registry {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}

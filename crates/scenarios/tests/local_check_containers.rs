@@ -1,0 +1,98 @@
+//! Checks of a type with an image: one container for many of them, which people can look into.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use airside_scenarios::{Fly, Registry, Server, type_layout, wait_until};
+use serde_json::Value;
+
+/// Says how often it ran in this container.
+const CHECK: &str = r#"#!/bin/sh
+request=$(cat)
+count=$(( $(cat /count 2>/dev/null || echo 0) + 1 ))
+echo $count >/count
+echo "run $count" >&2
+case $request in
+  *hang*) sleep 3600 ;;
+  *fail*) exit 1 ;;
+esac
+echo "[{\"v\": \"$count\"}]"
+"#;
+
+fn pipeline(repository: &str) -> String {
+    let resources: String = ["a", "b", "fail", "hang"]
+        .iter()
+        .map(|name| {
+            format!(
+                "- {{name: {name}, type: counting, source: {{mode: {name}}}, check_every: never, \
+                 check_timeout: {}}}\n",
+                if *name == "hang" { "2s" } else { "5m" }
+            )
+        })
+        .collect();
+    format!(
+        "resource_types:\n- {{name: counting, type: registry-image, source: {{repository: '{repository}'}}}}\n\
+         resources:\n{resources}\
+         jobs: [{{name: j, plan: [{{get: a}}, {{get: b}}, {{get: fail}}, {{get: hang}}]}}]\n"
+    )
+}
+
+fn check(fly: &Fly, name: &str, code: i32) -> String {
+    let resource = format!("p/{name}");
+    let ended = fly.run(&["check-resource", "-r", &resource]);
+    ended.ended_with(code).lines().join("\n")
+}
+
+fn containers(fly: &Fly) -> Vec<Value> {
+    let found = fly.run(&["curl", "/api/v1/teams/main/containers?type=check"]);
+    serde_json::from_str(&found.succeeded().stdout).unwrap()
+}
+
+#[test]
+fn checks_of_a_type_share_a_container() {
+    let folder = tempfile::tempdir().unwrap();
+    let layout = type_layout(folder.path(), CHECK);
+    let registry = Registry::start(&layout, &[]);
+    let server = Server::start();
+    let fly = server.fly();
+    fly.pipeline("p", &pipeline(&registry.repository()));
+    for (name, code, words) in [
+        ("a", 0, "run 1"),
+        ("a", 0, "run 2"),
+        ("b", 0, "run 3"),
+        ("fail", 1, "run 4"),
+        ("hang", 1, "timeout exceeded"),
+        ("b", 0, "run 6"),
+    ] {
+        let text = check(&fly, name, code);
+        assert!(text.contains(words), "{name}: {text}");
+        assert!(text.contains("selected worker: local"), "{name}: {text}");
+    }
+    let found = containers(&fly);
+    assert_eq!(found.len(), 1, "{found:?}");
+    // Whichever resource of the type one asks for.
+    for name in ["a", "b"] {
+        let resource = format!("p/{name}");
+        let looked = fly.run(&["intercept", "-c", &resource, "cat", "/count"]);
+        assert_eq!(looked.succeeded().stdout.trim(), "6", "{name}");
+    }
+}
+
+#[test]
+fn a_container_that_is_gone_is_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let layout = type_layout(folder.path(), CHECK);
+    let registry = Registry::start(&layout, &[]);
+    let mut server = Server::start();
+    let fly = server.fly();
+    fly.pipeline("p", &pipeline(&registry.repository()));
+    assert!(check(&fly, "a", 0).contains("run 1"));
+    assert!(check(&fly, "a", 0).contains("run 2"));
+    // Another server does not know it, and makes its own.
+    server.kill_9();
+    server.restart();
+    assert!(check(&fly, "a", 0).contains("run 1"));
+    assert!(check(&fly, "b", 0).contains("run 2"));
+    // With its pipeline all of it goes.
+    fly.run(&["destroy-pipeline", "-n", "-p", "p"]).succeeded();
+    wait_until("the containers are gone", || containers(&fly).is_empty());
+}

@@ -1,0 +1,26 @@
+//! How soon after one build of a job another may start.
+
+/// What a job's spacing allows at this moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pace {
+    /// Its builds have no spacing.
+    #[default]
+    Free,
+    /// One may start; the next has to wait.
+    One,
+    /// The last one started too recently.
+    Rest,
+}
+
+impl Pace {
+    pub(super) fn allows(self) -> bool {
+        self != Self::Rest
+    }
+
+    pub(super) fn after_start(self) -> Self {
+        match self {
+            Self::Free => Self::Free,
+            Self::One | Self::Rest => Self::Rest,
+        }
+    }
+}
