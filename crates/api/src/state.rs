@@ -11,7 +11,7 @@ use airside_store::Store;
 use airside_volumes::Volumes;
 
 use crate::{
-    Builds, Checks, LogLevel,
+    Builds, Checks, LogLevel, WorkerLife,
     error::{ApiError, Result},
     log_level::Fixed,
 };
@@ -36,6 +36,8 @@ pub struct ApiState {
     pub log_level: Arc<dyn LogLevel>,
     /// Whom the login page offers beside passwords.
     pub connectors: Arc<Connectors>,
+    /// Lands workers and brings them back.
+    pub(crate) workers: Arc<dyn WorkerLife>,
     checks: Option<Arc<dyn Checks>>,
     /// The way into containers.
     hub: Option<Hub>,
@@ -59,6 +61,7 @@ impl ApiState {
     ) -> Self {
         let external_url = external_url.trim_end_matches('/').into();
         Self {
+            workers: Arc::new(store.clone()),
             store,
             auth,
             builds,
@@ -79,6 +82,12 @@ impl ApiState {
     /// Lets people ask for checks.
     pub fn with_checks(mut self, checks: Arc<dyn Checks>) -> Self {
         self.checks = Some(checks);
+        self
+    }
+
+    /// Tells whoever chooses workers what operators want of them.
+    pub fn with_workers(mut self, workers: Arc<dyn WorkerLife>) -> Self {
+        self.workers = workers;
         self
     }
 

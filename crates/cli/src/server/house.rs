@@ -24,6 +24,7 @@ use super::{
     builds::{EngineBuilds, EngineRunner},
     checks::{ApiChecks, BuildChecks},
     mode::Mode,
+    workers::OrchestratedWorkers,
 };
 use crate::{
     data::DataFolder, logging::Level, options::ServerOptions, proofs::WorkerProofs, workers,
@@ -105,6 +106,7 @@ impl House {
             },
             metrics.clone(),
         );
+        orchestrator.settle_workers().await?;
         let engine = Engine::new(EngineOptions {
             store: store.clone(),
             logs: logs.clone(),
@@ -191,6 +193,7 @@ impl House {
         .with_checks(Arc::new(ApiChecks(self.checks.clone())))
         .with_connectors(self.connectors.clone())
         .with_log_level(Arc::new(log_level))
+        .with_workers(Arc::new(OrchestratedWorkers(self.orchestrator.clone())))
         .with_hub(self.hub.clone())
         .with_volumes(self.volumes.clone())
         .with_intercept_idle_timeout(options.keeping.idle_timeout())
