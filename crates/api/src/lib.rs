@@ -37,6 +37,7 @@ mod serve;
 mod state;
 mod tls;
 mod traced;
+mod workers;
 
 use axum::Router;
 use tower_http::{
@@ -51,10 +52,10 @@ pub use builds::{Builds, OneOffBuild, Preparation, TriggerError};
 pub use checks::{CheckError, CheckSubject, Checks, Heard, WantedCheck};
 pub use log_level::LogLevel;
 pub use metrics::metrics_router;
-pub use routes::UNSERVED;
 pub use serve::{serve, serve_tls};
 pub use state::{ApiState, CONCOURSE_VERSION, WORKER_VERSION};
 pub use tls::{Tls, TlsError};
+pub use workers::WorkerLife;
 
 /// Programs and archives: compressed already, or of a length that the client wants to know.
 pub(crate) const BINARY: &str = "application/octet-stream";

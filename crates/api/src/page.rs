@@ -77,17 +77,23 @@ pub(crate) async fn builds(
     let mut neighbours = Vec::new();
     if let (Some(newest), Some(oldest), true) = (builds.first(), builds.last(), by_id) {
         let newer = BuildRange::Ids {
-            from: Some(BuildId(newest.id.0 + 1)),
+            from: Some(newest.id),
             to: None,
         };
         let older = BuildRange::Ids {
             from: None,
-            to: Some(BuildId(oldest.id.0 - 1)),
+            to: Some(oldest.id),
         };
-        for (range, key, rel) in [(newer, "from", "previous"), (older, "to", "next")] {
-            let neighbour = BuildPage { limit: 1, range };
-            let found = merged(&state.store, filters, neighbour).await?;
-            neighbours.extend(found.first().map(|build| (key, build.id.0, rel)));
+        let ends = [
+            (newer, newest.id, "from", "previous"),
+            (older, oldest.id, "to", "next"),
+        ];
+        for (range, end, key, rel) in ends {
+            // The end itself, and what stands next to it.
+            let both = BuildPage { limit: 2, range };
+            let found = merged(&state.store, filters, both).await?;
+            let other = found.iter().find(|build| build.id != end);
+            neighbours.extend(other.map(|build| (key, build.id.0, rel)));
         }
     }
     let headers = links(state, uri, page.limit, neighbours)?;
@@ -119,7 +125,7 @@ async fn merged(store: &Store, filters: &[BuildFilter], page: BuildPage) -> Resu
     for filter in filters {
         builds.extend(store.builds(filter, page).await?);
     }
-    builds.sort_by_key(|build| std::cmp::Reverse(build.id));
+    builds.sort_by_key(|build| std::cmp::Reverse(build.place()));
     let limit = usize::try_from(page.limit).unwrap_or(usize::MAX);
     if page.range.is_upwards() {
         builds.drain(..builds.len().saturating_sub(limit));

@@ -58,33 +58,16 @@ impl Routes {
     }
 }
 
-/// What Concourse serves and this version does not yet. Each answers 501, behind the same guard.
-pub const UNSERVED: &[Action] = &[
-    Action::RegisterWorker,
-    Action::LandWorker,
-    Action::RetireWorker,
-    Action::PruneWorker,
-    Action::HeartbeatWorker,
-    Action::DeleteWorker,
-    Action::ListDestroyingContainers,
-    Action::ReportWorkerContainers,
-    Action::ListDestroyingVolumes,
-    Action::ReportWorkerVolumes,
-];
-
 #[derive(serde::Deserialize)]
 struct PipelineName {
     pipeline_name: String,
 }
 
 pub(crate) fn all(state: &ApiState) -> Router<ApiState> {
-    let mut routes = Routes {
+    let routes = Routes {
         state: state.clone(),
         router: Router::new(),
     };
-    for action in UNSERVED {
-        routes = routes.on(*action, unserved);
-    }
     builds_and_workers(versions(pipelines(server_and_teams(routes)))).router
 }
 
@@ -151,6 +134,7 @@ fn pipelines(routes: Routes) -> Routes {
         .on(Action::CheckResourceWebHook, checks::webhook)
         .on(Action::CheckResourceType, checks::resource_type)
         .on(Action::CheckPrototype, checks::prototype)
+        .on(Action::ClearResourceCache, unserved)
 }
 
 fn versions(routes: Routes) -> Routes {
@@ -195,6 +179,19 @@ fn builds_and_workers(routes: Routes) -> Routes {
         .on(Action::GetBuildPreparation, builds::preparation)
         .on(Action::AbortBuild, builds::abort)
         .on(Action::ListWorkers, workers::list)
+        .on(Action::RegisterWorker, workers::register)
+        .on(Action::LandWorker, workers::land)
+        .on(Action::RetireWorker, workers::retire)
+        .on(Action::PruneWorker, workers::prune)
+        .on(Action::HeartbeatWorker, workers::heartbeat)
+        .on(Action::DeleteWorker, workers::delete)
+        .on(
+            Action::ListDestroyingContainers,
+            workers::destroying_containers,
+        )
+        .on(Action::ReportWorkerContainers, workers::report)
+        .on(Action::ListDestroyingVolumes, workers::destroying_volumes)
+        .on(Action::ReportWorkerVolumes, workers::report)
         .on(Action::ListContainers, containers::list)
         .on(Action::GetContainer, containers::get)
         .on(Action::HijackContainer, hijack::hijack)
@@ -208,6 +205,7 @@ fn builds_and_workers(routes: Routes) -> Routes {
         .on(Action::DownloadCli, cli::download)
 }
 
+/// What Concourse serves and this version does not yet.
 async fn unserved(method: http::Method, uri: http::Uri) -> ApiError {
     ApiError::NotImplemented(format!("{method} {}", uri.path()))
 }

@@ -12,7 +12,7 @@ use airside_store::Store;
 use airside_volumes::Volumes;
 
 use crate::{
-    Builds, Checks, LogLevel,
+    Builds, Checks, LogLevel, WorkerLife,
     error::{ApiError, Result},
     log_level::Fixed,
 };
@@ -40,6 +40,8 @@ pub struct ApiState {
     /// Who knows the values of variables.
     pub credentials: Credentials,
     id_tokens: Option<IdTokens>,
+    /// Lands workers and brings them back.
+    pub(crate) workers: Arc<dyn WorkerLife>,
     checks: Option<Arc<dyn Checks>>,
     /// The way into containers.
     hub: Option<Hub>,
@@ -63,6 +65,7 @@ impl ApiState {
     ) -> Self {
         let external_url = external_url.trim_end_matches('/').into();
         Self {
+            workers: Arc::new(store.clone()),
             store,
             auth,
             builds,
@@ -97,6 +100,12 @@ impl ApiState {
     /// Publishes the keys of these.
     pub fn with_id_tokens(mut self, id_tokens: IdTokens) -> Self {
         self.id_tokens = Some(id_tokens);
+        self
+    }
+
+    /// Tells whoever chooses workers what operators want of them.
+    pub fn with_workers(mut self, workers: Arc<dyn WorkerLife>) -> Self {
+        self.workers = workers;
         self
     }
 

@@ -35,8 +35,6 @@ pub enum Access {
     Role(Role),
     /// At least this role on the team that the worker belongs to; a worker of no team is the admins'.
     WorkerTeam(Role),
-    /// Parts of the server itself, which do not log in here: nobody.
-    System,
     /// Anybody if the pipeline is exposed, else viewers.
     ExposedPipeline,
     /// Anybody if the pipeline is exposed and the job is public, else viewers.
@@ -75,7 +73,7 @@ macro_rules! actions {
     };
 }
 
-use Access::{ExposedJob, ExposedPipeline, Filtered, Public, System, Token};
+use Access::{ExposedJob, ExposedPipeline, Filtered, Public, Token};
 
 const VIEWER: Access = Access::Role(Role::Viewer);
 const OPERATOR: Access = Access::Role(Role::PipelineOperator);
@@ -262,7 +260,7 @@ actions! {
     SetBuildComment: Put "/api/v1/builds/{build_id}/comment", OPERATOR;
 
     ListWorkers: Get "/api/v1/workers", Token;
-    RegisterWorker: Post "/api/v1/workers", System;
+    RegisterWorker: Post "/api/v1/workers", ADMIN;
     LandWorker: Put "/api/v1/workers/{worker_name}/land", WORKER_MEMBER;
     RetireWorker: Put "/api/v1/workers/{worker_name}/retire", WORKER_MEMBER;
     PruneWorker: Put "/api/v1/workers/{worker_name}/prune", WORKER_MEMBER;

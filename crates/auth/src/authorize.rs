@@ -38,8 +38,6 @@ pub fn authorize(action: Action, principal: Option<&Principal>, target: Target<'
         Access::Token if principal.is_some() => return Decision::Allow,
         Access::Token => return Decision::Unauthenticated,
         Access::Role(role) | Access::WorkerTeam(role) => (false, role),
-        Access::System if principal.is_some() => return Decision::Forbidden,
-        Access::System => return Decision::Unauthenticated,
         Access::ExposedPipeline => (target.exposure >= Exposure::Pipeline, Role::Viewer),
         Access::ExposedJob => (target.exposure >= Exposure::Job, Role::Viewer),
     };

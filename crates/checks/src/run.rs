@@ -24,6 +24,8 @@ pub(crate) enum Ran {
     Ended(Box<Ended>),
     /// As a build, which the engine has noted.
     AsBuild,
+    /// The worker for it takes no steps now; it is looked for again when it is due the next time.
+    Away,
     /// It has no end that counts: its resource is gone or another by now, or the server could not.
     Void,
 }
@@ -50,6 +52,9 @@ pub(crate) async fn run(
         return Ok(Ran::Void);
     };
     let team = &spec.home.pipeline.team_name;
+    if parts.engine.would_wait(team, &definition.tags) {
+        return Ok(Ran::Away);
+    }
     let checker = parts.engine.checker(team, &definition.tags);
     let Some(checker) = checker.filter(|_| spec.native) else {
         return as_build(parts, spec, freshness).await;

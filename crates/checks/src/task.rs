@@ -81,6 +81,14 @@ impl Task {
         match run::run(&self.parts, &self.spec, self.failures, freshness).await? {
             Ran::Ended(ended) => self.note(*ended, end).await,
             Ran::AsBuild | Ran::Void => self.look(end).await,
+            Ran::Away => {
+                self.look(end).await?;
+                // As if it had ended just now, so that it is not tried again at once.
+                if let Some(facts) = &mut end.facts {
+                    facts.last_end = Some(Moment(now().0));
+                }
+                Ok(())
+            }
         }
     }
 

@@ -10,6 +10,7 @@ mod house;
 mod listeners;
 mod mode;
 mod stop;
+mod workers;
 
 use anyhow::Result;
 use tokio::net::TcpListener;

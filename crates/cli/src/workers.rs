@@ -14,7 +14,7 @@ use airside_orchestrator::WorkerEntry;
 use airside_resources::Mirrors;
 use airside_runtime_kube::KubeRuntime;
 use airside_runtime_local::{IsolationOptions, LocalOptions, LocalRuntime};
-use airside_store::Store;
+use airside_store::{Store, WorkerKind};
 use airside_volumes::Volumes;
 use anyhow::{Context, Result};
 use tracing::info;
@@ -66,8 +66,10 @@ pub(crate) async fn local(
         isolation,
     };
     let runtime = LocalRuntime::open(options).await?;
-    store.register_worker(&worker, None, &[], "local").await?;
-    info!(%worker, "worker running");
+    let state = store
+        .register_worker(&worker, None, &[], WorkerKind::Local)
+        .await?;
+    info!(%worker, "worker {state}");
     Ok(WorkerEntry {
         placement: Arc::new(runtime),
         team: None,
@@ -99,10 +101,10 @@ pub(crate) async fn targets(
             .with_context(|| format!("target `{name}` of {}", file.display()))?;
         let runtime = Arc::new(runtime);
         proofs.add(name.clone(), runtime.clone());
-        store
-            .register_worker(&name, team.as_deref(), &tags, "kubernetes")
+        let state = store
+            .register_worker(&name, team.as_deref(), &tags, WorkerKind::Kubernetes)
             .await?;
-        info!(worker = %name, "worker running");
+        info!(worker = %name, "worker {state}");
         workers.push(WorkerEntry {
             placement: runtime,
             team,

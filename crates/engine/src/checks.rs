@@ -27,6 +27,11 @@ impl Engine {
         (own.worker == chosen).then_some(own)
     }
 
+    /// Whether such a step would have to wait for its worker to come back.
+    pub fn would_wait(&self, team: &str, tags: &[String]) -> bool {
+        self.parts.orchestrator.would_wait(team, tags)
+    }
+
     /// Creates a build that checks, and sets it going. The task ends with the build.
     pub async fn check(&self, check: NewCheck<'_>) -> Result<(Build, JoinHandle<()>)> {
         let build = self.parts.store.create_check(check).await?;

@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 macro_rules! named_states {
-    ($(#[$doc:meta])* $name:ident { $($variant:ident = $text:literal),* $(,)? }) => {
+    ($(#[$doc:meta])* $name:ident { $($(#[$about:meta])* $variant:ident = $text:literal),* $(,)? }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
         pub enum $name {
-            $(#[serde(rename = $text)] $variant),*
+            $($(#[$about])* #[serde(rename = $text)] $variant),*
         }
 
         impl $name {
@@ -63,6 +63,8 @@ named_states! {
         Landing = "landing",
         Landed = "landed",
         Retiring = "retiring",
+        /// Gone for everybody; remembered so that the next start of the server does not bring it back.
+        Retired = "retired",
     }
 }
 

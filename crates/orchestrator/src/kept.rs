@@ -114,6 +114,11 @@ impl Orchestrator {
     /// Gives up what a step stood on, but for its container, which stays for a while so that people
     /// can look inside. Only after its result is committed.
     pub async fn release(&self, held: Held) {
+        self.let_go(held).await;
+        self.settle_if_leaving().await;
+    }
+
+    async fn let_go(&self, held: Held) {
         let Some(mut holding) = held.0 else {
             return;
         };

@@ -15,6 +15,7 @@ mod files;
 mod follow;
 mod guests;
 mod kept;
+mod leaving;
 mod output;
 mod placing;
 mod request;
@@ -30,6 +31,8 @@ use airside_model::{InstallationId, WorkerName};
 use airside_store::Store;
 use airside_volumes::Volumes;
 use guests::Guests;
+
+use workers::NoWorker;
 
 pub use guests::{GuestEnd, GuestRun};
 pub use kept::Keeping;
@@ -118,9 +121,15 @@ impl Orchestrator {
         }
     }
 
-    /// The worker that a step of this team with these tags would be put on.
+    /// The worker that a step of this team with these tags would be put on now.
     pub fn worker_for(&self, team: &str, tags: &[String]) -> Option<WorkerName> {
         let chosen = self.parts.workers.choose(team, tags).ok()?;
         Some(chosen.placement.worker().clone())
+    }
+
+    /// Whether such a step would have to wait, because the workers for it take none now.
+    pub fn would_wait(&self, team: &str, tags: &[String]) -> bool {
+        let chosen = self.parts.workers.choose(team, tags);
+        matches!(chosen, Err(NoWorker::Away(_)))
     }
 }

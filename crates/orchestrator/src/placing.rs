@@ -21,7 +21,7 @@ use crate::{
     kept,
     request::{Afterwards, Holding, Placed},
     subject::Subject,
-    workers::WorkerEntry,
+    workers::{NoWorker, WorkerEntry},
 };
 
 /// Between two tries to reach a runtime that does not answer.
@@ -58,6 +58,15 @@ impl Drive<'_> {
             .log
             .append(&self.key("worker"), position, event)
             .await?)
+    }
+
+    /// Says once that no worker has the step yet.
+    async fn say_waiting(&self) -> Result<()> {
+        let event = Event::WaitingForWorker {
+            time: now().seconds(),
+            origin: self.origin(),
+        };
+        Ok(self.log.append(&self.key("waiting"), 1, event).await?)
     }
 
     /// Says something in the step's log once, however often the build resumes.
@@ -133,7 +142,7 @@ impl Orchestrator {
         loop {
             let standing = match self.standing(&drive, current.as_ref()).await? {
                 Ok(standing) => standing,
-                Err(message) => return Ok((StepResult::errored(message), Held::default())),
+                Err(ended) => return Ok((ended, Held::default())),
             };
             let span = standing.span(lease, request);
             if !standing.created
@@ -188,7 +197,7 @@ impl Orchestrator {
         &self,
         drive: &Drive<'_>,
         current: Option<&Container>,
-    ) -> Result<Result<Standing<'_>, String>> {
+    ) -> Result<Result<Standing<'_>, StepResult>> {
         let parts = &self.parts;
         if let Some(container) = current
             && let Some(placed) = parts
@@ -215,18 +224,47 @@ impl Orchestrator {
             && container.claimed_at.is_some()
             && !container.labels.kind.may_repeat()
         {
-            return Ok(Err(format!(
+            return Ok(Err(StepResult::errored(format!(
                 "the step was running on worker {}, which is no longer configured",
                 container.worker
-            )));
+            ))));
         }
-        let labels = &drive.request.labels;
-        let worker = match parts.workers.choose(&labels.team, &drive.request.tags) {
-            Ok(worker) => worker,
-            Err(words) => return Ok(Err(words)),
-        };
         let number = current.map_or(1, |container| container.placement + 1);
-        self.announce(drive, worker, number).await.map(Ok)
+        self.find_worker(drive, number).await
+    }
+
+    /// Stores a placement on a worker that takes steps, as soon as there is one. `Err`: the step ends here.
+    async fn find_worker(
+        &self,
+        drive: &Drive<'_>,
+        number: u32,
+    ) -> Result<Result<Standing<'_>, StepResult>> {
+        let (workers, request) = (&self.parts.workers, drive.request);
+        let mut changes = workers.states().changes();
+        let mut said = String::new();
+        loop {
+            changes.mark_unchanged();
+            // A worker that is found running stays so until the placement is stored: whoever lands it then
+            // sees the placement.
+            let held = workers.states().hold().await;
+            let why = match workers.choose(&request.labels.team, &request.tags) {
+                Ok(worker) => return self.announce(drive, worker, number).await.map(Ok),
+                Err(NoWorker::Nowhere(words)) => return Ok(Err(StepResult::errored(words))),
+                Err(NoWorker::Away(words)) => words,
+            };
+            drop(held);
+            drive.say_waiting().await?;
+            if why != said {
+                self.remark(drive, &format!("waiting: {why}\n")).await?;
+                said = why;
+            }
+            tokio::select! {
+                _ = changes.changed() => {}
+                () = drive.cancel.cancelled() => {
+                    return Ok(Err(StepResult::ended(StepEnd::Stopped)));
+                }
+            }
+        }
     }
 
     /// Stores a new placement with all that a resume needs. From here on it may exist.
@@ -339,11 +377,7 @@ impl Orchestrator {
                 }
                 Err(error @ RuntimeError::Unavailable { .. }) => {
                     standing.subject.failed(&error, "placement must wait");
-                    let event = Event::WaitingForWorker {
-                        time: now().seconds(),
-                        origin: drive.origin(),
-                    };
-                    drive.log.append(&drive.key("waiting"), 1, event).await?;
+                    drive.say_waiting().await?;
                     let reason = error.to_string();
                     if kept::lacks_room(&reason) {
                         self.make_room(standing.worker.placement.worker()).await?;

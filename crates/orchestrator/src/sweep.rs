@@ -61,6 +61,7 @@ impl Orchestrator {
                     continue;
                 }
             }
+            self.settle_if_leaving().await;
             if let Err(error) = self.collect_kept().await {
                 warn!(%error, "kept containers stay for the next sweep");
             }

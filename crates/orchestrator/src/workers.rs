@@ -2,11 +2,13 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use airside_model::{Handle, WorkerName};
+use airside_model::{Handle, WorkerName, WorkerState};
 use airside_runtime::{AnyPlacement, Observed};
 use futures::StreamExt;
 use parking_lot::Mutex;
 use tokio::sync::watch;
+
+use crate::leaving::States;
 
 /// A placement target and whom it serves.
 #[derive(Clone)]
@@ -21,6 +23,7 @@ pub struct WorkerEntry {
 #[derive(Clone)]
 pub struct Workers {
     entries: Arc<[WorkerEntry]>,
+    states: Arc<States>,
     seen: Arc<Mutex<HashMap<Handle, watch::Sender<Option<Observed>>>>>,
     destructions: Arc<Mutex<HashMap<Handle, Destruction>>>,
 }
@@ -33,6 +36,7 @@ impl Workers {
     pub fn new(entries: Vec<WorkerEntry>) -> Self {
         let workers = Self {
             entries: entries.into(),
+            states: Arc::default(),
             seen: Arc::default(),
             destructions: Arc::default(),
         };
@@ -80,26 +84,53 @@ impl Workers {
         self.seen.lock().remove(handle);
     }
 
-    /// The worker for a step, or the words for why there is none.
-    pub(crate) fn choose(&self, team: &str, tags: &[String]) -> Result<&WorkerEntry, String> {
-        let mut fitting: Vec<&WorkerEntry> = self
-            .entries
-            .iter()
-            .filter(|entry| entry.fits(team, tags))
+    pub(crate) fn states(&self) -> &States {
+        &self.states
+    }
+
+    /// The worker for a step.
+    pub(crate) fn choose(&self, team: &str, tags: &[String]) -> Result<&WorkerEntry, NoWorker> {
+        let fitting = self.entries.iter().filter(|entry| entry.fits(team, tags));
+        let mut fitting: Vec<(&WorkerEntry, WorkerState)> = fitting
+            .map(|entry| (entry, self.states.of(entry.placement.worker())))
+            .filter(|(_, state)| *state != WorkerState::Retired)
             .collect();
         // A team's own workers go first; among equals the order of configuration decides.
-        fitting.sort_by_key(|entry| entry.team.is_none());
-        fitting.into_iter().next().ok_or_else(|| {
-            let wanted = match tags {
-                [] => String::new(),
-                tags => format!(", tags '{}'", tags.join("', '")),
-            };
-            format!(
-                "no workers satisfying: platform 'linux'{wanted}, team '{team}'; \
-                 `fly workers` lists what there is"
-            )
-        })
+        fitting.sort_by_key(|(entry, _)| entry.team.is_none());
+        let mut running = fitting
+            .iter()
+            .filter(|(_, state)| *state == WorkerState::Running);
+        if let Some((entry, _)) = running.next() {
+            return Ok(entry);
+        }
+        if fitting.is_empty() {
+            return Err(NoWorker::Nowhere(nowhere(team, tags)));
+        }
+        let away = fitting
+            .iter()
+            .map(|(entry, state)| format!("worker {} is {state}", entry.placement.worker()));
+        Err(NoWorker::Away(away.collect::<Vec<_>>().join(", ")))
     }
+}
+
+/// Why there is no worker for a step, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NoWorker {
+    /// None is there that could ever run it.
+    Nowhere(String),
+    /// Those that could run it take no steps now.
+    Away(String),
+}
+
+fn nowhere(team: &str, tags: &[String]) -> String {
+    let wanted = match tags {
+        [] => String::new(),
+        tags => format!(", tags '{}'", tags.join("', '")),
+    };
+    format!(
+        "no workers satisfying: platform 'linux'{wanted}, team '{team}'; \
+         `fly workers` lists what there is"
+    )
 }
 
 impl WorkerEntry {

@@ -36,6 +36,17 @@ pub use program::main;
 pub use registry_image::{Mirror, Mirrors, NoMirror, Registries};
 pub use request::{CheckRequest, InRequest, Object, OutRequest, Produced};
 
+/// The names of the types that this crate has.
+pub const NATIVE: &[&str] = &[
+    "git",
+    "http",
+    "mock",
+    "registry-image",
+    "s3",
+    "semver",
+    "time",
+];
+
 /// The types that this crate has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Type {
@@ -141,5 +152,18 @@ pub fn push(
         Type::S3 => s3::push(request, src, log),
         Type::Semver => semver::push(request, src, log),
         Type::Time => time::push(request, log),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_a_types() {
+        for name in NATIVE {
+            assert!(is_native(name), "{name}");
+        }
+        assert!(!is_native("docker-image"));
     }
 }

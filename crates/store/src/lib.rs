@@ -78,7 +78,7 @@ pub use versions::{
 };
 pub use volumes::{TeamVolume, Volume};
 pub use wall::Wall;
-pub use workers::Worker;
+pub use workers::{Worker, WorkerChange, WorkerChanged, WorkerKind};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

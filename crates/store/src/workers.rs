@@ -1,12 +1,41 @@
-//! Placement targets as the API lists them and placement chooses among them.
+//! Placement targets as the API lists them and placement chooses among them, and what operators make of
+//! them: land, retire, prune, register again.
+//!
+//! A worker that leaves is drained first: `landing` and `retiring` last until no step runs there.
 
 use airside_model::{WorkerName, WorkerState};
 
 use crate::{
-    Micros, Result, Store, corrupt,
+    Error, Micros, Result, Store, corrupt,
     db::{query, query_as, query_scalar, sql},
     from_json, now, to_json,
 };
+
+/// What a worker is, and so what starting the server means for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorkerKind {
+    /// The server's own machine: the worker is started with the server, so that brings it back.
+    Local,
+    /// A namespace of a cluster: it stands where it stands, whatever the server does.
+    Kubernetes,
+}
+
+impl WorkerKind {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::Kubernetes => "kubernetes",
+        }
+    }
+
+    fn parse(text: &str) -> Result<Self> {
+        match text {
+            "local" => Ok(Self::Local),
+            "kubernetes" => Ok(Self::Kubernetes),
+            other => Err(corrupt(format!("worker kind {other}"))),
+        }
+    }
+}
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Worker {
@@ -15,62 +44,111 @@ pub struct Worker {
     pub team: Option<String>,
     pub tags: Vec<String>,
     pub platform: String,
-    /// `local` or `kubernetes`.
-    pub kind: String,
+    pub kind: WorkerKind,
     pub started_at: Micros,
     pub active_containers: i64,
 }
 
-type Row = (
-    String,
-    String,
-    Option<String>,
-    String,
-    String,
-    String,
-    i64,
-    i64,
-);
+/// What an operator wants of a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorkerChange {
+    /// No new steps; those that run end; it is still there and may come back.
+    Land,
+    /// The same, and then it is gone.
+    Retire,
+    /// Gone at once, unless it is running.
+    Prune,
+    /// Gone at once, whatever it is.
+    Delete,
+    /// It takes steps again.
+    Register,
+}
 
-fn worker(row: Row) -> Result<Worker> {
-    let (name, state, team, tags, platform, kind, started_at, active_containers) = row;
-    Ok(Worker {
-        name: WorkerName(name),
-        state: WorkerState::parse(&state)
-            .ok_or_else(|| corrupt(format!("worker state {state}")))?,
-        team,
-        tags: from_json(&tags, "worker tags")?,
-        platform,
-        kind,
-        started_at: Micros(started_at),
-        active_containers,
-    })
+/// What became of such a wish.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorkerChanged {
+    Done,
+    /// There is no such worker.
+    Unknown,
+    /// It is running, and what was asked is for those that are not.
+    Running,
+}
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    name: String,
+    state: String,
+    team: Option<String>,
+    tags: String,
+    platform: String,
+    kind: String,
+    started_at: i64,
+    active_containers: i64,
+}
+
+impl TryFrom<Row> for Worker {
+    type Error = Error;
+
+    fn try_from(row: Row) -> Result<Self> {
+        Ok(Self {
+            name: WorkerName(row.name),
+            state: state(&row.state)?,
+            team: row.team,
+            tags: from_json(&row.tags, "worker tags")?,
+            platform: row.platform,
+            kind: WorkerKind::parse(&row.kind)?,
+            started_at: Micros(row.started_at),
+            active_containers: row.active_containers,
+        })
+    }
+}
+
+fn state(text: &str) -> Result<WorkerState> {
+    WorkerState::parse(text).ok_or_else(|| corrupt(format!("worker state {text}")))
+}
+
+/// Whether a step runs on a worker, or is about to: its container neither only stays to be looked at nor is
+/// to go, and it has not come to anything yet.
+macro_rules! busy {
+    () => {
+        "EXISTS (SELECT 1 FROM containers c JOIN builds b ON b.id = c.build_id
+           WHERE c.worker = workers.name AND c.state IN ('creating', 'created')
+             AND c.kept_at IS NULL AND NOT c.gone AND b.status IN ('pending', 'started')
+             AND NOT EXISTS (SELECT 1 FROM build_nodes n
+               WHERE n.build_id = c.build_id AND n.plan_id = c.plan_id))"
+    };
 }
 
 impl Store {
-    /// Registers a worker, or updates what is known of it.
+    /// The server knows of this worker from its configuration. A worker that is started with the server
+    /// runs again, unless steps of before are still being waited for; any other is left as it was. Gives
+    /// what it is now.
     pub async fn register_worker(
         &self,
         name: &WorkerName,
         team: Option<&str>,
         tags: &[String],
-        kind: &str,
-    ) -> Result<()> {
-        query(sql!(
+        kind: WorkerKind,
+    ) -> Result<WorkerState> {
+        let text: String = query_scalar(sql!(
             "INSERT INTO workers (name, state, team, tags, platform, kind, started_at)
              VALUES ($1, 'running', $2, $3, 'linux', $4, $5)
-             ON CONFLICT (name) DO UPDATE SET state = 'running', team = excluded.team,
-               tags = excluded.tags, kind = excluded.kind"
+             ON CONFLICT (name) DO UPDATE SET team = excluded.team, tags = excluded.tags,
+               kind = excluded.kind,
+               state = CASE WHEN excluded.kind <> 'local' OR (workers.state IN ('landing', 'retiring')
+                 AND ",
+            busy!(),
+            ") THEN workers.state ELSE 'running' END RETURNING state"
         ))
         .bind(name.as_str())
         .bind(team)
         .bind(to_json(&tags))
-        .bind(kind)
+        .bind(kind.as_str())
         .bind(now().0)
-        .execute(&self.write)
+        .fetch_one(&self.write)
         .await?;
         self.changed();
-        Ok(())
+        state(&text)
     }
 
     /// Forgets workers that are no longer configured.
@@ -91,24 +169,98 @@ impl Store {
         Ok(())
     }
 
-    pub async fn set_worker_state(&self, name: &WorkerName, state: WorkerState) -> Result<()> {
-        query(sql!("UPDATE workers SET state = $1 WHERE name = $2"))
-            .bind(state.as_str())
+    /// Does what an operator asks. Whoever chooses among workers is to be told afterwards.
+    pub async fn change_worker(
+        &self,
+        name: &WorkerName,
+        change: WorkerChange,
+    ) -> Result<WorkerChanged> {
+        let statement = match change {
+            WorkerChange::Land => sql!(
+                "UPDATE workers SET state = CASE WHEN state = 'landed' THEN 'landed' ELSE 'landing' END
+                 WHERE name = $1 AND state <> 'retired'"
+            ),
+            WorkerChange::Retire => sql!(
+                "UPDATE workers SET state = 'retiring' WHERE name = $1 AND state <> 'retired'"
+            ),
+            WorkerChange::Prune => sql!(
+                "UPDATE workers SET state = 'retired'
+                 WHERE name = $1 AND state NOT IN ('running', 'retired')"
+            ),
+            WorkerChange::Delete => {
+                sql!("UPDATE workers SET state = 'retired' WHERE name = $1 AND state <> 'retired'")
+            }
+            WorkerChange::Register => {
+                sql!("UPDATE workers SET state = 'running' WHERE name = $1")
+            }
+        };
+        let changed = query(statement)
             .bind(name.as_str())
             .execute(&self.write)
             .await?;
         self.changed();
-        Ok(())
+        if changed == 1 {
+            return Ok(WorkerChanged::Done);
+        }
+        let known = self.worker_states().await?;
+        let running = known.contains(&(name.clone(), WorkerState::Running));
+        Ok(match running {
+            true => WorkerChanged::Running,
+            false => WorkerChanged::Unknown,
+        })
     }
 
+    /// Lands and retires the workers on which no step runs any more, and takes back what was kept on
+    /// those that are gone. Gives the workers whose state changed, and to what.
+    pub async fn settle_workers(&self) -> Result<Vec<(WorkerName, WorkerState)>> {
+        let settled: Vec<(String, String)> = query_as(sql!(
+            "UPDATE workers SET state = CASE WHEN state = 'landing' THEN 'landed' ELSE 'retired' END
+             WHERE state IN ('landing', 'retiring') AND NOT ",
+            busy!(),
+            " RETURNING name, state"
+        ))
+        .fetch_all(&self.write)
+        .await?;
+        query(sql!(
+            "UPDATE containers SET state = 'destroying', token_hash = NULL, request = NULL
+             WHERE kept_at IS NOT NULL AND state = 'created'
+               AND worker IN (SELECT name FROM workers WHERE state = 'retired')"
+        ))
+        .execute(&self.write)
+        .await?;
+        if !settled.is_empty() {
+            self.changed();
+        }
+        let settled = settled.into_iter();
+        settled
+            .map(|(name, text)| Ok((WorkerName(name), state(&text)?)))
+            .collect()
+    }
+
+    /// What each worker is allowed, those that are gone included.
+    pub async fn worker_states(&self) -> Result<Vec<(WorkerName, WorkerState)>> {
+        let rows: Vec<(String, String)> =
+            query_as(sql!("SELECT name, state FROM workers ORDER BY name"))
+                .fetch_all(&self.read)
+                .await?;
+        let states = rows.into_iter();
+        states
+            .map(|(name, text)| Ok((WorkerName(name), state(&text)?)))
+            .collect()
+    }
+
+    /// The workers there are.
     pub async fn workers(&self) -> Result<Vec<Worker>> {
         let rows: Vec<Row> = query_as(sql!(
             "SELECT w.name, w.state, w.team, w.tags, w.platform, w.kind, w.started_at,
-               (SELECT count(*) FROM containers c WHERE c.worker = w.name)
-             FROM workers w ORDER BY w.name"
+               (SELECT count(*) FROM containers c WHERE c.worker = w.name) AS active_containers
+             FROM workers w WHERE w.state <> 'retired' ORDER BY w.name"
         ))
         .fetch_all(&self.read)
         .await?;
-        rows.into_iter().map(worker).collect()
+        rows.into_iter().map(Worker::try_from).collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

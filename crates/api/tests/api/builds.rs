@@ -1,14 +1,15 @@
 //! Builds, their pages, and what runs them.
 
 use crate::support::{PIPELINE, Server, TP, request};
-use airside_model::WorkerName;
-use airside_store::testing::TestDatabase;
+use airside_model::{BuildId, WorkerName};
+use airside_store::{WorkerKind, testing::TestDatabase};
 use http::StatusCode;
 use serde_json::json;
 
 airside_store::on_both_databases!(
     builds_are_listed_by_the_time_of_their_start,
     builds_of_several_exposed_pipelines_make_one_list,
+    reruns_stand_beside_what_they_repeat,
 );
 
 #[tokio::test]
@@ -93,6 +94,50 @@ async fn a_plan_shows_no_sources() {
         json!({"schema": "exec.v2",
             "plan": {"id": "1", "get": {"name": "r", "type": "mock", "resource": "r"}}})
     );
+}
+
+/// A build that repeats another stands before it, in every list and on every page.
+async fn reruns_stand_beside_what_they_repeat(database: TestDatabase) {
+    let (server, ann, first) = Server::with_build_on(database).await;
+    let mut builds = vec![server.store.build(first).await.unwrap().unwrap()];
+    for _ in 0..2 {
+        let made = server.trigger(&ann, "hello").await.json();
+        let id = BuildId(made["id"].as_i64().unwrap());
+        builds.push(server.store.build(id).await.unwrap().unwrap());
+    }
+    let rerun = async |index: usize| {
+        let made = server.store.create_rerun(&builds[index], "ann").await;
+        made.unwrap().id.0
+    };
+    let (again, third) = (rerun(0).await, rerun(0).await);
+    let of_second = rerun(1).await;
+    let [a, b, c] = [0, 1, 2].map(|index: usize| builds[index].id.0);
+    let all = [c, of_second, b, third, again, a];
+    let lists = ["/api/v1/builds", "/api/v1/teams/main/builds"].map(str::to_owned);
+    let of_pipeline = [format!("{TP}/builds"), format!("{TP}/jobs/hello/builds")];
+    for list in lists.iter().chain(&of_pipeline) {
+        let mut query = "limit=2".to_owned();
+        let mut found = Vec::new();
+        loop {
+            let answer = server.get(&ann, &format!("{list}?{query}")).await;
+            let page = answer.json();
+            let ids = page
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|build| build["id"].as_i64().unwrap());
+            found.extend(ids);
+            let links = answer
+                .headers
+                .get_all("link")
+                .iter()
+                .map(|link| link.to_str().unwrap());
+            let mut older = links.filter(|link| link.contains("rel=\"next\""));
+            let Some(link) = older.next() else { break };
+            query = link.split(['?', '>']).nth(1).unwrap().to_owned();
+        }
+        assert_eq!(found, all, "{list}");
+    }
 }
 
 #[tokio::test]
@@ -228,7 +273,7 @@ async fn workers_of_a_team_are_shown_to_it_alone() {
         let name = WorkerName::new(name);
         server
             .store
-            .register_worker(&name, team, &tags, "local")
+            .register_worker(&name, team, &tags, WorkerKind::Local)
             .await
             .unwrap();
     }

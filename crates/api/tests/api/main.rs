@@ -21,3 +21,4 @@ mod server;
 mod support;
 mod teams;
 mod versions;
+mod workers;

@@ -58,7 +58,6 @@ fn each_action_needs_what_the_table_says() {
             Access::Public => ("public", [A, A, A, A, A, A, A]),
             Access::Filtered => ("filtered", [A, A, A, A, A, A, A]),
             Access::Token => ("token", [U, A, A, A, A, A, A]),
-            Access::System => ("system", [U, F, F, F, F, F, F]),
             Access::ExposedPipeline => ("pipeline", [U, F, A, A, A, A, A]),
             Access::ExposedJob => ("job", [U, F, A, A, A, A, A]),
             Access::Role(Role::Viewer) => ("viewer", [U, F, A, A, A, A, A]),
@@ -77,7 +76,7 @@ fn each_action_needs_what_the_table_says() {
     assert_eq!(
         counts,
         [
-            ("admin", 16),
+            ("admin", 17),
             ("filtered", 7),
             ("job", 4),
             ("member", 13),
@@ -85,7 +84,6 @@ fn each_action_needs_what_the_table_says() {
             ("owner", 2),
             ("pipeline", 19),
             ("public", 8),
-            ("system", 1),
             ("token", 4),
             ("viewer", 7),
             ("worker member", 6),
@@ -109,7 +107,7 @@ fn what_is_exposed_may_be_seen_by_anybody_and_no_more() {
             );
             let allowed = match action.access() {
                 Access::Public | Access::Filtered => true,
-                Access::Token | Access::System | Access::Role(_) | Access::WorkerTeam(_) => false,
+                Access::Token | Access::Role(_) | Access::WorkerTeam(_) => false,
                 Access::ExposedPipeline => exposure != Exposure::Hidden,
                 Access::ExposedJob => exposure == Exposure::Job,
             };
@@ -123,7 +121,7 @@ fn what_does_not_exist_is_for_admins_only() {
     for &action in Action::ALL {
         if matches!(
             action.access(),
-            Access::Public | Access::Filtered | Access::Token | Access::System
+            Access::Public | Access::Filtered | Access::Token
         ) {
             continue;
         }

@@ -27,6 +27,7 @@ use super::{
     builds::{EngineBuilds, EngineRunner},
     checks::{ApiChecks, BuildChecks},
     mode::Mode,
+    workers::OrchestratedWorkers,
 };
 use crate::{
     data::DataFolder, logging::Level, options::ServerOptions, proofs::WorkerProofs, workers,
@@ -114,6 +115,7 @@ impl House {
             },
             metrics.clone(),
         );
+        orchestrator.settle_workers().await?;
         let checkers = workers::checkers()?;
         let issuer = options.credentials.id_tokens.issuer(url);
         let rotation = options.credentials.id_tokens.rotation();
@@ -239,6 +241,7 @@ impl House {
         .with_credentials(self.credentials.clone())
         .with_id_tokens(self.id_tokens.clone())
         .with_log_level(Arc::new(log_level))
+        .with_workers(Arc::new(OrchestratedWorkers(self.orchestrator.clone())))
         .with_hub(self.hub.clone())
         .with_volumes(self.volumes.clone())
         .with_intercept_idle_timeout(options.keeping.idle_timeout())

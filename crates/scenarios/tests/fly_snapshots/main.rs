@@ -10,6 +10,10 @@
     reason = "a test that cannot go on fails"
 )]
 
+mod builds;
+mod checks;
+mod complete;
+mod fly_itself;
 mod instances;
 mod login;
 mod pipelines;
@@ -18,6 +22,7 @@ mod server;
 mod set_pipeline;
 mod teams;
 mod versions;
+mod workers;
 
 use airside_scenarios::{Database, Environment, Server, ServerOptions};
 
@@ -50,6 +55,14 @@ macro_rules! on_both_databases {
 }
 
 on_both_databases!(
+    builds::aborting_builds,
+    builds::builds_from_trigger_to_end,
+    builds::executing_tasks,
+    builds::what_builds_leave,
+    checks::asking_for_checks,
+    fly_itself::parts_of_the_server,
+    fly_itself::targets_and_help,
+    fly_itself::updating_fly,
     instances::instanced_pipelines,
     login::password_login,
     login::browser_login,
@@ -65,4 +78,6 @@ on_both_databases!(
     teams::a_member_of_one_team,
     versions::choosing_versions,
     versions::running_builds_again,
+    workers::workers_come_and_go,
+    workers::workers_of_others,
 );

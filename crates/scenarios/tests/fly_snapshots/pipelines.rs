@@ -4,7 +4,7 @@ use airside_scenarios::{Database, Transcript};
 
 const PIPELINE: &str = "
 resources:
-- {name: r, type: mock, source: {}}
+- {name: r, type: mock, check_every: never, source: {}}
 jobs:
 - {name: hello, plan: [{get: r}]}
 - {name: world, plan: [{get: r}]}

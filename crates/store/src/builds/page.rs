@@ -1,4 +1,4 @@
-//! Builds in pages, newest first.
+//! Builds in pages, newest first; those that repeat a build stand before it, wherever it stands.
 
 use airside_model::{BuildId, JobId, PipelineId, TeamId};
 
@@ -20,6 +20,10 @@ pub struct BuildPage {
     pub limit: i64,
     pub range: BuildRange,
 }
+
+/// Where a build stands in a list, and after that its id says. There is an index of both for each way to list
+/// builds.
+const RANK: &str = "coalesce(b.rerun_of, b.id)";
 
 /// From where to where, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,16 +56,46 @@ impl BuildRange {
         )
     }
 
-    fn conditions(self) -> [(&'static str, Option<i64>); 2] {
+    /// The ends, each as what to compare, how, and with what.
+    fn ends(self) -> [(End, &'static str, Option<i64>); 2] {
         match self {
             Self::Ids { from, to } => [
-                ("b.id >=", from.map(|id| id.0)),
-                ("b.id <=", to.map(|id| id.0)),
+                (End::Place, ">=", from.map(|id| id.0)),
+                (End::Place, "<=", to.map(|id| id.0)),
             ],
             Self::Started { from, to } => [
-                ("b.started_at >=", from.map(|time| time.0)),
-                ("b.started_at <=", to.map(|time| time.0)),
+                (End::Start, ">=", from.map(|time| time.0)),
+                (End::Start, "<=", to.map(|time| time.0)),
             ],
+        }
+    }
+}
+
+impl Build {
+    /// Where it stands in a list, the last first.
+    pub fn place(&self) -> (BuildId, BuildId) {
+        let repeated = self.rerun_of.as_ref().map(|rerun| rerun.build);
+        (repeated.unwrap_or(self.id), self.id)
+    }
+}
+
+#[derive(Clone, Copy)]
+enum End {
+    /// Where the build of an id stands, or would.
+    Place,
+    Start,
+}
+
+impl End {
+    fn condition(self, compare: &str, value: usize) -> String {
+        match self {
+            Self::Start => format!("b.started_at {compare} ${value}"),
+            Self::Place => {
+                let last = format!(
+                    "coalesce((SELECT e.rerun_of FROM builds e WHERE e.id = ${value}), ${value})"
+                );
+                format!("{RANK} {compare} {last} AND ({RANK} <> {last} OR b.id {compare} ${value})")
+            }
         }
     }
 }
@@ -84,10 +118,16 @@ impl Store {
             ("b.pipeline_id =", filter.pipeline.map(|id| id.0)),
             ("b.job_id =", filter.job.map(|id| id.0)),
         ];
-        for (condition, value) in whose.into_iter().chain(page.range.conditions()) {
+        for (condition, value) in whose {
             if let Some(value) = value {
                 values.push(value);
                 clauses.push(format!("{condition} ${}", values.len()));
+            }
+        }
+        for (end, compare, value) in page.range.ends() {
+            if let Some(value) = value {
+                values.push(value);
+                clauses.push(end.condition(compare, values.len()));
             }
         }
         if let Some(teams) = &filter.exposed_beyond {
@@ -104,7 +144,10 @@ impl Store {
         } else {
             "DESC"
         };
-        let tail = format!("{filter} ORDER BY b.id {order} LIMIT ${}", values.len());
+        let tail = format!(
+            "{filter} ORDER BY {RANK} {order}, b.id {order} LIMIT ${}",
+            values.len()
+        );
         let mut builds = self.list(&tail, &values).await?;
         if page.range.is_upwards() {
             builds.reverse();

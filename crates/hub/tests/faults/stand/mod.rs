@@ -10,7 +10,9 @@ use airside_protocol::{
     Claim, Claimed, Executable, HubSays, Order, PROTOCOL, ShimSays, ToHub, ToShim, Transfer,
     codec::{self, Message},
 };
-use airside_store::{Container, NewBuild, NewPlacement, SaveJob, SavePipeline, Sealer, Store};
+use airside_store::{
+    Container, NewBuild, NewPlacement, SaveJob, SavePipeline, Sealer, Store, WorkerKind,
+};
 use airside_volumes::Volumes;
 use async_trait::async_trait;
 use bytes::BytesMut;
@@ -145,7 +147,7 @@ async fn place(store: &Store, handle: &Handle) {
         .unwrap();
     let worker = WorkerName::new("w");
     store
-        .register_worker(&worker, None, &[], "local")
+        .register_worker(&worker, None, &[], WorkerKind::Local)
         .await
         .unwrap();
     let labels = StepLabels {

@@ -1,0 +1,26 @@
+//! The workers as the API sees them.
+
+use airside_api::WorkerLife;
+use airside_model::WorkerName;
+use airside_orchestrator::{Error, Orchestrator};
+use airside_store::{WorkerChange, WorkerChanged};
+use async_trait::async_trait;
+
+pub(crate) struct OrchestratedWorkers(pub(crate) Orchestrator);
+
+#[async_trait]
+impl WorkerLife for OrchestratedWorkers {
+    async fn change(
+        &self,
+        worker: &WorkerName,
+        change: WorkerChange,
+    ) -> Result<WorkerChanged, airside_store::Error> {
+        let changed = self.0.change_worker(worker, change).await;
+        changed.map_err(|error| match error {
+            Error::Store(error) => error,
+            other => airside_store::Error::Corrupt {
+                what: other.to_string(),
+            },
+        })
+    }
+}

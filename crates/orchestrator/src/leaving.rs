@@ -1,0 +1,92 @@
+//! Workers that leave and come back: landing, retiring, pruning, registering again.
+//!
+//! The store has the truth; [`States`] is what it said last, for whoever chooses a worker. A worker that
+//! leaves gets no new step from the moment it was asked to, and is landed or gone once those it has are done.
+
+use std::collections::HashMap;
+
+use airside_model::{WorkerName, WorkerState};
+use airside_store::{WorkerChange, WorkerChanged};
+use parking_lot::Mutex;
+use tokio::sync::{RwLock, RwLockReadGuard, watch};
+use tracing::{info, warn};
+
+use crate::{Orchestrator, Result};
+
+/// What each worker is. One that nobody registered is running.
+#[derive(Default)]
+pub(crate) struct States {
+    known: Mutex<HashMap<WorkerName, WorkerState>>,
+    /// Held while a placement is stored, and taken to change a state.
+    gate: RwLock<()>,
+    changed: watch::Sender<()>,
+}
+
+impl States {
+    pub(crate) fn of(&self, worker: &WorkerName) -> WorkerState {
+        let known = self.known.lock().get(worker).copied();
+        known.unwrap_or(WorkerState::Running)
+    }
+
+    /// Hears of changes from now on.
+    pub(crate) fn changes(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
+    }
+
+    /// Keeps every state as it is.
+    pub(crate) async fn hold(&self) -> RwLockReadGuard<'_, ()> {
+        self.gate.read().await
+    }
+
+    fn is_any_leaving(&self) -> bool {
+        let leaving = [WorkerState::Landing, WorkerState::Retiring];
+        let known = self.known.lock();
+        known.values().any(|state| leaving.contains(state))
+    }
+
+    fn learn(&self, states: Vec<(WorkerName, WorkerState)>) {
+        *self.known.lock() = states.into_iter().collect();
+        self.changed.send_replace(());
+    }
+}
+
+impl Orchestrator {
+    /// Does what an operator asks of a worker.
+    pub async fn change_worker(
+        &self,
+        worker: &WorkerName,
+        change: WorkerChange,
+    ) -> Result<WorkerChanged> {
+        let states = self.parts.workers.states();
+        let changed = {
+            let _gate = states.gate.write().await;
+            let changed = self.parts.store.change_worker(worker, change).await?;
+            states.learn(self.parts.store.worker_states().await?);
+            changed
+        };
+        info!(%worker, ?change, ?changed, state = %states.of(worker), "an operator changes a worker");
+        self.settle_workers().await?;
+        Ok(changed)
+    }
+
+    /// Learns what the store knows of workers, and lands or retires those that are done. To be called
+    /// before the first step.
+    pub async fn settle_workers(&self) -> Result<()> {
+        let (states, store) = (self.parts.workers.states(), &self.parts.store);
+        let _gate = states.gate.write().await;
+        for (worker, state) in store.settle_workers().await? {
+            info!(%worker, %state, "no step runs on a worker that leaves");
+        }
+        states.learn(store.worker_states().await?);
+        Ok(())
+    }
+
+    /// The same, if any worker is leaving. What fails now is done with the next sweep.
+    pub(crate) async fn settle_if_leaving(&self) {
+        if self.parts.workers.states().is_any_leaving()
+            && let Err(error) = self.settle_workers().await
+        {
+            warn!(%error, "workers that leave are looked at again later");
+        }
+    }
+}
