@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod fast_gzip;
 mod file;
 mod gzip;
 mod receive;
