@@ -33,6 +33,8 @@ pub(crate) enum Arrival {
     AtStart,
     /// Somebody set its pipeline.
     Later,
+    /// Somebody wants a resource of its pipeline checked.
+    Asked,
 }
 
 /// A resource as the desk is told of it.
@@ -113,6 +115,13 @@ impl<S> Desk<S> {
         if !ids.is_empty() {
             self.pipelines.insert(pipeline, ids);
         }
+    }
+
+    /// Whether a check of one of its resources is under way, or wanted.
+    pub(crate) fn is_busy(&self, pipeline: PipelineId) -> bool {
+        let resources = self.pipelines.get(&pipeline).into_iter().flatten();
+        let mut entries = resources.filter_map(|resource| self.entries.get(resource));
+        entries.any(|entry| entry.running || entry.asked)
     }
 
     pub(crate) fn remove_pipeline(&mut self, pipeline: PipelineId) {

@@ -167,7 +167,7 @@ impl Service {
             return;
         }
         if let Ok(Some(row)) = self.parts.store.resource_by_id(resource).await {
-            self.read(row.pipeline, Arrival::Later).await;
+            self.read(row.pipeline, Arrival::Asked).await;
         }
         if !self.desk.ask(resource) {
             debug!(%resource, "a resource that is to be checked is gone");
@@ -269,6 +269,14 @@ impl Service {
         arrival: Arrival,
     ) -> Result<(), airside_store::Error> {
         let store = &self.parts.store;
+        // Nothing of a paused one is checked by itself, and most are paused: they are read once somebody asks.
+        if arrival != Arrival::Asked && !self.desk.is_busy(pipeline) {
+            let summary = store.pipeline_summary_by_id(pipeline).await?;
+            if summary.is_none_or(|summary| summary.paused) {
+                self.desk.remove_pipeline(pipeline);
+                return Ok(());
+            }
+        }
         let found = store.pipeline_by_id(pipeline).await?;
         let Some(found) = found.filter(|found| !found.archived) else {
             self.desk.remove_pipeline(pipeline);

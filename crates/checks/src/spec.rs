@@ -16,7 +16,9 @@ use crate::desk::Known;
 
 /// A pipeline whose resources are checked.
 pub(crate) struct Home {
+    /// Without its configuration.
     pub(crate) pipeline: Pipeline,
+    /// Without its jobs.
     pub(crate) config: Config,
 }
 
@@ -58,16 +60,15 @@ impl Spec {
 
 /// What is known of the resources of a pipeline. Those that the configuration does not have are left out.
 pub(crate) fn read(
-    pipeline: Pipeline,
-    config: Config,
+    mut pipeline: Pipeline,
+    mut config: Config,
     checkables: Vec<Checkable>,
     timeout: Duration,
 ) -> Vec<Known<Spec>> {
-    let home = Arc::new(Home { pipeline, config });
     let ids = Ids {
         // Which id a job has does not matter for checks.
         jobs: (1..)
-            .zip(&home.config.jobs)
+            .zip(&config.jobs)
             .map(|(id, job)| (job.name.clone(), JobId(id)))
             .collect(),
         resources: checkables
@@ -80,9 +81,13 @@ pub(crate) fn read(
             .collect(),
     };
     // A configuration that was just replaced: the news of that is on its way.
-    let Ok(graph) = Graph::read(&home.config, &ids, &mut Names::default()) else {
+    let Ok(graph) = Graph::read(&config, &ids, &mut Names::default()) else {
         return Vec::new();
     };
+    // Kept for as long as the pipeline is checked, so nothing that checks do not need.
+    config.jobs = Vec::new();
+    pipeline.config = Value::Null;
+    let home = Arc::new(Home { pipeline, config });
     let mut by_id: HashMap<ResourceId, Checkable> = checkables
         .into_iter()
         .map(|checkable| (checkable.id, checkable))

@@ -1,6 +1,9 @@
 //! Passes of a pipeline's jobs, and what comes of them.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::{
+    collections::{BTreeSet, VecDeque},
+    hash::{DefaultHasher, Hash, Hasher},
+};
 
 use airside_model::{BuildId, JobId, PipelineId};
 use airside_scheduler::{
@@ -16,7 +19,7 @@ use tracing::{debug, info};
 use crate::{
     Ask, Prepared, Result, WantedChecks,
     answer::{answer, pipe},
-    driver::Driver,
+    driver::{Driver, Due},
     line::Line,
     state::State,
 };
@@ -27,15 +30,20 @@ const MOST_ROUNDS: usize = 1000;
 
 impl Driver {
     /// Gives these jobs of the pipeline their passes, and whoever is concerned by what that changes.
-    pub(crate) async fn attend(
-        &mut self,
-        pipeline: PipelineId,
-        jobs: BTreeSet<JobId>,
-    ) -> Result<()> {
+    pub(crate) async fn attend(&mut self, pipeline: PipelineId, due: Due) -> Result<()> {
+        let mut state = State::read(&self.store, pipeline, &mut self.names).await?;
+        if state.paused && state.unfinished.is_empty() {
+            // Most pipelines rest most of the time: their configuration need not even be read.
+            self.forget(pipeline);
+            return Ok(());
+        }
         let Some(line) = self.line(pipeline).await? else {
             return Ok(());
         };
-        let mut state = State::read(&self.store, pipeline, &mut self.names).await?;
+        let mut jobs = due.jobs;
+        if due.all {
+            jobs.extend(line.graph.concerned(Event::Sweep));
+        }
         self.go_on(&line, &mut state).await?;
         let ids = jobs.iter().copied();
         state.know(&self.store, &line.graph, ids).await?;
@@ -134,9 +142,10 @@ impl Driver {
             return Ok(Vec::new());
         }
         let next = self.next_inputs(resolution, outcome.has_new_inputs);
-        if self.next.get(&job.id) != Some(&next) {
+        let hash = hash(&next);
+        if self.next.get(&job.id) != Some(&hash) {
             self.store.save_next_inputs(job.id, &next).await?;
-            self.next.insert(job.id, next.clone());
+            self.next.insert(job.id, hash);
         }
         let row = state.jobs.entry(job.id).or_default();
         let determined = next.is_determined();
@@ -355,6 +364,12 @@ impl Driver {
             preparation,
         }
     }
+}
+
+fn hash(next: &NextInputs) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    next.hash(&mut hasher);
+    hasher.finish()
 }
 
 fn pauses(line: &Line, state: &State, job: JobId) -> Pauses {

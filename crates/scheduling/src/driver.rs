@@ -8,7 +8,7 @@ use std::{
 
 use airside_model::{BuildId, JobId, PipelineId, ResourceId};
 use airside_scheduler::{Names, View, pass::Checked};
-use airside_store::{NextInputs, Store};
+use airside_store::Store;
 use tokio::{
     sync::mpsc,
     time::{Instant, MissedTickBehavior, interval_at, sleep_until},
@@ -23,6 +23,9 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// What is kept of a job or a resource at most, between two sweeps.
 const MOST_ROWS: usize = 20_000;
 
+/// Of how many jobs the configuration is kept at most.
+const MOST_JOBS: usize = 50_000;
+
 pub(crate) struct Driver {
     pub(crate) store: Store,
     pub(crate) runner: Arc<dyn Runner>,
@@ -33,20 +36,29 @@ pub(crate) struct Driver {
     pub(crate) lines: HashMap<PipelineId, Arc<Line>>,
     pub(crate) pipelines: Owners,
     /// Jobs that are to have a pass.
-    pub(crate) due: BTreeMap<PipelineId, BTreeSet<JobId>>,
+    pub(crate) due: BTreeMap<PipelineId, Due>,
     /// Whether pipelines that builds set may have lost whoever stood for them.
     pub(crate) look_for_abandoned: bool,
     pub(crate) checked: HashMap<ResourceId, Checked>,
     /// What builds asked to be checked for them.
     pub(crate) asked: HashMap<BuildId, HashSet<ResourceId>>,
     pub(crate) paces: Paces,
-    /// What is stored as the next inputs of jobs.
-    pub(crate) next: HashMap<JobId, NextInputs>,
+    /// What is stored as the next inputs of jobs; of each only a hash, as there are many.
+    pub(crate) next: HashMap<JobId, u64>,
+}
+
+/// Which jobs of a pipeline are to have a pass; none is a look at its builds alone.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Due {
+    pub(crate) all: bool,
+    pub(crate) jobs: BTreeSet<JobId>,
 }
 
 /// To which pipelines jobs and resources belong.
 #[derive(Default)]
 pub(crate) struct Owners {
+    /// Those that have any here.
+    pub(crate) known: HashSet<PipelineId>,
     pub(crate) jobs: HashMap<JobId, PipelineId>,
     pub(crate) resources: HashMap<ResourceId, PipelineId>,
 }
@@ -139,12 +151,12 @@ impl Driver {
         self.next.clear();
         self.look_for_abandoned = true;
         for (pipeline, job) in self.store.jobs_with_unfinished().await? {
-            self.due.entry(pipeline).or_default().insert(job);
+            self.due.entry(pipeline).or_default().jobs.insert(job);
         }
         for pipeline in self.store.pipelines(None).await? {
             // What rests has nothing to look at but builds of before.
             if !pipeline.paused && !pipeline.archived {
-                self.look_at_all(pipeline.id).await?;
+                self.look_at_all(pipeline.id);
             }
         }
         Ok(())
@@ -178,6 +190,10 @@ impl Driver {
     pub(crate) fn trim(&mut self) {
         if self.view.size() > MOST_ROWS {
             self.view.trim(MOST_ROWS / 4);
+        }
+        if self.pipelines.jobs.len() > MOST_JOBS {
+            self.lines.clear();
+            self.pipelines = Owners::default();
         }
     }
 

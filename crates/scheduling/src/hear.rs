@@ -85,10 +85,18 @@ impl Driver {
             News::PipelineSet(pipeline) => {
                 self.lines.remove(&pipeline);
                 self.look_for_abandoned = true;
-                self.look_at_all(pipeline).await
+                self.look_at_all(pipeline);
+                Ok(())
             }
-            News::PipelineUnpaused(pipeline) => self.look_at_all(pipeline).await,
-            News::PipelinePaused(_) => Ok(()),
+            News::PipelineUnpaused(pipeline) => {
+                self.look_at_all(pipeline);
+                Ok(())
+            }
+            News::PipelinePaused(pipeline) => {
+                // It may be that nothing of it has to be kept any more.
+                self.due.entry(pipeline).or_default();
+                Ok(())
+            }
             News::PipelineArchived(pipeline) => {
                 self.lines.remove(&pipeline);
                 self.look_for_abandoned = true;
@@ -122,7 +130,7 @@ impl Driver {
         };
         let jobs = line.graph.concerned(event);
         if !jobs.is_empty() {
-            self.due.entry(pipeline).or_default().extend(jobs);
+            self.due.entry(pipeline).or_default().jobs.extend(jobs);
         }
         Ok(())
     }
@@ -143,9 +151,9 @@ impl Driver {
         self.concern(pipeline, event).await
     }
 
-    pub(crate) async fn look_at_all(&mut self, pipeline: PipelineId) -> Result<()> {
-        self.due.entry(pipeline).or_default();
-        self.concern(pipeline, Event::Sweep).await
+    /// Which jobs these are is found out once it is their turn, if the pipeline is not at rest.
+    pub(crate) fn look_at_all(&mut self, pipeline: PipelineId) {
+        self.due.entry(pipeline).or_default().all = true;
     }
 
     pub(crate) async fn pipeline_of_job(&mut self, job: JobId) -> Result<Option<PipelineId>> {
@@ -164,10 +172,13 @@ impl Driver {
         Ok(row.map(|row| row.pipeline))
     }
 
-    /// All about a pipeline that is gone.
-    fn forget(&mut self, pipeline: PipelineId) {
-        self.lines.remove(&pipeline);
+    /// All about a pipeline that is gone, or at rest.
+    pub(crate) fn forget(&mut self, pipeline: PipelineId) {
         self.due.remove(&pipeline);
+        self.lines.remove(&pipeline);
+        if !self.pipelines.known.remove(&pipeline) {
+            return;
+        }
         for (job, _) in self
             .pipelines
             .jobs

@@ -54,6 +54,7 @@ impl Driver {
         let config: Config =
             serde_json::from_value(config).map_err(|source| Error::Config { pipeline, source })?;
         let mut ids = Ids::default();
+        self.pipelines.known.insert(pipeline);
         for job in self.store.jobs(pipeline).await? {
             self.pipelines.jobs.insert(job.id, pipeline);
             ids.jobs.insert(job.name, job.id);

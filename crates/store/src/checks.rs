@@ -106,9 +106,11 @@ impl TryFrom<Row> for Checkable {
 impl Store {
     /// The pipelines whose resources may be checked.
     pub async fn pipelines_to_check(&self) -> Result<Vec<PipelineId>> {
-        let ids: Vec<i64> = query_scalar(sql!("SELECT id FROM pipelines WHERE NOT archived"))
-            .fetch_all(&self.read)
-            .await?;
+        let ids: Vec<i64> = query_scalar(sql!(
+            "SELECT id FROM pipelines WHERE NOT archived AND NOT paused"
+        ))
+        .fetch_all(&self.read)
+        .await?;
         Ok(ids.into_iter().map(PipelineId).collect())
     }
 

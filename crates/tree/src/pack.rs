@@ -18,6 +18,8 @@ use crate::Error;
 
 const LEVEL: i32 = 1;
 const BLOCK: usize = 512;
+/// How much of a file is read at once.
+const BUFFER: usize = 128 * 1024;
 const NAME_FIELD: usize = 100;
 
 /// Writes the contents of `dir` (and the mode and owner of `dir` itself) to `out`.
@@ -38,6 +40,7 @@ pub fn pack_plain(dir: &Path, out: impl Write) -> Result<(), Error> {
     let mut packer = Packer {
         root: root.into(),
         out,
+        buffer: vec![0; BUFFER],
     };
     packer.tree()?;
     packer.out.write_all(&[0; 2 * BLOCK]).map_err(Error::Write)
@@ -46,6 +49,7 @@ pub fn pack_plain(dir: &Path, out: impl Write) -> Result<(), Error> {
 struct Packer<W: Write> {
     root: File,
     out: W,
+    buffer: Vec<u8>,
 }
 
 impl<W: Write> Packer<W> {
@@ -95,13 +99,31 @@ impl<W: Write> Packer<W> {
         let stat = rustix::fs::fstat(&file).map_err(|source| Error::at(path, source))?;
         let size = u64::try_from(stat.st_size).unwrap_or(0);
         self.record(path, &stat, EntryType::Regular, &[], size)?;
-        let copied = io::copy(&mut (&file).take(size), &mut self.out).map_err(Error::Write)?;
-        if copied != size {
+        if self.copy(&file, size).map_err(Error::Write)? != size {
             return Err(Error::Changed {
                 path: path.to_owned(),
             });
         }
         self.pad(size)
+    }
+
+    /// Copies the first `size` bytes, as far as there are so many.
+    fn copy(&mut self, mut file: &File, size: u64) -> io::Result<u64> {
+        let mut copied = 0;
+        while copied < size {
+            let wanted = usize::try_from(size - copied).unwrap_or(usize::MAX);
+            let fits = wanted.min(self.buffer.len());
+            match file.read(&mut self.buffer[..fits]) {
+                Ok(0) => break,
+                Ok(read) => {
+                    self.out.write_all(&self.buffer[..read])?;
+                    copied += read as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(copied)
     }
 
     fn open(&self, path: &Path, flags: OFlags) -> Result<File, Error> {

@@ -4,9 +4,9 @@ use std::io::{self, BufWriter, Read, Write};
 
 use airside_model::VolumeId;
 use airside_tree::Limits;
-use flate2::{Compression, bufread::GzDecoder, write::GzEncoder};
+use flate2::bufread::GzDecoder;
 
-use crate::{Bytes, Disk, Error, Receiving, Volumes};
+use crate::{Bytes, Disk, Error, Receiving, Volumes, fast_gzip::FastGzip};
 
 /// Large enough that whoever is at the other end is not woken for every header.
 const BUFFER: usize = 256 * 1024;
@@ -22,10 +22,10 @@ impl Volumes {
             source,
         };
         let out = BufWriter::with_capacity(BUFFER, out);
-        let mut encoder = GzEncoder::new(out, Compression::fast());
+        let failed = |error| stream(airside_tree::Error::Write(error));
+        let mut encoder = FastGzip::new(out).map_err(failed)?;
         airside_tree::pack_plain(&path, &mut encoder).map_err(stream)?;
-        let ended = encoder.finish().and_then(|mut out| out.flush());
-        ended.map_err(|error| stream(airside_tree::Error::Write(error)))
+        encoder.finish().map_err(failed)
     }
 
     /// How many bytes an upload may have: what is above the high mark is not for uploads, since builds

@@ -13,6 +13,7 @@
 
 mod disk;
 mod error;
+mod fast_gzip;
 mod file;
 mod gzip;
 mod receive;

@@ -2,20 +2,22 @@
 //!
 //! Rows come from SQLite's thread one by one, each waking up whoever waits for it: for hundreds of them that takes
 //! longer than finding them. So the database puts a list together itself, as one text that both kinds of database make
-//! alike: each field is its length in bytes, a colon and its text, or `-` if there is none.
+//! alike: a number or flag and a semicolon; or the length of a text in bytes, a colon and the text. What is not there is
+//! an empty number, or an empty length.
 //!
 //! ```text
-//! SELECT packed!("j.id", "j.paused_by"; "j.ordering") FROM jobs j     ─▶     1:7-1:83:bob
+//! SELECT packed!(num "j.id", text "j.name", text "j.paused_by"; "j.ordering") FROM jobs j     ─▶     7;3:job:8;4:next3:bob
 //! ```
 
 use super::{On, Sql, Value, query_scalar};
 use crate::{Result, corrupt};
 
-/// All rows of these columns, in this order, as one value.
+/// All rows of these columns, in this order, as one value. `concat` takes what is not there for nothing.
 macro_rules! packed {
-    ($first:literal $(, $column:literal)* ; $order:literal) => {
+    ($kind:ident $first:literal $(, $kinds:ident $column:literal)* ; $order:literal) => {
         concat!(
-            "string_agg(concat(", $crate::db::field!($first) $(, ", ", $crate::db::field!($column))*,
+            "string_agg(concat(",
+            $crate::db::field!($kind $first) $(, ", ", $crate::db::field!($kinds $column))*,
             "), '' ORDER BY ", $order, ")"
         )
     };
@@ -23,14 +25,11 @@ macro_rules! packed {
 pub(crate) use packed;
 
 macro_rules! field {
-    ($column:literal) => {
-        concat!(
-            "coalesce(octet_length(CAST(",
-            $column,
-            " AS TEXT)) || ':' || CAST(",
-            $column,
-            " AS TEXT), '-')"
-        )
+    (num $column:literal) => {
+        concat!($column, ", ';'")
+    };
+    (text $column:literal) => {
+        concat!("octet_length(", $column, "), ':', ", $column)
     };
 }
 pub(crate) use field;
@@ -61,17 +60,27 @@ pub(crate) struct Fields<'a>(&'a str);
 
 impl<'a> Fields<'a> {
     pub(crate) fn text_if_any(&mut self) -> Result<Option<&'a str>> {
-        if let Some(rest) = self.0.strip_prefix('-') {
-            self.0 = rest;
+        let Some(length) = self.until(':')? else {
             return Ok(None);
-        }
-        let field = self.0.split_once(':').and_then(|(length, rest)| {
-            let length = length.parse().ok()?;
-            rest.split_at_checked(length)
-        });
+        };
+        let field = length.parse().ok();
+        let field = field.and_then(|length| self.0.split_at_checked(length));
         let (field, rest) = field.ok_or_else(|| corrupt("a packed list"))?;
         self.0 = rest;
         Ok(Some(field))
+    }
+
+    /// What stands before the mark, if anything does; the mark is passed over.
+    fn until(&mut self, mark: char) -> Result<Option<&'a str>> {
+        let found = self.0.split_once(mark);
+        let (field, rest) = found.ok_or_else(|| corrupt("a packed list"))?;
+        self.0 = rest;
+        Ok((!field.is_empty()).then_some(field))
+    }
+
+    fn value(&mut self) -> Result<&'a str> {
+        self.until(';')?
+            .ok_or_else(|| corrupt("a packed list: a number is missing"))
     }
 
     pub(crate) fn text(&mut self) -> Result<&'a str> {
@@ -88,18 +97,18 @@ impl<'a> Fields<'a> {
     }
 
     pub(crate) fn int(&mut self) -> Result<i64> {
-        number(self.text()?)
+        number(self.value()?)
     }
 
     pub(crate) fn int_if_any(&mut self) -> Result<Option<i64>> {
-        self.text_if_any()?.map(number).transpose()
+        self.until(';')?.map(number).transpose()
     }
 
-    /// What SQLite keeps as a number and Postgres as a word.
+    /// What SQLite keeps as a number and Postgres shows as a letter.
     pub(crate) fn flag(&mut self) -> Result<bool> {
-        match self.text()? {
-            "1" | "true" => Ok(true),
-            "0" | "false" => Ok(false),
+        match self.value()? {
+            "1" | "t" => Ok(true),
+            "0" | "f" => Ok(false),
             other => Err(corrupt(format!("a packed list: {other} is no flag"))),
         }
     }
@@ -116,11 +125,12 @@ mod tests {
 
     #[test]
     fn fields_come_back_as_they_were() {
-        let mut fields = Fields("1:7-0:6:a:1-é4:true1:0");
+        let mut fields = Fields("7;;0:6:a:1;é:t;0;");
         assert_eq!(fields.int().unwrap(), 7);
         assert_eq!(fields.int_if_any().unwrap(), None);
         assert_eq!(fields.text().unwrap(), "");
-        assert_eq!(fields.owned().unwrap(), "a:1-é");
+        assert_eq!(fields.owned().unwrap(), "a:1;é");
+        assert_eq!(fields.text_if_any().unwrap(), None);
         assert!(fields.flag().unwrap());
         assert!(!fields.flag().unwrap());
         assert!(fields.0.is_empty());
@@ -128,10 +138,12 @@ mod tests {
 
     #[test]
     fn what_was_not_packed_is_refused() {
-        for broken in ["", "7", "9:short", "x:1", "1:é", "-1:a"] {
+        for broken in ["", "7", ":", "9:short", "x:1", "1:é", "-1:a"] {
             assert!(Fields(broken).text().is_err(), "{broken:?}");
         }
-        assert!(Fields("1:2").flag().is_err());
-        assert!(Fields("1:x").int().is_err());
+        assert!(Fields("2;").flag().is_err());
+        for broken in ["", "7", ";", "x;"] {
+            assert!(Fields(broken).int().is_err(), "{broken:?}");
+        }
     }
 }

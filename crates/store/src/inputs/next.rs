@@ -9,14 +9,14 @@ use crate::{
 };
 
 /// One input of the next build: a version, or why there is none.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NextInput {
     pub name: String,
     pub chosen: Result<(ResourceVersionId, bool), String>,
 }
 
 /// All of them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct NextInputs {
     pub inputs: Vec<NextInput>,
     /// One of them was never used by the job, trigger or not.

@@ -38,8 +38,9 @@ macro_rules! list {
         concat!(
             "SELECT ",
             packed!(
-                "p.id", "p.team_id", "t.name", "p.name", "p.instance_vars", "p.paused", "p.paused_by", "p.paused_at",
-                "p.public", "p.archived", "p.summary", "p.updated_at";
+                num "p.id", num "p.team_id", text "t.name", text "p.name", text "p.instance_vars", num "p.paused",
+                text "p.paused_by", num "p.paused_at", num "p.public", num "p.archived", text "p.summary",
+                num "p.updated_at";
                 "p.team_id, p.ordering, p.instance_ordering, p.id"
             ),
             " FROM pipelines p JOIN teams t ON t.id = p.team_id"

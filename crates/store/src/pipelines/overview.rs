@@ -42,20 +42,24 @@ macro_rules! overview {
         sql!(
             "SELECT ",
             packed!(
-                "j.id", "j.pipeline_id", "j.name", "j.paused", "j.paused_by", "j.paused_at", "j.active", "j.outline",
-                "j.has_new_inputs",
-                "n.id", "n.name", "n.status", "n.started_at", "n.ended_at",
-                "f.id", "f.name", "f.status", "f.started_at", "f.ended_at"; "j.pipeline_id, j.ordering"
+                num "j.id", num "j.pipeline_id", text "j.name", num "j.paused", text "j.paused_by", num "j.paused_at",
+                num "j.active", text "j.outline", num "j.has_new_inputs",
+                num "n.id", text "n.name", text "n.status", num "n.started_at", num "n.ended_at",
+                num "f.id", text "f.name", text "f.status", num "f.started_at", num "f.ended_at";
+                "j.pipeline_id, j.ordering"
             ),
             " FROM ",
             $from,
-            " LEFT JOIN builds f ON f.id = (SELECT b.id FROM builds b
+            // A job that never had a build is not looked for among builds, nor is one that has none to come: most jobs.
+            " LEFT JOIN builds f ON f.id = CASE WHEN j.build_number > 0 THEN (SELECT b.id FROM builds b
                  WHERE b.job_id = j.id AND b.status NOT IN ('pending', 'started')
-                 ORDER BY coalesce(b.rerun_of, b.id) DESC, b.id DESC LIMIT 1)
-             LEFT JOIN builds n ON n.id = (SELECT b.id FROM builds b
-                 WHERE b.job_id = j.id AND b.status IN ('pending', 'started')
-                   AND (b.rerun_of IS NULL OR b.rerun_of = coalesce(f.rerun_of, f.id))
-                 ORDER BY coalesce(b.rerun_of, b.id), b.id LIMIT 1)
+                 ORDER BY coalesce(b.rerun_of, b.id) DESC, b.id DESC LIMIT 1) END
+             LEFT JOIN builds n ON n.id = CASE
+                 WHEN j.id IN (SELECT u.job_id FROM builds u WHERE u.status IN ('pending', 'started'))
+                 THEN (SELECT b.id FROM builds b
+                   WHERE b.job_id = j.id AND b.status IN ('pending', 'started')
+                     AND (b.rerun_of IS NULL OR b.rerun_of = coalesce(f.rerun_of, f.id))
+                   ORDER BY coalesce(b.rerun_of, b.id), b.id LIMIT 1) END
              WHERE j.active",
             $filter
         )

@@ -142,7 +142,8 @@ impl Store {
         let before = match &existing {
             Some(existing) if !existing.archived => {
                 let text = open_config(self.sealer(), id.0, &existing.config)?;
-                from_json(&text, "pipeline config")?
+                let sources::OnlySources(before) = from_json(&text, "pipeline config")?;
+                before
             }
             _ => Value::Null,
         };

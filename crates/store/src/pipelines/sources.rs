@@ -1,8 +1,12 @@
 //! Which resources come from elsewhere than before: their versions mean nothing to the new place.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use serde_json::{Value, json};
+use serde::{
+    Deserialize, Deserializer,
+    de::{IgnoredAny, MapAccess, Visitor},
+};
+use serde_json::Value;
 
 use super::SaveResource;
 
@@ -13,42 +17,93 @@ pub(super) fn changed(
     after: &Value,
     resources: &[SaveResource],
 ) -> HashSet<String> {
+    let (before, after) = (Sources::of(before), Sources::of(after));
     let changed = resources.iter().filter(|resource| {
         let old = match resource.old_name.as_str() {
             "" => &resource.name,
             _ => &resource.old_name,
         };
-        let before = origin(before, old).or_else(|| origin(before, &resource.name));
-        let after = origin(after, &resource.name);
+        let before = before.origin(old).or_else(|| before.origin(&resource.name));
+        let after = after.origin(&resource.name);
         before.is_some() && after.is_some() && before != after
     });
     changed.map(|resource| resource.name.clone()).collect()
 }
 
-/// Where a resource's versions come from: its source, and types and sources of all it is made with.
-fn origin(config: &Value, name: &str) -> Option<Value> {
-    let resource = named(&config["resources"], name)?;
-    let mut origin = vec![json!([resource["type"], resource["source"]])];
-    let mut types = config["resource_types"]
-        .as_array()
-        .cloned()
-        .unwrap_or_default();
-    let mut type_ = resource["type"].clone();
-    // Each type at most once: one may be called like the base type that it is made with.
-    while let Some(at) = types.iter().position(|one| one["name"] == type_) {
-        let made = types.swap_remove(at);
-        origin.push(json!([made["type"], made["source"]]));
-        type_ = made["type"].clone();
-    }
-    Some(Value::Array(origin))
+/// Resources and their types, by name.
+struct Sources<'a> {
+    resources: HashMap<&'a str, &'a Value>,
+    types: HashMap<&'a str, &'a Value>,
 }
 
-fn named<'a>(list: &'a Value, name: &str) -> Option<&'a Value> {
-    list.as_array()?.iter().find(|one| one["name"] == name)
+impl<'a> Sources<'a> {
+    fn of(config: &'a Value) -> Self {
+        Self {
+            resources: by_name(&config["resources"]),
+            types: by_name(&config["resource_types"]),
+        }
+    }
+
+    /// Where a resource's versions come from: its source, and types and sources of all it is made with.
+    fn origin(&self, name: &str) -> Option<Vec<[&'a Value; 2]>> {
+        let made_with = |one: &'a Value| [&one["type"], &one["source"]];
+        let mut origin = vec![made_with(self.resources.get(name)?)];
+        let mut seen = HashSet::new();
+        // Each type at most once: one may be called like the base type that it is made with.
+        while let Some(type_) = origin.last().and_then(|[type_, _]| type_.as_str())
+            && let Some(made) = self.types.get(type_)
+            && seen.insert(type_)
+        {
+            origin.push(made_with(made));
+        }
+        Some(origin)
+    }
+}
+
+fn by_name(list: &Value) -> HashMap<&str, &Value> {
+    let list = list.as_array().into_iter().flatten();
+    list.filter_map(|one| Some((one["name"].as_str()?, one)))
+        .collect()
+}
+
+/// What of a stored configuration says where versions come from; the rest, which is most of it, is passed over.
+pub(super) struct OnlySources(pub(super) Value);
+
+impl<'de> Deserialize<'de> for OnlySources {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Picked)
+    }
+}
+
+struct Picked;
+
+impl<'de> Visitor<'de> for Picked {
+    type Value = OnlySources;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a configuration")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<OnlySources, A::Error> {
+        let mut picked = serde_json::Map::new();
+        while let Some(key) = map.next_key::<String>()? {
+            match key.as_str() {
+                "resources" | "resource_types" => {
+                    picked.insert(key, map.next_value()?);
+                }
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(OnlySources(Value::Object(picked)))
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn config(source: &str, type_source: &str) -> Value {
@@ -88,5 +143,14 @@ mod tests {
         assert!(super::changed(&one, &renamed, &formerly).is_empty());
         renamed["resources"][0]["source"] = json!({"uri": "elsewhere"});
         assert_eq!(super::changed(&one, &renamed, &formerly).len(), 1);
+    }
+
+    #[test]
+    fn of_a_stored_configuration_only_sources_are_read() {
+        let mut stored = config("x", "y");
+        stored["jobs"] = json!([{"name": "job", "plan": [{"get": "a"}]}]);
+        let OnlySources(read) = serde_json::from_str(&stored.to_string()).unwrap();
+        assert_eq!(read, config("x", "y"));
+        assert!(serde_json::from_str::<OnlySources>("[]").is_err());
     }
 }
