@@ -27,7 +27,7 @@ use crate::{
     board::Board,
     cgroup,
     container::{ContainerDir, Record, Status, plain_name},
-    isolation::{Isolation, is_root},
+    isolation::Isolation,
     make, network, prepare,
     presence::{self, Presence},
     process::Process,
@@ -60,9 +60,7 @@ impl LocalRuntime {
         let options = Arc::new(options);
         let asked = options.clone();
         let (isolation, presence) = blocking(move || {
-            let presence = is_root()
-                .then(|| Presence::enter(&asked.installation, &asked.root))
-                .flatten();
+            let presence = Presence::enter(&asked.installation, &asked.root);
             presence::sweep();
             Ok((Isolation::find(&asked), presence))
         })

@@ -106,7 +106,7 @@ impl Driver {
                 }
                 () = sleep_until(self.paces.next().unwrap_or_else(Instant::now)), if self.paces.next().is_some() => {
                     while let Some((pipeline, job)) = self.paces.rested(Instant::now()) {
-                        self.due.entry(pipeline).or_default().insert(job);
+                        self.due.entry(pipeline).or_default().jobs.insert(job);
                     }
                 }
                 Some(ask) = asks.recv() => self.answer_ask(ask).await,
