@@ -13,7 +13,8 @@ use std::{
     time::Duration,
 };
 
-use airside_outbound::{Address, Client, Error, Patience, Payload, Request, Trust};
+use airside_outbound::{Address, Client, Error, Identity, Patience, Payload, Request, Tls, Trust};
+use rustls::server::WebPkiClientVerifier;
 
 type Heads = Arc<Mutex<Vec<String>>>;
 
@@ -259,14 +260,25 @@ fn payloads_are_sent_whole_and_headers_have_one_line() {
     assert!(error.to_string().contains("line break"), "{error}");
 }
 
-fn tls_server() -> (String, String, Receiver<()>) {
-    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+/// A server of this name on this machine; it lets in everybody, or only whoever shows this certificate.
+fn tls_server(name: &str, visitor: Option<&rcgen::Certificate>) -> (String, String, Receiver<()>) {
+    let made = rcgen::generate_simple_self_signed(vec![name.to_owned()]).unwrap();
     let (pem, key) = (made.cert.pem(), made.signing_key.serialize_der());
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let config = rustls::ServerConfig::builder_with_provider(provider)
+    let builder = rustls::ServerConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
+        .unwrap();
+    let builder = match visitor {
+        None => builder.with_no_client_auth(),
+        Some(visitor) => {
+            let mut roots = rustls::RootCertStore::empty();
+            roots.add(visitor.der().clone()).unwrap();
+            let verifier =
+                WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
+            builder.with_client_cert_verifier(verifier.unwrap())
+        }
+    };
+    let config = builder
         .with_single_cert(vec![made.cert.der().clone()], key.try_into().unwrap())
         .unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -292,7 +304,7 @@ fn tls_server() -> (String, String, Receiver<()>) {
 
 #[test]
 fn certificates_are_checked_unless_told_otherwise() {
-    let (url, pem, _done) = tls_server();
+    let (url, pem, _done) = tls_server("localhost", None);
     let fetch = |trust: Trust| {
         let client = Client::with_patience(&trust, patience())?;
         client.fetch(Request::get(Address::parse(&url)?), 100)
@@ -308,4 +320,37 @@ fn certificates_are_checked_unless_told_otherwise() {
         let error = fetch(Trust::Also(vec![bad.to_owned()])).unwrap_err();
         assert!(matches!(error, Error::Certificate(_)), "{error}");
     }
+}
+
+#[test]
+fn a_server_may_ask_who_we_are_and_be_called_otherwise() {
+    let me = rcgen::generate_simple_self_signed(vec!["me".to_owned()]).unwrap();
+    let (url, pem, _done) = tls_server("vault.example.org", Some(&me.cert));
+    let identity = Identity {
+        certificate: me.cert.pem(),
+        key: me.signing_key.serialize_pem(),
+    };
+    let fetch = |identity: Option<&Identity>, server_name: Option<&str>| {
+        let tls = Tls {
+            trust: Trust::Also(vec![pem.clone()]),
+            identity: identity.cloned(),
+            server_name: server_name.map(str::to_owned),
+        };
+        let client = Client::with_tls(&tls, patience())?;
+        client.fetch(Request::get(Address::parse(&url)?), 100)
+    };
+    let name = Some("vault.example.org");
+    assert_eq!(fetch(Some(&identity), name).unwrap(), b"ok");
+    assert!(fetch(None, name).is_err());
+    assert!(fetch(Some(&identity), None).is_err());
+    let wrong = Identity {
+        key: "hunter2".to_owned(),
+        ..identity
+    };
+    let words = fetch(Some(&wrong), name).unwrap_err().to_string();
+    assert!(
+        words.ends_with("the client's key is no private key"),
+        "{words}"
+    );
+    assert!(!format!("{wrong:?}").contains("hunter2"));
 }
