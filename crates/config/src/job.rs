@@ -159,12 +159,13 @@ pub struct BuildLogRetention {
 impl Job {
     /// How many of its logs are kept, in whichever of the two ways that is written.
     pub fn retention(&self) -> Option<BuildLogRetention> {
-        let old = BuildLogRetention {
-            builds: self.build_logs_to_retain,
+        let builds = self.build_logs_to_retain;
+        let old = || BuildLogRetention {
+            builds,
             ..BuildLogRetention::default()
         };
         let written = self.build_log_retention.clone();
-        written.or((self.build_logs_to_retain != 0).then_some(old))
+        written.or_else(|| (builds != 0).then(old))
     }
 }
 

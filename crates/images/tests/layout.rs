@@ -97,7 +97,10 @@ async fn images_that_nobody_uses_go_and_come_back() {
     let hour = Duration::from_secs(3600);
     assert_eq!(images.idle(hour).unwrap(), [], "it was just asked for");
     let digest = rootfs.digest.clone();
-    assert_eq!(images.idle(Duration::ZERO).unwrap(), [digest.clone()]);
+    assert_eq!(
+        images.idle(Duration::ZERO).unwrap(),
+        std::slice::from_ref(&digest)
+    );
     assert!(!images.remove(&digest).unwrap(), "somebody has it");
     assert!(rootfs.layers[0].join("f").exists());
     let root = rootfs.layers[0].clone();

@@ -223,7 +223,7 @@ async fn artifacts_belong_to_their_team_and_expire(database: TestDatabase) {
     let volume = VolumeId::new("uploaded");
     let artifact = store.announce_artifact(team, &volume).await.unwrap();
     let id = artifact.id.0;
-    assert!(is_known(&store, &volume).await);
+    assert!(is_known(store, &volume).await);
     assert_eq!(store.artifact(team, id).await.unwrap(), Some(artifact));
     let stranger = airside_model::TeamId(team.0 + 1);
     assert_eq!(store.artifact(stranger, id).await.unwrap(), None);
@@ -259,5 +259,5 @@ async fn artifacts_belong_to_their_team_and_expire(database: TestDatabase) {
         "it is new"
     );
     assert_eq!(store.expire_artifacts(later, 10).await.unwrap(), 1);
-    assert!(!is_known(&store, &volume).await);
+    assert!(!is_known(store, &volume).await);
 }

@@ -122,6 +122,7 @@ async fn nobody_holds_a_lease_that_a_full_disk_did_not_take() {
             }
         }
     }
+    drop(filler);
     std::fs::remove_file(disk.0.path().join("filler")).unwrap();
     let lease = store.take_build(build, "me", "here", minute).await;
     let lease = lease.unwrap().unwrap();
