@@ -14,12 +14,14 @@ echo "run $count" >&2
 case $request in
   *hang*) sleep 3600 ;;
   *fail*) exit 1 ;;
+  *loud*) head -c 100000000 /dev/zero | tr '\0' x | fold -w 1000 >&2 ;;
+  *wide*) head -c 100000000 /dev/zero | tr '\0' x ;;
 esac
 echo "[{\"v\": \"$count\"}]"
 "#;
 
 fn pipeline(repository: &str) -> String {
-    let resources: String = ["a", "b", "fail", "hang"]
+    let resources: String = ["a", "b", "fail", "hang", "loud", "wide"]
         .iter()
         .map(|name| {
             format!(
@@ -32,7 +34,7 @@ fn pipeline(repository: &str) -> String {
     format!(
         "resource_types:\n- {{name: counting, type: registry-image, source: {{repository: '{repository}'}}}}\n\
          resources:\n{resources}\
-         jobs: [{{name: j, plan: [{{get: a}}, {{get: b}}, {{get: fail}}, {{get: hang}}]}}]\n"
+         jobs: [{{name: j, plan: [{{get: a}}, {{get: b}}, {{get: fail}}, {{get: hang}}, {{get: loud}}, {{get: wide}}]}}]\n"
     )
 }
 
@@ -75,6 +77,26 @@ fn checks_of_a_type_share_a_container() {
         let looked = fly.run(&["intercept", "-c", &resource, "cat", "/count"]);
         assert_eq!(looked.succeeded().stdout.trim(), "6", "{name}");
     }
+}
+
+#[test]
+fn what_a_check_prints_has_an_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let layout = type_layout(folder.path(), CHECK);
+    let registry = Registry::start(&layout, &[]);
+    let server = Server::start();
+    let fly = server.fly();
+    fly.pipeline("p", &pipeline(&registry.repository()));
+    assert!(check(&fly, "a", 0).contains("run 1"));
+    let text = check(&fly, "loud", 0);
+    assert!(
+        text.contains("xxx") && text.len() < 2 << 20,
+        "{} bytes",
+        text.len()
+    );
+    let text = check(&fly, "wide", 2);
+    assert!(text.contains("larger than"), "{text}");
+    assert!(check(&fly, "b", 0).contains("run 4"));
 }
 
 #[test]
