@@ -42,8 +42,9 @@ build: ## Build the airside command, and the static shim beside it
 	install -D -m 755 -t $(BIN) $(CARGO_TARGET_DIR)/debug/airside $(CARGO_TARGET_DIR)/$(MUSL)/shim/airside-shim
 
 .PHONY: demo
-demo: build ## Run a first pipeline on this machine
+demo: build ## Run a first pipeline on this machine, then one that commits set off; offline
 	$(BIN)/airside run examples/hello.yml
+	dev/demo $(BIN)/airside
 
 .PHONY: fmt
 fmt: ## Format the sources

@@ -8,8 +8,9 @@ use std::process::ExitCode;
 
 use airside_config::{
     Config, Problem, Section, Warning, load_node, load_task_node, parse, render_all,
+    render_warnings,
 };
-use airside_yaml::{DuplicateKey, Node};
+use airside_yaml::{DuplicateKey, Node, Span};
 use clap::Args;
 use given::Values;
 pub(crate) use given::Variables;
@@ -78,11 +79,7 @@ struct Check {
 enum Found {
     Unreadable(String),
     Problems(Vec<Problem>),
-    Sound {
-        warnings: Vec<Warning>,
-        /// Concourse takes the last of equal keys without a word; hardly anybody wants that.
-        twice: Vec<DuplicateKey>,
-    },
+    Sound(Vec<Warning>),
 }
 
 impl Check {
@@ -106,11 +103,11 @@ impl Check {
     }
 
     fn is_valid(&self) -> bool {
-        matches!(self.found, Found::Sound { .. })
+        matches!(self.found, Found::Sound(_))
     }
 
     fn is_spotless(&self) -> bool {
-        matches!(&self.found, Found::Sound { warnings, twice } if warnings.is_empty() && twice.is_empty())
+        matches!(&self.found, Found::Sound(warnings) if warnings.is_empty())
     }
 
     fn text(&self) -> String {
@@ -124,19 +121,8 @@ impl Check {
                 };
                 format!("{shown}{}: {count}\n", self.file)
             }
-            Found::Sound { warnings, twice } => {
-                let shown = |warning: &Warning| format!("warning: {}\n", warning.message);
-                let mut shown: String = warnings.iter().map(shown).collect();
-                for key in twice {
-                    let at = key.key.span.start;
-                    shown.push_str(&format!(
-                        "warning: {}\n --> {}:{}:{}\n",
-                        twice_words(key),
-                        self.file,
-                        at.line,
-                        at.column
-                    ));
-                }
+            Found::Sound(warnings) => {
+                let shown = render_warnings(warnings, &self.text, &self.file);
                 format!("{shown}{}: looks good\n", self.file)
             }
         }
@@ -144,13 +130,9 @@ impl Check {
 
     fn json(&self) -> Value {
         let (problems, warnings) = match &self.found {
-            Found::Unreadable(reason) => (vec![json!({"message": reason})], json!([])),
-            Found::Problems(problems) => (problems.iter().map(problem_json).collect(), json!([])),
-            Found::Sound { warnings, twice } => {
-                let warnings = warnings.iter().map(|warning| json!(warning));
-                let all: Vec<Value> = warnings.chain(twice.iter().map(twice_json)).collect();
-                (Vec::new(), json!(all))
-            }
+            Found::Unreadable(reason) => (vec![json!({"message": reason})], Vec::new()),
+            Found::Problems(problems) => (problems.iter().map(problem_json).collect(), Vec::new()),
+            Found::Sound(warnings) => (Vec::new(), warnings.iter().map(warning_json).collect()),
         };
         json!({
             "file": self.file,
@@ -206,30 +188,38 @@ fn judge(text: &str, task: bool, values: &Values) -> Found {
         false => load_node(&node).map(|loaded| loaded.warnings),
     });
     match loaded {
-        Ok(warnings) => Found::Sound {
-            warnings,
+        Ok(mut warnings) => {
             // The document has just been read.
-            twice: airside_yaml::duplicate_keys(text).unwrap_or_default(),
-        },
+            let twice = airside_yaml::duplicate_keys(text).unwrap_or_default();
+            warnings.extend(twice.iter().map(twice_warning));
+            Found::Sound(warnings)
+        }
         Err(problems) => Found::Problems(problems),
     }
 }
 
-fn twice_words(twice: &DuplicateKey) -> String {
-    format!(
+/// Concourse takes the last of equal keys without a word; hardly anybody wants that.
+fn twice_warning(twice: &DuplicateKey) -> Warning {
+    let message = format!(
         "key `{}` is here a second time, and only the last one counts; the first is in line {}",
         twice.key.text, twice.first.start.line
-    )
+    );
+    Warning::new("duplicate_key", message, Some(twice.key.span))
 }
 
-fn twice_json(twice: &DuplicateKey) -> Value {
-    let at = twice.key.span.start;
-    json!({
-        "type": "duplicate_key",
-        "message": twice_words(twice),
-        "line": at.line,
-        "column": at.column,
-    })
+fn warning_json(warning: &Warning) -> Value {
+    placed(json!(warning), warning.span)
+}
+
+/// With its place in the file.
+fn placed(mut shown: Value, span: Option<Span>) -> Value {
+    if let Some(span) = span {
+        shown["line"] = json!(span.start.line);
+        shown["column"] = json!(span.start.column);
+        shown["end_line"] = json!(span.end.line);
+        shown["end_column"] = json!(span.end.column);
+    }
+    shown
 }
 
 fn problem_json(problem: &Problem) -> Value {
@@ -237,13 +227,7 @@ fn problem_json(problem: &Problem) -> Value {
     if let Some(path) = &problem.path {
         shown["path"] = json!(path);
     }
-    if let Some(span) = problem.span {
-        shown["line"] = json!(span.start.line);
-        shown["column"] = json!(span.start.column);
-        shown["end_line"] = json!(span.end.line);
-        shown["end_column"] = json!(span.end.column);
-    }
-    shown
+    placed(shown, problem.span)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Names of pipelines, jobs, resources and steps, and the warnings about odd ones.
 
+use airside_yaml::Span;
 use serde::{Deserialize, Serialize};
 
 /// Something to tell the user that does not stop the pipeline from being set.
@@ -8,13 +9,17 @@ pub struct Warning {
     #[serde(rename = "type")]
     pub type_: String,
     pub message: String,
+    /// Where in the text it is about; `fly` is not told.
+    #[serde(skip)]
+    pub span: Option<Span>,
 }
 
 impl Warning {
-    pub(crate) fn new(type_: &str, message: String) -> Self {
+    pub fn new(type_: &str, message: String, span: Option<Span>) -> Self {
         Self {
             type_: type_.to_owned(),
             message,
+            span,
         }
     }
 }
@@ -43,7 +48,7 @@ pub fn validate_identifier(name: &str, context: &str) -> Result<Option<Warning>,
         return Ok(None);
     };
     let message = format!("{context}: '{name}' is not a valid identifier: {reason}");
-    Ok(Some(Warning::new("invalid_identifier", message)))
+    Ok(Some(Warning::new("invalid_identifier", message, None)))
 }
 
 /// Letters without upper case are letters too.

@@ -60,7 +60,7 @@ pub use plan::{
     prototype_check_plan, resource_type_check_plan,
 };
 pub use problem::{Problem, Section, api_errors};
-pub use render::render_all;
+pub use render::{render_all, render_warnings};
 pub use resource::{CheckEvery, Resource};
 pub use schema::{pipeline_schema, task_schema};
 pub use steps::across::AcrossVar;

@@ -1,7 +1,7 @@
 //! From text to a pipeline or task that makes sense, or to everything that is wrong with it.
 
 use airside_model::TaskConfig;
-use airside_yaml::Node;
+use airside_yaml::{Node, Span};
 
 use crate::reader::{Fields, Reader};
 use crate::{Config, Problem, Section, Warning, config, task_config, validate};
@@ -30,7 +30,7 @@ pub fn load_node(node: &Node) -> Result<Loaded, Vec<Problem>> {
     if problems.is_empty() {
         return Ok(Loaded {
             config,
-            warnings: checked.warnings,
+            warnings: in_order(checked.warnings, |warning| warning.span),
         });
     }
     Err(sorted(problems))
@@ -53,7 +53,7 @@ pub fn load_task_node(node: &Node) -> Result<TaskConfig, Vec<Problem>> {
 /// Reads the document; the only problem there can be is that it is none.
 pub fn parse(text: &str) -> Result<Node, Vec<Problem>> {
     airside_yaml::parse(text).map_err(|error| {
-        let span = airside_yaml::Span {
+        let span = Span {
             start: error.position,
             end: error.position,
         };
@@ -66,11 +66,15 @@ pub fn parse(text: &str) -> Result<Node, Vec<Problem>> {
     })
 }
 
+fn sorted(problems: Vec<Problem>) -> Vec<Problem> {
+    in_order(problems, |problem| problem.span)
+}
+
 /// By place, those without one last.
-fn sorted(mut problems: Vec<Problem>) -> Vec<Problem> {
-    problems.sort_by_key(|problem| {
-        let start = problem.span.map(|span| span.start);
+fn in_order<T>(mut items: Vec<T>, span: impl Fn(&T) -> Option<Span>) -> Vec<T> {
+    items.sort_by_key(|item| {
+        let start = span(item).map(|span| span.start);
         (start.is_none(), start)
     });
-    problems
+    items
 }

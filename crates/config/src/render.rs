@@ -1,24 +1,56 @@
-//! Problems with the lines they are in, underlined.
+//! Problems and warnings with the lines they are in, underlined.
 
-use crate::Problem;
+use airside_yaml::Span;
+
+use crate::{Problem, Warning};
 
 impl Problem {
     /// Several lines for a terminal, without colours. `text` must be what was loaded.
     pub fn render(&self, text: &str, file_name: &str) -> String {
         let line = self.span.and_then(|span| nth_line(text.lines(), span));
-        self.render_with(line.unwrap_or_default(), file_name)
+        self.remark().render(line.unwrap_or_default(), file_name)
     }
 
-    fn render_with(&self, line: &str, file_name: &str) -> String {
-        let mut shown = format!("error: {}\n", self.message);
+    fn remark(&self) -> Remark<'_> {
+        Remark {
+            kind: "error",
+            message: &self.message,
+            path: self.path.as_deref(),
+            span: self.span,
+        }
+    }
+}
+
+impl Warning {
+    fn remark(&self) -> Remark<'_> {
+        Remark {
+            kind: "warning",
+            message: &self.message,
+            path: None,
+            span: self.span,
+        }
+    }
+}
+
+/// Something to say about a place.
+struct Remark<'a> {
+    kind: &'static str,
+    message: &'a str,
+    path: Option<&'a str>,
+    span: Option<Span>,
+}
+
+impl Remark<'_> {
+    fn render(&self, line: &str, file_name: &str) -> String {
+        let mut shown = format!("{}: {}\n", self.kind, self.message);
         let Some(span) = self.span else {
-            let path = self.path.as_ref().map(|path| format!(": {path}"));
+            let path = self.path.map(|path| format!(": {path}"));
             let path = path.unwrap_or_default();
             shown.push_str(&format!("  --> {file_name}{path}\n"));
             return shown;
         };
         let start = span.start;
-        let path = self.path.as_ref().map(|path| format!(" ({path})"));
+        let path = self.path.map(|path| format!(" ({path})"));
         let path = path.unwrap_or_default();
         // A span over several lines is underlined to the end of its first.
         let end = if span.end.line == start.line {
@@ -41,22 +73,28 @@ impl Problem {
     }
 }
 
-fn nth_line<'t>(
-    mut lines: impl Iterator<Item = &'t str>,
-    span: airside_yaml::Span,
-) -> Option<&'t str> {
+fn nth_line<'t>(mut lines: impl Iterator<Item = &'t str>, span: Span) -> Option<&'t str> {
     lines.nth(span.start.line.saturating_sub(1))
 }
 
 /// All problems of one text, one after the other.
 pub fn render_all(problems: &[Problem], text: &str, file_name: &str) -> String {
+    render(problems.iter().map(Problem::remark), text, file_name)
+}
+
+/// All warnings about one text, one after the other.
+pub fn render_warnings(warnings: &[Warning], text: &str, file_name: &str) -> String {
+    render(warnings.iter().map(Warning::remark), text, file_name)
+}
+
+fn render<'r>(remarks: impl Iterator<Item = Remark<'r>>, text: &str, file_name: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let mut shown = String::new();
-    for problem in problems {
-        let line = problem
+    for remark in remarks {
+        let line = remark
             .span
             .and_then(|span| nth_line(lines.iter().copied(), span));
-        shown.push_str(&problem.render_with(line.unwrap_or_default(), file_name));
+        shown.push_str(&remark.render(line.unwrap_or_default(), file_name));
         shown.push('\n');
     }
     shown

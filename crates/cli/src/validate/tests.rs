@@ -50,11 +50,17 @@ fn problems_are_shown_in_their_lines_and_counted() {
 fn warnings_do_not_fail() {
     let odd = check("ci.yml", b"jobs: [{name: J}]", false);
     assert!(odd.is_valid() && !odd.is_spotless());
-    assert!(
-        odd.text()
-            .starts_with("warning: jobs.J: 'J' is not a valid identifier")
+    assert_eq!(
+        odd.text(),
+        "warning: jobs.J: 'J' is not a valid identifier: must start with a lowercase letter or a number\n \
+         --> ci.yml:1:15\n  |\n1 | jobs: [{name: J}]\n  |               ^\n\nci.yml: looks good\n"
     );
-    assert_eq!(odd.json()["warnings"][0]["type"], "invalid_identifier");
+    let warning = &odd.json()["warnings"][0];
+    assert_eq!(warning["type"], "invalid_identifier");
+    assert_eq!(
+        (&warning["line"], &warning["column"]),
+        (&json!(1), &json!(15))
+    );
     assert!(check("ci.yml", b"jobs: [{name: j}]", false).is_spotless());
 }
 
@@ -65,13 +71,87 @@ fn keys_that_are_there_twice_are_warned_about_with_their_place() {
     assert_eq!(
         odd.text(),
         "warning: key `name` is here a second time, and only the last one counts; the first is in line 2\n \
-         --> ci.yml:3:3\nci.yml: looks good\n"
+         --> ci.yml:3:3\n  |\n3 |   name: b\n  |   ^^^^\n\nci.yml: looks good\n"
     );
     let warning = &odd.json()["warnings"][0];
     assert_eq!(
         (&warning["line"], &warning["column"]),
         (&json!(3), &json!(3))
     );
+}
+
+/// What there is to say about a pipeline: what kind of warning, and where it stands.
+fn warned(text: &str) -> (String, u64, u64) {
+    let odd = check("ci.yml", text.as_bytes(), false);
+    let warning = odd.json()["warnings"][0].clone();
+    let number = |key: &str| warning[key].as_u64().unwrap_or_default();
+    let type_ = warning["type"].as_str().unwrap_or_default().to_owned();
+    (type_, number("line"), number("column"))
+}
+
+#[test]
+fn every_kind_of_warning_has_its_place() {
+    let name = "invalid_identifier";
+    for (text, type_, line, column) in [
+        (
+            "groups: [{name: G, jobs: [j]}]\njobs: [{name: j}]",
+            name,
+            1,
+            17,
+        ),
+        (
+            "resources:\n- name: R\n  type: mock\njobs: [{name: j, plan: [{get: R}]}]",
+            name,
+            2,
+            9,
+        ),
+        (
+            "jobs:\n- name: j\n  build_logs_to_retain: 3\n",
+            "deprecated_field",
+            3,
+            25,
+        ),
+        (
+            "resources: [{name: r, type: mock}]\njobs:\n- name: j\n  plan: [{get: r, version: newest}]",
+            "pipeline",
+            4,
+            28,
+        ),
+    ] {
+        assert_eq!(warned(text), (type_.to_owned(), line, column), "{text}");
+    }
+    let config = "config: {platform: linux, image_resource: {type: mock}, run: {path: x}}}";
+    for (step, type_, line, column) in [
+        ("{task: T", name, 4, 12),
+        ("{task: t, hermetic: true", "pipeline", 4, 25),
+        ("{task: t, image: i", "pipeline", 4, 22),
+        (
+            "{load_var: v, file: a/b}\n  - {across: [{var: v, values: [1]}], task: t",
+            "var_shadowed",
+            5,
+            15,
+        ),
+    ] {
+        let text = format!("jobs:\n- name: j\n  plan:\n  - {step}, {config}\n");
+        assert_eq!(warned(&text), (type_.to_owned(), line, column), "{text}");
+    }
+}
+
+#[test]
+fn the_examples_are_spotless() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let file = entry.unwrap().path();
+        // It is no pipeline.
+        if file.ends_with("targets.yml") {
+            continue;
+        }
+        let found = Check::of(&file, false, &values(&[]));
+        assert!(found.is_spotless(), "{}", found.text());
+        count += 1;
+    }
+    assert!(count >= 5, "{count} examples");
 }
 
 #[test]

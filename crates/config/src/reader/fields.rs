@@ -138,6 +138,7 @@ impl<'r, 'n> Fields<'r, 'n> {
         let Some(node) = self.take(name) else {
             return false;
         };
+        self.reader.places.note(path.clone(), node.span);
         match &node.value {
             Value::Bool(value) => *value,
             _ => {

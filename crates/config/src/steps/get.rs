@@ -138,6 +138,7 @@ pub(super) fn read(fields: &mut Fields<'_, '_>) -> GetStep {
 fn read_version(fields: &mut Fields<'_, '_>) -> Option<VersionSpec> {
     let path = fields.path_of("version");
     let node = fields.take("version")?;
+    fields.reader.places.note(path.clone(), node.span);
     let reader = &mut *fields.reader;
     if let Value::Map(_) = &node.value {
         let pinned = reader.map(node, &path, |reader, value, path| match &value.value {
@@ -181,10 +182,11 @@ impl GetStep {
             checker.problem(&path, "repeated name");
         }
         if self.version == Some(VersionSpec::Unclear) {
+            let place = format!("{path}.version");
             let message = format!(
-                "{path}.version: is not `latest`, `every` or a version such as {{ref: abc}}, and counts as `latest`"
+                "{place}: is not `latest`, `every` or a version such as {{ref: abc}}, and counts as `latest`"
             );
-            checker.warning("pipeline", message);
+            checker.warning("pipeline", &place, message);
         }
         checker.resource_exists(self.resource(), &path);
         for (index, pattern) in self.passed.iter().enumerate() {

@@ -154,13 +154,13 @@ impl TaskStep {
             let message = format!(
                 "{path}: specifies image: on the step but also specifies an image under config: - the image: on the step takes precedence"
             );
-            checker.warning("pipeline", message);
+            checker.warning("pipeline", &format!("{path}.image"), message);
         }
         if self.hermetic {
             let message = format!(
                 "{path}: specifies `hermetic:`, which only works on workers that can keep a step off the network"
             );
-            checker.warning("pipeline", message);
+            checker.warning("pipeline", &format!("{path}.hermetic"), message);
         }
     }
 

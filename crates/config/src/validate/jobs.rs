@@ -88,8 +88,8 @@ fn check_retention(checker: &mut Checker<'_>, job: &Job, path: &str) {
         }
     }
     if old != 0 {
-        let message =
-            format!("{path}.build_logs_to_retain is deprecated. Use build_log_retention instead.");
-        checker.warning("deprecated_field", message);
+        let place = format!("{path}.build_logs_to_retain");
+        let message = format!("{place} is deprecated. Use build_log_retention instead.");
+        checker.warning("deprecated_field", &place, message);
     }
 }

@@ -94,7 +94,7 @@ impl<'a> Checker<'a> {
             Declared::Repeated => self.problem(path, "repeated var name"),
             Declared::Shadows => {
                 let message = format!("{path}: shadows local var '{name}'");
-                self.warning("var_shadowed", message);
+                self.warning("var_shadowed", path, message);
             }
         }
     }
@@ -148,13 +148,24 @@ impl<'a> Checker<'a> {
         });
     }
 
-    pub(crate) fn warning(&mut self, type_: &str, message: String) {
-        self.warnings.push(Warning::new(type_, message));
+    /// A warning about what stands at `place`.
+    pub(crate) fn warning(&mut self, type_: &str, place: &str, message: String) {
+        let span = self.places.find(place);
+        self.warnings.push(Warning::new(type_, message, span));
     }
 
     pub(crate) fn identifier(&mut self, name: &str, path: &str) {
+        // What has a name and more is at fault only for its name.
+        let own = format!("{path}.name");
+        let place = self.places.find(&own).map_or(path, |_| &own);
+        self.identifier_at(name, path, place);
+    }
+
+    /// The same, where the name stands elsewhere in the text than its path says.
+    pub(crate) fn identifier_at(&mut self, name: &str, path: &str, place: &str) {
         match validate_identifier(name, path) {
-            Ok(warning) => self.warnings.extend(warning),
+            Ok(None) => {}
+            Ok(Some(odd)) => self.warning(&odd.type_, place, odd.message),
             Err(_) => self.problem(path, "identifier cannot be an empty string"),
         }
     }
