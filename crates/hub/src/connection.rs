@@ -17,6 +17,9 @@ use tokio_rustls::server::TlsStream;
 pub(crate) const HEARTBEAT: Duration = Duration::from_secs(5);
 pub(crate) const SILENCE: Duration = Duration::from_secs(15);
 
+/// What is read at once where nothing large is on its way; most connections are silent most of the time.
+const LITTLE: usize = 8 * 1024;
+
 /// What a shim's bytes travel on: TCP, or the socket that local steps have mounted.
 pub(crate) trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
 
@@ -36,7 +39,7 @@ pub(crate) struct Sender {
 
 pub(crate) fn split(stream: TlsStream<AnyWire>) -> (Receiver, Sender) {
     let (read, write) = tokio::io::split(stream);
-    let buffer = BytesMut::with_capacity(64 * 1024);
+    let buffer = BytesMut::with_capacity(LITTLE);
     (
         Receiver {
             stream: read,
@@ -56,6 +59,9 @@ impl Receiver {
                 Ok(None) => {}
                 Err(error) => return Err(io::Error::new(io::ErrorKind::InvalidData, error)),
             }
+            // Room for the rest of a message: what grows bit by bit is copied as often.
+            let room = codec::missing(&self.buffer).clamp(LITTLE, codec::MAX_PAYLOAD + LITTLE);
+            self.buffer.reserve(room);
             let read = self.stream.read_buf(&mut self.buffer);
             match tokio::time::timeout_at(self.heard + SILENCE, read).await {
                 Err(_) => return Err(io::ErrorKind::TimedOut.into()),

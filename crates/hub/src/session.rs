@@ -18,7 +18,10 @@ use tokio_util::sync::CancellationToken;
 use crate::hijack::Calls;
 
 /// How much output is put together before it is passed on.
-const AT_ONCE: usize = 256 * 1024;
+const AT_ONCE: usize = 1024 * 1024;
+
+/// How many messages wait for a driver that is busy: as much again where a shim has much to say.
+const WAITING: usize = 32;
 
 /// What a driver gives its shim.
 #[derive(Clone, Debug)]
@@ -80,7 +83,7 @@ struct Registry {
 
 impl Sessions {
     pub(crate) fn attach(&self, handle: Handle, work: Work) -> Session {
-        let (events, receiver) = mpsc::channel(64);
+        let (events, receiver) = mpsc::channel(WAITING);
         let slot = Arc::new(Slot {
             forwarded: AtomicU64::new(work.output_received),
             directive: watch::Sender::new(Directive {

@@ -131,18 +131,27 @@ impl Follower {
 
     /// Opens the segment that holds the next entry; `false` if there is none (yet).
     fn open_segment(&mut self) -> io::Result<bool> {
-        let segments = segment::list(&self.logs.folder(self.build))?;
-        let Some(index) = segments
-            .iter()
-            .rposition(|segment| segment.first <= self.next)
-        else {
-            return Ok(false);
-        };
-        let end = segments
-            .get(index + 1)
-            .map_or(u64::MAX, |following| following.first);
-        let mut records = segments[index].read()?;
-        for _ in segments[index].first..self.next {
+        loop {
+            let segments = segment::list(&self.logs.folder(self.build))?;
+            let Some(index) = segments
+                .iter()
+                .rposition(|segment| segment.first <= self.next)
+            else {
+                return Ok(false);
+            };
+            let end = segments
+                .get(index + 1)
+                .map_or(u64::MAX, |following| following.first);
+            match segments[index].read() {
+                // A compressed one has taken its place meanwhile.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                records => return self.skip_to_next(records?, segments[index].first, end),
+            }
+        }
+    }
+
+    fn skip_to_next(&mut self, mut records: Records, first: u64, end: u64) -> io::Result<bool> {
+        for _ in first..self.next {
             if records.next()?.is_none() {
                 return Ok(false);
             }

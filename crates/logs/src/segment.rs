@@ -19,21 +19,32 @@ pub(crate) struct Record {
     pub(crate) envelope: String,
 }
 
-impl Record {
-    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
-        let mut body = Vec::with_capacity(9 + self.key.len() + self.envelope.len());
-        body.extend_from_slice(&self.position.to_be_bytes());
-        body.push(self.key.len().min(255) as u8);
-        body.extend_from_slice(&self.key.as_bytes()[..self.key.len().min(255)]);
-        body.extend_from_slice(self.envelope.as_bytes());
-        out.extend_from_slice(&(body.len() as u32).to_be_bytes());
-        out.extend_from_slice(&checksum(&body).to_be_bytes());
-        out.extend_from_slice(&body);
-    }
+/// Where the body of a record begins: behind its length and its checksum.
+const HEAD: usize = 8;
 
+/// Puts a record behind what is in `out`; `envelope` writes what it is about.
+pub(crate) fn encode(
+    out: &mut Vec<u8>,
+    key: &str,
+    position: u64,
+    envelope: impl FnOnce(&mut Vec<u8>),
+) {
+    let start = out.len();
+    let key = &key.as_bytes()[..key.len().min(255)];
+    out.extend_from_slice(&[0; HEAD]);
+    out.extend_from_slice(&position.to_be_bytes());
+    out.push(key.len() as u8);
+    out.extend_from_slice(key);
+    envelope(out);
+    let (head, body) = out[start..].split_at_mut(HEAD);
+    head[..4].copy_from_slice(&(body.len() as u32).to_be_bytes());
+    head[4..].copy_from_slice(&crc32fast::hash(body).to_be_bytes());
+}
+
+impl Record {
     /// The next record, or `None` at the end or at the first damaged one.
     fn decode(input: &mut impl Read) -> io::Result<Option<Self>> {
-        let mut head = [0; 8];
+        let mut head = [0; HEAD];
         if !read_whole(input, &mut head)? {
             return Ok(None);
         }
@@ -43,25 +54,33 @@ impl Record {
             return Ok(None);
         }
         let mut body = vec![0; length];
-        if !read_whole(input, &mut body)? || checksum(&body).to_be_bytes() != sum {
+        if !read_whole(input, &mut body)? || !is_whole(&body, sum) {
             return Ok(None);
         }
         let position = u64::from_be_bytes(body[..8].try_into().expect("eight bytes"));
         let key_end = 9 + usize::from(body[8]);
-        let parts = (body.get(9..key_end), body.get(key_end..));
-        let (Some(key), Some(envelope)) = parts else {
+        let Some(key) = body.get(9..key_end) else {
+            return Ok(None);
+        };
+        let key = String::from_utf8_lossy(key).into_owned();
+        body.drain(..key_end);
+        let Ok(envelope) = String::from_utf8(body) else {
             return Ok(None);
         };
         Ok(Some(Self {
-            key: String::from_utf8_lossy(key).into_owned(),
+            key,
             position,
-            envelope: String::from_utf8_lossy(envelope).into_owned(),
+            envelope,
         }))
     }
 }
 
-/// FNV-1a: enough to tell a whole record from a torn one.
-fn checksum(bytes: &[u8]) -> u32 {
+/// Whether these are the bytes that were written, or only some of them. Earlier versions had another checksum.
+fn is_whole(body: &[u8], sum: &[u8]) -> bool {
+    crc32fast::hash(body).to_be_bytes() == sum || fnv(body).to_be_bytes() == sum
+}
+
+fn fnv(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0x811c_9dc5, |sum, byte| {
         (sum ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
     })
@@ -177,4 +196,62 @@ pub(crate) fn is_closed(folder: &Path) -> bool {
 
 pub(crate) fn mark_closed(folder: &Path) -> io::Result<()> {
     File::create(folder.join(CLOSED))?.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn encoded() -> Vec<u8> {
+        let mut bytes = Vec::new();
+        encode(&mut bytes, "1/log", 7, |out| {
+            out.extend_from_slice("é{}".as_bytes())
+        });
+        bytes
+    }
+
+    fn record() -> Record {
+        Record {
+            key: "1/log".to_owned(),
+            position: 7,
+            envelope: "é{}".to_owned(),
+        }
+    }
+
+    #[test]
+    fn records_come_back_one_after_the_other() {
+        let twice = [encoded(), encoded()].concat();
+        let mut input = twice.as_slice();
+        assert_eq!(Record::decode(&mut input).unwrap(), Some(record()));
+        assert_eq!(Record::decode(&mut input).unwrap(), Some(record()));
+        assert_eq!(Record::decode(&mut input).unwrap(), None);
+    }
+
+    #[test]
+    fn a_damaged_record_is_none() {
+        let whole = encoded();
+        for cut in 0..whole.len() {
+            assert_eq!(Record::decode(&mut &whole[..cut]).unwrap(), None);
+        }
+        for at in 0..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 0x10;
+            assert_eq!(
+                Record::decode(&mut damaged.as_slice()).unwrap(),
+                None,
+                "{at}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_checksum_of_earlier_versions_is_known() {
+        let mut bytes = encoded();
+        let sum = fnv(&bytes[HEAD..]).to_be_bytes();
+        bytes[4..HEAD].copy_from_slice(&sum);
+        assert_eq!(
+            Record::decode(&mut bytes.as_slice()).unwrap(),
+            Some(record())
+        );
+    }
 }

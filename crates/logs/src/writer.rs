@@ -4,21 +4,28 @@ use std::{
     collections::HashMap,
     fs::File,
     io::{self, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::Arc,
 };
 
 use airside_model::{BuildId, event::Event};
 use parking_lot::Mutex;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::{
+    sync::{mpsc, oneshot, watch},
+    task::JoinHandle,
+};
+use tracing::warn;
 
 use crate::{
     Error, Logs, Progress, Result,
-    segment::{self, Record, Segment},
+    segment::{self, Segment},
 };
 
 /// A segment past this size is compressed and a new one begun.
 const SEGMENT_BYTES: u64 = 4 * 1024 * 1024;
+
+/// How much memory a log that says little keeps for its next write.
+const KEPT_BUFFER: usize = 4 * 1024;
 
 /// Writes the log of one build for as long as its lease lasts; clones share it.
 #[derive(Clone)]
@@ -31,8 +38,7 @@ pub struct LogWriter {
 enum Command {
     Append {
         key: String,
-        position: u64,
-        event: Box<Event>,
+        entries: Vec<(u64, Event)>,
         done: oneshot::Sender<io::Result<()>>,
     },
     Close {
@@ -77,23 +83,29 @@ impl LogWriter {
     /// Returns once the event is durable. An event whose position its key has reached already was
     /// written by an earlier server and is skipped.
     pub async fn append(&self, key: &str, position: u64, event: Event) -> Result<()> {
-        if self.position(key) >= position {
+        self.append_all(key, vec![(position, event)]).await
+    }
+
+    /// The same for several events under one key, each with its position, which rise.
+    pub async fn append_all(&self, key: &str, mut entries: Vec<(u64, Event)>) -> Result<()> {
+        let reached = self.position(key);
+        entries.retain(|(position, _)| *position > reached);
+        let Some(&(last, _)) = entries.last() else {
             return Ok(());
-        }
+        };
         let (done, written) = oneshot::channel();
         let key = key.to_owned();
         let command = Command::Append {
             key: key.clone(),
-            position,
-            event: Box::new(event),
+            entries,
             done,
         };
         self.send(command, written, "written").await?;
-        self.positions.lock().insert(key, position);
+        self.positions.lock().insert(key, last);
         Ok(())
     }
 
-    /// Nothing more comes: followers are told, segments compressed.
+    /// Nothing more comes: followers are told, and segments compressed after that.
     pub async fn close(&self) -> Result<()> {
         let (done, written) = oneshot::channel();
         self.send(Command::Close { done }, written, "closed").await
@@ -124,6 +136,10 @@ struct Active {
     segment: Segment,
     file: File,
     bytes: u64,
+    /// To be compressed.
+    full: Option<Segment>,
+    /// What the last write was made in.
+    buffer: Vec<u8>,
 }
 
 fn recover(folder: PathBuf, epoch: i64) -> io::Result<Active> {
@@ -152,6 +168,8 @@ fn recover(folder: PathBuf, epoch: i64) -> io::Result<Active> {
         segment,
         file,
         bytes: 0,
+        full: None,
+        buffer: Vec::new(),
     })
 }
 
@@ -162,33 +180,22 @@ async fn write_all(
     progress: watch::Sender<Progress>,
 ) {
     let mut batch = Vec::new();
+    let mut compressing: Option<JoinHandle<()>> = None;
     while commands.recv_many(&mut batch, 256).await > 0 {
-        let mut bytes = Vec::new();
+        let mut groups = Vec::new();
         let mut waiting = Vec::new();
         let mut close = None;
         for command in batch.drain(..) {
             match command {
-                Command::Append {
-                    key,
-                    position,
-                    event,
-                    done,
-                } => {
-                    let envelope = event.envelope(active.next);
-                    active.next += 1;
-                    Record {
-                        key,
-                        position,
-                        envelope,
-                    }
-                    .encode(&mut bytes);
+                Command::Append { key, entries, done } => {
+                    groups.push((key, entries));
                     waiting.push(done);
                 }
                 Command::Close { done } => close = Some(done),
             }
         }
         let (returned, result) = blocking(move || {
-            let result = active.write(&bytes);
+            let result = active.write(&groups);
             (active, result)
         })
         .await;
@@ -204,35 +211,72 @@ async fn write_all(
             return;
         }
         if let Some(done) = close {
+            let folder = active.folder.clone();
             let result = blocking(move || active.close()).await;
             progress.send_modify(|progress| progress.closed = true);
             let _ = done.send(result);
-            return;
+            end_of(compressing).await;
+            return blocking(move || compress_all(&folder)).await;
+        }
+        // While the next one fills. Should it fill sooner, whoever writes waits.
+        if let Some(full) = active.full.take() {
+            end_of(compressing).await;
+            compressing = Some(tokio::task::spawn_blocking(move || compress(&full)));
         }
     }
 }
 
+async fn end_of(work: Option<JoinHandle<()>>) {
+    if let Some(work) = work {
+        work.await.expect("log I/O does not panic");
+    }
+}
+
 impl Active {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_all(bytes)?;
+    fn write(&mut self, groups: &[(String, Vec<(u64, Event)>)]) -> io::Result<()> {
+        self.buffer.clear();
+        let mut next = self.next;
+        for (key, entries) in groups {
+            for (position, event) in entries {
+                segment::encode(&mut self.buffer, key, *position, |out| {
+                    event.write_envelope(next, out);
+                });
+                next += 1;
+            }
+        }
+        self.file.write_all(&self.buffer)?;
         self.file.sync_data()?;
-        self.bytes += bytes.len() as u64;
+        self.next = next;
+        self.bytes += self.buffer.len() as u64;
+        self.buffer.shrink_to(KEPT_BUFFER);
         if self.bytes < SEGMENT_BYTES {
             return Ok(());
         }
         let (segment, file) = Segment::create(&self.folder, self.next, self.epoch)?;
-        let full = std::mem::replace(&mut self.segment, segment);
+        self.full = Some(std::mem::replace(&mut self.segment, segment));
         (self.file, self.bytes) = (file, 0);
-        full.compress()
+        Ok(())
     }
 
     fn close(self) -> io::Result<()> {
-        segment::mark_closed(&self.folder)?;
-        drop(self.file);
-        for segment in segment::list(&self.folder)? {
-            segment.compress()?;
+        segment::mark_closed(&self.folder)
+    }
+}
+
+fn compress_all(folder: &Path) {
+    match segment::list(folder) {
+        Ok(segments) => segments.iter().for_each(compress),
+        Err(error) => warn!(folder = %folder.display(), %error, "a log stays as large as it is"),
+    }
+}
+
+/// One that cannot be compressed serves as it is; and a log may be removed at any time.
+fn compress(segment: &Segment) {
+    match segment.compress() {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            warn!(?segment, %error, "a segment of a log stays as large as it is");
         }
-        Ok(())
+        _ => {}
     }
 }
 

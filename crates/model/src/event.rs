@@ -248,10 +248,66 @@ impl Event {
 
     /// The compact envelope that an event stream carries under `data:`.
     pub fn envelope(&self, id: u64) -> String {
-        let (event, version) = self.kind();
-        let id = id.to_string();
-        json!({"data": self.data(), "event": event, "version": version, "event_id": id}).to_string()
+        let mut out = Vec::new();
+        self.write_envelope(id, &mut out);
+        String::from_utf8(out).unwrap_or_default()
     }
+
+    /// The same, behind what is in `out`. Output is most of what is ever written, and goes there directly.
+    pub fn write_envelope(&self, id: u64, out: &mut Vec<u8>) {
+        let (event, version) = self.kind();
+        let event_id = id.to_string();
+        let written = match self {
+            Self::Log {
+                time,
+                origin,
+                payload,
+            } => {
+                out.reserve(payload.len() + payload.len() / 16 + 256);
+                let data = Said {
+                    time: *time,
+                    origin,
+                    payload,
+                };
+                let envelope = Envelope {
+                    data,
+                    event,
+                    version,
+                    event_id,
+                };
+                serde_json::to_writer(out, &envelope)
+            }
+            _ => {
+                let envelope = Envelope {
+                    data: self.data(),
+                    event,
+                    version,
+                    event_id,
+                };
+                serde_json::to_writer(out, &envelope)
+            }
+        };
+        debug_assert!(
+            written.is_ok(),
+            "events are always JSON, and memory takes them"
+        );
+    }
+}
+
+#[derive(Serialize)]
+struct Envelope<D> {
+    data: D,
+    event: &'static str,
+    version: &'static str,
+    event_id: String,
+}
+
+/// What [`Event::data`] gives for output.
+#[derive(Serialize)]
+struct Said<'e> {
+    time: Time,
+    origin: &'e Origin,
+    payload: &'e str,
 }
 
 impl FinishResource {
@@ -299,5 +355,21 @@ mod tests {
             event.envelope(3),
             r#"{"data":{"message":"no","origin":{"id":"1"},"time":7},"event":"error","version":"4.1","event_id":"3"}"#
         );
+    }
+
+    #[test]
+    fn output_has_the_same_envelope_without_a_detour() {
+        let event = Event::Log {
+            time: 7,
+            origin: Origin {
+                id: PlanId::new("1"),
+                source: Some(Source::Stderr),
+            },
+            payload: "a \"line\"\r\n\u{1b}[0m é".into(),
+        };
+        let (name, version) = event.kind();
+        let detour =
+            json!({"data": event.data(), "event": name, "version": version, "event_id": "3"});
+        assert_eq!(event.envelope(3), detour.to_string());
     }
 }

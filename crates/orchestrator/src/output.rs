@@ -16,6 +16,9 @@ use crate::Result;
 /// More than this is no answer a resource would give.
 pub(crate) const MAX_ANSWER: usize = 32 * 1024 * 1024;
 
+/// The most that one event shows.
+const EVENT_BYTES: usize = 64 * 1024;
+
 pub(crate) struct OutputLog<'a> {
     log: &'a LogWriter,
     plan: &'a PlanId,
@@ -76,15 +79,34 @@ impl<'a> OutputLog<'a> {
             .position(self.plan.as_str())
             .saturating_sub(output.offset);
         let fresh = output.data.get(logged as usize..).unwrap_or_default();
-        self.held.extend_from_slice(fresh);
-        let whole = whole_characters(&self.held);
-        let (text, taken) = self.secrets.cut(&self.held[..whole], End::Open);
-        self.held.drain(..taken);
-        self.append(&text, end - self.held.len() as u64).await?;
+        let mut events = Vec::with_capacity(fresh.len().div_ceil(EVENT_BYTES));
+        let mut position = end - fresh.len() as u64;
+        for piece in fresh.chunks(EVENT_BYTES) {
+            position += piece.len() as u64;
+            events.extend(self.event_of(piece, position));
+        }
+        self.log.append_all(self.plan.as_str(), events).await?;
         if self.acknowledge {
             session.acknowledge(end - self.held.len() as u64);
         }
         Ok(())
+    }
+
+    /// The event of what was held and a piece that ends at `position`, with how far it reaches.
+    fn event_of(&mut self, piece: &[u8], position: u64) -> Option<(u64, Event)> {
+        let mut joined = std::mem::take(&mut self.held);
+        let bytes = if joined.is_empty() {
+            piece
+        } else {
+            joined.extend_from_slice(piece);
+            &joined
+        };
+        let (text, taken) = self
+            .secrets
+            .cut(&bytes[..whole_characters(bytes)], End::Open);
+        self.held = bytes[taken..].to_vec();
+        let reached = position - self.held.len() as u64;
+        (!text.is_empty()).then(|| (reached, self.event(&text)))
     }
 
     /// The end of the output; what was held back goes out as it is. Gives the answer.
@@ -96,22 +118,23 @@ impl<'a> OutputLog<'a> {
     async fn flush_held(&mut self) -> Result<()> {
         let held = std::mem::take(&mut self.held);
         let (text, _) = self.secrets.cut(&held, End::Final);
-        self.append(&text, self.offset).await
-    }
-
-    async fn append(&self, text: &[u8], position: u64) -> Result<()> {
         if text.is_empty() {
             return Ok(());
         }
-        let event = Event::Log {
+        let event = self.event(&text);
+        let key = self.plan.as_str();
+        Ok(self.log.append(key, self.offset, event).await?)
+    }
+
+    fn event(&self, text: &[u8]) -> Event {
+        Event::Log {
             time: now().seconds(),
             origin: Origin {
                 id: self.plan.clone(),
                 source: Some(self.held_source),
             },
             payload: String::from_utf8_lossy(text).into_owned(),
-        };
-        Ok(self.log.append(self.plan.as_str(), position, event).await?)
+        }
     }
 }
 

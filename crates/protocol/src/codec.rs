@@ -51,6 +51,15 @@ pub fn decode<M: Message>(buffer: &mut BytesMut) -> Result<Option<M>, Error> {
     M::decode(kind, body).map(Some)
 }
 
+/// How many bytes of the message that `buffer` begins with have not come yet, as far as it says.
+pub fn missing(buffer: &[u8]) -> usize {
+    let Some(head) = buffer.first_chunk::<4>() else {
+        return 0;
+    };
+    let length = u32::from_be_bytes(*head) as usize;
+    (4 + length.min(MAX_FRAME)).saturating_sub(buffer.len())
+}
+
 impl Message for ToHub {
     fn encode(&self) -> Bytes {
         match self {
@@ -167,6 +176,15 @@ mod tests {
             columns: 80,
             rows: 24,
         })));
+    }
+
+    #[test]
+    fn what_is_missing_is_known_from_the_head_on() {
+        let bytes = ToShim::Chunk(Bytes::from_static(b"data")).encode();
+        for (there, missing) in [(0, 0), (3, 0), (4, 5), (8, 1), (9, 0)] {
+            assert_eq!(super::missing(&bytes[..there]), missing, "{there}");
+        }
+        assert!(super::missing(&[255; 8]) <= MAX_FRAME);
     }
 
     #[test]

@@ -5,7 +5,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use airside_model::event::Source;
 use airside_protocol::{Exit, Output};
-use bytes::Bytes;
 use tokio::{
     sync::{Notify, watch},
     time::{Duration, Instant, sleep_until},
@@ -63,7 +62,7 @@ impl Desk {
         self.news.notify_one();
     }
 
-    pub(crate) fn output(&self, source: Source, data: Bytes) {
+    pub(crate) fn output(&self, source: Source, data: &[u8]) {
         self.state().spool.append(source, data);
         self.news.notify_one();
     }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use airside_model::event::Source;
 use airside_protocol::codec::MAX_PAYLOAD;
-use bytes::Bytes;
 use tokio::task::JoinHandle;
 
 use crate::{desk::Desk, log::log, stream::Stream};
@@ -17,7 +16,7 @@ pub(crate) fn pump(stream: Arc<Stream>, source: Source, desk: Arc<Desk>) -> Join
             desk.room().await;
             match stream.read(&mut buffer).await {
                 Ok(0) => return,
-                Ok(read) => desk.output(source, Bytes::copy_from_slice(&buffer[..read])),
+                Ok(read) => desk.output(source, &buffer[..read]),
                 Err(error) => {
                     log(format_args!("cannot read what the process writes: {error}"));
                     return;

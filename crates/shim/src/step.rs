@@ -126,7 +126,7 @@ impl Step {
         let exit = self.ended(&mut process, fence_after).await?;
         self.settled(process).await?;
         if let Some(words) = memory::words_since(killed) {
-            self.desk.output(Source::Stderr, words.into());
+            self.desk.output(Source::Stderr, words.as_bytes());
         }
         if matches!(exit, Exit::Fenced | Exit::TakenAway) {
             // Somebody else may have been given the step, or will be; its outputs are not ours.

@@ -19,16 +19,12 @@ impl Stream {
         Ok(Self(registered?))
     }
 
-    /// The number of bytes read; none at the end.
+    /// The number of bytes read; none at the end. What is there is read until the buffer is full, as a terminal gives
+    /// only a few kilobytes at a time.
     pub(crate) async fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             let mut ready = self.0.readable().await?;
-            let result = ready.try_io(|fd| match rustix::io::read(fd, &mut *buffer) {
-                // A terminal says so once nobody has its other end open.
-                Err(Errno::IO) => Ok(0),
-                other => Ok(other?),
-            });
-            match result {
+            match ready.try_io(|fd| read_what_is_there(fd.get_ref(), buffer)) {
                 Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
                 Ok(result) => return result,
                 Err(_would_block) => {}
@@ -47,6 +43,21 @@ impl Stream {
         }
         Ok(())
     }
+}
+
+/// An end or an error that comes after some bytes comes again with the next read.
+fn read_what_is_there(fd: &OwnedFd, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match rustix::io::read(fd, &mut buffer[filled..]) {
+            // A terminal says so once nobody has its other end open.
+            Ok(0) | Err(Errno::IO) => break,
+            Ok(read) => filled += read,
+            Err(_) if filled > 0 => break,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(filled)
 }
 
 impl AsFd for Stream {

@@ -4,7 +4,9 @@
 //! beginning of a secret is held back until more has come. Nothing else is, so a prompt without a line
 //! break is seen at once.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::ops::Bound;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use serde_json::Value;
@@ -15,7 +17,23 @@ pub const REDACTED: &str = "((redacted))";
 /// The secrets that a build has come to know; clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Secrets {
-    known: Arc<RwLock<BTreeSet<Vec<u8>>>>,
+    known: Arc<RwLock<Known>>,
+}
+
+#[derive(Debug)]
+struct Known {
+    lines: BTreeSet<Vec<u8>>,
+    /// Whether a line begins with this byte: all but a few bytes of any output are passed over by it.
+    begins: [bool; 256],
+}
+
+impl Default for Known {
+    fn default() -> Self {
+        Self {
+            lines: BTreeSet::new(),
+            begins: [false; 256],
+        }
+    }
 }
 
 impl Secrets {
@@ -26,11 +44,10 @@ impl Secrets {
         collect_texts(value, &mut texts);
         let lines = texts.into_iter().flat_map(str::lines).map(str::trim);
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        known.extend(
-            lines
-                .filter(|line| line.len() > 1)
-                .map(|line| line.as_bytes().to_vec()),
-        );
+        for line in lines.filter(|line| line.len() > 1) {
+            known.begins[usize::from(line.as_bytes()[0])] = true;
+            known.lines.insert(line.as_bytes().to_vec());
+        }
     }
 
     /// A text of which nothing more will come.
@@ -41,33 +58,74 @@ impl Secrets {
 
     /// The beginning of `bytes` without its secrets, and how many bytes that beginning has. With
     /// [`End::Open`], the rest may be the beginning of a secret: it belongs before what comes next.
-    pub fn cut(&self, bytes: &[u8], end: End) -> (Vec<u8>, usize) {
+    pub fn cut<'b>(&self, bytes: &'b [u8], end: End) -> (Cow<'b, [u8]>, usize) {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        let mut shown = Vec::with_capacity(bytes.len());
-        let mut at = 0;
-        while at < bytes.len() {
-            let rest = &bytes[at..];
-            // The longest match wins, so one that may yet grow is waited for.
-            let could_grow =
-                |secret: &&Vec<u8>| secret.len() > rest.len() && secret.starts_with(rest);
-            if end == End::Open && beginning_with(&known, rest[0]).any(|secret| could_grow(&secret))
-            {
-                break;
-            }
-            let matching =
-                beginning_with(&known, rest[0]).filter(|secret| rest.starts_with(secret));
-            match matching.map(Vec::len).max() {
-                Some(length) => {
+        let mut shown = Cow::Borrowed(&bytes[..0]);
+        let (mut at, mut copied) = (0, 0);
+        while let Some(clear) = known.clear(&bytes[at..]) {
+            at += clear;
+            match known.at(&bytes[at..], end) {
+                Found::Nothing => at += 1,
+                Found::Secret { length } => {
+                    let shown = shown.to_mut();
+                    shown.extend_from_slice(&bytes[copied..at]);
                     shown.extend_from_slice(REDACTED.as_bytes());
                     at += length;
+                    copied = at;
                 }
-                None => {
-                    shown.push(rest[0]);
-                    at += 1;
-                }
+                Found::Beginning => return (joined(shown, &bytes[copied..at]), at),
             }
         }
-        (shown, at)
+        (joined(shown, &bytes[copied..]), bytes.len())
+    }
+}
+
+fn joined<'b>(shown: Cow<'b, [u8]>, rest: &'b [u8]) -> Cow<'b, [u8]> {
+    match shown {
+        Cow::Borrowed(_) => Cow::Borrowed(rest),
+        Cow::Owned(mut shown) => {
+            shown.extend_from_slice(rest);
+            Cow::Owned(shown)
+        }
+    }
+}
+
+enum Found {
+    Nothing,
+    Secret {
+        length: usize,
+    },
+    /// What may become a secret, or a longer one.
+    Beginning,
+}
+
+impl Known {
+    /// How many bytes come before the next with which a secret may begin, if there is one.
+    fn clear(&self, bytes: &[u8]) -> Option<usize> {
+        if self.lines.is_empty() {
+            return None;
+        }
+        bytes
+            .iter()
+            .position(|byte| self.begins[usize::from(*byte)])
+    }
+
+    /// What is at the beginning of `rest`, which is not empty.
+    fn at(&self, rest: &[u8], end: End) -> Found {
+        let mut longest = None;
+        let alike = self
+            .lines
+            .range::<[u8], _>((Bound::Included(&rest[..1]), Bound::Unbounded))
+            .take_while(|secret| secret[0] == rest[0]);
+        for secret in alike {
+            if rest.starts_with(secret) {
+                longest = longest.max(Some(secret.len()));
+            } else if end == End::Open && secret.starts_with(rest) {
+                // The longest match wins, so one that may yet grow is waited for.
+                return Found::Beginning;
+            }
+        }
+        longest.map_or(Found::Nothing, |length| Found::Secret { length })
     }
 }
 
@@ -76,12 +134,6 @@ impl Secrets {
 pub enum End {
     Open,
     Final,
-}
-
-fn beginning_with(known: &BTreeSet<Vec<u8>>, first: u8) -> impl Iterator<Item = &Vec<u8>> {
-    known
-        .range(vec![first]..)
-        .take_while(move |secret| secret[0] == first)
 }
 
 /// The texts in a value, as Concourse tracks them: numbers, truths and what is in a list are none. They
@@ -140,7 +192,7 @@ mod tests {
             ("hunter2hun", "((redacted))", 7),
         ] {
             let cut = secrets.cut(text.as_bytes(), End::Open);
-            assert_eq!(cut, (shown.as_bytes().to_vec(), taken), "{text}");
+            assert_eq!(cut, (shown.as_bytes().into(), taken), "{text}");
         }
     }
 }

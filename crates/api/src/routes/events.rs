@@ -4,6 +4,7 @@
 //! again otherwise.
 
 use std::{
+    fmt::Write as _,
     io::{self, Write as _},
     mem,
 };
@@ -146,11 +147,15 @@ fn frames(
                 let end = Bytes::from(format!("id: {next}\nevent: end\ndata\n\n"));
                 return Some((Ok(end), (entries, next, true)));
             };
-            let mut text = String::new();
+            let length = |entry: &airside_logs::Result<Entry>| {
+                entry.as_ref().map_or(0, |entry| entry.envelope.len() + 48)
+            };
+            let mut text = String::with_capacity(chunk.iter().map(length).sum());
             for entry in chunk {
                 match entry {
                     Ok(Entry { id, envelope }) => {
-                        text.push_str(&format!("id: {id}\nevent: event\ndata: {envelope}\n\n"));
+                        // Memory takes what is written to it.
+                        let _ = write!(text, "id: {id}\nevent: event\ndata: {envelope}\n\n");
                         next = id + 1;
                     }
                     Err(error) => {

@@ -28,6 +28,13 @@ pub(super) struct Disk {
     usable: bool,
 }
 
+/// What is to be put on the disk.
+pub(super) struct Spilled<'a> {
+    pub(super) offset: u64,
+    pub(super) source: Source,
+    pub(super) data: &'a [u8],
+}
+
 struct Segment {
     file: File,
     length: u64,
@@ -65,7 +72,7 @@ impl Disk {
     /// Appends all of the records or none of them.
     pub(super) fn append<'a>(
         &mut self,
-        outputs: impl Iterator<Item = &'a Output> + Clone,
+        outputs: impl Iterator<Item = Spilled<'a>> + Clone,
     ) -> io::Result<()> {
         let result = self.try_append(outputs);
         self.usable = result.is_ok();
@@ -74,7 +81,7 @@ impl Disk {
 
     fn try_append<'a>(
         &mut self,
-        mut outputs: impl Iterator<Item = &'a Output> + Clone,
+        mut outputs: impl Iterator<Item = Spilled<'a>> + Clone,
     ) -> io::Result<()> {
         let Some(first) = outputs.clone().next() else {
             return Ok(());
@@ -100,7 +107,7 @@ impl Disk {
             let length = u32::try_from(output.data.len()).map_err(io::Error::other)?;
             bytes.push(u8::from(output.source == Source::Stderr));
             bytes.extend_from_slice(&length.to_be_bytes());
-            bytes.extend_from_slice(&output.data);
+            bytes.extend_from_slice(output.data);
             end += u64::from(length);
             Ok(())
         })?;

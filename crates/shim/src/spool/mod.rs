@@ -7,7 +7,8 @@
 //!     forgotten │ disk (old)  │ memory (new, sent at once)   │
 //! ```
 //!
-//! As long as the hub keeps up, nothing touches the disk.
+//! As long as the hub keeps up, nothing touches the disk. A terminal gives a few kilobytes at a time: what follows on
+//! the same stream joins the record before it, so that a message carries more the less the hub keeps up.
 
 mod disk;
 
@@ -17,7 +18,7 @@ use airside_model::event::Source;
 use airside_protocol::{Output, codec::MAX_PAYLOAD};
 use bytes::Bytes;
 
-use self::disk::Disk;
+use self::disk::{Disk, Spilled};
 use crate::log::log;
 
 /// What a record in memory costs besides its bytes.
@@ -25,21 +26,47 @@ const OVERHEAD: usize = 64;
 
 #[derive(Clone, Copy)]
 struct Limits {
+    /// The most that one record holds.
+    record: usize,
     memory: usize,
     disk: u64,
     segment: u64,
 }
 
 const LIMITS: Limits = Limits {
+    record: MAX_PAYLOAD,
     memory: 1 << 20,
     disk: 256 << 20,
     segment: 8 << 20,
 };
 
+/// Output in memory; the last one grows.
+struct Record {
+    offset: u64,
+    source: Source,
+    data: Vec<u8>,
+}
+
+impl Record {
+    fn end(&self) -> u64 {
+        self.offset + self.data.len() as u64
+    }
+
+    /// From `offset` on.
+    fn rest(&self, offset: u64) -> Output {
+        let skip = offset.saturating_sub(self.offset) as usize;
+        Output {
+            offset: self.offset + skip as u64,
+            source: self.source,
+            data: Bytes::copy_from_slice(&self.data[skip..]),
+        }
+    }
+}
+
 pub(crate) struct Spool {
     limits: Limits,
     disk: Disk,
-    memory: VecDeque<Output>,
+    memory: VecDeque<Record>,
     memory_used: usize,
     acknowledged: u64,
     end: u64,
@@ -81,18 +108,28 @@ impl Spool {
     }
 
     /// Takes what the process wrote. To be called when there is room.
-    pub(crate) fn append(&mut self, source: Source, data: Bytes) {
+    pub(crate) fn append(&mut self, source: Source, data: &[u8]) {
         if data.is_empty() {
             return;
         }
         let offset = self.end;
         self.end += data.len() as u64;
-        self.memory_used += data.len() + OVERHEAD;
-        self.memory.push_back(Output {
-            offset,
-            source,
-            data,
-        });
+        self.memory_used += data.len();
+        match self.memory.back_mut() {
+            Some(last)
+                if last.source == source && last.data.len() + data.len() <= self.limits.record =>
+            {
+                last.data.extend_from_slice(data);
+            }
+            _ => {
+                self.memory_used += OVERHEAD;
+                self.memory.push_back(Record {
+                    offset,
+                    source,
+                    data: data.to_vec(),
+                });
+            }
+        }
         if self.memory_used > self.limits.memory && self.disk_has_room() {
             self.spill();
         }
@@ -106,7 +143,13 @@ impl Spool {
             used -= self.memory[count].data.len() + OVERHEAD;
             count += 1;
         }
-        match self.disk.append(self.memory.iter().take(count)) {
+        match self
+            .disk
+            .append(self.memory.iter().take(count).map(|record| Spilled {
+                offset: record.offset,
+                source: record.source,
+                data: &record.data,
+            })) {
             Ok(()) => {
                 self.memory.drain(..count);
                 self.memory_used = used;
@@ -122,8 +165,8 @@ impl Spool {
         if let Some(output) = self.disk.read(offset)? {
             return Ok(Some(output));
         }
-        let index = self.memory.partition_point(|output| end(output) <= offset);
-        Ok(self.memory.get(index).map(|output| from(output, offset)))
+        let index = self.memory.partition_point(|record| record.end() <= offset);
+        Ok(self.memory.get(index).map(|record| record.rest(offset)))
     }
 
     /// Forgets everything below `offset`. An offset that was never reached is not possible.
@@ -133,28 +176,13 @@ impl Spool {
         }
         self.acknowledged = self.acknowledged.max(offset);
         self.disk.forget(offset);
-        while let Some(output) = self.memory.front()
-            && end(output) <= offset
+        while let Some(record) = self.memory.front()
+            && record.end() <= offset
         {
-            self.memory_used -= output.data.len() + OVERHEAD;
+            self.memory_used -= record.data.len() + OVERHEAD;
             self.memory.pop_front();
         }
         true
-    }
-}
-
-fn end(output: &Output) -> u64 {
-    output.offset + output.data.len() as u64
-}
-
-/// The part of `output` from `offset` on that fits into one message.
-fn from(output: &Output, offset: u64) -> Output {
-    let skip = offset.saturating_sub(output.offset) as usize;
-    let take = (output.data.len() - skip).min(MAX_PAYLOAD);
-    Output {
-        offset: output.offset + skip as u64,
-        source: output.source,
-        data: output.data.slice(skip..skip + take),
     }
 }
 
@@ -163,6 +191,7 @@ mod tests {
     use super::*;
 
     const SMALL: Limits = Limits {
+        record: 50,
         memory: 1000,
         disk: 3000,
         segment: 500,
@@ -183,7 +212,7 @@ mod tests {
             } else {
                 Source::Stdout
             };
-            spool.append(source, data.into());
+            spool.append(source, &data);
             turn += 1;
         }
     }
@@ -234,7 +263,7 @@ mod tests {
         let state = folder.path().join("state");
         let mut spool = Spool::limited(state.clone(), SMALL);
         for _ in 0..1000 {
-            spool.append(Source::Stdout, Bytes::from_static(b"0123456789"));
+            spool.append(Source::Stdout, b"0123456789");
             let end = spool.end();
             assert!(spool.acknowledge(end));
         }
@@ -260,8 +289,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut spool = Spool::limited(folder.path().to_owned(), SMALL);
         for _ in 0..100 {
-            spool.append(Source::Stdout, Bytes::from_static(b"out"));
-            spool.append(Source::Stderr, Bytes::from_static(b"err"));
+            spool.append(Source::Stdout, b"out");
+            spool.append(Source::Stderr, b"err");
         }
         let mut offset = 0;
         while let Some(output) = spool.read(offset).unwrap() {
