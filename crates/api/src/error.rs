@@ -30,8 +30,6 @@ pub(crate) enum ApiError {
     NoRoom(String),
     #[error("{0}")]
     UnsupportedMediaType(String),
-    #[error("{0} is not implemented by this version of Airside")]
-    NotImplemented(String),
     #[error(
         "failed to save config: comparison with existing config failed during save: somebody else \
          has changed the pipeline since it was read"
@@ -80,7 +78,6 @@ impl ApiError {
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::NoRoom(_) => StatusCode::INSUFFICIENT_STORAGE,
             Self::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Self::NotImplemented(_) => StatusCode::NOT_IMPLEMENTED,
             Self::Store(error) if error.is_transient() => StatusCode::SERVICE_UNAVAILABLE,
             Self::Store(error) if error.is_out_of_space() => StatusCode::INSUFFICIENT_STORAGE,
             Self::StaleConfig | Self::Store(_) | Self::Internal(_) => {
@@ -119,7 +116,6 @@ impl IntoResponse for ApiError {
                            server, then try again";
                 (status, why).into_response()
             }
-            Self::NotImplemented(_) => (status, Json(json!({"error": text}))).into_response(),
             Self::Store(error) => {
                 tracing::error!(error = &error as &dyn std::error::Error, "a request failed");
                 (status, "the server failed to answer; its log says why").into_response()

@@ -134,7 +134,6 @@ fn pipelines(routes: Routes) -> Routes {
         .on(Action::CheckResourceWebHook, checks::webhook)
         .on(Action::CheckResourceType, checks::resource_type)
         .on(Action::CheckPrototype, checks::prototype)
-        .on(Action::ClearResourceCache, unserved)
 }
 
 fn versions(routes: Routes) -> Routes {
@@ -203,11 +202,6 @@ fn builds_and_workers(routes: Routes) -> Routes {
         .on(Action::CreatePipelineBuild, one_off::of_pipeline)
         .on(Action::ListJobInputs, job_inputs::list)
         .on(Action::DownloadCli, cli::download)
-}
-
-/// What Concourse serves and this version does not yet.
-async fn unserved(method: http::Method, uri: http::Uri) -> ApiError {
-    ApiError::NotImplemented(format!("{method} {}", uri.path()))
 }
 
 /// Whatever is no route at all.

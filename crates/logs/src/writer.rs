@@ -24,6 +24,9 @@ use crate::{
 /// A segment past this size is compressed and a new one begun.
 const SEGMENT_BYTES: u64 = 4 * 1024 * 1024;
 
+/// How often a log is listed anew because a segment was compressed meanwhile.
+const MOST_TRIES: u32 = 100;
+
 /// How much memory a log that says little keeps for its next write.
 const KEPT_BUFFER: usize = 4 * 1024;
 
@@ -144,7 +147,36 @@ struct Active {
 
 fn recover(folder: PathBuf, epoch: i64) -> io::Result<Active> {
     std::fs::create_dir_all(&folder)?;
-    let segments = segment::list(&folder)?;
+    let (next, positions) = past(&folder)?;
+    let (segment, file) = Segment::create(&folder, next, epoch)?;
+    Ok(Active {
+        folder,
+        epoch,
+        next,
+        positions,
+        segment,
+        file,
+        bytes: 0,
+        full: None,
+        buffer: Vec::new(),
+    })
+}
+
+/// What was written before. The writer before may still be at compressing: a segment that was listed is then gone,
+/// and stands beside it in another form.
+fn past(folder: &Path) -> io::Result<(u64, HashMap<String, u64>)> {
+    let mut tries = 0;
+    loop {
+        match read_past(&segment::list(folder)?) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && tries < MOST_TRIES => {
+                tries += 1
+            }
+            read => return read,
+        }
+    }
+}
+
+fn read_past(segments: &[Segment]) -> io::Result<(u64, HashMap<String, u64>)> {
     let (mut next, mut positions) = (0, HashMap::new());
     for (index, segment) in segments.iter().enumerate() {
         let end = segments
@@ -159,18 +191,7 @@ fn recover(folder: PathBuf, epoch: i64) -> io::Result<Active> {
             next += 1;
         }
     }
-    let (segment, file) = Segment::create(&folder, next, epoch)?;
-    Ok(Active {
-        folder,
-        epoch,
-        next,
-        positions,
-        segment,
-        file,
-        bytes: 0,
-        full: None,
-        buffer: Vec::new(),
-    })
+    Ok((next, positions))
 }
 
 /// The one task that writes: takes all that is waiting, writes it, syncs once, tells everybody.
