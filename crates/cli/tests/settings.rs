@@ -63,13 +63,35 @@ fn example(name: &str) -> &'static str {
         "disk-low-watermark" => "75",
         _ if name.contains("-retain") => "7",
         "max-checks-per-second" => "2.5",
+        "minimum-build-spacing" => "main=3s",
+        "secret-retry-attempts" => "7",
+        "vault-url" => "https://vault.example.com",
+        "vault-auth-param" | "dummy-creds-var" => "name=value",
+        _ if name.starts_with("secret-") && name.ends_with("-enabled") => "true",
+        _ if name.starts_with("vault-enable-") => "true",
+        _ if is_time(name) => "90m",
         "ldap-user-search-scope" | "ldap-group-search-scope" => "one",
         _ if name.contains("-disable-") || name.contains("-skip-") => "true",
-        "ldap-start-tls" | "ldap-insecure-no-ssl" => "true",
+        "ldap-start-tls" | "ldap-insecure-no-ssl" | "kubernetes-in-cluster" => "true",
         "log-format" => "json",
         "log-level" => "debug",
         _ => "some/file",
     }
+}
+
+fn is_time(name: &str) -> bool {
+    let of_secrets = name.starts_with("secret-") || name.starts_with("vault-");
+    let ends = [
+        "-interval",
+        "-duration",
+        "-duration-notfound",
+        "-timeout",
+        "-ttl",
+        "-retry-max",
+        "-retry-initial",
+        "-period",
+    ];
+    (of_secrets || name.contains("signing-key")) && ends.iter().any(|end| name.ends_with(end))
 }
 
 #[test]

@@ -227,6 +227,11 @@ impl Interpreter<'_> {
         Ok(self.log.append(&format!("{id}/{what}"), 1, event).await?)
     }
 
+    /// Whether that is in the log already, perhaps from a server before this one.
+    pub(crate) fn has_said(&self, id: &PlanId, what: &str) -> bool {
+        self.log.position(&format!("{id}/{what}")) > 0
+    }
+
     /// Prints something of our own into a node's output, once.
     pub(crate) async fn print(
         &self,

@@ -102,6 +102,11 @@ impl<'a> Leaf<'a> {
         self.interpreter.say(self.plan, what, event).await
     }
 
+    /// See [`crate::interpret::Interpreter::has_said`].
+    pub(crate) fn has_said(&self, what: &str) -> bool {
+        self.interpreter.has_said(self.plan, what)
+    }
+
     /// Prints something of our own into the step's output, once.
     pub(crate) async fn print(&self, what: &str, source: Source, text: &str) -> Result<()> {
         self.interpreter.print(self.plan, what, source, text).await

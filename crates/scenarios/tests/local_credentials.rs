@@ -26,7 +26,7 @@ fn files_with(folder: &Path, text: &str) -> Vec<String> {
             if kind.is_dir() && !path.ends_with("rootfs") && !path.ends_with("merged") {
                 folders.push(path);
             } else if kind.is_file() {
-                let bytes = fs::read(&path).unwrap_or_default();
+                let bytes = contents(&path);
                 let holds = bytes
                     .windows(text.len())
                     .any(|part| part == text.as_bytes());
@@ -35,6 +35,15 @@ fn files_with(folder: &Path, text: &str) -> Vec<String> {
         }
     }
     found
+}
+
+/// What a file holds; of a compressed one, what it holds for who reads it.
+fn contents(path: &Path) -> Vec<u8> {
+    let bytes = fs::read(path).unwrap_or_default();
+    match path.extension().is_some_and(|extension| extension == "zst") {
+        true => zstd::decode_all(bytes.as_slice()).unwrap_or_default(),
+        false => bytes,
+    }
 }
 
 /// Processes of this machine whose arguments hold a text.

@@ -14,6 +14,10 @@ use serde_json::Value;
 
 use crate::{Result, files, leaf::Leaf, outcome::Outcome, status::Status};
 
+/// Under which the log keeps the changes that are about to be saved.
+const CHANGES: &str = "changes";
+const SAVED: &str = "done\n";
+
 pub(crate) async fn run(leaf: Leaf<'_>, plan: &SetPipelinePlan) -> Result<Status> {
     leaf.initialize().await?;
     let plan = match filled(leaf, plan).await {
@@ -151,9 +155,14 @@ async fn apply(
     let build = interpreter.build.id;
     let parent = Parent { job, build };
     let changes = diff(&current(existing.as_ref()), &loaded.config);
+    if changes.is_empty() && leaf.has_said(CHANGES) {
+        // A server before this one saved them, and was killed before it could say so.
+        leaf.print("done", Source::Stdout, SAVED).await?;
+        return leaf.finish(Outcome::of(Status::Succeeded)).await;
+    }
     if changes.is_empty() {
         let line = "no changes to apply.\n";
-        leaf.print("diff", Source::Stdout, line).await?;
+        leaf.print("no changes", Source::Stdout, line).await?;
         if let Some(pipeline) = &existing {
             store.set_pipeline_parent(pipeline.id, parent).await?;
         }
@@ -162,7 +171,7 @@ async fn apply(
     }
     let mut text = changes;
     let _ = writeln!(text, "setting pipeline: {}", reference(plan));
-    leaf.print("diff", Source::Stdout, &text).await?;
+    leaf.print(CHANGES, Source::Stdout, &text).await?;
     say_changed(leaf, true).await?;
     let config = &loaded.config;
     let Ok(whole) = serde_json::to_value(config) else {
@@ -189,7 +198,7 @@ async fn apply(
         expected_version: existing.map(|pipeline| pipeline.config_version),
     };
     match store.save_child_pipeline(save, parent).await {
-        Ok(_) => leaf.print("done", Source::Stdout, "done\n").await?,
+        Ok(_) => leaf.print("done", Source::Stdout, SAVED).await?,
         Err(airside_store::Error::SetByNewerBuild) => {
             let warning = "\x1b[1;33mWARNING: the pipeline was not saved because it was already saved \
                            by a newer build\x1b[0m\n";

@@ -47,9 +47,9 @@ pub(crate) fn choosing_versions(database: Database) {
         "fly -t main unpin-resource -r p/r",
         "fly -t main unpin-resource -r p/r",
         "fly -t main trigger-job -j p/use -w | grep ^using | tr -d '\\r'",
-        "fly -t main clear-resource-cache -r p/r -v version:v9 -n",
-        "fly -t main clear-resource-cache -r p/r -n",
-        "fly -t main clear-resource-cache -r p/none -n",
+        "printf 'y\\r' | fly -t main clear-resource-cache -r p/r -v version:v9",
+        "printf 'y\\r' | fly -t main clear-resource-cache -r p/r",
+        "printf 'y\\r' | fly -t main clear-resource-cache -r p/none",
         "fly -t main clear-versions --resource p/r -n",
         "fly -t main resource-versions -r p/r",
     ] {
