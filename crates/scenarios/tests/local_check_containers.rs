@@ -49,14 +49,33 @@ fn containers(fly: &Fly) -> Vec<Value> {
     serde_json::from_str(&found.succeeded().stdout).unwrap()
 }
 
+/// A server with the pipeline set, and the registry that has its type's image.
+struct Place {
+    server: Server,
+    _registry: Registry,
+    _folder: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let registry = Registry::start(&type_layout(folder.path(), CHECK), &[]);
+        let server = Server::start();
+        server
+            .fly()
+            .pipeline("p", &pipeline(&registry.repository()));
+        Self {
+            server,
+            _registry: registry,
+            _folder: folder,
+        }
+    }
+}
+
 #[test]
 fn checks_of_a_type_share_a_container() {
-    let folder = tempfile::tempdir().unwrap();
-    let layout = type_layout(folder.path(), CHECK);
-    let registry = Registry::start(&layout, &[]);
-    let server = Server::start();
-    let fly = server.fly();
-    fly.pipeline("p", &pipeline(&registry.repository()));
+    let place = Place::new();
+    let fly = place.server.fly();
     for (name, code, words) in [
         ("a", 0, "run 1"),
         ("a", 0, "run 2"),
@@ -81,12 +100,8 @@ fn checks_of_a_type_share_a_container() {
 
 #[test]
 fn what_a_check_prints_has_an_end() {
-    let folder = tempfile::tempdir().unwrap();
-    let layout = type_layout(folder.path(), CHECK);
-    let registry = Registry::start(&layout, &[]);
-    let server = Server::start();
-    let fly = server.fly();
-    fly.pipeline("p", &pipeline(&registry.repository()));
+    let place = Place::new();
+    let fly = place.server.fly();
     assert!(check(&fly, "a", 0).contains("run 1"));
     let text = check(&fly, "loud", 0);
     assert!(
@@ -101,17 +116,13 @@ fn what_a_check_prints_has_an_end() {
 
 #[test]
 fn a_container_that_is_gone_is_replaced() {
-    let folder = tempfile::tempdir().unwrap();
-    let layout = type_layout(folder.path(), CHECK);
-    let registry = Registry::start(&layout, &[]);
-    let mut server = Server::start();
-    let fly = server.fly();
-    fly.pipeline("p", &pipeline(&registry.repository()));
+    let mut place = Place::new();
+    let fly = place.server.fly();
     assert!(check(&fly, "a", 0).contains("run 1"));
     assert!(check(&fly, "a", 0).contains("run 2"));
     // Another server does not know it, and makes its own.
-    server.kill_9();
-    server.restart();
+    place.server.kill_9();
+    place.server.restart();
     assert!(check(&fly, "a", 0).contains("run 1"));
     assert!(check(&fly, "b", 0).contains("run 2"));
     // With its pipeline all of it goes.

@@ -39,9 +39,12 @@ async fn hijack(hub: &Hub, control: &mut Connection, hijack: Hijack) -> Connecti
     connection
 }
 
-/// A step that runs until its folder holds a file `go`.
+/// A step that runs until its folder holds a file `go`, or is gone with the test.
 fn waiting(dir: &Path) -> Order {
-    let mut order = script(dir, "echo ready; until [ -e go ]; do sleep 0.02; done");
+    let mut order = script(
+        dir,
+        "echo ready; until [ -e go ] || [ ! -d \"$PWD\" ]; do sleep 0.02; done",
+    );
     order.env = vec![("PARAM".into(), "of the step".into())];
     order
 }

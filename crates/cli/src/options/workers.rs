@@ -15,8 +15,8 @@ use crate::data::DataFolder;
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Workers")]
 pub(crate) struct WorkerOptions {
-    /// Run steps on this machine too, in containers; needs root [default: true with `up`, false with
-    /// `web`]
+    /// Run steps on this machine too, in containers; needs root, or a control group of one's own
+    /// [default: true with `up`, false with `web`]
     #[arg(
         long,
         value_name = "BOOL",
