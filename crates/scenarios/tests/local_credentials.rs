@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use std::{fs, path::Path};
+use std::{fs, io::Read as _, path::Path};
 
 use airside_scenarios::{
     Fifo, Fly, Server, ServerOptions,
@@ -14,6 +14,9 @@ use serde_json::{Value, json};
 
 /// What no file may hold; found whole wherever it is, for it is like nothing else.
 const SECRET: &str = "sw0rdf1sh-8d1f-qzv";
+
+/// Bytes of one file that are looked through.
+const MOST_OF_A_FILE: u64 = 64 << 20;
 
 /// Files under a folder that hold a text.
 fn files_with(folder: &Path, text: &str) -> Vec<String> {
@@ -40,10 +43,14 @@ fn files_with(folder: &Path, text: &str) -> Vec<String> {
 /// What a file holds; of a compressed one, what it holds for who reads it.
 fn contents(path: &Path) -> Vec<u8> {
     let bytes = fs::read(path).unwrap_or_default();
-    match path.extension().is_some_and(|extension| extension == "zst") {
-        true => zstd::decode_all(bytes.as_slice()).unwrap_or_default(),
-        false => bytes,
+    if path.extension().is_none_or(|extension| extension != "zst") {
+        return bytes;
     }
+    let mut read = Vec::new();
+    let decoder = zstd::Decoder::new(bytes.as_slice()).unwrap();
+    // A segment still being written ends in the middle; what could be read of it counts.
+    _ = decoder.take(MOST_OF_A_FILE).read_to_end(&mut read);
+    read
 }
 
 /// Processes of this machine whose arguments hold a text.
