@@ -78,9 +78,14 @@ fn eight_times_the_pipeline_takes_about_eight_times_as_long() {
         }),
     ];
     for (name, shape) in shapes {
-        let (small, large) = (fastest(&shape(400)), fastest(&shape(3_200)));
-        // Quadratic would be 64 times; very short times are noise.
-        let allowed = small * 24 + Duration::from_millis(100);
-        assert!(large < allowed, "{name}: {small:?}, then {large:?}");
+        let (small, large) = (shape(400), shape(3_200));
+        // Quadratic would be 64 times; very short times are noise. Other work on the machine can add to any one
+        // measurement, but not make the slow fast: once is enough.
+        let measure = |_| (fastest(&small), fastest(&large));
+        let slow = |(small, large): &(Duration, Duration)| {
+            *large >= *small * 24 + Duration::from_millis(100)
+        };
+        let measured: Vec<_> = (0..10).map(measure).take_while(slow).collect();
+        assert!(measured.len() < 10, "{name}: {measured:?}");
     }
 }
