@@ -139,8 +139,7 @@ mod tests {
         }
         fs::write(theirs.join("file"), "of who knows whom").unwrap();
         fs::write(old.join(LOCK), "").unwrap();
-        let long_ago = SystemTime::now() - 2 * ABANDONED;
-        let times = fs::FileTimes::new().set_modified(long_ago);
+        let times = fs::FileTimes::new().set_modified(SystemTime::UNIX_EPOCH);
         File::open(&old).unwrap().set_times(times).unwrap();
         sweep(parent.path());
         let stays = [&empty, &theirs, &old, &new].map(|folder| folder.exists());

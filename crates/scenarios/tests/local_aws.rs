@@ -13,8 +13,10 @@ use airside_scenarios::{
 use airside_secrets::testing::{Moto, ROLE};
 use serde_json::{Value, json};
 
-/// A service, and what keeps the secret under a name there.
-const SERVICES: [(&str, fn(&Moto, &str)); 2] = [
+/// Keeps the secret under a name.
+type Keep = fn(&Moto, &str);
+
+const SERVICES: [(&str, Keep); 2] = [
     ("ssm", |moto, name| moto.put_parameter(name, SECRET)),
     ("secretsmanager", |moto, name| {
         moto.put_secret(name, &json!({"SecretString": SECRET}));
