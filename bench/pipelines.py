@@ -9,7 +9,6 @@ docs/performance.md says how to read the numbers.
 """
 import json
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -17,6 +16,7 @@ import time
 
 from common import AIRSIDE, summary
 from client import CACHE, PATIENCE, Server
+from repository import Repository
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOTFS = os.path.join(CACHE, "rootfs.tar")
@@ -86,36 +86,6 @@ def chain(api, layout, count):
     show(f"a chain of {JOBS} jobs by passed", summary(taken[1:]), "s", "< 5")
 
 
-class Repository:
-    """A repository that git's daemon serves on loopback, and a clone to push from."""
-
-    def __init__(self, folder):
-        self.bare, self.clone = (os.path.join(folder, name) for name in ("served.git", "clone"))
-        self.git("init", "-q", "--bare", "-b", "main", self.bare, cwd=folder)
-        self.git("clone", "-q", self.bare, self.clone, cwd=folder)
-        self.git("checkout", "-q", "-b", "main")
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        self.daemon = subprocess.Popen(
-            ["git", "daemon", "--export-all", "--listen=127.0.0.1", f"--port={self.port}", f"--base-path={folder}", folder],
-            stdin=subprocess.DEVNULL)
-
-    def git(self, *arguments, cwd=None):
-        subprocess.run(["git", "-c", "user.name=bench", "-c", "user.email=bench@example.com", *arguments], check=True,
-                       cwd=cwd or self.clone, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-    def commit(self, text):
-        self.git("commit", "-q", "--allow-empty", "-m", text)
-
-    def push(self):
-        self.git("push", "-q", "origin", "main")
-
-    def stop(self):
-        self.daemon.terminate()
-        self.daemon.wait()
-
-
 def push_to_build(api, folder, layout, count):
     repository = Repository(folder)
     try:
@@ -123,7 +93,7 @@ def push_to_build(api, folder, layout, count):
         repository.push()
         api.set_pipeline("push", json.dumps({
             "resources": [{"name": "code", "type": "git", "webhook_token": TOKEN, "check_every": "1h", "source": {
-                "uri": f"git://127.0.0.1:{repository.port}/served.git", "branch": "main"}}],
+                "uri": repository.uri(), "branch": "main"}}],
             "jobs": [{"name": "one", "plan": [{"get": "code", "trigger": True}, task(layout)]}]}).encode())
         builds = "pipelines/push/jobs/one/builds?limit=1"
         until(api, builds, lambda found: found and found[0]["name"] == "1" and found[0]["status"] == "succeeded")

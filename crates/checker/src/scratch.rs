@@ -6,6 +6,7 @@ use std::{
     io,
     os::unix::fs::PermissionsExt as _,
     path::Path,
+    time::Duration,
 };
 
 use rustix::fs::{FlockOperation, flock};
@@ -16,6 +17,8 @@ const PREFIX: &str = "airside-checkers-";
 /// Not yet locked, so nobody may take it for a dead one.
 const UNFINISHED: &str = ".airside-checkers-";
 const LOCK: &str = "lock";
+/// One that is not finished after so long never will be.
+const ABANDONED: Duration = Duration::from_secs(3600);
 
 /// The folder of this server. Goes with it.
 pub(crate) struct Scratch {
@@ -51,21 +54,20 @@ impl Scratch {
 /// Removes the folders of servers that do not live any more.
 fn sweep(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
-        let path = entry.path();
-        let name = entry.file_name();
-        if !name.to_string_lossy().starts_with(PREFIX) {
-            continue;
-        }
-        let Ok(lock) = File::open(path.join(LOCK)) else {
+        let (path, name) = (entry.path(), entry.file_name());
+        let name = name.to_string_lossy();
+        let removed = if name.starts_with(PREFIX) {
+            remove_dead(&path)
+        } else if name.starts_with(UNFINISHED) && is_old(&entry) {
+            fs::remove_dir_all(&path).map(|()| true)
+        } else {
             continue;
         };
-        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
-            continue;
-        }
-        match fs::remove_dir_all(&path) {
-            Ok(()) => {
+        match removed {
+            Ok(true) => {
                 info!(folder = %path.display(), "removed what checkers of a killed server left")
             }
+            Ok(false) => {}
             Err(error) => {
                 debug!(folder = %path.display(), %error, "cannot remove a folder of checkers")
             }
@@ -73,8 +75,26 @@ fn sweep(parent: &Path) {
     }
 }
 
+/// Whether it was one whose lock nobody holds. Without a lock it is empty, left by a server that was killed at the
+/// very moment, and goes as an empty one: where a living server is about to put its own, or just has, no harm is done.
+fn remove_dead(path: &Path) -> io::Result<bool> {
+    match File::open(path.join(LOCK)) {
+        Ok(lock) if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() => Ok(false),
+        Ok(_lock) => fs::remove_dir_all(path).map(|()| true),
+        Err(_) => fs::remove_dir(path).map(|()| true),
+    }
+}
+
+/// Whether one that is not finished never will be: that takes a moment.
+fn is_old(entry: &fs::DirEntry) -> bool {
+    let changed = entry.metadata().and_then(|found| found.modified());
+    changed.is_ok_and(|then| then.elapsed().is_ok_and(|age| age > ABANDONED))
+}
+
 #[cfg(test)]
 mod tests {
+    use std::time::SystemTime;
+
     use super::*;
 
     fn count(folder: &Path) -> usize {
@@ -100,5 +120,29 @@ mod tests {
             0,
             "nothing stays after an orderly end"
         );
+    }
+
+    #[test]
+    fn what_a_server_left_that_was_killed_while_it_made_its_folder_goes_too() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = |name: &str| parent.path().join(name);
+        let (empty, theirs) = (
+            path(&format!("{PREFIX}empty")),
+            path(&format!("{PREFIX}theirs")),
+        );
+        let (old, new) = (
+            path(&format!("{UNFINISHED}old")),
+            path(&format!("{UNFINISHED}new")),
+        );
+        for folder in [&empty, &theirs, &old, &new] {
+            fs::create_dir(folder).unwrap();
+        }
+        fs::write(theirs.join("file"), "of who knows whom").unwrap();
+        fs::write(old.join(LOCK), "").unwrap();
+        let times = fs::FileTimes::new().set_modified(SystemTime::UNIX_EPOCH);
+        File::open(&old).unwrap().set_times(times).unwrap();
+        sweep(parent.path());
+        let stays = [&empty, &theirs, &old, &new].map(|folder| folder.exists());
+        assert_eq!(stays, [false, true, false, true]);
     }
 }

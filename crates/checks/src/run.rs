@@ -1,6 +1,6 @@
 //! One check that nobody asked for by name: by the team's checker, or as a build that is not listed.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 use airside_checker::{Check, Failure, Freshness};
 use airside_model::{BuildStatus, PlanId, Version};
@@ -74,7 +74,11 @@ pub(crate) async fn run(
                 freshness,
             };
             parts.metrics.check_started();
+            let began = Instant::now();
             let checked = checker.checkers.check(&check).await;
+            parts
+                .metrics
+                .native_check_took(&check.type_, began.elapsed());
             parts.metrics.check_ended(match &checked {
                 Ok(_) => BuildStatus::Succeeded,
                 Err(Failure::Failed { .. } | Failure::TimedOut { .. }) => BuildStatus::Failed,

@@ -5,6 +5,8 @@ use std::time::Duration;
 /// One kind of garbage. The order is that of a sweep: what frees something comes before what removes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
+    /// Pipelines that somebody destroyed, with all that they had.
+    Pipelines,
     /// Logs, plans and outcomes of builds beyond what is retained.
     BuildLogs,
     /// Rows of builds that were reaped long ago.
@@ -38,7 +40,8 @@ const SOON: Duration = Duration::from_secs(30);
 const SLOWLY: Duration = Duration::from_secs(600);
 
 impl Kind {
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
+        Self::Pipelines,
         Self::BuildLogs,
         Self::Builds,
         Self::Checks,
@@ -61,6 +64,7 @@ impl Kind {
     /// As it is called in the log and in metrics.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Pipelines => "pipelines",
             Self::BuildLogs => "build-logs",
             Self::Builds => "builds",
             Self::Checks => "checks",

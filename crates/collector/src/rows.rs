@@ -8,6 +8,8 @@ use crate::{Collector, Kind, Result};
 
 /// How many rows go in one transaction.
 const BATCH: i64 = 500;
+/// The same of what takes other rows with it: a build has some for each of its steps.
+const DESTROYED: i64 = 100;
 
 /// Builds that checked are kept so long, so that whoever asked can read what they say.
 const CHECKS: Duration = Duration::from_secs(5 * 60);
@@ -29,6 +31,7 @@ impl Collector {
             Kind::BuildLogs => self.reap_all().await,
             Kind::Builds => self.forget_builds().await,
             Kind::Checks => self.collect_checks().await,
+            Kind::Pipelines => self.collect_pipelines().await,
             Kind::Logs => self.collect_logs().await,
             Kind::Volumes => self.collect_volumes().await,
             Kind::Images => Ok(self
@@ -56,19 +59,23 @@ impl Collector {
     async fn collect_batch(&self, kind: Kind) -> Result<u64> {
         let store = &self.parts.store;
         let gone = match kind {
-            Kind::ImageChecks => store.collect_image_checks(before(IMAGE_CHECKS)).await?,
+            Kind::ImageChecks => {
+                let before = before(IMAGE_CHECKS);
+                store.collect_image_checks(before, BATCH).await?
+            }
             Kind::Versions => store.collect_versions(BATCH).await?,
             Kind::Resources => store.collect_resources(BATCH).await?,
             Kind::Jobs => store.collect_jobs(BATCH).await?,
             Kind::Tokens => store.collect_tokens(BATCH).await?,
             Kind::Artifacts => store.expire_artifacts(before(ARTIFACTS), BATCH).await?,
             Kind::TaskCaches => store.collect_task_caches(BATCH).await?,
-            Kind::ResourceCaches => store.collect_resource_caches().await?,
+            Kind::ResourceCaches => store.collect_resource_caches(BATCH).await?,
             Kind::Containers => store.collect_orphaned_containers(BATCH).await?,
-            Kind::Components => store.collect_components(before(COMPONENTS)).await?,
+            Kind::Components => store.collect_components(before(COMPONENTS), BATCH).await?,
             Kind::Pages => store.give_back_space().await?,
             // These are more than rows.
-            Kind::BuildLogs
+            Kind::Pipelines
+            | Kind::BuildLogs
             | Kind::Builds
             | Kind::Checks
             | Kind::Logs
@@ -76,6 +83,23 @@ impl Collector {
             | Kind::Images => 0,
         };
         Ok(gone)
+    }
+
+    /// What destroyed pipelines had, with the logs of their builds; how many rows, without those that go with
+    /// them.
+    async fn collect_pipelines(&self) -> Result<u64> {
+        let mut collected = 0;
+        loop {
+            let gone = self.parts.store.collect_destroyed(DESTROYED).await?;
+            for build in &gone.builds {
+                self.parts.logs.remove(*build).await?;
+            }
+            collected += gone.rows;
+            if gone.rows == 0 {
+                return Ok(collected);
+            }
+            tokio::task::yield_now().await;
+        }
     }
 
     /// Builds that checked, with their logs.

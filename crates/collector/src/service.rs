@@ -67,7 +67,12 @@ impl Service {
                 self.jobs.insert(job);
                 &[]
             }
-            Ok(News::PipelineGone(_)) => &[Kind::ResourceCaches, Kind::Logs, Kind::Volumes],
+            Ok(News::PipelineGone(_)) => &[
+                Kind::Pipelines,
+                Kind::ResourceCaches,
+                Kind::Logs,
+                Kind::Volumes,
+            ],
             Ok(News::PipelineArchived(_) | News::PipelineSet(_)) => {
                 &[Kind::Versions, Kind::Resources, Kind::TaskCaches]
             }

@@ -25,6 +25,9 @@ pub struct JobOutline {
     pub disable_manual_trigger: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub disable_reruns: bool,
+    /// Whether a worker may leave while it runs; not shown.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub interruptible: bool,
     /// How many of its logs are kept; not shown, but asked for as often.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub build_log_retention: Option<BuildLogRetention>,
@@ -109,6 +112,7 @@ impl JobOutline {
             public: job.public,
             disable_manual_trigger: job.disable_manual_trigger,
             disable_reruns: job.disable_reruns,
+            interruptible: job.interruptible,
             build_log_retention: job.retention(),
         }
     }
@@ -149,6 +153,7 @@ jobs:
     params: {token: hunter2}
 - name: ship
   disable_manual_trigger: true
+  interruptible: true
   plan:
   - {get: r, passed: [build]}
 ";
@@ -156,7 +161,7 @@ jobs:
         let shown = serde_json::to_string(&config.job_outlines()).unwrap();
         assert_eq!(
             shown,
-            r#"[{"groups":["all","one"],"inputs":[{"name":"a","resource":"r","trigger":true,"version":{"version":"v2"}}],"outputs":[{"name":"r","resource":"r"}],"public":true},{"groups":["all"],"inputs":[{"name":"r","resource":"r","trigger":false,"passed":["build"]}],"disable_manual_trigger":true}]"#
+            r#"[{"groups":["all","one"],"inputs":[{"name":"a","resource":"r","trigger":true,"version":{"version":"v2"}}],"outputs":[{"name":"r","resource":"r"}],"public":true},{"groups":["all"],"inputs":[{"name":"r","resource":"r","trigger":false,"passed":["build"]}],"disable_manual_trigger":true,"interruptible":true}]"#
         );
         let read: Vec<JobOutline> = serde_json::from_str(&shown).unwrap();
         assert_eq!(read, config.job_outlines());

@@ -215,9 +215,9 @@ enum Planned {
 }
 
 async fn renew(store: airside_store::Store, lease: Lease) {
-    let mut ticks = tokio::time::interval(LEASE / 3);
     loop {
-        ticks.tick().await;
+        // It has just been taken, or renewed: most builds end before another write is needed.
+        tokio::time::sleep(LEASE / 3).await;
         if let Err(error) = store.renew_lease(&lease, LEASE).await {
             warn!(build = %lease.build, %error, "lease not renewed");
         }

@@ -60,6 +60,11 @@ struct StateLabels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct TypeLabels {
+    r#type: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct KindLabels {
     kind: &'static str,
 }
@@ -86,6 +91,7 @@ struct Inner {
     checks_running: Gauge,
     checks_ended: [(BuildStatus, Counter); 4],
     checks_all_ended: Counter,
+    native_checks: Family<TypeLabels, Histogram, fn() -> Histogram>,
     builds_finished: Family<BuildLabels, Counter>,
     build_duration: Histogram,
     steps_placed: Family<StepLabels, Counter>,
@@ -118,6 +124,15 @@ impl Default for Metrics {
                 )
             }),
             checks_all_ended: counter(&mut registry, "builds_check_finished", "Checks finished"),
+            native_checks: {
+                // Narrow ones: what is common takes a millisecond, and a clone seconds.
+                let make: fn() -> Histogram =
+                    || Histogram::new(exponential_buckets(0.0005, 1.5, 28));
+                let family = Family::new_with_constructor(make);
+                let (name, help) = ("native_checks_duration_seconds", "Checks by checkers");
+                registry.register(name, help, family.clone());
+                family
+            },
             builds_all_ended: counter(&mut registry, "builds_finished", "Builds finished"),
             builds_finished: family(&mut registry, "builds_finished_by_job", "Builds finished"),
             build_duration: {
@@ -202,6 +217,17 @@ impl Metrics {
         if let Some((_, counter)) = ended {
             counter.inc();
         }
+    }
+
+    /// A checker took so long for a check. `type_` is a native type, never a name that somebody made up.
+    pub fn native_check_took(&self, type_: &str, took: Duration) {
+        let labels = TypeLabels {
+            r#type: type_.to_owned(),
+        };
+        self.0
+            .native_checks
+            .get_or_create(&labels)
+            .observe(took.as_secs_f64());
     }
 
     pub fn step_placed(&self, kind: StepKind, worker: &str) {
@@ -321,6 +347,7 @@ mod tests {
         metrics.step_placed(StepKind::Task, "local");
         metrics.check_started();
         metrics.check_ended(BuildStatus::Succeeded);
+        metrics.native_check_took("git", Duration::from_millis(3));
         metrics.collected("volumes", 3);
         metrics.disk(20, 5);
         let worker = WorkerGauge {
@@ -340,6 +367,7 @@ mod tests {
             "concourse_builds_check_running 0",
             "concourse_builds_check_finished_total 1",
             "concourse_builds_check_succeeded_total 1",
+            r#"concourse_native_checks_duration_seconds_count{type="git"} 1"#,
             r#"concourse_gc_collected_total{kind="volumes"} 3"#,
             "concourse_disk_free_bytes 5",
             r#"concourse_workers_registered{state="running"} 1"#,

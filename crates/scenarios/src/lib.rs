@@ -28,6 +28,7 @@ mod ports;
 mod registry;
 mod run;
 mod same;
+pub mod secrecy;
 mod server;
 mod transcript;
 mod wait;

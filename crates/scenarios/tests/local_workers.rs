@@ -71,6 +71,28 @@ fn a_landing_worker_finishes_what_runs_and_the_rest_waits_for_it() {
 }
 
 #[test]
+fn a_landing_worker_does_not_wait_for_an_interruptible_job() {
+    let server = Server::start();
+    let (fly, counter) = (server.fly(), Counter::start());
+    let plan = job(&[task("one", "", &counter.bump("one"))]);
+    fly.pipeline(
+        "p",
+        &plan.replace("  plan:", "  interruptible: true\n  plan:"),
+    );
+    counter.hold("one");
+    let build = fly.trigger("p/job");
+    counter.wait("one", 1);
+    land(&server, &fly);
+    wait_until("the worker has landed", || {
+        state(&server, &fly).as_deref() == Some("landed")
+    });
+    // Its step is where it was.
+    counter.release("one");
+    fly.watch(build.id).succeeded();
+    assert_eq!(counter.count("one"), 1);
+}
+
+#[test]
 fn a_landed_worker_is_back_when_the_server_starts_again() {
     let (mut server, fly, counter) = scene();
     land(&server, &fly);

@@ -98,8 +98,9 @@ macro_rules! columns {
     p.name AS pipeline_name, p.instance_vars, b.job_id, j.name AS job_name, \
     b.is_check, r.name AS resource_name, b.name, b.status, b.created_by, \
     b.comment, b.rerun_of, b.rerun_number, o.name AS rerun_of_name, b.manual, b.inputs_ready, \
-    b.aborted, b.created_at, b.started_at, b.ended_at, b.reaped_at FROM builds b JOIN teams t ON t.id = b.team_id \
-    LEFT JOIN pipelines p ON p.id = b.pipeline_id LEFT JOIN jobs j ON j.id = b.job_id \
+    b.aborted, b.created_at, b.started_at, b.ended_at, b.reaped_at FROM builds b \
+    LEFT JOIN pipelines p ON p.id = b.pipeline_id \
+    JOIN teams t ON t.id = b.team_id AND p.destroyed IS NOT TRUE LEFT JOIN jobs j ON j.id = b.job_id \
     LEFT JOIN builds o ON o.id = b.rerun_of LEFT JOIN resources r ON r.id = b.resource_id"
     };
 }
@@ -193,7 +194,7 @@ impl Store {
             .fetch_one(&mut tx)
             .await?;
             let id: i64 = query_scalar(sql!("INSERT INTO builds (team_id, pipeline_id, job_id, name, status, created_by, created_at)
-                 SELECT team_id, id, $1, $2, 'pending', $3, $4 FROM pipelines WHERE id = $5
+                 SELECT team_id, id, $1, $2, 'pending', $3, $4 FROM pipelines WHERE id = $5 AND NOT destroyed
                  RETURNING id"))
             .bind(new.job.0)
             .bind(number.to_string())

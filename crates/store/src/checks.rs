@@ -285,12 +285,17 @@ impl Store {
         Ok(row.is_some_and(|(version,)| version.is_some()).into())
     }
 
-    /// Forgets checks for images that ended before then. There is one for each image that is in use.
-    pub async fn collect_image_checks(&self, before: Micros) -> Result<u64> {
-        query(sql!("DELETE FROM image_checks WHERE ended_at < $1"))
-            .bind(before.0)
-            .execute(&self.write)
-            .await
+    /// Forgets checks for images that ended before then, a part of them at a time; how many. There is one for
+    /// each image that is in use.
+    pub async fn collect_image_checks(&self, before: Micros, most: i64) -> Result<u64> {
+        query(sql!(
+            "DELETE FROM image_checks WHERE (team_id, digest) IN (
+               SELECT team_id, digest FROM image_checks WHERE ended_at < $1 LIMIT $2)"
+        ))
+        .bind(before.0)
+        .bind(most)
+        .execute(&self.write)
+        .await
     }
 }
 

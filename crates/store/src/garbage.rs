@@ -6,11 +6,13 @@
 
 mod builds;
 mod caches;
+mod destroyed;
 mod leftovers;
 mod space;
 
 pub use builds::{Logged, LoggedOf, RetainedJob};
 pub use caches::{Cold, ColdCache};
+pub use destroyed::Destroyed;
 
 #[cfg(test)]
 mod tests;

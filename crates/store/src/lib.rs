@@ -55,7 +55,7 @@ pub use checks::{CheckBuild, CheckSummary, Checkable, ChecksOf, ImageCheck, Last
 pub use components::Component;
 pub use containers::{Claimant, Container, ContainerFilter, NewPlacement};
 pub use db::{Alone, DatabaseUrl, DatabaseUrlError, Patience};
-pub use garbage::{Cold, ColdCache, Logged, LoggedOf, RetainedJob};
+pub use garbage::{Cold, ColdCache, Destroyed, Logged, LoggedOf, RetainedJob};
 pub use history::{Carrying, CarryingBuild, LastUse};
 pub use inputs::{BuildInput, BuildOutput, BuildVersions, GivenInput, NextInput, NextInputs};
 pub use instance_vars::InstanceVars;

@@ -6,6 +6,7 @@
 
 mod child;
 mod contents;
+mod destroy;
 mod list;
 mod manage;
 mod overview;
@@ -86,7 +87,7 @@ macro_rules! columns {
     () => {
         "SELECT p.id, p.team_id, t.name AS team_name, p.name, p.instance_vars, p.paused, \
          p.paused_by, p.paused_at, p.public, p.archived, p.config, p.config_version, p.updated_at \
-         FROM pipelines p JOIN teams t ON t.id = p.team_id"
+         FROM pipelines p JOIN teams t ON t.id = p.team_id AND NOT p.destroyed"
     };
 }
 #[derive(sqlx::FromRow)]
@@ -177,7 +178,7 @@ impl Store {
     /// The configuration as JSON, and its version.
     pub async fn pipeline_config(&self, id: PipelineId) -> Result<Option<(String, i64)>> {
         let row: Option<(Vec<u8>, i64)> = query_as(sql!(
-            "SELECT config, config_version FROM pipelines WHERE id = $1"
+            "SELECT config, config_version FROM pipelines WHERE id = $1 AND NOT destroyed"
         ))
         .bind(id.0)
         .fetch_optional(&self.read)

@@ -174,32 +174,41 @@ impl Store {
         Ok(cleared)
     }
 
-    /// Forgets uses that count no longer, and then what nobody uses; how many caches that were. Their
-    /// volumes are left to the sweeper.
-    pub async fn collect_resource_caches(&self) -> Result<u64> {
-        self.collect_resource_caches_at(now()).await
+    /// Forgets uses that count no longer, and then what nobody uses, a part of them at a time; how many caches
+    /// that were. Their volumes are left to the sweeper.
+    pub async fn collect_resource_caches(&self, most: i64) -> Result<u64> {
+        self.collect_resource_caches_at(now(), most).await
     }
 
-    async fn collect_resource_caches_at(&self, now: Micros) -> Result<u64> {
+    async fn collect_resource_caches_at(&self, now: Micros, most: i64) -> Result<u64> {
+        while self.forget_uses_at(now, most).await? == most as u64 {}
         query(sql!(
-            "DELETE FROM resource_cache_uses WHERE NOT EXISTS (
-               SELECT 1 FROM builds b WHERE b.id = resource_cache_uses.build_id AND (
-                 b.status IN ('pending', 'started')
-                 OR EXISTS (SELECT 1 FROM containers k WHERE k.build_id = b.id
-                   AND k.kept_at IS NOT NULL AND k.state = 'created')
-                 OR (b.job_id IS NULL AND b.ended_at > $1)
-                 OR (b.job_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM builds n
-                   WHERE n.job_id = b.job_id AND n.id > b.id
-                     AND n.status NOT IN ('pending', 'started')))))"
-        ))
-        .bind(now.0 - ONE_OFF.as_micros() as i64)
-        .execute(&self.write)
-        .await?;
-        query(sql!(
-            "DELETE FROM resource_caches WHERE used_at < $1 AND NOT EXISTS (
-               SELECT 1 FROM resource_cache_uses u WHERE u.volume_id = resource_caches.volume_id)"
+            "DELETE FROM resource_caches WHERE volume_id IN (
+               SELECT r.volume_id FROM resource_caches r WHERE r.used_at < $1 AND NOT EXISTS (
+                 SELECT 1 FROM resource_cache_uses u WHERE u.volume_id = r.volume_id) LIMIT $2)"
         ))
         .bind(now.0 - JUST_FOUND.as_micros() as i64)
+        .bind(most)
+        .execute(&self.write)
+        .await
+    }
+
+    async fn forget_uses_at(&self, now: Micros, most: i64) -> Result<u64> {
+        query(sql!(
+            "DELETE FROM resource_cache_uses WHERE (build_id, volume_id) IN (
+               SELECT u.build_id, u.volume_id FROM resource_cache_uses u WHERE NOT EXISTS (
+                 SELECT 1 FROM builds b WHERE b.id = u.build_id AND (
+                   b.status IN ('pending', 'started')
+                   OR EXISTS (SELECT 1 FROM containers k WHERE k.build_id = b.id
+                     AND k.kept_at IS NOT NULL AND k.state = 'created')
+                   OR (b.job_id IS NULL AND b.ended_at > $1)
+                   OR (b.job_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM builds n
+                     WHERE n.job_id = b.job_id AND n.id > b.id
+                       AND n.status NOT IN ('pending', 'started')))))
+               LIMIT $2)"
+        ))
+        .bind(now.0 - ONE_OFF.as_micros() as i64)
+        .bind(most)
         .execute(&self.write)
         .await
     }

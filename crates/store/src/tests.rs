@@ -264,6 +264,7 @@ async fn a_database_of_the_first_version_is_brought_up_to_date() {
     let jobs = store.jobs(pipeline.id).await.unwrap();
     assert_eq!(jobs[0].id.0, 9, "what belongs to a pipeline stays");
     store.destroy_pipeline(pipeline.id).await.unwrap();
+    while store.collect_destroyed(1).await.unwrap().rows > 0 {}
     assert!(
         store.job_by_id(jobs[0].id).await.unwrap().is_none(),
         "and goes with it"

@@ -107,15 +107,18 @@ fn state(text: &str) -> Result<WorkerState> {
     WorkerState::parse(text).ok_or_else(|| corrupt(format!("worker state {text}")))
 }
 
-/// Whether a step runs on a worker, or is about to: its container neither only stays to be looked at nor is
-/// to go, and it has not come to anything yet.
+/// Whether a step runs on a worker, or is about to, that a worker may not leave alone: its container neither only
+/// stays to be looked at nor is to go, it has not come to anything yet, and its job is not `interruptible`. That
+/// stands in the job's outline, where no other text looks like it: quotes in values are escaped.
 macro_rules! busy {
     () => {
         "EXISTS (SELECT 1 FROM containers c JOIN builds b ON b.id = c.build_id
            WHERE c.worker = workers.name AND c.state IN ('creating', 'created')
              AND c.kept_at IS NULL AND NOT c.gone AND b.status IN ('pending', 'started')
              AND NOT EXISTS (SELECT 1 FROM build_nodes n
-               WHERE n.build_id = c.build_id AND n.plan_id = c.plan_id))"
+               WHERE n.build_id = c.build_id AND n.plan_id = c.plan_id)
+             AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.id = b.job_id
+               AND j.outline LIKE '%\"interruptible\":true%'))"
     };
 }
 
@@ -210,7 +213,7 @@ impl Store {
         })
     }
 
-    /// Lands and retires the workers on which no step runs any more, and takes back what was kept on
+    /// Lands and retires the workers on which no step runs any more that is to be waited for, and takes back what was kept on
     /// those that are gone. Gives the workers whose state changed, and to what.
     pub async fn settle_workers(&self) -> Result<Vec<(WorkerName, WorkerState)>> {
         let settled: Vec<(String, String)> = query_as(sql!(

@@ -76,6 +76,16 @@ fn tip(git: &Git, source: &mut Source, log: &mut dyn Write) -> Result<String, Fa
     }
 }
 
+fn grep_for(pattern: &String) -> String {
+    format!("--grep={pattern}")
+}
+
+/// A commit of the branch.
+struct Place {
+    /// The one before it; none before the first.
+    parent: Option<String>,
+}
+
 /// A look into a clone.
 pub(super) struct Look<'a> {
     pub(super) git: &'a Git,
@@ -86,12 +96,13 @@ pub(super) struct Look<'a> {
 impl Look<'_> {
     /// From the given commit on, or the latest ones if it is not there any more; oldest first.
     fn commits(&self, from: Option<&str>, log: &mut dyn Write) -> Result<Vec<Version>, Failure> {
-        let since = match from {
-            Some(from) if self.is_reachable(from, log)? => Some(from),
-            _ => None,
+        let place = match from {
+            Some(from) => self.place(from, log)?,
+            None => None,
         };
-        let mut found = self.passing("HEAD", since, log)?;
-        if since.is_none() {
+        let parent = place.as_ref().and_then(|place| place.parent.as_deref());
+        let mut found = self.passing("HEAD", parent, log)?;
+        if place.is_none() {
             found.truncate(self.depth());
         }
         Ok(found.iter().rev().map(|hash| commit(hash)).collect())
@@ -101,25 +112,43 @@ impl Look<'_> {
         self.source.version_depth.unwrap_or(1) as usize
     }
 
-    /// Asks for all commits rather than for this one: of one that is missing, git would ask the remote.
-    fn is_reachable(&self, hash: &str, log: &mut dyn Write) -> Result<bool, Failure> {
-        let all = self.git.read(self.dir, &["rev-list", "HEAD"], log)?;
-        Ok(all.lines().any(|line| line == hash))
+    /// Where a commit is in the history of the branch, if it is there. Asks for all commits rather than for this
+    /// one: of one that is missing, git would ask the remote.
+    fn place(&self, hash: &str, log: &mut dyn Write) -> Result<Option<Place>, Failure> {
+        let args = ["rev-list", "--parents", "HEAD"];
+        let all = self.git.read(self.dir, &args, log)?;
+        let mut lines = all.lines().map(|line| line.split(' '));
+        let line = lines.find_map(|mut line| (line.next() == Some(hash)).then_some(line));
+        Ok(line.map(|mut parents| Place {
+            parent: parents.next().map(str::to_owned),
+        }))
     }
 
-    /// The commits that pass every filter, newest first, beginning where `since` is.
+    /// The commit before this one, if there is one.
+    pub(super) fn parent(&self, of: &str) -> Result<Option<String>, Failure> {
+        let parent = format!("{of}~1");
+        let args = ["rev-parse", "--verify", "--quiet", parent.as_str()];
+        self.git.ask(self.dir, &args)
+    }
+
+    /// The commits that pass every filter, newest first, without `until` and what was before that.
     pub(super) fn passing(
         &self,
         tip: &str,
-        since: Option<&str>,
+        until: Option<&str>,
         log: &mut dyn Write,
     ) -> Result<Vec<String>, Failure> {
-        let mut args = vec!["rev-list", "--first-parent", tip];
-        let parent = since.map(|since| format!("{since}~1"));
-        if let Some(parent) = &parent
-            && self.has(parent)?
-        {
-            args.extend(["--not", parent]);
+        let mut args = vec!["rev-list", "--first-parent"];
+        let filter = &self.source.commit_filter;
+        let is_plain = filter.include.is_empty() && filter.exclude.is_empty();
+        let skips: Vec<String> = self.skipped().iter().map(grep_for).collect();
+        if is_plain && !skips.is_empty() {
+            args.push("--invert-grep");
+            args.extend(skips.iter().map(String::as_str));
+        }
+        args.push(tip);
+        if let Some(until) = until {
+            args.extend(["--not", until]);
         }
         let ignored: Vec<String> = self.ignored();
         if self.source.limits_paths() {
@@ -132,18 +161,25 @@ impl Look<'_> {
             args.extend(ignored.iter().map(String::as_str));
         }
         let list = self.git.read(self.dir, &args, log)?;
-        let list = self.by_message(list, log)?;
+        let list = match is_plain {
+            true => list,
+            false => self.by_message(list, log)?,
+        };
         Ok(list.lines().map(str::to_owned).collect())
+    }
+
+    /// What a message says whose commit is not to be built.
+    fn skipped(&self) -> Vec<String> {
+        let patterns: &[&str] = match self.source.disable_ci_skip {
+            true => &[],
+            false => &[r"\[ci[[:space:]]skip\]", r"\[skip[[:space:]]ci\]"],
+        };
+        patterns.iter().map(|text| (*text).to_owned()).collect()
     }
 
     fn ignored(&self) -> Vec<String> {
         let ignored = self.source.ignore_paths.iter();
         ignored.map(|path| format!(":!{path}")).collect()
-    }
-
-    fn has(&self, name: &str) -> Result<bool, Failure> {
-        let args = ["rev-parse", "--verify", "--quiet", name];
-        Ok(self.git.ask(self.dir, &args)?.is_some())
     }
 
     fn by_message(&self, list: String, log: &mut dyn Write) -> Result<String, Failure> {
@@ -152,11 +188,7 @@ impl Look<'_> {
             true => list,
             false => self.grep(&list, &filter.include, filter.include_all_match, log)?,
         };
-        let skipped = match self.source.disable_ci_skip {
-            true => vec![],
-            false => vec![r"\[ci[[:space:]]skip\]", r"\[skip[[:space:]]ci\]"],
-        };
-        let skipped: Vec<String> = skipped.into_iter().map(str::to_owned).collect();
+        let skipped = self.skipped();
         for (patterns, all) in [
             (&filter.exclude, filter.exclude_all_match),
             (&skipped, false),
@@ -182,10 +214,7 @@ impl Look<'_> {
         if list.is_empty() {
             return Ok(String::new());
         }
-        let patterns: Vec<String> = patterns
-            .iter()
-            .map(|text| format!("--grep={text}"))
-            .collect();
+        let patterns: Vec<String> = patterns.iter().map(grep_for).collect();
         let mut args = vec!["rev-list", "--stdin", "--no-walk=unsorted"];
         args.extend(patterns.iter().map(String::as_str));
         if all {

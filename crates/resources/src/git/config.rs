@@ -28,6 +28,9 @@ const ALWAYS: &[(&str, &str)] = &[
     ("safe.directory", "*"),
 ];
 
+/// What a check's clones need not survive: another one is as good.
+const CHECK: &[(&str, &str)] = &[("core.fsync", "none")];
+
 /// How git hands large files to git-lfs, where that is installed.
 const LFS: &[(&str, &str)] = &[
     ("filter.lfs.clean", "git-lfs clean -- %f"),
@@ -60,7 +63,8 @@ pub(super) fn text(
     let mut left_out = Vec::new();
     let ours = ALWAYS.iter().chain(match purpose {
         Purpose::Step if has_program("git-lfs") => LFS,
-        _ => &[],
+        Purpose::Step => &[],
+        Purpose::Check => CHECK,
     });
     for (name, value) in ours {
         text += &line(name, value)?;

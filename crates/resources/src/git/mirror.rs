@@ -106,7 +106,12 @@ impl Clone<'_> {
 
     fn update(&self, path: &Path, log: &mut dyn Write) -> Result<(), Failure> {
         let mut args = vec!["fetch", "--quiet", "--force", "--prune"];
-        let head = self.git.read(path, &["symbolic-ref", "HEAD"], log)?;
+        args.push("--no-write-fetch-head");
+        let head = match &self.source.branch {
+            // The clone was made for it.
+            Some(branch) => format!("refs/heads/{branch}"),
+            None => self.git.read(path, &["symbolic-ref", "HEAD"], log)?,
+        };
         let refspec = format!("+{head}:{head}");
         if self.source.wants_tags() {
             let all = ["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"];

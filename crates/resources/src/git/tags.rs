@@ -29,7 +29,11 @@ pub(super) fn versions(
     if tags.is_empty() {
         return Ok(Vec::new());
     }
-    let passing = look.passing("--all", from, log)?;
+    let until = match from {
+        Some(from) => look.parent(from)?,
+        None => None,
+    };
+    let passing = look.passing("--all", until.as_deref(), log)?;
     let mut versions = match look.source.tag_behaviour {
         TagBehaviour::MatchTagged => {
             let passing: HashSet<&String> = passing.iter().collect();

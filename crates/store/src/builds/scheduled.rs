@@ -65,7 +65,7 @@ impl Store {
             }
             let id: i64 = query_scalar(sql!(
                 "INSERT INTO builds (team_id, pipeline_id, job_id, name, status, created_at, manual)
-                 SELECT team_id, id, $1, $2, 'pending', $3, FALSE FROM pipelines WHERE id = $4
+                 SELECT team_id, id, $1, $2, 'pending', $3, FALSE FROM pipelines WHERE id = $4 AND NOT destroyed
                  RETURNING id"
             ))
             .bind(job.0)

@@ -252,8 +252,8 @@ async fn images_are_known_by_their_digest(database: TestDatabase) {
     store.note_image_check(team, "x", &failed).await.unwrap();
     let known = store.image_check(team, "x").await.unwrap().unwrap();
     assert!(!known.succeeded && known.version.is_some());
-    assert_eq!(store.collect_image_checks(Micros(3)).await.unwrap(), 0);
-    assert_eq!(store.collect_image_checks(Micros(4)).await.unwrap(), 1);
+    assert_eq!(store.collect_image_checks(Micros(3), 10).await.unwrap(), 0);
+    assert_eq!(store.collect_image_checks(Micros(4), 10).await.unwrap(), 1);
     // A type's is forgotten by its name.
     store.note_image_check(team, "x", &found).await.unwrap();
     let own = store.own_image_check(stage.pipeline, "type", (team, "x"));

@@ -37,7 +37,7 @@ impl Store {
     pub async fn retained_jobs(&self) -> Result<Vec<RetainedJob>> {
         let rows: Vec<(i64, String)> = query_as(sql!(
             "SELECT j.id, j.outline FROM jobs j JOIN pipelines p ON p.id = j.pipeline_id
-             WHERE NOT j.paused AND (NOT p.paused OR p.archived) ORDER BY j.id"
+             WHERE NOT j.paused AND (NOT p.paused OR p.archived) AND NOT p.destroyed ORDER BY j.id"
         ))
         .fetch_all(&self.read)
         .await?;
@@ -48,7 +48,7 @@ impl Store {
     pub async fn retained_job(&self, job: JobId) -> Result<Option<RetainedJob>> {
         let row: Option<(i64, String)> = query_as(sql!(
             "SELECT j.id, j.outline FROM jobs j JOIN pipelines p ON p.id = j.pipeline_id
-             WHERE j.id = $1 AND NOT j.paused AND (NOT p.paused OR p.archived)"
+             WHERE j.id = $1 AND NOT j.paused AND (NOT p.paused OR p.archived) AND NOT p.destroyed"
         ))
         .bind(job.0)
         .fetch_optional(&self.read)

@@ -70,11 +70,13 @@ impl Store {
     }
 
     /// Forgets loops that no server has run since then, and that nobody paused.
-    pub async fn collect_components(&self, before: Micros) -> Result<u64> {
+    pub async fn collect_components(&self, before: Micros, most: i64) -> Result<u64> {
         query(sql!(
-            "DELETE FROM components WHERE last_ran < $1 AND NOT paused"
+            "DELETE FROM components WHERE name IN (
+               SELECT name FROM components WHERE last_ran < $1 AND NOT paused LIMIT $2)"
         ))
         .bind(before.0)
+        .bind(most)
         .execute(&self.write)
         .await
     }

@@ -4,8 +4,8 @@ use airside_model::{BuildId, BuildStatus, JobId, PipelineId, Plan, PlanId, PlanN
 use serde_json::json;
 
 use crate::{
-    GivenInput, InstanceVars, Lease, LoggedOf, NewBuild, NextInput, NextInputs, OneOff, Pausing,
-    SaveJob, SavePipeline, SaveResource, Store, TaskCache, testing::TestDatabase,
+    GivenInput, InstanceVars, JobsOf, Lease, LoggedOf, NewBuild, NextInput, NextInputs, OneOff,
+    Pausing, SaveJob, SavePipeline, SaveResource, Store, TaskCache, testing::TestDatabase,
 };
 
 crate::on_both_databases!(
@@ -15,6 +15,7 @@ crate::on_both_databases!(
     one_offs_are_counted_by_team,
     what_the_configuration_has_no_more_goes_with_its_builds,
     caches_are_cold_once_nobody_uses_them,
+    a_destroyed_pipeline_is_gone_at_once_and_its_rows_a_few_at_a_time,
 );
 
 struct Stage {
@@ -348,4 +349,66 @@ async fn sqlite(path: &std::path::Path) -> sqlx::SqliteConnection {
         .filename(path)
         .create_if_missing(true);
     sqlx::ConnectOptions::connect(&options).await.unwrap()
+}
+
+async fn a_destroyed_pipeline_is_gone_at_once_and_its_rows_a_few_at_a_time(database: TestDatabase) {
+    let stage = stage(database).await;
+    let store = &stage.store;
+    let team = store.team("main").await.unwrap().unwrap().id;
+    let resource = store.resource(stage.pipeline, "r").await.unwrap().unwrap();
+    let from = store.check_from(resource.id).await.unwrap().unwrap();
+    let versions: Vec<_> = (0..7)
+        .map(|n| (Version::from([("v", format!("{n}"))]), Vec::new()))
+        .collect();
+    let saved = store.save_versions(resource.id, &from, &versions).await;
+    saved.unwrap();
+    let mut builds = Vec::new();
+    for _ in 0..5 {
+        builds.push(stage.ran().await);
+    }
+    let pending = stage.begin().await.build;
+    let before = store.pipeline_by_id(stage.pipeline).await.unwrap().unwrap();
+
+    store.destroy_pipeline(stage.pipeline).await.unwrap();
+    assert_eq!(store.pipelines(None).await.unwrap(), []);
+    assert_eq!(store.pipelines(Some(team)).await.unwrap(), []);
+    for name in [before.name.clone(), format!("/{}", stage.pipeline)] {
+        assert_eq!(store.pipeline(team, &name).await.unwrap(), None);
+    }
+    assert_eq!(store.pipeline_by_id(stage.pipeline).await.unwrap(), None);
+    assert_eq!(store.pipeline_config(stage.pipeline).await.unwrap(), None);
+    for of in [JobsOf::Everybody, JobsOf::Team(team)] {
+        assert_eq!(store.job_overviews(of).await.unwrap(), []);
+    }
+    assert_eq!(store.all_resources().await.unwrap(), []);
+    assert_eq!(store.retained_job(stage.job).await.unwrap(), None);
+    for build in builds.iter().chain([&pending]) {
+        assert_eq!(store.build(*build).await.unwrap(), None);
+    }
+    let listed = store.unfinished_builds().await.unwrap();
+    assert_eq!(listed, []);
+    let created = NewBuild {
+        job: stage.job,
+        created_by: None,
+    };
+    assert!(store.create_build(created).await.is_err());
+    // Its name is free.
+    let again = store.save_pipeline(save(team, &["j"], &["r"])).await;
+    assert!(again.unwrap().created);
+
+    let mut rows = Vec::new();
+    let mut gone = Vec::new();
+    loop {
+        let went = store.collect_destroyed(3).await.unwrap();
+        rows.push(went.rows);
+        gone.extend(went.builds);
+        if went.rows == 0 {
+            break;
+        }
+    }
+    // Builds, versions, resource, job, pipeline.
+    assert_eq!(rows, [3, 2, 3, 3, 1, 1, 1, 1, 0]);
+    gone.sort();
+    assert_eq!(gone, builds);
+    assert_eq!(store.pipelines(None).await.unwrap().len(), 1);
 }

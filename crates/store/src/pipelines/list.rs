@@ -28,7 +28,7 @@ macro_rules! columns {
     () => {
         "SELECT p.id, p.team_id, t.name AS team_name, p.name, p.instance_vars, p.paused, \
          p.paused_by, p.paused_at, p.public, p.archived, p.summary, p.updated_at \
-         FROM pipelines p JOIN teams t ON t.id = p.team_id"
+         FROM pipelines p JOIN teams t ON t.id = p.team_id AND NOT p.destroyed"
     };
 }
 
@@ -43,7 +43,7 @@ macro_rules! list {
                 num "p.updated_at";
                 "p.team_id, p.ordering, p.instance_ordering, p.id"
             ),
-            " FROM pipelines p JOIN teams t ON t.id = p.team_id"
+            " FROM pipelines p JOIN teams t ON t.id = p.team_id AND NOT p.destroyed"
         )
     };
 }

@@ -90,16 +90,6 @@ impl Store {
         Ok(())
     }
 
-    /// Removes the pipeline with its jobs, resources and builds.
-    pub async fn destroy_pipeline(&self, id: PipelineId) -> Result<()> {
-        query(sql!("DELETE FROM pipelines WHERE id = $1"))
-            .bind(id.0)
-            .execute(&self.write)
-            .await?;
-        self.tell(News::PipelineGone(id));
-        Ok(())
-    }
-
     /// Renames every instance of a name. `false`: there is none.
     pub async fn rename_pipelines(&self, team: TeamId, from: &str, to: &str) -> Result<bool> {
         let mut tx = self.write.begin().await?;

@@ -216,7 +216,7 @@ async fn pipelines_are_listed_in_order_and_destroyed_with_all_they_have(database
         .config_version;
     store.destroy_pipeline(doomed.id).await.unwrap();
     assert_eq!(store.pipelines(None).await.unwrap().len(), 1);
-    assert_eq!(store.job_by_id(job.id).await.unwrap(), None);
+    assert_eq!(store.job(doomed.id, "job").await.unwrap(), None);
     assert_eq!(store.build(build.id).await.unwrap(), None);
 
     let again = fixture.save("a", &["job"], &[]).await;

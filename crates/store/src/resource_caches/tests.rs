@@ -148,7 +148,10 @@ impl Fixture {
     /// What a sweep in so many seconds would leave: whether the volume is still known.
     async fn survives(&self, cache: &ResourceCache, later: u64) -> bool {
         let then = now().plus(Duration::from_secs(later));
-        self.store.collect_resource_caches_at(then).await.unwrap();
+        self.store
+            .collect_resource_caches_at(then, 2)
+            .await
+            .unwrap();
         let dead = self.store.dead_volumes().await.unwrap();
         is_known(&self.store, &cache.volume).await && !dead.contains(&cache.volume)
     }

@@ -1,12 +1,16 @@
-use airside_model::{BuildStatus, Handle, PlanId, StepKind, StepLabels};
+use airside_model::{BuildId, BuildStatus, Handle, PlanId, StepKind, StepLabels};
 use serde_json::json;
 
 use super::*;
-use crate::{HIJACK_GRACE, Lease, NewPlacement, OneOff, testing::TestDatabase};
+use crate::{
+    HIJACK_GRACE, InstanceVars, Lease, NewBuild, NewPlacement, OneOff, SaveJob, SavePipeline,
+    testing::TestDatabase,
+};
 
 crate::on_both_databases!(
     what_operators_ask_for_is_done_or_refused,
     a_worker_that_leaves_is_drained_first,
+    a_worker_does_not_wait_for_interruptible_jobs,
     starting_the_server_brings_back_what_is_started_with_it,
     what_was_kept_goes_with_its_worker,
 );
@@ -33,6 +37,11 @@ async fn state_of(store: &Store, worker: &WorkerName) -> WorkerState {
 
 /// A step that runs on the worker.
 async fn step(store: &Store, worker: &WorkerName) -> (Lease, Handle) {
+    let build = one_off(store).await;
+    step_of(store, worker, build).await
+}
+
+async fn one_off(store: &Store) -> BuildId {
     let team = store.ensure_main_team(&json!({})).await.unwrap();
     let plan = serde_json::from_value(json!({"id": "1", "do": []})).unwrap();
     let one_off = OneOff {
@@ -41,7 +50,31 @@ async fn step(store: &Store, worker: &WorkerName) -> (Lease, Handle) {
         created_by: None,
         plan: &plan,
     };
-    let build = store.create_one_off(one_off).await.unwrap().id;
+    store.create_one_off(one_off).await.unwrap().id
+}
+
+/// A build of a job with this outline.
+async fn of_job(store: &Store, outline: &serde_json::Value) -> BuildId {
+    let team = store.ensure_main_team(&json!({})).await.unwrap();
+    let save = SavePipeline {
+        team: team.id,
+        name: "p".into(),
+        instance_vars: InstanceVars::default(),
+        config: json!({}),
+        jobs: vec![SaveJob::new("j", outline)],
+        resources: Vec::new(),
+        expected_version: None,
+    };
+    let pipeline = store.save_pipeline(save).await.unwrap().pipeline.id;
+    let job = store.job(pipeline, "j").await.unwrap().unwrap().id;
+    let new = NewBuild {
+        job,
+        created_by: None,
+    };
+    store.create_build(new).await.unwrap().id
+}
+
+async fn step_of(store: &Store, worker: &WorkerName, build: BuildId) -> (Lease, Handle) {
     let lease = store.take_build(build, "me", "here", HIJACK_GRACE).await;
     let lease = lease.unwrap().unwrap();
     let labels = StepLabels {
@@ -130,6 +163,28 @@ async fn a_worker_that_leaves_is_drained_first(database: TestDatabase) {
         let settled = store.settle_workers().await.unwrap();
         assert_eq!(settled, [(worker.clone(), after)]);
         assert_eq!(store.settle_workers().await.unwrap(), [], "once");
+    }
+}
+
+async fn a_worker_does_not_wait_for_interruptible_jobs(database: TestDatabase) {
+    let (store, worker) = with_worker(&database, WorkerKind::Kubernetes).await;
+    let version = |value: serde_json::Value| json!({"inputs": [{"version": value}]});
+    for (outline, waits) in [
+        (json!({"interruptible": true}), false),
+        (json!({}), true),
+        // What only looks like it.
+        (version(json!({"interruptible": "true"})), true),
+        (version(json!({"v": "\"interruptible\":true"})), true),
+    ] {
+        store.change_worker(&worker, Register).await.unwrap();
+        let build = of_job(&store, &outline).await;
+        let (lease, _) = step_of(&store, &worker, build).await;
+        store.change_worker(&worker, Land).await.unwrap();
+        let settled = store.settle_workers().await.unwrap();
+        assert_eq!(settled.is_empty(), waits, "{outline}");
+        done(&store, &lease).await;
+        store.settle_workers().await.unwrap();
+        assert_eq!(state_of(&store, &worker).await, Landed);
     }
 }
 

@@ -1,6 +1,6 @@
 //! A check by the team's checker, which costs no container.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use airside_checker::{Check, Failure, Freshness};
 use airside_model::{
@@ -53,12 +53,15 @@ pub(super) async fn look(
         timeout: allowed,
         freshness: Freshness::FromNow,
     };
+    let began = Instant::now();
     let looking = checker.checkers.check(&check);
     let stop = leaf.context.stop.token();
     let Some(checked) = stop.run_until_cancelled(looking).await else {
         let cause = leaf.context.stop.cause().unwrap_or(Cause::Aborted);
         return Ok(Looked::Stopped(cause));
     };
+    let metrics = &leaf.interpreter.engine.parts.metrics;
+    metrics.native_check_took(&check.type_, began.elapsed());
     let output = match &checked {
         Ok(checked) => &checked.output,
         Err(failure) => failure.output(),

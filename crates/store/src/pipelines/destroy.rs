@@ -1,0 +1,54 @@
+//! The end of a pipeline, as far as anybody can see. What it had may be a lot, and goes later, a few rows at a
+//! time (`garbage/destroyed.rs`).
+
+use airside_model::PipelineId;
+use serde_json::json;
+
+use super::{sealed_as, summary_of};
+use crate::{
+    News, Result, Store,
+    db::{query, sql},
+    now,
+};
+
+impl Store {
+    /// Removes the pipeline: no list and no question finds it, its jobs, resources or builds any more, what runs
+    /// is given up, and its name is free.
+    pub async fn destroy_pipeline(&self, id: PipelineId) -> Result<()> {
+        let empty = json!({});
+        let sealed = (self.sealer()).seal(&sealed_as(id), empty.to_string().as_bytes());
+        let mut tx = self.write.begin().await?;
+        // Nobody can give a pipeline such a name.
+        query(sql!(
+            "UPDATE pipelines SET destroyed = TRUE, archived = TRUE, paused = TRUE,
+               name = '/' || CAST(id AS TEXT), config = $1, summary = $2, updated_at = $3 WHERE id = $4"
+        ))
+        .bind(sealed)
+        .bind(summary_of(&empty))
+        .bind(now().0)
+        .bind(id.0)
+        .execute(&mut tx)
+        .await?;
+        for statement in [
+            sql!("UPDATE jobs SET active = FALSE, outline = '{}' WHERE pipeline_id = $1"),
+            sql!("UPDATE resources SET active = FALSE, outline = '{}' WHERE pipeline_id = $1"),
+            // Whoever drives one of these finds it gone and stops; containers without a build are swept.
+            sql!("DELETE FROM builds WHERE pipeline_id = $1 AND status IN ('pending', 'started')"),
+            sql!(
+                "DELETE FROM builds WHERE pipeline_id = $1 AND id IN (SELECT build_id FROM containers)"
+            ),
+            sql!(
+                "DELETE FROM builds WHERE pipeline_id = $1 AND id IN (SELECT build_id FROM volumes)"
+            ),
+            // What they fetched is found by nobody else from now on.
+            sql!(
+                "DELETE FROM builds WHERE pipeline_id = $1 AND id IN (SELECT build_id FROM resource_cache_uses)"
+            ),
+        ] {
+            query(statement).bind(id.0).execute(&mut tx).await?;
+        }
+        tx.commit().await?;
+        self.tell(News::PipelineGone(id));
+        Ok(())
+    }
+}
