@@ -86,9 +86,9 @@ class Api:
         self.save_config(name, config)
         self.team("PUT", f"pipelines/{name}/unpause")
 
-    def save_config(self, name, config, headers=None):
+    def save_config(self, name, config, headers=None, query=""):
         """The answer's status says whether the pipeline is new (201) or changed (200)."""
-        return self.team("PUT", f"pipelines/{name}/config", config,
+        return self.team("PUT", f"pipelines/{name}/config{query}", config,
                          {"Content-Type": "application/x-yaml", **(headers or {})})
 
     def trigger(self, pipeline, job):
