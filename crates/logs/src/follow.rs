@@ -87,7 +87,7 @@ impl Follower {
             let Ok(progress) = ready else {
                 return Ok((self, Vec::new()));
             };
-            let recent = self.from_memory();
+            let recent = self.remembered();
             if !recent.is_empty() {
                 return Ok((self, recent));
             }
@@ -110,7 +110,7 @@ impl Follower {
     }
 
     /// What is durable is told of after it got here, so that nothing is seen too early.
-    fn from_memory(&mut self) -> Vec<Entry> {
+    fn remembered(&mut self) -> Vec<Entry> {
         let entries = self.recent.lock().entries(self.next, BATCH_BYTES);
         if let Some(last) = entries.last() {
             self.next = last.id + 1;

@@ -195,11 +195,7 @@ fn read_past(segments: &[Segment]) -> io::Result<(u64, HashMap<String, u64>)> {
 }
 
 /// The one task that writes: takes all that is waiting, writes it, syncs once, tells everybody.
-async fn write_all(
-    mut active: Active,
-    mut commands: mpsc::Receiver<Command>,
-    live: Live,
-) {
+async fn write_all(mut active: Active, mut commands: mpsc::Receiver<Command>, live: Live) {
     let Live { progress, recent } = live;
     let mut batch = Vec::new();
     let mut compressing: Option<JoinHandle<()>> = None;

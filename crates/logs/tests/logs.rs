@@ -156,10 +156,10 @@ async fn followers_that_keep_up_and_those_that_come_late_see_the_same() {
 }
 
 fn files(folder: &std::path::Path, extension: &str) -> usize {
-    let files = std::fs::read_dir(folder.join("1")).unwrap();
+    let files = std::fs::read_dir(folder.join("1")).expect("the log has a folder");
     files
         .filter(|file| {
-            let path = file.as_ref().unwrap().path();
+            let path = file.as_ref().expect("the folder can be listed").path();
             path.extension().is_some_and(|found| found == extension)
         })
         .count()
@@ -174,7 +174,10 @@ async fn segments_are_compressed_at_the_end_and_those_of_a_long_log_before() {
     for index in 0..18 {
         writer.append("1", index + 1, line(&text)).await.unwrap();
         if index == 10 {
-            assert_eq!((files(folder.path(), "zst"), files(folder.path(), "log")), (0, 12));
+            assert_eq!(
+                (files(folder.path(), "zst"), files(folder.path(), "log")),
+                (0, 12)
+            );
         }
     }
     // Of eighteen full segments sixteen may wait; the others are at work one after the other.

@@ -45,6 +45,9 @@ mod tests {
         assert_eq!(places.find("b"), None);
         places.note("b", at(2));
         places.note("a", at(3));
-        assert_eq!((places.find("a"), places.find("b")), (Some(at(3)), Some(at(2))));
+        assert_eq!(
+            (places.find("a"), places.find("b")),
+            (Some(at(3)), Some(at(2)))
+        );
     }
 }
