@@ -165,7 +165,7 @@ mod tests {
         recent.begin(1);
         for first in 0..10 {
             let bytes = Bytes::from(vec![b'x'; MOST_BYTES / 3]);
-            let envelopes = vec![0..bytes.len()];
+            let envelopes = std::iter::once(0..bytes.len()).collect();
             recent.push(
                 1,
                 Batch {
