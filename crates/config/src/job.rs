@@ -236,13 +236,12 @@ pub(crate) fn read(reader: &mut Reader, node: &Node, path: &str) -> Option<Job> 
 
 /// A job's hooks are named as those of its plan.
 fn read_job_hook(job: &mut Fields<'_, '_>, hook: Hook) -> Option<Box<Step>> {
-    let path = job.path_of("plan");
-    read_hook(job, hook, &path)
+    read_hook(job, hook, |job| job.path_of("plan"))
 }
 
 fn read_retention(job: &mut Fields<'_, '_>) -> Option<BuildLogRetention> {
-    let path = job.path_of("build_log_retention");
     let node = job.take("build_log_retention")?;
+    let path = job.path_of("build_log_retention");
     let mut fields = Fields::open(job.reader, node, &path, &RETENTION)?;
     let retention = BuildLogRetention {
         builds: fields.integer("builds"),
@@ -255,9 +254,9 @@ fn read_retention(job: &mut Fields<'_, '_>) -> Option<BuildLogRetention> {
 
 /// A job's plan is one big `do`, and that is how paths name its steps.
 fn read_plan(job: &mut Fields<'_, '_>) -> Vec<Step> {
-    let path = job.path_of("plan");
     let Some(node) = job.take("plan") else {
         return Vec::new();
     };
+    let path = job.path_of("plan");
     steps::read_list(job.reader, node, &format!("{path}.do"))
 }

@@ -49,8 +49,8 @@ fn check_names(fields: &mut Fields<'_, '_>, config: &TaskConfig) {
 }
 
 fn read_image_resource(config: &mut Fields<'_, '_>) -> Option<ImageResource> {
-    let path = config.path_of("image_resource");
     let node = config.take("image_resource")?;
+    let path = config.path_of("image_resource");
     let mut fields = Fields::open(config.reader, node, &path, &shape::IMAGE_RESOURCE)?;
     let version = fields.string_map("version");
     let image = ImageResource {
@@ -70,10 +70,10 @@ fn read_image_resource(config: &mut Fields<'_, '_>) -> Option<ImageResource> {
 
 /// Without a path the image says what to run.
 fn read_run(config: &mut Fields<'_, '_>) -> TaskRun {
-    let path = config.path_of("run");
     let Some(node) = config.take("run") else {
         return TaskRun::default();
     };
+    let path = config.path_of("run");
     let Some(mut fields) = Fields::open(config.reader, node, &path, &shape::RUN) else {
         return TaskRun::default();
     };
@@ -129,8 +129,8 @@ fn read_cache(reader: &mut Reader, node: &Node, path: &str) -> Option<TaskCache>
 
 /// `container_limits` of a task step or a task config.
 pub(crate) fn read_limits(owner: &mut Fields<'_, '_>) -> Option<ContainerLimits> {
-    let path = owner.path_of("container_limits");
     let node = owner.take("container_limits")?;
+    let path = owner.path_of("container_limits");
     let mut fields = Fields::open(owner.reader, node, &path, &shape::LIMITS)?;
     let cpu = read_limit(&mut fields, "cpu", "a whole number of CPU shares", |_| None);
     let memory = read_limit(
@@ -149,8 +149,8 @@ fn read_limit(
     wanted: &str,
     parse: fn(&str) -> Option<u64>,
 ) -> Option<u64> {
-    let path = fields.path_of(name);
     let node = fields.take(name)?;
+    let path = fields.path_of(name);
     let limit = match &node.value {
         Value::Int(value) => u64::try_from(*value).ok(),
         Value::UInt(value) => Some(*value),

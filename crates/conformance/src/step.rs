@@ -113,7 +113,7 @@ impl Running {
             let mut seen = String::new();
             while !seen.contains(text) {
                 let entry = entries.next().await.expect("the log is open").unwrap();
-                seen.push_str(&payload(&entry.envelope, None));
+                seen.push_str(&payload(entry.envelope.as_str(), None));
             }
         })
         .await;
@@ -132,7 +132,7 @@ impl Running {
         let text = |source| {
             entries
                 .iter()
-                .map(move |entry| payload(&entry.as_ref().unwrap().envelope, Some(source)))
+                .map(move |entry| payload(entry.as_ref().unwrap().envelope.as_str(), Some(source)))
         };
         Ran {
             end: result.end,

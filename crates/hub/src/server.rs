@@ -5,6 +5,7 @@ use std::{fmt::Display, io, net::SocketAddr, path::Path, sync::Arc, time::Durati
 use airside_model::Handle;
 use airside_protocol::{ShimSays, ToHub};
 use tokio::{
+    io::BufReader,
     net::{TcpListener, UnixListener},
     time::Instant,
 };
@@ -14,7 +15,7 @@ use tracing::{debug, warn};
 
 use crate::{
     Error, Identity, Parts, Session, Work, claim,
-    connection::{self, AnyWire, Receiver, Sender},
+    connection::{self, AnyWire, Receiver, Sender, Wire},
     hijack,
     session::Sessions,
     socket, transfer,
@@ -22,6 +23,9 @@ use crate::{
 
 /// A peer that has not said what it wants by then is cut off.
 const GREETING: Duration = Duration::from_secs(10);
+
+/// Two of TLS's records, which are what a shim that says much sends.
+const READ_AT_ONCE: usize = 32 * 1024;
 
 /// A handle on the running hub; clones share it.
 #[derive(Clone)]
@@ -138,14 +142,19 @@ impl Listener {
             Self::Tcp(listener) => {
                 let (stream, address) = listener.accept().await?;
                 stream.set_nodelay(true)?;
-                Ok((Box::new(stream), Peer::At(address)))
+                Ok((buffered(stream), Peer::At(address)))
             }
             Self::Unix(listener) => {
                 let (stream, _) = listener.accept().await?;
-                Ok((Box::new(stream), Peer::Here))
+                Ok((buffered(stream), Peer::Here))
             }
         }
     }
+}
+
+/// TLS asks for a few kilobytes at a time; the kernel is asked for more.
+fn buffered(stream: impl Wire + 'static) -> AnyWire {
+    Box::new(BufReader::with_capacity(READ_AT_ONCE, stream))
 }
 
 /// Who connects, for the log.

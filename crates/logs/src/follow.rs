@@ -1,13 +1,14 @@
 //! Reading a log as it grows.
 
-use std::io;
+use std::{io, sync::Arc};
 
 use airside_model::BuildId;
 use futures::{StreamExt, stream::BoxStream};
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::{
-    Error, Logs, Progress, Result,
+    Entry, Envelope, Error, Live, Logs, Progress, Recent, Result,
     segment::{self, Record, Records},
     writer::blocking,
 };
@@ -15,20 +16,31 @@ use crate::{
 /// The most that is read ahead for one follower.
 const BATCH_BYTES: usize = 256 * 1024;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
-    pub id: u64,
-    /// The event as compact JSON, ready for an event stream's `data:`.
-    pub envelope: String,
-}
-
 impl Logs {
     /// Everything from entry `from` on, as it becomes durable; ends when the log is closed.
     pub fn follow(&self, build: BuildId, from: u64) -> BoxStream<'static, Result<Entry>> {
+        let entries = |batch: Result<Vec<Entry>>| match batch {
+            Ok(batch) => batch.into_iter().map(Ok).collect(),
+            Err(error) => vec![Err(error)],
+        };
+        let batches = self.follow_batches(build, from);
+        batches
+            .flat_map(move |batch| futures::stream::iter(entries(batch)))
+            .boxed()
+    }
+
+    /// The same, in pieces of some hundred kilobytes at most: those that are there together.
+    pub fn follow_batches(
+        &self,
+        build: BuildId,
+        from: u64,
+    ) -> BoxStream<'static, Result<Vec<Entry>>> {
+        let Live { progress, recent } = self.live(build);
         let follower = Follower {
             build,
             logs: self.clone(),
-            progress: self.progress(build).subscribe(),
+            progress: progress.subscribe(),
+            recent,
             next: from,
             open: None,
         };
@@ -36,15 +48,11 @@ impl Logs {
             let follower = follower?;
             match follower.batch().await {
                 Ok((_, batch)) if batch.is_empty() => None,
-                Ok((follower, batch)) => {
-                    Some((batch.into_iter().map(Ok).collect(), Some(follower)))
-                }
-                Err(error) => Some((vec![Err(error)], None)),
+                Ok((follower, batch)) => Some((Ok(batch), Some(follower))),
+                Err(error) => Some((Err(error), None)),
             }
         });
-        batches
-            .flat_map(futures::stream::iter::<Vec<Result<Entry>>>)
-            .boxed()
+        batches.boxed()
     }
 }
 
@@ -52,6 +60,7 @@ struct Follower {
     build: BuildId,
     logs: Logs,
     progress: watch::Receiver<Progress>,
+    recent: Arc<Mutex<Recent>>,
     next: u64,
     open: Option<Open>,
 }
@@ -78,6 +87,10 @@ impl Follower {
             let Ok(progress) = ready else {
                 return Ok((self, Vec::new()));
             };
+            let recent = self.remembered();
+            if !recent.is_empty() {
+                return Ok((self, recent));
+            }
             let build = self.build;
             let (follower, batch) = blocking(move || {
                 let batch = self.read(progress.durable);
@@ -94,6 +107,17 @@ impl Follower {
                 return Ok((self, batch));
             }
         }
+    }
+
+    /// What is durable is told of after it got here, so that nothing is seen too early.
+    fn remembered(&mut self) -> Vec<Entry> {
+        let entries = self.recent.lock().entries(self.next, BATCH_BYTES);
+        if let Some(last) = entries.last() {
+            self.next = last.id + 1;
+            // It is no longer where the next entry is.
+            self.open = None;
+        }
+        entries
     }
 
     fn read(&mut self, durable: u64) -> io::Result<Vec<Entry>> {
@@ -122,7 +146,7 @@ impl Follower {
             bytes += record.envelope.len();
             batch.push(Entry {
                 id: self.next,
-                envelope: record.envelope,
+                envelope: Envelope::new(record.envelope),
             });
             self.next += 1;
         }

@@ -6,14 +6,18 @@
 //! already written and neither loses nor repeats any of it.
 //!
 //! ```text
-//! writer ── append ──▶ segment ──▶ followers (woken, then read the same file)
-//!                         └─ full or closed ──▶ compressed segment
+//! writer ── append ──▶ segment ──▶ followers (woken, then given the same bytes)
+//!                         └─ closed, or long ago ──▶ compressed segment
 //! ```
+//!
+//! A follower that keeps up gets what was written from memory; others read the file.
 //!
 //! A writer belongs to an epoch of the build's lease. A newer epoch writes segments of its own, and
 //! readers stop in an older one where the newer begins.
 
+mod entry;
 mod follow;
+mod recent;
 mod segment;
 mod writer;
 
@@ -27,8 +31,10 @@ use airside_model::BuildId;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-pub use follow::Entry;
+pub use entry::{Entry, Envelope};
 pub use writer::LogWriter;
+
+use recent::Recent;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -51,6 +57,13 @@ struct Progress {
     closed: bool,
 }
 
+/// What writers and followers of one log share.
+#[derive(Clone)]
+struct Live {
+    progress: watch::Sender<Progress>,
+    recent: Arc<Mutex<Recent>>,
+}
+
 /// The log store; clones share it.
 #[derive(Clone)]
 pub struct Logs {
@@ -59,7 +72,7 @@ pub struct Logs {
 
 struct Inner {
     root: PathBuf,
-    live: Mutex<HashMap<BuildId, watch::Sender<Progress>>>,
+    live: Mutex<HashMap<BuildId, Live>>,
 }
 
 impl Logs {
@@ -105,18 +118,20 @@ impl Logs {
         self.inner.root.join(build.to_string())
     }
 
-    /// The channel on which a build's progress is told. Builds without a writer have one too:
-    /// followers may come first.
-    fn progress(&self, build: BuildId) -> watch::Sender<Progress> {
-        let mut live = self.inner.live.lock();
-        if let Some(sender) = live.get(&build) {
-            return sender.clone();
+    /// Where a build's progress is told. Builds without a writer have such a place too: followers may come first.
+    fn live(&self, build: BuildId) -> Live {
+        let mut all = self.inner.live.lock();
+        if let Some(live) = all.get(&build) {
+            return live.clone();
         }
-        live.retain(|_, sender| sender.receiver_count() > 0 || !sender.borrow().closed);
+        all.retain(|_, live| live.progress.receiver_count() > 0 || !live.progress.borrow().closed);
         let closed = segment::is_closed(&self.folder(build));
         let durable = if closed { u64::MAX } else { 0 };
-        let sender = watch::Sender::new(Progress { durable, closed });
-        live.insert(build, sender.clone());
-        sender
+        let live = Live {
+            progress: watch::Sender::new(Progress { durable, closed }),
+            recent: Arc::default(),
+        };
+        all.insert(build, live.clone());
+        live
     }
 }

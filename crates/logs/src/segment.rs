@@ -6,8 +6,11 @@
 use std::{
     fs::{self, File},
     io::{self, BufReader, Read, Write},
+    ops::Range,
     path::{Path, PathBuf},
 };
+
+use bytes::{Buf, Bytes};
 
 const CLOSED: &str = "closed";
 
@@ -16,29 +19,31 @@ const CLOSED: &str = "closed";
 pub(crate) struct Record {
     pub(crate) key: String,
     pub(crate) position: u64,
-    pub(crate) envelope: String,
+    pub(crate) envelope: Bytes,
 }
 
 /// Where the body of a record begins: behind its length and its checksum.
 const HEAD: usize = 8;
 
-/// Puts a record behind what is in `out`; `envelope` writes what it is about.
+/// Puts a record behind what is in `out`; `envelope` writes what it is about. Gives where that is.
 pub(crate) fn encode(
     out: &mut Vec<u8>,
     key: &str,
     position: u64,
     envelope: impl FnOnce(&mut Vec<u8>),
-) {
+) -> Range<usize> {
     let start = out.len();
     let key = &key.as_bytes()[..key.len().min(255)];
     out.extend_from_slice(&[0; HEAD]);
     out.extend_from_slice(&position.to_be_bytes());
     out.push(key.len() as u8);
     out.extend_from_slice(key);
+    let written = out.len();
     envelope(out);
     let (head, body) = out[start..].split_at_mut(HEAD);
     head[..4].copy_from_slice(&(body.len() as u32).to_be_bytes());
     head[4..].copy_from_slice(&crc32fast::hash(body).to_be_bytes());
+    written..out.len()
 }
 
 impl Record {
@@ -63,10 +68,8 @@ impl Record {
             return Ok(None);
         };
         let key = String::from_utf8_lossy(key).into_owned();
-        body.drain(..key_end);
-        let Ok(envelope) = String::from_utf8(body) else {
-            return Ok(None);
-        };
+        let mut envelope = Bytes::from(body);
+        envelope.advance(key_end);
         Ok(Some(Self {
             key,
             position,
@@ -214,7 +217,7 @@ mod tests {
         Record {
             key: "1/log".to_owned(),
             position: 7,
-            envelope: "é{}".to_owned(),
+            envelope: "é{}".into(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Appending: entries that arrive together are made durable together.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     fs::File,
     io::{self, Write},
     path::{Path, PathBuf},
@@ -11,24 +11,26 @@ use std::{
 use airside_model::{BuildId, event::Event};
 use parking_lot::Mutex;
 use tokio::{
-    sync::{mpsc, oneshot, watch},
+    sync::{mpsc, oneshot},
     task::JoinHandle,
 };
 use tracing::warn;
 
 use crate::{
-    Error, Logs, Progress, Result,
+    Error, Live, Logs, Result,
+    recent::Batch,
     segment::{self, Segment},
 };
 
-/// A segment past this size is compressed and a new one begun.
+/// Behind a segment past this size a new one is begun.
 const SEGMENT_BYTES: u64 = 4 * 1024 * 1024;
+
+/// How many full segments wait for the end of the log to be compressed. Of a longer log the oldest are compressed beside
+/// the writing: a log that says much in a short time needs the processor for itself, and few are longer.
+const WAITING: usize = 16;
 
 /// How often a log is listed anew because a segment was compressed meanwhile.
 const MOST_TRIES: u32 = 100;
-
-/// How much memory a log that says little keeps for its next write.
-const KEPT_BUFFER: usize = 4 * 1024;
 
 /// Writes the log of one build for as long as its lease lasts; clones share it.
 #[derive(Clone)]
@@ -61,14 +63,15 @@ impl Logs {
         let recovered = blocking(move || recover(folder, epoch))
             .await
             .map_err(failed)?;
-        let progress = self.progress(build);
-        progress.send_modify(|progress| {
+        let live = self.live(build);
+        live.recent.lock().begin(epoch);
+        live.progress.send_modify(|progress| {
             progress.durable = progress.durable.max(recovered.next);
             progress.closed = false;
         });
         let positions = Arc::new(Mutex::new(recovered.positions.clone()));
         let (queue, commands) = mpsc::channel(1024);
-        tokio::spawn(write_all(recovered, commands, progress));
+        tokio::spawn(write_all(recovered, commands, live));
         Ok(LogWriter {
             build,
             positions,
@@ -140,9 +143,7 @@ struct Active {
     file: File,
     bytes: u64,
     /// To be compressed.
-    full: Option<Segment>,
-    /// What the last write was made in.
-    buffer: Vec<u8>,
+    full: VecDeque<Segment>,
 }
 
 fn recover(folder: PathBuf, epoch: i64) -> io::Result<Active> {
@@ -157,8 +158,7 @@ fn recover(folder: PathBuf, epoch: i64) -> io::Result<Active> {
         segment,
         file,
         bytes: 0,
-        full: None,
-        buffer: Vec::new(),
+        full: VecDeque::new(),
     })
 }
 
@@ -195,11 +195,8 @@ fn read_past(segments: &[Segment]) -> io::Result<(u64, HashMap<String, u64>)> {
 }
 
 /// The one task that writes: takes all that is waiting, writes it, syncs once, tells everybody.
-async fn write_all(
-    mut active: Active,
-    mut commands: mpsc::Receiver<Command>,
-    progress: watch::Sender<Progress>,
-) {
+async fn write_all(mut active: Active, mut commands: mpsc::Receiver<Command>, live: Live) {
+    let Live { progress, recent } = live;
     let mut batch = Vec::new();
     let mut compressing: Option<JoinHandle<()>> = None;
     while commands.recv_many(&mut batch, 256).await > 0 {
@@ -215,17 +212,22 @@ async fn write_all(
                 Command::Close { done } => close = Some(done),
             }
         }
-        let (returned, result) = blocking(move || {
+        let (returned, mut result) = blocking(move || {
             let result = active.write(&groups);
             (active, result)
         })
         .await;
         active = returned;
-        if result.is_ok() {
+        if let Ok(written) = &mut result {
+            // Nobody asks for it where nobody follows.
+            match written.take().filter(|_| progress.receiver_count() > 0) {
+                Some(written) => recent.lock().push(active.epoch, written),
+                None => recent.lock().clear(),
+            }
             progress.send_modify(|progress| progress.durable = active.next);
         }
         for done in waiting {
-            let _ = done.send(result.as_ref().copied().map_err(copy));
+            let _ = done.send(result.as_ref().map(|_| ()).map_err(copy));
         }
         // What follows a failed write would have a gap before it.
         if result.is_err() && close.is_none() {
@@ -240,7 +242,9 @@ async fn write_all(
             return blocking(move || compress_all(&folder)).await;
         }
         // While the next one fills. Should it fill sooner, whoever writes waits.
-        if let Some(full) = active.full.take() {
+        if active.full.len() > WAITING
+            && let Some(full) = active.full.pop_front()
+        {
             end_of(compressing).await;
             compressing = Some(tokio::task::spawn_blocking(move || compress(&full)));
         }
@@ -254,29 +258,33 @@ async fn end_of(work: Option<JoinHandle<()>>) {
 }
 
 impl Active {
-    fn write(&mut self, groups: &[(String, Vec<(u64, Event)>)]) -> io::Result<()> {
-        self.buffer.clear();
-        let mut next = self.next;
+    /// Makes entries durable; gives them as they were written.
+    fn write(&mut self, groups: &[(String, Vec<(u64, Event)>)]) -> io::Result<Option<Batch>> {
+        let first = self.next;
+        let mut buffer = Vec::new();
+        let mut envelopes = Vec::new();
         for (key, entries) in groups {
             for (position, event) in entries {
-                segment::encode(&mut self.buffer, key, *position, |out| {
-                    event.write_envelope(next, out);
-                });
-                next += 1;
+                let id = first + envelopes.len() as u64;
+                let write = |out: &mut Vec<u8>| event.write_envelope(id, out);
+                envelopes.push(segment::encode(&mut buffer, key, *position, write));
             }
         }
-        self.file.write_all(&self.buffer)?;
+        self.file.write_all(&buffer)?;
         self.file.sync_data()?;
-        self.next = next;
-        self.bytes += self.buffer.len() as u64;
-        self.buffer.shrink_to(KEPT_BUFFER);
-        if self.bytes < SEGMENT_BYTES {
-            return Ok(());
+        self.next += envelopes.len() as u64;
+        self.bytes += buffer.len() as u64;
+        if self.bytes >= SEGMENT_BYTES {
+            let (segment, file) = Segment::create(&self.folder, self.next, self.epoch)?;
+            let full = std::mem::replace(&mut self.segment, segment);
+            self.full.push_back(full);
+            (self.file, self.bytes) = (file, 0);
         }
-        let (segment, file) = Segment::create(&self.folder, self.next, self.epoch)?;
-        self.full = Some(std::mem::replace(&mut self.segment, segment));
-        (self.file, self.bytes) = (file, 0);
-        Ok(())
+        Ok((!envelopes.is_empty()).then(|| Batch {
+            first,
+            bytes: buffer.into(),
+            envelopes,
+        }))
     }
 
     fn close(self) -> io::Result<()> {

@@ -27,7 +27,7 @@ fn payloads(entries: &[Entry]) -> Vec<String> {
         .iter()
         .map(|entry| {
             let value: serde_json::Value =
-                serde_json::from_str(&entry.envelope).expect("an envelope is JSON");
+                serde_json::from_str(entry.envelope.as_str()).expect("an envelope is JSON");
             assert_eq!(value["event_id"], entry.id.to_string());
             value["data"]["payload"]
                 .as_str()
@@ -125,4 +125,68 @@ async fn large_logs_roll_over_segments_while_they_are_followed() {
     }
     logs.remove(BuildId(1)).await.unwrap();
     assert!(!folder.path().join("1").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn followers_that_keep_up_and_those_that_come_late_see_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let logs = Logs::open(folder.path()).unwrap();
+    let writer = logs.writer(BuildId(1), 1).await.unwrap();
+    let mut early = logs.follow(BuildId(1), 0);
+    let mut seen = Vec::new();
+    for index in 0..40_u64 {
+        let text = "y".repeat(60_000 * (index as usize % 3) + 10);
+        let written = writer.append("1", index + 1, line(&format!("{index} {text}")));
+        written.await.unwrap();
+        if index % 7 != 3 {
+            seen.push(early.next().await.unwrap().unwrap());
+        }
+    }
+    let late = tokio::spawn({
+        let logs = logs.clone();
+        async move { read(&logs, 0).await }
+    });
+    writer.close().await.unwrap();
+    while let Some(entry) = early.next().await {
+        seen.push(entry.unwrap());
+    }
+    assert_eq!(payloads(&seen).len(), 40);
+    assert_eq!(seen, late.await.unwrap());
+    assert_eq!(seen[12..], read(&logs, 12).await);
+}
+
+fn files(folder: &std::path::Path, extension: &str) -> usize {
+    let files = std::fs::read_dir(folder.join("1")).expect("the log has a folder");
+    files
+        .filter(|file| {
+            let path = file.as_ref().expect("the folder can be listed").path();
+            path.extension().is_some_and(|found| found == extension)
+        })
+        .count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn segments_are_compressed_at_the_end_and_those_of_a_long_log_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let logs = Logs::open(folder.path()).unwrap();
+    let writer = logs.writer(BuildId(1), 1).await.unwrap();
+    let text = "z".repeat(4 << 20);
+    for index in 0..18 {
+        writer.append("1", index + 1, line(&text)).await.unwrap();
+        if index == 10 {
+            assert_eq!(
+                (files(folder.path(), "zst"), files(folder.path(), "log")),
+                (0, 12)
+            );
+        }
+    }
+    // Of eighteen full segments sixteen may wait; the others are at work one after the other.
+    assert!(files(folder.path(), "zst") >= 1);
+    writer.close().await.unwrap();
+    assert_eq!(read(&logs, 0).await.len(), 18);
+    drop(writer);
+    while files(folder.path(), "log") > 0 || files(folder.path(), "tmp") > 0 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(payloads(&read(&logs, 17).await), [text]);
 }

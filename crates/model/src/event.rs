@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::{BuildStatus, MetadataField, PlanId, TaskConfig, Version};
+use crate::{BuildStatus, MetadataField, PlanId, TaskConfig, Version, json_text};
 
 /// Which step an event came from, and for output which of its streams.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -256,58 +256,37 @@ impl Event {
     /// The same, behind what is in `out`. Output is most of what is ever written, and goes there directly.
     pub fn write_envelope(&self, id: u64, out: &mut Vec<u8>) {
         let (event, version) = self.kind();
-        let event_id = id.to_string();
+        out.extend_from_slice(b"{\"data\":");
         let written = match self {
             Self::Log {
                 time,
                 origin,
                 payload,
-            } => {
-                out.reserve(payload.len() + payload.len() / 16 + 256);
-                let data = Said {
-                    time: *time,
-                    origin,
-                    payload,
-                };
-                let envelope = Envelope {
-                    data,
-                    event,
-                    version,
-                    event_id,
-                };
-                serde_json::to_writer(out, &envelope)
-            }
-            _ => {
-                let envelope = Envelope {
-                    data: self.data(),
-                    event,
-                    version,
-                    event_id,
-                };
-                serde_json::to_writer(out, &envelope)
-            }
+            } => write_output(*time, origin, payload, out),
+            _ => serde_json::to_writer(&mut *out, &self.data()),
         };
         debug_assert!(
             written.is_ok(),
             "events are always JSON, and memory takes them"
         );
+        let rest = format!(r#","event":"{event}","version":"{version}","event_id":"{id}"}}"#);
+        out.extend_from_slice(rest.as_bytes());
     }
 }
 
-#[derive(Serialize)]
-struct Envelope<D> {
-    data: D,
-    event: &'static str,
-    version: &'static str,
-    event_id: String,
-}
-
 /// What [`Event::data`] gives for output.
-#[derive(Serialize)]
-struct Said<'e> {
+fn write_output(
     time: Time,
-    origin: &'e Origin,
-    payload: &'e str,
+    origin: &Origin,
+    payload: &str,
+    out: &mut Vec<u8>,
+) -> serde_json::Result<()> {
+    out.extend_from_slice(format!(r#"{{"time":{time},"origin":"#).as_bytes());
+    serde_json::to_writer(&mut *out, origin)?;
+    out.extend_from_slice(br#","payload":"#);
+    json_text::write_string(payload, out);
+    out.push(b'}');
+    Ok(())
 }
 
 impl FinishResource {

@@ -6,6 +6,7 @@
 pub mod duration;
 pub mod event;
 pub mod ids;
+mod json_text;
 mod null;
 pub mod plan;
 pub mod public_plan;

@@ -15,6 +15,9 @@ const CONTROL: u8 = 0;
 const OUTPUT: u8 = 1;
 const CHUNK: u8 = 2;
 
+/// What stands before the bytes of an output: its offset and its stream.
+const OUTPUT_HEAD: usize = 9;
+
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("frame of {0} bytes is empty or longer than {MAX_FRAME}")]
@@ -64,15 +67,11 @@ impl Message for ToHub {
     fn encode(&self) -> Bytes {
         match self {
             Self::Control(says) => control(says),
-            Self::Chunk(data) => frame(CHUNK, &[], data),
+            Self::Chunk(data) => frame(CHUNK, data),
             Self::Output(output) => {
-                let mut head = [0; 9];
-                head[..8].copy_from_slice(&output.offset.to_be_bytes());
-                head[8] = match output.source {
-                    Source::Stdout => 1,
-                    Source::Stderr => 2,
-                };
-                frame(OUTPUT, &head, &output.data)
+                let mut frame = Vec::new();
+                put_output(&mut frame, output.offset, output.source, &output.data);
+                frame.into()
             }
         }
     }
@@ -82,7 +81,7 @@ impl Message for ToHub {
             CONTROL => Ok(Self::Control(serde_json::from_slice::<ShimSays>(&body)?)),
             CHUNK => Ok(Self::Chunk(body)),
             OUTPUT => {
-                if body.len() < 9 {
+                if body.len() < OUTPUT_HEAD {
                     return Err(Error::Output);
                 }
                 let offset = body.get_u64();
@@ -106,7 +105,7 @@ impl Message for ToShim {
     fn encode(&self) -> Bytes {
         match self {
             Self::Control(says) => control(says),
-            Self::Chunk(data) => frame(CHUNK, &[], data),
+            Self::Chunk(data) => frame(CHUNK, data),
         }
     }
 
@@ -121,17 +120,30 @@ impl Message for ToShim {
 
 fn control(says: &impl serde::Serialize) -> Bytes {
     let body = serde_json::to_vec(says).expect("messages are always JSON");
-    frame(CONTROL, &[], &body)
+    frame(CONTROL, &body)
 }
 
-fn frame(kind: u8, head: &[u8], body: &[u8]) -> Bytes {
-    let length = 1 + head.len() + body.len();
+fn frame(kind: u8, body: &[u8]) -> Bytes {
+    let length = 1 + body.len();
     let mut frame = BytesMut::with_capacity(4 + length);
     frame.put_u32(length as u32);
     frame.put_u8(kind);
-    frame.put_slice(head);
     frame.put_slice(body);
     frame.freeze()
+}
+
+/// Puts the frame of an [`Output`] behind what is in `frame`, for those who send many from the same memory.
+pub fn put_output(frame: &mut Vec<u8>, offset: u64, source: Source, data: &[u8]) {
+    let length = 1 + OUTPUT_HEAD + data.len();
+    frame.reserve(4 + length);
+    frame.put_u32(length as u32);
+    frame.put_u8(OUTPUT);
+    frame.put_u64(offset);
+    frame.put_u8(match source {
+        Source::Stdout => 1,
+        Source::Stderr => 2,
+    });
+    frame.put_slice(data);
 }
 
 #[cfg(test)]

@@ -144,7 +144,12 @@ pub(crate) struct Sender {
 
 impl Sender {
     pub(crate) async fn send(&mut self, message: ToHub) -> Result<(), Error> {
-        self.writer.write_all(&message.encode()).await?;
+        self.send_frame(&message.encode()).await
+    }
+
+    /// The same for a message that has its form already.
+    pub(crate) async fn send_frame(&mut self, frame: &[u8]) -> Result<(), Error> {
+        self.writer.write_all(frame).await?;
         Ok(())
     }
 

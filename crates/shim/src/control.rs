@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use airside_protocol::{Claim, Claimed, HubSays, PROTOCOL, ShimSays, ToHub, ToShim};
+use airside_protocol::{Claim, Claimed, HubSays, PROTOCOL, ShimSays, ToShim};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::{
@@ -256,9 +256,11 @@ impl Control {
             sender.say(ShimSays::Started).await?;
             progress.started = true;
         }
-        while let Some(output) = self.desk.output_at(*sent).map_err(Error::Spool)? {
-            *sent += output.data.len() as u64;
-            sender.send(ToHub::Output(output)).await?;
+        let put = |sent, frame: &mut Vec<u8>| self.desk.put_output(sent, frame);
+        while let Some(end) = put(*sent, &mut progress.frame).map_err(Error::Spool)? {
+            *sent = end;
+            sender.send_frame(&progress.frame).await?;
+            progress.frame.clear();
         }
         sender.flush().await?;
         if !progress.finished
@@ -281,4 +283,6 @@ impl Control {
 struct Progress {
     started: bool,
     finished: bool,
+    /// The memory that messages with output are made in.
+    frame: Vec<u8>,
 }

@@ -4,7 +4,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use airside_model::event::Source;
-use airside_protocol::{Exit, Output};
+use airside_protocol::{Exit, codec};
 use tokio::{
     sync::{Notify, watch},
     time::{Duration, Instant, sleep_until},
@@ -114,9 +114,18 @@ impl Desk {
         self.state().started
     }
 
-    /// The output from `offset` on, as much as fits into one message.
-    pub(crate) fn output_at(&self, offset: u64) -> std::io::Result<Option<Output>> {
-        self.state().spool.read(offset)
+    /// Puts the message of the output from `offset` on, as much as fits into one, behind what is in `frame`. Gives where
+    /// it ends.
+    pub(crate) fn put_output(
+        &self,
+        offset: u64,
+        frame: &mut Vec<u8>,
+    ) -> std::io::Result<Option<u64>> {
+        let mut state = self.state();
+        Ok(state.spool.read(offset)?.map(|piece| {
+            codec::put_output(frame, piece.offset, piece.source, &piece.data);
+            piece.offset + piece.data.len() as u64
+        }))
     }
 
     /// The offset of the first byte that can still be sent.

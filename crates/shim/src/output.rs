@@ -16,7 +16,11 @@ pub(crate) fn pump(stream: Arc<Stream>, source: Source, desk: Arc<Desk>) -> Join
             desk.room().await;
             match stream.read(&mut buffer).await {
                 Ok(0) => return,
-                Ok(read) => desk.output(source, &buffer[..read]),
+                Ok(read) => {
+                    desk.output(source, &buffer[..read]);
+                    // A process that never pauses must not keep what it said from being sent.
+                    tokio::task::yield_now().await;
+                }
                 Err(error) => {
                     log(format_args!("cannot read what the process writes: {error}"));
                     return;

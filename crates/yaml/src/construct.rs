@@ -29,23 +29,40 @@ pub(crate) struct Constructor<'a> {
     bytes_through_aliases: usize,
 }
 
-/// The entries of a map under construction, and where each key is among them.
-#[derive(Default)]
+/// The entries of a map under construction, and where each key is among them once they are many.
 struct Entries {
     list: Vec<(Key, Node)>,
     places: HashMap<String, usize>,
 }
 
+/// Among so few keys looking at each is faster than knowing where it is.
+const FEW: usize = 16;
+
 impl Entries {
+    fn with_capacity(count: usize) -> Self {
+        Self {
+            list: Vec::with_capacity(count),
+            places: HashMap::new(),
+        }
+    }
+
     /// The last of equal keys wins, at the place of the first.
     fn set(&mut self, key: Key, node: Node) {
-        match self.places.get(&key.text) {
-            Some(place) => self.list[*place] = (key, node),
+        match self.place(&key.text) {
+            Some(place) => self.list[place] = (key, node),
             None => {
-                self.places.insert(key.text.clone(), self.list.len());
+                if self.list.len() >= FEW {
+                    self.places.insert(key.text.clone(), self.list.len());
+                }
                 self.list.push((key, node));
             }
         }
+    }
+
+    fn place(&self, text: &str) -> Option<usize> {
+        let mut first = self.list.iter().take(FEW);
+        let found = first.position(|(key, _)| key.text == text);
+        found.or_else(|| self.places.get(text).copied())
     }
 }
 
@@ -79,7 +96,7 @@ impl<'a> Constructor<'a> {
                 Value::Seq(items.collect::<Result<_, _>>()?)
             }
             Kind::Map(entries) => {
-                let mut into = Entries::default();
+                let mut into = Entries::with_capacity(entries.len());
                 self.entries(entries, &mut into, deeper(depth, span)?)?;
                 Value::Map(into.list)
             }
@@ -154,8 +171,9 @@ impl<'a> Constructor<'a> {
 
     pub(crate) fn key(&mut self, index: NodeIndex, depth: usize) -> Result<Key, Error> {
         let node = self.node(index, depth)?;
-        let text = match &node.value {
-            Value::Float(number) => number::key_text(*number),
+        let text = match node.value {
+            Value::String(text) => text,
+            Value::Float(number) => number::key_text(number),
             Value::UInt(_) => return Err(ErrorKind::Key("a number this large").at(node.span.start)),
             value => value
                 .scalar_text()

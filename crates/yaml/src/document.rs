@@ -9,6 +9,12 @@ use crate::{Error, ErrorKind, MAX_DEPTH, Span};
 
 pub(crate) type NodeIndex = usize;
 
+/// About as many as pipelines have.
+const BYTES_PER_NODE: usize = 8;
+
+/// Memory for more than these is not taken on the mere length of a text.
+const MOST_FORESEEN: usize = 1 << 16;
+
 pub(crate) struct Written {
     pub(crate) kind: Kind,
     pub(crate) span: Span,
@@ -34,7 +40,8 @@ impl Document {
     pub(crate) fn compose(text: &str) -> Result<Self, Error> {
         let mut composer = Composer {
             events: Events::new(text),
-            nodes: Vec::new(),
+            // Growing would move them all, several times.
+            nodes: Vec::with_capacity((text.len() / BYTES_PER_NODE).min(MOST_FORESEEN)),
             anchors: HashMap::new(),
         };
         let root = composer.node(0)?.into_root();

@@ -4,7 +4,6 @@
 //! again otherwise.
 
 use std::{
-    fmt::Write as _,
     io::{self, Write as _},
     mem,
 };
@@ -36,9 +35,6 @@ use crate::{
     scope::Scope,
 };
 
-/// The most events that go out in one piece. Only those that are there already: none waits.
-const TOGETHER: usize = 256;
-
 const HEADERS: [(HeaderName, &str); 5] = [
     (CONTENT_TYPE, "text/event-stream; charset=utf-8"),
     (CACHE_CONTROL, "no-cache, no-store, must-revalidate"),
@@ -61,8 +57,8 @@ pub(super) async fn follow(
     // To fly a body that ends in order is a build that has ended, well; one that is cut brings it back.
     let cut = stream::once(async { Err(io::Error::other("the server stops")) });
     let entries = match reaped(build, from) {
-        Some(entries) => stream::iter(entries).map(Ok).boxed(),
-        None => state.logs.follow(build.id, from),
+        Some(entries) => stream::iter((!entries.is_empty()).then_some(Ok(entries))).boxed(),
+        None => state.logs.follow_batches(build.id, from),
     };
     let frames = frames(entries, build.id, from)
         .take_until(shutdown.cancelled_owned())
@@ -126,50 +122,57 @@ fn reaped(build: &Build, from: u64) -> Option<Vec<Entry>> {
     ];
     let entries = (0..).zip(events).map(|(id, event)| Entry {
         id,
-        envelope: event.envelope(id),
+        envelope: event.envelope(id).into(),
     });
     Some(entries.filter(|entry| entry.id >= from).collect())
 }
 
+/// What is there at the same time goes out in one piece: none waits.
 fn frames(
-    entries: BoxStream<'static, airside_logs::Result<Entry>>,
+    batches: BoxStream<'static, airside_logs::Result<Vec<Entry>>>,
     build: BuildId,
     from: u64,
 ) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
-    let entries = entries.ready_chunks(TOGETHER);
     stream::unfold(
-        (entries, from, false),
-        move |(mut entries, mut next, ended)| async move {
+        (batches, from, false),
+        move |(mut batches, mut next, ended)| async move {
             if ended {
                 return std::future::pending().await;
             }
-            let Some(chunk) = entries.next().await else {
-                let end = Bytes::from(format!("id: {next}\nevent: end\ndata\n\n"));
-                return Some((Ok(end), (entries, next, true)));
-            };
-            let length = |entry: &airside_logs::Result<Entry>| {
-                entry.as_ref().map_or(0, |entry| entry.envelope.len() + 48)
-            };
-            let mut text = String::with_capacity(chunk.iter().map(length).sum());
-            for entry in chunk {
-                match entry {
-                    Ok(Entry { id, envelope }) => {
-                        // Memory takes what is written to it.
-                        let _ = write!(text, "id: {id}\nevent: event\ndata: {envelope}\n\n");
-                        next = id + 1;
-                    }
-                    Err(error) => {
-                        let error = &error as &dyn std::error::Error;
-                        tracing::error!(%build, error, "the events of a build cannot be read");
-                        // A cut connection: the client comes back for what it has not seen.
-                        let cut = io::Error::other("the log cannot be read");
-                        return Some((Err(cut), (entries, next, true)));
-                    }
+            match batches.next().await {
+                Some(Ok(entries)) => {
+                    next = entries.last().map_or(next, |last| last.id + 1);
+                    Some((Ok(framed(&entries)), (batches, next, false)))
+                }
+                Some(Err(error)) => {
+                    let error = &error as &dyn std::error::Error;
+                    tracing::error!(%build, error, "the events of a build cannot be read");
+                    // A cut connection: the client comes back for what it has not seen.
+                    let cut = io::Error::other("the log cannot be read");
+                    Some((Err(cut), (batches, next, true)))
+                }
+                None => {
+                    let end = Bytes::from(format!("id: {next}\nevent: end\ndata\n\n"));
+                    Some((Ok(end), (batches, next, true)))
                 }
             }
-            Some((Ok(Bytes::from(text)), (entries, next, false)))
         },
     )
+}
+
+/// Entries as the event stream has them.
+fn framed(entries: &[Entry]) -> Bytes {
+    /// The words around an entry, and its number.
+    const AROUND: usize = 48;
+    let lengths = entries.iter().map(|entry| entry.envelope.as_bytes().len());
+    let mut frames = Vec::with_capacity(lengths.map(|length| length + AROUND).sum());
+    for Entry { id, envelope } in entries {
+        // Memory takes what is written to it.
+        let _ = write!(frames, "id: {id}\nevent: event\ndata: ");
+        frames.extend_from_slice(envelope.as_bytes());
+        frames.extend_from_slice(b"\n\n");
+    }
+    frames.into()
 }
 
 /// Flushes after each piece, so that nobody waits for the compressor to fill up.

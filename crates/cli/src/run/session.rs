@@ -153,7 +153,7 @@ impl<'a> Session<'a> {
                     self.world.house.engine.abort(build).await?;
                 }
                 event = events.next() => match event {
-                    Some(entry) => progress.take(&entry?.envelope),
+                    Some(entry) => progress.take(entry?.envelope.as_str()),
                     None => break,
                 },
             }

@@ -82,20 +82,22 @@ impl<'r, 'n> Fields<'r, 'n> {
             .map(|(key, _)| key.span)
     }
 
+    /// Made only for fields that are there: of those that could be, most are not.
     pub(crate) fn path_of(&self, name: &str) -> String {
         if self.path.is_empty() {
             name.to_owned()
         } else {
-            format!("{}.{name}", self.path)
+            [&self.path, ".", name].concat()
         }
     }
 
     pub(crate) fn string(&mut self, name: &'static str) -> String {
-        let path = self.path_of(name);
         match self.take(name) {
             Some(node) => {
-                self.reader.places.note(path.clone(), node.span);
-                self.reader.text(node, &path)
+                let path = self.path_of(name);
+                let text = self.reader.text(node, &path);
+                self.reader.places.note(path, node.span);
+                text
             }
             None => String::new(),
         }
@@ -134,10 +136,10 @@ impl<'r, 'n> Fields<'r, 'n> {
     }
 
     pub(crate) fn flag(&mut self, name: &'static str) -> bool {
-        let path = self.path_of(name);
         let Some(node) = self.take(name) else {
             return false;
         };
+        let path = self.path_of(name);
         self.reader.places.note(path.clone(), node.span);
         match &node.value {
             Value::Bool(value) => *value,
@@ -149,10 +151,10 @@ impl<'r, 'n> Fields<'r, 'n> {
     }
 
     pub(crate) fn integer(&mut self, name: &'static str) -> i64 {
-        let path = self.path_of(name);
         let Some(node) = self.take(name) else {
             return 0;
         };
+        let path = self.path_of(name);
         self.reader.places.note(path.clone(), node.span);
         match &node.value {
             Value::Int(value) => *value,
@@ -174,10 +176,10 @@ impl<'r, 'n> Fields<'r, 'n> {
     }
 
     pub(crate) fn strings(&mut self, name: &'static str) -> Vec<String> {
-        let path = self.path_of(name);
         let Some(node) = self.take(name) else {
             return Vec::new();
         };
+        let path = self.path_of(name);
         let mut texts = Vec::new();
         for (index, item) in self.reader.items(node, &path).iter().enumerate() {
             let path = format!("{path}[{index}]");
@@ -188,25 +190,25 @@ impl<'r, 'n> Fields<'r, 'n> {
     }
 
     pub(crate) fn string_map(&mut self, name: &'static str) -> BTreeMap<String, String> {
-        let path = self.path_of(name);
         let Some(node) = self.take(name) else {
             return BTreeMap::new();
         };
+        let path = self.path_of(name);
         self.reader.map(node, &path, Reader::text)
     }
 
     pub(crate) fn env(&mut self, name: &'static str) -> BTreeMap<String, String> {
-        let path = self.path_of(name);
         let Some(node) = self.take(name) else {
             return BTreeMap::new();
         };
+        let path = self.path_of(name);
         self.reader.map(node, &path, Reader::env_text)
     }
 
     /// A map of anything, as for `source` and `params` of resources.
     pub(crate) fn object(&mut self, name: &'static str) -> Option<Map<String, serde_json::Value>> {
-        let path = self.path_of(name);
         let node = self.take(name)?;
+        let path = self.path_of(name);
         if !matches!(node.value, Value::Map(_)) {
             self.reader.wrong_type(&path, node, "a map");
             return None;
@@ -220,9 +222,8 @@ impl<'r, 'n> Fields<'r, 'n> {
 
     /// Anything; null if it is not there.
     pub(crate) fn json(&mut self, name: &'static str) -> serde_json::Value {
-        let path = self.path_of(name);
         match self.take(name) {
-            Some(node) => self.reader.json(node, &path),
+            Some(node) => self.reader.json(node, &self.path_of(name)),
             None => serde_json::Value::Null,
         }
     }
@@ -233,10 +234,10 @@ impl<'r, 'n> Fields<'r, 'n> {
         name: &'static str,
         mut read: impl FnMut(&mut Reader, &'n Node, &str) -> Option<T>,
     ) -> Vec<T> {
-        let path = self.path_of(name);
         let Some(node) = self.take(name) else {
             return Vec::new();
         };
+        let path = self.path_of(name);
         let items = self.reader.items(node, &path);
         let mut list = Vec::new();
         for (index, item) in items.iter().enumerate() {

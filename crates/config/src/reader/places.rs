@@ -1,18 +1,53 @@
 //! Where in the text the parts of a pipeline stand, by path, for rules that are checked later.
 
-use std::collections::HashMap;
+use std::{cell::RefCell, collections::HashMap};
 
 use airside_yaml::Span;
 
+/// Most pipelines are fine, and nobody asks where anything is: what is noted is put in order only when somebody does.
 #[derive(Default)]
-pub(crate) struct Places(HashMap<String, Span>);
+pub(crate) struct Places {
+    noted: RefCell<Vec<(String, Span)>>,
+    found: RefCell<HashMap<String, Span>>,
+}
 
 impl Places {
+    /// The last of several notes of one path counts.
     pub(crate) fn note(&mut self, path: impl Into<String>, span: Span) {
-        self.0.insert(path.into(), span);
+        self.noted.get_mut().push((path.into(), span));
     }
 
     pub(crate) fn find(&self, path: &str) -> Option<Span> {
-        self.0.get(path).copied()
+        let mut found = self.found.borrow_mut();
+        found.extend(self.noted.borrow_mut().drain(..));
+        found.get(path).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use airside_yaml::Position;
+
+    use super::*;
+
+    #[test]
+    fn places_are_found_whenever_they_were_noted() {
+        let at = |line| Span {
+            start: Position {
+                line,
+                ..Position::default()
+            },
+            ..Span::default()
+        };
+        let mut places = Places::default();
+        places.note("a", at(1));
+        assert_eq!(places.find("a"), Some(at(1)));
+        assert_eq!(places.find("b"), None);
+        places.note("b", at(2));
+        places.note("a", at(3));
+        assert_eq!(
+            (places.find("a"), places.find("b")),
+            (Some(at(3)), Some(at(2)))
+        );
     }
 }

@@ -136,8 +136,8 @@ pub(super) fn read(fields: &mut Fields<'_, '_>) -> GetStep {
 /// The values of a pinned version must be strings as written: `1.10` without quotes is the number
 /// 1.1, which is not the version that was meant.
 fn read_version(fields: &mut Fields<'_, '_>) -> Option<VersionSpec> {
-    let path = fields.path_of("version");
     let node = fields.take("version")?;
+    let path = fields.path_of("version");
     fields.reader.places.note(path.clone(), node.span);
     let reader = &mut *fields.reader;
     if let Value::Map(_) = &node.value {

@@ -166,12 +166,11 @@ pub(super) fn read(fields: &mut Fields<'_, '_>, core: &CoreShape) -> Modifiers {
         modifiers.across = Some(across::read(fields));
         modifiers.fail_fast = fields.flag("fail_fast");
     }
-    let path = fields.path.clone();
-    modifiers.on_success = read_step_hook(fields, Hook::OnSuccess, &path);
-    modifiers.on_failure = read_step_hook(fields, Hook::OnFailure, &path);
-    modifiers.on_abort = read_step_hook(fields, Hook::OnAbort, &path);
-    modifiers.on_error = read_step_hook(fields, Hook::OnError, &path);
-    modifiers.ensure = read_step_hook(fields, Hook::Ensure, &path);
+    modifiers.on_success = read_step_hook(fields, Hook::OnSuccess);
+    modifiers.on_failure = read_step_hook(fields, Hook::OnFailure);
+    modifiers.on_abort = read_step_hook(fields, Hook::OnAbort);
+    modifiers.on_error = read_step_hook(fields, Hook::OnError);
+    modifiers.ensure = read_step_hook(fields, Hook::Ensure);
     modifiers
 }
 
@@ -189,17 +188,22 @@ fn read_attempts(fields: &mut Fields<'_, '_>) -> Option<u32> {
 }
 
 /// A step's hook must be there if it is named; a job's may be null.
-fn read_step_hook(fields: &mut Fields<'_, '_>, hook: Hook, path: &str) -> Option<Box<Step>> {
-    let step = read_hook(fields, hook, path);
+fn read_step_hook(fields: &mut Fields<'_, '_>, hook: Hook) -> Option<Box<Step>> {
+    let step = read_hook(fields, hook, |fields| fields.path.clone());
     if step.is_none() && fields.has(hook.key()) {
         fields.complain(hook.key(), "no step configured");
     }
     step
 }
 
-pub(crate) fn read_hook(fields: &mut Fields<'_, '_>, hook: Hook, path: &str) -> Option<Box<Step>> {
+/// `path` is what the hook's path begins with.
+pub(crate) fn read_hook<'r, 'n>(
+    fields: &mut Fields<'r, 'n>,
+    hook: Hook,
+    path: impl FnOnce(&Fields<'r, 'n>) -> String,
+) -> Option<Box<Step>> {
     let node = fields.take(hook.key())?;
-    let path = format!("{path}.{}", hook.key());
+    let path = format!("{}.{}", path(fields), hook.key());
     Some(Box::new(super::read(fields.reader, node, &path)))
 }
 

@@ -83,7 +83,6 @@ pub(super) fn read(fields: &mut Fields<'_, '_>) -> PutStep {
 }
 
 fn read_inputs(fields: &mut Fields<'_, '_>) -> Option<PutInputs> {
-    let path = fields.path_of("inputs");
     let node = fields.take("inputs")?;
     match &node.value {
         Value::Seq(_) => {
@@ -96,6 +95,7 @@ fn read_inputs(fields: &mut Fields<'_, '_>) -> Option<PutInputs> {
         Value::String(word) if word == "detect" => Some(PutInputs::Detect),
         _ => {
             let message = "must be `all`, `detect` or a list of names";
+            let path = fields.path_of("inputs");
             fields.reader.problem(&path, node.span, message);
             None
         }

@@ -11,7 +11,7 @@ pub(super) fn check(checker: &mut Checker<'_>) {
     let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for (index, group) in config.groups.iter().enumerate() {
         let path = path_of("groups", index, &group.name);
-        checker.identifier_at(&group.name, &path, &format!("groups[{index}].name"));
+        checker.identifier_at(&group.name, &path, |_| format!("groups[{index}].name"));
         let count = counts.entry(&group.name).or_insert((0, index));
         *count = (count.0 + 1, index);
         check_jobs(checker, group, index, &mut grouped);

@@ -155,17 +155,28 @@ impl<'a> Checker<'a> {
     }
 
     pub(crate) fn identifier(&mut self, name: &str, path: &str) {
-        // What has a name and more is at fault only for its name.
-        let own = format!("{path}.name");
-        let place = self.places.find(&own).map_or(path, |_| &own);
-        self.identifier_at(name, path, place);
+        self.identifier_at(name, path, |checker| {
+            // What has a name and more is at fault only for its name.
+            let own = format!("{path}.name");
+            let named = checker.places.find(&own).is_some();
+            if named { own } else { path.to_owned() }
+        });
     }
 
-    /// The same, where the name stands elsewhere in the text than its path says.
-    pub(crate) fn identifier_at(&mut self, name: &str, path: &str, place: &str) {
+    /// The same, where the name stands elsewhere in the text than its path says. Most names are fine, and then nobody
+    /// asks for the place.
+    pub(crate) fn identifier_at(
+        &mut self,
+        name: &str,
+        path: &str,
+        place: impl FnOnce(&Self) -> String,
+    ) {
         match validate_identifier(name, path) {
             Ok(None) => {}
-            Ok(Some(odd)) => self.warning(&odd.type_, place, odd.message),
+            Ok(Some(odd)) => {
+                let place = place(self);
+                self.warning(&odd.type_, &place, odd.message);
+            }
             Err(_) => self.problem(path, "identifier cannot be an empty string"),
         }
     }

@@ -12,8 +12,9 @@ use std::{
 };
 
 use airside_model::event::Source;
-use airside_protocol::Output;
 use rustix::fs::{Mode, OFlags};
+
+use super::Piece;
 
 /// One byte for the stream, four for the length.
 const HEADER: usize = 5;
@@ -119,7 +120,7 @@ impl Disk {
     }
 
     /// The rest of the record that holds `offset`, if it is one of these.
-    pub(super) fn read(&mut self, offset: u64) -> io::Result<Option<Output>> {
+    pub(super) fn read(&mut self, offset: u64) -> io::Result<Option<Piece<'static>>> {
         let index = self
             .segments
             .partition_point(|segment| segment.end <= offset);
@@ -147,7 +148,7 @@ impl Disk {
                 segment
                     .file
                     .read_exact_at(&mut data, record.position + HEADER as u64 + skip)?;
-                return Ok(Some(Output {
+                return Ok(Some(Piece {
                     offset,
                     source,
                     data: data.into(),

@@ -7,22 +7,26 @@
 //!     forgotten │ disk (old)  │ memory (new, sent at once)   │
 //! ```
 //!
-//! As long as the hub keeps up, nothing touches the disk. A terminal gives a few kilobytes at a time: what follows on
-//! the same stream joins the record before it, so that a message carries more the less the hub keeps up.
+//! As long as the hub keeps up, nothing touches the disk: the memory holds more than can be on its way there. A terminal
+//! gives a few kilobytes at a time: what follows on the same stream joins the record before it, so that a message carries
+//! more the less the hub keeps up. The memory of full records is used again: to get it anew from the kernel, page by page,
+//! would cost as much as sending it.
 
 mod disk;
 
-use std::{collections::VecDeque, io, path::PathBuf};
+use std::{borrow::Cow, collections::VecDeque, io, path::PathBuf};
 
 use airside_model::event::Source;
-use airside_protocol::{Output, codec::MAX_PAYLOAD};
-use bytes::Bytes;
+use airside_protocol::codec::MAX_PAYLOAD;
 
 use self::disk::{Disk, Spilled};
 use crate::log::log;
 
 /// What a record in memory costs besides its bytes.
 const OVERHEAD: usize = 64;
+
+/// How many empty records are kept for what comes next.
+const SPARE: usize = 16;
 
 #[derive(Clone, Copy)]
 struct Limits {
@@ -35,7 +39,7 @@ struct Limits {
 
 const LIMITS: Limits = Limits {
     record: MAX_PAYLOAD,
-    memory: 1 << 20,
+    memory: 4 << 20,
     disk: 256 << 20,
     segment: 8 << 20,
 };
@@ -53,14 +57,22 @@ impl Record {
     }
 
     /// From `offset` on.
-    fn rest(&self, offset: u64) -> Output {
+    fn rest(&self, offset: u64) -> Piece<'_> {
         let skip = offset.saturating_sub(self.offset) as usize;
-        Output {
+        Piece {
             offset: self.offset + skip as u64,
             source: self.source,
-            data: Bytes::copy_from_slice(&self.data[skip..]),
+            data: self.data[skip..].into(),
         }
     }
+}
+
+/// Output of one stream, at most one message of it.
+#[derive(Debug)]
+pub(crate) struct Piece<'a> {
+    pub(crate) offset: u64,
+    pub(crate) source: Source,
+    pub(crate) data: Cow<'a, [u8]>,
 }
 
 pub(crate) struct Spool {
@@ -68,6 +80,7 @@ pub(crate) struct Spool {
     disk: Disk,
     memory: VecDeque<Record>,
     memory_used: usize,
+    spare: Vec<Vec<u8>>,
     acknowledged: u64,
     end: u64,
 }
@@ -84,6 +97,7 @@ impl Spool {
             disk: Disk::new(folder, limits.segment),
             memory: VecDeque::new(),
             memory_used: 0,
+            spare: Vec::new(),
             acknowledged: 0,
             end: 0,
         }
@@ -123,15 +137,33 @@ impl Spool {
             }
             _ => {
                 self.memory_used += OVERHEAD;
+                let mut kept = self.room_for(data.len());
+                kept.extend_from_slice(data);
                 self.memory.push_back(Record {
                     offset,
                     source,
-                    data: data.to_vec(),
+                    data: kept,
                 });
             }
         }
         if self.memory_used > self.limits.memory && self.disk_has_room() {
             self.spill();
+        }
+    }
+
+    /// Memory for a record that begins with so many bytes: a whole one where much is said at once.
+    fn room_for(&mut self, length: usize) -> Vec<u8> {
+        if length < self.limits.record / 4 {
+            return Vec::with_capacity(length);
+        }
+        let spare = self.spare.pop();
+        spare.unwrap_or_else(|| Vec::with_capacity(self.limits.record))
+    }
+
+    fn keep_spare(&mut self, mut data: Vec<u8>) {
+        if data.capacity() == self.limits.record && self.spare.len() < SPARE {
+            data.clear();
+            self.spare.push(data);
         }
     }
 
@@ -161,7 +193,7 @@ impl Spool {
     }
 
     /// The output at `offset`, at most one message of it; nothing if there is none yet.
-    pub(crate) fn read(&mut self, offset: u64) -> io::Result<Option<Output>> {
+    pub(crate) fn read(&mut self, offset: u64) -> io::Result<Option<Piece<'_>>> {
         if let Some(output) = self.disk.read(offset)? {
             return Ok(Some(output));
         }
@@ -180,7 +212,9 @@ impl Spool {
             && record.end() <= offset
         {
             self.memory_used -= record.data.len() + OVERHEAD;
-            self.memory.pop_front();
+            if let Some(record) = self.memory.pop_front() {
+                self.keep_spare(record.data);
+            }
         }
         true
     }
@@ -221,7 +255,7 @@ mod tests {
     fn check(spool: &mut Spool, mut offset: u64) {
         while let Some(output) = spool.read(offset).unwrap() {
             assert_eq!(output.offset, offset);
-            for byte in &output.data {
+            for byte in output.data.iter() {
                 assert_eq!(*byte, pattern(offset));
                 offset += 1;
             }
@@ -271,6 +305,25 @@ mod tests {
     }
 
     #[test]
+    fn memory_of_full_records_is_used_again_and_little_is_said_in_little() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut spool = Spool::limited(folder.path().to_owned(), SMALL);
+        spool.append(Source::Stdout, b"a word");
+        assert!(spool.memory[0].data.capacity() < SMALL.record);
+        spool.append(Source::Stderr, &[b'x'; 50]);
+        let place = spool.memory[1].data.as_ptr();
+        assert!(spool.acknowledge(spool.end()));
+        spool.append(Source::Stdout, &[b'y'; 30]);
+        assert_eq!(spool.memory[0].data.as_ptr(), place);
+        assert_eq!(*spool.read(56).unwrap().unwrap().data, [b'y'; 30]);
+        for _ in 0..2 * SPARE {
+            spool.append(Source::Stdout, &[b'z'; 50]);
+        }
+        assert!(spool.acknowledge(spool.end()));
+        assert!(spool.spare.len() <= SPARE);
+    }
+
+    #[test]
     fn without_a_disk_the_memory_alone_is_the_spool() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");
@@ -299,7 +352,7 @@ mod tests {
             } else {
                 "err"
             };
-            assert_eq!(output.data, expected);
+            assert_eq!(*output.data, *expected.as_bytes());
             offset += 3;
         }
         assert_eq!(offset, 600);
