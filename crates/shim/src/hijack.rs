@@ -21,7 +21,8 @@ use crate::{
     desk::Desk,
     log::log,
     process,
-    reaper::Reaper,
+    reaper::{Guest, Reaper},
+    scratch::Scratch,
     users,
 };
 
@@ -93,9 +94,9 @@ impl Parts {
             return Ok(());
         }
         match self.launch(hijack) {
-            Ok((launched, guest)) => {
+            Ok((launched, stay)) => {
                 let ended = talk::hold(launched, &mut receiver, &mut sender).await;
-                drop(guest);
+                drop(stay);
                 ended
             }
             Err(exit) => sender.say(ShimSays::Finished { exit }).await,
@@ -103,7 +104,7 @@ impl Parts {
         closed(receiver, sender).await
     }
 
-    fn launch(&self, hijack: Hijack) -> Result<(process::Launched, crate::reaper::Guest), Exit> {
+    fn launch(&self, hijack: Hijack) -> Result<(process::Launched, Stay), Exit> {
         let step = self.order.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(step) = step.as_ref() else {
             return Err(Exit::Broken("the step is not there yet".to_owned()));
@@ -111,7 +112,8 @@ impl Parts {
         let Some(jail) = self.jail.get() else {
             return Err(Exit::Broken("the step has not begun".to_owned()));
         };
-        let order = order(step, hijack);
+        let (id, wants_scratch) = (hijack.id.clone(), hijack.scratch);
+        let mut order = order(step, hijack);
         let own = (
             rustix::process::getuid().as_raw(),
             rustix::process::getgid().as_raw(),
@@ -121,10 +123,28 @@ impl Parts {
         if !Path::new(&order.dir).is_dir() {
             return Err(Exit::Broken(format!("there is no folder {}", order.dir)));
         }
+        let scratch = match wants_scratch {
+            true => Some(Scratch::make(&id, &user).map_err(|error| {
+                Exit::Broken(format!("there is no folder for temporary files: {error}"))
+            })?),
+            false => None,
+        };
+        if let Some(scratch) = &scratch {
+            order.env.push(("TMPDIR".to_owned(), scratch.path()));
+        }
         let launched = process::launch(&order, &user, jail, &self.reaper)?;
-        let guest = self.reaper.host(launched.pid);
-        Ok((launched, guest))
+        let stay = Stay {
+            _guest: self.reaper.host(launched.pid),
+            _scratch: scratch,
+        };
+        Ok((launched, stay))
     }
+}
+
+/// What ends with a guest: first its processes, then what they left. Fields are dropped in this order.
+struct Stay {
+    _guest: Guest,
+    _scratch: Option<Scratch>,
 }
 
 /// The guest's process as if it were a step's.
