@@ -41,8 +41,8 @@ use tokio::task::JoinHandle;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{Instrument as _, error, field::Empty, info, warn};
 
-pub use checks::{Answer, Checker, Elsewhere, WorkerCheckers};
 use checks::Visits;
+pub use checks::{Answer, Checker, Elsewhere, WorkerCheckers};
 use outcome::{Hidden, Outcome};
 use turns::Turns;
 

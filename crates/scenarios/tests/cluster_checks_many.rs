@@ -4,6 +4,7 @@
 
 mod cluster_support;
 
+use airside_scenarios::Environment;
 use cluster_support::{
     Namespace,
     checks::{end, last_checked, many, pods_created, set, wait_for_checks},
@@ -11,6 +12,9 @@ use cluster_support::{
 
 #[test]
 fn a_thousand_resources_of_two_teams_cost_two_pods() {
+    if !Environment::get().real_fly_or_skip() {
+        return;
+    }
     let Some(namespace) = Namespace::offered() else {
         return;
     };

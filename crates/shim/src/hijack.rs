@@ -101,7 +101,8 @@ impl Parts {
             }
             Err(exit) => sender.say(ShimSays::Finished { exit }).await,
         }?;
-        closed(receiver, sender).await
+        closed(receiver, sender).await;
+        Ok(())
     }
 
     fn launch(&self, hijack: Hijack) -> Result<(process::Launched, Stay), Exit> {
@@ -179,13 +180,7 @@ async fn begun(receiver: &mut Receiver) -> Result<bool, connection::Error> {
     }
 }
 
-/// Leaves it to the hub to close, so that it has heard the last words.
-async fn closed(mut receiver: Receiver, _sender: Sender) -> Result<(), connection::Error> {
-    loop {
-        match receiver.receive_within(SILENCE).await {
-            Ok(_) => {}
-            Err(connection::Error::Closed) => return Ok(()),
-            Err(error) => return Err(error),
-        }
-    }
+/// Leaves it to the hub to close, so that it has heard the last words. However it does that, all was said.
+async fn closed(mut receiver: Receiver, _sender: Sender) {
+    while receiver.receive_within(SILENCE).await.is_ok() {}
 }

@@ -159,4 +159,3 @@ fn told(run: GuestRun) -> Result<Checked, Failure> {
         GuestEnd::TimedOut => Err(timed_out(output)),
     }
 }
-

@@ -23,7 +23,9 @@ pub fn many(count: usize) -> String {
         gets += &format!("  - {{get: r{number}, trigger: true}}\n");
     }
     // Nothing is to be built: only checks run.
-    format!("{resources}- {{name: never, type: mock, source: {{no_initial_version: true}}, tags: [{WORKER}]}}\n{gets}  - {{get: never, trigger: true}}\n")
+    format!(
+        "{resources}- {{name: never, type: mock, source: {{no_initial_version: true}}, tags: [{WORKER}]}}\n{gets}  - {{get: never, trigger: true}}\n"
+    )
 }
 
 /// Makes the other team, and gives both the pipeline.
@@ -55,10 +57,7 @@ pub fn last_checked(fly: &Fly) -> LastChecked {
         let listed: Vec<Value> = serde_json::from_str(&listed.stdout).unwrap();
         for resource in listed {
             let name = resource["name"].as_str().unwrap().to_owned();
-            all.insert(
-                (team.to_owned(), name),
-                resource["last_checked"].as_i64(),
-            );
+            all.insert((team.to_owned(), name), resource["last_checked"].as_i64());
         }
     }
     all
@@ -66,14 +65,12 @@ pub fn last_checked(fly: &Fly) -> LastChecked {
 
 /// Waits until every resource but the named ones was checked, after `since` if that says when it was checked before.
 #[track_caller]
-pub fn wait_for_checks(
-    fly: &Fly,
-    but: &[&str],
-    since: Option<&LastChecked>,
-) {
+pub fn wait_for_checks(fly: &Fly, but: &[&str], since: Option<&LastChecked>) {
     wait_until("every resource is checked", || {
         let now = last_checked(fly);
-        let mut others = now.iter().filter(|((_, name), _)| !but.contains(&name.as_str()));
+        let mut others = now
+            .iter()
+            .filter(|((_, name), _)| !but.contains(&name.as_str()));
         others.all(|(resource, at)| match since {
             None => at.is_some(),
             Some(since) => *at > since[resource],

@@ -171,7 +171,9 @@ async fn place(
             let lost = || Looked::Errored("run check: its container was lost".to_owned());
             return Ok(offered.ok_or_else(lost));
         }
-        End::Exited(code) => format!("the container for checks does not work: its shim ended with {code}"),
+        End::Exited(code) => {
+            format!("the container for checks does not work: its shim ended with {code}")
+        }
         End::Errored(words) => words.clone(),
         End::Stopped(cause) => {
             let cause = *cause;
