@@ -66,16 +66,26 @@ pub fn last_checked(fly: &Fly) -> LastChecked {
 /// Waits until every resource but the named ones was checked, after `since` if that says when it was checked before.
 #[track_caller]
 pub fn wait_for_checks(fly: &Fly, but: &[&str], since: Option<&LastChecked>) {
-    wait_until("every resource is checked", || {
+    let unchecked = || {
         let now = last_checked(fly);
-        let mut others = now
+        let others = now
             .iter()
             .filter(|((_, name), _)| !but.contains(&name.as_str()));
-        others.all(|(resource, at)| match since {
-            None => at.is_some(),
-            Some(since) => *at > since[resource],
-        })
-    });
+        let is_unchecked = |(resource, at): &(&(String, String), &Option<i64>)| match since {
+            None => at.is_none(),
+            Some(since) => **at <= since[*resource],
+        };
+        others.filter(is_unchecked).count()
+    };
+    // As long as there are fewer and fewer, a busy machine may take its time.
+    let mut left = usize::MAX;
+    while left > 0 {
+        let before = left;
+        wait_until("more resources are checked", || {
+            left = unchecked();
+            left < before
+        });
+    }
 }
 
 /// How many pods were ever created in a namespace, as the API server's audit has it.
