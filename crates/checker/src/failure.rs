@@ -18,6 +18,9 @@ pub enum Failure {
         how: String,
         output: String,
     },
+    /// The process of the check could not be run, or said what makes no sense.
+    #[error("{why}")]
+    Broken { why: String, output: String },
     #[error("the checker of team `{team}` cannot be started: {why}")]
     NotStarted { team: String, why: String },
     #[error("the checker of team `{team}` takes no more checks: {waiting} are waiting")]
@@ -30,9 +33,10 @@ impl Failure {
     /// What the check printed before it failed.
     pub fn output(&self) -> &str {
         match self {
-            Self::Failed { output } | Self::TimedOut { output } | Self::Died { output, .. } => {
-                output
-            }
+            Self::Failed { output }
+            | Self::TimedOut { output }
+            | Self::Broken { output, .. }
+            | Self::Died { output, .. } => output,
             Self::NotStarted { .. } | Self::Full { .. } | Self::TooLarge { .. } => "",
         }
     }

@@ -51,7 +51,7 @@ pub(crate) async fn show(
     let worker = parts
         .engine
         .checker(&home.pipeline.team_name, &definition.tags);
-    let worker = worker.map_or_else(String::new, |checker| checker.worker.to_string());
+    let worker = worker.map_or_else(String::new, |checker| checker.worker().to_string());
     if let Err(error) = write(parts, build, events(&id, spec, ended, worker, next_in)).await {
         warn!(%build, %error, "the log of a check could not be written");
         return Ok(());

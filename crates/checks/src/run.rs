@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Instant};
 
 use airside_checker::{Check, Failure, Freshness};
+use airside_engine::Answer;
 use airside_model::{BuildStatus, PlanId, Version};
 use airside_store::{CheckFrom, CheckReason, Found, LastCheck, NewCheck, now};
 use airside_vars::Secrets;
@@ -75,7 +76,16 @@ pub(crate) async fn run(
             };
             parts.metrics.check_started();
             let began = Instant::now();
-            let checked = checker.checkers.check(&check).await;
+            let checked = match checker.check(&check).await {
+                Answer::Ended(checked) => checked,
+                Answer::Unplaced(ticket) => {
+                    parts.metrics.check_became_build();
+                    let ran = as_build(parts, spec, freshness).await;
+                    // Only now: those who wait for the checker need not become builds too.
+                    drop(ticket);
+                    return ran;
+                }
+            };
             parts
                 .metrics
                 .native_check_took(&check.type_, began.elapsed());

@@ -132,7 +132,11 @@ impl Service {
             self.limit.give_back(place);
             return;
         };
-        self.unwritten.remove(&start.resource);
+        // One that was asked for writes its own end. The last one of others stays to be written meanwhile: a check may
+        // always be under way when that happens.
+        if start.asked {
+            self.unwritten.remove(&start.resource);
+        }
         let task = Task {
             parts: self.parts.clone(),
             spec,
@@ -152,6 +156,9 @@ impl Service {
 
     fn end(&mut self, end: End) {
         self.limit.give_back(end.place);
+        if end.facts.is_some() {
+            self.unwritten.remove(&end.resource);
+        }
         self.unwritten
             .extend(end.unwritten.map(|last| (end.resource, last)));
         self.shown

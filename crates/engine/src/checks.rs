@@ -1,6 +1,9 @@
 //! What checks need of the engine, whether a build runs them or nobody sees them.
 
-use airside_checker::Checkers;
+mod elsewhere;
+mod visit;
+
+use airside_checker::{Check, Checkers};
 use airside_config::Config;
 use airside_credentials::Asker;
 use airside_model::{WorkerName, plan::CheckPlan};
@@ -10,6 +13,8 @@ use serde_json::Value;
 use tokio::{sync::OwnedMutexGuard, task::JoinHandle};
 use tracing::debug;
 
+pub use self::elsewhere::{Answer, Elsewhere};
+pub(crate) use self::visit::{TRIES, Visit, Visits};
 use crate::{Engine, Result, leaf::Leaf};
 
 /// The checkers of one worker.
@@ -19,12 +24,42 @@ pub struct WorkerCheckers {
     pub checkers: Checkers,
 }
 
+/// Who answers a team's native checks on one worker.
+pub enum Checker<'a> {
+    /// A process of this machine.
+    Here(&'a WorkerCheckers),
+    /// A container.
+    Elsewhere(Elsewhere),
+}
+
+impl Checker<'_> {
+    pub fn worker(&self) -> &WorkerName {
+        match self {
+            Self::Here(own) => &own.worker,
+            Self::Elsewhere(elsewhere) => elsewhere.worker(),
+        }
+    }
+
+    pub async fn check(&self, check: &Check) -> Answer {
+        match self {
+            Self::Here(own) => Answer::Ended(own.checkers.check(check).await),
+            Self::Elsewhere(elsewhere) => elsewhere.check(check).await,
+        }
+    }
+}
+
 impl Engine {
-    /// The checkers of the worker that would be chosen for such a step, if it has any.
-    pub fn checker(&self, team: &str, tags: &[String]) -> Option<&WorkerCheckers> {
-        let own = self.parts.checkers.as_ref()?;
+    /// The team's checker on the worker that would be chosen for such a step. None: no worker is there for it now.
+    pub fn checker(&self, team: &str, tags: &[String]) -> Option<Checker<'_>> {
         let chosen = self.parts.orchestrator.worker_for(team, tags)?;
-        (own.worker == chosen).then_some(own)
+        Some(self.checker_on(team, chosen))
+    }
+
+    pub(crate) fn checker_on(&self, team: &str, worker: WorkerName) -> Checker<'_> {
+        match &self.parts.checkers {
+            Some(own) if own.worker == worker => Checker::Here(own),
+            _ => Checker::Elsewhere(Elsewhere::new(self, team, worker)),
+        }
     }
 
     /// Whether such a step would have to wait for its worker to come back.

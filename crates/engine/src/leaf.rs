@@ -1,12 +1,12 @@
 //! One step about to run: what the implementations in `steps` work with.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use airside_model::{
     Plan, PlanId, StepKind, StepLabels, VolumeId,
     event::{Event, Origin, Source},
 };
-use airside_orchestrator::{Held, StepEnd, StepRequest};
+use airside_orchestrator::{Held, Host, StepEnd, StepRequest, Ticket};
 use airside_store::{Micros, now};
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -221,10 +221,15 @@ impl<'a> Leaf<'a> {
         })
     }
 
-    /// Gives up the container of a check, to those that come after it. Only after what it came to is committed.
-    pub(crate) async fn offer(&self, ran: Ran, name: &str) {
+    /// Gives up a container that is there for guests, to them. None: it was lost.
+    pub(crate) async fn offer(
+        &self,
+        ran: Ran,
+        ticket: Ticket,
+        lifetime: Option<Duration>,
+    ) -> Option<Arc<Host>> {
         let orchestrator = &self.interpreter.engine.parts.orchestrator;
-        orchestrator.offer(ran.held, name).await;
+        orchestrator.offer(ran.held, ticket, lifetime).await
     }
 
     /// Gives up the container of a process. Only after what it came to is committed.

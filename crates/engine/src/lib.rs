@@ -41,7 +41,8 @@ use tokio::task::JoinHandle;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{Instrument as _, error, field::Empty, info, warn};
 
-pub use checks::WorkerCheckers;
+use checks::Visits;
+pub use checks::{Answer, Checker, Elsewhere, WorkerCheckers};
 use outcome::{Hidden, Outcome};
 use turns::Turns;
 
@@ -131,8 +132,8 @@ struct Parts {
     holder: String,
     /// Where other servers reach this one's hub.
     address: String,
-    /// Checks that run in containers which others left.
-    guest_checks: steps::Runs,
+    /// Checks that run as guests.
+    visits: Visits,
     /// What is being fetched for teams, by the key of its cache.
     fetching: Turns<(TeamId, String)>,
     running: Mutex<HashMap<BuildId, Running>>,
@@ -165,7 +166,7 @@ impl Engine {
             checking: Turns::default(),
             holder: format!("{}-{}", std::process::id(), options.address),
             address: options.address,
-            guest_checks: steps::Runs::default(),
+            visits: Visits::default(),
             fetching: Turns::default(),
             running: Mutex::default(),
             causes: Mutex::default(),

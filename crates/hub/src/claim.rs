@@ -190,7 +190,9 @@ async fn converse(
                 tell(&mut sender, &mut told, wanted).await?;
             }
             Ok(()) = calls.changed() => {
-                for hijack in slot.calls.unanswered(protocol) {
+                let unanswered = slot.calls.unanswered(protocol);
+                called.retain(|id| unanswered.iter().any(|hijack| hijack.id == *id));
+                for hijack in unanswered {
                     if called.insert(hijack.id.clone()) {
                         sender.say(HubSays::Hijack(Box::new(hijack))).await?;
                     }

@@ -22,7 +22,7 @@ use airside_protocol::{Exit, HIJACK_PROTOCOL, Hijack as Asked, Tty};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot, watch};
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use crate::{
     Hub, Parts,
@@ -34,7 +34,7 @@ use crate::{
 /// How long a shim has to answer, reconnecting included.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// So many at once in one container; each is a process and a connection.
+/// So many people at once in one container; each has a process and a connection.
 const LIMIT: usize = 32;
 
 /// Pieces of output between the shim and the person. A slow reader makes the process wait.
@@ -52,6 +52,8 @@ pub enum HijackError {
     TooMany,
     #[error("the container does not answer: its machine may be away")]
     Silent,
+    #[error("the container is connected, but does not answer: its machine may be very busy")]
+    Busy,
 }
 
 /// The process that is wanted; what is absent is as for the step's own.
@@ -63,6 +65,8 @@ pub struct HijackRequest {
     pub dir: Option<String>,
     pub user: Option<String>,
     pub tty: Option<Tty>,
+    /// Whether it has a folder for temporary files that goes with it.
+    pub scratch: bool,
 }
 
 /// What is heard of the process.
@@ -132,6 +136,11 @@ impl Calls {
         self.news.subscribe()
     }
 
+    /// Whether a shim's connection listens.
+    fn is_heard(&self) -> bool {
+        self.news.receiver_count() > 0
+    }
+
     /// What a shim of this protocol is to be told; those that it would not understand are refused.
     pub(crate) fn unanswered(&self, protocol: u32) -> Vec<Asked> {
         let mut pending = self.pending.lock();
@@ -151,7 +160,7 @@ impl Calls {
 }
 
 impl Hub {
-    /// Starts a process in the container of a step whose shim is, or soon will be, connected.
+    /// Starts a person's process in the container of a step whose shim is, or soon will be, connected.
     pub async fn hijack(
         &self,
         handle: &Handle,
@@ -159,6 +168,26 @@ impl Hub {
     ) -> Result<Hijack, HijackError> {
         let slot = self.sessions().get(handle).ok_or(HijackError::Gone)?;
         let place = slot.calls.enter().ok_or(HijackError::TooMany)?;
+        info!(%handle, "somebody hijacks the container");
+        self.run_beside(handle, request, Some(place)).await
+    }
+
+    /// The same for the server itself, which sees to it that there are not too many.
+    pub async fn run_guest(
+        &self,
+        handle: &Handle,
+        request: HijackRequest,
+    ) -> Result<Hijack, HijackError> {
+        self.run_beside(handle, request, None).await
+    }
+
+    async fn run_beside(
+        &self,
+        handle: &Handle,
+        request: HijackRequest,
+        place: Option<Place>,
+    ) -> Result<Hijack, HijackError> {
+        let slot = self.sessions().get(handle).ok_or(HijackError::Gone)?;
         let id = hex::encode(rand::random::<[u8; 16]>());
         let answered = slot.calls.ask(Asked {
             id: id.clone(),
@@ -168,22 +197,26 @@ impl Hub {
             dir: request.dir,
             user: request.user,
             tty: request.tty,
+            scratch: request.scratch,
         });
         let (receiver, sender) = match tokio::time::timeout(PATIENCE, answered).await {
             Ok(Ok(answer)) => answer?,
             Ok(Err(_)) => return Err(HijackError::Gone),
             Err(_) => {
                 slot.calls.take(&id);
-                return Err(HijackError::Silent);
+                return Err(match slot.calls.is_heard() {
+                    true => HijackError::Busy,
+                    false => HijackError::Silent,
+                });
             }
         };
-        info!(%handle, hijack = id, "container hijacked");
+        debug!(%handle, hijack = id, "a guest is let in");
         let (said, events) = mpsc::channel(DEPTH);
         let (inputs, typed) = mpsc::channel(DEPTH);
         let handle = handle.clone();
         tokio::spawn(async move {
             conversation::hold(receiver, sender, said, typed).await;
-            info!(%handle, hijack = id, "hijack ended");
+            debug!(%handle, hijack = id, "a guest has left");
             drop(place);
         });
         Ok(Hijack { events, inputs })
@@ -239,6 +272,7 @@ mod tests {
             dir: None,
             user: None,
             tty: None,
+            scratch: false,
         }
     }
 

@@ -230,6 +230,12 @@ impl Metrics {
             .observe(took.as_secs_f64());
     }
 
+    /// A check that had begun goes on as a build, which is counted by itself.
+    pub fn check_became_build(&self) {
+        self.0.checks_running.dec();
+        self.0.checks_all_ended.inc();
+    }
+
     pub fn step_placed(&self, kind: StepKind, worker: &str) {
         self.0
             .steps_placed

@@ -1,17 +1,21 @@
-//! Checks in containers that earlier ones left: a process beside the first one's, over the shim's connection.
+//! Checks as guests of a container that is there for them: a process beside the first one's, over the shim's
+//! connection.
 //!
-//! A container is offered under a name that says who may use it and what is in it; here nothing is known of either.
-//! It stays as long as it is used. Which there are is known to this server alone: after a restart they go unused, and
-//! are collected like others.
+//! A container is offered under a name that says who may use it and what is in it ([`hosts`]). It stays as long as it
+//! is used. Which there are is known to this server alone: those of an earlier one are collected.
 
-use std::{collections::HashMap, time::Duration};
+mod hosts;
 
-use airside_hub::{Hijack, HijackEvent, HijackInput, HijackRequest};
+use std::{sync::Arc, time::Duration};
+
+use airside_hub::{Hijack, HijackError, HijackEvent, HijackInput, HijackRequest};
 use airside_model::{WorkerName, event::Source};
-use airside_protocol::{Executable, Exit};
+use airside_protocol::{Executable, Exit, OWN_PROGRAM};
+use airside_runtime::Observed;
 use bytes::Bytes;
-use parking_lot::Mutex;
-use tokio::time::Instant;
+
+pub(crate) use hosts::Hosts;
+pub use hosts::{Asker, Found, Host, Ticket};
 
 use crate::{
     Held, Orchestrator, StepRequest, output::MAX_ANSWER, request::Afterwards, subject::Subject,
@@ -19,19 +23,47 @@ use crate::{
 
 /// What a check has to say beyond this is left out.
 const MAX_OUTPUT: usize = 1 << 20;
-/// So many checks at once in one container.
-const AT_ONCE: usize = 8;
-/// How often it is written down that a container is used.
-const NOTE: Duration = Duration::from_secs(60);
 
-/// Containers that checks may use, by what they are offered as.
-#[derive(Default)]
-pub(crate) struct Guests(Mutex<HashMap<String, Host>>);
+/// The process of a check. It sees this and nothing else of what the server knows.
+#[derive(Clone)]
+pub struct GuestRequest {
+    pub run: Executable,
+    pub args: Vec<String>,
+    pub env: Vec<(String, String)>,
+    pub user: Option<String>,
+    pub stdin: String,
+    /// Whether what it writes into `TMPDIR` goes with it.
+    pub scratch: bool,
+}
 
-struct Host {
-    subject: Subject,
-    running: usize,
-    noted: Instant,
+impl From<&StepRequest> for GuestRequest {
+    fn from(request: &StepRequest) -> Self {
+        Self {
+            run: request.run.clone(),
+            args: request.args.clone(),
+            env: request.env.clone(),
+            user: request.user.clone(),
+            stdin: request.stdin.clone().unwrap_or_default(),
+            scratch: false,
+        }
+    }
+}
+
+impl GuestRequest {
+    fn hijack(&self) -> HijackRequest {
+        HijackRequest {
+            path: match &self.run {
+                Executable::Shim => OWN_PROGRAM.to_owned(),
+                Executable::Path(path) => path.clone(),
+            },
+            args: self.args.clone(),
+            env: self.env.clone(),
+            dir: Some("/".to_owned()),
+            user: self.user.clone(),
+            tty: None,
+            scratch: self.scratch,
+        }
+    }
 }
 
 /// What a process came to.
@@ -52,130 +84,123 @@ pub enum GuestEnd {
     TimedOut,
 }
 
-impl Guests {
-    fn enter(&self, name: &str) -> Option<(Subject, bool)> {
-        let mut hosts = self.0.lock();
-        let host = hosts.get_mut(name).filter(|host| host.running < AT_ONCE)?;
-        host.running += 1;
-        let is_due = host.noted.elapsed() >= NOTE;
-        if is_due {
-            host.noted = Instant::now();
-        }
-        Some((host.subject.clone(), is_due))
-    }
-
-    fn leave(&self, name: &str) {
-        if let Some(host) = self.0.lock().get_mut(name) {
-            host.running = host.running.saturating_sub(1);
-        }
-    }
-
-    /// `false`: there is one of that name.
-    fn offer(&self, name: &str, subject: Subject) -> bool {
-        let mut hosts = self.0.lock();
-        if hosts.contains_key(name) {
-            return false;
-        }
-        let (running, noted) = (0, Instant::now());
-        let host = Host {
-            subject,
-            running,
-            noted,
-        };
-        hosts.insert(name.to_owned(), host);
-        true
-    }
-
-    /// Nobody is to use this container any more.
-    pub(crate) fn withdraw(&self, subject: &Subject) {
-        let is_other = |_: &String, host: &mut Host| host.subject.handle != subject.handle;
-        self.0.lock().retain(is_other);
-    }
-}
-
 impl Orchestrator {
-    /// Gives up what a check stood on, but offers its container to those after it, unless there is one. Only after
-    /// its result is committed.
-    pub async fn offer(&self, held: Held, name: &str) {
-        let Held(Some(mut holding)) = held else {
-            return;
-        };
-        let (subject, guests) = (holding.subject.clone(), &self.parts.guests);
-        if holding.session.is_none() || !guests.offer(name, subject.clone()) {
-            return self.discard(Held(Some(holding))).await;
-        }
-        holding.afterwards = Afterwards::Kept;
-        match self.parts.store.note_checked_in(&subject.handle).await {
-            Ok(()) => self.release(Held(Some(holding))).await,
-            Err(error) => {
-                guests.withdraw(&subject);
-                subject.failed(&error, "the container is not kept for other checks");
-                self.discard(Held(Some(holding))).await;
-            }
+    /// The container that is offered under this name, or the turn to make one. Waits for one that somebody else is
+    /// making. `anew`: what could not be made a moment ago is tried again.
+    pub async fn host(&self, name: &str, asker: Asker, anew: bool) -> Found {
+        self.parts.guests.find(name, asker, anew).await
+    }
+
+    /// The step of a container that is there for guests alone: it has nothing of theirs and ends at once.
+    pub fn hosting(request: StepRequest) -> StepRequest {
+        StepRequest {
+            run: Executable::Shim,
+            args: vec!["nothing".to_owned()],
+            stdin: None,
+            ..request
         }
     }
 
-    /// Runs a check in a container that was offered as this. None: there is none, or it does not answer, and nothing
-    /// came of it.
-    pub async fn run_as_guest(
+    /// Offers the container of such a step, which has ended, to those who wait for it and come after them. None: it
+    /// was lost meanwhile. It is used for no longer than `lifetime`.
+    pub async fn offer(
         &self,
-        name: &str,
-        request: &StepRequest,
-        allowed: Duration,
-    ) -> Option<GuestRun> {
-        let (subject, is_due) = self.parts.guests.enter(name)?;
-        let place = Place {
-            guests: &self.parts.guests,
-            name,
-        };
-        if is_due && let Err(error) = self.parts.store.note_checked_in(&subject.handle).await {
-            subject.failed(&error, "the container may go though it is used");
-        }
-        let Executable::Path(path) = &request.run else {
+        held: Held,
+        ticket: Ticket,
+        lifetime: Option<Duration>,
+    ) -> Option<Arc<Host>> {
+        let Held(Some(mut holding)) = held else {
             return None;
         };
-        let wanted = HijackRequest {
-            path: path.clone(),
-            args: request.args.clone(),
-            env: request.env.clone(),
-            dir: Some(request.dir.clone()),
-            user: request.user.clone(),
-            tty: None,
-        };
-        let run = async {
-            let mut hijack = self.parts.hub.hijack(&subject.handle, wanted).await.ok()?;
-            let stdin = request.stdin.clone().unwrap_or_default();
-            let talk = converse(&mut hijack, Bytes::from(stdin));
-            Some(match tokio::time::timeout(allowed, talk).await {
-                Ok(ended) => ended?,
-                Err(_) => (GuestEnd::TimedOut, Said::default()),
-            })
-        };
-        let ran = run.await;
-        drop(place);
-        if ran.is_none() {
-            subject.decided("a container that was kept for checks does not answer");
-            self.parts.guests.withdraw(&subject);
+        let subject = holding.subject.clone();
+        if holding.session.is_none() {
+            self.discard(Held(Some(holding))).await;
+            return None;
         }
-        let (end, said) = ran?;
+        // Known before it is kept, or the sweeper would take it for one of an earlier server.
+        let host = ticket.offer(subject.clone(), lifetime);
+        holding.afterwards = Afterwards::Kept;
+        if let Err(error) = self.parts.store.note_checked_in(&subject.handle).await {
+            self.parts.guests.withdraw(&subject.handle);
+            subject.failed(&error, "the container is not kept for checks");
+            self.discard(Held(Some(holding))).await;
+            return None;
+        }
+        self.release(Held(Some(holding))).await;
+        self.attend(subject);
+        Some(host)
+    }
+
+    /// Takes the container's name away as soon as its runtime says that it is gone.
+    fn attend(&self, subject: Subject) {
+        let (orchestrator, mut seen) = (self.clone(), self.parts.workers.watch(&subject.handle));
+        tokio::spawn(async move {
+            let is_gone = |seen: &Option<Observed>| matches!(seen, Some(Observed::Gone { .. }));
+            // Nobody watches what was destroyed.
+            if seen.wait_for(is_gone).await.is_ok() {
+                orchestrator.give_up(&subject).await;
+            }
+        });
+    }
+
+    /// The container is of no use to checks any more.
+    async fn give_up(&self, subject: &Subject) {
+        let is_known = self.parts.guests.has(&subject.handle);
+        self.parts.guests.withdraw(&subject.handle);
+        if !is_known {
+            return;
+        }
+        subject.decided("a container that was kept for checks is lost");
+        if let Err(error) = self.parts.store.doom_container(&subject.handle).await {
+            return subject.failed(&error, "the container stays for the sweeper");
+        }
+        subject.is("destroying");
+        let (orchestrator, subject) = (self.clone(), subject.clone());
+        tokio::spawn(async move { orchestrator.destroy(&subject).await });
+    }
+
+    /// Runs a check in a container that takes guests, as soon as there is a place. None: the container or the
+    /// connection was lost, and nothing came of it.
+    pub async fn run_as_guest(
+        &self,
+        host: &Host,
+        request: &GuestRequest,
+        allowed: Duration,
+    ) -> Option<GuestRun> {
+        let subject = &host.subject;
+        let run = async {
+            let _place = host.places.acquire().await.ok()?;
+            if host.touch()
+                && let Err(error) = self.parts.store.note_checked_in(&subject.handle).await
+            {
+                subject.failed(&error, "the container may go though it is used");
+            }
+            let guest = self
+                .parts
+                .hub
+                .run_guest(&subject.handle, request.hijack())
+                .await;
+            let mut guest = match guest {
+                Ok(guest) => guest,
+                Err(error @ (HijackError::Gone | HijackError::Silent | HijackError::TooOld)) => {
+                    subject.failed(&error, "checks go elsewhere");
+                    self.give_up(subject).await;
+                    return None;
+                }
+                Err(HijackError::TooMany | HijackError::Busy) => return None,
+            };
+            converse(&mut guest, Bytes::from(request.stdin.clone())).await
+        };
+        let (end, said) = match tokio::time::timeout(allowed, run).await {
+            Ok(ended) => ended?,
+            Err(_) => (GuestEnd::TimedOut, Said::default()),
+        };
         Some(GuestRun {
             worker: subject.worker.clone(),
             end,
             answer: said.answer,
             output: said.output,
         })
-    }
-}
-
-/// One check's place in a container.
-struct Place<'a> {
-    guests: &'a Guests,
-    name: &'a str,
-}
-
-impl Drop for Place<'_> {
-    fn drop(&mut self) {
-        self.guests.leave(self.name);
     }
 }
 

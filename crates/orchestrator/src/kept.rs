@@ -172,10 +172,18 @@ impl Orchestrator {
         Ok(())
     }
 
-    /// Removes kept containers whose time is over.
+    /// Removes kept containers whose time is over, and those for checks that no check will find: an earlier server's.
     pub(crate) async fn collect_kept(&self) -> Result<()> {
-        let kept = self.parts.store.kept_containers().await?;
-        let workers = &self.parts.workers;
+        let mut kept = self.parts.store.kept_containers().await?;
+        let (workers, guests) = (&self.parts.workers, &self.parts.guests);
+        let orphans = kept.extract_if(.., |kept| {
+            kept.checked_at.is_some()
+                && !guests.has(&kept.container.handle)
+                && !is_in_use(kept, now())
+        });
+        let orphans: Vec<_> = orphans.map(|kept| Subject::from(&kept.container)).collect();
+        self.doom(orphans).await?;
+        kept.retain(|kept| !guests.is_busy(&kept.container.handle));
         let elsewhere = |name: &WorkerName| {
             let entry = workers.get(name);
             entry.is_none_or(|entry| !entry.placement.capabilities().mounts_volumes)
@@ -187,9 +195,12 @@ impl Orchestrator {
     /// Removes the container that a worker has kept longest, for a step that finds no room there.
     pub(crate) async fn make_room(&self, worker: &WorkerName) -> Result<()> {
         let kept = self.parts.store.kept_containers().await?;
-        let oldest = kept
-            .iter()
-            .find(|kept| kept.container.worker == *worker && !is_in_use(kept, now()));
+        let guests = &self.parts.guests;
+        let oldest = kept.iter().find(|kept| {
+            kept.container.worker == *worker
+                && !is_in_use(kept, now())
+                && !guests.is_busy(&kept.container.handle)
+        });
         let Some(oldest) = oldest else { return Ok(()) };
         let oldest = Subject::from(&oldest.container);
         oldest.decided("a kept container makes room");
@@ -234,7 +245,7 @@ impl Orchestrator {
     async fn doom(&self, containers: Vec<Subject>) -> Result<()> {
         for subject in &containers {
             subject.decided("the time of a kept container is over");
-            self.parts.guests.withdraw(subject);
+            self.parts.guests.withdraw(&subject.handle);
             self.parts.store.doom_container(&subject.handle).await?;
             subject.is("destroying");
         }

@@ -28,13 +28,14 @@ use std::{sync::Arc, time::Duration};
 use airside_hub::Hub;
 use airside_metrics::Metrics;
 use airside_model::{InstallationId, WorkerName};
+use airside_runtime::Capabilities;
 use airside_store::Store;
 use airside_volumes::Volumes;
-use guests::Guests;
+use guests::Hosts;
 
 use workers::NoWorker;
 
-pub use guests::{GuestEnd, GuestRun};
+pub use guests::{Asker, Found, GuestEnd, GuestRequest, GuestRun, Host, Ticket};
 pub use kept::Keeping;
 pub use request::{Artifact, Held, StepEnd, StepOutput, StepRequest, StepResult};
 pub use workers::{WorkerEntry, Workers};
@@ -93,7 +94,7 @@ struct Parts {
     installation: InstallationId,
     patience: Patience,
     metrics: Metrics,
-    guests: Guests,
+    guests: Arc<Hosts>,
 }
 
 impl Orchestrator {
@@ -114,7 +115,7 @@ impl Orchestrator {
             installation,
             patience,
             metrics,
-            guests: Guests::default(),
+            guests: Arc::default(),
         };
         Self {
             parts: Arc::new(parts),
@@ -125,6 +126,26 @@ impl Orchestrator {
     pub fn worker_for(&self, team: &str, tags: &[String]) -> Option<WorkerName> {
         let chosen = self.parts.workers.choose(team, tags).ok()?;
         Some(chosen.placement.worker().clone())
+    }
+
+    /// The same as soon as one of those for it takes steps. None: there is none for it.
+    pub async fn worker_when_back(&self, team: &str, tags: &[String]) -> Option<WorkerName> {
+        let workers = &self.parts.workers;
+        let mut changes = workers.states().changes();
+        loop {
+            changes.mark_unchanged();
+            match workers.choose(team, tags) {
+                Ok(chosen) => return Some(chosen.placement.worker().clone()),
+                Err(NoWorker::Nowhere(_)) => return None,
+                Err(NoWorker::Away(_)) => changes.changed().await.ok()?,
+            }
+        }
+    }
+
+    /// What the runtime of a worker can do.
+    pub fn capabilities(&self, worker: &WorkerName) -> Option<Capabilities> {
+        let entry = self.parts.workers.get(worker)?;
+        Some(entry.placement.capabilities())
     }
 
     /// Whether such a step would have to wait, because the workers for it take none now.

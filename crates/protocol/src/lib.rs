@@ -34,6 +34,10 @@ pub const OLDEST_PROTOCOL: u32 = 1;
 /// The first in which the hub may say `Hijack`.
 pub const HIJACK_PROTOCOL: u32 = 2;
 
+/// What a guest runs to be the shim's own program: where the kernel shows a process its binary, whatever became of
+/// its path.
+pub const OWN_PROGRAM: &str = "/proc/self/exe";
+
 /// Names of the environment variables through which a runtime tells a shim where to claim. The shim
 /// removes every one of them before it runs anything.
 pub mod env {

@@ -187,6 +187,9 @@ pub struct Hijack {
     pub user: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tty: Option<Tty>,
+    /// It gets an empty folder as its `TMPDIR`, which goes with it and all it left there.
+    #[serde(default)]
+    pub scratch: bool,
 }
 
 impl std::fmt::Debug for Hijack {

@@ -130,6 +130,7 @@ impl Placement for KubeRuntime {
         Capabilities {
             mounts_volumes: false,
             lost_after: self.target.lost_after,
+            has_host_image: self.target.host_image.is_some(),
         }
     }
 

@@ -34,6 +34,8 @@ pub struct Capabilities {
     pub mounts_volumes: bool,
     /// A step whose machine and shim are both silent for this long is lost.
     pub lost_after: Duration,
+    /// There is something behind [`Image::Host`].
+    pub has_host_image: bool,
 }
 
 /// One thing that the runtime has, for the sweeper.

@@ -21,7 +21,7 @@ echo "[{\"v\": \"$count\"}]"
 "#;
 
 fn pipeline(repository: &str) -> String {
-    let resources: String = ["a", "b", "fail", "hang", "loud", "wide"]
+    let resources: String = ["a", "b", "fail", "hang", "hang-long", "loud", "wide"]
         .iter()
         .map(|name| {
             format!(
@@ -34,7 +34,7 @@ fn pipeline(repository: &str) -> String {
     format!(
         "resource_types:\n- {{name: counting, type: registry-image, source: {{repository: '{repository}'}}}}\n\
          resources:\n{resources}\
-         jobs: [{{name: j, plan: [{{get: a}}, {{get: b}}, {{get: fail}}, {{get: hang}}, {{get: loud}}, {{get: wide}}]}}]\n"
+         jobs: [{{name: j, plan: [{{get: a}}, {{get: b}}, {{get: fail}}, {{get: hang}}, {{get: hang-long}}, {{get: loud}}, {{get: wide}}]}}]\n"
     )
 }
 
@@ -99,6 +99,27 @@ fn checks_of_a_type_share_a_container() {
         let looked = fly.run(&["intercept", "-c", &resource, "cat", "/count"]);
         assert_eq!(looked.succeeded().stdout.trim(), "6", "{name}");
     }
+}
+
+#[test]
+fn checks_that_begin_together_wait_for_one_container() {
+    let place = Place::new();
+    let fly = place.server.fly();
+    // The first one hangs: the container is there for the others all the same.
+    let hanging = fly.spawn(&["check-resource", "-r", "p/hang-long"]);
+    let others = ["a", "b", "fail"].map(|name| {
+        let resource = format!("p/{name}");
+        (name, fly.spawn(&["check-resource", "-r", &resource]))
+    });
+    for (name, check) in others {
+        let ended = check.wait();
+        let code = i32::from(name == "fail");
+        assert!(ended.ended_with(code).stdout.contains("run "), "{name}");
+    }
+    let found = containers(&fly);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(!hanging.stdout().contains("succeeded"));
+    hanging.kill();
 }
 
 #[test]

@@ -21,7 +21,8 @@ use crate::{
     desk::Desk,
     log::log,
     process,
-    reaper::Reaper,
+    reaper::{Guest, Reaper},
+    scratch::Scratch,
     users,
 };
 
@@ -93,17 +94,18 @@ impl Parts {
             return Ok(());
         }
         match self.launch(hijack) {
-            Ok((launched, guest)) => {
+            Ok((launched, stay)) => {
                 let ended = talk::hold(launched, &mut receiver, &mut sender).await;
-                drop(guest);
+                drop(stay);
                 ended
             }
             Err(exit) => sender.say(ShimSays::Finished { exit }).await,
         }?;
-        closed(receiver, sender).await
+        closed(receiver, sender).await;
+        Ok(())
     }
 
-    fn launch(&self, hijack: Hijack) -> Result<(process::Launched, crate::reaper::Guest), Exit> {
+    fn launch(&self, hijack: Hijack) -> Result<(process::Launched, Stay), Exit> {
         let step = self.order.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(step) = step.as_ref() else {
             return Err(Exit::Broken("the step is not there yet".to_owned()));
@@ -111,7 +113,8 @@ impl Parts {
         let Some(jail) = self.jail.get() else {
             return Err(Exit::Broken("the step has not begun".to_owned()));
         };
-        let order = order(step, hijack);
+        let (id, wants_scratch) = (hijack.id.clone(), hijack.scratch);
+        let mut order = order(step, hijack);
         let own = (
             rustix::process::getuid().as_raw(),
             rustix::process::getgid().as_raw(),
@@ -121,10 +124,28 @@ impl Parts {
         if !Path::new(&order.dir).is_dir() {
             return Err(Exit::Broken(format!("there is no folder {}", order.dir)));
         }
+        let scratch = match wants_scratch {
+            true => Some(Scratch::make(&id, &user).map_err(|error| {
+                Exit::Broken(format!("there is no folder for temporary files: {error}"))
+            })?),
+            false => None,
+        };
+        if let Some(scratch) = &scratch {
+            order.env.push(("TMPDIR".to_owned(), scratch.path()));
+        }
         let launched = process::launch(&order, &user, jail, &self.reaper)?;
-        let guest = self.reaper.host(launched.pid);
-        Ok((launched, guest))
+        let stay = Stay {
+            _guest: self.reaper.host(launched.pid),
+            _scratch: scratch,
+        };
+        Ok((launched, stay))
     }
+}
+
+/// What ends with a guest: first its processes, then what they left. Fields are dropped in this order.
+struct Stay {
+    _guest: Guest,
+    _scratch: Option<Scratch>,
 }
 
 /// The guest's process as if it were a step's.
@@ -159,13 +180,7 @@ async fn begun(receiver: &mut Receiver) -> Result<bool, connection::Error> {
     }
 }
 
-/// Leaves it to the hub to close, so that it has heard the last words.
-async fn closed(mut receiver: Receiver, _sender: Sender) -> Result<(), connection::Error> {
-    loop {
-        match receiver.receive_within(SILENCE).await {
-            Ok(_) => {}
-            Err(connection::Error::Closed) => return Ok(()),
-            Err(error) => return Err(error),
-        }
-    }
+/// Leaves it to the hub to close, so that it has heard the last words. However it does that, all was said.
+async fn closed(mut receiver: Receiver, _sender: Sender) {
+    while receiver.receive_within(SILENCE).await.is_ok() {}
 }

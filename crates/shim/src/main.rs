@@ -12,7 +12,8 @@
 //!            └── hijack ── one connection for each process that a person runs beside the step's
 //! ```
 //!
-//! `airside-shim resource <type> <check|in|out> [folder]` is the native resource types instead.
+//! `airside-shim resource <type> <check|in|out> [folder]` is the native resource types instead, and
+//! `airside-shim nothing` the step of a container that is there for guests alone: it ends at once.
 
 mod backoff;
 mod confine;
@@ -31,6 +32,7 @@ mod pin;
 mod prepare;
 mod process;
 mod reaper;
+mod scratch;
 mod spool;
 mod step;
 mod stream;
@@ -50,6 +52,7 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.split_first() {
         Some((command, rest)) if command == "resource" => resource(rest),
+        Some((command, [])) if command == "nothing" => ExitCode::SUCCESS,
         Some((command, _)) => {
             log(format_args!(
                 "there is no command {command:?}; without one, a step is claimed"

@@ -13,7 +13,7 @@ use std::{
 };
 
 use airside_model::event::Source;
-use airside_protocol::{Executable, Exit, Order};
+use airside_protocol::{Executable, Exit, OWN_PROGRAM, Order};
 use rustix::{
     pipe::{PipeFlags, pipe_with},
     process::{Gid, Pid, Signal, Uid, WaitStatus},
@@ -24,9 +24,6 @@ use crate::{
     confine::Jail, desk::Desk, environment, executable, output::pump, reaper::Reaper,
     stream::Stream, terminal, users::User,
 };
-
-/// Where the kernel shows us our own binary, whatever became of its path.
-const OWN_BINARY: &str = "/proc/self/exe";
 
 pub(crate) struct Process {
     group: Pid,
@@ -125,7 +122,7 @@ fn command(order: &Order, user: &User) -> Result<Command, Exit> {
     let environment = environment::build(std::env::vars_os(), &order.env, user);
     let dir = Path::new(&order.dir);
     let mut command = match &order.run {
-        Executable::Shim => Command::new(OWN_BINARY),
+        Executable::Shim => Command::new(OWN_PROGRAM),
         Executable::Path(wanted) => {
             let search = environment.get(OsStr::new("PATH")).map(OsString::as_os_str);
             let path: PathBuf = executable::find(wanted, dir, search.unwrap_or_default())

@@ -21,6 +21,7 @@ fn guest(text: &str) -> Hijack {
         dir: None,
         user: None,
         tty: None,
+        scratch: false,
     }
 }
 
@@ -142,6 +143,48 @@ async fn closing_the_input_of_a_terminal_ends_what_reads_it() {
     terminal.say(HubSays::CloseInput).await;
     let said = terminal.finish().await;
     assert_eq!(said.stdout, b"line\r\n");
+    assert_eq!(said.exit, Some(Exit::Code(0)));
+}
+
+/// However it ended, whoever comes next finds nothing of it.
+#[tokio::test]
+async fn a_folder_for_temporary_files_goes_with_its_guest() {
+    let hub = Hub::start().await;
+    let shim = Shim::start(&hub);
+    let mut control = ended(&hub, &shim).await;
+    for rest in ["", "; sleep 1000"] {
+        let mut wanted = guest(&format!("echo key >$TMPDIR/key; echo $TMPDIR{rest}"));
+        wanted.scratch = true;
+        let mut connection = hijack(&hub, &mut control, wanted).await;
+        let mut said = Finished::default();
+        connection.output(&mut said, 2).await;
+        if rest.is_empty() {
+            connection.finish().await;
+        }
+        drop(connection);
+        let folder = said.text().trim().to_owned();
+        assert!(folder.contains("airside-guest-h1"), "{folder}");
+        eventually("the folder goes", || !Path::new(&folder).exists()).await;
+    }
+}
+
+/// A check of a native type runs the shim's own program.
+#[tokio::test]
+async fn a_guest_may_be_the_shims_own_program() {
+    let hub = Hub::start().await;
+    let shim = Shim::start(&hub);
+    let mut control = ended(&hub, &shim).await;
+    let wanted = Hijack {
+        path: airside_protocol::OWN_PROGRAM.into(),
+        args: ["resource", "mock", "check"].map(str::to_owned).to_vec(),
+        ..guest("")
+    };
+    let mut connection = hijack(&hub, &mut control, wanted).await;
+    let request = Bytes::from_static(br#"{"source": {"force_version": "v1"}}"#);
+    connection.send(ToShim::Chunk(request)).await;
+    connection.say(HubSays::CloseInput).await;
+    let said = connection.finish().await;
+    assert_eq!(said.text().trim(), r#"[{"version":"v1"}]"#);
     assert_eq!(said.exit, Some(Exit::Code(0)));
 }
 

@@ -1,7 +1,7 @@
 //! `check`: finds versions, of a resource or for an image, and saves them.
 //!
-//! A native type is checked by the team's checker, where the step's worker has one; everything else in a
-//! container, perhaps one that an earlier check left ([`guest`]). What was found a moment ago is not looked for again ([`history`]).
+//! A native type is checked by the team's checker on the step's worker ([`native`]); everything else in a container
+//! of its type, which others share ([`guest`]). What was found a moment ago is not looked for again ([`history`]).
 
 mod guest;
 mod history;
@@ -10,12 +10,12 @@ mod native;
 use std::time::Duration;
 
 use airside_model::{StepKind, Version, event::Event, plan::CheckPlan};
+use airside_orchestrator::GuestRequest;
 use airside_store::{Micros, now};
 use serde_json::{Map, Value};
 
-pub(crate) use self::guest::Runs;
 use self::{
-    guest::Offer,
+    guest::{Lodging, Stay},
     history::{Gone, Subject},
 };
 use super::resource::{Call, filled, no_image, read, timeout};
@@ -61,20 +61,23 @@ pub(crate) async fn run(leaf: Leaf<'_>, check: &CheckPlan) -> Result<Status> {
         Ok(timeout) => timeout.unwrap_or(leaf.interpreter.engine.parts.check_timeout),
         Err(words) => return leaf.error(words).await,
     };
-    let mut step = Step {
+    let step = Step {
         leaf,
         check,
         source,
         started_at,
     };
-    if check.image.get_plan.is_none() && native::serves(leaf, check) {
-        if let Some(known) = subject.known(leaf, check, &step.source, None).await? {
-            return reuse(leaf, known).await;
+    match native::checker(leaf, check).await? {
+        Ok(Some(checker)) => {
+            if let Some(known) = subject.known(leaf, check, &step.source, None).await? {
+                return reuse(leaf, known).await;
+            }
+            let looked = native::look(&step, checker, subject.from(), allowed).await?;
+            ended(leaf, &subject, started_at, looked).await
         }
-        let looked = native::look(&step, subject.from(), allowed).await?;
-        return ended(leaf, &subject, started_at, looked).await;
+        Ok(None) => step.in_container(&mut subject, allowed).await,
+        Err(cause) => ended(leaf, &subject, started_at, Looked::Stopped(cause)).await,
     }
-    step.in_container(&mut subject, allowed).await
 }
 
 struct Step<'a> {
@@ -84,16 +87,16 @@ struct Step<'a> {
     started_at: Micros,
 }
 
-impl Step<'_> {
-    async fn in_container(&mut self, subject: &mut Subject, allowed: Duration) -> Result<Status> {
+impl<'a> Step<'a> {
+    fn call(&self, source: Map<String, Value>) -> Call<'a> {
         let (leaf, check) = (self.leaf, self.check);
-        let mut call = Call {
+        Call {
             kind: StepKind::Check,
             name: &check.name,
             type_: &check.type_,
             image: &check.image,
             tags: &check.tags,
-            source: self.source.clone(),
+            source,
             params: Map::new(),
             version: None,
             inputs: Vec::new(),
@@ -103,7 +106,12 @@ impl Step<'_> {
                 time: now().seconds(),
             },
             created_by: None,
-        };
+        }
+    }
+
+    async fn in_container(&self, subject: &mut Subject, allowed: Duration) -> Result<Status> {
+        let (leaf, check) = (self.leaf, self.check);
+        let mut call = self.call(self.source.clone());
         let program = match call.program(leaf).await? {
             Ok(program) => program,
             Err(none) => {
@@ -121,12 +129,17 @@ impl Step<'_> {
         }
         call.version = subject.from().cloned();
         let request = call.request_with(leaf, program);
-        let offer = Offer::of(leaf, &request);
-        // What an earlier server began is followed to its end.
-        if let Some(offer) = &offer
-            && !leaf.interpreter.has_begun(leaf.plan, leaf.context).await?
-            && let Some(looked) = guest::look(self, offer, &request, allowed).await?
-        {
+        if let Err(cause) = guest::worker(leaf, &check.tags).await? {
+            return ended(leaf, subject, self.started_at, Looked::Stopped(cause)).await;
+        }
+        if let Some(lodging) = Lodging::of(leaf, &request, &check.image) {
+            let stay = Stay {
+                lodging: &lodging,
+                guest: &GuestRequest::from(&request),
+                request: &request,
+                allowed,
+            };
+            let looked = guest::look(self, stay).await?;
             return ended(leaf, subject, self.started_at, looked).await;
         }
         let ran = leaf.run(&request, Some(allowed)).await?;
@@ -140,10 +153,7 @@ impl Step<'_> {
             End::Exited(_) => Looked::Failed,
         };
         let status = ended(leaf, subject, self.started_at, looked).await?;
-        match offer {
-            Some(Offer(name)) if matches!(ran.end, End::Exited(_)) => leaf.offer(ran, &name).await,
-            _ => leaf.let_go(ran).await,
-        }
+        leaf.let_go(ran).await;
         Ok(status)
     }
 }
@@ -192,7 +202,7 @@ async fn ended(
 }
 
 /// What a check printed, oldest first; to print nothing is to have found none.
-fn versions(answer: &[u8]) -> Result<Vec<Version>, String> {
+pub(crate) fn versions(answer: &[u8]) -> Result<Vec<Version>, String> {
     if answer.iter().all(u8::is_ascii_whitespace) {
         return Ok(Vec::new());
     }

@@ -15,7 +15,7 @@ mod task;
 mod task_caches;
 mod task_config;
 
-pub(crate) use check::Runs;
+pub(crate) use check::versions;
 pub(crate) use resource::filled;
 
 use airside_model::PlanNode;

@@ -173,6 +173,7 @@ async fn what_the_house_must_know() {
     let Capabilities {
         mounts_volumes,
         lost_after,
+        ..
     } = runtime.capabilities();
     assert_eq!(
         (mounts_volumes, lost_after),

@@ -3,6 +3,8 @@
 // Each test binary uses its own part of this.
 #![allow(dead_code, unreachable_pub, clippy::panic, clippy::unwrap_used)]
 
+pub mod checks;
+
 use std::{
     fs,
     net::{IpAddr, Ipv4Addr},

@@ -55,6 +55,7 @@ impl From<Process> for HijackRequest {
             dir: given(process.dir),
             user: given(process.user),
             tty: process.tty.map(|terminal| terminal.window_size),
+            scratch: false,
         }
     }
 }

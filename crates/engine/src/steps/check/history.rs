@@ -11,7 +11,7 @@ use tracing::warn;
 use crate::{Result, leaf::Leaf};
 
 /// An image is looked for anew after this, if its type does not say otherwise.
-const IMAGE_INTERVAL: Duration = Duration::from_secs(60);
+pub(super) const IMAGE_INTERVAL: Duration = Duration::from_secs(60);
 
 pub(super) enum Subject {
     /// A resource of the pipeline: what is found becomes its history.

@@ -1,4 +1,5 @@
-//! A check by the team's checker, which costs no container.
+//! A check by the team's checker: a process of this machine, or a container elsewhere. Either way it costs no container
+//! of its own.
 
 use std::time::{Duration, Instant};
 
@@ -8,35 +9,84 @@ use airside_model::{
     event::{Event, Source},
     plan::CheckPlan,
 };
+use airside_protocol::Executable;
 use airside_store::now;
+use serde_json::Map;
 
-use super::{Looked, Step};
-use crate::{Result, WorkerCheckers, leaf::Leaf, status::Cause};
+use super::{
+    Looked, Step,
+    guest::{self, Lodging, Stay},
+};
+use crate::{
+    Result, WorkerCheckers,
+    checks::{Checker, Elsewhere},
+    leaf::Leaf,
+    status::Cause,
+};
 
-/// Whether a checker answers: the type is ours, and the worker that would be chosen has one.
-pub(super) fn serves(leaf: Leaf<'_>, check: &CheckPlan) -> bool {
-    airside_resources::is_native(&check.type_) && checker(leaf, check).is_some()
-}
-
-fn checker<'a>(leaf: Leaf<'a>, check: &CheckPlan) -> Option<&'a WorkerCheckers> {
+/// Who answers, as soon as a worker is there for it. None: none ever is, or the type is not ours.
+pub(super) async fn checker<'a>(
+    leaf: Leaf<'a>,
+    check: &CheckPlan,
+) -> Result<Result<Option<Checker<'a>>, Cause>> {
     let engine = leaf.interpreter.engine;
+    if check.image.get_plan.is_some() || !airside_resources::is_native(&check.type_) {
+        return Ok(Ok(None));
+    }
     // Whoever pulls it, an image's version is looked for from here: that is worth no pod.
     if check.resource.is_empty() && check.type_ == "registry-image" {
-        return engine.parts.checkers.as_ref();
+        return Ok(Ok(engine.parts.checkers.as_ref().map(Checker::Here)));
     }
-    engine.checker(&leaf.interpreter.build.team_name, &check.tags)
+    let team = &leaf.interpreter.build.team_name;
+    let worker = guest::worker(leaf, &check.tags).await?;
+    Ok(worker.map(|worker| worker.map(|worker| engine.checker_on(team, worker))))
 }
 
 pub(super) async fn look(
     step: &Step<'_>,
+    checker: Checker<'_>,
+    from: Option<&Version>,
+    allowed: Duration,
+) -> Result<Looked> {
+    match checker {
+        Checker::Here(checker) => look_here(step, checker, from, allowed).await,
+        Checker::Elsewhere(checker) => look_elsewhere(step, &checker, from, allowed).await,
+    }
+}
+
+async fn look_elsewhere(
+    step: &Step<'_>,
+    checker: &Elsewhere,
+    from: Option<&Version>,
+    allowed: Duration,
+) -> Result<Looked> {
+    let guest = match checker.request(&step.check.type_, &step.source, from) {
+        Ok(guest) => guest,
+        Err(words) => return Ok(Looked::Errored(format!("run check: {words}"))),
+    };
+    let lodging = Lodging {
+        name: checker.name(),
+        lifetime: None,
+    };
+    let program = (checker.image().into(), Executable::Shim, Vec::new());
+    let stay = Stay {
+        lodging: &lodging,
+        guest: &guest,
+        // Nothing of this check goes into the container's own step.
+        request: &step.call(Map::new()).request_with(step.leaf, program),
+        allowed,
+    };
+    guest::look(step, stay).await
+}
+
+async fn look_here(
+    step: &Step<'_>,
+    checker: &WorkerCheckers,
     from: Option<&Version>,
     allowed: Duration,
 ) -> Result<Looked> {
     let leaf = step.leaf;
     let build = leaf.interpreter.build;
-    let Some(checker) = checker(leaf, step.check) else {
-        return Ok(Looked::Errored("there is no checker".to_owned()));
-    };
     let (origin, time) = (leaf.origin(), now().seconds());
     let event = Event::SelectedWorker {
         time,

@@ -1,0 +1,242 @@
+//! Which containers take checks as guests, under which name, and who makes one where there is none.
+//!
+//! ```text
+//! nothing ── find ──▶ booked ── find by a placer ──▶ being placed ── offer ──▶ there ── lost, old ──▶ nothing
+//!                                                        └── refused: the words are told for a while
+//! ```
+//!
+//! However many ask for a name at once, one of them places and the others wait. A name says whose the container is,
+//! where, and what is in it; here nothing is known of that. No I/O.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Weak},
+    time::Duration,
+};
+
+use airside_model::Handle;
+use parking_lot::Mutex;
+use tokio::{
+    sync::{Notify, Semaphore},
+    time::Instant,
+};
+
+use crate::subject::Subject;
+
+/// So many checks at once in one container: twice as many as may be under way of resources that fail, so that those
+/// that hang never hold up the others.
+const AT_ONCE: usize = 128;
+/// How often it is written down that a container is used; one that was used more recently makes room for nobody.
+const NOTE: Duration = Duration::from_secs(60);
+/// What could not be placed is not tried again for so long, unless somebody asks for a check.
+const HOLD_OFF: Duration = Duration::from_secs(15);
+
+/// Containers that take guests, and those about to.
+#[derive(Default)]
+pub(crate) struct Hosts {
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    by_name: HashMap<String, Entry>,
+    /// Those that take nobody any more, and still have guests.
+    leaving: Vec<Weak<Host>>,
+    tickets: u64,
+}
+
+enum Entry {
+    Coming { ticket: u64, by: Asker },
+    There(Arc<Host>),
+    Refused { words: String, until: Instant },
+}
+
+/// A container that takes guests.
+pub struct Host {
+    pub(crate) subject: Subject,
+    pub(crate) places: Semaphore,
+    used: Mutex<Used>,
+    /// Nobody new from then on: what is in it may be outdated.
+    until: Option<Instant>,
+}
+
+struct Used {
+    last: Instant,
+    noted: Instant,
+}
+
+impl Host {
+    fn new(subject: Subject, lifetime: Option<Duration>) -> Self {
+        let now = Instant::now();
+        Self {
+            subject,
+            places: Semaphore::new(AT_ONCE),
+            used: Mutex::new(Used {
+                last: now,
+                noted: now,
+            }),
+            until: lifetime.map(|lifetime| now + lifetime),
+        }
+    }
+
+    /// Somebody uses it. Whether that should be written down.
+    pub(crate) fn touch(&self) -> bool {
+        let (now, mut used) = (Instant::now(), self.used.lock());
+        used.last = now;
+        let is_due = now.duration_since(used.noted) >= NOTE;
+        if is_due {
+            used.noted = now;
+        }
+        is_due
+    }
+
+    fn is_busy(&self) -> bool {
+        self.places.available_permits() < AT_ONCE || self.used.lock().last.elapsed() < NOTE
+    }
+
+    fn is_old(&self) -> bool {
+        self.until.is_some_and(|until| until <= Instant::now())
+    }
+}
+
+/// Who looks for a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asker {
+    /// It makes one if there is none.
+    Placer,
+    /// It sees to it that a placer comes.
+    Booker,
+}
+
+/// What there is under a name.
+pub enum Found {
+    There(Arc<Host>),
+    /// Nothing, and others wait for what the asker does about it.
+    Nothing(Ticket),
+    /// It was tried a moment ago, and this is why it failed.
+    Refused(String),
+}
+
+/// The turn to make a host. Dropped unused, it is the next one's.
+pub struct Ticket {
+    hosts: Arc<Hosts>,
+    name: String,
+    number: u64,
+}
+
+impl Ticket {
+    /// It cannot be made: those who wait need not try.
+    pub fn refuse(self, words: &str) {
+        let entry = Entry::Refused {
+            words: words.to_owned(),
+            until: Instant::now() + HOLD_OFF,
+        };
+        self.replace(Some(entry));
+    }
+
+    pub(crate) fn offer(self, subject: Subject, lifetime: Option<Duration>) -> Arc<Host> {
+        let host = Arc::new(Host::new(subject, lifetime));
+        self.replace(Some(Entry::There(host.clone())));
+        host
+    }
+
+    fn replace(&self, entry: Option<Entry>) {
+        let mut state = self.hosts.state.lock();
+        let own = state.by_name.get(&self.name);
+        if matches!(own, Some(Entry::Coming { ticket, .. }) if *ticket == self.number) {
+            match entry {
+                Some(entry) => state.by_name.insert(self.name.clone(), entry),
+                None => state.by_name.remove(&self.name),
+            };
+            self.hosts.changed.notify_waiters();
+        }
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        self.replace(None);
+    }
+}
+
+impl Hosts {
+    /// Waits as long as somebody else is making one. `anew`: what failed a moment ago is tried again.
+    pub(crate) async fn find(self: &Arc<Self>, name: &str, asker: Asker, anew: bool) -> Found {
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            if let Some(found) = self.look(name, asker, anew) {
+                return found;
+            }
+            changed.await;
+        }
+    }
+
+    fn look(self: &Arc<Self>, name: &str, asker: Asker, anew: bool) -> Option<Found> {
+        let mut state = self.state.lock();
+        match state.by_name.get(name) {
+            Some(Entry::There(host)) if host.is_old() => {
+                let host = Arc::downgrade(host);
+                state.leaving.retain(|left| left.strong_count() > 0);
+                state.leaving.push(host);
+            }
+            Some(Entry::There(host)) => return Some(Found::There(host.clone())),
+            Some(Entry::Coming { by, .. }) if *by == Asker::Placer || asker == *by => return None,
+            Some(Entry::Refused { words, until }) if !anew && *until > Instant::now() => {
+                return Some(Found::Refused(words.clone()));
+            }
+            _ => {}
+        }
+        state.tickets += 1;
+        let number = state.tickets;
+        let entry = Entry::Coming {
+            ticket: number,
+            by: asker,
+        };
+        state.by_name.insert(name.to_owned(), entry);
+        Some(Found::Nothing(Ticket {
+            hosts: self.clone(),
+            name: name.to_owned(),
+            number,
+        }))
+    }
+
+    /// Nobody is to use this container any more.
+    pub(crate) fn withdraw(&self, handle: &Handle) {
+        let mut state = self.state.lock();
+        state.by_name.retain(|_, entry| match entry {
+            Entry::There(host) if host.subject.handle == *handle => {
+                host.places.close();
+                false
+            }
+            _ => true,
+        });
+        self.changed.notify_waiters();
+    }
+
+    /// Whether checks may run in this container, or still do.
+    pub(crate) fn has(&self, handle: &Handle) -> bool {
+        self.any(handle, |_| true)
+    }
+
+    /// Whether checks do run in it, or just did.
+    pub(crate) fn is_busy(&self, handle: &Handle) -> bool {
+        self.any(handle, Host::is_busy)
+    }
+
+    fn any(&self, handle: &Handle, fits: impl Fn(&Host) -> bool) -> bool {
+        let state = self.state.lock();
+        let fits = |host: &Host| host.subject.handle == *handle && fits(host);
+        let mut there = state.by_name.values();
+        there.any(|entry| matches!(entry, Entry::There(host) if fits(host)))
+            || state.leaving.iter().any(|left| {
+                let left = left.upgrade();
+                left.is_some_and(|host| fits(&host))
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests;
