@@ -12,7 +12,8 @@
 //!            └── hijack ── one connection for each process that a person runs beside the step's
 //! ```
 //!
-//! `airside-shim resource <type> <check|in|out> [folder]` is the native resource types instead.
+//! `airside-shim resource <type> <check|in|out> [folder]` is the native resource types instead, and
+//! `airside-shim install <path>` copies the program.
 
 mod backoff;
 mod confine;
@@ -23,6 +24,7 @@ mod environment;
 mod executable;
 mod hijack;
 mod identity;
+mod install;
 mod log;
 mod memory;
 mod output;
@@ -50,6 +52,7 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.split_first() {
         Some((command, rest)) if command == "resource" => resource(rest),
+        Some((command, rest)) if command == "install" => install::install(rest),
         Some((command, _)) => {
             log(format_args!(
                 "there is no command {command:?}; without one, a step is claimed"
