@@ -14,6 +14,10 @@ use airside_runtime::{Observed, Placement};
 use airside_runtime_kube::{KubeRuntime, Target};
 use common::{BUSYBOX, Cluster, busybox, target, wait_for};
 
+/// On every node of the development cluster, and content to do nothing. Policies cannot set lists such as a
+/// command.
+const SIDECAR: &str = "airside.local/pause:1";
+
 /// Adds a label and a sidecar to each pod of one namespace.
 fn policy(name: &str) -> String {
     format!(
@@ -36,13 +40,11 @@ spec:
   - patchType: ApplyConfiguration
     applyConfiguration:
       expression: >
-        Object{{metadata: Object.metadata{{labels: Object.metadata.labels{{mesh: "yes"}}}}}}
-  - patchType: JSONPatch
-    jsonPatch:
-      expression: >
-        [JSONPatch{{op: "add", path: "/spec/initContainers", value: [Object.spec.initContainers{{
-          name: "mesh", image: "{BUSYBOX}", restartPolicy: "Always",
-          command: ["/bin/busybox", "sleep", "1000"]}}]}}]
+        Object{{
+          metadata: Object.metadata{{labels: Object.metadata.labels{{mesh: "yes"}}}},
+          spec: Object.spec{{initContainers: [Object.spec.initContainers{{
+            name: "mesh", image: "{SIDECAR}", restartPolicy: "Always"}}]}}
+        }}
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingAdmissionPolicyBinding

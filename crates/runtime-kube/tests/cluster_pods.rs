@@ -187,8 +187,10 @@ async fn the_shim_arrives_without_image_volumes() {
     let runtime = cluster.with("  shim: init_container\n").await;
     let spec = cluster.step("work", 1);
     start(&runtime, &spec).await;
-    let program = cluster.inside(&spec, &["readlink", "/proc/1/exe"]);
-    assert_eq!(program.trim(), "/.airside/bin/airside-shim");
+    let program = cluster.inside(&spec, &["cat", "/proc/1/comm"]);
+    assert_eq!(program.trim(), "airside-shim");
+    let mounted = cluster.field(&spec, "{.spec.volumes[?(@.name=='shim')].emptyDir}");
+    assert_eq!(mounted, "{}");
     runtime.destroy(&spec.handle).await.unwrap();
 }
 
@@ -222,25 +224,26 @@ async fn a_kept_pod_gives_back_what_it_asked_for() {
 }
 
 #[tokio::test]
-async fn what_the_kubelet_takes_away_is_told_with_its_reason() {
+async fn what_is_taken_away_is_told_with_its_reason() {
     let Some(cluster) = Cluster::offered("evicted").await else {
         return;
     };
-    let rules = "  pod_rules:\n  - match: {team: main}\n    patch: {spec: {containers: [{name: step, \
-                 resources: {limits: {ephemeral-storage: 1Mi}}}]}}\n";
-    let runtime = cluster.with(rules).await;
+    let runtime = &cluster.runtime;
     let spec = cluster.step("work", 1);
-    start(&runtime, &spec).await;
-    cluster.inside(
-        &spec,
-        &["dd", "if=/dev/zero", "of=/big", "bs=1M", "count=20"],
+    start(runtime, &spec).await;
+    let name = &spec.handle;
+    // As `kubectl drain` does.
+    let eviction = format!(
+        "{{\"apiVersion\": \"policy/v1\", \"kind\": \"Eviction\", \"metadata\": {{\"name\": \"{name}\"}}, \
+         \"deleteOptions\": {{\"gracePeriodSeconds\": 1}}}}"
     );
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("eviction.json");
+    std::fs::write(&file, eviction).unwrap();
+    let path = format!("/api/v1/namespaces/default/pods/{name}/eviction");
+    cluster.kubectl(&["create", "--raw", &path, "-f", file.to_str().unwrap()]);
     let evicted =
-        |it: &Observed| matches!(it, Observed::Gone { reason, .. } if reason.contains("Evicted"));
-    let told = wait_for(&mut runtime.observe(), &spec.handle, evicted).await;
-    assert!(
-        matches!(&told, Observed::Gone { reason, node: Some(_) } if reason.contains("ephemeral")),
-        "{told:?}"
-    );
-    runtime.destroy(&spec.handle).await.unwrap();
+        |it: &Observed| matches!(it, Observed::Gone { reason, .. } if reason.contains("Eviction"));
+    wait_for(&mut runtime.observe(), name, evicted).await;
+    runtime.destroy(name).await.unwrap();
 }

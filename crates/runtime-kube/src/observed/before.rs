@@ -8,9 +8,9 @@ use super::waiting;
 
 /// One that had to succeed and did not: the same would happen again on any node.
 pub(super) fn failed(pod: &Pod, status: &PodStatus) -> Option<Observed> {
-    let started = |init: &ContainerStatus| Some(init.state.as_ref()?.terminated.clone()?);
+    let ended = |init: &ContainerStatus| init.state.as_ref()?.terminated.clone();
     for init in status.init_container_statuses.iter().flatten() {
-        let Some(ended) = started(init) else { continue };
+        let Some(ended) = ended(init) else { continue };
         if ended.exit_code == 0 || stays(pod, &init.name) || status.reason.is_some() {
             continue;
         }

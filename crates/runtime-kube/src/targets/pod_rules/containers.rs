@@ -1,7 +1,5 @@
 //! What a rule may say about the step's own container, and about those it adds beside it.
 
-use serde_json::Value;
-
 use super::{super::file::Fault, items, only};
 use crate::{
     pod::{CONTAINER, RESERVED_MOUNTS, RESERVED_VOLUMES, SHIM_CONTAINER},
@@ -168,7 +166,7 @@ fn check_security(container: &Located, path: &str, privileged: Privileged) -> Re
         .is_some_and(|added| !added.is_empty());
     let unconfined = ["seccompProfile", "appArmorProfile"]
         .iter()
-        .any(|profile| value[profile]["type"] == Value::from("Unconfined"));
+        .any(|profile| value[profile]["type"] == "Unconfined");
     if adds || unconfined {
         let message = format!(
             "pod_rules: {path}: capabilities and missing confinement need a target that allows \
