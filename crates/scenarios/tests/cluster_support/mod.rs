@@ -73,14 +73,12 @@ impl Namespace {
             self.host,
         );
         fs::write(&file, text).unwrap();
-        // What is left of builds would stay for people otherwise.
-        let keeps = args.contains(&"--keep-failed");
-        let keep: &[&str] = if keeps { &[] } else { &["--keep-failed", "0"] };
         // Shims of both workers must reach the hub: those here on loopback, pods on the bridge.
         ServerOptions::new()
             .hub_ip(Ipv4Addr::UNSPECIFIED.into())
             .args(["--targets", file.to_str().unwrap()])
-            .args(keep.iter().copied())
+            // What is left of builds would stay for people otherwise.
+            .args(["--keep-failed", "0"])
             .args(args.iter().copied())
             .start()
     }
