@@ -76,6 +76,7 @@ tlsPrivateKeyFile: $STATE/pki/n$n.key
 clusterDNS: [$CP_IP]
 clusterDomain: cluster.local
 failSwapOn: false
+imageGCHighThresholdPercent: 100 # never: what was loaded by hand cannot be pulled again
 maxPods: 200
 serializeImagePulls: false
 evictionHard: {memory.available: 100Mi, nodefs.available: 1%, imagefs.available: 1%}

@@ -5,6 +5,7 @@ mod data;
 mod logging;
 mod options;
 mod proofs;
+mod pull_secrets;
 mod run;
 mod schema;
 mod server;

@@ -19,7 +19,7 @@ use airside_volumes::Volumes;
 use anyhow::{Context, Result};
 use tracing::info;
 
-use crate::{data::DataFolder, proofs::WorkerProofs};
+use crate::{data::DataFolder, proofs::WorkerProofs, pull_secrets::StoredNames};
 
 /// Where the hub listens for steps on this machine.
 pub(crate) fn hub_socket(data: &DataFolder) -> PathBuf {
@@ -99,6 +99,7 @@ pub(crate) async fn targets(
         let runtime = KubeRuntime::connect(target, installation.clone())
             .await
             .with_context(|| format!("target `{name}` of {}", file.display()))?;
+        runtime.remember_pull_secrets(Arc::new(StoredNames(store.clone())));
         let runtime = Arc::new(runtime);
         proofs.add(name.clone(), runtime.clone());
         let state = store

@@ -65,6 +65,7 @@ impl Bench {
             limits: Default::default(),
             privileged: false,
             hermetic: false,
+            tags: Vec::new(),
         };
         let placement = self.placement();
         let new = NewPlacement {

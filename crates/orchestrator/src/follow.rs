@@ -18,6 +18,9 @@ use crate::{
 /// A result may still be on its way when the runtime says that the container is gone.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
+/// Between two kept containers that go for a step that still finds no room.
+const NEXT_ROOM: Duration = Duration::from_secs(5);
+
 pub(crate) enum Followed {
     Ended(StepResult, Held),
     /// The runtime has lost it, and its shim brought no result.
@@ -45,6 +48,8 @@ struct Watching<'a> {
     doom: Option<(Instant, String)>,
     stopping: bool,
     last_remark: String,
+    /// When to make more room for a step that has found none.
+    crowded: Option<Instant>,
 }
 
 impl Orchestrator {
@@ -69,6 +74,7 @@ impl Orchestrator {
             doom: None,
             stopping: false,
             last_remark: String::new(),
+            crowded: None,
         };
         loop {
             match self.turn(drive, standing, &mut watching).await? {
@@ -113,6 +119,11 @@ impl Orchestrator {
             },
             () = drive.cancel.cancelled(), if !watching.stopping => {
                 self.stop(standing, watching).await
+            }
+            () = sleep_until(watching.crowded) => {
+                watching.crowded = Some(Instant::now() + NEXT_ROOM);
+                self.make_room(standing.worker.placement.worker()).await?;
+                Ok(Turn::GoOn)
             }
             () = sleep_until(doom) => {
                 let reason = watching.doom.take().map(|(_, reason)| reason);
@@ -168,14 +179,18 @@ impl Orchestrator {
         watching: &mut Watching<'_>,
         seen: Option<Observed>,
     ) -> Result<Turn> {
+        watching.crowded = match &seen {
+            Some(Observed::Pending { reason }) if kept::lacks_room(reason) => {
+                Some(watching.crowded.unwrap_or_else(Instant::now))
+            }
+            _ => None,
+        };
         if let Some(Observed::Pending { reason }) = &seen
             && !reason.is_empty()
             && *reason != watching.last_remark
         {
             watching.last_remark.clone_from(reason);
-            if kept::lacks_room(reason) {
-                self.make_room(standing.worker.placement.worker()).await?;
-            }
+            drive.say_waiting().await?;
             self.remark(drive, &format!("waiting: {reason}\n")).await?;
         }
         // Nothing has run, and nothing will.

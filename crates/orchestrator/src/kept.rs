@@ -4,11 +4,14 @@
 //! the build did not succeed. Its shim stays connected, and the hub attends to it; the build's driver
 //! does not.
 
+mod shrink;
+
 use std::{collections::HashMap, time::Duration};
 
 use airside_hub::Work;
 use airside_model::{BuildStatus, StepKind, WorkerName};
 use airside_protocol::{Executable, Order};
+use airside_runtime::KeptLimits;
 use airside_store::{HIJACK_GRACE, Kept, Micros, now};
 use futures::{StreamExt, stream};
 
@@ -48,9 +51,17 @@ impl Default for Keeping {
     }
 }
 
+/// What counts on one worker.
+#[derive(Clone, Copy, Debug, Default)]
+struct Room {
+    /// Others use it too: it is a cluster.
+    shared: bool,
+    limits: KeptLimits,
+}
+
 impl Keeping {
-    /// Whether the time of a kept container is over; `elsewhere`: it is on a shared worker.
-    fn is_over(&self, kept: &Kept, elsewhere: bool, now: Micros) -> bool {
+    /// Whether the time of a kept container is over.
+    fn is_over(&self, kept: &Kept, room: Room, now: Micros) -> bool {
         if !kept.status.is_finished() || is_in_use(kept, now) {
             return false;
         }
@@ -59,7 +70,10 @@ impl Keeping {
         }
         let stay = match kept.job {
             None => self.one_off,
-            Some(_) if elsewhere => self.failed_elsewhere.min(self.failed),
+            Some(_) if room.shared => {
+                let stay = room.limits.stay.unwrap_or(self.failed_elsewhere);
+                stay.min(self.failed)
+            }
             Some(_) => self.failed,
         };
         kept.status == BuildStatus::Succeeded
@@ -71,7 +85,7 @@ impl Keeping {
     fn overdue(
         &self,
         kept: &[Kept],
-        elsewhere: impl Fn(&WorkerName) -> bool,
+        room: impl Fn(&WorkerName) -> Room,
         now: Micros,
     ) -> Vec<Subject> {
         let mut counts: HashMap<&WorkerName, usize> = HashMap::new();
@@ -79,9 +93,11 @@ impl Keeping {
         // The youngest are counted first: whoever comes after the limit is too many.
         for each in kept.iter().rev() {
             let worker = &each.container.worker;
+            let room = room(worker);
+            let most = (room.limits.most).map_or(self.most, |most| most.min(self.most));
             let count = counts.entry(worker).or_default();
-            let surplus = *count >= self.most && !is_in_use(each, now);
-            if surplus || self.is_over(each, elsewhere(worker), now) {
+            let surplus = *count >= most && !is_in_use(each, now);
+            if surplus || self.is_over(each, room, now) {
                 overdue.push(Subject::from(&each.container));
             } else {
                 *count += 1;
@@ -96,9 +112,11 @@ fn is_in_use(kept: &Kept, now: Micros) -> bool {
     hijacked_at.is_some_and(|then| now.since(then) < HIJACK_GRACE)
 }
 
-/// Whether a runtime says that there is no room for one more.
+/// Whether a runtime says that there is no room for one more: a quota, a limit on pods, or nodes that are full.
+/// A node that does not fit for another reason will not fit when a pod goes.
 pub(crate) fn lacks_room(reason: &str) -> bool {
-    reason.contains("quota") || reason.starts_with("waiting for a node")
+    let full = ["quota", "max_pods", "Insufficient ", "Too many pods"];
+    full.iter().any(|text| reason.contains(text))
 }
 
 /// Where somebody who looks inside a step begins: beside its artifacts.
@@ -175,7 +193,7 @@ impl Orchestrator {
     /// Removes kept containers whose time is over, and those for checks that no check will find: an earlier server's.
     pub(crate) async fn collect_kept(&self) -> Result<()> {
         let mut kept = self.parts.store.kept_containers().await?;
-        let (workers, guests) = (&self.parts.workers, &self.parts.guests);
+        let guests = &self.parts.guests;
         let orphans = kept.extract_if(.., |kept| {
             kept.checked_at.is_some()
                 && !guests.has(&kept.container.handle)
@@ -184,12 +202,22 @@ impl Orchestrator {
         let orphans: Vec<_> = orphans.map(|kept| Subject::from(&kept.container)).collect();
         self.doom(orphans).await?;
         kept.retain(|kept| !guests.is_busy(&kept.container.handle));
-        let elsewhere = |name: &WorkerName| {
-            let entry = workers.get(name);
-            entry.is_none_or(|entry| !entry.placement.capabilities().mounts_volumes)
-        };
         let keeping = self.parts.patience.keeping;
-        self.doom(keeping.overdue(&kept, elsewhere, now())).await
+        let overdue = keeping.overdue(&kept, |worker| self.room(worker), now());
+        self.doom(overdue).await
+    }
+
+    fn room(&self, worker: &WorkerName) -> Room {
+        match self.parts.workers.get(worker) {
+            None => Room {
+                shared: true,
+                ..Room::default()
+            },
+            Some(entry) => Room {
+                shared: !entry.placement.capabilities().mounts_volumes,
+                limits: entry.placement.kept(),
+            },
+        }
     }
 
     /// Removes the container that a worker has kept longest, for a step that finds no room there.

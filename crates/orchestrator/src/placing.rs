@@ -8,7 +8,7 @@ use airside_model::{
     ContainerState, Handle, StepKind, WorkerName,
     event::{Event, Origin, Source},
 };
-use airside_runtime::{ClaimEnvironment, Error as RuntimeError, PlacementSpec};
+use airside_runtime::{ClaimEnvironment, Error as RuntimeError, OUT_OF_MEMORY, PlacementSpec};
 use airside_store::{Container, Lease, NewPlacement, now};
 use airside_traces::span;
 use airside_vars::Secrets;
@@ -61,7 +61,7 @@ impl Drive<'_> {
     }
 
     /// Says once that no worker has the step yet.
-    async fn say_waiting(&self) -> Result<()> {
+    pub(crate) async fn say_waiting(&self) -> Result<()> {
         let event = Event::WaitingForWorker {
             time: now().seconds(),
             origin: self.origin(),
@@ -163,7 +163,8 @@ impl Orchestrator {
             match followed {
                 Followed::Ended(result, held) => return Ok((result, held)),
                 Followed::Lost { reason, held } => {
-                    let again = self.may_repeat(&drive, &standing).await?;
+                    let again = self.may_repeat(&drive, &standing).await?
+                        && !reason.contains(OUT_OF_MEMORY);
                     let (worker, handle) = (standing.worker.placement.worker(), &standing.handle);
                     warn!(
                         build = %lease.build, step = %request.plan, %worker, %handle, reason, again,
@@ -286,8 +287,8 @@ impl Orchestrator {
         let token = hex::encode(rand::random::<[u8; 24]>());
         let outputs = request.outputs_of(&handle);
         let mounts_volumes = worker.placement.capabilities().mounts_volumes;
-        let fence = parts.patience.fence_after.as_secs();
-        let order = request.order(&outputs, mounts_volumes, fence);
+        let fence = (worker.placement.fence_after()).unwrap_or(parts.patience.fence_after);
+        let order = request.order(&outputs, mounts_volumes, fence.as_secs());
         for (_, transfer) in &outputs {
             parts
                 .store
@@ -308,6 +309,7 @@ impl Orchestrator {
             limits: request.limits.clone(),
             privileged: request.privileged,
             hermetic: request.hermetic,
+            tags: request.tags.clone(),
         };
         let placed = Placed {
             spec,
@@ -419,6 +421,12 @@ impl Orchestrator {
 }
 
 fn lost_words(standing: &Standing<'_>, reason: &str) -> String {
+    if reason.contains(OUT_OF_MEMORY) {
+        return format!(
+            "{reason} (worker {}). Let it use less memory, or raise its container_limits.memory",
+            standing.worker.placement.worker()
+        );
+    }
     format!(
         "the step was lost on worker {}: {reason}. It had started, so it is not run again by itself; \
          trigger the job again if that is safe",

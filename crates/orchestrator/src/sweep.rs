@@ -65,10 +65,16 @@ impl Orchestrator {
             if let Err(error) = self.collect_kept().await {
                 warn!(%error, "kept containers stay for the next sweep");
             }
+            if let Err(error) = self.shrink_kept().await {
+                warn!(%error, "kept containers stay as large as they are");
+            }
             for entry in self.parts.workers.iter() {
                 let worker = entry.placement.worker();
                 if let Err(error) = self.sweep_worker(worker).await {
                     warn!(%worker, %error, "sweep failed");
+                }
+                if let Err(error) = entry.placement.tidy().await {
+                    warn!(%worker, %error, "what steps no longer use stays for the next sweep");
                 }
             }
         }

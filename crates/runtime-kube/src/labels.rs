@@ -7,7 +7,12 @@ use airside_model::{InstallationId, StepLabels, WorkerName};
 
 pub(crate) const INSTALLATION: &str = "airside.dev/installation";
 pub(crate) const WORKER: &str = "airside.dev/worker";
+/// The name of the Secret that the pod's image is pulled with.
+pub(crate) const PULL_SECRET: &str = "airside.dev/pull-secret";
 pub(crate) const SPEC_HASH: &str = "airside.dev/spec-hash";
+
+/// Whose keys are ours.
+pub(crate) const DOMAIN: &str = "airside.dev";
 
 const LONGEST: usize = 63;
 

@@ -8,9 +8,9 @@
 //! proof     a pod's own token              → yes or why not, without asking the API server
 //! ```
 //!
-//! A target is one cluster and namespace and is one worker. A step costs one create and one delete;
-//! nothing here executes into pods, reads their logs, or writes any other kind of object. Beside all that,
-//! `secrets` reads Secrets for installations whose credentials are kept in a cluster.
+//! A target is one cluster and namespace and is one worker. A step costs one create and one delete, and a
+//! patch if its pod is kept for long; a Secret is written only to pull images with (`pull_secrets`). Nothing
+//! here executes into pods or reads their logs. Beside all that, `secrets` reads Secrets for installations whose credentials are kept in a cluster.
 
 #![forbid(unsafe_code)]
 
@@ -20,6 +20,7 @@ mod observed;
 mod placement;
 mod pod;
 mod proof;
+mod pull_secrets;
 mod refusal;
 mod secrets;
 pub mod targets;
@@ -30,5 +31,9 @@ pub use observed::observed;
 pub use placement::{ConnectError, KubeRuntime};
 pub use pod::pod_for;
 pub use proof::ProofError;
+pub use pull_secrets::PullSecretNames;
 pub use secrets::{SecretReader, SecretsError};
-pub use targets::{ClaimProof, DefaultRequests, Target, TargetsError, Toleration};
+pub use targets::{
+    ClaimProof, DefaultRequests, KeptPods, PodRule, Privileged, ShimDelivery, Target, TargetsError,
+    Toleration,
+};

@@ -3,13 +3,14 @@
 //! The shim reports results itself; this is only for what a shim cannot say, because it does not run
 //! yet, runs no longer, or its machine is away.
 
-use airside_runtime::Observed;
+use airside_runtime::{OUT_OF_MEMORY, Observed};
 use k8s_openapi::api::core::v1::{
     ContainerState, ContainerStateTerminated, Pod, PodCondition, PodStatus,
 };
 
 use crate::pod::CONTAINER;
 
+mod before;
 mod waiting;
 
 /// What a pod that is there says. One that is there no longer is [`Observed::Gone`].
@@ -22,7 +23,10 @@ pub fn observed(pod: &Pod) -> Observed {
     };
     let state = container_state(status);
     if let Some(ended) = state.and_then(|state| state.terminated.as_ref()) {
-        return terminated(ended, status, node);
+        return terminated(ended, pod, status, node);
+    }
+    if let Some(failed) = before::failed(pod, status) {
+        return failed;
     }
     if matches!(status.phase.as_deref(), Some("Failed" | "Succeeded")) {
         return Observed::Gone {
@@ -35,6 +39,9 @@ pub fn observed(pod: &Pod) -> Observed {
     }
     if state.is_some_and(|state| state.running.is_some()) {
         return Observed::Started { node };
+    }
+    if let Some(blocked) = before::blocked(status) {
+        return blocked;
     }
     if let Some(waiting) = state.and_then(|state| state.waiting.as_ref()) {
         return waiting::read(waiting);
@@ -63,6 +70,7 @@ fn condition<'a>(status: &'a PodStatus, kind: &str) -> Option<&'a PodCondition> 
 /// The container ended, whatever the pod's phase says (a sidecar may keep it "running").
 fn terminated(
     ended: &ContainerStateTerminated,
+    pod: &Pod,
     status: &PodStatus,
     node: Option<String>,
 ) -> Observed {
@@ -81,7 +89,12 @@ fn terminated(
         };
     }
     let mut reason = match why {
-        "OOMKilled" => "the container ran out of memory (OOMKilled)".to_owned(),
+        "OOMKilled" => match memory_limit(pod) {
+            Some(limit) => {
+                format!("the step {OUT_OF_MEMORY}: its limit is {limit} bytes (OOMKilled)")
+            }
+            None => format!("the step {OUT_OF_MEMORY} (OOMKilled)"),
+        },
         "" | "Error" | "Completed" => match ended.signal.filter(|signal| *signal != 0) {
             Some(signal) => format!("the container was killed by signal {signal}"),
             None => format!("the container exited with code {}", ended.exit_code),
@@ -98,6 +111,13 @@ fn terminated(
         node,
         reason: with_disruption(reason, status),
     }
+}
+
+fn memory_limit(pod: &Pod) -> Option<&str> {
+    let mut containers = pod.spec.as_ref()?.containers.iter();
+    let step = containers.find(|container| container.name == CONTAINER)?;
+    let limits = step.resources.as_ref()?.limits.as_ref()?;
+    Some(&limits.get("memory")?.0)
 }
 
 /// Why the pod as a whole ended: `Evicted`, `OutOfcpu`, `NodeAffinity` and the like.

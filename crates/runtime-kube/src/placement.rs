@@ -2,21 +2,26 @@
 
 mod connect;
 mod create;
+mod resize;
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{collections::HashSet, future::Future, sync::Arc, time::Duration};
 
 use airside_model::{Handle, InstallationId, VolumeId, WorkerName};
-use airside_runtime::{Capabilities, Error, Listed, Observation, Placement, PlacementSpec};
+use airside_runtime::{
+    Capabilities, Error, KeptLimits, Listed, Observation, Placement, PlacementSpec,
+};
 use async_trait::async_trait;
 use futures::stream::BoxStream;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, DeleteParams, ListParams};
+use kube::core::PartialObjectMeta;
 use tokio::task::AbortHandle;
 
 use crate::{
     keys::Keys,
     labels, pod_for,
     proof::{self, ProofError},
+    pull_secrets::{self, PullSecretNames, PullSecrets},
     refusal::{classify, unavailable},
     targets::{ClaimProof, Target},
     watch::Watched,
@@ -37,9 +42,16 @@ pub struct KubeRuntime {
     keys: Keys,
     watched: Arc<Watched>,
     watching: AbortHandle,
+    pull_secrets: PullSecrets,
+    shrunk: resize::Shrunk,
 }
 
 impl KubeRuntime {
+    /// Where the names of pull secrets outlive this process. Without it they do not.
+    pub fn remember_pull_secrets(&self, names: Arc<dyn PullSecretNames>) {
+        self.pull_secrets.remember_in(names);
+    }
+
     pub fn tags(&self) -> &[String] {
         &self.target.tags
     }
@@ -103,6 +115,25 @@ impl KubeRuntime {
         }
     }
 
+    /// What every pod of ours says about itself, but for its spec and status.
+    async fn list_metadata(&self) -> Result<Vec<PartialObjectMeta<Pod>>, Error> {
+        let doing = "cannot list pods";
+        let selector = labels::selector(&self.installation, &self.target.name);
+        let mut page = ListParams::default().labels(&selector).limit(PAGE);
+        let mut listed = Vec::new();
+        loop {
+            let pods = self
+                .ask(doing, self.pods.list_metadata(&page))
+                .await?
+                .map_err(|error| self.classify(doing, &error))?;
+            listed.extend(pods.items);
+            match pods.metadata.continue_.filter(|token| !token.is_empty()) {
+                Some(token) => page = page.continue_token(&token),
+                None => return Ok(listed),
+            }
+        }
+    }
+
     fn unadopted(&self, handle: &Handle, why: Unadoptable) -> Error {
         let message = format!("pod {handle} is there already and {why}");
         match why {
@@ -140,7 +171,10 @@ impl Placement for KubeRuntime {
             let message = format!("the step is of installation {theirs}, this runtime of {ours}");
             return Err(Error::Refused { message });
         }
-        let pod = pod_for(spec, &self.target)?;
+        let mut pod = pod_for(spec, &self.target)?;
+        if let Some(secret) = self.pull_secrets.for_step(spec).await? {
+            pull_secrets::refer(&mut pod, &secret);
+        }
         let doing = format!("cannot create pod {}", spec.handle);
         match self.create(&doing, &pod).await? {
             Ok(created) => Ok(created.metadata.uid),
@@ -162,33 +196,56 @@ impl Placement for KubeRuntime {
             .ask(&doing, self.pods.delete(handle.as_str(), &how))
             .await?
         {
-            Ok(_) => Ok(()),
-            Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
-            Err(error) => Err(self.classify(&doing, &error)),
+            Ok(_) => {}
+            Err(kube::Error::Api(status)) if status.is_not_found() => {}
+            Err(error) => return Err(self.classify(&doing, &error)),
+        }
+        self.shrunk.forget(handle);
+        Ok(())
+    }
+
+    fn kept(&self) -> KeptLimits {
+        let kept = &self.target.kept;
+        KeptLimits {
+            most: kept.most,
+            stay: kept.stay,
+            shrink_after: Some(kept.shrink_after),
         }
     }
 
-    async fn list(&self) -> Result<Vec<Listed>, Error> {
-        let doing = "cannot list pods";
-        let selector = labels::selector(&self.installation, &self.target.name);
-        let mut page = ListParams::default().labels(&selector).limit(PAGE);
-        let mut listed = Vec::new();
-        loop {
-            let pods = self
-                .ask(doing, self.pods.list_metadata(&page))
-                .await?
-                .map_err(|error| self.classify(doing, &error))?;
-            listed.extend(pods.items.into_iter().filter_map(|pod| {
-                Some(Listed {
-                    handle: Handle(pod.metadata.name?),
-                    uid: pod.metadata.uid,
-                })
-            }));
-            match pods.metadata.continue_.filter(|token| !token.is_empty()) {
-                Some(token) => page = page.continue_token(&token),
-                None => return Ok(listed),
-            }
+    fn fence_after(&self) -> Option<Duration> {
+        Some(self.target.fence_after)
+    }
+
+    async fn shrink(&self, handle: &Handle) -> Result<(), Error> {
+        self.resize_down(handle).await
+    }
+
+    /// Pull secrets that no pod names.
+    async fn tidy(&self) -> Result<(), Error> {
+        let candidates = self.pull_secrets.candidates().await?;
+        if candidates.is_empty() {
+            return Ok(());
         }
+        let pods = self.list_metadata().await?;
+        let used: HashSet<String> = (pods.iter())
+            .filter_map(|pod| pull_secrets::in_use(pod.metadata.labels.as_ref()))
+            .collect();
+        for name in candidates.iter().filter(|name| !used.contains(*name)) {
+            self.pull_secrets.collect(name).await?;
+        }
+        Ok(())
+    }
+
+    async fn list(&self) -> Result<Vec<Listed>, Error> {
+        let pods = self.list_metadata().await?;
+        let listed = pods.into_iter().filter_map(|pod| {
+            Some(Listed {
+                handle: Handle(pod.metadata.name?),
+                uid: pod.metadata.uid,
+            })
+        });
+        Ok(listed.collect())
     }
 
     async fn seal(&self, handle: &Handle, path: &str, _: &VolumeId) -> Result<(), Error> {

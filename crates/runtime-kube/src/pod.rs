@@ -3,16 +3,19 @@
 //! The pod is unprivileged and has a user namespace of its own unless the target says otherwise; it
 //! gets no service account token of the usual kind and no CPU limit.
 
+mod privileged;
 mod resources;
+pub(crate) mod rules;
+mod shim;
 
 use std::net::Ipv6Addr;
 
 use airside_protocol::env;
 use airside_runtime::{Error, Image, PlacementSpec};
 use k8s_openapi::api::core::v1::{
-    self as core, Container, EnvVar, ImageVolumeSource, Pod, PodSecurityContext, PodSpec,
-    ProjectedVolumeSource, SeccompProfile, SecurityContext, ServiceAccountTokenProjection, Volume,
-    VolumeMount, VolumeProjection,
+    self as core, Container, EnvVar, Pod, PodSecurityContext, PodSpec, ProjectedVolumeSource,
+    SeccompProfile, SecurityContext, ServiceAccountTokenProjection, Volume, VolumeMount,
+    VolumeProjection,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
@@ -23,6 +26,15 @@ use crate::{
 
 /// The one container of ours. Others may be there: a namespace's admission adds what it wants.
 pub(crate) const CONTAINER: &str = "step";
+
+/// Brings the shim, where a target has no image volumes.
+pub(crate) const SHIM_CONTAINER: &str = "airside-shim";
+
+const SHIM_VOLUME: &str = "shim";
+const PROOF_VOLUME: &str = "proof";
+/// Nobody else may have volumes of these names, or mount anything there.
+pub(crate) const RESERVED_VOLUMES: &[&str] = &[SHIM_VOLUME, PROOF_VOLUME];
+pub(crate) const RESERVED_MOUNTS: &[&str] = &["/.airside", STATE];
 
 const SHIM_MOUNT: &str = "/.airside/bin";
 const PROOF_MOUNT: &str = "/.airside/proof";
@@ -41,7 +53,11 @@ pub fn pod_for(spec: &PlacementSpec, target: &Target) -> Result<Pod, Error> {
         "cluster-autoscaler.kubernetes.io/safe-to-evict".to_owned(),
         "false".to_owned(),
     );
-    Ok(Pod {
+    let mut inside = pod_spec(spec, target, image);
+    if spec.privileged {
+        privileged::grant(&mut inside, target.privileged);
+    }
+    let pod = Pod {
         metadata: ObjectMeta {
             name: Some(spec.handle.to_string()),
             namespace: Some(target.namespace.clone()),
@@ -53,18 +69,14 @@ pub fn pod_for(spec: &PlacementSpec, target: &Target) -> Result<Pod, Error> {
             annotations: Some(annotations),
             ..ObjectMeta::default()
         },
-        spec: Some(pod_spec(spec, target, image)),
+        spec: Some(inside),
         status: None,
-    })
+    };
+    rules::apply(pod, spec, &target.pod_rules)
 }
 
 fn check(spec: &PlacementSpec, target: &Target) -> Result<(), Error> {
-    if spec.privileged {
-        return Err(refused(format!(
-            "the step asks for privileged, which worker {} denies (its target says privileged: deny)",
-            target.name
-        )));
-    }
+    privileged::check(spec, target)?;
     if spec.hermetic {
         return Err(refused(format!(
             "the step is hermetic, and worker {} has no way yet to keep a pod off the network; \
@@ -92,7 +104,7 @@ impl PodImage {
             Image::Shim => {
                 return Ok(Self {
                     reference: target.shim_image.clone(),
-                    command: "/airside-shim",
+                    command: shim::IN_ITS_IMAGE,
                     shim_volume: false,
                 });
             }
@@ -121,7 +133,7 @@ impl PodImage {
         };
         Ok(Self {
             reference,
-            command: "/.airside/bin/airside-shim",
+            command: shim::BROUGHT,
             shim_volume: true,
         })
     }
@@ -129,13 +141,16 @@ impl PodImage {
 
 fn pod_spec(spec: &PlacementSpec, target: &Target, image: PodImage) -> PodSpec {
     let (mut volumes, mut mounts) = (Vec::new(), Vec::new());
+    let mut init = None;
     if image.shim_volume {
-        volumes.push(shim_volume(target));
-        mounts.push(mount("shim", SHIM_MOUNT));
+        let (volume, copier) = shim::bring(target);
+        volumes.push(volume);
+        mounts.push(mount(SHIM_VOLUME, SHIM_MOUNT));
+        init = copier.map(|container| vec![container]);
     }
     if target.claim_proof == ClaimProof::Projected {
         volumes.push(proof_volume(spec));
-        mounts.push(mount("proof", PROOF_MOUNT));
+        mounts.push(mount(PROOF_VOLUME, PROOF_MOUNT));
     }
     let container = Container {
         name: CONTAINER.to_owned(),
@@ -156,6 +171,7 @@ fn pod_spec(spec: &PlacementSpec, target: &Target, image: PodImage) -> PodSpec {
     };
     PodSpec {
         containers: vec![container],
+        init_containers: init,
         volumes: Some(volumes).filter(|volumes| !volumes.is_empty()),
         restart_policy: Some("Never".to_owned()),
         automount_service_account_token: Some(false),
@@ -211,17 +227,6 @@ fn hub_address(host: &str, port: u16) -> String {
     }
 }
 
-fn shim_volume(target: &Target) -> Volume {
-    Volume {
-        name: "shim".to_owned(),
-        image: Some(ImageVolumeSource {
-            reference: Some(target.shim_image.clone()),
-            pull_policy: Some("IfNotPresent".to_owned()),
-        }),
-        ..Volume::default()
-    }
-}
-
 fn proof_volume(spec: &PlacementSpec) -> Volume {
     let token = ServiceAccountTokenProjection {
         audience: Some(proof::audience(&spec.installation)),
@@ -229,7 +234,7 @@ fn proof_volume(spec: &PlacementSpec) -> Volume {
         path: "token".to_owned(),
     };
     Volume {
-        name: "proof".to_owned(),
+        name: PROOF_VOLUME.to_owned(),
         projected: Some(ProjectedVolumeSource {
             sources: Some(vec![VolumeProjection {
                 service_account_token: Some(token),

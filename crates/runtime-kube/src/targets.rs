@@ -12,6 +12,8 @@
 //! Reading it does not touch any cluster.
 
 mod file;
+mod located;
+mod pod_rules;
 mod quantity;
 
 use std::{
@@ -22,6 +24,8 @@ use std::{
 
 use airside_model::WorkerName;
 use serde::Deserialize;
+
+pub use crate::pod::rules::PodRule;
 
 /// One cluster and namespace, checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +52,46 @@ pub struct Target {
     /// How long a pod that somebody else deletes may flush.
     pub grace_period: Duration,
     pub default_requests: DefaultRequests,
+    pub privileged: Privileged,
+    pub shim: ShimDelivery,
+    pub pod_rules: Vec<PodRule>,
+    /// A shim without a hub for this long ends its process.
+    pub fence_after: Duration,
+    pub kept: KeptPods,
+}
+
+/// What becomes of steps that ask for privileged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Privileged {
+    /// They are refused.
+    #[default]
+    Deny,
+    /// They are privileged inside a user namespace of their own.
+    Userns,
+    /// They are root on their node.
+    Host,
+}
+
+/// How the shim gets into pods.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ShimDelivery {
+    #[default]
+    ImageVolume,
+    /// For clusters without image volumes.
+    InitContainer,
+}
+
+/// Pods that stay after their step, for people to look inside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeptPods {
+    /// How many, where the server's own limit is too many.
+    pub most: Option<usize>,
+    /// After a build that did not succeed, unless as the server says.
+    pub stay: Option<Duration>,
+    /// Idle for so long, they give back what they had asked for.
+    pub shrink_after: Duration,
 }
 
 /// What a claim must show besides its token.

@@ -38,6 +38,21 @@ pub struct Capabilities {
     pub has_host_image: bool,
 }
 
+/// What a runtime says about containers that stay after their step; what is absent is as the server says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KeptLimits {
+    /// How many at once.
+    pub most: Option<usize>,
+    /// How long after a build that did not succeed.
+    pub stay: Option<Duration>,
+    /// Idle for so long, one is to [`Placement::shrink`]. Absent: never.
+    pub shrink_after: Option<Duration>,
+}
+
+/// Part of the words of every [`Observed::Gone`] that the step's own want of memory has caused: placing such
+/// a step again would end the same way.
+pub const OUT_OF_MEMORY: &str = "ran out of memory";
+
 /// One thing that the runtime has, for the sweeper.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
@@ -70,6 +85,27 @@ pub trait Placement: Send + Sync + 'static {
     /// Makes the output at `path` a sealed volume. Only where `mounts_volumes`; the process has ended.
     /// Sealing what is sealed already is fine.
     async fn seal(&self, handle: &Handle, path: &str, volume: &VolumeId) -> Result<(), Error>;
+
+    /// How containers that stay after their step are treated here.
+    fn kept(&self) -> KeptLimits {
+        KeptLimits::default()
+    }
+
+    /// Without a hub for so long, a shim here ends its process. Absent: as the server says.
+    fn fence_after(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Gives back what a container has reserved and an idle one does not need. Doing it twice is fine, as is a
+    /// container that is no longer there.
+    async fn shrink(&self, _handle: &Handle) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Removes what the runtime has made for its containers and none of them uses any more.
+    async fn tidy(&self) -> Result<(), Error> {
+        Ok(())
+    }
 
     /// Removes images from which no container was made for so long and on which none stands; how many.
     /// Only for a runtime that keeps images on the server's own disk.

@@ -21,6 +21,9 @@ pub struct PlacementSpec {
     pub privileged: bool,
     #[serde(default)]
     pub hermetic: bool,
+    /// By which the worker was chosen; a runtime's own rules may go by them too.
+    #[serde(default)]
+    pub tags: Vec<String>,
 }
 
 impl PlacementSpec {

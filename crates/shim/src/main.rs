@@ -12,8 +12,9 @@
 //!            └── hijack ── one connection for each process that a person runs beside the step's
 //! ```
 //!
-//! `airside-shim resource <type> <check|in|out> [folder]` is the native resource types instead, and
-//! `airside-shim nothing` the step of a container that is there for guests alone: it ends at once.
+//! `airside-shim resource <type> <check|in|out> [folder]` is the native resource types instead.
+//! `airside-shim install <path>` copies the program; `airside-shim nothing` is the step of a container that is
+//! there for guests alone: it ends at once.
 
 mod backoff;
 mod confine;
@@ -24,6 +25,7 @@ mod environment;
 mod executable;
 mod hijack;
 mod identity;
+mod install;
 mod log;
 mod memory;
 mod output;
@@ -53,6 +55,7 @@ fn main() -> ExitCode {
     match args.split_first() {
         Some((command, rest)) if command == "resource" => resource(rest),
         Some((command, [])) if command == "nothing" => ExitCode::SUCCESS,
+        Some((command, rest)) if command == "install" => install::install(rest),
         Some((command, _)) => {
             log(format_args!(
                 "there is no command {command:?}; without one, a step is claimed"

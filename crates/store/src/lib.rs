@@ -22,6 +22,7 @@ mod news;
 mod nodes;
 mod patience;
 mod pipelines;
+mod pull_secrets;
 mod reseal;
 mod resource_caches;
 mod sealer;

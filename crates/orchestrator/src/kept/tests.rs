@@ -4,14 +4,14 @@ use airside_store::Container;
 use super::*;
 
 const HOUR: i64 = 3_600_000_000;
-const NOW: Micros = Micros(1000 * HOUR);
+pub(super) const NOW: Micros = Micros(1000 * HOUR);
 
-fn ago(hours: i64) -> Micros {
+pub(super) fn ago(hours: i64) -> Micros {
     Micros(NOW.0 - hours * HOUR)
 }
 
 /// Of the latest build of a job, which failed an hour ago.
-fn failed(handle: &str) -> Kept {
+pub(super) fn failed(handle: &str) -> Kept {
     let labels = StepLabels {
         team: "main".into(),
         pipeline: None,
@@ -104,13 +104,17 @@ fn when_a_kept_containers_time_is_over() {
         ),
         ("a one-off", |kept| kept.job = None, false, false),
     ];
-    for (what, change, elsewhere, stays) in table {
+    for (what, change, shared, stays) in table {
+        let room = Room {
+            shared,
+            ..Room::default()
+        };
         let mut kept = failed("h");
         change(&mut kept);
-        assert_eq!(!keeping().is_over(&kept, elsewhere, NOW), stays, "{what}");
+        assert_eq!(!keeping().is_over(&kept, room, NOW), stays, "{what}");
         // Somebody looks inside.
         kept.container.hijacked_at = Some(Micros(NOW.0 - 1));
-        assert!(!keeping().is_over(&kept, elsewhere, NOW), "{what}");
+        assert!(!keeping().is_over(&kept, room, NOW), "{what}");
     }
 }
 
@@ -120,7 +124,7 @@ fn the_oldest_go_when_there_are_too_many_on_a_worker() {
     all[1].container.hijacked_at = Some(NOW);
     all[2].container.worker = WorkerName::new("other");
     let names = |keeping: &Keeping| -> Vec<String> {
-        let overdue = keeping.overdue(&all, |_| false, NOW);
+        let overdue = keeping.overdue(&all, |_| Room::default(), NOW);
         overdue
             .into_iter()
             .map(|subject| subject.handle.0)
@@ -135,6 +139,38 @@ fn the_oldest_go_when_there_are_too_many_on_a_worker() {
 }
 
 #[test]
+fn a_worker_may_keep_fewer_and_for_less_long() {
+    let limited = |most, minutes: u64| {
+        let limits = KeptLimits {
+            most,
+            stay: Some(Duration::from_secs(minutes * 60)),
+            shrink_after: None,
+        };
+        let room = Room {
+            shared: true,
+            limits,
+        };
+        let all = ["1", "2", "3"].map(failed);
+        let overdue = keeping().overdue(&all, |_| room, NOW);
+        overdue.len()
+    };
+    assert_eq!(limited(None, 61), 0);
+    assert_eq!(limited(None, 59), 3, "they ended an hour ago");
+    assert_eq!(limited(Some(1), 61), 2);
+    assert_eq!(limited(Some(1000), 61), 0);
+    let all = ["1", "2", "3", "4"].map(failed);
+    let room = Room {
+        shared: true,
+        limits: KeptLimits {
+            most: Some(1000),
+            ..KeptLimits::default()
+        },
+    };
+    let overdue = keeping().overdue(&all, |_| room, NOW);
+    assert_eq!(overdue.len(), 1, "the server's own limit counts too");
+}
+
+#[test]
 fn what_a_runtime_says_when_it_is_full() {
     for (reason, lacks) in [
         (
@@ -144,6 +180,14 @@ fn what_a_runtime_says_when_it_is_full() {
         (
             "waiting for a node: 0/2 nodes are available: 2 Insufficient cpu",
             true,
+        ),
+        (
+            "waiting for a node: 0/2 nodes are available: 2 Too many pods.",
+            true,
+        ),
+        (
+            "waiting for a node: 0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector.",
+            false,
         ),
         ("cluster: the API server does not answer", false),
         ("pulling the image", false),
@@ -161,6 +205,10 @@ fn what_is_kept_for_checks_stays_as_long_as_it_is_used() {
             job: None,
             ..failed("a")
         };
-        assert_eq!(keeping().is_over(&kept, false, NOW), over, "{minutes}");
+        assert_eq!(
+            keeping().is_over(&kept, Room::default(), NOW),
+            over,
+            "{minutes}"
+        );
     }
 }

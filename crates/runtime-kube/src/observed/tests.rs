@@ -203,7 +203,7 @@ fn ended_containers() {
     let ended = |terminated: Value| with_state("Failed", json!({"terminated": terminated}));
     check(
         ended(json!({"exitCode": 137, "reason": "OOMKilled"})),
-        gone("the container ran out of memory (OOMKilled)"),
+        gone("the step ran out of memory (OOMKilled)"),
     );
     check(
         ended(json!({"exitCode": 1, "reason": "Error"})),
@@ -246,5 +246,96 @@ fn ended_pods() {
     check(
         killed,
         gone("the container exited with code 143 (preempted by a pod of higher priority)"),
+    );
+}
+
+/// A pod with containers before the step's own, one of which stays.
+fn with_inits(phase: &str, copier: Value, sidecar: Value) -> Pod {
+    let status = |name: &str, state: Value| {
+        json!({"name": name, "ready": false, "restartCount": 0, "image": "", "imageID": "",
+               "state": state})
+    };
+    serde_json::from_value(json!({
+        "metadata": {"name": "s-1"},
+        "spec": {"nodeName": "node1", "containers": [{"name": "step"}], "initContainers": [
+            {"name": "copier"}, {"name": "proxy", "restartPolicy": "Always"}]},
+        "status": {"phase": phase,
+            "initContainerStatuses": [status("copier", copier), status("proxy", sidecar)],
+            "containerStatuses": [status("step", json!({"waiting": {"reason": "PodInitializing"}}))]},
+    }))
+    .unwrap()
+}
+
+#[test]
+fn what_happens_before_the_step() {
+    let waits = || json!({"waiting": {"reason": "PodInitializing"}});
+    let done = || json!({"terminated": {"exitCode": 0, "reason": "Completed"}});
+    let failed = |code: i32| json!({"terminated": {"exitCode": code, "reason": "Error"}});
+    let because =
+        |reason: &str, message: &str| json!({"waiting": {"reason": reason, "message": message}});
+    for (phase, copier, sidecar, expected) in [
+        ("Pending", waits(), waits(), pending("")),
+        ("Pending", done(), waits(), pending("")),
+        (
+            "Failed",
+            failed(1),
+            waits(),
+            doomed("container copier, which runs before the step, exited with code 1"),
+        ),
+        (
+            "Pending",
+            because("InvalidImageName", "x"),
+            waits(),
+            doomed("container copier: the image cannot be used: x"),
+        ),
+        // The kubelet starts it again.
+        ("Pending", done(), failed(1), pending("")),
+        (
+            "Pending",
+            done(),
+            because("CrashLoopBackOff", "back-off 10s"),
+            pending("container proxy: it keeps ending: back-off 10s"),
+        ),
+    ] {
+        let pod = with_inits(phase, copier, sidecar);
+        assert_eq!(observed(&pod), expected, "{:?}", pod.status);
+    }
+}
+
+#[test]
+fn a_registry_that_refuses_is_not_asked_for_ever() {
+    for message in [
+        "Back-off pulling image \"r/a\": ErrImagePull: unexpected status: 401 Unauthorized",
+        "Back-off pulling image \"r/a\": ErrImagePull: unexpected status from HEAD request: 403 Forbidden",
+        "pull access denied, repository does not exist or may require authorization",
+    ] {
+        assert!(matches!(
+            observed(&pod(waiting("ImagePullBackOff", message))),
+            Observed::Doomed { .. }
+        ));
+        // Once is not enough.
+        assert!(matches!(
+            observed(&pod(waiting("ErrImagePull", message))),
+            Observed::Pending { .. }
+        ));
+    }
+}
+
+#[test]
+fn memory_that_is_used_up_is_told_with_its_limit() {
+    let mut pod = pod(with_state(
+        "Failed",
+        json!({"terminated": {"reason": "OOMKilled", "exitCode": 137}}),
+    ));
+    assert_eq!(
+        observed(&pod),
+        gone("the step ran out of memory (OOMKilled)")
+    );
+    let spec = pod.spec.as_mut().unwrap();
+    spec.containers[0].resources =
+        serde_json::from_value(json!({"limits": {"memory": "1048576"}})).unwrap();
+    assert_eq!(
+        observed(&pod),
+        gone("the step ran out of memory: its limit is 1048576 bytes (OOMKilled)")
     );
 }

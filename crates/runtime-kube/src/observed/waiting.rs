@@ -24,6 +24,12 @@ pub(super) fn read(waiting: &ContainerStateWaiting) -> Observed {
         "ImagePullBackOff" if says_missing(message) => Observed::Doomed {
             reason: format!("the image does not exist: {message}"),
         },
+        "ImagePullBackOff" if says_refused(message) => Observed::Doomed {
+            reason: format!("the registry refuses to give the image: {message}"),
+        },
+        "CrashLoopBackOff" => Observed::Pending {
+            reason: format!("it keeps ending: {}", words()),
+        },
         "ErrImagePull" | "ImagePullBackOff" | "ImageInspectError" | "RegistryUnavailable" => {
             Observed::Pending {
                 reason: format!("the image cannot be pulled yet: {}", words()),
@@ -62,6 +68,20 @@ fn says_missing(message: &str) -> bool {
     ];
     !network.iter().any(|text| message.contains(text))
         && missing.iter().any(|text| message.contains(text))
+}
+
+/// Whether a pull failed for want of the right to it. Trying again does not help; credentials in the image's
+/// source might.
+fn says_refused(message: &str) -> bool {
+    let message = message.to_lowercase();
+    let refused = [
+        "unauthorized",
+        "403 forbidden",
+        "access denied",
+        "authorization failed",
+        "no basic auth credentials",
+    ];
+    refused.iter().any(|text| message.contains(text))
 }
 
 /// Errors of a busy node, which the kubelet overcomes by itself.

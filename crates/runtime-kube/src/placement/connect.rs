@@ -9,8 +9,8 @@ use kube::{
     config::{KubeConfigOptions, Kubeconfig, KubeconfigError},
 };
 
-use super::KubeRuntime;
-use crate::{keys::Keys, labels, targets::Target, watch::Watched};
+use super::{KubeRuntime, resize::Shrunk};
+use crate::{keys::Keys, labels, pull_secrets::PullSecrets, targets::Target, watch::Watched};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
@@ -70,6 +70,8 @@ impl KubeRuntime {
         let watched = Watched::new();
         let selector = labels::selector(&installation, &target.name);
         let watching = tokio::spawn(watched.clone().follow(pods.clone(), selector)).abort_handle();
+        let secrets = Api::namespaced(client.clone(), &target.namespace);
+        let pull_secrets = PullSecrets::new(secrets, installation.clone(), target.name.clone());
         Self {
             target,
             installation,
@@ -77,6 +79,8 @@ impl KubeRuntime {
             keys: Keys::new(client),
             watched,
             watching,
+            pull_secrets,
+            shrunk: Shrunk::default(),
         }
     }
 }

@@ -34,6 +34,7 @@ pub(crate) fn spec() -> PlacementSpec {
         },
         privileged: false,
         hermetic: false,
+        tags: Vec::new(),
     }
 }
 
@@ -131,7 +132,7 @@ fn what_a_pod_cannot_be_is_refused_in_words() {
                 privileged: true,
                 ..spec()
             },
-            "worker cluster denies",
+            "worker cluster denies: its target says privileged: deny",
         ),
         (
             PlacementSpec {
@@ -149,4 +150,49 @@ fn what_a_pod_cannot_be_is_refused_in_words() {
 fn the_token_is_in_no_label_or_annotation() {
     let metadata = serde_json::to_string(&pod_for(&spec(), &target("")).unwrap().metadata).unwrap();
     assert!(!metadata.contains("secret"), "{metadata}");
+}
+
+#[test]
+fn privileged_is_what_the_target_says() {
+    let step = PlacementSpec {
+        privileged: true,
+        ..spec()
+    };
+    for (rule, host_users) in [("userns", Some(false)), ("host", None)] {
+        let target = target(&format!("privileged: {rule}"));
+        let pod = pod_for(&step, &target).unwrap().spec.unwrap();
+        assert_eq!(pod.host_users, host_users, "{rule}");
+        let context = pod.containers[0].security_context.as_ref().unwrap();
+        assert_eq!(context.privileged, Some(true), "{rule}");
+        // Others get no more than before.
+        let pod = pod_for(&spec(), &target).unwrap().spec.unwrap();
+        assert_eq!(pod.host_users, Some(false), "{rule}");
+        let context = pod.containers[0].security_context.as_ref().unwrap();
+        assert_eq!(context.privileged, None, "{rule}");
+    }
+}
+
+#[test]
+fn without_image_volumes_a_container_brings_the_shim() {
+    let target = target("shim: init_container");
+    let pod = pod_for(&spec(), &target).unwrap().spec.unwrap();
+    let copier = &pod.init_containers.unwrap()[0];
+    assert_eq!(copier.image.as_deref(), Some("airside.local/shim:dev"));
+    let to = Some(vec![
+        "install".to_owned(),
+        "/.airside/bin/airside-shim".to_owned(),
+    ]);
+    assert_eq!(copier.args, to);
+    let mounts = copier.volume_mounts.as_ref().unwrap();
+    assert_eq!((mounts.len(), mounts[0].read_only), (1, None), "no proof");
+    let step = &pod.containers[0].volume_mounts.as_ref().unwrap()[0];
+    assert_eq!((step.name.as_str(), step.read_only), ("shim", Some(true)));
+    assert!(pod.volumes.unwrap()[0].empty_dir.is_some());
+    // What runs in the shim's own image needs none.
+    let native = PlacementSpec {
+        image: Image::Shim,
+        ..spec()
+    };
+    let pod = pod_for(&native, &target).unwrap().spec.unwrap();
+    assert!(pod.init_containers.is_none());
 }

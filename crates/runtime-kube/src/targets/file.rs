@@ -11,7 +11,10 @@ use airside_model::WorkerName;
 use serde::Deserialize;
 use serde_saphyr::{Location, Spanned};
 
-use super::{ClaimProof, DefaultRequests, Target, Toleration, quantity};
+use super::{
+    ClaimProof, DefaultRequests, KeptPods, Privileged, ShimDelivery, Target, Toleration, pod_rules,
+    quantity,
+};
 use crate::labels;
 
 const SHIM_IMAGE: &str = "airside.local/shim:dev";
@@ -25,7 +28,7 @@ pub(super) struct Fault {
 }
 
 impl Fault {
-    fn at(location: Location, message: impl Into<String>) -> Self {
+    pub(super) fn at(location: Location, message: impl Into<String>) -> Self {
         Self {
             line: location.line(),
             column: location.column(),
@@ -68,7 +71,15 @@ struct Entry {
     node_selector: BTreeMap<String, String>,
     #[serde(default)]
     tolerations: Vec<Toleration>,
-    privileged: Option<Spanned<String>>,
+    privileged: Option<Spanned<Privileged>>,
+    #[serde(default)]
+    shim: ShimDelivery,
+    #[serde(default)]
+    pod_rules: Vec<pod_rules::Entry>,
+    fence_after_seconds: Option<Spanned<u32>>,
+    kept_max: Option<usize>,
+    kept_for_seconds: Option<Spanned<u32>>,
+    kept_shrink_after_seconds: Option<Spanned<u32>>,
     #[serde(default)]
     host_users: bool,
     #[serde(default)]
@@ -106,7 +117,7 @@ impl Entry {
         check_name(&self.name)?;
         check_namespace(&self.namespace)?;
         check_hub_host(&self.hub_host)?;
-        check_privileged(self.privileged.as_ref())?;
+        let privileged = check_privileged(self.privileged, self.host_users)?;
         for tag in &self.tags {
             check_filled("tags", tag)?;
         }
@@ -133,6 +144,24 @@ impl Entry {
                     .unwrap_or(defaults.cpu),
                 memory: request("default_requests.memory", self.default_requests.memory)?
                     .unwrap_or(defaults.memory),
+            },
+            privileged,
+            shim: self.shim,
+            pod_rules: (self.pod_rules.into_iter())
+                .map(|rule| rule.check(privileged))
+                .collect::<Result<_, _>>()?,
+            fence_after: seconds("fence_after_seconds", self.fence_after_seconds, 30 * 60)?,
+            kept: KeptPods {
+                most: self.kept_max,
+                stay: match self.kept_for_seconds {
+                    Some(stay) => Some(seconds("kept_for_seconds", Some(stay), 1)?),
+                    None => None,
+                },
+                shrink_after: seconds(
+                    "kept_shrink_after_seconds",
+                    self.kept_shrink_after_seconds,
+                    300,
+                )?,
             },
         })
     }
@@ -176,20 +205,21 @@ fn check_hub_host(host: &Spanned<String>) -> Result<(), Fault> {
     Err(Fault::at(host.referenced, message))
 }
 
-fn check_privileged(rule: Option<&Spanned<String>>) -> Result<(), Fault> {
-    match rule {
-        Some(rule) if rule.value != "deny" => {
-            let message = format!(
-                "privileged: {:?} is not supported; only \"deny\" is, which refuses privileged steps",
-                rule.value
-            );
-            Err(Fault::at(rule.referenced, message))
-        }
-        _ => Ok(()),
+fn check_privileged(
+    privileged: Option<Spanned<Privileged>>,
+    host_users: bool,
+) -> Result<Privileged, Fault> {
+    match privileged {
+        Some(rule) if rule.value == Privileged::Userns && host_users => Err(Fault::at(
+            rule.referenced,
+            "privileged: userns needs user namespaces, which host_users: true gives up; say host to \
+             have privileged steps as root of the node",
+        )),
+        rule => Ok(rule.map(|rule| rule.value).unwrap_or_default()),
     }
 }
 
-fn check_filled(field: &str, text: &Spanned<String>) -> Result<(), Fault> {
+pub(super) fn check_filled(field: &str, text: &Spanned<String>) -> Result<(), Fault> {
     if text.value.trim().is_empty() {
         return Err(Fault::at(
             text.referenced,

@@ -29,6 +29,12 @@ fn defaults() {
     assert_eq!(target.lost_after, Duration::from_secs(30));
     assert_eq!(target.grace_period, Duration::from_secs(300));
     assert_eq!(target.default_requests, DefaultRequests::default());
+    assert_eq!(target.privileged, Privileged::Deny);
+    assert_eq!(target.shim, ShimDelivery::ImageVolume);
+    assert_eq!(target.fence_after, Duration::from_secs(30 * 60));
+    assert_eq!((target.kept.most, target.kept.stay), (None, None));
+    assert_eq!(target.kept.shrink_after, Duration::from_secs(300));
+    assert!(target.pod_rules.is_empty());
 }
 
 #[test]
@@ -47,7 +53,14 @@ targets:
   node_selector: {pool: gpu}
   tolerations:
   - {key: gpu, operator: Exists, effect: NoSchedule}
-  privileged: deny
+  privileged: host
+  shim: init_container
+  fence_after_seconds: 60
+  kept_max: 3
+  kept_for_seconds: 600
+  kept_shrink_after_seconds: 30
+  pod_rules:
+  - {match: {team: ml}, patch: {spec: {runtimeClassName: vm}}}
   host_users: true
   claim_proof: none
   lost_after_seconds: 60
@@ -65,14 +78,35 @@ targets:
     assert_eq!(target.claim_proof, ClaimProof::None);
     assert_eq!(target.default_requests.cpu, "2");
     assert!(target.host_users);
+    assert_eq!(target.privileged, Privileged::Host);
+    assert_eq!(target.shim, ShimDelivery::InitContainer);
+    assert_eq!(target.fence_after, Duration::from_secs(60));
+    assert_eq!(target.kept.most, Some(3));
+    assert_eq!(target.kept.stay, Some(Duration::from_secs(600)));
+    assert_eq!(target.kept.shrink_after, Duration::from_secs(30));
+    assert_eq!(target.pod_rules.len(), 1);
 }
 
 #[test]
 fn mistakes_are_named_with_file_line_and_field() {
     for (field, expected) in [
         (
-            "privileged: host",
-            "targets.yml:5:15: privileged: \"host\" is not supported",
+            "privileged: yes please",
+            "targets.yml:5:15: unknown variant",
+        ),
+        (
+            "privileged: userns\n  host_users: true",
+            "targets.yml:5:15: privileged: userns needs user namespaces",
+        ),
+        ("shim: magic", "targets.yml:5:9: unknown variant"),
+        (
+            "fence_after_seconds: 0",
+            "targets.yml:5:24: fence_after_seconds: must be at least 1",
+        ),
+        ("kept_max: -1", "targets.yml:5:13: "),
+        (
+            "kept_for_seconds: 0",
+            "targets.yml:5:21: kept_for_seconds: must be at least 1",
         ),
         (
             "lost_after_seconds: 0",

@@ -68,6 +68,7 @@ impl Cluster {
             },
             privileged: false,
             hermetic: false,
+            tags: Vec::new(),
         }
     }
 

@@ -98,6 +98,7 @@ impl Machine {
             limits: Default::default(),
             privileged: false,
             hermetic: false,
+            tags: Vec::new(),
         }
     }
 

@@ -1,0 +1,59 @@
+//! Containers that stay and that nobody looks into give back what they had reserved.
+
+use std::time::Duration;
+
+use airside_store::{Kept, Micros, now};
+
+use crate::{Orchestrator, Result, subject::Subject};
+
+/// Whether nothing has happened in a kept container for so long.
+fn is_idle(kept: &Kept, idle_for: Duration, now: Micros) -> bool {
+    let last = [
+        Some(kept.kept_at),
+        kept.checked_at,
+        kept.container.hijacked_at,
+    ];
+    let last = last.into_iter().flatten().max();
+    last.is_some_and(|last| now.since(last) >= idle_for)
+}
+
+impl Orchestrator {
+    /// Asks runtimes to make idle containers smaller. They know which they have done already.
+    pub(crate) async fn shrink_kept(&self) -> Result<()> {
+        for kept in self.parts.store.kept_containers().await? {
+            let Some(entry) = self.parts.workers.get(&kept.container.worker) else {
+                continue;
+            };
+            let Some(idle_for) = entry.placement.kept().shrink_after else {
+                continue;
+            };
+            if !is_idle(&kept, idle_for, now()) {
+                continue;
+            }
+            if let Err(error) = entry.placement.shrink(&kept.container.handle).await {
+                Subject::from(&kept.container)
+                    .failed(&error, "a kept container is not yet smaller");
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kept::tests::{NOW, ago, failed};
+
+    #[test]
+    fn idle_since_whatever_happened_last() {
+        let hours = |hours: u64| Duration::from_secs(hours * 3600);
+        let mut kept = failed("h");
+        assert!(is_idle(&kept, hours(2), NOW));
+        assert!(!is_idle(&kept, hours(3), NOW));
+        kept.container.hijacked_at = Some(ago(1));
+        assert!(is_idle(&kept, hours(1), NOW));
+        assert!(!is_idle(&kept, hours(2), NOW));
+        kept.checked_at = Some(NOW);
+        assert!(!is_idle(&kept, hours(1), NOW));
+    }
+}

@@ -1,0 +1,36 @@
+//! Privileged steps: refused, privileged inside a user namespace of their own, or on the node itself, as
+//! the target says.
+
+use airside_runtime::{Error, PlacementSpec};
+use k8s_openapi::api::core::v1::{PodSpec, SecurityContext};
+
+use super::{CONTAINER, refused};
+use crate::targets::{Privileged, Target};
+
+/// Whether this target has such pods at all.
+pub(super) fn check(spec: &PlacementSpec, target: &Target) -> Result<(), Error> {
+    if spec.privileged && target.privileged == Privileged::Deny {
+        return Err(refused(format!(
+            "the step asks for privileged, which worker {} denies: its target says privileged: deny, \
+             and may say userns (privileged in a user namespace) or host (as root of the node)",
+            target.name
+        )));
+    }
+    Ok(())
+}
+
+/// Gives the step's container what the target has for it.
+pub(super) fn grant(pod: &mut PodSpec, allowed: Privileged) {
+    if allowed == Privileged::Host {
+        // Absent means the node's own ids.
+        pod.host_users = None;
+    }
+    for container in &mut pod.containers {
+        if container.name == CONTAINER {
+            let context = container
+                .security_context
+                .get_or_insert_with(SecurityContext::default);
+            context.privileged = Some(true);
+        }
+    }
+}
