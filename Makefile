@@ -99,6 +99,12 @@ testflight: ## Concourse's own suite on a server of its own, or against URL (FOC
 	FOCUS="$(FOCUS)" AIRSIDE_BIN=$(BIN)/airside AIRSIDE_ROOTFS=$(AIRSIDE_CACHE)/rootfs.tar \
 	  dev/testflight $(if $(URL),run "$(URL)",local)
 
+.PHONY: testflight-k8s
+testflight-k8s: ## The same with all steps as pods of the running cluster, under the rights that Airside asks for
+	dev/testflight build
+	$(MAKE) cluster-images
+	FOCUS="$(FOCUS)" AIRSIDE_BIN=$(BIN)/airside AIRSIDE_ROOTFS=$(AIRSIDE_CACHE)/rootfs.tar dev/testflight cluster
+
 .PHONY: cluster
 cluster: ## Start a Kubernetes cluster on this machine (NODES=2, CLUSTER=airside)
 	dev/cluster up $(NODES)

@@ -31,6 +31,7 @@ mod pin;
 mod prepare;
 mod process;
 mod reaper;
+mod root;
 mod spool;
 mod step;
 mod stream;

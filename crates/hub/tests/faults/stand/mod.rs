@@ -185,6 +185,7 @@ pub(crate) fn order() -> Order {
         user: None,
         tty: None,
         stdin: None,
+        image: None,
         fetch: Vec::new(),
         make_dirs: Vec::new(),
         mounted: Vec::new(),
