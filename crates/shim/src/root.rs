@@ -18,8 +18,7 @@ use airside_protocol::Transfer;
 use rustix::{
     fs::CWD,
     mount::{
-        MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount_bind,
-        mount_change, move_mount, open_tree, unmount,
+        MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount_change, move_mount, open_tree,
     },
 };
 
@@ -168,16 +167,18 @@ fn make_place(path: &Path, folder: bool) -> io::Result<()> {
     fs::File::create_new(path).map(drop)
 }
 
-/// Changes the root of all of the container's processes, of which there is only this one, and lets go of the old one.
+/// Changes the root of all of the container's processes, of which there is only this one.
+///
+/// The new root is put over the old one, which nothing shows any more, also not to who steps out of a root of his own.
+/// `pivot_root` would let go of it, but container runtimes allow that call to nobody.
 fn enter(rootfs: &Path) -> io::Result<()> {
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", private)?;
-    // Only what is mounted can become a root.
-    mount_bind(rootfs, rootfs)?;
-    rustix::process::chdir(rootfs)?;
-    rustix::process::pivot_root(".", ".")?;
-    // The old one now lies over the new one.
-    unmount(".", UnmountFlags::DETACH)?;
+    let how = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+    let root = open_tree(CWD, rootfs, how)?;
+    move_mount(&root, "", CWD, "/", MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?;
+    rustix::process::fchdir(&root)?;
+    rustix::process::chroot(".")?;
     rustix::process::chdir("/")?;
     Ok(())
 }
