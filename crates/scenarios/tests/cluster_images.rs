@@ -30,7 +30,7 @@ fn a_task_runs_in_what_the_one_before_it_made() {
     let server = namespace.server();
     let fly = server.fly();
     fly.pipeline("p", &built("cat /etc/mark; echo $COLOUR; id -un; exit 3"));
-    let output = fly.trigger_and_watch("p/build").ended_with(1);
+    let output = fly.trigger_and_watch("p/build").ended_with(3);
     let text = output.lines().join("\n");
     assert!(text.contains("\nmade\nblue\nnobody\n"), "{text}");
 
@@ -50,6 +50,9 @@ fn a_task_runs_in_what_the_one_before_it_made() {
         fly.run(&["abort-build", "-b", &build.id.to_string()])
             .succeeded();
     }
+    // What somebody has looked into stays for a while.
+    namespace.kubectl(&["delete", "pods", "--all"]);
+    namespace.wait_until_no_pods();
 }
 
 const TYPES: &str = r#"
@@ -82,6 +85,7 @@ fn types_are_made_from_types() {
     let text = output.lines().join("\n");
     assert!(text.contains("fetching version: outer-1\n"), "{text}");
     assert!(text.contains("pushing version: pushed\n"), "{text}");
+    namespace.wait_until_no_pods();
 }
 
 #[test]
@@ -106,6 +110,7 @@ fn a_hermetic_task_is_alone_and_others_are_not() {
         .join("\n");
     assert!(text.contains("\nnetworks eth0 lo\n"), "{text}");
     assert!(text.contains("\nnetworks lo\n"), "{text}");
+    namespace.wait_until_no_pods();
 }
 
 #[test]

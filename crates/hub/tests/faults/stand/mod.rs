@@ -76,8 +76,12 @@ impl Stand {
 
     /// Drives the step, as the orchestrator would.
     pub(crate) fn attach(&self) -> Session {
+        self.attach_with(order())
+    }
+
+    pub(crate) fn attach_with(&self, order: Order) -> Session {
         let work = Work {
-            order: order(),
+            order,
             epoch: 1,
             output_received: 0,
         };
