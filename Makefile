@@ -73,7 +73,8 @@ test-local: build rootfs ## fly against a real server, steps on the local runtim
 
 .PHONY: test-cluster
 test-cluster: build cluster-images ## The same with steps as pods, in short; needs `make cluster` first
-	$(CLUSTER_TESTS) --test cluster --test cluster_path --test cluster_checks --test cluster_crash -- --test-threads 2
+	$(CLUSTER_TESTS) --test cluster --test cluster_path --test cluster_checks --test cluster_images --test cluster_crash \
+	  -- --test-threads 2
 
 .PHONY: test-cluster-all
 test-cluster-all: build cluster-images ## All of it, with lost pods, nodes and API servers, and more crashes
@@ -98,6 +99,12 @@ testflight: ## Concourse's own suite on a server of its own, or against URL (FOC
 	$(MAKE) build rootfs
 	FOCUS="$(FOCUS)" AIRSIDE_BIN=$(BIN)/airside AIRSIDE_ROOTFS=$(AIRSIDE_CACHE)/rootfs.tar \
 	  dev/testflight $(if $(URL),run "$(URL)",local)
+
+.PHONY: testflight-k8s
+testflight-k8s: ## The same with all steps as pods of the running cluster, under the rights that Airside asks for
+	dev/testflight build
+	$(MAKE) cluster-images
+	FOCUS="$(FOCUS)" AIRSIDE_BIN=$(BIN)/airside AIRSIDE_ROOTFS=$(AIRSIDE_CACHE)/rootfs.tar dev/testflight cluster
 
 .PHONY: cluster
 cluster: ## Start a Kubernetes cluster on this machine (NODES=2, CLUSTER=airside)

@@ -1,15 +1,24 @@
 //! The capabilities that a process may ever have.
 
-use std::io;
+use std::{fmt, io};
 
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities(u64);
 
+impl fmt::Display for Capabilities {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:x}", self.0)
+    }
+}
+
 impl Capabilities {
     /// No capability at all.
     pub const NONE: Self = Self(0);
+
+    /// What an unprivileged step may have as root: what Concourse gives it, and container runtimes by default.
+    pub const UNPRIVILEGED: Self = Self(0xA804_25FB);
 
     /// A set as the kernel prints it: hexadecimal.
     pub fn parse(text: &str) -> Option<Self> {

@@ -35,6 +35,10 @@ macro_rules! rules {
             claims::another_instance_is_refused
             claims::a_revoked_placement_is_never_claimed
             images::an_image_that_does_not_exist_is_named
+            images::an_artifact_is_an_image
+            images::an_artifact_without_a_root_is_told
+            images::whoever_is_in_an_artifact_has_the_rights_of_any
+            images::nobody_escapes_from_an_artifact
             processes::exit_codes_and_signals
             processes::what_cannot_be_executed_is_named
             processes::environment_and_folder
@@ -64,6 +68,9 @@ macro_rules! rules {
             isolation::root_is_nobody_outside
             isolation::ordinary_work_works
             isolation::a_user_can_become_root_inside
+            isolation::a_hermetic_step_reaches_nobody
+            isolation::a_hermetic_step_has_the_rights_of_any
+            isolation::nobody_escapes_from_a_hermetic_step
             stopping::a_step_that_listens_ends_gently
             stopping::a_step_that_does_not_listen_is_killed
             resuming::a_step_is_followed_again_without_loss_or_repetition

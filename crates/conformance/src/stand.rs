@@ -26,6 +26,7 @@ pub(crate) fn script(text: &str) -> Order {
         user: None,
         tty: None,
         stdin: None,
+        image: None,
         fetch: Vec::new(),
         make_dirs: Vec::new(),
         mounted: Vec::new(),

@@ -106,8 +106,7 @@ impl Site for Machine {
 
 airside_conformance::rules!(Machine::offered());
 
-// Rules that only this runtime keeps so far.
+// A rule that only this runtime keeps so far.
 airside_conformance::rules! { Machine::offered() =>
     limits::a_step_that_forks_for_ever_ends
-    isolation::a_hermetic_step_reaches_nobody
 }

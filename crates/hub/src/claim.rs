@@ -2,7 +2,9 @@
 
 use std::{collections::HashSet, io, sync::Arc, time::Duration};
 
-use airside_protocol::{Claim, Claimed, HubSays, OLDEST_PROTOCOL, PROTOCOL, ShimSays, ToHub};
+use airside_protocol::{
+    Claim, Claimed, HubSays, IMAGE_PROTOCOL, OLDEST_PROTOCOL, PROTOCOL, ShimSays, ToHub,
+};
 use airside_store::{Claimant, Container};
 use sha2::{Digest, Sha256};
 use tracing::{info, warn};
@@ -118,6 +120,12 @@ async fn judge(parts: &Parts, sessions: &Sessions, claim: &Claim) -> Verdict {
     let Some(slot) = sessions.wait(&claim.handle, PATIENCE).await else {
         return Verdict::later("nobody drives this step at the moment");
     };
+    if slot.work.order.image.is_some() && claim.protocol < IMAGE_PROTOCOL {
+        return Verdict::never(
+            "the step's image is an artifact, and the shim is too old to run one: use the shim that came with \
+             this airside",
+        );
+    }
     let session = hex::encode(rand::random::<[u8; 16]>());
     let claimant = Claimant {
         handle: &claim.handle,

@@ -282,6 +282,7 @@ mod tests {
             user: None,
             tty: None,
             stdin: None,
+            image: None,
             fetch: vec![],
             make_dirs: vec![],
             mounted: Vec::new(),

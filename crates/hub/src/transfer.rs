@@ -3,7 +3,9 @@
 use std::io::{self, Read, Write};
 
 use airside_model::{Handle, VolumeId};
-use airside_protocol::{End, HubSays, ShimSays, ToHub, ToShim, Transfer, codec::MAX_PAYLOAD};
+use airside_protocol::{
+    End, HubSays, Order, ShimSays, ToHub, ToShim, Transfer, codec::MAX_PAYLOAD,
+};
 use airside_tree::{Hasher, HashingReader, Limits};
 use bytes::{Bytes, BytesMut};
 use tokio::sync::mpsc;
@@ -13,7 +15,7 @@ use crate::{
     Parts,
     claim::hash,
     connection::{Receiver, Sender},
-    session::{Sessions, Slot},
+    session::Sessions,
 };
 
 /// Frames read ahead of the disk.
@@ -37,7 +39,7 @@ impl Request {
         &self,
         parts: &Parts,
         sessions: &Sessions,
-        named: impl Fn(&Slot) -> &[Transfer],
+        named: impl Fn(&Order, &VolumeId) -> bool,
     ) -> Result<(), (String, bool)> {
         let valid = parts
             .store
@@ -51,10 +53,7 @@ impl Request {
         let Some(slot) = sessions.get(&self.handle) else {
             return Err(("nobody drives this step at the moment".into(), true));
         };
-        match named(&slot)
-            .iter()
-            .any(|transfer| transfer.volume == self.volume)
-        {
+        match named(&slot.work.order, &self.volume) {
             true => Ok(()),
             false => Err((
                 format!("volume {} is no business of this step", self.volume),
@@ -64,6 +63,10 @@ impl Request {
     }
 }
 
+fn names(transfers: &[Transfer], volume: &VolumeId) -> bool {
+    transfers.iter().any(|transfer| transfer.volume == *volume)
+}
+
 pub(crate) async fn fetch(
     parts: &Parts,
     sessions: &Sessions,
@@ -71,7 +74,9 @@ pub(crate) async fn fetch(
     mut sender: Sender,
 ) {
     if let Err((reason, retry)) = request
-        .permitted(parts, sessions, |slot| &slot.work.order.fetch)
+        .permitted(parts, sessions, |order, volume| {
+            order.image.as_ref() == Some(volume) || names(&order.fetch, volume)
+        })
         .await
     {
         return sender.refuse(reason, retry).await;
@@ -120,7 +125,9 @@ pub(crate) async fn upload(
     mut sender: Sender,
 ) {
     if let Err((reason, retry)) = request
-        .permitted(parts, sessions, |slot| &slot.work.order.upload)
+        .permitted(parts, sessions, |order, volume| {
+            names(&order.upload, volume)
+        })
         .await
     {
         return sender.refuse(reason, retry).await;

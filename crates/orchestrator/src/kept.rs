@@ -298,6 +298,7 @@ fn nothing_more(epoch: i64) -> Work {
         user: None,
         tty: None,
         stdin: None,
+        image: None,
         fetch: Vec::new(),
         make_dirs: Vec::new(),
         mounted: Vec::new(),

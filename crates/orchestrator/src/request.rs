@@ -167,6 +167,7 @@ impl StepRequest {
             user: self.user.clone(),
             tty: self.tty,
             stdin: self.stdin.clone(),
+            image: None,
             fetch: Vec::new(),
             make_dirs: self.folders.clone(),
             mounted: Vec::new(),
@@ -177,6 +178,10 @@ impl StepRequest {
         if mounts_volumes {
             order.mounted = self.mounts().into_iter().map(|mount| mount.path).collect();
         } else {
+            order.image = match &self.image {
+                Image::Volume { volume } => Some(volume.clone()),
+                _ => None,
+            };
             order.fetch = self
                 .inputs
                 .iter()

@@ -25,14 +25,17 @@ pub use message::*;
 
 /// Raised when an old shim and a new hub (or the reverse) could misunderstand each other.
 ///
-/// 2: the hub may say `Hijack`.
-pub const PROTOCOL: u32 = 2;
+/// 2: the hub may say `Hijack`. 3: an order may have an `image`.
+pub const PROTOCOL: u32 = 3;
 
 /// Shims from this one on are welcome, so that steps outlive an upgrade of the server.
 pub const OLDEST_PROTOCOL: u32 = 1;
 
 /// The first in which the hub may say `Hijack`.
 pub const HIJACK_PROTOCOL: u32 = 2;
+
+/// The first in which an order may have an `image`.
+pub const IMAGE_PROTOCOL: u32 = 3;
 
 /// What a guest runs to be the shim's own program: where the kernel shows a process its binary, whatever became of
 /// its path.
@@ -53,6 +56,9 @@ pub mod env {
     pub const PROOF_FILE: &str = "AIRSIDE_PROOF_FILE";
     /// Folder for the output spool; `/.airside` unless set.
     pub const STATE: &str = "AIRSIDE_STATE";
+    /// An empty folder in which the shim may put together the root file system that an order's image is.
+    /// Without it the shim stays in the one it was started in.
+    pub const ROOT: &str = "AIRSIDE_ROOT";
     /// Which capabilities the process may ever have: a hexadecimal mask, as the kernel counts them. The
     /// shim itself may have more. Without it, the process may have what the shim has.
     pub const TASK_CAPABILITIES: &str = "AIRSIDE_TASK_CAPABILITIES";

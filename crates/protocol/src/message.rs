@@ -139,6 +139,10 @@ pub struct Order {
     /// Written to the process once, then closed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stdin: Option<String>,
+    /// The folder `rootfs` of this volume becomes the root file system, before anything else is done; every path
+    /// here is one in it. Absent where the runtime starts the shim in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<VolumeId>,
     /// Inputs to fetch and unpack before the start, in this order. Empty where the runtime mounts them.
     #[serde(default)]
     pub fetch: Vec<Transfer>,

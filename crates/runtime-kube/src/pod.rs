@@ -3,6 +3,7 @@
 //! The pod is unprivileged and has a user namespace of its own unless the target says otherwise; it
 //! gets no service account token of the usual kind and no CPU limit.
 
+mod powers;
 mod privileged;
 mod resources;
 pub(crate) mod rules;
@@ -19,6 +20,7 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
+use self::powers::Powers;
 use crate::{
     labels, proof,
     targets::{ClaimProof, Target, Toleration},
@@ -33,8 +35,8 @@ pub(crate) const SHIM_CONTAINER: &str = "airside-shim";
 const SHIM_VOLUME: &str = "shim";
 const PROOF_VOLUME: &str = "proof";
 /// Nobody else may have volumes of these names, or mount anything there.
-pub(crate) const RESERVED_VOLUMES: &[&str] = &[SHIM_VOLUME, PROOF_VOLUME];
-pub(crate) const RESERVED_MOUNTS: &[&str] = &["/.airside", STATE];
+pub(crate) const RESERVED_VOLUMES: &[&str] = &[SHIM_VOLUME, PROOF_VOLUME, powers::ROOT_VOLUME];
+pub(crate) const RESERVED_MOUNTS: &[&str] = &["/.airside", STATE, powers::ROOT_MOUNT];
 
 const SHIM_MOUNT: &str = "/.airside/bin";
 const PROOF_MOUNT: &str = "/.airside/proof";
@@ -45,7 +47,8 @@ const PROOF_SECONDS: i64 = 3600;
 
 /// The pod of a step, or why this target has none for it.
 pub fn pod_for(spec: &PlacementSpec, target: &Target) -> Result<Pod, Error> {
-    check(spec, target)?;
+    privileged::check(spec, target)?;
+    let powers = Powers::of(spec, target)?;
     let image = PodImage::choose(&spec.image, target)?;
     let mut annotations = labels::annotations(&spec.labels);
     annotations.insert(labels::SPEC_HASH.to_owned(), spec.hash());
@@ -53,7 +56,7 @@ pub fn pod_for(spec: &PlacementSpec, target: &Target) -> Result<Pod, Error> {
         "cluster-autoscaler.kubernetes.io/safe-to-evict".to_owned(),
         "false".to_owned(),
     );
-    let mut inside = pod_spec(spec, target, image);
+    let mut inside = pod_spec(spec, target, image, powers);
     if spec.privileged {
         privileged::grant(&mut inside, target.privileged);
     }
@@ -73,18 +76,6 @@ pub fn pod_for(spec: &PlacementSpec, target: &Target) -> Result<Pod, Error> {
         status: None,
     };
     rules::apply(pod, spec, &target.pod_rules)
-}
-
-fn check(spec: &PlacementSpec, target: &Target) -> Result<(), Error> {
-    privileged::check(spec, target)?;
-    if spec.hermetic {
-        return Err(refused(format!(
-            "the step is hermetic, and worker {} has no way yet to keep a pod off the network; \
-             run it on another worker by tags",
-            target.name
-        )));
-    }
-    Ok(())
 }
 
 fn refused(message: String) -> Error {
@@ -116,17 +107,12 @@ impl PodImage {
                 ))
             })?,
             Image::Registry { reference, .. } => reference.clone(),
+            // Of an artifact the shim makes a root file system by itself, and takes its volume along.
+            Image::Volume { .. } => target.shim_image.clone(),
             Image::OciLayout { path } => {
                 return Err(refused(format!(
                     "the step's image is the folder {path} of one machine, which pods cannot use: \
                      push it to a registry that worker {} reaches, or run the step on that machine",
-                    target.name
-                )));
-            }
-            Image::Volume { .. } => {
-                return Err(refused(format!(
-                    "the step's image is an artifact of the build, which pods cannot use: push it to a \
-                     registry that worker {} reaches, or run the step on the server's machine",
                     target.name
                 )));
             }
@@ -139,7 +125,7 @@ impl PodImage {
     }
 }
 
-fn pod_spec(spec: &PlacementSpec, target: &Target, image: PodImage) -> PodSpec {
+fn pod_spec(spec: &PlacementSpec, target: &Target, image: PodImage, powers: Powers) -> PodSpec {
     let (mut volumes, mut mounts) = (Vec::new(), Vec::new());
     let mut init = None;
     if image.shim_volume {
@@ -152,20 +138,26 @@ fn pod_spec(spec: &PlacementSpec, target: &Target, image: PodImage) -> PodSpec {
         volumes.push(proof_volume(spec));
         mounts.push(mount(PROOF_VOLUME, PROOF_MOUNT));
     }
+    if let Some((volume, place)) = powers.volume() {
+        volumes.push(volume);
+        mounts.push(place);
+    }
+    let mut security_context = SecurityContext {
+        run_as_user: Some(0),
+        ..SecurityContext::default()
+    };
+    powers.grant(&mut security_context);
     let container = Container {
         name: CONTAINER.to_owned(),
         image: Some(image.reference),
         image_pull_policy: Some("IfNotPresent".to_owned()),
         command: Some(vec![image.command.to_owned()]),
-        env: Some(environment(spec, target)),
+        env: Some(environment(spec, target, powers)),
         resources: Some(resources::requirements(
             &spec.limits,
             &target.default_requests,
         )),
-        security_context: Some(SecurityContext {
-            run_as_user: Some(0),
-            ..SecurityContext::default()
-        }),
+        security_context: Some(security_context),
         volume_mounts: Some(mounts).filter(|mounts| !mounts.is_empty()),
         ..Container::default()
     };
@@ -198,7 +190,7 @@ fn pod_spec(spec: &PlacementSpec, target: &Target, image: PodImage) -> PodSpec {
     }
 }
 
-fn environment(spec: &PlacementSpec, target: &Target) -> Vec<EnvVar> {
+fn environment(spec: &PlacementSpec, target: &Target, powers: Powers) -> Vec<EnvVar> {
     let mut variables = vec![
         (env::HUB, hub_address(&target.hub_host, spec.claim.hub_port)),
         (env::HUB_PIN, spec.claim.hub_pin.clone()),
@@ -209,6 +201,7 @@ fn environment(spec: &PlacementSpec, target: &Target) -> Vec<EnvVar> {
     if target.claim_proof == ClaimProof::Projected {
         variables.push((env::PROOF_FILE, format!("{PROOF_MOUNT}/token")));
     }
+    variables.extend(powers.environment());
     variables
         .into_iter()
         .map(|(name, value)| EnvVar {

@@ -161,6 +161,7 @@ fn order(step: &Order, hijack: Hijack) -> Order {
         tty: hijack.tty,
         // It has an input, and what comes through it is not known yet.
         stdin: Some(String::new()),
+        image: step.image.clone(),
         fetch: Vec::new(),
         make_dirs: Vec::new(),
         mounted: Vec::new(),

@@ -55,6 +55,8 @@ pub(crate) struct Identity {
     pub(crate) token: String,
     pub(crate) proof_file: Option<PathBuf>,
     pub(crate) state: PathBuf,
+    /// Where the root file system that an order's image is may be put together.
+    pub(crate) root: Option<PathBuf>,
     /// What the runtime wants of the process that the shim will start.
     pub(crate) confinement: Confinement,
     /// Made up here and kept in memory only: nobody else can claim as this shim.
@@ -112,6 +114,7 @@ fn read() -> Result<Identity, Error> {
         )
         .map_err(Error::Confinement)?,
         state: std::env::var_os(env::STATE).map_or_else(|| DEFAULT_STATE.into(), PathBuf::from),
+        root: std::env::var_os(env::ROOT).map(PathBuf::from),
         instance: hex::encode(rand::random::<[u8; 16]>()),
     })
 }

@@ -34,6 +34,7 @@ mod pin;
 mod prepare;
 mod process;
 mod reaper;
+mod root;
 mod scratch;
 mod spool;
 mod step;

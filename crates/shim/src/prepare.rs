@@ -1,4 +1,4 @@
-//! Everything that must be in place before the process starts: its user, inputs and folders.
+//! Everything that must be in place before the process starts: its root, user, inputs and folders.
 
 use std::{
     fs, io,
@@ -9,11 +9,16 @@ use airside_protocol::{Exit, Order, Transfer};
 
 use crate::{
     ownership,
+    root::Room,
     users::{self, User},
     volume::Volumes,
 };
 
-pub(crate) async fn prepare(order: &Order, volumes: &Volumes) -> Result<User, Exit> {
+pub(crate) async fn prepare(order: &Order, room: &Room, volumes: &Volumes) -> Result<User, Exit> {
+    if let Some(image) = &order.image {
+        let changed = room.change_to(image, volumes).await;
+        changed.map_err(|error| Exit::Broken(error.to_string()))?;
+    }
     let own = (
         rustix::process::getuid().as_raw(),
         rustix::process::getgid().as_raw(),

@@ -119,7 +119,9 @@ fn holding(
 }
 
 fn command(order: &Order, user: &User) -> Result<Command, Exit> {
-    let environment = environment::build(std::env::vars_os(), &order.env, user);
+    // What the runtime says of home, it read in the image that the shim was started in.
+    let own = std::env::vars_os().filter(|(name, _)| order.image.is_none() || name != "HOME");
+    let environment = environment::build(own, &order.env, user);
     let dir = Path::new(&order.dir);
     let mut command = match &order.run {
         Executable::Shim => Command::new(OWN_PROGRAM),

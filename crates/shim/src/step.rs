@@ -23,6 +23,7 @@ use crate::{
     prepare::prepare,
     process::{self, Process},
     reaper::{self, Reaper},
+    root::Room,
     users::User,
     volume::Volumes,
     words::{self, Word},
@@ -56,6 +57,7 @@ enum Attended<T> {
 pub(crate) struct Step {
     desk: Arc<Desk>,
     volumes: Volumes,
+    room: Room,
     words: words::Receiver,
     terminate: Signals,
     reaper: Reaper,
@@ -75,6 +77,7 @@ impl Step {
         hijacks: Hijacks,
     ) -> io::Result<Self> {
         Ok(Self {
+            room: Room::of(&identity),
             volumes: Volumes::new(dialer, desk.clone(), identity.handle),
             desk,
             words,
@@ -153,7 +156,8 @@ impl Step {
         let desk = self.desk.clone();
         let volumes = self.volumes.clone();
         let fence = desk.unheard_for(fence_after);
-        let preparing = prepare(order, &volumes);
+        let room = self.room.clone();
+        let preparing = prepare(order, &room, &volumes);
         pin!(fence, preparing);
         loop {
             tokio::select! {

@@ -3,6 +3,7 @@
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
 
 use airside_model::VolumeId;
+use airside_orchestrator::StepRequest;
 
 use crate::{Bench, step::input};
 
@@ -25,10 +26,20 @@ fn escapes(bench: &Bench) -> VolumeId {
 }
 
 pub async fn a_root_task_does_not_escape(bench: &Bench) {
+    nobody_escapes(bench, |_| {}).await;
+}
+
+pub async fn nobody_escapes_from_a_hermetic_step(bench: &Bench) {
+    nobody_escapes(bench, |request| request.hermetic = true).await;
+}
+
+/// Tries everything as root, in a step that is changed as the rule wants.
+pub(super) async fn nobody_escapes(bench: &Bench, change: impl FnOnce(&mut StepRequest)) {
     let volume = escapes(bench);
     let ran = bench
         .run("id -u; in/escapes", |request| {
             request.inputs = vec![input(&volume, "/step/in")];
+            change(request);
         })
         .await;
     ran.assert_exited(0);
@@ -77,6 +88,27 @@ pub async fn a_user_can_become_root_inside(bench: &Bench) {
     let ran = bench.run(script, |_| {}).await;
     ran.assert_exited(0);
     assert_eq!(ran.stdout, "65534\n0\n", "{ran:#?}");
+}
+
+/// What the kernel says of the rights of a root process and of a user's, in a step that is changed as the rule wants.
+async fn rights(bench: &Bench, change: impl FnOnce(&mut StepRequest)) -> String {
+    let script = "show='cat /proc/self/status'; (sh -c \"$show\"; su nobody -s /bin/sh -c \"$show\") | \
+        grep -E '^(Cap|NoNewPrivs|Uid)'; \
+        unshare -m true 2>/dev/null && echo unshares; mount -t tmpfs none /mnt 2>/dev/null && echo mounts; :";
+    let ran = bench.run(script, change).await;
+    ran.assert_exited(0);
+    ran.stdout
+}
+
+/// Whatever else its shim can do, a step's process can do no more than that of a plain one.
+pub(super) async fn has_the_rights_of_any(bench: &Bench, change: impl FnOnce(&mut StepRequest)) {
+    let plain = rights(bench, |_| {}).await;
+    assert_eq!(plain.lines().count(), 14, "{plain}");
+    assert_eq!(rights(bench, change).await, plain);
+}
+
+pub async fn a_hermetic_step_has_the_rights_of_any(bench: &Bench) {
+    has_the_rights_of_any(bench, |request| request.hermetic = true).await;
 }
 
 /// Packets are sent and lost; names of nobody outside are reached.

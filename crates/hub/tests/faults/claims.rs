@@ -2,8 +2,8 @@
 
 use crate::stand::{Stand, claimed, next, order, refused};
 use airside_hub::SessionEvent;
-use airside_model::event::Source;
-use airside_protocol::{Exit, Output, PROTOCOL, ShimSays, ToHub};
+use airside_model::{VolumeId, event::Source};
+use airside_protocol::{Exit, IMAGE_PROTOCOL, Order, Output, PROTOCOL, ShimSays, ToHub};
 use bytes::Bytes;
 
 #[tokio::test]
@@ -126,6 +126,22 @@ async fn a_wrong_token_step_or_protocol_is_refused() {
         "{reason}"
     );
     // None of them has used the right up.
+    let (_, answer) = stand.claim(stand.claim_by("a")).await;
+    claimed(answer);
+}
+
+#[tokio::test]
+async fn a_shim_that_would_not_heed_an_image_is_not_given_one() {
+    let stand = Stand::new().await;
+    let _session = stand.attach_with(Order {
+        image: Some(VolumeId::new("v-image")),
+        ..order()
+    });
+    let mut old = stand.claim_by("a");
+    old.protocol = IMAGE_PROTOCOL - 1;
+    let (_, answer) = stand.claim(old).await;
+    let (reason, retry) = refused(answer);
+    assert!(reason.contains("too old to run one") && !retry, "{reason}");
     let (_, answer) = stand.claim(stand.claim_by("a")).await;
     claimed(answer);
 }

@@ -1,6 +1,8 @@
 use std::{path::Path, time::Duration};
 
-use airside_model::{BuildId, Handle, InstallationId, StepKind, StepLabels, task::ContainerLimits};
+use airside_model::{
+    BuildId, Handle, InstallationId, StepKind, StepLabels, VolumeId, task::ContainerLimits,
+};
 use airside_runtime::ClaimEnvironment;
 
 use super::*;
@@ -134,16 +136,96 @@ fn what_a_pod_cannot_be_is_refused_in_words() {
             },
             "worker cluster denies: its target says privileged: deny",
         ),
-        (
-            PlacementSpec {
-                hermetic: true,
-                ..spec()
-            },
-            "the step is hermetic",
-        ),
     ] {
         assert!(refusal(&spec).contains(expected), "{}", refusal(&spec));
     }
+}
+
+/// The container of a step, and its volumes' names.
+fn container(spec: &PlacementSpec) -> (Container, Vec<String>) {
+    let pod = pod_for(spec, &target("")).unwrap().spec.unwrap();
+    let volumes = pod.volumes.into_iter().flatten();
+    let names = volumes.map(|volume| volume.name).collect();
+    (pod.containers.into_iter().next().unwrap(), names)
+}
+
+fn hermetic() -> PlacementSpec {
+    PlacementSpec {
+        hermetic: true,
+        ..spec()
+    }
+}
+
+fn assembled() -> PlacementSpec {
+    PlacementSpec {
+        image: Image::Volume {
+            volume: VolumeId::new("v-1"),
+        },
+        ..spec()
+    }
+}
+
+#[test]
+fn only_steps_that_need_them_get_capabilities_and_their_processes_do_not_keep_them() {
+    let both = PlacementSpec {
+        hermetic: true,
+        ..assembled()
+    };
+    for (spec, added, profile, room) in [
+        (spec(), &[][..], false, false),
+        (hermetic(), &["SYS_ADMIN", "NET_ADMIN"], false, false),
+        (assembled(), &["SYS_ADMIN"], true, true),
+        (both, &["SYS_ADMIN", "NET_ADMIN"], true, true),
+    ] {
+        let (container, volumes) = container(&spec);
+        let context = container.security_context.unwrap();
+        let capabilities = context.capabilities.unwrap_or_default();
+        assert_eq!(capabilities.add.unwrap_or_default(), added);
+        assert_eq!(context.app_armor_profile.is_some(), profile);
+        assert_eq!(
+            (context.privileged, context.proc_mount),
+            (None, None),
+            "as everywhere"
+        );
+        assert_eq!(volumes.contains(&"root".to_owned()), room);
+        let value = |name: &str| {
+            let mut variables = container.env.iter().flatten();
+            variables
+                .find(|variable| variable.name == name)?
+                .value
+                .clone()
+        };
+        let bounded = !added.is_empty();
+        let kept = bounded.then(|| "a80425fb".to_owned());
+        assert_eq!(value(env::TASK_CAPABILITIES), kept);
+        assert_eq!(value(env::TASK_SECCOMP).is_some(), bounded);
+        assert_eq!(value(env::ROOT).is_some(), room);
+    }
+}
+
+#[test]
+fn an_artifact_starts_from_the_shims_image() {
+    let (container, _) = container(&assembled());
+    assert_eq!(container.image.as_deref(), Some("airside.local/shim:dev"));
+    assert_eq!(
+        container.command,
+        Some(vec!["/.airside/bin/airside-shim".to_owned()])
+    );
+}
+
+#[test]
+fn without_user_namespaces_nobody_gets_them() {
+    let target = target("host_users: true");
+    for (spec, why) in [(hermetic(), "is hermetic"), (assembled(), "is an artifact")] {
+        match pod_for(&spec, &target) {
+            Err(Error::Refused { message }) => {
+                let told = message.contains(why) && message.contains("host_users: true");
+                assert!(told, "{message}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(pod_for(&spec(), &target).is_ok());
 }
 
 #[test]

@@ -222,11 +222,15 @@ impl Shim {
 
     /// As first process of a process namespace of its own, as in a container.
     pub(crate) fn start_first(hub: &Hub) -> Self {
+        Self::start_first_with(hub, &[])
+    }
+
+    pub(crate) fn start_first_with(hub: &Hub, environment: &[(&str, &str)]) -> Self {
         let mut command = Command::new("unshare");
         command
             .args(["--pid", "--fork", "--kill-child", "--mount-proc"])
             .arg(binary());
-        Self::spawn(command, &hub.address(), &hub.pin, &[])
+        Self::spawn(command, &hub.address(), &hub.pin, environment)
     }
 
     fn spawn(mut command: Command, hub: &str, pin: &str, environment: &[(&str, &str)]) -> Self {
@@ -293,6 +297,7 @@ pub(crate) fn script(dir: &Path, script: &str) -> Order {
         user: None,
         tty: None,
         stdin: None,
+        image: None,
         fetch: vec![],
         make_dirs: vec![],
         mounted: Vec::new(),

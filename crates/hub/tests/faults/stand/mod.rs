@@ -76,8 +76,12 @@ impl Stand {
 
     /// Drives the step, as the orchestrator would.
     pub(crate) fn attach(&self) -> Session {
+        self.attach_with(order())
+    }
+
+    pub(crate) fn attach_with(&self, order: Order) -> Session {
         let work = Work {
-            order: order(),
+            order,
             epoch: 1,
             output_received: 0,
         };
@@ -185,6 +189,7 @@ pub(crate) fn order() -> Order {
         user: None,
         tty: None,
         stdin: None,
+        image: None,
         fetch: Vec::new(),
         make_dirs: Vec::new(),
         mounted: Vec::new(),
