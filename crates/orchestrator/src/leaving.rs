@@ -44,9 +44,14 @@ impl States {
         known.values().any(|state| leaving.contains(state))
     }
 
+    /// Something is different: whoever waits for a worker looks again.
+    pub(crate) fn tell(&self) {
+        self.changed.send_replace(());
+    }
+
     fn learn(&self, states: Vec<(WorkerName, WorkerState)>) {
         *self.known.lock() = states.into_iter().collect();
-        self.changed.send_replace(());
+        self.tell();
     }
 }
 

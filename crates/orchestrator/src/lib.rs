@@ -32,7 +32,7 @@ use airside_store::Store;
 use airside_volumes::Volumes;
 use guests::Guests;
 
-use workers::NoWorker;
+use workers::{NoWorker, Wants};
 
 pub use guests::{GuestEnd, GuestRun};
 pub use kept::Keeping;
@@ -123,13 +123,13 @@ impl Orchestrator {
 
     /// The worker that a step of this team with these tags would be put on now.
     pub fn worker_for(&self, team: &str, tags: &[String]) -> Option<WorkerName> {
-        let chosen = self.parts.workers.choose(team, tags).ok()?;
+        let chosen = self.parts.workers.choose(&Wants::plain(team, tags)).ok()?;
         Some(chosen.placement.worker().clone())
     }
 
     /// Whether such a step would have to wait, because the workers for it take none now.
     pub fn would_wait(&self, team: &str, tags: &[String]) -> bool {
-        let chosen = self.parts.workers.choose(team, tags);
+        let chosen = self.parts.workers.choose(&Wants::plain(team, tags));
         matches!(chosen, Err(NoWorker::Away(_)))
     }
 }

@@ -5,6 +5,8 @@
 //! pod       PlacementSpec + Target         → Pod          (pure)
 //! placement create, adopt, delete, list    → API server
 //! watch     one shared watch               → Observation  (reading a pod is pure: `observed`)
+//! attend    is it there, what does it lack → Condition    (`preflight` finds out)
+//! rbac      targets and what they use      → the Role     (pure)
 //! proof     a pod's own token              → yes or why not, without asking the API server
 //! ```
 //!
@@ -14,12 +16,17 @@
 
 #![forbid(unsafe_code)]
 
+mod attend;
 mod keys;
 mod labels;
 mod observed;
 mod placement;
 mod pod;
+mod preflight;
 mod proof;
+mod rate;
+pub mod rbac;
+mod ready;
 mod refusal;
 mod secrets;
 pub mod targets;
@@ -31,4 +38,4 @@ pub use placement::{ConnectError, KubeRuntime};
 pub use pod::pod_for;
 pub use proof::ProofError;
 pub use secrets::{SecretReader, SecretsError};
-pub use targets::{ClaimProof, DefaultRequests, Target, TargetsError, Toleration};
+pub use targets::{ClaimProof, DefaultRequests, Rate, Target, TargetsError, Toleration};

@@ -6,12 +6,14 @@ mod create;
 use std::{future::Future, sync::Arc, time::Duration};
 
 use airside_model::{Handle, InstallationId, VolumeId, WorkerName};
-use airside_runtime::{Capabilities, Error, Listed, Observation, Placement, PlacementSpec};
+use airside_runtime::{
+    Capabilities, Condition, Error, Listed, Observation, Placement, PlacementSpec,
+};
 use async_trait::async_trait;
 use futures::stream::BoxStream;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, DeleteParams, ListParams};
-use tokio::task::AbortHandle;
+use tokio::{sync::watch, task::AbortHandle};
 
 use crate::{
     keys::Keys,
@@ -37,6 +39,8 @@ pub struct KubeRuntime {
     keys: Keys,
     watched: Arc<Watched>,
     watching: AbortHandle,
+    condition: watch::Receiver<Condition>,
+    attending: AbortHandle,
 }
 
 impl KubeRuntime {
@@ -117,6 +121,7 @@ impl KubeRuntime {
 impl Drop for KubeRuntime {
     fn drop(&mut self) {
         self.watching.abort();
+        self.attending.abort();
     }
 }
 
@@ -130,7 +135,12 @@ impl Placement for KubeRuntime {
         Capabilities {
             mounts_volumes: false,
             lost_after: self.target.lost_after,
+            fence_after: self.target.fence_after,
         }
+    }
+
+    fn condition(&self) -> Option<watch::Receiver<Condition>> {
+        Some(self.condition.clone())
     }
 
     async fn place(&self, spec: &PlacementSpec) -> Result<Option<String>, Error> {
@@ -140,9 +150,14 @@ impl Placement for KubeRuntime {
             return Err(Error::Refused { message });
         }
         let pod = pod_for(spec, &self.target)?;
+        let reserved = self.watched.reserve(&spec.handle, self.target.max_pods);
+        let reserved = reserved.map_err(|full| unavailable(&self.target.name, full.to_string()))?;
         let doing = format!("cannot create pod {}", spec.handle);
         match self.create(&doing, &pod).await? {
-            Ok(created) => Ok(created.metadata.uid),
+            Ok(created) => {
+                reserved.keep();
+                Ok(created.metadata.uid)
+            }
             Err(kube::Error::Api(status)) if status.is_already_exists() => {
                 self.adopt(&pod, &spec.handle).await
             }

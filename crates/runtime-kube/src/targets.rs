@@ -12,6 +12,7 @@
 //! Reading it does not touch any cluster.
 
 mod file;
+mod flag;
 mod quantity;
 
 use std::{
@@ -23,12 +24,18 @@ use std::{
 use airside_model::WorkerName;
 use serde::Deserialize;
 
+use crate::rbac::Feature;
+
 /// One cluster and namespace, checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     pub name: WorkerName,
     pub kubeconfig: Option<PathBuf>,
     pub context: Option<String>,
+    /// A folder with `token` and `ca.crt`, as pods have one of their service account.
+    pub service_account: Option<PathBuf>,
+    /// Where the API server is, for `service_account`; otherwise as the pod's environment says.
+    pub api_server: Option<String>,
     pub namespace: String,
     /// The one team it serves; all of them when absent.
     pub team: Option<String>,
@@ -48,6 +55,52 @@ pub struct Target {
     /// How long a pod that somebody else deletes may flush.
     pub grace_period: Duration,
     pub default_requests: DefaultRequests,
+    /// Secrets of the namespace with which its nodes pull images.
+    pub pull_secrets: Vec<String>,
+    pub rate: Rate,
+    /// Steps beyond so many pods wait.
+    pub max_pods: Option<u32>,
+    /// How long a shim may be without the hub before it ends its process, if not as long as everywhere.
+    pub fence_after: Option<Duration>,
+    /// How long the API server may not answer before the worker counts as stalled.
+    pub stalled_after: Duration,
+}
+
+impl Target {
+    /// What this target's account needs rights for.
+    pub fn features(&self) -> Vec<Feature> {
+        vec![Feature::Core]
+    }
+
+    /// Whether both mean the same pods: whoever follows those of one finds them through the other.
+    pub fn is_same_place(&self, other: &Self) -> bool {
+        let place = |target: &Self| {
+            (
+                target.kubeconfig.clone(),
+                target.context.clone(),
+                target.service_account.clone(),
+                target.api_server.clone(),
+                target.namespace.clone(),
+            )
+        };
+        place(self) == place(other)
+    }
+}
+
+/// How much the API server is asked: `qps` requests a second in the long run, `burst` of them at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    pub qps: u32,
+    pub burst: u32,
+}
+
+impl Default for Rate {
+    fn default() -> Self {
+        Self {
+            qps: 50,
+            burst: 100,
+        }
+    }
 }
 
 /// What a claim must show besides its token.
@@ -129,4 +182,24 @@ pub fn parse(file: &Path, text: &str) -> Result<Vec<Target>, TargetsError> {
         column: fault.column,
         message: fault.message,
     })
+}
+
+/// Checks targets that were given one by one, each as `name=build,namespace=ci,hub_host=ci.example.com`.
+pub fn from_flags(flags: &[String]) -> Result<Vec<Target>, TargetsError> {
+    let named = Path::new("--target");
+    let invalid = |message: String| TargetsError::Invalid {
+        file: named.to_owned(),
+        line: 0,
+        column: 0,
+        message,
+    };
+    let mut text = String::from("targets:\n");
+    for flag in flags {
+        text.push_str(&flag::entry(flag).map_err(invalid)?);
+    }
+    if flags.is_empty() {
+        return Ok(Vec::new());
+    }
+    // Lines of what was made of the flags are nobody's business.
+    file::parse(&text).map_err(|fault| invalid(fault.message))
 }

@@ -182,6 +182,7 @@ impl Placement for LocalRuntime {
         Capabilities {
             mounts_volumes: true,
             lost_after: LOST_AFTER,
+            fence_after: None,
         }
     }
 

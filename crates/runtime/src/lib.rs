@@ -5,6 +5,7 @@
 //! pod whose first process is the shim, says what it sees of it, lists what is there, and removes it.
 //! All four verbs are idempotent.
 
+mod condition;
 mod observation;
 mod spec;
 
@@ -13,7 +14,9 @@ use std::{sync::Arc, time::Duration};
 use airside_model::{Handle, VolumeId, WorkerName};
 use async_trait::async_trait;
 use futures::stream::BoxStream;
+use tokio::sync::watch;
 
+pub use condition::{Condition, Lack, Shape};
 pub use observation::{Observation, Observed};
 pub use spec::{Access, ClaimEnvironment, Image, Mount, PlacementSpec, PullSource};
 
@@ -34,6 +37,8 @@ pub struct Capabilities {
     pub mounts_volumes: bool,
     /// A step whose machine and shim are both silent for this long is lost.
     pub lost_after: Duration,
+    /// How long a shim may be without the hub before it ends its process, if not as long as everywhere.
+    pub fence_after: Option<Duration>,
 }
 
 /// One thing that the runtime has, for the sweeper.
@@ -49,6 +54,11 @@ pub trait Placement: Send + Sync + 'static {
     fn worker(&self) -> &WorkerName;
 
     fn capabilities(&self) -> Capabilities;
+
+    /// How it is doing, now and from now on; nothing for a runtime that is always well.
+    fn condition(&self) -> Option<watch::Receiver<Condition>> {
+        None
+    }
 
     /// Makes the container or pod, or adopts the one that an earlier call with this handle made.
     /// Returns once it has been asked for, not once it runs. The uid is the runtime's own name for
