@@ -28,6 +28,7 @@ use std::{sync::Arc, time::Duration};
 use airside_hub::Hub;
 use airside_metrics::Metrics;
 use airside_model::{InstallationId, WorkerName};
+use airside_runtime::Condition;
 use airside_store::Store;
 use airside_volumes::Volumes;
 use guests::Guests;
@@ -119,6 +120,16 @@ impl Orchestrator {
         Self {
             parts: Arc::new(parts),
         }
+    }
+
+    /// The workers there are.
+    pub fn workers(&self) -> &Workers {
+        &self.parts.workers
+    }
+
+    /// How a worker is doing by itself.
+    pub fn worker_condition(&self, worker: &WorkerName) -> Condition {
+        self.parts.workers.condition(worker)
     }
 
     /// The worker that a step of this team with these tags would be put on now.

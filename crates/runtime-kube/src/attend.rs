@@ -23,7 +23,7 @@ const PULSE: Duration = Duration::from_secs(10);
 /// How often one that does not.
 const ANXIOUS: Duration = Duration::from_secs(1);
 /// How soon what is lacking is looked for again: somebody may have mended it.
-const AGAIN: Duration = Duration::from_secs(60);
+const AGAIN: Duration = Duration::from_secs(30);
 /// How soon what could not be found out is tried again.
 const SOON: Duration = Duration::from_secs(3);
 

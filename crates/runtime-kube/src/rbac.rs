@@ -23,6 +23,9 @@ pub enum Feature {
 }
 
 impl Feature {
+    /// What this version uses on every target.
+    pub const EVERYWHERE: &'static [Self] = &[Self::Core];
+
     pub const ALL: [Self; 5] = [
         Self::Core,
         Self::Resize,

@@ -69,7 +69,7 @@ pub struct Target {
 impl Target {
     /// What this target's account needs rights for.
     pub fn features(&self) -> Vec<Feature> {
-        vec![Feature::Core]
+        Feature::EVERYWHERE.to_vec()
     }
 
     /// Whether both mean the same pods: whoever follows those of one finds them through the other.
