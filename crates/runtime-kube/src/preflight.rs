@@ -57,7 +57,11 @@ impl Preflight {
     /// Why the server refuses for good, in its words. What it may allow later is not known.
     fn refusal(&self, doing: &str, error: &kube::Error) -> Result<String, Unknown> {
         match classify(&self.target.name, doing, error) {
-            airside_runtime::Error::Refused { message } => Ok(message),
+            // Whoever tells it says of which worker.
+            airside_runtime::Error::Refused { message } => {
+                let named = format!("{}: ", self.target.name);
+                Ok(message.strip_prefix(&named).unwrap_or(&message).to_owned())
+            }
             airside_runtime::Error::Unavailable { .. } => Err(Unknown),
         }
     }

@@ -56,7 +56,8 @@ impl Watched {
             match events.try_next().await {
                 Ok(None) => return,
                 Ok(Some(event)) => {
-                    if std::mem::take(&mut away) {
+                    // The first event of a new watch comes before anybody was asked.
+                    if !matches!(event, watcher::Event::Init) && std::mem::take(&mut away) {
                         info!(selector, "the watch of pods works again");
                     }
                     self.take(event, &mut listed);
