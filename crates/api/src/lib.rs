@@ -55,7 +55,7 @@ pub use metrics::metrics_router;
 pub use serve::{serve, serve_tls};
 pub use state::{ApiState, CONCOURSE_VERSION, WORKER_VERSION};
 pub use tls::{Tls, TlsError};
-pub use workers::WorkerLife;
+pub use workers::{WorkerCondition, WorkerLife};
 
 /// Programs and archives: compressed already, or of a length that the client wants to know.
 pub(crate) const BINARY: &str = "application/octet-stream";

@@ -5,7 +5,7 @@ use airside_metrics::WorkerGauge;
 use axum::{Router, extract::State, response::IntoResponse, routing::get};
 use http::header::CONTENT_TYPE;
 
-use crate::{ApiState, error::Result};
+use crate::{ApiState, error::Result, present};
 
 /// How OpenMetrics text is announced.
 const FORMAT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -18,10 +18,14 @@ pub fn metrics_router(state: ApiState) -> Router {
 
 async fn render(State(state): State<ApiState>) -> Result<impl IntoResponse> {
     let workers = state.store.workers().await?;
-    let gauges = workers.iter().map(|worker| WorkerGauge {
-        name: worker.name.as_str(),
-        state: worker.state.as_str(),
-        containers: worker.active_containers,
+    let gauges = workers.iter().map(|worker| {
+        let condition = state.workers.condition(&worker.name);
+        WorkerGauge {
+            name: worker.name.as_str(),
+            state: present::worker::state(worker, &condition).as_str(),
+            containers: worker.active_containers,
+            lacks: i64::try_from(condition.lacks.len()).unwrap_or(i64::MAX),
+        }
     });
     Ok(([(CONTENT_TYPE, FORMAT)], state.metrics.render(gauges)))
 }

@@ -4,6 +4,15 @@ use airside_model::WorkerName;
 use airside_store::{Error, Store, WorkerChange, WorkerChanged};
 use async_trait::async_trait;
 
+/// How a worker is doing by itself, whatever operators want of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WorkerCondition {
+    /// Nobody can say what happens there.
+    pub stalled: bool,
+    /// All that is not as it should be, in words.
+    pub lacks: Vec<String>,
+}
+
 #[async_trait]
 pub trait WorkerLife: Send + Sync {
     /// Does what an operator asks of a worker; no step is put there against it from then on.
@@ -12,6 +21,10 @@ pub trait WorkerLife: Send + Sync {
         worker: &WorkerName,
         change: WorkerChange,
     ) -> Result<WorkerChanged, Error>;
+
+    fn condition(&self, _worker: &WorkerName) -> WorkerCondition {
+        WorkerCondition::default()
+    }
 }
 
 /// Where no steps run, what is stored is all there is to it.

@@ -2,6 +2,7 @@
 
 mod completion;
 mod data;
+mod k8s;
 mod logging;
 mod options;
 mod proofs;
@@ -10,6 +11,7 @@ mod run;
 mod schema;
 mod server;
 mod settings;
+mod target_source;
 mod validate;
 mod workers;
 
@@ -65,6 +67,9 @@ enum Command {
     Validate(validate::Options),
     /// Prints the JSON Schema of pipelines (or task files), for editors
     Schema(schema::Options),
+    /// Prints what a cluster needs to know of Airside
+    #[command(subcommand)]
+    K8s(k8s::K8s),
     /// Prints a script that completes this command's options, for a shell to read
     Completion(completion::Options),
     /// Makes and removes containers; called by the local runtime
@@ -103,6 +108,7 @@ fn main() -> ExitCode {
         Command::Run(options) => run::run(&options),
         Command::Validate(options) => validate::run(&options),
         Command::Schema(options) => report(schema::run(&options)),
+        Command::K8s(command) => report(k8s::run(&command)),
         Command::Completion(options) => report(completion::run(&options, Arguments::command())),
     }
 }

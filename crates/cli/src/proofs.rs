@@ -17,6 +17,10 @@ impl WorkerProofs {
     pub(crate) fn add(&self, worker: WorkerName, runtime: Arc<KubeRuntime>) {
         self.0.write().insert(worker, runtime);
     }
+
+    pub(crate) fn remove(&self, worker: &WorkerName) {
+        self.0.write().remove(worker);
+    }
 }
 
 #[async_trait]

@@ -10,6 +10,7 @@ mod house;
 mod listeners;
 mod mode;
 mod stop;
+mod targets;
 mod workers;
 
 use anyhow::Result;
@@ -71,7 +72,7 @@ async fn serve(options: &ServerOptions, mode: Mode, log_level: Level) -> Result<
     let url = options.listening.url(listener.local_addr()?)?;
     let users = mode.users(options, &data)?;
     let mut house = house::House::open(options, mode, &data, &users.list, &url, &shutdown).await?;
-    let loops = house.start_loops(&shutdown);
+    let loops = house.start_loops(&shutdown)?;
     let state = house.api(&url, options, log_level);
     if let Some(address) = options.listening.metrics_listen {
         let listener: TcpListener = listeners::bind(address, "--metrics-listen").await?;

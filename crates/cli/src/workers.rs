@@ -1,4 +1,4 @@
-//! The workers of this server: this machine, and the Kubernetes targets of a file.
+//! The worker that this machine is.
 
 use std::{
     ffi::OsString,
@@ -12,14 +12,13 @@ use airside_images::Images;
 use airside_model::{InstallationId, WorkerName};
 use airside_orchestrator::WorkerEntry;
 use airside_resources::Mirrors;
-use airside_runtime_kube::KubeRuntime;
 use airside_runtime_local::{IsolationOptions, LocalOptions, LocalRuntime};
 use airside_store::{Store, WorkerKind};
 use airside_volumes::Volumes;
 use anyhow::{Context, Result};
 use tracing::info;
 
-use crate::{data::DataFolder, proofs::WorkerProofs, pull_secrets::StoredNames};
+use crate::data::DataFolder;
 
 /// Where the hub listens for steps on this machine.
 pub(crate) fn hub_socket(data: &DataFolder) -> PathBuf {
@@ -80,37 +79,4 @@ pub(crate) async fn local(
 /// Takes the machine's rules for steps away, if no step is left that needs them.
 pub(crate) fn leave(data: &DataFolder, installation: &InstallationId) {
     LocalRuntime::leave_if_idle(&data.join("runtime"), installation);
-}
-
-/// The Kubernetes targets that a file lists.
-pub(crate) async fn targets(
-    file: &Path,
-    store: &Store,
-    installation: &InstallationId,
-    proofs: &WorkerProofs,
-) -> Result<Vec<WorkerEntry>> {
-    let mut workers = Vec::new();
-    for target in airside_runtime_kube::targets::load(file)? {
-        let (name, team, tags) = (
-            target.name.clone(),
-            target.team.clone(),
-            target.tags.clone(),
-        );
-        let runtime = KubeRuntime::connect(target, installation.clone())
-            .await
-            .with_context(|| format!("target `{name}` of {}", file.display()))?;
-        runtime.remember_pull_secrets(Arc::new(StoredNames(store.clone())));
-        let runtime = Arc::new(runtime);
-        proofs.add(name.clone(), runtime.clone());
-        let state = store
-            .register_worker(&name, team.as_deref(), &tags, WorkerKind::Kubernetes)
-            .await?;
-        info!(worker = %name, "worker {state}");
-        workers.push(WorkerEntry {
-            placement: runtime,
-            team,
-            tags,
-        });
-    }
-    Ok(workers)
 }

@@ -47,6 +47,8 @@ pub struct WorkerGauge<'a> {
     pub name: &'a str,
     pub state: &'a str,
     pub containers: i64,
+    /// How many things it should have and has not.
+    pub lacks: i64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -99,6 +101,8 @@ struct Inner {
     responses: Family<ResponseLabels, Histogram, fn() -> Histogram>,
     workers: Family<StateLabels, Gauge>,
     worker_containers: Family<WorkerLabels, Gauge>,
+    worker_lacks: Family<WorkerLabels, Gauge>,
+    targets_rejected: Gauge,
     collected: Family<KindLabels, Counter>,
     disk_bytes: Gauge,
     disk_free_bytes: Gauge,
@@ -153,6 +157,16 @@ impl Default for Metrics {
             },
             workers: family(&mut registry, "workers_registered", "Workers by state"),
             worker_containers: family(&mut registry, "workers_containers", "Containers by worker"),
+            worker_lacks: family(
+                &mut registry,
+                "workers_lacks",
+                "What a worker should have and has not, counted",
+            ),
+            targets_rejected: gauge(
+                &mut registry,
+                "targets_rejected",
+                "1 while the targets file has a mistake and the targets of before are used",
+            ),
             collected: family(&mut registry, "gc_collected", "What the collector removed"),
             disk_bytes: gauge(
                 &mut registry,
@@ -284,10 +298,16 @@ impl Metrics {
         self.0.disk_free_bytes.set(whole(free));
     }
 
+    /// Whether the targets file was read and found wrong, so that what it says is not in effect.
+    pub fn targets_rejected(&self, rejected: bool) {
+        self.0.targets_rejected.set(rejected.into());
+    }
+
     /// Everything as Prometheus reads it, with the workers as they are now.
     pub fn render<'a>(&self, workers: impl Iterator<Item = WorkerGauge<'a>>) -> String {
         self.0.workers.clear();
         self.0.worker_containers.clear();
+        self.0.worker_lacks.clear();
         for worker in workers {
             let state = StateLabels {
                 state: worker.state.to_owned(),
@@ -300,6 +320,7 @@ impl Metrics {
                 .worker_containers
                 .get_or_create(&name)
                 .set(worker.containers);
+            self.0.worker_lacks.get_or_create(&name).set(worker.lacks);
         }
         let mut text = String::new();
         if encode(&mut text, &self.0.registry).is_err() {
@@ -360,6 +381,7 @@ mod tests {
             name: "local",
             state: "running",
             containers: 2,
+            lacks: 1,
         };
         let text = metrics.render([worker].into_iter());
         for line in [

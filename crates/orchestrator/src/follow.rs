@@ -53,11 +53,7 @@ struct Watching<'a> {
 }
 
 impl Orchestrator {
-    pub(crate) async fn follow(
-        &self,
-        drive: &Drive<'_>,
-        standing: &Standing<'_>,
-    ) -> Result<Followed> {
+    pub(crate) async fn follow(&self, drive: &Drive<'_>, standing: &Standing) -> Result<Followed> {
         let request = drive.request;
         let work = Work {
             order: standing.placed.order.clone(),
@@ -103,7 +99,7 @@ impl Orchestrator {
     async fn turn(
         &self,
         drive: &Drive<'_>,
-        standing: &Standing<'_>,
+        standing: &Standing,
         watching: &mut Watching<'_>,
     ) -> Result<Turn> {
         let doom = watching.doom.as_ref().map(|(when, _)| *when);
@@ -136,7 +132,7 @@ impl Orchestrator {
     async fn hear(
         &self,
         drive: &Drive<'_>,
-        standing: &Standing<'_>,
+        standing: &Standing,
         watching: &mut Watching<'_>,
         event: SessionEvent,
     ) -> Result<Turn> {
@@ -175,7 +171,7 @@ impl Orchestrator {
     async fn see(
         &self,
         drive: &Drive<'_>,
-        standing: &Standing<'_>,
+        standing: &Standing,
         watching: &mut Watching<'_>,
         seen: Option<Observed>,
     ) -> Result<Turn> {
@@ -205,12 +201,7 @@ impl Orchestrator {
     }
 
     /// Sets or lifts the deadline for a step that is out of sight.
-    fn reconsider(
-        &self,
-        standing: &Standing<'_>,
-        watching: &mut Watching<'_>,
-        seen: Option<Observed>,
-    ) {
+    fn reconsider(&self, standing: &Standing, watching: &mut Watching<'_>, seen: Option<Observed>) {
         let on =
             |node: Option<String>| node.map_or(String::new(), |node| format!(" on node {node}"));
         let (patience, reason) = match seen {
@@ -235,7 +226,7 @@ impl Orchestrator {
     }
 
     /// The build wants the step to end.
-    async fn stop(&self, standing: &Standing<'_>, watching: &mut Watching<'_>) -> Result<Turn> {
+    async fn stop(&self, standing: &Standing, watching: &mut Watching<'_>) -> Result<Turn> {
         watching.stopping = true;
         if self.parts.store.revoke_unclaimed(&standing.handle).await? {
             standing.subject.is("destroying");
@@ -253,7 +244,7 @@ impl Orchestrator {
     async fn conclude(
         &self,
         drive: &Drive<'_>,
-        standing: &Standing<'_>,
+        standing: &Standing,
         watching: Watching<'_>,
         exit: Exit,
     ) -> Result<Followed> {

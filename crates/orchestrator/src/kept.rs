@@ -258,7 +258,7 @@ impl Orchestrator {
     /// Removes images that no container was made from for so long, on every worker that keeps its own.
     pub async fn collect_images(&self, unused_for: Duration) -> u64 {
         let mut collected = 0;
-        for entry in self.parts.workers.iter() {
+        for entry in self.parts.workers.entries().iter() {
             match entry.placement.collect_images(unused_for).await {
                 Ok(images) => collected += images,
                 Err(error) => {

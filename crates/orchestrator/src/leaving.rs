@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use airside_model::{WorkerName, WorkerState};
-use airside_store::{WorkerChange, WorkerChanged};
+use airside_store::{ContainerFilter, WorkerChange, WorkerChanged, WorkerKind};
 use parking_lot::Mutex;
 use tokio::sync::{RwLock, RwLockReadGuard, watch};
 use tracing::{info, warn};
@@ -44,9 +44,14 @@ impl States {
         known.values().any(|state| leaving.contains(state))
     }
 
+    /// Something is different: whoever waits for a worker looks again.
+    pub(crate) fn tell(&self) {
+        self.changed.send_replace(());
+    }
+
     fn learn(&self, states: Vec<(WorkerName, WorkerState)>) {
         *self.known.lock() = states.into_iter().collect();
-        self.changed.send_replace(());
+        self.tell();
     }
 }
 
@@ -58,6 +63,12 @@ impl Orchestrator {
         change: WorkerChange,
     ) -> Result<WorkerChanged> {
         let states = self.parts.workers.states();
+        // To the store it runs, and nobody can say whether it does: whoever wants it gone may have that.
+        let stalled = self.worker_condition(worker).stalled.is_some();
+        let change = match change {
+            WorkerChange::Prune if stalled => WorkerChange::Delete,
+            other => other,
+        };
         let changed = {
             let _gate = states.gate.write().await;
             let changed = self.parts.store.change_worker(worker, change).await?;
@@ -67,6 +78,39 @@ impl Orchestrator {
         info!(%worker, ?change, ?changed, state = %states.of(worker), "an operator changes a worker");
         self.settle_workers().await?;
         Ok(changed)
+    }
+
+    /// Takes a worker's settings as they are now; whether it takes steps stays as it was, also for one that comes
+    /// for the first time. Gives what it is.
+    pub async fn configure_worker(
+        &self,
+        worker: &WorkerName,
+        team: Option<&str>,
+        tags: &[String],
+    ) -> Result<WorkerState> {
+        let (states, store) = (self.parts.workers.states(), &self.parts.store);
+        let _gate = states.gate.write().await;
+        let kind = WorkerKind::Kubernetes;
+        let state = store.register_worker(worker, team, tags, kind).await?;
+        states.learn(store.worker_states().await?);
+        Ok(state)
+    }
+
+    /// Forgets a worker that is gone, unless something of it is left. `false`: it is not done yet.
+    pub async fn forget_worker(&self, worker: &WorkerName) -> Result<bool> {
+        let (states, store) = (self.parts.workers.states(), &self.parts.store);
+        let filter = ContainerFilter {
+            worker: Some(worker.clone()),
+            ..ContainerFilter::default()
+        };
+        let _gate = states.gate.write().await;
+        if states.of(worker) != WorkerState::Retired || !store.containers(&filter).await?.is_empty()
+        {
+            return Ok(false);
+        }
+        store.forget_worker(worker).await?;
+        states.learn(store.worker_states().await?);
+        Ok(true)
     }
 
     /// Learns what the store knows of workers, and lands or retires those that are done. To be called

@@ -28,12 +28,12 @@ use std::{sync::Arc, time::Duration};
 use airside_hub::Hub;
 use airside_metrics::Metrics;
 use airside_model::{InstallationId, WorkerName};
-use airside_runtime::Capabilities;
+use airside_runtime::{Capabilities, Condition};
 use airside_store::Store;
 use airside_volumes::Volumes;
 use guests::Hosts;
 
-use workers::NoWorker;
+use workers::{NoWorker, Wants};
 
 pub use guests::{Asker, Found, GuestEnd, GuestRequest, GuestRun, Host, Ticket};
 pub use kept::Keeping;
@@ -122,9 +122,19 @@ impl Orchestrator {
         }
     }
 
+    /// The workers there are.
+    pub fn workers(&self) -> &Workers {
+        &self.parts.workers
+    }
+
+    /// How a worker is doing by itself.
+    pub fn worker_condition(&self, worker: &WorkerName) -> Condition {
+        self.parts.workers.condition(worker)
+    }
+
     /// The worker that a step of this team with these tags would be put on now.
     pub fn worker_for(&self, team: &str, tags: &[String]) -> Option<WorkerName> {
-        let chosen = self.parts.workers.choose(team, tags).ok()?;
+        let chosen = self.parts.workers.choose(&Wants::plain(team, tags)).ok()?;
         Some(chosen.placement.worker().clone())
     }
 
@@ -134,7 +144,7 @@ impl Orchestrator {
         let mut changes = workers.states().changes();
         loop {
             changes.mark_unchanged();
-            match workers.choose(team, tags) {
+            match workers.choose(&Wants::plain(team, tags)) {
                 Ok(chosen) => return Some(chosen.placement.worker().clone()),
                 Err(NoWorker::Nowhere(_)) => return None,
                 Err(NoWorker::Away(_)) => changes.changed().await.ok()?,
@@ -150,7 +160,7 @@ impl Orchestrator {
 
     /// Whether such a step would have to wait, because the workers for it take none now.
     pub fn would_wait(&self, team: &str, tags: &[String]) -> bool {
-        let chosen = self.parts.workers.choose(team, tags);
+        let chosen = self.parts.workers.choose(&Wants::plain(team, tags));
         matches!(chosen, Err(NoWorker::Away(_)))
     }
 }

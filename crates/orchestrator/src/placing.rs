@@ -21,7 +21,7 @@ use crate::{
     kept,
     request::{Afterwards, Holding, Placed},
     subject::Subject,
-    workers::{NoWorker, WorkerEntry},
+    workers::{NoWorker, Wants, WorkerEntry},
 };
 
 /// Between two tries to reach a runtime that does not answer.
@@ -88,8 +88,8 @@ impl Drive<'_> {
 }
 
 /// A placement that exists in the store.
-pub(crate) struct Standing<'a> {
-    pub(crate) worker: &'a WorkerEntry,
+pub(crate) struct Standing {
+    pub(crate) worker: WorkerEntry,
     pub(crate) handle: Handle,
     pub(crate) subject: Subject,
     pub(crate) placed: Placed,
@@ -97,7 +97,7 @@ pub(crate) struct Standing<'a> {
     created: bool,
 }
 
-impl Standing<'_> {
+impl Standing {
     /// From the runtime's first word of it until it is lost or done.
     fn span(&self, lease: &Lease, request: &StepRequest) -> Span {
         let (worker, handle) = (self.worker.placement.worker(), &self.handle);
@@ -198,7 +198,7 @@ impl Orchestrator {
         &self,
         drive: &Drive<'_>,
         current: Option<&Container>,
-    ) -> Result<Result<Standing<'_>, StepResult>> {
+    ) -> Result<Result<Standing, StepResult>> {
         let parts = &self.parts;
         if let Some(container) = current
             && let Some(placed) = parts
@@ -239,7 +239,7 @@ impl Orchestrator {
         &self,
         drive: &Drive<'_>,
         number: u32,
-    ) -> Result<Result<Standing<'_>, StepResult>> {
+    ) -> Result<Result<Standing, StepResult>> {
         let (workers, request) = (&self.parts.workers, drive.request);
         let mut changes = workers.states().changes();
         let mut said = String::new();
@@ -248,7 +248,7 @@ impl Orchestrator {
             // A worker that is found running stays so until the placement is stored: whoever lands it then
             // sees the placement.
             let held = workers.states().hold().await;
-            let why = match workers.choose(&request.labels.team, &request.tags) {
+            let why = match workers.choose(&Wants::of(request)) {
                 Ok(worker) => return self.announce(drive, worker, number).await.map(Ok),
                 Err(NoWorker::Nowhere(words)) => return Ok(Err(StepResult::errored(words))),
                 Err(NoWorker::Away(words)) => words,
@@ -269,12 +269,12 @@ impl Orchestrator {
     }
 
     /// Stores a new placement with all that a resume needs. From here on it may exist.
-    async fn announce<'a>(
+    async fn announce(
         &self,
         drive: &Drive<'_>,
-        worker: &'a WorkerEntry,
+        worker: WorkerEntry,
         number: u32,
-    ) -> Result<Standing<'a>> {
+    ) -> Result<Standing> {
         let (parts, request) = (&self.parts, drive.request);
         let attempt = request.labels.attempt;
         let handle = Handle::derive(
@@ -286,9 +286,9 @@ impl Orchestrator {
         );
         let token = hex::encode(rand::random::<[u8; 24]>());
         let outputs = request.outputs_of(&handle);
-        let mounts_volumes = worker.placement.capabilities().mounts_volumes;
-        let fence = (worker.placement.fence_after()).unwrap_or(parts.patience.fence_after);
-        let order = request.order(&outputs, mounts_volumes, fence.as_secs());
+        let can = worker.placement.capabilities();
+        let fence = can.fence_after.unwrap_or(parts.patience.fence_after);
+        let order = request.order(&outputs, can.mounts_volumes, fence.as_secs());
         for (_, transfer) in &outputs {
             parts
                 .store
@@ -316,7 +316,7 @@ impl Orchestrator {
             order,
             outputs,
         };
-        let name = worker.placement.worker();
+        let name = &worker.placement.worker().clone();
         let new = NewPlacement {
             handle: &handle,
             plan: &request.plan,
@@ -347,11 +347,7 @@ impl Orchestrator {
     }
 
     /// Asks the runtime until it answers. `Some`: the step ends here.
-    async fn place(
-        &self,
-        drive: &Drive<'_>,
-        standing: &Standing<'_>,
-    ) -> Result<Option<StepResult>> {
+    async fn place(&self, drive: &Drive<'_>, standing: &Standing) -> Result<Option<StepResult>> {
         let store = &self.parts.store;
         let mut said = String::new();
         loop {
@@ -399,7 +395,7 @@ impl Orchestrator {
 
     /// Whether a placement that was there is not any more. A runtime that does not answer now will
     /// tell later.
-    async fn vanished(&self, standing: &Standing<'_>) -> bool {
+    async fn vanished(&self, standing: &Standing) -> bool {
         match standing.worker.placement.list().await {
             Ok(there) => !there.iter().any(|listed| listed.handle == standing.handle),
             Err(error) => {
@@ -411,7 +407,7 @@ impl Orchestrator {
     }
 
     /// Whether a lost step may be placed again: nobody claimed it, or repeating it does no harm.
-    async fn may_repeat(&self, drive: &Drive<'_>, standing: &Standing<'_>) -> Result<bool> {
+    async fn may_repeat(&self, drive: &Drive<'_>, standing: &Standing) -> Result<bool> {
         let unclaimed = self.parts.store.revoke_unclaimed(&standing.handle).await?;
         if unclaimed {
             standing.subject.is("destroying");
@@ -420,7 +416,7 @@ impl Orchestrator {
     }
 }
 
-fn lost_words(standing: &Standing<'_>, reason: &str) -> String {
+fn lost_words(standing: &Standing, reason: &str) -> String {
     if reason.contains(OUT_OF_MEMORY) {
         return format!(
             "{reason} (worker {}). Let it use less memory, or raise its container_limits.memory",

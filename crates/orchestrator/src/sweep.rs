@@ -68,7 +68,7 @@ impl Orchestrator {
             if let Err(error) = self.shrink_kept().await {
                 warn!(%error, "kept containers stay as large as they are");
             }
-            for entry in self.parts.workers.iter() {
+            for entry in self.parts.workers.entries().iter() {
                 let worker = entry.placement.worker();
                 if let Err(error) = self.sweep_worker(worker).await {
                     warn!(%worker, %error, "sweep failed");
@@ -83,7 +83,7 @@ impl Orchestrator {
     /// Ends what was being destroyed, for a server that stops: the machine need not wait for the next start
     /// to be rid of it.
     pub async fn sweep_up(&self) {
-        for entry in self.parts.workers.iter() {
+        for entry in self.parts.workers.entries().iter() {
             let worker = entry.placement.worker();
             if !entry.placement.capabilities().mounts_volumes {
                 continue;
@@ -97,7 +97,7 @@ impl Orchestrator {
     /// Destroys every container on every worker, whatever it is for, until there is none. For the end
     /// of an installation, when nobody drives builds any more.
     pub async fn clear_away(&self) -> Result<()> {
-        for entry in self.parts.workers.iter() {
+        for entry in self.parts.workers.entries().iter() {
             let worker = entry.placement.worker();
             let mut tries = 0;
             loop {

@@ -3,12 +3,12 @@
 use std::{collections::HashMap, sync::Arc};
 
 use airside_model::{Handle, WorkerName, WorkerState};
-use airside_runtime::{AnyPlacement, Observed};
+use airside_runtime::{AnyPlacement, Condition, Observed, Shape};
 use futures::StreamExt;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 
-use crate::leaving::States;
+use crate::{leaving::States, request::StepRequest};
 
 /// A placement target and whom it serves.
 #[derive(Clone)]
@@ -19,10 +19,10 @@ pub struct WorkerEntry {
     pub tags: Vec<String>,
 }
 
-/// All workers; clones share them.
+/// All workers; clones share them. Which there are may change: see [`Workers::set`].
 #[derive(Clone)]
 pub struct Workers {
-    entries: Arc<[WorkerEntry]>,
+    entries: Arc<RwLock<Arc<[WorkerEntry]>>>,
     states: Arc<States>,
     seen: Arc<Mutex<HashMap<Handle, watch::Sender<Option<Observed>>>>>,
     destructions: Arc<Mutex<HashMap<Handle, Destruction>>>,
@@ -35,33 +35,60 @@ impl Workers {
     /// Takes the workers and watches what their runtimes see.
     pub fn new(entries: Vec<WorkerEntry>) -> Self {
         let workers = Self {
-            entries: entries.into(),
+            entries: Arc::new(RwLock::new(Arc::new([]))),
             states: Arc::default(),
             seen: Arc::default(),
             destructions: Arc::default(),
         };
-        for entry in workers.entries.iter() {
-            let mut observations = entry.placement.observe();
-            let seen = workers.seen.clone();
-            tokio::spawn(async move {
-                while let Some(observation) = observations.next().await {
-                    let mut seen = seen.lock();
-                    let sender = seen.entry(observation.handle).or_default();
-                    sender.send_replace(Some(observation.observed));
-                }
-            });
-        }
+        workers.set(entries);
         workers
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &WorkerEntry> {
-        self.entries.iter()
+    /// From now on these are the workers, in this order. Steps that follow a container through one that is not
+    /// among them go on doing so: what they hold lasts as long as they do.
+    pub fn set(&self, entries: Vec<WorkerEntry>) {
+        let before = std::mem::replace(&mut *self.entries.write(), entries.into());
+        for entry in self.entries().iter() {
+            let known = |old: &WorkerEntry| Arc::ptr_eq(&old.placement, &entry.placement);
+            if !before.iter().any(known) {
+                self.listen(&entry.placement);
+            }
+        }
+        self.states.tell();
     }
 
-    pub fn get(&self, name: &WorkerName) -> Option<&WorkerEntry> {
-        self.entries
+    /// Hears what a runtime sees and how it is doing, until it is dropped.
+    fn listen(&self, placement: &AnyPlacement) {
+        let mut observations = placement.observe();
+        let seen = self.seen.clone();
+        tokio::spawn(async move {
+            while let Some(observation) = observations.next().await {
+                let mut seen = seen.lock();
+                let sender = seen.entry(observation.handle).or_default();
+                sender.send_replace(Some(observation.observed));
+            }
+        });
+        if let Some(mut condition) = placement.condition() {
+            let states = self.states.clone();
+            tokio::spawn(async move {
+                while condition.changed().await.is_ok() {
+                    states.tell();
+                }
+            });
+        }
+    }
+
+    /// Those there are now, in the order of configuration.
+    pub fn entries(&self) -> Arc<[WorkerEntry]> {
+        self.entries.read().clone()
+    }
+
+    pub fn get(&self, name: &WorkerName) -> Option<WorkerEntry> {
+        let entries = self.entries();
+        let found = entries
             .iter()
-            .find(|entry| entry.placement.worker() == name)
+            .find(|entry| entry.placement.worker() == name);
+        found.cloned()
     }
 
     /// What the runtime sees of a placement, now and from now on.
@@ -89,27 +116,97 @@ impl Workers {
     }
 
     /// The worker for a step.
-    pub(crate) fn choose(&self, team: &str, tags: &[String]) -> Result<&WorkerEntry, NoWorker> {
-        let fitting = self.entries.iter().filter(|entry| entry.fits(team, tags));
-        let mut fitting: Vec<(&WorkerEntry, WorkerState)> = fitting
-            .map(|entry| (entry, self.states.of(entry.placement.worker())))
-            .filter(|(_, state)| *state != WorkerState::Retired)
+    pub(crate) fn choose(&self, wants: &Wants<'_>) -> Result<WorkerEntry, NoWorker> {
+        let entries = self.entries();
+        let mut fitting: Vec<Candidate<'_>> = entries
+            .iter()
+            .filter(|entry| entry.fits(wants.team, wants.tags))
+            .map(|entry| Candidate {
+                entry,
+                state: self.states.of(entry.placement.worker()),
+                condition: entry.condition(),
+            })
+            .filter(|candidate| candidate.state != WorkerState::Retired)
             .collect();
-        // A team's own workers go first; among equals the order of configuration decides.
-        fitting.sort_by_key(|(entry, _)| entry.team.is_none());
-        let mut running = fitting
-            .iter()
-            .filter(|(_, state)| *state == WorkerState::Running);
-        if let Some((entry, _)) = running.next() {
-            return Ok(entry);
-        }
         if fitting.is_empty() {
-            return Err(NoWorker::Nowhere(nowhere(team, tags)));
+            return Err(NoWorker::Nowhere(nowhere(wants.team, wants.tags)));
         }
-        let away = fitting
+        // A team's own workers go first; among equals the order of configuration decides.
+        fitting.sort_by_key(|candidate| candidate.entry.team.is_none());
+        let cannot: Vec<String> = fitting
             .iter()
-            .map(|(entry, state)| format!("worker {} is {state}", entry.placement.worker()));
-        Err(NoWorker::Away(away.collect::<Vec<_>>().join(", ")))
+            .filter_map(|candidate| candidate.cannot(&wants.shapes))
+            .collect();
+        if cannot.len() == fitting.len() {
+            return Err(NoWorker::Nowhere(cannot.join("; ")));
+        }
+        fitting.retain(|candidate| candidate.cannot(&wants.shapes).is_none());
+        let mut running = fitting.iter().filter(|candidate| candidate.is_running());
+        if let Some(candidate) = running.next() {
+            return Ok(candidate.entry.clone());
+        }
+        let away: Vec<String> = fitting.iter().map(Candidate::away).collect();
+        Err(NoWorker::Away(away.join(", ")))
+    }
+
+    /// How a worker is doing by itself.
+    pub(crate) fn condition(&self, worker: &WorkerName) -> Condition {
+        let entry = self.get(worker);
+        entry.map(|entry| entry.condition()).unwrap_or_default()
+    }
+}
+
+/// What a step asks of its worker.
+pub(crate) struct Wants<'a> {
+    pub(crate) team: &'a str,
+    pub(crate) tags: &'a [String],
+    pub(crate) shapes: Vec<Shape>,
+}
+
+impl<'a> Wants<'a> {
+    /// A step about which nothing more is known.
+    pub(crate) fn plain(team: &'a str, tags: &'a [String]) -> Self {
+        Self {
+            team,
+            tags,
+            shapes: vec![Shape::Plain],
+        }
+    }
+
+    pub(crate) fn of(request: &'a StepRequest) -> Self {
+        Self {
+            team: &request.labels.team,
+            tags: &request.tags,
+            shapes: Shape::of(&request.image, request.privileged, request.hermetic),
+        }
+    }
+}
+
+/// A worker that serves the team and has the tags, as it is now.
+struct Candidate<'a> {
+    entry: &'a WorkerEntry,
+    state: WorkerState,
+    condition: Condition,
+}
+
+impl Candidate<'_> {
+    fn is_running(&self) -> bool {
+        self.state == WorkerState::Running && self.condition.stalled.is_none()
+    }
+
+    fn cannot(&self, shapes: &[Shape]) -> Option<String> {
+        let words = self.condition.cannot(shapes)?;
+        Some(format!("worker {} {words}", self.entry.placement.worker()))
+    }
+
+    fn away(&self) -> String {
+        let (worker, state) = (self.entry.placement.worker(), self.state);
+        match &self.condition.stalled {
+            Some(words) if state == WorkerState::Running => {
+                format!("worker {worker} is stalled: {words}")
+            }
+            _ => format!("worker {worker} is {state}"),
+        }
     }
 }
 
@@ -134,6 +231,13 @@ fn nowhere(team: &str, tags: &[String]) -> String {
 }
 
 impl WorkerEntry {
+    fn condition(&self) -> Condition {
+        let condition = self.placement.condition();
+        condition
+            .map(|now| now.borrow().clone())
+            .unwrap_or_default()
+    }
+
     /// Untagged steps run on untagged workers only, tagged ones where every tag is known.
     fn fits(&self, team: &str, tags: &[String]) -> bool {
         let serves = self.team.as_deref().is_none_or(|own| own == team);
@@ -144,3 +248,6 @@ impl WorkerEntry {
         serves && tagged
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,8 @@
 //! pod       PlacementSpec + Target         → Pod          (pure)
 //! placement create, adopt, delete, list    → API server
 //! watch     one shared watch               → Observation  (reading a pod is pure: `observed`)
+//! attend    is it there, what does it lack → Condition    (`preflight` finds out)
+//! rbac      targets and what they use      → the Role     (pure)
 //! proof     a pod's own token              → yes or why not, without asking the API server
 //! ```
 //!
@@ -14,13 +16,18 @@
 
 #![forbid(unsafe_code)]
 
+mod attend;
 mod keys;
 mod labels;
 mod observed;
 mod placement;
 mod pod;
+mod preflight;
 mod proof;
 mod pull_secrets;
+mod rate;
+pub mod rbac;
+mod ready;
 mod refusal;
 mod secrets;
 pub mod targets;
@@ -34,6 +41,6 @@ pub use proof::ProofError;
 pub use pull_secrets::PullSecretNames;
 pub use secrets::{SecretReader, SecretsError};
 pub use targets::{
-    ClaimProof, DefaultRequests, KeptPods, PodRule, Privileged, ShimDelivery, Target, TargetsError,
-    Toleration,
+    ClaimProof, DefaultRequests, KeptPods, PodRule, Privileged, Rate, ShimDelivery, Target,
+    TargetsError, Toleration,
 };

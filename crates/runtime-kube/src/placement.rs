@@ -8,14 +8,14 @@ use std::{collections::HashSet, future::Future, sync::Arc, time::Duration};
 
 use airside_model::{Handle, InstallationId, VolumeId, WorkerName};
 use airside_runtime::{
-    Capabilities, Error, KeptLimits, Listed, Observation, Placement, PlacementSpec,
+    Capabilities, Condition, Error, KeptLimits, Listed, Observation, Placement, PlacementSpec,
 };
 use async_trait::async_trait;
 use futures::stream::BoxStream;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, DeleteParams, ListParams};
 use kube::core::PartialObjectMeta;
-use tokio::task::AbortHandle;
+use tokio::{sync::watch, task::AbortHandle};
 
 use crate::{
     keys::Keys,
@@ -44,6 +44,8 @@ pub struct KubeRuntime {
     watching: AbortHandle,
     pull_secrets: PullSecrets,
     shrunk: resize::Shrunk,
+    condition: watch::Receiver<Condition>,
+    attending: AbortHandle,
 }
 
 impl KubeRuntime {
@@ -148,6 +150,7 @@ impl KubeRuntime {
 impl Drop for KubeRuntime {
     fn drop(&mut self) {
         self.watching.abort();
+        self.attending.abort();
     }
 }
 
@@ -162,7 +165,12 @@ impl Placement for KubeRuntime {
             mounts_volumes: false,
             lost_after: self.target.lost_after,
             has_host_image: self.target.host_image.is_some(),
+            fence_after: self.target.fence_after,
         }
+    }
+
+    fn condition(&self) -> Option<watch::Receiver<Condition>> {
+        Some(self.condition.clone())
     }
 
     async fn place(&self, spec: &PlacementSpec) -> Result<Option<String>, Error> {
@@ -172,12 +180,17 @@ impl Placement for KubeRuntime {
             return Err(Error::Refused { message });
         }
         let mut pod = pod_for(spec, &self.target)?;
+        let reserved = self.watched.reserve(&spec.handle, self.target.max_pods);
+        let reserved = reserved.map_err(|full| unavailable(&self.target.name, full.to_string()))?;
         if let Some(secret) = self.pull_secrets.for_step(spec).await? {
             pull_secrets::refer(&mut pod, &secret);
         }
         let doing = format!("cannot create pod {}", spec.handle);
         match self.create(&doing, &pod).await? {
-            Ok(created) => Ok(created.metadata.uid),
+            Ok(created) => {
+                reserved.keep();
+                Ok(created.metadata.uid)
+            }
             Err(kube::Error::Api(status)) if status.is_already_exists() => {
                 self.adopt(&pod, &spec.handle).await
             }
@@ -211,10 +224,6 @@ impl Placement for KubeRuntime {
             stay: kept.stay,
             shrink_after: Some(kept.shrink_after),
         }
-    }
-
-    fn fence_after(&self) -> Option<Duration> {
-        Some(self.target.fence_after)
     }
 
     async fn shrink(&self, handle: &Handle) -> Result<(), Error> {

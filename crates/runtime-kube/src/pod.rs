@@ -14,9 +14,9 @@ use std::net::Ipv6Addr;
 use airside_protocol::env;
 use airside_runtime::{Error, Image, PlacementSpec};
 use k8s_openapi::api::core::v1::{
-    self as core, Container, EnvVar, Pod, PodSecurityContext, PodSpec, ProjectedVolumeSource,
-    SeccompProfile, SecurityContext, ServiceAccountTokenProjection, Volume, VolumeMount,
-    VolumeProjection,
+    self as core, Container, EnvVar, LocalObjectReference, Pod, PodSecurityContext, PodSpec,
+    ProjectedVolumeSource, SeccompProfile, SecurityContext, ServiceAccountTokenProjection, Volume,
+    VolumeMount, VolumeProjection,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
@@ -186,8 +186,17 @@ fn pod_spec(spec: &PlacementSpec, target: &Target, image: PodImage, powers: Powe
                 .collect::<Vec<_>>(),
         )
         .filter(|tolerations| !tolerations.is_empty()),
+        image_pull_secrets: pull_secrets(target),
         ..PodSpec::default()
     }
+}
+
+fn pull_secrets(target: &Target) -> Option<Vec<LocalObjectReference>> {
+    let named = target
+        .pull_secrets
+        .iter()
+        .map(|name| LocalObjectReference { name: name.clone() });
+    Some(named.collect::<Vec<_>>()).filter(|secrets| !secrets.is_empty())
 }
 
 fn environment(spec: &PlacementSpec, target: &Target, powers: Powers) -> Vec<EnvVar> {

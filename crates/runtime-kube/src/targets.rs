@@ -12,6 +12,7 @@
 //! Reading it does not touch any cluster.
 
 mod file;
+mod flag;
 mod located;
 mod pod_rules;
 mod quantity;
@@ -26,6 +27,7 @@ use airside_model::WorkerName;
 use serde::Deserialize;
 
 pub use crate::pod::rules::PodRule;
+use crate::rbac::Feature;
 
 /// One cluster and namespace, checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +35,10 @@ pub struct Target {
     pub name: WorkerName,
     pub kubeconfig: Option<PathBuf>,
     pub context: Option<String>,
+    /// A folder with `token` and `ca.crt`, as pods have one of their service account.
+    pub service_account: Option<PathBuf>,
+    /// Where the API server is, for `service_account`; otherwise as the pod's environment says.
+    pub api_server: Option<String>,
     pub namespace: String,
     /// The one team it serves; all of them when absent.
     pub team: Option<String>,
@@ -55,9 +61,16 @@ pub struct Target {
     pub privileged: Privileged,
     pub shim: ShimDelivery,
     pub pod_rules: Vec<PodRule>,
-    /// A shim without a hub for this long ends its process.
-    pub fence_after: Duration,
     pub kept: KeptPods,
+    /// Secrets of the namespace with which its nodes pull images.
+    pub pull_secrets: Vec<String>,
+    pub rate: Rate,
+    /// Steps beyond so many pods wait.
+    pub max_pods: Option<u32>,
+    /// How long a shim may be without the hub before it ends its process, if not as long as everywhere.
+    pub fence_after: Option<Duration>,
+    /// How long the API server may not answer before the worker counts as stalled.
+    pub stalled_after: Duration,
 }
 
 /// What becomes of steps that ask for privileged.
@@ -92,6 +105,43 @@ pub struct KeptPods {
     pub stay: Option<Duration>,
     /// Idle for so long, they give back what they had asked for.
     pub shrink_after: Duration,
+}
+
+impl Target {
+    /// What this target's account needs rights for.
+    pub fn features(&self) -> Vec<Feature> {
+        Feature::EVERYWHERE.to_vec()
+    }
+
+    /// Whether both mean the same pods: whoever follows those of one finds them through the other.
+    pub fn is_same_place(&self, other: &Self) -> bool {
+        let place = |target: &Self| {
+            (
+                target.kubeconfig.clone(),
+                target.context.clone(),
+                target.service_account.clone(),
+                target.api_server.clone(),
+                target.namespace.clone(),
+            )
+        };
+        place(self) == place(other)
+    }
+}
+
+/// How much the API server is asked: `qps` requests a second in the long run, `burst` of them at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    pub qps: u32,
+    pub burst: u32,
+}
+
+impl Default for Rate {
+    fn default() -> Self {
+        Self {
+            qps: 50,
+            burst: 100,
+        }
+    }
 }
 
 /// What a claim must show besides its token.
@@ -173,4 +223,24 @@ pub fn parse(file: &Path, text: &str) -> Result<Vec<Target>, TargetsError> {
         column: fault.column,
         message: fault.message,
     })
+}
+
+/// Checks targets that were given one by one, each as `name=build,namespace=ci,hub_host=ci.example.com`.
+pub fn from_flags(flags: &[String]) -> Result<Vec<Target>, TargetsError> {
+    let named = Path::new("--target");
+    let invalid = |message: String| TargetsError::Invalid {
+        file: named.to_owned(),
+        line: 0,
+        column: 0,
+        message,
+    };
+    let mut text = String::from("targets:\n");
+    for flag in flags {
+        text.push_str(&flag::entry(flag).map_err(invalid)?);
+    }
+    if flags.is_empty() {
+        return Ok(Vec::new());
+    }
+    // Lines of what was made of the flags are nobody's business.
+    file::parse(&text).map_err(|fault| invalid(fault.message))
 }

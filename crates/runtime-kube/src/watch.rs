@@ -3,6 +3,8 @@
 //! The API server may be away for any time; the watch returns when it does, and pods that went
 //! meanwhile are told as gone. A pod nobody of this process ever saw is not told at all: ask `list`.
 
+mod room;
+
 use std::{
     collections::{HashMap, HashSet, VecDeque},
     pin::pin,
@@ -22,6 +24,8 @@ use tokio::sync::broadcast::{self, error::RecvError};
 use tracing::{info, warn};
 
 use crate::observed::observed;
+use room::Room;
+pub(crate) use room::{Full, Reserved};
 
 /// Who falls further behind than this starts again from the current states.
 const BACKLOG: usize = 4096;
@@ -29,6 +33,7 @@ const BACKLOG: usize = 4096;
 /// What is known of the target's pods.
 pub(crate) struct Watched {
     states: Mutex<HashMap<Handle, Observed>>,
+    room: Room,
     changes: broadcast::Sender<Observation>,
 }
 
@@ -37,6 +42,7 @@ impl Watched {
         let (changes, _) = broadcast::channel(BACKLOG);
         Arc::new(Self {
             states: Mutex::default(),
+            room: Room::default(),
             changes,
         })
     }
@@ -50,7 +56,8 @@ impl Watched {
             match events.try_next().await {
                 Ok(None) => return,
                 Ok(Some(event)) => {
-                    if std::mem::take(&mut away) {
+                    // The first event of a new watch comes before anybody was asked.
+                    if !matches!(event, watcher::Event::Init) && std::mem::take(&mut away) {
                         info!(selector, "the watch of pods works again");
                     }
                     self.take(event, &mut listed);
@@ -81,6 +88,7 @@ impl Watched {
         let Some(handle) = handle(pod) else { return };
         let observed = observed(pod);
         let mut states = self.states.lock();
+        self.room.seen(&handle);
         if states.get(&handle) != Some(&observed) {
             states.insert(handle.clone(), observed.clone());
             self.tell(Observation { handle, observed });
@@ -100,6 +108,7 @@ impl Watched {
     /// After a new list: what is not on it went while nobody looked.
     fn keep(&self, listed: &HashSet<Handle>) {
         let mut states = self.states.lock();
+        self.room.counted();
         for (handle, before) in states.extract_if(|handle, _| !listed.contains(handle)) {
             self.tell_removed(handle, before);
         }
@@ -125,6 +134,24 @@ impl Watched {
     fn tell(&self, observation: Observation) {
         // Nobody listening is fine.
         let _ = self.changes.send(observation);
+    }
+
+    /// Room for one more pod, unless there are `max` already. Whoever is there or has room has it.
+    pub(crate) fn reserve(
+        self: &Arc<Self>,
+        handle: &Handle,
+        max: Option<u32>,
+    ) -> Result<Reserved, Full> {
+        let states = self.states.lock();
+        let there = |observed: &&Observed| !matches!(observed, Observed::Gone { .. });
+        let count = states.values().filter(there).count();
+        if !states.contains_key(handle) {
+            self.room.take(handle, count, max)?;
+        }
+        Ok(Reserved {
+            watched: self.clone(),
+            handle: Some(handle.clone()),
+        })
     }
 
     /// The current states, then every change. Ends when the watch does.

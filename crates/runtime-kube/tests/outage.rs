@@ -4,7 +4,7 @@
 
 mod common;
 
-use std::process::Command;
+use std::{process::Command, time::Duration};
 
 use airside_runtime::{Error, Observed, Placement};
 use common::{Cluster, busybox, wait_for};
@@ -38,10 +38,21 @@ async fn the_watch_outlives_the_api_server_and_tells_of_silent_nodes() {
         wait_for(&mut runtime.observe(), &spec.handle, started).await;
     }
 
+    let mut condition = runtime.condition().expect("a target tells how it is");
     command(&program, &["api-stop"]);
+    let stalled = condition.wait_for(|condition| condition.stalled.is_some());
+    tokio::time::timeout(Duration::from_secs(90), stalled)
+        .await
+        .expect("it is noticed")
+        .expect("the runtime is there");
     let away = runtime.place(&cluster.spec(busybox(), 3)).await;
     assert!(matches!(away, Err(Error::Unavailable { .. })), "{away:?}");
     command(&program, &["api-start"]);
+    let running_again = condition.wait_for(|condition| condition.stalled.is_none());
+    tokio::time::timeout(Duration::from_secs(90), running_again)
+        .await
+        .expect("it is noticed")
+        .expect("the runtime is there");
     // Whoever deletes it: the interrupted watch must tell.
     cluster.kubectl(&["delete", "pod", gone.handle.as_str(), "--grace-period=1"]);
     wait_for(&mut stream, &gone.handle, |it| {

@@ -183,6 +183,7 @@ impl Placement for LocalRuntime {
             mounts_volumes: true,
             lost_after: LOST_AFTER,
             has_host_image: true,
+            fence_after: None,
         }
     }
 

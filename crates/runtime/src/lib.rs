@@ -5,6 +5,7 @@
 //! pod whose first process is the shim, says what it sees of it, lists what is there, and removes it.
 //! All four verbs are idempotent.
 
+mod condition;
 mod observation;
 mod spec;
 
@@ -13,7 +14,9 @@ use std::{sync::Arc, time::Duration};
 use airside_model::{Handle, VolumeId, WorkerName};
 use async_trait::async_trait;
 use futures::stream::BoxStream;
+use tokio::sync::watch;
 
+pub use condition::{Condition, Lack, Shape};
 pub use observation::{Observation, Observed};
 pub use spec::{Access, ClaimEnvironment, Image, Mount, PlacementSpec, PullSource};
 
@@ -36,6 +39,8 @@ pub struct Capabilities {
     pub lost_after: Duration,
     /// There is something behind [`Image::Host`].
     pub has_host_image: bool,
+    /// How long a shim may be without the hub before it ends its process, if not as long as everywhere.
+    pub fence_after: Option<Duration>,
 }
 
 /// What a runtime says about containers that stay after their step; what is absent is as the server says.
@@ -67,6 +72,11 @@ pub trait Placement: Send + Sync + 'static {
 
     fn capabilities(&self) -> Capabilities;
 
+    /// How it is doing, now and from now on; nothing for a runtime that is always well.
+    fn condition(&self) -> Option<watch::Receiver<Condition>> {
+        None
+    }
+
     /// Makes the container or pod, or adopts the one that an earlier call with this handle made.
     /// Returns once it has been asked for, not once it runs. The uid is the runtime's own name for
     /// the incarnation, if it has one.
@@ -89,11 +99,6 @@ pub trait Placement: Send + Sync + 'static {
     /// How containers that stay after their step are treated here.
     fn kept(&self) -> KeptLimits {
         KeptLimits::default()
-    }
-
-    /// Without a hub for so long, a shim here ends its process. Absent: as the server says.
-    fn fence_after(&self) -> Option<Duration> {
-        None
     }
 
     /// Gives back what a container has reserved and an idle one does not need. Doing it twice is fine, as is a

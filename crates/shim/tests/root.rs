@@ -163,6 +163,7 @@ async fn guests_are_inside_too() {
         dir: None,
         user: None,
         tty: None,
+        scratch: false,
     };
     control.say(HubSays::Hijack(Box::new(guest))).await;
     let mut connection = hub.accept().await;

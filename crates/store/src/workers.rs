@@ -172,6 +172,17 @@ impl Store {
         Ok(())
     }
 
+    /// Forgets one worker, if it is gone.
+    pub async fn forget_worker(&self, name: &WorkerName) -> Result<()> {
+        query(sql!(
+            "DELETE FROM workers WHERE name = $1 AND state = 'retired'"
+        ))
+        .bind(name.as_str())
+        .execute(&self.write)
+        .await?;
+        Ok(())
+    }
+
     /// Does what an operator asks. Whoever chooses among workers is to be told afterwards.
     pub async fn change_worker(
         &self,

@@ -29,7 +29,7 @@ pub(super) async fn list(State(state): State<ApiState>, scope: Scope) -> Result<
     let shown = workers
         .iter()
         .filter(|worker| is_visible(worker, &teams, &scope))
-        .map(present::worker::worker);
+        .map(|worker| present::worker::worker(worker, &state.workers.condition(&worker.name)));
     Ok(Json(shown.collect()))
 }
 
@@ -134,7 +134,8 @@ pub(super) async fn heartbeat(
         worker.name.as_str() == named.worker_name && is_visible(worker, &teams, &scope)
     });
     let worker = worker.ok_or(ApiError::NotFound)?;
-    Ok(Json(present::worker::worker(worker)))
+    let condition = state.workers.condition(&worker.name);
+    Ok(Json(present::worker::worker(worker, &condition)))
 }
 
 /// The worker that a query is about; without one there is nothing to answer.

@@ -10,7 +10,7 @@ use airside_runtime::Image;
 use anyhow::{Result, bail};
 use clap::Args;
 
-use crate::data::DataFolder;
+use crate::{data::DataFolder, target_source::TargetSource};
 
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Workers")]
@@ -26,11 +26,22 @@ pub(crate) struct WorkerOptions {
     )]
     pub(crate) local_worker: Option<bool>,
 
-    /// Kubernetes workers: a YAML file with a list of targets (see docs/kubernetes.md)
+    /// Kubernetes workers: a YAML file with a list of targets (see docs/kubernetes.md); read again when it changes
+    /// and on SIGHUP
     #[arg(long, value_name = "FILE")]
-    pub(crate) targets: Option<PathBuf>,
+    targets: Option<PathBuf>,
 
-    /// Where the hub listens, for shims [default: all addresses with --targets, else loopback; a free
+    /// A Kubernetes worker, as `name=build,namespace=ci,hub_host=ci.example.com`: the fields of the file. Can be
+    /// given more than once (several in one variable: with `;` between them)
+    #[arg(
+        id = "target",
+        long,
+        value_name = "FIELD=VALUE,...",
+        value_delimiter = ';'
+    )]
+    target: Vec<String>,
+
+    /// Where the hub listens, for shims [default: all addresses with --targets or --target, else loopback; a free
     /// port on the first start, the same one ever after]
     #[arg(long, value_name = "ADDR")]
     hub_listen: Option<SocketAddr>,
@@ -69,11 +80,19 @@ pub(crate) struct WorkerOptions {
 }
 
 impl WorkerOptions {
+    pub(crate) fn has_targets(&self) -> bool {
+        self.targets.is_some() || !self.target.is_empty()
+    }
+
+    pub(crate) fn target_source(&self) -> TargetSource {
+        TargetSource::new(self.targets.clone(), self.target.clone())
+    }
+
     pub(crate) fn hub_address(&self, data: &DataFolder) -> SocketAddr {
         self.hub_listen.unwrap_or_else(|| {
-            let ip = match self.targets {
-                Some(_) => Ipv4Addr::UNSPECIFIED,
-                None => Ipv4Addr::LOCALHOST,
+            let ip = match self.has_targets() {
+                true => Ipv4Addr::UNSPECIFIED,
+                false => Ipv4Addr::LOCALHOST,
             };
             SocketAddr::new(IpAddr::V4(ip), data.hub_port().unwrap_or(0))
         })

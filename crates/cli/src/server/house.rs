@@ -27,6 +27,8 @@ use super::{
     builds::{EngineBuilds, EngineRunner},
     checks::{ApiChecks, BuildChecks},
     mode::Mode,
+    stop,
+    targets::Targets,
     workers::OrchestratedWorkers,
 };
 use crate::{
@@ -47,6 +49,9 @@ pub(crate) struct House {
     check_loop: Option<airside_checks::Service>,
     collector: Collector,
     orchestrator: Orchestrator,
+    /// The workers that are not targets, and the targets until somebody attends to them.
+    others: Vec<WorkerEntry>,
+    targets: Option<Targets>,
     hub: Hub,
     pub(crate) volumes: Volumes,
     pub(crate) store: Store,
@@ -90,7 +95,8 @@ impl House {
             volumes: &volumes,
             installation: &installation,
         };
-        let (entries, proofs) = found.workers(options, mode, data).await?;
+        let (others, targets, proofs) = found.workers(options, mode, data).await?;
+        let entries = others.iter().cloned().chain(targets.entries()).collect();
         let hub_address = options.workers.hub_address(data);
         let parts = airside_hub::Parts {
             store: store.clone(),
@@ -174,6 +180,8 @@ impl House {
             check_loop: Some(check_loop),
             collector,
             orchestrator,
+            others,
+            targets: Some(targets),
             hub,
             volumes,
             store,
@@ -189,7 +197,10 @@ impl House {
     }
 
     /// What runs in the background until the shutdown.
-    pub(crate) fn start_loops(&mut self, shutdown: &CancellationToken) -> Vec<JoinHandle<()>> {
+    pub(crate) fn start_loops(
+        &mut self,
+        shutdown: &CancellationToken,
+    ) -> Result<Vec<JoinHandle<()>>> {
         let sweeper = tokio::spawn({
             let (orchestrator, shutdown) = (self.orchestrator.clone(), shutdown.clone());
             async move { orchestrator.sweep_forever(shutdown).await }
@@ -218,8 +229,18 @@ impl House {
                     .await;
             }
         });
+        let hangup = stop::on_hangup()?;
+        let targets = self.targets.take().map(|targets| {
+            let (orchestrator, others) = (self.orchestrator.clone(), self.others.clone());
+            let (metrics, shutdown) = (self.metrics.clone(), shutdown.clone());
+            tokio::spawn(targets.run(orchestrator, others, metrics, hangup, shutdown))
+        });
         let loops = [sweeper, collector, keys, login].into_iter();
-        loops.chain(scheduler).chain(checks).collect()
+        Ok(loops
+            .chain(scheduler)
+            .chain(checks)
+            .chain(targets)
+            .collect())
     }
 
     pub(crate) fn api(&self, url: &str, options: &ServerOptions, log_level: Level) -> ApiState {
@@ -293,8 +314,8 @@ impl Found<'_> {
         options: &ServerOptions,
         mode: Mode,
         data: &DataFolder,
-    ) -> Result<(Vec<WorkerEntry>, WorkerProofs)> {
-        let (mut entries, proofs) = (Vec::new(), WorkerProofs::default());
+    ) -> Result<(Vec<WorkerEntry>, Targets, WorkerProofs)> {
+        let (mut others, proofs) = (Vec::new(), WorkerProofs::default());
         if mode.has_local_worker(options) {
             let shim = options.workers.find_shim()?;
             let volumes = self.volumes.clone();
@@ -308,13 +329,14 @@ impl Found<'_> {
                 isolation,
                 options.workers.registries().mirrors,
             );
-            entries.push(local.await?);
+            others.push(local.await?);
         }
-        if let Some(file) = &options.workers.targets {
-            entries.extend(workers::targets(file, self.store, self.installation, &proofs).await?);
-        }
-        let names: Vec<_> = entries
+        let source = options.workers.target_source();
+        let targets = Targets::open(source, self.installation, &proofs, self.store).await?;
+        let names: Vec<_> = others
             .iter()
+            .cloned()
+            .chain(targets.entries())
             .map(|entry| entry.placement.worker().clone())
             .collect();
         for worker in self.store.workers().await? {
@@ -323,6 +345,6 @@ impl Found<'_> {
             }
         }
         self.store.retain_workers(&names).await?;
-        Ok((entries, proofs))
+        Ok((others, targets, proofs))
     }
 }

@@ -46,7 +46,7 @@ impl Mode {
     /// Whether steps run on this machine.
     pub(crate) fn has_local_worker(self, options: &ServerOptions) -> bool {
         let local = options.workers.local_worker.unwrap_or(self == Self::Up);
-        if !local && options.workers.targets.is_none() {
+        if !local && !options.workers.has_targets() {
             warn!(
                 "there are no workers, so that no step can run; give --targets, or --local-worker"
             );

@@ -1,6 +1,6 @@
 //! The workers as the API sees them.
 
-use airside_api::WorkerLife;
+use airside_api::{WorkerCondition, WorkerLife};
 use airside_model::WorkerName;
 use airside_orchestrator::{Error, Orchestrator};
 use airside_store::{WorkerChange, WorkerChanged};
@@ -22,5 +22,13 @@ impl WorkerLife for OrchestratedWorkers {
                 what: other.to_string(),
             },
         })
+    }
+
+    fn condition(&self, worker: &WorkerName) -> WorkerCondition {
+        let condition = self.0.worker_condition(worker);
+        WorkerCondition {
+            stalled: condition.stalled.is_some(),
+            lacks: condition.words(),
+        }
     }
 }

@@ -1,16 +1,20 @@
 //! From a target to a client of its cluster. No request is made: a cluster that is away when web
 //! starts is simply away for a while.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use airside_model::{InstallationId, WorkerName};
 use kube::{
     Api, Client, Config,
+    client::ClientBuilder,
     config::{KubeConfigOptions, Kubeconfig, KubeconfigError},
 };
 
 use super::{KubeRuntime, resize::Shrunk};
-use crate::{keys::Keys, labels, pull_secrets::PullSecrets, targets::Target, watch::Watched};
+use crate::{
+    attend, keys::Keys, labels, pull_secrets::PullSecrets, rate::RateLayer, targets::Target,
+    watch::Watched,
+};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
@@ -33,6 +37,17 @@ pub enum ConnectError {
         worker: WorkerName,
         source: Box<kube::config::InClusterError>,
     },
+    #[error("target {worker}: the service account's file {} cannot be read", file.display())]
+    Account {
+        worker: WorkerName,
+        file: PathBuf,
+        source: std::io::Error,
+    },
+    #[error(
+        "target {worker}: nobody says where the API server is: set api_server, or run in a pod (which has \
+         KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT)"
+    )]
+    Nowhere { worker: WorkerName },
     #[error("target {worker}: no client can be made for its cluster")]
     Client {
         worker: WorkerName,
@@ -54,10 +69,11 @@ impl KubeRuntime {
             return Err(ConnectError::Installation(installation));
         }
         let config = config(&target).await?;
-        let client = Client::try_from(config).map_err(|source| ConnectError::Client {
+        let client = ClientBuilder::try_from(config).map_err(|source| ConnectError::Client {
             worker: target.name.clone(),
             source: Box::new(source),
         })?;
+        let client = client.with_layer(&RateLayer(target.rate)).build();
         Ok(Self::with_client(target, installation, client))
     }
 
@@ -72,7 +88,10 @@ impl KubeRuntime {
         let watching = tokio::spawn(watched.clone().follow(pods.clone(), selector)).abort_handle();
         let secrets = Api::namespaced(client.clone(), &target.namespace);
         let pull_secrets = PullSecrets::new(secrets, installation.clone(), target.name.clone());
+        let (condition, attending) = attend::start(&target, &installation, &client);
         Self {
+            condition,
+            attending,
             target,
             installation,
             pods,
@@ -91,6 +110,9 @@ async fn config(target: &Target) -> Result<Config, ConnectError> {
         context: target.context.clone(),
         ..Default::default()
     };
+    if target.service_account.is_some() || target.api_server.is_some() {
+        return account(target).await;
+    }
     match (&target.kubeconfig, &target.context) {
         (Some(file), _) => read(file, &options)
             .await
@@ -117,4 +139,57 @@ async fn config(target: &Target) -> Result<Config, ConnectError> {
 
 async fn read(file: &PathBuf, options: &KubeConfigOptions) -> Result<Config, KubeconfigError> {
     Config::from_custom_kubeconfig(Kubeconfig::read_from(file)?, options).await
+}
+
+/// Where pods find what their service account is known by.
+const ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+
+/// As a service account whose folder may be anywhere. Its files are read again whenever they are renewed.
+async fn account(target: &Target) -> Result<Config, ConnectError> {
+    let folder = target.service_account.as_deref();
+    let folder = folder.unwrap_or_else(|| Path::new(ACCOUNT));
+    let [token, certificates] = ["token", "ca.crt"].map(|name| folder.join(name));
+    for file in [&token, &certificates] {
+        std::fs::read(file).map_err(|source| ConnectError::Account {
+            worker: target.name.clone(),
+            file: file.clone(),
+            source,
+        })?;
+    }
+    let server = api_server(target)?;
+    let kubeconfig = serde_json::from_value(serde_json::json!({
+        "clusters": [{"name": "c", "cluster": {"server": server, "certificate-authority": certificates}}],
+        "users": [{"name": "c", "user": {"tokenFile": token}}],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
+        "current-context": "c",
+    }));
+    let unusable = |source: KubeconfigError| ConnectError::Kubeconfig {
+        worker: target.name.clone(),
+        file: folder.to_owned(),
+        source: Box::new(source),
+    };
+    let kubeconfig: Kubeconfig = kubeconfig.expect("the shape of a kubeconfig is known");
+    let read = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
+    let mut config = read.map_err(unusable)?;
+    config.root_cert_file = Some(certificates);
+    Ok(config)
+}
+
+/// What the target says, or else the environment of every pod.
+fn api_server(target: &Target) -> Result<String, ConnectError> {
+    if let Some(server) = &target.api_server {
+        return Ok(server.clone());
+    }
+    let variable = |name| std::env::var(name).ok();
+    let (host, port) = (
+        variable("KUBERNETES_SERVICE_HOST"),
+        variable("KUBERNETES_SERVICE_PORT"),
+    );
+    match (host, port) {
+        (Some(host), Some(port)) if host.contains(':') => Ok(format!("https://[{host}]:{port}")),
+        (Some(host), Some(port)) => Ok(format!("https://{host}:{port}")),
+        _ => Err(ConnectError::Nowhere {
+            worker: target.name.clone(),
+        }),
+    }
 }

@@ -5,7 +5,10 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::PostParams;
 
 use super::KubeRuntime;
-use crate::refusal::{self, unavailable};
+use crate::{
+    ready,
+    refusal::{self, unavailable},
+};
 
 impl KubeRuntime {
     /// Until an API server has read its roles it denies everything to everybody, as if a right were
@@ -28,18 +31,9 @@ impl KubeRuntime {
         }
     }
 
-    /// Every account may ask this once the roles are read, unless somebody has taken that away.
     async fn server_is_ready(&self, doing: &str) -> Result<bool, Error> {
-        let question = http::Request::get("/readyz").body(Vec::new());
-        let question = question.expect("a fixed path is a valid request");
         let client = self.pods.clone().into_client();
-        Ok(
-            match self.ask(doing, client.request_text(question)).await? {
-                Ok(_) => true,
-                // What stands in front of some clusters does not know the question.
-                Err(kube::Error::Api(status)) => status.code == 404,
-                Err(_) => false,
-            },
-        )
+        let answer = async { Ok(ready::ask(&client).await) };
+        Ok(self.ask(doing, answer).await?.unwrap_or(false))
     }
 }

@@ -173,11 +173,12 @@ async fn what_the_house_must_know() {
     let Capabilities {
         mounts_volumes,
         lost_after,
+        fence_after,
         ..
     } = runtime.capabilities();
     assert_eq!(
-        (mounts_volumes, lost_after),
-        (false, Duration::from_secs(30))
+        (mounts_volumes, lost_after, fence_after),
+        (false, Duration::from_secs(30), None)
     );
     assert!(runtime.requires_proof());
     let sealed = runtime

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_saphyr::{Location, Spanned};
 
 use super::{
-    ClaimProof, DefaultRequests, KeptPods, Privileged, ShimDelivery, Target, Toleration, pod_rules,
+    ClaimProof, DefaultRequests, KeptPods, Privileged, Rate, ShimDelivery, Target, Toleration, pod_rules,
     quantity,
 };
 use crate::labels;
@@ -60,6 +60,8 @@ struct Entry {
     name: Spanned<String>,
     kubeconfig: Option<PathBuf>,
     context: Option<String>,
+    service_account: Option<Spanned<PathBuf>>,
+    api_server: Option<Spanned<String>>,
     namespace: Spanned<String>,
     team: Option<Spanned<String>>,
     #[serde(default)]
@@ -76,7 +78,6 @@ struct Entry {
     shim: ShimDelivery,
     #[serde(default)]
     pod_rules: Vec<pod_rules::Entry>,
-    fence_after_seconds: Option<Spanned<u32>>,
     kept_max: Option<usize>,
     kept_for_seconds: Option<Spanned<u32>>,
     kept_shrink_after_seconds: Option<Spanned<u32>>,
@@ -88,6 +89,13 @@ struct Entry {
     grace_period_seconds: Option<Spanned<u32>>,
     #[serde(default)]
     default_requests: Requests,
+    #[serde(default)]
+    pull_secrets: Vec<Spanned<String>>,
+    qps: Option<Spanned<u32>>,
+    burst: Option<Spanned<u32>>,
+    max_pods: Option<Spanned<u32>>,
+    fence_after_seconds: Option<Spanned<u32>>,
+    stalled_after_seconds: Option<Spanned<u32>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -118,6 +126,11 @@ impl Entry {
         check_namespace(&self.namespace)?;
         check_hub_host(&self.hub_host)?;
         let privileged = check_privileged(self.privileged, self.host_users)?;
+        self.check_account()?;
+        for secret in &self.pull_secrets {
+            check_secret(secret)?;
+        }
+        let rate = Rate::default();
         for tag in &self.tags {
             check_filled("tags", tag)?;
         }
@@ -126,6 +139,8 @@ impl Entry {
             name: WorkerName(self.name.value),
             kubeconfig: self.kubeconfig,
             context: self.context,
+            service_account: self.service_account.map(|folder| folder.value),
+            api_server: self.api_server.map(|server| server.value),
             namespace: self.namespace.value,
             team: filled("team", self.team)?,
             tags: self.tags.into_iter().map(|tag| tag.value).collect(),
@@ -150,7 +165,6 @@ impl Entry {
             pod_rules: (self.pod_rules.into_iter())
                 .map(|rule| rule.check(privileged))
                 .collect::<Result<_, _>>()?,
-            fence_after: seconds("fence_after_seconds", self.fence_after_seconds, 30 * 60)?,
             kept: KeptPods {
                 most: self.kept_max,
                 stay: match self.kept_for_seconds {
@@ -163,7 +177,43 @@ impl Entry {
                     300,
                 )?,
             },
+            pull_secrets: self.pull_secrets.into_iter().map(|it| it.value).collect(),
+            rate: Rate {
+                qps: at_least_one("qps", self.qps)?.unwrap_or(rate.qps),
+                burst: at_least_one("burst", self.burst)?.unwrap_or(rate.burst),
+            },
+            max_pods: at_least_one("max_pods", self.max_pods)?,
+            fence_after: at_least_one("fence_after_seconds", self.fence_after_seconds)?
+                .map(|seconds| Duration::from_secs(seconds.into())),
+            stalled_after: seconds("stalled_after_seconds", self.stalled_after_seconds, 30)?,
         })
+    }
+
+    /// A cluster is reached in one way.
+    fn check_account(&self) -> Result<(), Fault> {
+        let by_kubeconfig = self.kubeconfig.is_some() || self.context.is_some();
+        if let Some(folder) = &self.service_account
+            && by_kubeconfig
+        {
+            let message = "service_account: there is a kubeconfig or context too; leave one out";
+            return Err(Fault::at(folder.referenced, message));
+        }
+        let Some(server) = &self.api_server else {
+            return Ok(());
+        };
+        if by_kubeconfig {
+            let message = "api_server: the kubeconfig says where the API server is; leave one out";
+            return Err(Fault::at(server.referenced, message));
+        }
+        let url = server.value.parse::<http::Uri>();
+        if !url.is_ok_and(|url| url.scheme_str() == Some("https") && url.host().is_some()) {
+            let message = format!(
+                "api_server: {:?} is no URL such as https://10.0.0.1:6443",
+                server.value
+            );
+            return Err(Fault::at(server.referenced, message));
+        }
+        Ok(())
     }
 }
 
@@ -237,18 +287,28 @@ fn filled(field: &str, text: Option<Spanned<String>>) -> Result<Option<String>, 
 }
 
 fn seconds(field: &str, value: Option<Spanned<u32>>, default: u64) -> Result<Duration, Fault> {
+    let seconds = at_least_one(field, value)?.map_or(default, u64::from);
+    Ok(Duration::from_secs(seconds))
+}
+
+fn at_least_one(field: &str, value: Option<Spanned<u32>>) -> Result<Option<u32>, Fault> {
     match value {
-        None => Ok(Duration::from_secs(default)),
-        Some(Spanned {
-            value: 0,
-            referenced,
-            ..
-        }) => Err(Fault::at(
-            referenced,
+        Some(number) if number.value == 0 => Err(Fault::at(
+            number.referenced,
             format!("{field}: must be at least 1"),
         )),
-        Some(seconds) => Ok(Duration::from_secs(seconds.value.into())),
+        other => Ok(other.map(|number| number.value)),
     }
+}
+
+fn check_secret(name: &Spanned<String>) -> Result<(), Fault> {
+    let text = &name.value;
+    let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'.');
+    if !text.is_empty() && text.len() <= 253 && text.bytes().all(plain) {
+        return Ok(());
+    }
+    let message = format!("pull_secrets: {text:?} cannot be the name of a secret");
+    Err(Fault::at(name.referenced, message))
 }
 
 fn request(field: &str, value: Option<Spanned<String>>) -> Result<Option<String>, Fault> {

@@ -31,7 +31,7 @@ fn defaults() {
     assert_eq!(target.default_requests, DefaultRequests::default());
     assert_eq!(target.privileged, Privileged::Deny);
     assert_eq!(target.shim, ShimDelivery::ImageVolume);
-    assert_eq!(target.fence_after, Duration::from_secs(30 * 60));
+    assert_eq!(target.fence_after, None);
     assert_eq!((target.kept.most, target.kept.stay), (None, None));
     assert_eq!(target.kept.shrink_after, Duration::from_secs(300));
     assert!(target.pod_rules.is_empty());
@@ -55,7 +55,6 @@ targets:
   - {key: gpu, operator: Exists, effect: NoSchedule}
   privileged: host
   shim: init_container
-  fence_after_seconds: 60
   kept_max: 3
   kept_for_seconds: 600
   kept_shrink_after_seconds: 30
@@ -66,6 +65,12 @@ targets:
   lost_after_seconds: 60
   grace_period_seconds: 10
   default_requests: {cpu: 2, memory: 1Gi}
+  pull_secrets: [registry.example]
+  qps: 5
+  burst: 7
+  max_pods: 30
+  fence_after_seconds: 90
+  stalled_after_seconds: 10
 ";
     let targets = targets::parse(Path::new("t"), text).unwrap();
     let [target] = targets.as_slice() else {
@@ -80,11 +85,15 @@ targets:
     assert!(target.host_users);
     assert_eq!(target.privileged, Privileged::Host);
     assert_eq!(target.shim, ShimDelivery::InitContainer);
-    assert_eq!(target.fence_after, Duration::from_secs(60));
     assert_eq!(target.kept.most, Some(3));
     assert_eq!(target.kept.stay, Some(Duration::from_secs(600)));
     assert_eq!(target.kept.shrink_after, Duration::from_secs(30));
     assert_eq!(target.pod_rules.len(), 1);
+    assert_eq!(target.pull_secrets, ["registry.example"]);
+    assert_eq!(target.rate, Rate { qps: 5, burst: 7 });
+    assert_eq!(target.max_pods, Some(30));
+    assert_eq!(target.fence_after, Some(Duration::from_secs(90)));
+    assert_eq!(target.stalled_after, Duration::from_secs(10));
 }
 
 #[test]
@@ -115,6 +124,20 @@ fn mistakes_are_named_with_file_line_and_field() {
         (
             "default_requests: {memory: 1MB}",
             "targets.yml:5:30: default_requests.memory: \"1MB\"",
+        ),
+        (
+            "max_pods: 0",
+            "targets.yml:5:13: max_pods: must be at least 1",
+        ),
+        ("qps: 0", "targets.yml:5:8: qps: must be at least 1"),
+        ("qps: fast", "targets.yml:5:8: "),
+        (
+            "pull_secrets: [No_Secret]",
+            "targets.yml:5:18: pull_secrets: \"No_Secret\" cannot be the name of a secret",
+        ),
+        (
+            "api_server: http://10.0.0.1",
+            "targets.yml:5:15: api_server: \"http://10.0.0.1\" is no URL",
         ),
         ("team: ''", "targets.yml:5:9: team: must not be empty"),
         ("tags: ['']", "targets.yml:5:10: tags: must not be empty"),
@@ -183,4 +206,30 @@ fn what_is_no_yaml_and_what_is_not_there() {
             .ends_with("none.yml: cannot read the targets file"),
         "{missing}"
     );
+}
+
+#[test]
+fn a_cluster_is_reached_in_one_way() {
+    for field in [
+        "service_account: /account",
+        "api_server: https://10.0.0.1:6443",
+    ] {
+        targets::parse(Path::new("t"), &with(field)).unwrap();
+        let message = fault(&with(&format!("{field}\n  kubeconfig: /ci.conf")));
+        assert!(message.contains("leave one out"), "{message}");
+    }
+}
+
+#[test]
+fn the_place_is_where_the_pods_are() {
+    let [read, other] = ["namespace: ci", "namespace: other"].map(|namespace| {
+        let text = MINIMAL.replace("namespace: ci", namespace);
+        targets::parse(Path::new("t"), &text).unwrap().remove(0)
+    });
+    let tagged = Target {
+        tags: vec!["big".to_owned()],
+        ..read.clone()
+    };
+    assert!(read.is_same_place(&tagged));
+    assert!(!read.is_same_place(&other));
 }

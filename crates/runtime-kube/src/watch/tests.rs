@@ -147,3 +147,33 @@ fn observers_end_with_the_watch() {
     drop(watched);
     assert_eq!(stream.next().now_or_never(), Some(None));
 }
+
+#[test]
+fn no_more_pods_than_allowed_and_those_there_are_let_through() {
+    let watched = Watched::new();
+    let [a, b, c] = ["a", "b", "c"].map(Handle::new);
+    let full = |handle: &Handle| watched.reserve(handle, Some(2)).err();
+    assert_eq!(full(&a), Some(Full::Uncounted));
+    assert!(
+        watched.reserve(&a, None).is_ok(),
+        "nobody counts without a limit"
+    );
+    take(
+        &watched,
+        [Event::Init, Event::InitApply(running("a")), Event::InitDone],
+    );
+    assert_eq!(full(&a), None, "it is there already");
+
+    let coming = watched.reserve(&b, Some(2)).unwrap();
+    assert_eq!(full(&c), Some(Full::Full(2)));
+    assert_eq!(full(&b), None, "asked again");
+    drop(coming);
+    assert_eq!(full(&c), None, "what failed gives its room back");
+
+    watched.reserve(&b, Some(2)).unwrap().keep();
+    assert_eq!(full(&c), Some(Full::Full(2)), "made, not seen yet");
+    take(&watched, [Event::Apply(waiting("b"))]);
+    assert_eq!(full(&c), Some(Full::Full(2)), "seen, counted once");
+    take(&watched, [Event::Apply(ended("b"))]);
+    assert_eq!(full(&c), None, "what has ended takes no room");
+}

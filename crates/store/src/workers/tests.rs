@@ -13,6 +13,7 @@ crate::on_both_databases!(
     a_worker_does_not_wait_for_interruptible_jobs,
     starting_the_server_brings_back_what_is_started_with_it,
     what_was_kept_goes_with_its_worker,
+    only_what_is_gone_is_forgotten,
 );
 
 use WorkerChange::{Delete, Land, Prune, Register, Retire};
@@ -247,4 +248,19 @@ async fn what_was_kept_goes_with_its_worker(database: TestDatabase) {
     store.change_worker(&worker, Prune).await.unwrap();
     store.settle_workers().await.unwrap();
     assert_eq!(store.kept_containers().await.unwrap(), []);
+}
+
+async fn only_what_is_gone_is_forgotten(database: TestDatabase) {
+    let (store, worker) = with_worker(&database, WorkerKind::Kubernetes).await;
+    store.forget_worker(&worker).await.unwrap();
+    assert_eq!(state_of(&store, &worker).await, Running);
+    store.change_worker(&worker, Delete).await.unwrap();
+    store.forget_worker(&worker).await.unwrap();
+    assert_eq!(store.worker_states().await.unwrap(), []);
+    let again = store.register_worker(&worker, None, &[], WorkerKind::Kubernetes);
+    assert_eq!(
+        again.await.unwrap(),
+        Running,
+        "as if it had never been here"
+    );
 }

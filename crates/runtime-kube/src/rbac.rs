@@ -1,0 +1,75 @@
+//! What an account must be allowed, per feature in use, and the Roles that allow exactly that.
+//!
+//! Preflight asks for the same rights one by one, so what is printed and what is wanted cannot drift apart.
+//! Never `pods/exec` and never `pods/log`.
+
+mod manifest;
+
+pub use manifest::{Account, Grant, manifests};
+
+/// Something that needs rights of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Feature {
+    /// Steps as pods.
+    Core,
+    /// Kept pods are made smaller.
+    Resize,
+    /// Secrets to pull images with, made and removed for steps.
+    PullSecrets,
+    /// Hermetic steps where pods have no user namespaces.
+    NetworkPolicies,
+    /// Credentials that are read from a namespace.
+    Credentials,
+}
+
+impl Feature {
+    /// What this version uses on every target.
+    pub const EVERYWHERE: &'static [Self] = &[Self::Core, Self::Resize];
+
+    pub const ALL: [Self; 5] = [
+        Self::Core,
+        Self::Resize,
+        Self::PullSecrets,
+        Self::NetworkPolicies,
+        Self::Credentials,
+    ];
+
+    /// As it is called on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Core => "core",
+            Self::Resize => "resize",
+            Self::PullSecrets => "pull-secrets",
+            Self::NetworkPolicies => "network-policies",
+            Self::Credentials => "credentials",
+        }
+    }
+
+    pub fn rule(self) -> Rule {
+        let (group, resource, verbs): (_, _, &'static [&'static str]) = match self {
+            Self::Core => ("", "pods", &["create", "get", "list", "watch", "delete"]),
+            Self::Resize => ("", "pods/resize", &["patch"]),
+            Self::PullSecrets => ("", "secrets", &["create", "delete"]),
+            Self::NetworkPolicies => (
+                "networking.k8s.io",
+                "networkpolicies",
+                &["create", "delete"],
+            ),
+            Self::Credentials => ("", "secrets", &["get"]),
+        };
+        Rule {
+            group,
+            resource,
+            verbs,
+        }
+    }
+}
+
+/// What may be done to one kind of object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rule {
+    pub group: &'static str,
+    /// With its subresource, if it is about one.
+    pub resource: &'static str,
+    pub verbs: &'static [&'static str],
+}
