@@ -60,12 +60,8 @@ pub(crate) struct Options {
     account_namespace: Option<String>,
 }
 
-/// What can be asked for beside the core.
-const MORE: [Feature; 3] = [
-    Feature::Resize,
-    Feature::PullSecrets,
-    Feature::NetworkPolicies,
-];
+/// What can be asked for beside what every target uses.
+const MORE: [Feature; 1] = [Feature::PullSecrets];
 
 pub(crate) fn run(command: &K8s) -> Result<()> {
     let K8s::Rbac(options) = command;
@@ -138,7 +134,7 @@ mod tests {
             printed(&[
                 "--target=name=a,namespace=ci,hub_host=h",
                 "--namespace=other",
-                "--feature=resize",
+                "--feature=pull-secrets",
                 "--credentials-namespace=airside-main",
                 "--account-namespace=airside",
             ])

@@ -16,8 +16,6 @@ pub enum Feature {
     Resize,
     /// Secrets to pull images with, made and removed for steps.
     PullSecrets,
-    /// Hermetic steps where pods have no user namespaces.
-    NetworkPolicies,
     /// Credentials that are read from a namespace.
     Credentials,
 }
@@ -26,11 +24,10 @@ impl Feature {
     /// What this version uses on every target.
     pub const EVERYWHERE: &'static [Self] = &[Self::Core, Self::Resize];
 
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 4] = [
         Self::Core,
         Self::Resize,
         Self::PullSecrets,
-        Self::NetworkPolicies,
         Self::Credentials,
     ];
 
@@ -40,7 +37,6 @@ impl Feature {
             Self::Core => "core",
             Self::Resize => "resize",
             Self::PullSecrets => "pull-secrets",
-            Self::NetworkPolicies => "network-policies",
             Self::Credentials => "credentials",
         }
     }
@@ -50,11 +46,6 @@ impl Feature {
             Self::Core => ("", "pods", &["create", "get", "list", "watch", "delete"]),
             Self::Resize => ("", "pods/resize", &["patch"]),
             Self::PullSecrets => ("", "secrets", &["create", "delete"]),
-            Self::NetworkPolicies => (
-                "networking.k8s.io",
-                "networkpolicies",
-                &["create", "delete"],
-            ),
             Self::Credentials => ("", "secrets", &["get"]),
         };
         Rule {

@@ -26,6 +26,7 @@ impl Placement for Named {
             mounts_volumes: false,
             lost_after: Duration::from_secs(1),
             fence_after: None,
+            has_host_image: true,
         }
     }
 

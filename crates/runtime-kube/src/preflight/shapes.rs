@@ -73,6 +73,7 @@ impl Preflight {
             limits: ContainerLimits::default(),
             privileged: shape == Shape::Privileged,
             hermetic: shape == Shape::Hermetic,
+            tags: Vec::new(),
         }
     }
 }

@@ -105,7 +105,6 @@ mod tests {
             ("ci", Feature::Core),
             ("ci", Feature::Core),
             ("ci", Feature::PullSecrets),
-            ("ci", Feature::NetworkPolicies),
             ("ci-gpu", Feature::Core),
             ("airside-main", Feature::Credentials),
         ]));

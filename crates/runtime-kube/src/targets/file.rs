@@ -12,8 +12,8 @@ use serde::Deserialize;
 use serde_saphyr::{Location, Spanned};
 
 use super::{
-    ClaimProof, DefaultRequests, KeptPods, Privileged, Rate, ShimDelivery, Target, Toleration, pod_rules,
-    quantity,
+    ClaimProof, DefaultRequests, KeptPods, Privileged, Rate, ShimDelivery, Target, Toleration,
+    pod_rules, quantity,
 };
 use crate::labels;
 
@@ -125,8 +125,8 @@ impl Entry {
         check_name(&self.name)?;
         check_namespace(&self.namespace)?;
         check_hub_host(&self.hub_host)?;
-        let privileged = check_privileged(self.privileged, self.host_users)?;
         self.check_account()?;
+        let privileged = check_privileged(self.privileged, self.host_users)?;
         for secret in &self.pull_secrets {
             check_secret(secret)?;
         }
