@@ -184,7 +184,8 @@ async fn a_guest_may_be_the_shims_own_program() {
     connection.send(ToShim::Chunk(request)).await;
     connection.say(HubSays::CloseInput).await;
     let said = connection.finish().await;
-    assert_eq!(said.text().trim(), r#"[{"version":"v1"}]"#);
+    // The type adds how privileged it is, as whoever runs the test.
+    assert!(said.text().contains(r#""version":"v1""#), "{said:?}");
     assert_eq!(said.exit, Some(Exit::Code(0)));
 }
 
