@@ -240,7 +240,7 @@ impl Streams {
                     .stdin(inner.try_clone()?)
                     .stdout(inner.try_clone()?)
                     .stderr(inner.try_clone()?);
-                let ours = Ours::Terminal(Arc::new(Stream::new(outer)?));
+                let ours = Ours::Terminal(Arc::new(Stream::terminal(outer)?));
                 Ok((ours, Some(inner)))
             }
             Self::Pipes {
@@ -258,12 +258,12 @@ impl Streams {
                     Some((theirs, ours)) => {
                         own(&theirs, user);
                         command.stdin(theirs);
-                        Some(Stream::new(ours)?)
+                        Some(Stream::pipe(ours)?)
                     }
                     None => None,
                 };
-                let stdout = Arc::new(Stream::new(stdout.0)?);
-                let stderr = Arc::new(Stream::new(stderr.0)?);
+                let stdout = Arc::new(Stream::pipe(stdout.0)?);
+                let stderr = Arc::new(Stream::pipe(stderr.0)?);
                 let ours = Ours::Pipes {
                     stdin,
                     stdout,

@@ -1,4 +1,8 @@
 //! A terminal for the process: we hold one end, it sees the other as its controlling terminal.
+//!
+//! The kernel would put a carriage return before each line feed, and takes longer for that than for everything else
+//! it does with a long output. So it is told not to, and whoever reads our end does it ([`ends_lines`]). A process
+//! that asks its terminal to do it, or to leave all output as it is, gets what it asks for.
 
 use std::{
     io,
@@ -8,7 +12,7 @@ use std::{
 use airside_protocol::Tty;
 use rustix::{
     pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt},
-    termios::{Winsize, tcsetwinsize},
+    termios::{OptionalActions, OutputModes, Winsize, tcgetattr, tcsetattr, tcsetwinsize},
 };
 
 pub(crate) struct Terminal {
@@ -25,7 +29,19 @@ pub(crate) fn open(size: Tty) -> io::Result<Terminal> {
     // Through the first end rather than by name: /dev/pts may be another one's.
     let inner = ioctl_tiocgptpeer(&outer, flags)?;
     resize(&outer, size)?;
+    let mut modes = tcgetattr(&inner)?;
+    modes.output_modes -= OutputModes::ONLCR;
+    tcsetattr(&inner, OptionalActions::Now, &modes)?;
     Ok(Terminal { outer, inner })
+}
+
+/// Whether what comes out of our end has its lines ended as the process wants them; otherwise it is as [`open`] left
+/// it, and they are ours to end.
+pub(crate) fn ends_lines(outer: impl AsFd) -> bool {
+    tcgetattr(outer).is_ok_and(|modes| {
+        let modes = modes.output_modes;
+        !modes.contains(OutputModes::OPOST) || modes.contains(OutputModes::ONLCR)
+    })
 }
 
 /// Gives the terminal another size; the kernel tells whoever runs in it.

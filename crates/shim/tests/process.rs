@@ -140,6 +140,30 @@ async fn a_terminal_is_one() {
     assert_eq!(finished.exit, Some(Exit::Code(0)));
 }
 
+/// Whoever changes the terminal waits until what was written before has been read: what is read after a change is
+/// taken for written after it.
+#[tokio::test]
+async fn lines_end_as_the_process_asks_its_terminal() {
+    for (asked, expected) in [
+        (":", "a\r\nb\r\n"),
+        ("stty onlcr", "a\r\nb\r\n"),
+        ("stty sane", "a\r\nb\r\n"),
+        ("stty -opost", "a\nb\n"),
+        ("stty raw", "a\nb\n"),
+    ] {
+        let finished = run(|dir| {
+            let mut order = script(dir, &format!("{asked}; printf 'a\\nb\\n'"));
+            order.tty = Some(Tty {
+                columns: 80,
+                rows: 24,
+            });
+            order
+        })
+        .await;
+        assert_eq!(finished.text(), expected, "{asked}");
+    }
+}
+
 #[tokio::test]
 async fn a_process_may_let_go_of_its_terminal_and_come_back() {
     let finished = run(|dir| {
