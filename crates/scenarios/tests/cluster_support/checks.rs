@@ -97,7 +97,10 @@ pub fn pods_created(namespace: &Namespace) -> usize {
             continue;
         };
         let (object, code) = (&entry["objectRef"], &entry["responseStatus"]["code"]);
+        let uri = entry["requestURI"].as_str().unwrap_or_default();
         if entry["verb"] == "create"
+            // Preflight asks what would become of a pod.
+            && !uri.contains("dryRun=")
             && object["namespace"] == namespace.name.as_str()
             && object["resource"] == "pods"
             && object["subresource"].is_null()
