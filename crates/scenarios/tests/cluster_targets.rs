@@ -129,6 +129,7 @@ fn no_more_pods_than_the_target_allows() {
     counter.release("first");
     fly.watch(first.id).succeeded();
     fly.watch(second.id).succeeded();
+    namespace.wait_until_no_pods();
 }
 
 #[test]
