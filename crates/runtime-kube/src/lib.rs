@@ -38,7 +38,7 @@ pub use observed::observed;
 pub use placement::{ConnectError, KubeRuntime};
 pub use pod::pod_for;
 pub use proof::ProofError;
-pub use pull_secrets::PullSecretNames;
+pub use pull_secrets::{NamesInMemory, PullSecretNames};
 pub use secrets::{SecretReader, SecretsError};
 pub use targets::{
     ClaimProof, DefaultRequests, KeptPods, PodRule, Privileged, Rate, ShimDelivery, Target,

@@ -1,5 +1,5 @@
-//! Finds out what a target lacks before a step does: rights, pods that its admission refuses, and (by a pod
-//! that looks around) what its nodes cannot do.
+//! Finds out what a target lacks before a step does: rights, and pods that its admission refuses. What its nodes
+//! cannot do shows in the first pod only.
 //!
 //! Only what the API server says while it is ready counts; what cannot be found out now is not lacking.
 

@@ -51,11 +51,11 @@ pub trait PullSecretNames: Send + Sync + 'static {
 }
 
 /// For as long as the process lives.
-#[derive(Default)]
-struct InMemory(SyncMutex<Vec<String>>);
+#[derive(Clone, Default)]
+pub struct NamesInMemory(Arc<SyncMutex<Vec<String>>>);
 
 #[async_trait]
-impl PullSecretNames for InMemory {
+impl PullSecretNames for NamesInMemory {
     async fn remember(&self, _: &WorkerName, name: &str) -> Result<(), String> {
         self.0.lock().push(name.to_owned());
         Ok(())
@@ -109,7 +109,8 @@ impl PullSecrets {
     }
 
     fn names(&self) -> &Arc<dyn PullSecretNames> {
-        self.names.get_or_init(|| Arc::new(InMemory::default()))
+        self.names
+            .get_or_init(|| Arc::new(NamesInMemory::default()))
     }
 
     /// Makes sure that the secret for a step's image is there, if it takes one.

@@ -15,10 +15,8 @@ use std::{
 
 use airside_model::WorkerName;
 use airside_runtime::{Image, Observed, Placement, PlacementSpec, PullSource};
-use airside_runtime_kube::{KubeRuntime, PullSecretNames};
-use async_trait::async_trait;
+use airside_runtime_kube::{KubeRuntime, NamesInMemory, PullSecretNames};
 use common::{Cluster, target, wait_for};
-use parking_lot::Mutex;
 use serde_json::json;
 
 fn tool(name: &str) -> PathBuf {
@@ -75,28 +73,11 @@ fn registry(folder: &Path) -> (Registry, String) {
     (Registry(process), format!("{address}/small/image:1"))
 }
 
-/// What outlives one runtime and is found by the next.
-#[derive(Clone, Default)]
-struct Names(Arc<Mutex<Vec<String>>>);
-
-#[async_trait]
-impl PullSecretNames for Names {
-    async fn remember(&self, _: &WorkerName, name: &str) -> Result<(), String> {
-        self.0.lock().push(name.to_owned());
-        Ok(())
-    }
-
-    async fn forget(&self, _: &WorkerName, name: &str) -> Result<(), String> {
-        self.0.lock().retain(|known| known != name);
-        Ok(())
-    }
-
-    async fn all(&self, _: &WorkerName) -> Result<Vec<String>, String> {
-        Ok(self.0.lock().clone())
-    }
+async fn remembered(names: &NamesInMemory) -> Vec<String> {
+    names.all(&WorkerName::new("any")).await.unwrap()
 }
 
-async fn runtime(cluster: &Cluster, names: &Names) -> KubeRuntime {
+async fn runtime(cluster: &Cluster, names: &NamesInMemory) -> KubeRuntime {
     let runtime = KubeRuntime::connect(target(&cluster.kubeconfig), cluster.installation.clone());
     let runtime = runtime.await.unwrap();
     runtime.remember_pull_secrets(Arc::new(names.clone()));
@@ -121,7 +102,8 @@ async fn pods_of_a_team_share_a_secret_that_goes_with_them() {
     };
     let folder = tempfile::tempdir().unwrap();
     let (_registry, image) = registry(folder.path());
-    let names = Names::default();
+    // What outlives one runtime and is found by the next.
+    let names = NamesInMemory::default();
     let first = runtime(&cluster, &names).await;
 
     let wrong = step(&cluster, &image, "main", "wrong", 1);
@@ -171,7 +153,7 @@ async fn pods_of_a_team_share_a_secret_that_goes_with_them() {
         wrong.handle.as_str(),
     ]);
     second.tidy().await.unwrap();
-    assert_eq!((there(), names.0.lock().clone()), (1, vec![one]));
+    assert_eq!((there(), remembered(&names).await), (1, vec![one]));
     for spec in &right[..2] {
         second.destroy(&spec.handle).await.unwrap();
     }
@@ -183,5 +165,5 @@ async fn pods_of_a_team_share_a_secret_that_goes_with_them() {
         right[1].handle.as_str(),
     ]);
     second.tidy().await.unwrap();
-    assert_eq!((there(), names.0.lock().len()), (0, 0));
+    assert_eq!((there(), remembered(&names).await.len()), (0, 0));
 }

@@ -9,7 +9,8 @@ use airside_scenarios::Environment;
 use cluster_support::{Namespace, task};
 
 /// Makes an image of the one that it runs in, with a mark.
-const MAKE: &str = "mkdir -p image/rootfs/proc image/rootfs/tmp; chmod 1777 image/rootfs/tmp; cp -a /bin /etc /sbin /usr image/rootfs/; \
+const MAKE: &str = "mkdir -p image/rootfs/proc image/rootfs/tmp; chmod 1777 image/rootfs/tmp; \
+    cp -a /bin /etc /sbin /usr image/rootfs/; \
     echo made >image/rootfs/etc/mark; \
     echo '{\"env\": [\"COLOUR=blue\"], \"user\": \"nobody\"}' >image/metadata.json";
 

@@ -151,6 +151,15 @@ pub(crate) fn summary_of(config: &Value) -> String {
 }
 
 impl Store {
+    /// What the row of a pipeline has in place of a configuration: sealed, and for lists.
+    fn nothing_configured(&self, id: PipelineId) -> (Vec<u8>, String) {
+        let empty = Value::Object(Map::new());
+        let sealed = self
+            .sealer
+            .seal(&sealed_as(id), empty.to_string().as_bytes());
+        (sealed, summary_of(&empty))
+    }
+
     /// The pipeline of this name that has no instance vars.
     pub async fn pipeline(&self, team: TeamId, name: &str) -> Result<Option<Pipeline>> {
         self.pipeline_instance(team, name, &InstanceVars::default())

@@ -2,9 +2,7 @@
 //! time (`garbage/destroyed.rs`).
 
 use airside_model::PipelineId;
-use serde_json::json;
 
-use super::{sealed_as, summary_of};
 use crate::{
     News, Result, Store,
     db::{query, sql},
@@ -15,8 +13,7 @@ impl Store {
     /// Removes the pipeline: no list and no question finds it, its jobs, resources or builds any more, what runs
     /// is given up, and its name is free.
     pub async fn destroy_pipeline(&self, id: PipelineId) -> Result<()> {
-        let empty = json!({});
-        let sealed = (self.sealer()).seal(&sealed_as(id), empty.to_string().as_bytes());
+        let (sealed, summary) = self.nothing_configured(id);
         let mut tx = self.write.begin().await?;
         // Nobody can give a pipeline such a name.
         query(sql!(
@@ -24,7 +21,7 @@ impl Store {
                name = '/' || CAST(id AS TEXT), config = $1, summary = $2, updated_at = $3 WHERE id = $4"
         ))
         .bind(sealed)
-        .bind(summary_of(&empty))
+        .bind(summary)
         .bind(now().0)
         .bind(id.0)
         .execute(&mut tx)

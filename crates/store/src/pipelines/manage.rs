@@ -1,9 +1,7 @@
 //! Everything that is done to a pipeline but setting it.
 
 use airside_model::{PipelineId, TeamId};
-use serde_json::json;
 
-use super::{sealed_as, summary_of};
 use crate::{
     Error, InstanceVars, News, Result, Store,
     db::{query, query_scalar, sql},
@@ -59,8 +57,7 @@ impl Store {
     /// Puts the pipeline away: paused, without a configuration, with its builds. Setting it again
     /// brings it back.
     pub async fn archive_pipeline(&self, id: PipelineId) -> Result<()> {
-        let empty = json!({});
-        let sealed = (self.sealer()).seal(&sealed_as(id), empty.to_string().as_bytes());
+        let (sealed, summary) = self.nothing_configured(id);
         let mut tx = self.write.begin().await?;
         query(sql!(
             "UPDATE pipelines SET archived = TRUE, paused = TRUE, paused_by = 'automatic-pipeline-archiver',
@@ -68,7 +65,7 @@ impl Store {
              WHERE id = $4"
         ))
         .bind(sealed)
-        .bind(summary_of(&empty))
+        .bind(summary)
         .bind(now().0)
         .bind(id.0)
         .execute(&mut tx)
