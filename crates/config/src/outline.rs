@@ -3,7 +3,7 @@
 //!
 //! Shown to everybody who may see the job, so nothing of sources or params is in here.
 
-use airside_model::Version;
+use airside_model::{SaveJob, SaveResource, Version};
 use serde::{Deserialize, Serialize};
 
 use crate::{BuildLogRetention, Config, Glob, Job, Resource, VersionSpec, inputs, outputs};
@@ -88,6 +88,24 @@ impl Config {
             }
         };
         self.jobs.iter().map(outline).collect()
+    }
+
+    /// Its jobs as the store keeps them, in their order.
+    pub fn job_rows(&self) -> Vec<SaveJob> {
+        let jobs = self.jobs.iter().zip(self.job_outlines());
+        jobs.map(|(job, outline)| SaveJob::new(&job.name, &outline).formerly(&job.old_name))
+            .collect()
+    }
+
+    /// Its resources as the store keeps them, in their order.
+    pub fn resource_rows(&self) -> Vec<SaveResource> {
+        let row = |resource: &Resource| {
+            let outline = ResourceOutline::from(resource);
+            SaveResource::new(&resource.name, &resource.type_, &outline)
+                .formerly(&resource.old_name)
+                .pinned(resource.version.clone())
+        };
+        self.resources.iter().map(row).collect()
     }
 }
 

@@ -3,6 +3,7 @@
 //! Everything else depends on this crate and it depends on nothing of ours. It does no I/O, reads no
 //! clock and knows no database; the JSON it reads and writes is the JSON that `fly` and shims see.
 
+mod config_rows;
 pub mod duration;
 pub mod event;
 pub mod ids;
@@ -16,6 +17,7 @@ pub mod step;
 pub mod task;
 pub mod version;
 
+pub use config_rows::{SaveJob, SaveResource};
 pub use duration::{go_duration, parse_duration};
 pub use ids::*;
 pub use plan::{Plan, PlanNode};

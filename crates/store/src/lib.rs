@@ -46,6 +46,7 @@ use tokio::sync::{broadcast, watch};
 
 use db::{Listener, Pool};
 
+pub use airside_model::{SaveJob, SaveResource};
 pub use artifacts::{Artifact, ArtifactId};
 pub use builds::{
     Build, BuildFilter, BuildPage, BuildRange, CheckReason, EndedCheck, Lease, NewBuild, NewCheck,
@@ -64,7 +65,7 @@ pub use kept::{HIJACK_GRACE, Kept};
 pub use news::{Missed, News, Newsstand};
 pub use pipelines::{
     BuildBrief, Job, JobOverview, JobState, JobsOf, Parent, Pausing, Pipeline, PipelineSummary,
-    Resource, SaveJob, SavePipeline, SaveResource, Saved,
+    Resource, SavePipeline, Saved,
 };
 pub use resource_caches::{CacheOwner, ResourceCache};
 pub use sealer::{SealError, Sealer};

@@ -21,7 +21,7 @@ pub use child::Parent;
 pub use list::PipelineSummary;
 pub use manage::Pausing;
 pub use overview::{BuildBrief, JobOverview, JobsOf};
-pub use save::{SaveJob, SavePipeline, SaveResource, Saved};
+pub use save::{SavePipeline, Saved};
 
 use crate::{
     InstanceVars, Micros, Pin, Result, Sealer, Store,

@@ -1,9 +1,9 @@
 //! Setting a pipeline, and reading back what was set.
 
-use airside_config::{Config, Loaded, ResourceOutline, Warning, api_errors, load};
+use airside_config::{Config, Loaded, Warning, api_errors, load};
 use airside_credentials::Asker;
 use airside_model::TeamId;
-use airside_store::{InstanceVars, SaveJob, SavePipeline, SaveResource};
+use airside_store::{InstanceVars, SavePipeline};
 use axum::{
     Json,
     body::Body,
@@ -114,23 +114,14 @@ fn to_save(
     config: &Config,
     expected_version: Option<i64>,
 ) -> Result<SavePipeline> {
-    let jobs = config.jobs.iter().zip(config.job_outlines());
-    let resources = config.resources.iter().map(|resource| {
-        let outline = ResourceOutline::from(resource);
-        SaveResource::new(&resource.name, &resource.type_, &outline)
-            .formerly(&resource.old_name)
-            .pinned(resource.version.clone())
-    });
     Ok(SavePipeline {
         team,
         name,
         instance_vars,
         config: serde_json::to_value(config)
             .map_err(|_| ApiError::Internal("the configuration is not JSON"))?,
-        jobs: jobs
-            .map(|(job, outline)| SaveJob::new(&job.name, &outline).formerly(&job.old_name))
-            .collect(),
-        resources: resources.collect(),
+        jobs: config.job_rows(),
+        resources: config.resource_rows(),
         expected_version,
     })
 }

@@ -2,7 +2,7 @@
 //! in but the hub's for the steps.
 
 use airside_model::{PipelineId, TeamId, VolumeId};
-use airside_store::{InstanceVars, MAIN_TEAM, SaveJob, SavePipeline, SaveResource, Store};
+use airside_store::{InstanceVars, MAIN_TEAM, SavePipeline, Store};
 use anyhow::{Context as _, Result, anyhow};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -51,18 +51,13 @@ impl World {
         name: &str,
         config: &airside_config::Config,
     ) -> Result<PipelineId> {
-        let jobs = config.jobs.iter().map(|job| SaveJob::named(&job.name));
-        let resources = config.resources.iter();
-        let resources = resources
-            .map(|resource| SaveResource::named(&resource.name, &resource.type_))
-            .collect();
         let save = SavePipeline {
             team: self.team,
             name: name.to_owned(),
             instance_vars: InstanceVars::default(),
             config: serde_json::to_value(config)?,
-            jobs: jobs.collect(),
-            resources,
+            jobs: config.job_rows(),
+            resources: config.resource_rows(),
             expected_version: None,
         };
         Ok(self.store().save_pipeline(save).await?.pipeline.id)

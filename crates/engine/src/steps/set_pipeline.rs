@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
-use airside_config::{Config, Loaded, ResourceOutline, api_errors, diff};
+use airside_config::{Config, Loaded, api_errors, diff};
 use airside_model::{
     TeamId,
     event::{Event, Source},
     plan::SetPipelinePlan,
 };
-use airside_store::{InstanceVars, Parent, Pipeline, SaveJob, SavePipeline, SaveResource};
+use airside_store::{InstanceVars, Parent, Pipeline, SavePipeline};
 use airside_vars::{Chain, Given, Lookup};
 use serde_json::Value;
 
@@ -179,22 +179,13 @@ async fn apply(
             .error("the configuration cannot be stored: it is not JSON")
             .await;
     };
-    let jobs = config.jobs.iter().zip(config.job_outlines());
-    let resources = config.resources.iter().map(|resource| {
-        let outline = ResourceOutline::from(resource);
-        SaveResource::new(&resource.name, &resource.type_, &outline)
-            .formerly(&resource.old_name)
-            .pinned(resource.version.clone())
-    });
     let save = SavePipeline {
         team,
         name: plan.name.clone(),
         instance_vars,
         config: whole,
-        jobs: jobs
-            .map(|(job, outline)| SaveJob::new(&job.name, &outline).formerly(&job.old_name))
-            .collect(),
-        resources: resources.collect(),
+        jobs: config.job_rows(),
+        resources: config.resource_rows(),
         expected_version: existing.map(|pipeline| pipeline.config_version),
     };
     match store.save_child_pipeline(save, parent).await {

@@ -3,9 +3,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use airside_model::{PipelineId, ResourceId};
+use airside_model::{PipelineId, ResourceId, SaveJob, SaveResource};
 
-use super::{SaveJob, SaveResource};
 use crate::{
     Result,
     db::{Tx, execute_for, insert, query, query_as, query_scalar, sql},

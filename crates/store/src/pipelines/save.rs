@@ -1,8 +1,7 @@
 //! Setting a pipeline: the configuration, its jobs and its resources change together or not at all.
 
-use airside_model::{PipelineId, ResourceId, TeamId, Version};
-use serde::Serialize;
-use serde_json::{Map, Value};
+use airside_model::{PipelineId, ResourceId, SaveJob, SaveResource, TeamId};
+use serde_json::Value;
 
 use super::{
     Pipeline, PipelineSummary, contents, list, open_config, sealed_as, sources, summary_of,
@@ -10,7 +9,7 @@ use super::{
 use crate::{
     Error, InstanceVars, News, Result, Store, corrupt,
     db::{Tx, query, query_as, query_scalar, sql},
-    from_json, now, to_json,
+    from_json, now,
 };
 
 /// A configuration that has been found valid.
@@ -25,79 +24,6 @@ pub struct SavePipeline {
     /// The version that the change was made from. If the pipeline is at another one by now, nothing
     /// is saved. A pipeline that does not exist or is archived has no version to compare with.
     pub expected_version: Option<i64>,
-}
-
-/// A job of the configuration.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SaveJob {
-    pub name: String,
-    /// What it was called before; empty if it has no other name.
-    pub old_name: String,
-    /// What lists show of it: JSON that is stored in clear.
-    pub outline: String,
-}
-
-/// A resource of the configuration.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SaveResource {
-    pub name: String,
-    /// What it was called before; empty if it has no other name.
-    pub old_name: String,
-    pub type_: String,
-    /// The version that the configuration holds it to.
-    pub pin: Option<Version>,
-    /// What lists show of it: JSON that is stored in clear.
-    pub outline: String,
-}
-
-impl SaveJob {
-    pub fn new(name: &str, outline: &impl Serialize) -> Self {
-        Self {
-            name: name.to_owned(),
-            old_name: String::new(),
-            outline: to_json(outline),
-        }
-    }
-
-    pub fn formerly(self, old_name: &str) -> Self {
-        Self {
-            old_name: old_name.to_owned(),
-            ..self
-        }
-    }
-
-    /// A job of which lists show nothing but its name.
-    pub fn named(name: &str) -> Self {
-        Self::new(name, &Map::<String, Value>::new())
-    }
-}
-
-impl SaveResource {
-    pub fn new(name: &str, type_: &str, outline: &impl Serialize) -> Self {
-        Self {
-            name: name.to_owned(),
-            old_name: String::new(),
-            type_: type_.to_owned(),
-            pin: None,
-            outline: to_json(outline),
-        }
-    }
-
-    pub fn formerly(self, old_name: &str) -> Self {
-        Self {
-            old_name: old_name.to_owned(),
-            ..self
-        }
-    }
-
-    pub fn pinned(self, pin: Option<Version>) -> Self {
-        Self { pin, ..self }
-    }
-
-    /// A resource of which lists show nothing but its name and type.
-    pub fn named(name: &str, type_: &str) -> Self {
-        Self::new(name, type_, &Map::<String, Value>::new())
-    }
 }
 
 #[derive(Clone, Debug, PartialEq)]

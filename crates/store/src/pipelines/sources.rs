@@ -2,13 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
+use airside_model::SaveResource;
 use serde::{
     Deserialize, Deserializer,
     de::{IgnoredAny, MapAccess, Visitor},
 };
 use serde_json::Value;
-
-use super::SaveResource;
 
 /// The (new) names of resources whose source, or that of the type they are made with, is another one.
 /// What one of the two configurations does not have has not changed.
