@@ -69,7 +69,7 @@ async fn run(input: Vec<(u8, u8, Vec<u8>)>) {
     writer.close().await.expect("it can be closed");
     let read: Vec<_> = logs.follow(BUILD, 0).collect().await;
     let expected = (1..=end).zip(0..).map(|(number, id)| event(number).envelope(id));
-    let read: Vec<String> = read.into_iter().map(|entry| entry.expect("it can be read").envelope).collect();
+    let read: Vec<String> = read.into_iter().map(|entry| entry.expect("it can be read").envelope.as_str().to_owned()).collect();
     let expected: Vec<String> = expected.collect();
     assert_eq!(read, expected);
 }
