@@ -122,7 +122,10 @@ fn policy(
     held.insert(labels::NETWORK.to_owned(), labels::HELD.to_owned());
     let identity = format!("{installation} {worker} {hub_host} {hub_port}");
     let digest = Sha256::digest(identity.as_bytes());
-    let short: String = digest[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+    let short: String = digest[..8]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     NetworkPolicy {
         metadata: ObjectMeta {
             name: Some(format!("airside-hermetic-{short}")),
@@ -190,7 +193,10 @@ mod tests {
     fn a_hub_by_its_name_takes_name_servers() {
         let egress = made("hub.example", 7777).spec.unwrap().egress.unwrap();
         let ports = egress[0].ports.as_ref().unwrap();
-        let numbers: Vec<_> = ports.iter().map(|port| port.port.clone().unwrap()).collect();
+        let numbers: Vec<_> = ports
+            .iter()
+            .map(|port| port.port.clone().unwrap())
+            .collect();
         assert_eq!(numbers, [7777, 53, 53].map(IntOrString::Int));
         assert_eq!(egress[0].to, None);
     }

@@ -163,12 +163,14 @@ fn a_pipeline_that_goes_takes_nobodys_checks_along() {
     };
     // The pod is made for the first, and known by its build, which goes with it.
     checked("first");
-    fly.run(&["destroy-pipeline", "-n", "-p", "first"]).succeeded();
+    fly.run(&["destroy-pipeline", "-n", "-p", "first"])
+        .succeeded();
     checked("second");
     checked("third");
     assert!(pods_created(&namespace) <= 2);
     for pipeline in ["second", "third"] {
-        fly.run(&["destroy-pipeline", "-n", "-p", pipeline]).succeeded();
+        fly.run(&["destroy-pipeline", "-n", "-p", pipeline])
+            .succeeded();
     }
     namespace.wait_until_no_pods();
 }

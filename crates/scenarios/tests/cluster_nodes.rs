@@ -93,7 +93,8 @@ fn nodes_without_user_namespaces_get_no_steps() {
 
 fn hermetic() -> String {
     let script = "tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' ' | sort | xargs echo networks";
-    let alone = task("alone", script, "").replace("    config:\n", "    hermetic: true\n    config:\n");
+    let alone =
+        task("alone", script, "").replace("    config:\n", "    hermetic: true\n    config:\n");
     format!("jobs:\n- name: build\n  plan:\n{alone}")
 }
 
@@ -120,6 +121,7 @@ fn a_policy_holds_hermetic_steps_where_there_are_no_user_namespaces() {
     let egress = "jsonpath={.items[*].spec.egress[*].to[*].ipBlock.cidr}";
     let open = namespace.kubectl(&["get", "networkpolicies", "-o", egress]);
     assert_eq!(open, format!("{}/32", namespace.host));
+    namespace.wait_until_no_pods();
 }
 
 #[test]
@@ -130,10 +132,13 @@ fn without_the_right_to_policies_hermetic_steps_are_refused() {
     let server = namespace.server_with("  host_users: true\n");
     let fly = server.fly();
     let words = "may not create networkpolicies";
-    wait_until("the worker says so", || lacks(&server, &fly).contains(words));
+    wait_until("the worker says so", || {
+        lacks(&server, &fly).contains(words)
+    });
     fly.pipeline("p", &hermetic());
     let output = fly.trigger_and_watch("p/build").ended_with(2);
     assert!(output.stdout.contains(words), "{output:?}");
     fly.pipeline("p", &one_task("echo others run"));
     fly.trigger_and_watch("p/build").succeeded();
+    namespace.wait_until_no_pods();
 }

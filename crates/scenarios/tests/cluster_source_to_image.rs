@@ -59,7 +59,9 @@ impl Service {
             .spawn()
             .unwrap();
         let address = format!("{host}:{port}");
-        wait_until("the service answers", || TcpStream::connect(&address).is_ok());
+        wait_until("the service answers", || {
+            TcpStream::connect(&address).is_ok()
+        });
         Self {
             process,
             address,
@@ -92,7 +94,15 @@ impl Service {
         for args in [
             &["init", "-q", "-b", "main"][..],
             &["add", "."],
-            &["-c", "user.name=x", "-c", "user.email=x@example.com", "commit", "-qm", "first"],
+            &[
+                "-c",
+                "user.name=x",
+                "-c",
+                "user.email=x@example.com",
+                "commit",
+                "-qm",
+                "first",
+            ],
         ] {
             let ended = Command::new("git").args(args).current_dir(&code).status();
             assert!(ended.unwrap().success(), "git {args:?}");

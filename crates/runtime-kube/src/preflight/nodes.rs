@@ -51,7 +51,9 @@ impl Preflight {
     /// What was found when somebody was last sent.
     pub(crate) fn known_of_nodes(&self) -> Vec<Lack> {
         let found = self.found.lock();
-        found.as_ref().map_or(Vec::new(), |(_, lacks)| lacks.clone())
+        found
+            .as_ref()
+            .map_or(Vec::new(), |(_, lacks)| lacks.clone())
     }
 
     /// Sends a pod, unless one was sent lately. Nothing can be said where it could not be sent.
@@ -103,7 +105,10 @@ impl Preflight {
         let left = ListParams::default().labels(&self.selector());
         let how = DeleteParams::default().grace_period(0);
         for pod in pods.list_metadata(&left).await?.items {
-            match pods.delete(&pod.metadata.name.unwrap_or_default(), &how).await {
+            match pods
+                .delete(&pod.metadata.name.unwrap_or_default(), &how)
+                .await
+            {
                 Err(kube::Error::Api(status)) if status.is_not_found() => {}
                 Err(error) => return Err(error),
                 Ok(_) => {}
@@ -116,7 +121,10 @@ impl Preflight {
     fn make_probe(&self, pod: &mut Pod) {
         pod.metadata.name = Some(format!("airside-probe-{:08x}", rand::random::<u32>()));
         let labels = pod.metadata.labels.insert([].into());
-        labels.insert(labels::INSTALLATION.to_owned(), self.installation.to_string());
+        labels.insert(
+            labels::INSTALLATION.to_owned(),
+            self.installation.to_string(),
+        );
         labels.insert(labels::PROBE.to_owned(), self.target.name.to_string());
         let Some(spec) = &mut pod.spec else {
             return;
@@ -154,7 +162,11 @@ impl Drop for Away {
 /// Until it has ended, or for as long as anybody would wait.
 async fn follow(pods: &Api<Pod>, name: &str) -> Sent {
     let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
-    let mut states = pin!(watcher(pods.clone(), config).default_backoff().applied_objects());
+    let mut states = pin!(
+        watcher(pods.clone(), config)
+            .default_backoff()
+            .applied_objects()
+    );
     let mut last = String::new();
     let ended = async {
         while let Some(next) = states.next().await {
@@ -198,7 +210,12 @@ fn judge(sent: &Sent, target: &Target) -> Vec<Lack> {
         vec![Lack { shapes, why }]
     };
     match sent {
-        Sent::Back(Probe { ids: Ids::Shared, .. }, node) if !target.host_users => lack(
+        Sent::Back(
+            Probe {
+                ids: Ids::Shared, ..
+            },
+            node,
+        ) if !target.host_users => lack(
             &Shape::ALL,
             format!(
                 "node {node} gives pods no user namespace, so steps would be root there: turn on user namespaces \
@@ -207,10 +224,16 @@ fn judge(sent: &Sent, target: &Target) -> Vec<Lack> {
         ),
         Sent::Back(..) => Vec::new(),
         // Of one node only: others may do better, so nothing is kept from them.
-        Sent::Lost(reason) => lack(&[], format!("a pod that was sent to look at a node did not run: {reason}")),
+        Sent::Lost(reason) => lack(
+            &[],
+            format!("a pod that was sent to look at a node did not run: {reason}"),
+        ),
         Sent::Waiting(reason) if reason.is_empty() => {
             let seconds = LONGEST.as_secs();
-            lack(&[], format!("a pod that was sent to look at a node has not run for {seconds} s"))
+            lack(
+                &[],
+                format!("a pod that was sent to look at a node has not run for {seconds} s"),
+            )
         }
         Sent::Waiting(reason) => lack(
             &[],

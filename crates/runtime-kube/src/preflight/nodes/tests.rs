@@ -43,10 +43,7 @@ fn how_it_came_back() {
             json!({"waiting": {"reason": "ContainerCreating"}}),
             Sent::Waiting(String::new()),
         ),
-        (
-            json!({"running": {}}),
-            Sent::Waiting(String::new()),
-        ),
+        (json!({"running": {}}), Sent::Waiting(String::new())),
     ] {
         assert_eq!(read(&pod(&state)), expected, "{state}");
     }
@@ -60,8 +57,19 @@ fn only_a_missing_user_namespace_keeps_steps_away() {
     for (sent, settings, expected) in [
         (back(Ids::Own(65_536)), "", None),
         (back(Ids::Shared), "host_users: true", None),
-        (back(Ids::Shared), "", Some((true, "node n1 gives pods no user namespace"))),
-        (lost, "", Some((false, "did not run: the container cannot start: no image volumes"))),
+        (
+            back(Ids::Shared),
+            "",
+            Some((true, "node n1 gives pods no user namespace")),
+        ),
+        (
+            lost,
+            "",
+            Some((
+                false,
+                "did not run: the container cannot start: no image volumes",
+            )),
+        ),
         (waiting, "", Some((false, "has not run for 60 s"))),
     ] {
         let lacks = judge(&sent, &target(settings));
