@@ -61,6 +61,7 @@ class Bench:
         with open(file, "w", encoding="utf-8") as targets:
             json.dump({"targets": [self.target(name, number, nodes, kubeconfig) for name, number in WORKERS.items()
                                    if number is None or number < len(nodes)]}, targets)
+        self.workers = len(nodes[:2]) + 1
         self.server = Server(AIRSIDE, folder, "--targets", file)
 
     @staticmethod
@@ -72,7 +73,19 @@ class Bench:
     def __enter__(self):
         self.api = self.server.api()
         self.api.set_pipeline("trivial", job(task("one", "bench", "true")))
+        self.wait_for_workers()
         return self
+
+    def wait_for_workers(self):
+        """Each sends a pod to look at a node, which is none of what is measured."""
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            with open(self.server.log, encoding="utf-8", errors="replace") as log:
+                if log.read().count("looked at a node") == self.workers:
+                    break
+            time.sleep(0.1)
+        while time.monotonic() < deadline and cluster("kubectl", "-n", NAMESPACE, "get", "pods", "-o", "name"):
+            time.sleep(0.1)
 
     def __exit__(self, *_):
         self.server.stop()
