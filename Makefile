@@ -77,8 +77,8 @@ test-cluster: build cluster-images ## The same with steps as pods, in short; nee
 	  -- --test-threads 2
 
 .PHONY: test-cluster-all
-test-cluster-all: build cluster-images ## All of it, with lost pods, nodes and API servers, and more crashes
-	AIRSIDE_CRASH_BUILDS=$${AIRSIDE_CRASH_BUILDS:-20} $(CLUSTER_TESTS) --test 'cluster*' -- --test-threads 2
+test-cluster-all: build cluster-images buildah-image ## All of it, with lost pods, nodes and API servers, and more crashes
+	AIRSIDE_BUILDAH=$(AIRSIDE_CACHE)/buildah.tar AIRSIDE_CRASH_BUILDS=$${AIRSIDE_CRASH_BUILDS:-20} $(CLUSTER_TESTS) --test 'cluster*' -- --test-threads 2
 	$(SCENARIO_ENV) dev/test-outage
 
 .PHONY: test-all
@@ -116,6 +116,11 @@ cluster-images: build rootfs ## Load the shim's image and a small task image on 
 	dev/cluster load-archive $(AIRSIDE_CACHE)/shim-image.tar
 	dev/cluster load airside.local/busybox:dev $(AIRSIDE_CACHE)/rootfs.tar
 
+.PHONY: buildah-image
+buildah-image: ## Make the root file system in which tests build images, once (some minutes)
+	@mkdir -p $(AIRSIDE_CACHE)
+	@[[ -e $(AIRSIDE_CACHE)/buildah.tar ]] || dev/image buildah $(AIRSIDE_CACHE)/buildah.tar
+
 .PHONY: cluster-down
 cluster-down: ## Stop that cluster and remove what it left
 	dev/cluster down
@@ -146,6 +151,10 @@ bench-checks: bench-build ## Measure thousands of checks: whether they hold thei
 .PHONY: bench-pipelines
 bench-pipelines: bench-build rootfs ## Measure a job of get, task and put, a chain of jobs, and a push to the build it starts
 	AIRSIDE_BIN=$(CARGO_TARGET_DIR)/bench/airside bench/pipelines.py
+
+.PHONY: bench-kube
+bench-kube: bench-build rootfs ## Measure steps as pods of the running cluster, beside bare pods; needs `make cluster cluster-images`
+	AIRSIDE_BIN=$(CARGO_TARGET_DIR)/bench/airside bench/kube.py
 
 .PHONY: rootfs
 rootfs: ## Make the small root file system that tests use as an image

@@ -1,4 +1,4 @@
-"""The cluster of dev/cluster, as bench/run sees it: bare pods, and a proxy that counts what is written."""
+"""The cluster of dev/cluster, as benchmarks see it: bare pods, and a proxy that counts what is written."""
 import base64
 import collections
 import http.client
@@ -6,6 +6,7 @@ import http.server
 import json
 import os
 import re
+import socket
 import ssl
 import subprocess
 import threading
@@ -51,13 +52,18 @@ class Kube:
             raise SystemExit(f"bench: {method} {path}: {answer.get('message')}")
         return answer
 
-    def bare_pod(self, image):
-        """Seconds from creating a pod that runs `true` to its success, as a watch sees it."""
+    def bare_pod(self, image, script="true", volumes=0, stay=True):
+        """Seconds from creating a pod that runs a script to its success, as a watch sees it. Whoever does not stay does
+        not wait until it is removed."""
         self.number += 1
-        name = f"bare-{os.getpid()}-{self.number}"
+        name = f"bare-{os.getpid()}-{threading.get_ident()}-{self.number}"
+        named = [f"volume-{number}" for number in range(volumes)]
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {
             "restartPolicy": "Never", "hostUsers": False, "automountServiceAccountToken": False,
-            "containers": [{"name": "one", "image": image, "imagePullPolicy": "IfNotPresent", "command": ["true"]}]}}
+            "volumes": [{"name": each, "emptyDir": {}} for each in named],
+            "containers": [{"name": "one", "image": image, "imagePullPolicy": "IfNotPresent",
+                            "command": ["sh", "-c", script],
+                            "volumeMounts": [{"name": each, "mountPath": f"/{each}"} for each in named]}]}}
         began = time.perf_counter()
         created = self.ask("POST", self.pods, pod)
         took = None
@@ -65,6 +71,8 @@ class Kube:
             if took is None and event["object"]["status"]["phase"] == "Succeeded":
                 took = time.perf_counter() - began
                 self.ask("DELETE", f"{self.pods}/{name}?gracePeriodSeconds=0")
+                if not stay:
+                    break
         return took
 
     def watch(self, name, version):
@@ -78,6 +86,49 @@ class Kube:
             if event["type"] == "DELETED":
                 break
         watching.close()
+
+
+class FirstByte:
+    """Hears from inside of pods, at the address at which they reach this machine."""
+
+    def __init__(self, host):
+        self.socket = socket.create_server((host, 0))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def wait(self, run):
+        """Seconds from `run`, which gets a script, to the first byte that the script sends."""
+        host, port = self.socket.getsockname()
+        heard = []
+
+        def listen():
+            connection, _ = self.socket.accept()
+            with connection:
+                connection.recv(1)
+                heard.append(time.perf_counter())
+
+        listening = threading.Thread(target=listen, daemon=True)
+        listening.start()
+        began = time.perf_counter()
+        run(f"echo here | nc {host} {port}")
+        listening.join()
+        return heard[0] - began
+
+
+def pods_created(namespace):
+    """How many pods were ever created there, as the API server's audit has it. Those that were only tried out are none."""
+    names = set()
+    for line in cluster("audit").splitlines():
+        entry = json.loads(line)
+        about = entry.get("objectRef", {})
+        if entry["verb"] == "create" and about.get("namespace") == namespace and not about.get("subresource") \
+                and "dryRun=" not in entry["requestURI"] and entry.get("responseStatus", {}).get("code", 500) < 300:
+            names.add(about.get("name"))
+    return len(names)
 
 
 class CountingProxy:

@@ -80,9 +80,14 @@ def peak(server):
         return next(int(text.split()[1]) for text in file if text.startswith("VmHWM:")) / 1024
 
 
+def version(how, *needed):
+    """Which program is measured, and where."""
+    for path in (AIRSIDE, *needed):
+        if not os.path.exists(path):
+            raise SystemExit(f"bench: {path or 'AIRSIDE_FLY'} is missing; run `{how}`")
+    said = subprocess.run([AIRSIDE, "--version"], check=True, capture_output=True, text=True).stdout.strip()
+    return f"{said}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
+
+
 def need(how):
-    for needed in (AIRSIDE, FLY):
-        if not os.path.exists(needed):
-            raise SystemExit(f"bench: {needed or 'AIRSIDE_FLY'} is missing; run `{how}`")
-    version = subprocess.run([AIRSIDE, "--version"], check=True, capture_output=True, text=True).stdout.strip()
-    return f"{version}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
+    return version(how, FLY)

@@ -61,7 +61,7 @@ pub(crate) struct Options {
 }
 
 /// What can be asked for beside what every target uses.
-const MORE: [Feature; 1] = [Feature::PullSecrets];
+const MORE: [Feature; 2] = [Feature::PullSecrets, Feature::NetworkPolicies];
 
 pub(crate) fn run(command: &K8s) -> Result<()> {
     let K8s::Rbac(options) = command;
@@ -135,6 +135,7 @@ mod tests {
                 "--target=name=a,namespace=ci,hub_host=h",
                 "--namespace=other",
                 "--feature=pull-secrets",
+                "--target=name=b,namespace=old,hub_host=h,host_users=true",
                 "--credentials-namespace=airside-main",
                 "--account-namespace=airside",
             ])

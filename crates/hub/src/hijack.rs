@@ -242,21 +242,30 @@ pub(crate) async fn answer(
     let session = hash(&answered.session);
     match parts.store.session_is_valid(handle, &session).await {
         Ok(true) => {}
-        Ok(false) => return sender.refuse("the session is not valid", false).await,
+        Ok(false) => {
+            // Its container is not known any more, perhaps because its pipeline is gone: whoever asked need not wait.
+            if let Some(waiting) = waiting(sessions, &answered) {
+                let _ = waiting.send(Err(HijackError::Gone));
+            }
+            return sender.refuse("the session is not valid", false).await;
+        }
         Err(error) => {
             warn!(%handle, %error, "a hijack's answer cannot be judged");
             return sender.refuse("the hub cannot judge sessions", false).await;
         }
     }
-    let waiting = sessions
-        .get(handle)
-        .and_then(|slot| slot.calls.take(&answered.id));
-    let Some(waiting) = waiting else {
+    let Some(waiting) = waiting(sessions, &answered) else {
         return sender.refuse("nobody waits for this", false).await;
     };
     if let Err(Ok((_, mut sender))) = waiting.send(Ok((receiver, sender))) {
         sender.refuse("nobody waits for this any more", false).await;
     }
+}
+
+/// Who asked for this; only the container that was asked knows of it.
+fn waiting(sessions: &Sessions, answered: &Answered) -> Option<oneshot::Sender<Answer>> {
+    let slot = sessions.get(&answered.handle)?;
+    slot.calls.take(&answered.id)
 }
 
 #[cfg(test)]

@@ -205,6 +205,8 @@ impl Orchestrator {
         if *destroyed {
             return;
         }
+        // No check may begin in there, or it would wait for an answer that does not come.
+        self.parts.guests.withdraw(handle);
         self.parts.hub.let_go(handle);
         if let Some(entry) = self.parts.workers.get(worker)
             && let Err(error) = entry.placement.destroy(handle).await

@@ -20,8 +20,10 @@
 
 pub mod codec;
 mod message;
+mod probe;
 
 pub use message::*;
+pub use probe::{Ids, Overlay, Probe};
 
 /// Raised when an old shim and a new hub (or the reverse) could misunderstand each other.
 ///
@@ -64,4 +66,6 @@ pub mod env {
     pub const TASK_CAPABILITIES: &str = "AIRSIDE_TASK_CAPABILITIES";
     /// `default`: the shim filters the process's system calls.
     pub const TASK_SECCOMP: &str = "AIRSIDE_TASK_SECCOMP";
+    /// `held`: somebody else keeps hermetic processes off the network, and the shim need not.
+    pub const NETWORK: &str = "AIRSIDE_NETWORK";
 }

@@ -14,6 +14,7 @@ use tokio::{
 use tracing::{info, warn};
 
 use crate::{
+    network_policy,
     preflight::{Preflight, Unknown},
     targets::Target,
 };
@@ -121,11 +122,7 @@ impl Attendant {
     async fn look_for_lacks(&self, preflight: &Preflight) {
         loop {
             let again = match preflight.run().await {
-                Ok(lacks) => {
-                    let lacking = !lacks.is_empty();
-                    self.learn(lacks);
-                    lacking.then_some(AGAIN)
-                }
+                Ok(lacks) => self.learn_all(preflight, lacks).await.then_some(AGAIN),
                 Err(Unknown) => Some(SOON),
             };
             tokio::select! {
@@ -133,6 +130,17 @@ impl Attendant {
                 () = tokio::time::sleep(again.unwrap_or_default()), if again.is_some() => {}
             }
         }
+    }
+
+    /// What was asked for is known at once; a pod takes its time. Whether anything can be mended.
+    async fn learn_all(&self, preflight: &Preflight, asked: Vec<Lack>) -> bool {
+        let remarks: Vec<Lack> = network_policy::warning(&self.target).into_iter().collect();
+        let learn = |nodes: &[Lack]| self.learn([&asked[..], nodes, &remarks].concat());
+        learn(&preflight.known_of_nodes());
+        if let Some(found) = preflight.look_at_a_node(&asked).await {
+            learn(&found);
+        }
+        !asked.is_empty() || !preflight.known_of_nodes().is_empty()
     }
 
     /// Says what is new, once.

@@ -9,6 +9,11 @@ pub(crate) const INSTALLATION: &str = "airside.dev/installation";
 pub(crate) const WORKER: &str = "airside.dev/worker";
 /// The name of the Secret that the pod's image is pulled with.
 pub(crate) const PULL_SECRET: &str = "airside.dev/pull-secret";
+/// A pod that looks at a node for this worker, and is none of its steps.
+pub(crate) const PROBE: &str = "airside.dev/probe";
+/// Who keeps the pod off the network: [`HELD`], a NetworkPolicy.
+pub(crate) const NETWORK: &str = "airside.dev/network";
+pub(crate) const HELD: &str = "held";
 pub(crate) const SPEC_HASH: &str = "airside.dev/spec-hash";
 
 /// Whose keys are ours.

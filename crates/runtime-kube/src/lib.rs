@@ -11,14 +11,16 @@
 //! ```
 //!
 //! A target is one cluster and namespace and is one worker. A step costs one create and one delete, and a
-//! patch if its pod is kept for long; a Secret is written only to pull images with (`pull_secrets`). Nothing
-//! here executes into pods or reads their logs. Beside all that, `secrets` reads Secrets for installations whose credentials are kept in a cluster.
+//! patch if its pod is kept for long; a Secret is written only to pull images with (`pull_secrets`), a NetworkPolicy only
+//! for hermetic steps without user namespaces (`network_policy`). Nothing here executes into pods or reads their logs.
+//! Beside all that, `secrets` reads Secrets for installations whose credentials are kept in a cluster.
 
 #![forbid(unsafe_code)]
 
 mod attend;
 mod keys;
 mod labels;
+mod network_policy;
 mod observed;
 mod placement;
 mod pod;

@@ -19,7 +19,9 @@ use tokio::{sync::watch, task::AbortHandle};
 
 use crate::{
     keys::Keys,
-    labels, pod_for,
+    labels,
+    network_policy::NetworkPolicies,
+    pod_for,
     proof::{self, ProofError},
     pull_secrets::{self, PullSecretNames, PullSecrets},
     refusal::{classify, unavailable},
@@ -43,6 +45,7 @@ pub struct KubeRuntime {
     watched: Arc<Watched>,
     watching: AbortHandle,
     pull_secrets: PullSecrets,
+    network_policies: NetworkPolicies,
     shrunk: resize::Shrunk,
     condition: watch::Receiver<Condition>,
     attending: AbortHandle,
@@ -182,6 +185,7 @@ impl Placement for KubeRuntime {
         let mut pod = pod_for(spec, &self.target)?;
         let reserved = self.watched.reserve(&spec.handle, self.target.max_pods);
         let reserved = reserved.map_err(|full| unavailable(&self.target.name, full.to_string()))?;
+        self.network_policies.for_step(spec, &self.target).await?;
         if let Some(secret) = self.pull_secrets.for_step(spec).await? {
             pull_secrets::refer(&mut pod, &secret);
         }

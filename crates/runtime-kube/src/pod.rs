@@ -60,15 +60,13 @@ pub fn pod_for(spec: &PlacementSpec, target: &Target) -> Result<Pod, Error> {
     if spec.privileged {
         privileged::grant(&mut inside, target.privileged);
     }
+    let mut labels = labels::labels(&spec.installation, &target.name, &spec.labels);
+    labels.extend(powers.label());
     let pod = Pod {
         metadata: ObjectMeta {
             name: Some(spec.handle.to_string()),
             namespace: Some(target.namespace.clone()),
-            labels: Some(labels::labels(
-                &spec.installation,
-                &target.name,
-                &spec.labels,
-            )),
+            labels: Some(labels),
             annotations: Some(annotations),
             ..ObjectMeta::default()
         },

@@ -1,8 +1,9 @@
-//! Finds out what a target lacks before a step does: rights, and pods that its admission refuses. What its nodes
-//! cannot do shows in the first pod only.
+//! Finds out what a target lacks before a step does: rights, pods that its admission refuses, and what its nodes cannot
+//! do.
 //!
 //! Only what the API server says while it is ready counts; what cannot be found out now is not lacking.
 
+mod nodes;
 mod rights;
 mod shapes;
 
@@ -21,6 +22,7 @@ pub(crate) struct Preflight {
     target: Target,
     installation: InstallationId,
     client: Client,
+    found: nodes::Found,
 }
 
 /// It cannot be found out now.
@@ -33,10 +35,11 @@ impl Preflight {
             target: target.clone(),
             installation: installation.clone(),
             client: client.clone(),
+            found: nodes::Found::default(),
         }
     }
 
-    /// Everything that is lacking.
+    /// Everything that is lacking, but for what only a pod finds out.
     pub(crate) async fn run(&self) -> Result<Vec<Lack>, Unknown> {
         if !self.in_time(ready::ask(&self.client)).await? {
             return Err(Unknown);

@@ -16,6 +16,8 @@ pub enum Feature {
     Resize,
     /// Secrets to pull images with, made and removed for steps.
     PullSecrets,
+    /// Hermetic steps on targets without user namespaces.
+    NetworkPolicies,
     /// Credentials that are read from a namespace.
     Credentials,
 }
@@ -24,10 +26,11 @@ impl Feature {
     /// What this version uses on every target.
     pub const EVERYWHERE: &'static [Self] = &[Self::Core, Self::Resize];
 
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 5] = [
         Self::Core,
         Self::Resize,
         Self::PullSecrets,
+        Self::NetworkPolicies,
         Self::Credentials,
     ];
 
@@ -37,6 +40,7 @@ impl Feature {
             Self::Core => "core",
             Self::Resize => "resize",
             Self::PullSecrets => "pull-secrets",
+            Self::NetworkPolicies => "network-policies",
             Self::Credentials => "credentials",
         }
     }
@@ -46,6 +50,7 @@ impl Feature {
             Self::Core => ("", "pods", &["create", "get", "list", "watch", "delete"]),
             Self::Resize => ("", "pods/resize", &["patch"]),
             Self::PullSecrets => ("", "secrets", &["create", "delete"]),
+            Self::NetworkPolicies => ("networking.k8s.io", "networkpolicies", &["create"]),
             Self::Credentials => ("", "secrets", &["get"]),
         };
         Rule {

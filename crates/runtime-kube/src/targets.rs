@@ -110,7 +110,8 @@ pub struct KeptPods {
 impl Target {
     /// What this target's account needs rights for.
     pub fn features(&self) -> Vec<Feature> {
-        Feature::EVERYWHERE.to_vec()
+        let more = self.host_users.then_some(Feature::NetworkPolicies);
+        Feature::EVERYWHERE.iter().copied().chain(more).collect()
     }
 
     /// Whether both mean the same pods: whoever follows those of one finds them through the other.

@@ -142,3 +142,35 @@ fn a_custom_type_has_one_pod_though_its_image_is_a_tag() {
     fly.run(&["destroy-pipeline", "-n", "-p", "p"]).succeeded();
     namespace.wait_until_no_pods();
 }
+
+#[test]
+fn a_pipeline_that_goes_takes_nobodys_checks_along() {
+    if !Environment::get().real_fly_or_skip() {
+        return;
+    }
+    let Some(namespace) = Namespace::offered() else {
+        return;
+    };
+    let server = namespace.server();
+    let fly = server.fly();
+    let one = format!(
+        "resources: [{{name: thing, type: mock, tags: [{WORKER}]}}]\njobs: [{{name: j, plan: [{{get: thing}}]}}]\n"
+    );
+    let checked = |pipeline: &str| {
+        fly.pipeline(pipeline, &one);
+        let thing = format!("{pipeline}/thing");
+        fly.run(&["check-resource", "-r", &thing]).succeeded();
+    };
+    // The pod is made for the first, and known by its build, which goes with it.
+    checked("first");
+    fly.run(&["destroy-pipeline", "-n", "-p", "first"])
+        .succeeded();
+    checked("second");
+    checked("third");
+    assert!(pods_created(&namespace) <= 2);
+    for pipeline in ["second", "third"] {
+        fly.run(&["destroy-pipeline", "-n", "-p", pipeline])
+            .succeeded();
+    }
+    namespace.wait_until_no_pods();
+}

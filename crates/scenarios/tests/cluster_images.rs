@@ -123,9 +123,7 @@ fn without_user_namespaces_it_is_said_what_to_do() {
     };
     let server = namespace.server_with("  host_users: true\n");
     let fly = server.fly();
-    let alone = task("alone", "echo never", "")
-        .replace("    config:\n", "    hermetic: true\n    config:\n");
-    fly.pipeline("p", &format!("jobs:\n- name: build\n  plan:\n{alone}"));
+    fly.pipeline("p", &built("echo never"));
     let output = fly.trigger_and_watch("p/build").ended_with(2);
     assert!(output.stdout.contains("leave host_users out"), "{output:?}");
 }

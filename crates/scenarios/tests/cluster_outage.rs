@@ -78,7 +78,8 @@ fn wait_for_end(fly: &Fly, build: i64) -> String {
 
 fn node_of_the_pod(namespace: &Namespace) -> String {
     wait_for("the pod's node", || {
-        let node = namespace.kubectl(&["get", "pods", "-o", "jsonpath={.items[*].spec.nodeName}"]);
+        let nodes = "jsonpath={.items[*].spec.nodeName}";
+        let node = namespace.kubectl(&["get", "pods", "-l", "!airside.dev/probe", "-o", nodes]);
         (!node.is_empty()).then_some(node)
     })
 }

@@ -70,7 +70,8 @@ fn a_target_that_leaves_while_a_step_runs_and_comes_back() {
     let build = fly.trigger("p/build");
     counter.wait("run", 1);
     let label = r"jsonpath={.items[0].metadata.labels.airside\.dev/installation}";
-    let installation = two.kubectl(&["get", "pods", "-o", label]);
+    let steps = ["-l", "!airside.dev/probe"];
+    let installation = two.kubectl(&[&["get", "pods", "-o", label][..], &steps].concat());
     // A change under its feet, and then it is taken out.
     let changed = format!("{leaves}  max_pods: 5\n");
     write(&one, &[&stays, &changed]);

@@ -111,6 +111,7 @@ fn read() -> Result<Identity, Error> {
         confinement: Confinement::parse(
             std::env::var(env::TASK_CAPABILITIES).ok().as_deref(),
             std::env::var(env::TASK_SECCOMP).ok().as_deref(),
+            std::env::var(env::NETWORK).ok().as_deref(),
         )
         .map_err(Error::Confinement)?,
         state: std::env::var_os(env::STATE).map_or_else(|| DEFAULT_STATE.into(), PathBuf::from),

@@ -14,7 +14,7 @@
 //!
 //! `airside-shim resource <type> <check|in|out> [folder]` is the native resource types instead.
 //! `airside-shim install <path>` copies the program; `airside-shim nothing` is the step of a container that is
-//! there for guests alone: it ends at once.
+//! there for guests alone: it ends at once. `airside-shim probe <file>` writes down what containers on this machine have.
 
 mod backoff;
 mod confine;
@@ -32,6 +32,7 @@ mod output;
 mod ownership;
 mod pin;
 mod prepare;
+mod probe;
 mod process;
 mod reaper;
 mod root;
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
         Some((command, rest)) if command == "resource" => resource(rest),
         Some((command, [])) if command == "nothing" => ExitCode::SUCCESS,
         Some((command, rest)) if command == "install" => install::install(rest),
+        Some((command, rest)) if command == "probe" => probe::probe(rest),
         Some((command, _)) => {
             log(format_args!(
                 "there is no command {command:?}; without one, a step is claimed"

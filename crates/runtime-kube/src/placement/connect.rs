@@ -12,8 +12,8 @@ use kube::{
 
 use super::{KubeRuntime, resize::Shrunk};
 use crate::{
-    attend, keys::Keys, labels, pull_secrets::PullSecrets, rate::RateLayer, targets::Target,
-    watch::Watched,
+    attend, keys::Keys, labels, network_policy::NetworkPolicies, pull_secrets::PullSecrets,
+    rate::RateLayer, targets::Target, watch::Watched,
 };
 
 #[derive(Debug, thiserror::Error)]
@@ -88,6 +88,7 @@ impl KubeRuntime {
         let watching = tokio::spawn(watched.clone().follow(pods.clone(), selector)).abort_handle();
         let secrets = Api::namespaced(client.clone(), &target.namespace);
         let pull_secrets = PullSecrets::new(secrets, installation.clone(), target.name.clone());
+        let network_policies = NetworkPolicies::new(&client, &target, &installation);
         let (condition, attending) = attend::start(&target, &installation, &client);
         Self {
             condition,
@@ -99,6 +100,7 @@ impl KubeRuntime {
             watched,
             watching,
             pull_secrets,
+            network_policies,
             shrunk: Shrunk::default(),
         }
     }

@@ -13,7 +13,7 @@ use k8s_openapi::api::core::v1::{
 };
 
 use super::refused;
-use crate::targets::Target;
+use crate::{labels, network_policy, targets::Target};
 
 pub(super) const ROOT_VOLUME: &str = "root";
 pub(super) const ROOT_MOUNT: &str = "/.airside-root";
@@ -23,6 +23,8 @@ pub(super) const ROOT_MOUNT: &str = "/.airside-root";
 pub(super) struct Powers {
     /// The process gets a network that leads nowhere; the shim stays on the pod's.
     hermetic: bool,
+    /// A policy keeps the whole pod off the network instead, but for the hub.
+    held: bool,
     /// The image is an artifact, which no node can pull: the shim makes it the root file system.
     assembled: bool,
     /// The process may do what the shim may.
@@ -32,35 +34,30 @@ pub(super) struct Powers {
 impl Powers {
     pub(super) fn of(spec: &PlacementSpec, target: &Target) -> Result<Self, Error> {
         let powers = Self {
-            hermetic: spec.hermetic,
+            hermetic: spec.hermetic && !target.host_users,
+            held: network_policy::holds(spec, target),
             assembled: matches!(spec.image, Image::Volume { .. }),
             privileged: spec.privileged,
         };
-        if target.host_users
-            && let Some(why) = powers.why()
-        {
+        if target.host_users && powers.assembled {
             return Err(refused(format!(
-                "{why}, which takes a user namespace, and worker {} has none (its target says host_users: true): \
-                 leave host_users out where the cluster has user namespaces, or run the step on another worker by \
-                 tags",
+                "the step's image is an artifact of the build, which takes a user namespace, and worker {} has none \
+                 (its target says host_users: true): leave host_users out where the cluster has user namespaces, or \
+                 run the step on another worker by tags",
                 target.name
             )));
         }
         Ok(powers)
     }
 
-    fn why(self) -> Option<&'static str> {
-        match self {
-            Self { hermetic: true, .. } => Some("the step is hermetic"),
-            Self {
-                assembled: true, ..
-            } => Some("the step's image is an artifact of the build"),
-            _ => None,
-        }
+    fn any(self) -> bool {
+        self.hermetic || self.assembled
     }
 
-    fn any(self) -> bool {
-        self.why().is_some()
+    /// What pods are found by whose network is held.
+    pub(super) fn label(self) -> Option<(String, String)> {
+        let label = || (labels::NETWORK.to_owned(), labels::HELD.to_owned());
+        self.held.then(label)
     }
 
     /// The rights of the shim.
@@ -90,6 +87,9 @@ impl Powers {
         let mut variables = Vec::new();
         if self.assembled {
             variables.push((env::ROOT, ROOT_MOUNT.to_owned()));
+        }
+        if self.held {
+            variables.push((env::NETWORK, "held".to_owned()));
         }
         if self.any() && !self.privileged {
             let kept = Capabilities::UNPRIVILEGED.to_string();

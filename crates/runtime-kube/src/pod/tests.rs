@@ -216,16 +216,32 @@ fn an_artifact_starts_from_the_shims_image() {
 #[test]
 fn without_user_namespaces_nobody_gets_them() {
     let target = target("host_users: true");
-    for (spec, why) in [(hermetic(), "is hermetic"), (assembled(), "is an artifact")] {
-        match pod_for(&spec, &target) {
-            Err(Error::Refused { message }) => {
-                let told = message.contains(why) && message.contains("host_users: true");
-                assert!(told, "{message}");
-            }
-            other => panic!("{other:?}"),
+    match pod_for(&assembled(), &target) {
+        Err(Error::Refused { message }) => {
+            let told = message.contains("is an artifact") && message.contains("host_users: true");
+            assert!(told, "{message}");
         }
+        other => panic!("{other:?}"),
     }
     assert!(pod_for(&spec(), &target).is_ok());
+}
+
+#[test]
+fn without_user_namespaces_a_policy_holds_hermetic_pods() {
+    let held = |spec: &PlacementSpec, target: &Target| {
+        let pod = pod_for(spec, target).unwrap();
+        let container = pod.spec.unwrap().containers.remove(0);
+        let mut variables = container.env.unwrap().into_iter();
+        let told = variables.find(|it| it.name == env::NETWORK);
+        let capabilities = container.security_context.unwrap().capabilities;
+        let label = pod.metadata.labels.unwrap().remove(labels::NETWORK);
+        (label, told.and_then(|it| it.value), capabilities.is_some())
+    };
+    let (shared, own) = (target("host_users: true"), target(""));
+    let word = Some("held".to_owned());
+    assert_eq!(held(&hermetic(), &shared), (word.clone(), word, false));
+    assert_eq!(held(&hermetic(), &own), (None, None, true));
+    assert_eq!(held(&spec(), &shared), (None, None, false));
 }
 
 #[test]

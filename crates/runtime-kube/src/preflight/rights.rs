@@ -69,6 +69,7 @@ fn lack(feature: Feature, verbs: &[&str], namespace: &str) -> Lack {
     Lack {
         shapes: match feature {
             Feature::Core => vec![Shape::Plain],
+            Feature::NetworkPolicies => vec![Shape::Hermetic],
             Feature::Resize | Feature::PullSecrets | Feature::Credentials => Vec::new(),
         },
         why: format!(

@@ -105,6 +105,7 @@ mod tests {
             ("ci", Feature::Core),
             ("ci", Feature::Core),
             ("ci", Feature::PullSecrets),
+            ("ci", Feature::NetworkPolicies),
             ("ci-gpu", Feature::Core),
             ("airside-main", Feature::Credentials),
         ]));

@@ -106,7 +106,11 @@ pub fn pods_created(namespace: &Namespace) -> usize {
             && object["subresource"].is_null()
             && code.as_i64().is_some_and(|code| code < 300)
         {
-            names.insert(object["name"].to_string());
+            let name = object["name"].as_str().unwrap_or_default();
+            // Preflight looks at a node, once.
+            if !name.starts_with("airside-probe-") {
+                names.insert(name.to_owned());
+            }
         }
     }
     names.len()

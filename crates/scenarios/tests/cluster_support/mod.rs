@@ -63,12 +63,22 @@ impl Namespace {
 
     /// The same, with further arguments of the server.
     pub fn server_with_args(&self, settings: &str, args: &[&str]) -> Server {
+        let settings =
+            format!("  tags: [{WORKER}]\n  host_image: airside.local/busybox:dev\n{settings}");
+        self.server_of(&settings, args)
+    }
+
+    /// A server whose only worker is the namespace, for steps without tags.
+    pub fn server_alone(&self, settings: &str, args: &[&str]) -> Server {
+        self.server_of(settings, &[args, &["--local-worker=false"]].concat())
+    }
+
+    fn server_of(&self, settings: &str, args: &[&str]) -> Server {
         let file = self
             .kubeconfig
             .with_file_name(format!("targets-{:08x}.yml", rand::random::<u32>()));
         let text = format!(
-            "targets:\n- name: {WORKER}\n  tags: [{WORKER}]\n  kubeconfig: {}\n  namespace: {}\n  \
-             hub_host: {}\n  host_image: airside.local/busybox:dev\n  \
+            "targets:\n- name: {WORKER}\n  kubeconfig: {}\n  namespace: {}\n  hub_host: {}\n  \
              default_requests: {{cpu: 10m, memory: 16Mi}}\n{settings}",
             self.kubeconfig.display(),
             self.name,
@@ -94,9 +104,9 @@ impl Namespace {
         cluster(&[&["kubectl", "-n", &self.name][..], args].concat())
     }
 
-    /// The names of the pods that are there.
+    /// The names of the pods that are there, but for one that looks at a node.
     pub fn pods(&self) -> Vec<String> {
-        let listed = self.kubectl(&["get", "pods", "-o", "name"]);
+        let listed = self.kubectl(&["get", "pods", "-l", "!airside.dev/probe", "-o", "name"]);
         listed
             .lines()
             .map(|line| line.trim_start_matches("pod/").to_owned())

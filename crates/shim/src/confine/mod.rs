@@ -20,20 +20,27 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 pub(crate) struct Confinement {
     capabilities: Option<Capabilities>,
     filtered: bool,
+    /// Somebody else keeps hermetic processes off the network.
+    network_held: bool,
 }
 
 impl Confinement {
     /// From the values of the variables, where they are set.
-    pub(crate) fn parse(capabilities: Option<&str>, seccomp: Option<&str>) -> Result<Self, String> {
+    pub(crate) fn parse(
+        capabilities: Option<&str>,
+        seccomp: Option<&str>,
+        network: Option<&str>,
+    ) -> Result<Self, String> {
         let capabilities = capabilities
             .map(|text| Capabilities::parse(text).ok_or_else(|| text.to_owned()))
             .transpose()?;
-        match seccomp {
-            None | Some("default") => Ok(Self {
+        match (seccomp, network) {
+            (None | Some("default"), None | Some("held")) => Ok(Self {
                 capabilities,
                 filtered: seccomp.is_some(),
+                network_held: network.is_some(),
             }),
-            Some(other) => Err(other.to_owned()),
+            (None | Some("default"), Some(other)) | (Some(other), _) => Err(other.to_owned()),
         }
     }
 }
@@ -50,7 +57,9 @@ impl Jail {
         Ok(Self {
             capabilities: confinement.capabilities,
             filter: confinement.filtered.then(Filter::default),
-            network: hermetic.then(network::nowhere).transpose()?,
+            network: (hermetic && !confinement.network_held)
+                .then(network::nowhere)
+                .transpose()?,
         })
     }
 
@@ -83,11 +92,23 @@ mod tests {
 
     #[test]
     fn what_the_runtime_asks_for_is_understood_or_refused() {
-        assert_eq!(Confinement::parse(None, None), Ok(Confinement::default()));
-        let asked = Confinement::parse(Some("a80425fb"), Some("default")).unwrap();
-        assert!(asked.filtered && asked.capabilities.is_some());
-        for (capabilities, seccomp) in [(Some("all"), None), (None, Some("strict"))] {
-            assert!(Confinement::parse(capabilities, seccomp).is_err());
+        let nothing = Confinement::parse(None, None, None);
+        assert_eq!(nothing, Ok(Confinement::default()));
+        let asked = Confinement::parse(Some("a80425fb"), Some("default"), None).unwrap();
+        assert!(asked.filtered && asked.capabilities.is_some() && !asked.network_held);
+        for (capabilities, seccomp, network) in [
+            (Some("all"), None, None),
+            (None, Some("strict"), None),
+            (None, Some("default"), Some("open")),
+        ] {
+            assert!(Confinement::parse(capabilities, seccomp, network).is_err());
         }
+    }
+
+    #[test]
+    fn where_the_network_is_held_none_is_made() {
+        let held = Confinement::parse(None, None, Some("held")).unwrap();
+        // Making one would take rights that this test need not have.
+        assert!(Jail::new(held, true).unwrap().network.is_none());
     }
 }

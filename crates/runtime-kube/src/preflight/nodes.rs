@@ -1,0 +1,260 @@
+//! Sends one small pod to look at a node: what the API server accepts, nodes may not be able to do. Fields that an older
+//! cluster does not know are dropped without a word, and with them the user namespace.
+//!
+//! The pod runs `airside-shim probe`, which leaves its answer as the termination message. It has labels of its own, so
+//! that nobody takes it for a step, and is removed at once; one that a server left behind goes before the next.
+
+use std::{pin::pin, time::Duration};
+
+use airside_protocol::{Ids, Overlay, Probe};
+use airside_runtime::{Lack, Observed, Shape};
+use futures::StreamExt;
+use k8s_openapi::api::core::v1::Pod;
+use kube::{
+    Api,
+    api::{DeleteParams, ListParams, PostParams},
+    runtime::{WatchStreamExt, watcher},
+};
+use tokio::time::Instant;
+use tracing::info;
+
+use super::Preflight;
+use crate::{
+    labels,
+    observed::observed,
+    pod::{self, CONTAINER},
+    targets::Target,
+};
+
+/// How long it may take to start: an image may have to be pulled.
+const LONGEST: Duration = Duration::from_secs(60);
+/// How long what was found is believed, where something was lacking.
+const BELIEVED: Duration = Duration::from_secs(10 * 60);
+/// Where the kubelet looks for last words.
+const LAST_WORDS: &str = "/dev/termination-log";
+
+/// What was found, and when.
+pub(super) type Found = parking_lot::Mutex<Option<(Instant, Vec<Lack>)>>;
+
+/// How a pod that was sent came back.
+#[derive(Debug, PartialEq, Eq)]
+enum Sent {
+    /// With an answer, from this node.
+    Back(Probe, String),
+    /// Without one, for this reason.
+    Lost(String),
+    /// Not yet, and what it waits for.
+    Waiting(String),
+}
+
+impl Preflight {
+    /// What was found when somebody was last sent.
+    pub(crate) fn known_of_nodes(&self) -> Vec<Lack> {
+        let found = self.found.lock();
+        found
+            .as_ref()
+            .map_or(Vec::new(), |(_, lacks)| lacks.clone())
+    }
+
+    /// Sends a pod, unless one was sent lately. Nothing can be said where it could not be sent.
+    pub(crate) async fn look_at_a_node(&self, lacks: &[Lack]) -> Option<Vec<Lack>> {
+        let lacking = |shape| lacks.iter().any(|lack| lack.shapes.contains(&shape));
+        let lately = |(at, _): &(Instant, _)| at.elapsed() < BELIEVED;
+        if lacking(Shape::Plain) || self.found.lock().as_ref().is_some_and(lately) {
+            return None;
+        }
+        // Only this shape may mount something.
+        let shape = match self.target.host_users || lacking(Shape::Assembled) {
+            true => Shape::Plain,
+            false => Shape::Assembled,
+        };
+        let pods: Api<Pod> = Api::namespaced(self.client.clone(), &self.target.namespace);
+        let sent = tokio::time::timeout(2 * LONGEST, self.send(&pods, shape)).await;
+        let sent = sent.ok()??;
+        let lacks = judge(&sent, &self.target);
+        if let Sent::Back(probe, node) = &sent {
+            info!(worker = %self.target.name, %node, "looked at a node: {}", words(probe));
+        }
+        *self.found.lock() = Some((Instant::now(), lacks.clone()));
+        Some(lacks)
+    }
+
+    /// Nothing if the API server does not want to, for whatever reason: a quota, say, or that it is away.
+    async fn send(&self, pods: &Api<Pod>, shape: Shape) -> Option<Sent> {
+        self.remove(pods).await.ok()?;
+        let mut pod = pod::pod_for(&self.example(shape), &self.target).ok()?;
+        self.make_probe(&mut pod);
+        let made = pods.create(&PostParams::default(), &pod).await.ok()?;
+        let away = Away {
+            pods: pods.clone(),
+            name: made.metadata.name?,
+        };
+        Some(follow(pods, &away.name).await)
+    }
+
+    fn selector(&self) -> String {
+        let (installation, worker) = (&self.installation, &self.target.name);
+        format!(
+            "{}={installation},{}={worker}",
+            labels::INSTALLATION,
+            labels::PROBE
+        )
+    }
+
+    async fn remove(&self, pods: &Api<Pod>) -> kube::Result<()> {
+        let left = ListParams::default().labels(&self.selector());
+        let how = DeleteParams::default().grace_period(0);
+        for pod in pods.list_metadata(&left).await?.items {
+            match pods
+                .delete(&pod.metadata.name.unwrap_or_default(), &how)
+                .await
+            {
+                Err(kube::Error::Api(status)) if status.is_not_found() => {}
+                Err(error) => return Err(error),
+                Ok(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// No step, whoever looks for those, and gone by itself.
+    fn make_probe(&self, pod: &mut Pod) {
+        pod.metadata.name = Some(format!("airside-probe-{:08x}", rand::random::<u32>()));
+        let labels = pod.metadata.labels.insert([].into());
+        labels.insert(
+            labels::INSTALLATION.to_owned(),
+            self.installation.to_string(),
+        );
+        labels.insert(labels::PROBE.to_owned(), self.target.name.to_string());
+        let Some(spec) = &mut pod.spec else {
+            return;
+        };
+        spec.active_deadline_seconds = i64::try_from(LONGEST.as_secs()).ok();
+        for container in &mut spec.containers {
+            if container.name == CONTAINER {
+                container.args = Some(vec!["probe".to_owned(), LAST_WORDS.to_owned()]);
+            }
+        }
+    }
+}
+
+/// A pod that is removed when nobody waits for it any more, also because its target goes.
+struct Away {
+    pods: Api<Pod>,
+    name: String,
+}
+
+impl Drop for Away {
+    fn drop(&mut self) {
+        // At the end of the whole program there is nobody left to do it: then it goes before the next one.
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return;
+        };
+        let (pods, name) = (self.pods.clone(), std::mem::take(&mut self.name));
+        runtime.spawn(async move {
+            let how = DeleteParams::default().grace_period(0);
+            // What is left now goes before the next one, too.
+            let _ = pods.delete(&name, &how).await;
+        });
+    }
+}
+
+/// Until it has ended, or for as long as anybody would wait.
+async fn follow(pods: &Api<Pod>, name: &str) -> Sent {
+    let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
+    let mut states = pin!(
+        watcher(pods.clone(), config)
+            .default_backoff()
+            .applied_objects()
+    );
+    let mut last = String::new();
+    let ended = async {
+        while let Some(next) = states.next().await {
+            let Ok(pod) = next else { continue };
+            match read(&pod) {
+                Sent::Waiting(reason) => last = reason,
+                ended => return Some(ended),
+            }
+        }
+        None
+    };
+    match tokio::time::timeout(LONGEST, ended).await {
+        Ok(Some(ended)) => ended,
+        Ok(None) | Err(_) => Sent::Waiting(last),
+    }
+}
+
+fn read(pod: &Pod) -> Sent {
+    let node = pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
+    if let Some(probe) = last_words(pod) {
+        return Sent::Back(probe, node.unwrap_or_default());
+    }
+    match observed(pod) {
+        Observed::Doomed { reason } | Observed::Gone { reason, .. } => Sent::Lost(reason),
+        Observed::Pending { reason } | Observed::Silent { reason, .. } => Sent::Waiting(reason),
+        Observed::Started { .. } => Sent::Waiting(String::new()),
+    }
+}
+
+fn last_words(pod: &Pod) -> Option<Probe> {
+    let containers = pod.status.as_ref()?.container_statuses.as_ref()?;
+    let step = containers.iter().find(|it| it.name == CONTAINER)?;
+    let ended = step.state.as_ref()?.terminated.as_ref()?;
+    serde_json::from_str(ended.message.as_deref()?).ok()
+}
+
+/// What is lacking, by what was found.
+fn judge(sent: &Sent, target: &Target) -> Vec<Lack> {
+    let lack = |shapes: &[Shape], why: String| {
+        let shapes = shapes.to_vec();
+        vec![Lack { shapes, why }]
+    };
+    match sent {
+        Sent::Back(
+            Probe {
+                ids: Ids::Shared, ..
+            },
+            node,
+        ) if !target.host_users => lack(
+            &Shape::ALL,
+            format!(
+                "node {node} gives pods no user namespace, so steps would be root there: turn on user namespaces \
+                 (Kubernetes 1.33 or newer and a container runtime that has them), or say host_users: true in the target"
+            ),
+        ),
+        Sent::Back(..) => Vec::new(),
+        // Of one node only: others may do better, so nothing is kept from them.
+        Sent::Lost(reason) => lack(
+            &[],
+            format!("a pod that was sent to look at a node did not run: {reason}"),
+        ),
+        Sent::Waiting(reason) if reason.is_empty() => {
+            let seconds = LONGEST.as_secs();
+            lack(
+                &[],
+                format!("a pod that was sent to look at a node has not run for {seconds} s"),
+            )
+        }
+        Sent::Waiting(reason) => lack(
+            &[],
+            format!("a pod that was sent to look at a node does not run: {reason}"),
+        ),
+    }
+}
+
+/// What a node has, for the log.
+fn words(probe: &Probe) -> String {
+    let ids = match probe.ids {
+        Ids::Shared => "pods share its user ids".to_owned(),
+        Ids::Own(count) => format!("pods have user namespaces with {count} ids"),
+    };
+    let overlay = match &probe.overlay {
+        Overlay::Works => "overlay file systems work in them".to_owned(),
+        Overlay::Refused(why) => format!("overlay file systems do not work in them ({why})"),
+        Overlay::Untried => "nothing is known about overlay file systems".to_owned(),
+    };
+    format!("{ids}, {overlay}")
+}
+
+#[cfg(test)]
+mod tests;
