@@ -20,6 +20,7 @@ mod attend;
 mod keys;
 mod labels;
 mod observed;
+mod own_images;
 mod placement;
 mod pod;
 mod preflight;
@@ -35,6 +36,7 @@ mod watch;
 
 pub use keys::KeysError;
 pub use observed::observed;
+pub use own_images::{ImagePublisher, Login, PublishError};
 pub use placement::{ConnectError, KubeRuntime};
 pub use pod::pod_for;
 pub use proof::ProofError;

@@ -34,13 +34,18 @@ impl Registry {
                 return Ok(created(&repository, &digest));
             }
         }
+        let digest = asked.query("digest").map(|digest| name::digest(&digest));
+        let digest = digest.transpose()?;
         self.blocking(|store| store.has_room()).await?;
         let file = self.inner.store.fresh();
         let id = self.inner.uploads.begin(&repository, file).await?;
-        match asked.query("digest") {
-            Some(digest) => self.finish(repository, &id, &digest, body).await,
-            None => Ok(progress(StatusCode::ACCEPTED, &repository, &id, 0)),
-        }
+        let Some(digest) = digest else {
+            return Ok(progress(StatusCode::ACCEPTED, &repository, &id, 0));
+        };
+        let finished = self.finish(repository, &id, digest, body).await;
+        // Nobody was told its name, so nobody goes on with it.
+        self.inner.uploads.forget(&id);
+        finished
     }
 
     /// Whoever may not pull from there is told nothing of what is there.
@@ -90,8 +95,8 @@ impl Registry {
             }
             Method::PUT => {
                 follows(asked, upload.lock().await.written())?;
-                let digest = asked.query("digest").unwrap_or_default();
-                self.finish(repository, id, &digest, body).await
+                let digest = name::digest(&asked.query("digest").unwrap_or_default())?;
+                self.finish(repository, id, digest, body).await
             }
             Method::DELETE => {
                 self.inner.uploads.forget(id);
@@ -105,14 +110,13 @@ impl Registry {
         &self,
         repository: Repository,
         id: &str,
-        digest: &str,
+        digest: Digest,
         body: B,
     ) -> Result<Answer, Error>
     where
         B: http_body::Body<Data = Bytes>,
         B::Error: Display,
     {
-        let digest = name::digest(digest)?;
         let found = self.inner.uploads.find(&repository, id).await?;
         let mut upload = found.lock().await;
         self.keep_or_forget(id, upload.append(body).await)?;
