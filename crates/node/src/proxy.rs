@@ -138,12 +138,25 @@ impl Proxy {
         sent.headers_mut().remove(header::HOST);
         let answer = tokio::time::timeout(ANSWER, self.client.request(sent)).await;
         let answer = answer.map_err(|_| format!("the registry at {upstream} does not answer"))?;
-        let answer =
-            answer.map_err(|error| format!("cannot reach the registry at {upstream}: {error}"))?;
+        let answer = answer.map_err(|error| {
+            let why = causes(&error);
+            format!("cannot reach the registry at {upstream}: {why}")
+        })?;
         let (mut parts, body) = answer.into_parts();
         parts.headers = passed_on(&parts.headers);
         Ok(Response::from_parts(parts, body.boxed()))
     }
+}
+
+/// What a client's error says is only that there was one.
+fn causes(error: &dyn std::error::Error) -> String {
+    let mut words = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        words = format!("{words}: {cause}");
+        source = cause.source();
+    }
+    words
 }
 
 fn is_registrys(path: &str) -> bool {

@@ -91,7 +91,11 @@ targets:
     assert_eq!(target.kept.shrink_after, Duration::from_secs(30));
     assert_eq!(target.pod_rules.len(), 1);
     assert_eq!(target.registry.as_deref(), Some("localhost:5000"));
-    assert!(target.features().contains(&Feature::PullSecrets));
+    assert!(
+        target
+            .features()
+            .contains(&crate::rbac::Feature::PullSecrets)
+    );
     assert_eq!(target.pull_secrets, ["registry.example"]);
     assert_eq!(target.rate, Rate { qps: 5, burst: 7 });
     assert_eq!(target.max_pods, Some(30));
