@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+mod clock;
 mod error;
 mod manifest;
 mod name;

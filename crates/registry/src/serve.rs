@@ -15,9 +15,9 @@ use serde_json::json;
 use crate::{
     Access, Body, Error, Grant, Repository, Tokens,
     answer::{Answer, empty, headers_only, json, set},
+    clock,
     route::Route,
     store::Store,
-    token,
     uploads::Uploads,
 };
 
@@ -172,7 +172,7 @@ impl Registry {
             }
             (grant.repository, grant.access) = (repository, access);
         }
-        let now = token::now();
+        let now = clock::seconds();
         grant.expires = grant.expires.min(now + EXCHANGED);
         let token = self.token(&grant);
         let body = json!({

@@ -21,7 +21,6 @@ use std::{
     os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
-    time::SystemTime,
 };
 
 use airside_images::Digest;
@@ -31,7 +30,7 @@ use sha2::{Digest as _, Sha256};
 
 use self::links::Links;
 use crate::{
-    Error, Reference, Repository,
+    Error, Reference, Repository, clock,
     manifest::{Manifest, Referrer},
 };
 
@@ -305,6 +304,6 @@ fn write(path: &Path, text: &[u8]) -> Result<(), Error> {
 
 /// It counts as used now.
 fn touch(path: &Path) -> Result<(), Error> {
-    let touched = File::open(path).and_then(|file| file.set_modified(SystemTime::now()));
+    let touched = File::open(path).and_then(|file| file.set_modified(clock::now()));
     touched.map_err(Error::at("touch", path))
 }

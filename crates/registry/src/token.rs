@@ -3,16 +3,13 @@
 //! Nothing is remembered of them. They are given out by the server alone, live for hours, and open nothing beyond what
 //! they say.
 
-use std::{
-    fmt,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::{fmt, time::Duration};
 
 use aws_lc_rs::hmac;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Repository};
+use crate::{Error, Repository, clock};
 
 /// Each includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -58,18 +55,13 @@ impl Grant {
         Self {
             repository,
             access,
-            expires: (now() / window + 2) * window,
+            expires: (clock::seconds() / window + 2) * window,
         }
     }
 
     pub fn allows(&self, access: Access, repository: &Repository) -> bool {
         access <= self.access && self.repository.holds(repository)
     }
-}
-
-pub(crate) fn now() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| since.as_secs())
 }
 
 /// Makes tokens and knows its own.
@@ -94,7 +86,7 @@ impl Tokens {
     }
 
     pub fn check(&self, token: &str) -> Result<Grant, Error> {
-        self.check_at(token, now())
+        self.check_at(token, clock::seconds())
     }
 
     fn check_at(&self, token: &str, now: u64) -> Result<Grant, Error> {
@@ -180,7 +172,7 @@ mod tests {
     fn a_steady_one_lasts() {
         let hour = Duration::from_secs(3600);
         let grant = Grant::steady(Repository::of_team("main"), Access::Pull, hour);
-        let left = grant.expires - now();
+        let left = grant.expires - clock::seconds();
         assert!((3600..=7200).contains(&left), "{left}");
         assert_eq!(grant.expires % 3600, 0);
     }

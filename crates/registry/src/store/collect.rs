@@ -16,7 +16,7 @@ use super::{
     Store,
     links::{Links, entries},
 };
-use crate::{Error, Tag, manifest::Manifest};
+use crate::{Error, Tag, clock, manifest::Manifest};
 
 /// What a repository keeps.
 #[derive(Default)]
@@ -28,7 +28,7 @@ struct Kept {
 impl Store {
     /// Removes what was not used for so long and is not referred to; how many manifests and blobs.
     pub(crate) fn collect(&self, unused_for: Duration) -> Result<u64, Error> {
-        let before = SystemTime::now().checked_sub(unused_for);
+        let before = clock::now().checked_sub(unused_for);
         let is_old = |time: SystemTime| before.is_some_and(|before| time < before);
         let _gate = self.gate.write();
         let (mut removed, mut kept) = (0, HashSet::new());
