@@ -20,6 +20,7 @@ FOCUS ?=
 TARGET ?= unpack
 FUZZ_SECONDS ?= 300
 URL ?=
+IMAGE ?= airside-image.tar
 
 # The tests of crates/scenarios run these programs; the local ones leave the cluster alone.
 SCENARIO_ENV = AIRSIDE_BIN=$(BIN)/airside AIRSIDE_FLY="$$(dev/fly)" AIRSIDE_ROOTFS=$(AIRSIDE_CACHE)/rootfs.tar
@@ -73,7 +74,7 @@ test-local: build rootfs ## fly against a real server, steps on the local runtim
 
 .PHONY: test-cluster
 test-cluster: build cluster-images ## The same with steps as pods, in short; needs `make cluster` first
-	$(CLUSTER_TESTS) --test cluster --test cluster_path --test cluster_checks --test cluster_images --test cluster_crash \
+	$(CLUSTER_TESTS) --test cluster --test cluster_path --test cluster_checks --test cluster_images --test cluster_registry --test cluster_crash \
 	  -- --test-threads 2
 
 .PHONY: test-cluster-all
@@ -111,15 +112,26 @@ cluster: ## Start a Kubernetes cluster on this machine (NODES=2, CLUSTER=airside
 	dev/cluster up $(NODES)
 
 .PHONY: cluster-images
-cluster-images: build rootfs ## Load the shim's image and a small task image on every node
+cluster-images: build rootfs ## Load the images of the shim, the node agent and a small task on every node
 	dev/image shim $(BIN)/airside-shim $(AIRSIDE_CACHE)/shim-image.tar
 	dev/cluster load-archive $(AIRSIDE_CACHE)/shim-image.tar
+	strip -o $(AIRSIDE_CACHE)/airside-stripped $(BIN)/airside
+	dev/image airside $(AIRSIDE_CACHE)/airside-stripped $(BIN)/airside-shim $(AIRSIDE_CACHE)/airside-image.tar
+	rm $(AIRSIDE_CACHE)/airside-stripped
+	dev/cluster load-archive $(AIRSIDE_CACHE)/airside-image.tar
 	dev/cluster load airside.local/busybox:dev $(AIRSIDE_CACHE)/rootfs.tar
 
 .PHONY: buildah-image
 buildah-image: ## Make the root file system in which tests build images, once (some minutes)
 	@mkdir -p $(AIRSIDE_CACHE)
 	@[[ -e $(AIRSIDE_CACHE)/buildah.tar ]] || dev/image buildah $(AIRSIDE_CACHE)/buildah.tar
+
+.PHONY: image
+image: ## Airside's own image as an OCI archive (IMAGE=FILE), without a container engine: static programs, CA certificates
+	@dev/setup --no-go
+	cargo build --release -p airside-cli --target $(MUSL)
+	cargo build -p airside-shim --profile shim --target $(MUSL)
+	dev/image airside $(CARGO_TARGET_DIR)/$(MUSL)/release/airside $(CARGO_TARGET_DIR)/$(MUSL)/shim/airside-shim $(IMAGE)
 
 .PHONY: cluster-down
 cluster-down: ## Stop that cluster and remove what it left

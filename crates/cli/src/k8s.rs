@@ -2,6 +2,7 @@
 
 use std::{io::Write as _, path::PathBuf};
 
+use airside_node::{Agent, Upstream};
 use airside_runtime_kube::rbac::{self, Account, Feature, Grant};
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand, builder::PossibleValuesParser};
@@ -21,6 +22,50 @@ pub(crate) enum K8s {
     /// Prints the service account, Roles and RoleBindings that targets need, and nothing more than that
     #[command(before_long_help = EXAMPLES)]
     Rbac(Options),
+    /// Prints the DaemonSet of the node agent, through which nodes pull from the server's registry
+    #[command(before_long_help = NODE_EXAMPLES)]
+    NodeAgent(NodeAgent),
+}
+
+pub(crate) const NODE_EXAMPLES: &str = "\
+Examples:
+  airside k8s node-agent --registry http://ci.example.com:5000 --image ci.example.com/airside:1 | kubectl apply -f -
+      then `registry: localhost:5000` in the targets of this cluster
+";
+
+#[derive(Args)]
+pub(crate) struct NodeAgent {
+    /// The server's registry (its --registry-listen), as pods of the cluster reach it: http://… or https://…
+    #[arg(long, value_name = "URL")]
+    registry: Upstream,
+
+    /// Airside's own image (`make image`), as nodes find it
+    #[arg(
+        long,
+        value_name = "IMAGE",
+        default_value = "airside.local/airside:dev"
+    )]
+    image: String,
+
+    /// Where the DaemonSet goes; it must exist
+    #[arg(long, value_name = "NAMESPACE", default_value = "airside")]
+    namespace: String,
+
+    /// The port of each node's loopback
+    #[arg(long, value_name = "PORT", default_value_t = 5000)]
+    port: u16,
+}
+
+impl NodeAgent {
+    fn manifest(&self) -> Result<String> {
+        let agent = Agent {
+            namespace: self.namespace.clone(),
+            image: self.image.clone(),
+            registry: self.registry.clone(),
+            port: self.port,
+        };
+        Ok(agent.manifest()?)
+    }
 }
 
 #[derive(Args)]
@@ -64,8 +109,10 @@ pub(crate) struct Options {
 const MORE: [Feature; 2] = [Feature::PullSecrets, Feature::NetworkPolicies];
 
 pub(crate) fn run(command: &K8s) -> Result<()> {
-    let K8s::Rbac(options) = command;
-    let text = options.manifests()?;
+    let text = match command {
+        K8s::Rbac(options) => options.manifests()?,
+        K8s::NodeAgent(agent) => agent.manifest()?,
+    };
     Ok(std::io::stdout().write_all(text.as_bytes())?)
 }
 

@@ -4,6 +4,7 @@ mod completion;
 mod data;
 mod k8s;
 mod logging;
+mod node;
 mod options;
 mod proofs;
 mod pull_secrets;
@@ -70,6 +71,9 @@ enum Command {
     /// Prints what a cluster needs to know of Airside
     #[command(subcommand)]
     K8s(k8s::K8s),
+    /// Runs on each node of a cluster: brings the server's registry to the node's own loopback
+    #[command(before_long_help = node::EXAMPLES)]
+    Node(node::Options),
     /// Prints a script that completes this command's options, for a shell to read
     Completion(completion::Options),
     /// Makes and removes containers; called by the local runtime
@@ -109,6 +113,7 @@ fn main() -> ExitCode {
         Command::Validate(options) => validate::run(&options),
         Command::Schema(options) => report(schema::run(&options)),
         Command::K8s(command) => report(k8s::run(&command)),
+        Command::Node(options) => report(node::run(&options)),
         Command::Completion(options) => report(completion::run(&options, Arguments::command())),
     }
 }

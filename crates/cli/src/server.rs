@@ -3,6 +3,7 @@
 //! If you want to know who gets what, read [`serve`] from top to bottom. There is no logic in here but
 //! what differs between `up` and `web`, which is all in [`Mode`].
 
+mod artifact_images;
 mod builds;
 mod checks;
 mod greeting;
@@ -77,6 +78,11 @@ async fn serve(options: &ServerOptions, mode: Mode, log_level: Level) -> Result<
     if let Some(address) = options.listening.metrics_listen {
         let listener: TcpListener = listeners::bind(address, "--metrics-listen").await?;
         listeners::serve_metrics(listener, state.clone(), shutdown.clone());
+    }
+    if let (Some(address), Some(registry)) = (options.listening.registry_listen, house.registry()) {
+        let listener = listeners::bind(address, "--registry-listen").await?;
+        info!(address = %listener.local_addr()?, "the registry of images is served");
+        listeners::serve_registry(listener, tls.clone(), registry, shutdown.clone());
     }
     greeting::greet(mode, &url, &users);
     listeners::serve(listener, tls, reload, state, shutdown).await?;

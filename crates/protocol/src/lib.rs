@@ -59,7 +59,8 @@ pub mod env {
     /// Folder for the output spool; `/.airside` unless set.
     pub const STATE: &str = "AIRSIDE_STATE";
     /// An empty folder in which the shim may put together the root file system that an order's image is.
-    /// Without it the shim stays in the one it was started in.
+    /// `/` means that the container was started in that image. Without it the shim stays in the one it was
+    /// started in.
     pub const ROOT: &str = "AIRSIDE_ROOT";
     /// Which capabilities the process may ever have: a hexadecimal mask, as the kernel counts them. The
     /// shim itself may have more. Without it, the process may have what the shim has.

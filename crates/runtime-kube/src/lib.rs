@@ -22,6 +22,7 @@ mod keys;
 mod labels;
 mod network_policy;
 mod observed;
+mod own_images;
 mod placement;
 mod pod;
 mod preflight;
@@ -37,6 +38,7 @@ mod watch;
 
 pub use keys::KeysError;
 pub use observed::observed;
+pub use own_images::{ImagePublisher, Login, PublishError};
 pub use placement::{ConnectError, KubeRuntime};
 pub use pod::pod_for;
 pub use proof::ProofError;

@@ -4,7 +4,12 @@ mod connect;
 mod create;
 mod resize;
 
-use std::{collections::HashSet, future::Future, sync::Arc, time::Duration};
+use std::{
+    collections::HashSet,
+    future::Future,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use airside_model::{Handle, InstallationId, VolumeId, WorkerName};
 use airside_runtime::{
@@ -21,7 +26,8 @@ use crate::{
     keys::Keys,
     labels,
     network_policy::NetworkPolicies,
-    pod_for,
+    own_images::ImagePublisher,
+    pod::pod_from,
     proof::{self, ProofError},
     pull_secrets::{self, PullSecretNames, PullSecrets},
     refusal::{classify, unavailable},
@@ -38,7 +44,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const PAGE: u32 = 500;
 
 pub struct KubeRuntime {
-    target: Target,
+    pub(crate) target: Target,
+    pub(crate) publisher: OnceLock<Arc<dyn ImagePublisher>>,
     installation: InstallationId,
     pods: Api<Pod>,
     keys: Keys,
@@ -55,6 +62,12 @@ impl KubeRuntime {
     /// Where the names of pull secrets outlive this process. Without it they do not.
     pub fn remember_pull_secrets(&self, names: Arc<dyn PullSecretNames>) {
         self.pull_secrets.remember_in(names);
+    }
+
+    /// Who makes artifacts images that nodes can pull, for a target that has a registry.
+    pub fn publish_images_with(&self, publisher: Arc<dyn ImagePublisher>) {
+        // Whoever came first is asked.
+        let _ = self.publisher.set(publisher);
     }
 
     pub fn tags(&self) -> &[String] {
@@ -182,11 +195,13 @@ impl Placement for KubeRuntime {
             let message = format!("the step is of installation {theirs}, this runtime of {ours}");
             return Err(Error::Refused { message });
         }
-        let mut pod = pod_for(spec, &self.target)?;
+        let published = self.published(spec).await?;
+        let mut pod = pod_from(spec, &self.target, published.as_deref())?;
         let reserved = self.watched.reserve(&spec.handle, self.target.max_pods);
         let reserved = reserved.map_err(|full| unavailable(&self.target.name, full.to_string()))?;
         self.network_policies.for_step(spec, &self.target).await?;
-        if let Some(secret) = self.pull_secrets.for_step(spec).await? {
+        if let Some(credential) = self.credential(spec, published.as_deref()) {
+            let secret = self.pull_secrets.ensure(credential).await?;
             pull_secrets::refer(&mut pod, &secret);
         }
         let doing = format!("cannot create pod {}", spec.handle);

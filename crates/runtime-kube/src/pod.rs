@@ -47,9 +47,18 @@ const PROOF_SECONDS: i64 = 3600;
 
 /// The pod of a step, or why this target has none for it.
 pub fn pod_for(spec: &PlacementSpec, target: &Target) -> Result<Pod, Error> {
+    pod_from(spec, target, None)
+}
+
+/// The same where the step's image, an artifact, is `published` as one that nodes can pull.
+pub(crate) fn pod_from(
+    spec: &PlacementSpec,
+    target: &Target,
+    published: Option<&str>,
+) -> Result<Pod, Error> {
     privileged::check(spec, target)?;
-    let powers = Powers::of(spec, target)?;
-    let image = PodImage::choose(&spec.image, target)?;
+    let powers = Powers::of(spec, target, published.is_some())?;
+    let image = PodImage::choose(&spec.image, target, published)?;
     let mut annotations = labels::annotations(&spec.labels);
     annotations.insert(labels::SPEC_HASH.to_owned(), spec.hash());
     annotations.insert(
@@ -88,7 +97,7 @@ struct PodImage {
 }
 
 impl PodImage {
-    fn choose(image: &Image, target: &Target) -> Result<Self, Error> {
+    fn choose(image: &Image, target: &Target, published: Option<&str>) -> Result<Self, Error> {
         let reference = match image {
             Image::Shim => {
                 return Ok(Self {
@@ -105,8 +114,8 @@ impl PodImage {
                 ))
             })?,
             Image::Registry { reference, .. } => reference.clone(),
-            // Of an artifact the shim makes a root file system by itself, and takes its volume along.
-            Image::Volume { .. } => target.shim_image.clone(),
+            // If no node can pull it, the shim makes it a root file system by itself, and takes its volume along.
+            Image::Volume { .. } => published.unwrap_or(&target.shim_image).to_owned(),
             Image::OciLayout { path } => {
                 return Err(refused(format!(
                     "the step's image is the folder {path} of one machine, which pods cannot use: \
@@ -147,8 +156,8 @@ fn pod_spec(spec: &PlacementSpec, target: &Target, image: PodImage, powers: Powe
     powers.grant(&mut security_context);
     let container = Container {
         name: CONTAINER.to_owned(),
+        image_pull_policy: Some(pull_policy(&image.reference, target).to_owned()),
         image: Some(image.reference),
-        image_pull_policy: Some("IfNotPresent".to_owned()),
         command: Some(vec![image.command.to_owned()]),
         env: Some(environment(spec, target, powers)),
         resources: Some(resources::requirements(
@@ -186,6 +195,15 @@ fn pod_spec(spec: &PlacementSpec, target: &Target, image: PodImage, powers: Powe
         .filter(|tolerations| !tolerations.is_empty()),
         image_pull_secrets: pull_secrets(target),
         ..PodSpec::default()
+    }
+}
+
+/// An image that is on a node already was pulled by some team's pod. Of those in our registry each pod must show that
+/// its own team may have it; what is there is not fetched again.
+fn pull_policy(reference: &str, target: &Target) -> &'static str {
+    match target.is_own(reference) {
+        true => "Always",
+        false => "IfNotPresent",
     }
 }
 

@@ -14,7 +14,7 @@ use std::{
 };
 
 use airside_model::{InstallationId, WorkerName};
-use airside_runtime::{Error, PlacementSpec};
+use airside_runtime::Error;
 use async_trait::async_trait;
 use k8s_openapi::{
     ByteString,
@@ -32,7 +32,7 @@ use crate::{
     labels,
     refusal::{classify, unavailable},
 };
-use credential::Credential;
+pub(crate) use credential::Credential;
 
 /// An unused one stays for the next build of its team.
 const LINGER: Duration = Duration::from_secs(10 * 60);
@@ -113,11 +113,8 @@ impl PullSecrets {
             .get_or_init(|| Arc::new(NamesInMemory::default()))
     }
 
-    /// Makes sure that the secret for a step's image is there, if it takes one.
-    pub(crate) async fn for_step(&self, spec: &PlacementSpec) -> Result<Option<String>, Error> {
-        let Some(credential) = Credential::of(spec) else {
-            return Ok(None);
-        };
+    /// Makes sure that the secret for a step's image is there.
+    pub(crate) async fn ensure(&self, credential: Credential) -> Result<String, Error> {
         let mut known = self.known.lock().await;
         let now = Instant::now();
         let there = match known.entry(credential.clone()) {
@@ -139,7 +136,7 @@ impl PullSecrets {
             self.make(&there.name, &credential).await?;
             there.made = Some(now);
         }
-        Ok(Some(there.name.clone()))
+        Ok(there.name.clone())
     }
 
     /// There already is fine: it has a name that nobody else would think of.

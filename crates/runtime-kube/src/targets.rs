@@ -62,6 +62,8 @@ pub struct Target {
     pub shim: ShimDelivery,
     pub pod_rules: Vec<PodRule>,
     pub kept: KeptPods,
+    /// The server's own registry as nodes see it; images that are artifacts are pulled from there.
+    pub registry: Option<String>,
     /// Secrets of the namespace with which its nodes pull images.
     pub pull_secrets: Vec<String>,
     pub rate: Rate,
@@ -110,8 +112,23 @@ pub struct KeptPods {
 impl Target {
     /// What this target's account needs rights for.
     pub fn features(&self) -> Vec<Feature> {
-        let more = self.host_users.then_some(Feature::NetworkPolicies);
-        Feature::EVERYWHERE.iter().copied().chain(more).collect()
+        let mut features = Feature::EVERYWHERE.to_vec();
+        if self.registry.is_some() {
+            features.push(Feature::PullSecrets);
+        }
+        if self.host_users {
+            features.push(Feature::NetworkPolicies);
+        }
+        features
+    }
+
+    /// Whether an image is in the server's own registry.
+    pub(crate) fn is_own(&self, reference: &str) -> bool {
+        let Some(registry) = &self.registry else {
+            return false;
+        };
+        let below = reference.strip_prefix(registry.as_str());
+        below.is_some_and(|rest| rest.starts_with('/'))
     }
 
     /// Whether both mean the same pods: whoever follows those of one finds them through the other.

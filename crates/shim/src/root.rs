@@ -84,9 +84,12 @@ impl Room {
         }
     }
 
-    /// Makes the image this process's root file system.
+    /// Makes the image this process's root file system, unless it was started in it.
     pub(crate) async fn change_to(&self, image: &VolumeId, volumes: &Volumes) -> Result<(), Error> {
         let folder = self.folder.clone().ok_or(Error::NoRoom)?;
+        if folder == Path::new("/") {
+            return Ok(());
+        }
         let transfer = Transfer {
             volume: image.clone(),
             path: folder.to_string_lossy().into_owned(),

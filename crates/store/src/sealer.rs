@@ -130,6 +130,17 @@ impl Sealer {
         hex::encode(context.sign())
     }
 
+    /// A key for another purpose: always the same under the current key, and of no use for any other.
+    pub fn key_for(&self, purpose: &str) -> [u8; 32] {
+        let mut context = hmac::Context::with_key(&self.current.fingerprints);
+        // What is named begins with its name, which is never empty.
+        context.update(&[0]);
+        context.update(purpose.as_bytes());
+        let mut key = [0; 32];
+        key.copy_from_slice(context.sign().as_ref());
+        key
+    }
+
     /// What everything sealed with the current key begins with.
     pub(crate) fn mark(&self) -> [u8; MARK_LEN] {
         self.current.mark
@@ -146,6 +157,14 @@ impl Sealer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn keys_for_purposes_depend_on_both() {
+        let derive = |key: u8, purpose: &str| Sealer::new(&[key; 32]).unwrap().key_for(purpose);
+        assert_eq!(derive(7, "a"), derive(7, "a"));
+        assert_ne!(derive(7, "a"), derive(8, "a"));
+        assert_ne!(derive(7, "a"), derive(7, "b"));
+    }
 
     #[test]
     fn fingerprints_depend_on_key_name_and_content() {

@@ -26,6 +26,8 @@ const LAYERS: &[(&str, u32)] = &[
     ("logs", 2),
     ("volumes", 2),
     ("images", 2),
+    ("registry", 3),
+    ("node", 3),
     ("runtime-local", 3),
     ("runtime-kube", 3),
     ("hub", 3),

@@ -1,6 +1,6 @@
 //! Where the server is reached.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 
 use airside_api::Tls;
 use anyhow::{Result, bail};
@@ -31,6 +31,11 @@ pub(crate) struct Listening {
     #[arg(long, value_name = "FILE")]
     tls_key: Option<PathBuf>,
 
+    /// Where the registry of images listens, for nodes of Kubernetes targets with a `registry`; with TLS where the API
+    /// has it; not served unless given
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) registry_listen: Option<SocketAddr>,
+
     /// Where Prometheus finds /metrics, without a login; not served unless given
     #[arg(long, value_name = "ADDR")]
     pub(crate) metrics_listen: Option<SocketAddr>,
@@ -38,10 +43,10 @@ pub(crate) struct Listening {
 
 impl Listening {
     /// The certificate, if there is to be TLS.
-    pub(crate) fn tls(&self) -> Result<Option<Tls>> {
+    pub(crate) fn tls(&self) -> Result<Option<Arc<Tls>>> {
         match (&self.tls_cert, &self.tls_key) {
             (None, None) => Ok(None),
-            (Some(cert), Some(key)) => Ok(Some(Tls::load(cert, key)?)),
+            (Some(cert), Some(key)) => Ok(Some(Arc::new(Tls::load(cert, key)?))),
             (Some(_), None) => {
                 bail!("--tls-cert is given without --tls-key; TLS needs a certificate and its key")
             }

@@ -14,6 +14,7 @@ use airside_logs::Logs;
 use airside_metrics::Metrics;
 use airside_model::InstallationId;
 use airside_orchestrator::{Orchestrator, Patience, WorkerEntry, Workers};
+use airside_registry::{Registry, Tokens};
 use airside_scheduling::{Driver, Scheduling};
 use airside_store::{Alone, Store};
 use airside_volumes::Volumes;
@@ -24,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use super::{
+    artifact_images::ArtifactImages,
     builds::{EngineBuilds, EngineRunner},
     checks::{ApiChecks, BuildChecks},
     mode::Mode,
@@ -52,6 +54,7 @@ pub(crate) struct House {
     /// The workers that are not targets, and the targets until somebody attends to them.
     others: Vec<WorkerEntry>,
     targets: Option<Targets>,
+    images: Option<ArtifactImages>,
     hub: Hub,
     pub(crate) volumes: Volumes,
     pub(crate) store: Store,
@@ -77,6 +80,7 @@ impl House {
         shutdown: &CancellationToken,
     ) -> Result<Self> {
         let sealer = options.keys.sealer(data)?;
+        let registry_key = sealer.key_for("registry tokens");
         let store = Store::open(options.database.url(data)?, sealer).await?;
         let alone = store.take_alone().await?;
         store.release_all_leases().await?;
@@ -89,11 +93,20 @@ impl House {
         let logs = Logs::open(&data.join("logs"))?;
         let volumes = Volumes::open(&data.join("volumes"))?.with_marks(options.collecting.marks()?);
         let metrics = Metrics::default();
+        let images = match options.listening.registry_listen {
+            Some(_) => {
+                let tokens = Tokens::new(&registry_key);
+                let registry = Registry::open(&data.join("registry"), tokens, volumes.marks())?;
+                Some(ArtifactImages::new(registry, volumes.clone()))
+            }
+            None => None,
+        };
 
         let found = Found {
             store: &store,
             volumes: &volumes,
             installation: &installation,
+            images: images.as_ref(),
         };
         let (others, targets, proofs) = found.workers(options, mode, data).await?;
         let entries = others.iter().cloned().chain(targets.entries()).collect();
@@ -160,7 +173,7 @@ impl House {
             logs: logs.clone(),
             volumes: volumes.clone(),
             metrics: metrics.clone(),
-            workers: Arc::new(CollectedWorkers(orchestrator.clone())),
+            workers: Arc::new(CollectedWorkers(orchestrator.clone(), images.clone())),
             keep: options.collecting.keep(),
             ballast: Some(data.join("ballast")),
         });
@@ -182,6 +195,7 @@ impl House {
             orchestrator,
             others,
             targets: Some(targets),
+            images,
             hub,
             volumes,
             store,
@@ -243,6 +257,11 @@ impl House {
             .collect())
     }
 
+    /// The registry of images, if there is one.
+    pub(crate) fn registry(&self) -> Option<Registry> {
+        self.images.as_ref().map(|images| images.registry.clone())
+    }
+
     pub(crate) fn api(&self, url: &str, options: &ServerOptions, log_level: Level) -> ApiState {
         ApiState::new(
             self.store.clone(),
@@ -285,12 +304,16 @@ impl House {
 }
 
 /// Whose images and containers the collector takes when the disk is full.
-struct CollectedWorkers(Orchestrator);
+struct CollectedWorkers(Orchestrator, Option<ArtifactImages>);
 
 #[async_trait]
 impl airside_collector::Workers for CollectedWorkers {
     async fn collect_images(&self, unused_for: Duration) -> u64 {
-        self.0.collect_images(unused_for).await
+        let own = match &self.1 {
+            Some(images) => images.collect(unused_for).await,
+            None => 0,
+        };
+        own + self.0.collect_images(unused_for).await
     }
 
     async fn give_up_kept(&self) -> bool {
@@ -306,6 +329,7 @@ struct Found<'a> {
     store: &'a Store,
     volumes: &'a Volumes,
     installation: &'a InstallationId,
+    images: Option<&'a ArtifactImages>,
 }
 
 impl Found<'_> {
@@ -332,7 +356,8 @@ impl Found<'_> {
             others.push(local.await?);
         }
         let source = options.workers.target_source();
-        let targets = Targets::open(source, self.installation, &proofs, self.store).await?;
+        let targets = Targets::open(source, self.installation, &proofs, self.store, self.images);
+        let targets = targets.await?;
         let names: Vec<_> = others
             .iter()
             .cloned()

@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use airside_api::{ApiState, Tls};
+use airside_registry::Registry;
 use anyhow::{Context, Result};
 use tokio::{net::TcpListener, signal::unix::Signal};
 use tokio_util::sync::CancellationToken;
@@ -23,10 +24,26 @@ pub(crate) fn serve_metrics(listener: TcpListener, state: ApiState, shutdown: Ca
     tokio::spawn(airside_api::serve(listener, router, shutdown));
 }
 
+/// By the certificate of the API, if that has one.
+pub(crate) fn serve_registry(
+    listener: TcpListener,
+    tls: Option<Arc<Tls>>,
+    registry: Registry,
+    shutdown: CancellationToken,
+) {
+    let router = airside_api::registry_router(registry);
+    match tls {
+        Some(tls) => drop(tokio::spawn(airside_api::serve_tls(
+            listener, tls, router, shutdown,
+        ))),
+        None => drop(tokio::spawn(airside_api::serve(listener, router, shutdown))),
+    }
+}
+
 /// Serves the API until the shutdown, then a moment longer for requests under way.
 pub(crate) async fn serve(
     listener: TcpListener,
-    tls: Option<Tls>,
+    tls: Option<Arc<Tls>>,
     reload: Signal,
     state: ApiState,
     shutdown: CancellationToken,
@@ -34,7 +51,7 @@ pub(crate) async fn serve(
     let router = airside_api::router(state);
     let stopping = shutdown.clone();
     let served = async move {
-        match tls.map(Arc::new) {
+        match tls {
             None => airside_api::serve(listener, router, shutdown).await,
             Some(tls) => {
                 tokio::spawn(read_again(tls.clone(), reload, shutdown.clone()));

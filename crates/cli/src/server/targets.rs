@@ -14,12 +14,13 @@ use airside_model::{InstallationId, WorkerName};
 use airside_orchestrator::{Orchestrator, WorkerEntry};
 use airside_runtime_kube::{KubeRuntime, Target};
 use airside_store::{Store, WorkerChange, WorkerKind};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use tokio::signal::unix::Signal;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
 use self::news::News;
+use super::artifact_images::ArtifactImages;
 use crate::{proofs::WorkerProofs, pull_secrets::StoredNames, target_source::TargetSource};
 
 /// How often it is looked whether a target that leaves is done.
@@ -30,6 +31,7 @@ pub(crate) struct Targets {
     installation: InstallationId,
     proofs: WorkerProofs,
     store: Store,
+    images: Option<ArtifactImages>,
     known: Vec<Known>,
     /// Taken out, or moved elsewhere, and not done yet.
     leaving: Vec<Known>,
@@ -71,12 +73,14 @@ impl Targets {
         installation: &InstallationId,
         proofs: &WorkerProofs,
         store: &Store,
+        images: Option<&ArtifactImages>,
     ) -> Result<Self> {
         let mut targets = Self {
             source,
             installation: installation.clone(),
             proofs: proofs.clone(),
             store: store.clone(),
+            images: images.cloned(),
             known: Vec::new(),
             leaving: Vec::new(),
             is_awaiting: false,
@@ -106,6 +110,15 @@ impl Targets {
         let connected = KubeRuntime::connect(target.clone(), self.installation.clone()).await;
         let runtime = connected.with_context(|| format!("target `{}`", target.name))?;
         runtime.remember_pull_secrets(Arc::new(StoredNames(self.store.clone())));
+        match &self.images {
+            Some(images) => runtime.publish_images_with(Arc::new(images.clone())),
+            None if target.registry.is_some() => bail!(
+                "target `{}` names a registry, and this server serves none: start it with --registry-listen, or leave \
+                 `registry` out",
+                target.name
+            ),
+            None => {}
+        }
         Ok(Known {
             target,
             kubeconfig,

@@ -1,7 +1,10 @@
 //! From a target to a client of its cluster. No request is made: a cluster that is away when web
 //! starts is simply away for a while.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::OnceLock,
+};
 
 use airside_model::{InstallationId, WorkerName};
 use kube::{
@@ -94,6 +97,7 @@ impl KubeRuntime {
             condition,
             attending,
             target,
+            publisher: OnceLock::new(),
             installation,
             pods,
             keys: Keys::new(client),

@@ -4,7 +4,7 @@ use super::*;
 use crate::pod::tests::{spec, target};
 
 fn wanted() -> Pod {
-    pod_for(&spec(), &target("")).unwrap()
+    pod_from(&spec(), &target(""), None).unwrap()
 }
 
 fn check(change: impl FnOnce(&mut Pod), expected: Result<(), Unadoptable>) {

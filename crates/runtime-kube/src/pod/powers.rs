@@ -27,16 +27,24 @@ pub(super) struct Powers {
     held: bool,
     /// The image is an artifact, which no node can pull: the shim makes it the root file system.
     assembled: bool,
+    /// The image is an artifact, and the container is started in it.
+    published: bool,
     /// The process may do what the shim may.
     privileged: bool,
 }
 
 impl Powers {
-    pub(super) fn of(spec: &PlacementSpec, target: &Target) -> Result<Self, Error> {
+    pub(super) fn of(
+        spec: &PlacementSpec,
+        target: &Target,
+        published: bool,
+    ) -> Result<Self, Error> {
+        let artifact = matches!(spec.image, Image::Volume { .. });
         let powers = Self {
             hermetic: spec.hermetic && !target.host_users,
             held: network_policy::holds(spec, target),
-            assembled: matches!(spec.image, Image::Volume { .. }),
+            assembled: artifact && !published,
+            published: artifact && published,
             privileged: spec.privileged,
         };
         if target.host_users && powers.assembled {
@@ -90,6 +98,9 @@ impl Powers {
         }
         if self.held {
             variables.push((env::NETWORK, "held".to_owned()));
+        }
+        if self.published {
+            variables.push((env::ROOT, "/".to_owned()));
         }
         if self.any() && !self.privileged {
             let kept = Capabilities::UNPRIVILEGED.to_string();

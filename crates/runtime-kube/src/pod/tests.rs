@@ -294,3 +294,52 @@ fn without_image_volumes_a_container_brings_the_shim() {
     let pod = pod_for(&native, &target).unwrap().spec.unwrap();
     assert!(pod.init_containers.is_none());
 }
+
+fn artifact() -> PlacementSpec {
+    PlacementSpec {
+        image: Image::Volume {
+            volume: VolumeId::new("v-1"),
+        },
+        ..spec()
+    }
+}
+
+#[test]
+fn an_artifact_that_nodes_can_pull_is_an_image_like_any_other() {
+    let target = target("registry: localhost:5000");
+    let reference = "localhost:5000/team/main/artifacts@sha256:00";
+    let pod = pod_from(&artifact(), &target, Some(reference)).unwrap();
+    let inside = pod.spec.unwrap();
+    let step = &inside.containers[0];
+    assert_eq!(step.image.as_deref(), Some(reference));
+    assert_eq!(step.image_pull_policy.as_deref(), Some("Always"));
+    let context = step.security_context.as_ref().unwrap();
+    assert!(context.capabilities.is_none() && context.app_armor_profile.is_none());
+    let root = step.env.iter().flatten().find(|it| it.name == env::ROOT);
+    assert_eq!(root.unwrap().value.as_deref(), Some("/"));
+    let roots = inside
+        .volumes
+        .iter()
+        .flatten()
+        .filter(|it| it.name == powers::ROOT_VOLUME);
+    assert_eq!(roots.count(), 0);
+}
+
+#[test]
+fn what_is_pulled_takes_no_user_namespace() {
+    let target = target("registry: localhost:5000\n  host_users: true");
+    assert!(pod_from(&artifact(), &target, Some("localhost:5000/a@sha256:00")).is_ok());
+    assert!(pod_from(&artifact(), &target, None).is_err());
+}
+
+#[test]
+fn whoever_names_our_registry_shows_that_they_may() {
+    for (reference, policy) in [
+        ("localhost:5000/team/main/a", "Always"),
+        ("localhost:50001/a", "IfNotPresent"),
+        ("registry.example/localhost:5000/a", "IfNotPresent"),
+    ] {
+        let target = target("registry: localhost:5000");
+        assert_eq!(pull_policy(reference, &target), policy, "{reference}");
+    }
+}

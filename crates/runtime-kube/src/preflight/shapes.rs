@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::{Api, api::PostParams};
 
 use super::{Preflight, Unknown};
-use crate::pod_for;
+use crate::pod::pod_from;
 
 impl Preflight {
     pub(super) async fn refused_shapes(&self) -> Result<Vec<Lack>, Unknown> {
@@ -16,9 +16,12 @@ impl Preflight {
             dry_run: true,
             ..PostParams::default()
         };
+        // Nobody pulls it: the pod is not made.
+        let registry = self.target.registry.as_ref();
+        let published = registry.map(|registry| format!("{registry}/preflight"));
         let mut lacks = Vec::new();
         for shape in Shape::ALL {
-            let Ok(pod) = pod_for(&self.example(shape), &self.target) else {
+            let Ok(pod) = pod_from(&self.example(shape), &self.target, published.as_deref()) else {
                 continue;
             };
             let doing = format!("a pod for {shape} is refused");

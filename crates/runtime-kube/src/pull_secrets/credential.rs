@@ -3,12 +3,14 @@
 use airside_runtime::{Image, PlacementSpec};
 use serde_json::{Value, json};
 
+use crate::own_images::Login;
+
 /// How the kubelet calls the registry of images without one in their name.
 const DOCKER_HUB: &str = "https://index.docker.io/v1/";
 
 /// A user of one registry, on behalf of one team. It holds a password, so it does not show itself.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(super) struct Credential {
+pub(crate) struct Credential {
     pub(super) team: String,
     registry: String,
     username: String,
@@ -17,7 +19,7 @@ pub(super) struct Credential {
 
 impl Credential {
     /// What a step's image source has; nothing where the nodes' own rights are to do.
-    pub(super) fn of(spec: &PlacementSpec) -> Option<Self> {
+    pub(crate) fn of(spec: &PlacementSpec) -> Option<Self> {
         let Image::Registry { reference, source } = &spec.image else {
             return None;
         };
@@ -32,6 +34,16 @@ impl Credential {
             username: username.to_owned(),
             password: password.to_owned(),
         })
+    }
+
+    /// For the server's own registry.
+    pub(crate) fn own(team: &str, registry: &str, login: Login) -> Self {
+        Self {
+            team: team.to_owned(),
+            registry: registry.to_owned(),
+            username: login.username,
+            password: login.password,
+        }
     }
 
     /// As `docker login` would keep it.

@@ -89,6 +89,7 @@ struct Entry {
     grace_period_seconds: Option<Spanned<u32>>,
     #[serde(default)]
     default_requests: Requests,
+    registry: Option<Spanned<String>>,
     #[serde(default)]
     pull_secrets: Vec<Spanned<String>>,
     qps: Option<Spanned<u32>>,
@@ -129,6 +130,9 @@ impl Entry {
         let privileged = check_privileged(self.privileged, self.host_users)?;
         for secret in &self.pull_secrets {
             check_secret(secret)?;
+        }
+        if let Some(registry) = &self.registry {
+            check_registry(registry)?;
         }
         let rate = Rate::default();
         for tag in &self.tags {
@@ -177,6 +181,7 @@ impl Entry {
                     300,
                 )?,
             },
+            registry: self.registry.map(|registry| registry.value),
             pull_secrets: self.pull_secrets.into_iter().map(|it| it.value).collect(),
             rate: Rate {
                 qps: at_least_one("qps", self.qps)?.unwrap_or(rate.qps),
@@ -253,6 +258,26 @@ fn check_hub_host(host: &Spanned<String>) -> Result<(), Fault> {
          brackets, the hub's own port is added"
     );
     Err(Fault::at(host.referenced, message))
+}
+
+/// As it stands in an image's name: what has neither a dot nor a port would be taken for a repository of Docker Hub.
+fn check_registry(registry: &Spanned<String>) -> Result<(), Fault> {
+    let text = registry.value.as_str();
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) => (host, Some(port)),
+        None => (text, None),
+    };
+    let name = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.');
+    let named = !host.is_empty() && host.bytes().all(name);
+    let numbered = port.is_none_or(|port| port.parse::<u16>().is_ok_and(|port| port > 0));
+    if named && numbered && (port.is_some() || host.contains('.') || host == "localhost") {
+        return Ok(());
+    }
+    let message = format!(
+        "registry: {text:?} is no registry such as localhost:5000 or images.example.com; leave out scheme and \
+         path"
+    );
+    Err(Fault::at(registry.referenced, message))
 }
 
 fn check_privileged(

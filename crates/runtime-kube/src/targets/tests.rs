@@ -65,6 +65,7 @@ targets:
   lost_after_seconds: 60
   grace_period_seconds: 10
   default_requests: {cpu: 2, memory: 1Gi}
+  registry: localhost:5000
   pull_secrets: [registry.example]
   qps: 5
   burst: 7
@@ -89,6 +90,12 @@ targets:
     assert_eq!(target.kept.stay, Some(Duration::from_secs(600)));
     assert_eq!(target.kept.shrink_after, Duration::from_secs(30));
     assert_eq!(target.pod_rules.len(), 1);
+    assert_eq!(target.registry.as_deref(), Some("localhost:5000"));
+    assert!(
+        target
+            .features()
+            .contains(&crate::rbac::Feature::PullSecrets)
+    );
     assert_eq!(target.pull_secrets, ["registry.example"]);
     assert_eq!(target.rate, Rate { qps: 5, burst: 7 });
     assert_eq!(target.max_pods, Some(30));
@@ -107,6 +114,13 @@ fn mistakes_are_named_with_file_line_and_field() {
             "privileged: userns\n  host_users: true",
             "targets.yml:5:15: privileged: userns needs user namespaces",
         ),
+        (
+            "registry: http://localhost:5000",
+            "targets.yml:5:13: registry: \"http://localhost:5000\" is no registry",
+        ),
+        ("registry: images", "targets.yml:5:13: registry: "),
+        ("registry: 'a.example/b'", "targets.yml:5:13: registry: "),
+        ("registry: localhost:0", "targets.yml:5:13: registry: "),
         ("shim: magic", "targets.yml:5:9: unknown variant"),
         (
             "fence_after_seconds: 0",

@@ -1,0 +1,182 @@
+//! Passes requests for images on, and nothing else.
+
+use std::{convert::Infallible, time::Duration};
+
+use bytes::Bytes;
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header,
+    uri::PathAndQuery,
+};
+use http_body_util::{BodyExt as _, Empty, Full, combinators::BoxBody};
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::{
+    client::legacy::{Client, connect::HttpConnector},
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+};
+use serde_json::json;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+
+use crate::Upstream;
+
+const CONNECT: Duration = Duration::from_secs(10);
+/// For the head of an answer; what it carries takes as long as it takes.
+const ANSWER: Duration = Duration::from_secs(60);
+/// For the head of a request.
+const ASK: Duration = Duration::from_secs(30);
+
+/// What is about one connection, and not about what it carries.
+const OWN: [HeaderName; 8] = [
+    header::CONNECTION,
+    header::PROXY_AUTHENTICATE,
+    header::PROXY_AUTHORIZATION,
+    header::TE,
+    header::TRAILER,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+    HeaderName::from_static("keep-alive"),
+];
+
+type Body = BoxBody<Bytes, hyper::Error>;
+
+#[derive(Clone)]
+struct Proxy {
+    upstream: Upstream,
+    client: Client<HttpsConnector<HttpConnector>, Empty<Bytes>>,
+}
+
+/// Serves until the shutdown. Whom the machine trusts decides whether a TLS upstream is.
+pub async fn serve(
+    listener: TcpListener,
+    upstream: Upstream,
+    shutdown: CancellationToken,
+) -> std::io::Result<()> {
+    let proxy = Proxy {
+        upstream,
+        client: client()?,
+    };
+    loop {
+        let accepted = tokio::select! {
+            () = shutdown.cancelled() => return Ok(()),
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok((stream, _)) => drop(tokio::spawn(proxy.clone().attend(stream))),
+            // Out of files, say: there will be some again.
+            Err(error) => {
+                tracing::warn!(%error, "no connection");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}
+
+fn client() -> std::io::Result<Client<HttpsConnector<HttpConnector>, Empty<Bytes>>> {
+    let mut connector = HttpConnector::new();
+    connector.enforce_http(false);
+    connector.set_connect_timeout(Some(CONNECT));
+    connector.set_nodelay(true);
+    let connector = HttpsConnectorBuilder::new()
+        .with_native_roots()?
+        .https_or_http()
+        .enable_http1()
+        .wrap_connector(connector);
+    Ok(Client::builder(TokioExecutor::new()).build(connector))
+}
+
+impl Proxy {
+    async fn attend(self, stream: TcpStream) {
+        let service = service_fn(|request| {
+            let proxy = self.clone();
+            async move { Ok::<_, Infallible>(proxy.answer(request).await) }
+        });
+        let served = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(ASK)
+            .serve_connection(TokioIo::new(stream), service);
+        if let Err(error) = served.await {
+            tracing::debug!(%error, "a connection ended early");
+        }
+    }
+
+    async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+        let asked = request.uri().path_and_query().cloned();
+        let Some(asked) = asked.filter(|asked| is_registrys(asked.path())) else {
+            return refusal(
+                StatusCode::NOT_FOUND,
+                "NAME_UNKNOWN",
+                "this serves images alone",
+            );
+        };
+        if !matches!(*request.method(), Method::GET | Method::HEAD) {
+            let words = "images are only pulled here";
+            return refusal(StatusCode::METHOD_NOT_ALLOWED, "UNSUPPORTED", words);
+        }
+        match self.forward(&request, &asked).await {
+            Ok(answer) => answer,
+            Err(words) => {
+                tracing::warn!(upstream = %self.upstream, path = asked.path(), error = words, "no answer");
+                refusal(StatusCode::BAD_GATEWAY, "UNKNOWN", &words)
+            }
+        }
+    }
+
+    async fn forward(
+        &self,
+        request: &Request<Incoming>,
+        asked: &PathAndQuery,
+    ) -> Result<Response<Body>, String> {
+        let upstream = &self.upstream;
+        let uri = upstream.uri(asked);
+        let uri = uri.ok_or_else(|| format!("{upstream} has no such place"))?;
+        let mut sent = Request::new(Empty::new());
+        *sent.method_mut() = request.method().clone();
+        *sent.uri_mut() = uri;
+        *sent.headers_mut() = passed_on(request.headers());
+        // The upstream is asked under its own name.
+        sent.headers_mut().remove(header::HOST);
+        let answer = tokio::time::timeout(ANSWER, self.client.request(sent)).await;
+        let answer = answer.map_err(|_| format!("the registry at {upstream} does not answer"))?;
+        let answer = answer.map_err(|error| {
+            let why = causes(&error);
+            format!("cannot reach the registry at {upstream}: {why}")
+        })?;
+        let (mut parts, body) = answer.into_parts();
+        parts.headers = passed_on(&parts.headers);
+        Ok(Response::from_parts(parts, body.boxed()))
+    }
+}
+
+/// What a client's error says is only that there was one.
+fn causes(error: &dyn std::error::Error) -> String {
+    let mut words = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        words = format!("{words}: {cause}");
+        source = cause.source();
+    }
+    words
+}
+
+fn is_registrys(path: &str) -> bool {
+    path == "/v2" || path.starts_with("/v2/")
+}
+
+fn passed_on(headers: &HeaderMap) -> HeaderMap {
+    let mut passed = headers.clone();
+    for name in OWN {
+        passed.remove(name);
+    }
+    passed
+}
+
+fn refusal(status: StatusCode, code: &str, words: &str) -> Response<Body> {
+    let text = json!({"errors": [{"code": code, "message": words}]}).to_string();
+    let body = Full::new(Bytes::from(text)).map_err(|never| match never {});
+    let mut answer = Response::new(body.boxed());
+    *answer.status_mut() = status;
+    let kind = HeaderValue::from_static("application/json");
+    answer.headers_mut().insert(header::CONTENT_TYPE, kind);
+    answer
+}

@@ -1,0 +1,80 @@
+//! Answers, and errors in the form that clients of registries read.
+
+use std::io;
+
+use bytes::Bytes;
+use http::{HeaderValue, Response, StatusCode, header};
+use http_body_util::{BodyExt as _, Empty, Full, combinators::UnsyncBoxBody};
+use serde::Serialize;
+
+use crate::Error;
+
+/// What an answer carries: nothing, a text, or a blob as it is read from the disk.
+pub type Body = UnsyncBoxBody<Bytes, io::Error>;
+
+pub(crate) type Answer = Response<Body>;
+
+/// What clients are told to log in with.
+const CHALLENGE: &str = "Basic realm=\"airside\"";
+
+pub(crate) fn empty(status: StatusCode) -> Answer {
+    let body = Empty::new().map_err(|never| match never {}).boxed_unsync();
+    let mut answer = Response::new(body);
+    *answer.status_mut() = status;
+    answer
+        .headers_mut()
+        .insert(header::CONTENT_LENGTH, HeaderValue::from_static("0"));
+    answer
+}
+
+pub(crate) fn text(status: StatusCode, kind: &str, text: impl Into<Bytes>) -> Answer {
+    let text = text.into();
+    let mut answer = empty(status);
+    set(&mut answer, "content-type", kind);
+    set(&mut answer, "content-length", text.len());
+    *answer.body_mut() = Full::new(text)
+        .map_err(|never| match never {})
+        .boxed_unsync();
+    answer
+}
+
+pub(crate) fn json(status: StatusCode, kind: &str, value: &impl Serialize) -> Answer {
+    let written = serde_json::to_vec(value).expect("plain fields become JSON");
+    text(status, kind, written)
+}
+
+/// All values are ours: digests, names that were checked, numbers.
+pub(crate) fn set(answer: &mut Answer, name: &'static str, value: impl ToString) {
+    if let Ok(value) = HeaderValue::from_str(&value.to_string()) {
+        answer.headers_mut().insert(name, value);
+    }
+}
+
+/// The same without what it carries, for HEAD.
+pub(crate) fn headers_only(mut answer: Answer) -> Answer {
+    *answer.body_mut() = Empty::new().map_err(|never| match never {}).boxed_unsync();
+    answer
+}
+
+impl Error {
+    pub(crate) fn answer(&self) -> Answer {
+        let message = match self.is_internal() {
+            true => "the server failed; its log says why".to_owned(),
+            false => self.to_string(),
+        };
+        let body = serde_json::json!({"errors": [{"code": self.code(), "message": message}]});
+        let mut answer = json(self.status(), "application/json", &body);
+        match self {
+            Self::NoToken | Self::BadToken => set(&mut answer, "www-authenticate", CHALLENGE),
+            Self::Range { size } => set(&mut answer, "content-range", format!("bytes */{size}")),
+            Self::Piece { has } => set(&mut answer, "range", held(*has)),
+            _ => {}
+        }
+        answer
+    }
+}
+
+/// How much of an upload is here, as the specification writes it.
+pub(crate) fn held(written: u64) -> String {
+    format!("0-{}", written.saturating_sub(1))
+}

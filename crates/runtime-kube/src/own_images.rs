@@ -1,0 +1,84 @@
+//! Images that are artifacts, as the server's own registry has them.
+//!
+//! Who publishes them is not known here: a runtime is told where they are and with which login its team pulls them.
+
+use airside_model::VolumeId;
+use airside_runtime::{Error, Image, PlacementSpec};
+use async_trait::async_trait;
+
+use crate::{placement::KubeRuntime, pull_secrets::Credential, refusal::unavailable};
+
+/// Makes artifacts images that nodes can pull.
+#[async_trait]
+pub trait ImagePublisher: Send + Sync + 'static {
+    /// Makes the volume an image of the team's, unless it is one already; `name@digest`, without the registry.
+    async fn publish(&self, team: &str, volume: &VolumeId) -> Result<String, PublishError>;
+
+    /// With which a team's images are pulled. The same for hours, so that pods can share it.
+    fn login(&self, team: &str) -> Login;
+}
+
+/// It does not show itself.
+pub struct Login {
+    pub username: String,
+    pub password: String,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum PublishError {
+    /// The artifact is no image.
+    #[error("{0}")]
+    Refused(String),
+    /// Asking again later may work.
+    #[error("{0}")]
+    Unavailable(String),
+}
+
+impl KubeRuntime {
+    /// The step's image as nodes can pull it, if it is an artifact and this target has a registry for it.
+    pub(crate) async fn published(&self, spec: &PlacementSpec) -> Result<Option<String>, Error> {
+        let (Image::Volume { volume }, Some(registry)) = (&spec.image, &self.target.registry)
+        else {
+            return Ok(None);
+        };
+        let Some(publisher) = self.publisher.get() else {
+            return Err(Error::Refused {
+                message: format!(
+                    "the target {} names the registry {registry}, and this server serves none: start it with \
+                     --registry-listen, or leave `registry` out",
+                    self.target.name
+                ),
+            });
+        };
+        match publisher.publish(&spec.labels.team, volume).await {
+            Ok(name) => Ok(Some(format!("{registry}/{name}"))),
+            Err(PublishError::Refused(message)) => Err(Error::Refused { message }),
+            Err(PublishError::Unavailable(message)) => {
+                let message = format!("the step's image cannot be published: {message}");
+                Err(unavailable(&self.target.name, message))
+            }
+        }
+    }
+
+    /// With what the node pulls a step's image. For those in our registry it is the team's own login, also where a
+    /// pipeline names one of them itself: it opens the images of no other team.
+    pub(crate) fn credential(
+        &self,
+        spec: &PlacementSpec,
+        published: Option<&str>,
+    ) -> Option<Credential> {
+        let given = Credential::of(spec);
+        let named = match &spec.image {
+            Image::Registry { reference, .. } => Some(reference.as_str()),
+            _ => published,
+        };
+        let is_own = named.is_some_and(|reference| self.target.is_own(reference));
+        match (given, self.publisher.get(), &self.target.registry) {
+            (None, Some(publisher), Some(registry)) if is_own => {
+                let team = &spec.labels.team;
+                Some(Credential::own(team, registry, publisher.login(team)))
+            }
+            (given, ..) => given,
+        }
+    }
+}
