@@ -1,0 +1,25 @@
+//! Images on nodes: the custom resources that declare them, and the rules by which everybody else acts.
+//!
+//! An [`ImageSet`] says which images belong on which nodes; [`NodeImages`] says what one node has. The controller, the
+//! node agents and admission use the functions here, so that none of them has an opinion of its own about what a name
+//! means ([`Reference`]), how a node is labelled ([`label`]), which nodes are meant ([`selection`]), what a node does
+//! next ([`plan`]) and where a pod goes ([`placement`]). Nothing here talks to anything or reads a clock.
+
+#[expect(
+    unreachable_pub,
+    reason = "the derive for rules makes a copy of each struct within a function"
+)]
+mod image_set;
+pub mod label;
+mod node_images;
+pub mod placement;
+pub mod plan;
+mod reference;
+pub mod selection;
+
+pub use image_set::*;
+pub use node_images::*;
+pub use reference::{BadReference, Digest, Reference, Repository, Which};
+
+#[cfg(test)]
+mod tests;

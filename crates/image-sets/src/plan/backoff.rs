@@ -1,0 +1,39 @@
+//! Patience with pulls that fail.
+
+use jiff::{SignedDuration, Timestamp};
+
+const FIRST: SignedDuration = SignedDuration::from_secs(5);
+/// An image in state error is tried again this often, and whenever its set or its digest changes.
+const LONGEST: SignedDuration = SignedDuration::from_mins(10);
+
+/// How pulls of an image went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Attempts {
+    /// In a row.
+    pub failures: u32,
+    pub last: Option<Timestamp>,
+    /// Taken away for room. It comes back only where there is a lot of it, or it would come and go.
+    pub collected: bool,
+}
+
+impl Attempts {
+    /// After this one, which failed at `now`.
+    pub fn failed(self, now: Timestamp) -> Self {
+        Self {
+            failures: self.failures.saturating_add(1),
+            last: Some(now),
+            ..self
+        }
+    }
+
+    /// When the next may be; at any time if nothing failed. Twice as long each time, and in state error as long as it gets.
+    pub fn next_try(self, failures_before_error: u32) -> Option<Timestamp> {
+        let last = self.last.filter(|_| self.failures > 0)?;
+        let doublings = (self.failures - 1).min(16);
+        let wait = match self.failures >= failures_before_error {
+            true => LONGEST,
+            false => (FIRST * (1 << doublings)).min(LONGEST),
+        };
+        last.checked_add(wait).ok()
+    }
+}

@@ -1,0 +1,41 @@
+//! What goes: only images that we pulled, that nothing runs from, and that nobody else pinned.
+
+use std::cmp::Reverse;
+
+use super::{Found, GarbageMode, GarbageOrder, Look, Pin};
+
+/// Ids, in the order in which they go.
+pub(super) fn to_remove(look: &Look<'_>) -> Vec<String> {
+    let is_wanted = |found: &&Found| look.wanted.iter().any(|wanted| wanted.id == found.id);
+    let may_go =
+        |found: &&Found| found.pulled.is_some() && !found.in_use && found.pin != Pin::Others;
+    let (wanted, unwanted): (Vec<&Found>, Vec<&Found>) =
+        look.found.iter().filter(may_go).partition(is_wanted);
+    let mut freed: u64 = unwanted.iter().map(|found| found.size).sum();
+    let mut gone: Vec<String> = unwanted.into_iter().map(|found| found.id.clone()).collect();
+    let is_over = look.disk.is_at(look.rules.high);
+    if look.rules.mode == GarbageMode::Refuse || !is_over {
+        return gone;
+    }
+    let above = look.disk.above(look.rules.low);
+    for found in in_order(look, wanted) {
+        if freed >= above {
+            break;
+        }
+        freed += found.size;
+        gone.push(found.id.clone());
+    }
+    gone
+}
+
+fn in_order<'a>(look: &Look<'_>, mut found: Vec<&'a Found>) -> Vec<&'a Found> {
+    let priority = |found: &Found| {
+        let sets = look.wanted.iter().filter(|wanted| wanted.id == found.id);
+        sets.map(|wanted| wanted.priority).max()
+    };
+    match look.rules.order {
+        GarbageOrder::Oldest => found.sort_by_key(|found| (priority(found), found.pulled)),
+        GarbageOrder::Largest => found.sort_by_key(|found| (priority(found), Reverse(found.size))),
+    }
+    found
+}

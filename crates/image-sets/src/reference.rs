@@ -1,0 +1,224 @@
+//! Names of images, read as container runtimes read them: `busybox` is `docker.io/library/busybox:latest`.
+//!
+//! Two names that mean the same image are equal here. Nothing else in the tree takes such names apart for nodes.
+
+use std::{fmt, str::FromStr};
+
+const DOCKER_HUB: &str = "docker.io";
+const LATEST: &str = "latest";
+/// What a registry takes, without the host.
+const LONGEST_NAME: usize = 255;
+
+/// An image as a node's runtime knows it: host, name, and a tag or a digest.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Reference {
+    repository: Repository,
+    which: Which,
+}
+
+/// Where images of one name are.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Repository {
+    host: String,
+    name: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Which {
+    Tag(String),
+    Digest(Digest),
+}
+
+/// `sha256:` and 64 hexadecimal digits.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Digest(String);
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} names no image: {why}")]
+pub struct BadReference {
+    text: String,
+    why: &'static str,
+}
+
+impl Reference {
+    pub fn repository(&self) -> &Repository {
+        &self.repository
+    }
+
+    pub fn which(&self) -> &Which {
+        &self.which
+    }
+
+    pub fn digest(&self) -> Option<&Digest> {
+        match &self.which {
+            Which::Digest(digest) => Some(digest),
+            Which::Tag(_) => None,
+        }
+    }
+
+    /// The same repository's image with this content.
+    pub fn at(&self, digest: &Digest) -> Self {
+        self.repository.with(Which::Digest(digest.clone()))
+    }
+}
+
+impl Repository {
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn with(&self, which: Which) -> Reference {
+        Reference {
+            repository: self.clone(),
+            which,
+        }
+    }
+}
+
+impl FromStr for Repository {
+    type Err = BadReference;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let bad = |why| BadReference {
+            text: text.to_owned(),
+            why,
+        };
+        let (host, name) = match text.split_once('/') {
+            Some((host, name)) if is_host(host) => (host, name),
+            _ => (DOCKER_HUB, text),
+        };
+        let host = match host {
+            "index.docker.io" => DOCKER_HUB,
+            other => other,
+        };
+        if !host
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte))
+        {
+            return Err(bad("its host has characters that no host has"));
+        }
+        let name = match host == DOCKER_HUB && !name.contains('/') {
+            true => format!("library/{name}"),
+            false => name.to_owned(),
+        };
+        if name.len() > LONGEST_NAME {
+            return Err(bad("its name is longer than 255 characters"));
+        }
+        match name.split('/').all(is_part) {
+            true => Ok(Self {
+                host: host.to_owned(),
+                name,
+            }),
+            false => Err(bad(
+                "each part of a name is made of lower-case letters and digits, with single `.`, `_`, `__` or any \
+                 number of `-` between them",
+            )),
+        }
+    }
+}
+
+impl FromStr for Reference {
+    type Err = BadReference;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let bad = |why| BadReference {
+            text: text.to_owned(),
+            why,
+        };
+        if text.is_empty() {
+            return Err(bad("it is empty"));
+        }
+        let (named, digest) = match text.split_once('@') {
+            Some((named, digest)) => {
+                let digest = Digest::parse(digest)
+                    .ok_or_else(|| bad("behind `@` comes sha256: and 64 hexadecimal digits"))?;
+                (named, Some(digest))
+            }
+            None => (text, None),
+        };
+        let (repository, tag) = match named.rsplit_once(':') {
+            Some((repository, tag)) if !tag.contains('/') => (repository, Some(tag)),
+            _ => (named, None),
+        };
+        if tag.is_some_and(|tag| !is_tag(tag)) {
+            return Err(bad(
+                "a tag has at most 128 letters, digits, `_`, `.` and `-`",
+            ));
+        }
+        let repository: Repository = repository
+            .parse()
+            .map_err(|error: BadReference| bad(error.why))?;
+        // Whoever gives both means the content; runtimes forget the tag then.
+        let which = match (digest, tag) {
+            (Some(digest), _) => Which::Digest(digest),
+            (None, tag) => Which::Tag(tag.unwrap_or(LATEST).to_owned()),
+        };
+        Ok(repository.with(which))
+    }
+}
+
+impl Digest {
+    pub fn parse(text: &str) -> Option<Self> {
+        let hex = text.strip_prefix("sha256:")?;
+        let digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        (hex.len() == 64 && hex.bytes().all(digit)).then(|| Self(text.to_owned()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The first part of a name is a host if it could not be a part of a name on the default one.
+fn is_host(text: &str) -> bool {
+    text.contains(['.', ':'])
+        || text == "localhost"
+        || text.bytes().any(|byte| byte.is_ascii_uppercase())
+}
+
+fn is_part(part: &str) -> bool {
+    let word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let separator =
+        |text: &str| matches!(text, "." | "_" | "__") || text.bytes().all(|byte| byte == b'-');
+    let ends = |byte: Option<u8>| byte.is_some_and(word);
+    ends(part.bytes().next())
+        && ends(part.bytes().last())
+        && part
+            .split(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit())
+            .all(separator)
+}
+
+fn is_tag(tag: &str) -> bool {
+    let word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    tag.len() <= 128
+        && tag.bytes().next().is_some_and(word)
+        && tag.bytes().all(|byte| word(byte) || b".-".contains(&byte))
+}
+
+impl fmt::Display for Repository {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.host, self.name)
+    }
+}
+
+impl fmt::Display for Reference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.which {
+            Which::Tag(tag) => write!(f, "{}:{tag}", self.repository),
+            Which::Digest(digest) => write!(f, "{}@{digest}", self.repository),
+        }
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests;

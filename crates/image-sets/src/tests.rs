@@ -1,0 +1,51 @@
+use kube::CustomResourceExt;
+use serde_json::{Value, json};
+
+use super::*;
+
+fn schema(crd: &impl serde::Serialize) -> Value {
+    let crd = serde_json::to_value(crd).unwrap();
+    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone()
+}
+
+/// What is wrong with a schema: fields without words, which `kubectl explain` would show bare.
+fn bare_fields(at: &str, schema: &Value, found: &mut Vec<String>) {
+    for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+        let path = format!("{at}.{name}");
+        if field["description"].as_str().is_none_or(str::is_empty) {
+            found.push(path.clone());
+        }
+        bare_fields(&path, field, found);
+        bare_fields(&format!("{path}[]"), &field["items"], found);
+    }
+}
+
+#[test]
+fn an_image_set_needs_only_its_images() {
+    let spec: ImageSetSpec =
+        serde_json::from_value(json!({"images": [{"image": "busybox"}]})).unwrap();
+    insta::assert_snapshot!(serde_json::to_string_pretty(&spec).unwrap());
+}
+
+#[test]
+fn the_definitions_stay_as_they_are() {
+    insta::assert_snapshot!(
+        "image_set",
+        serde_json::to_string_pretty(&ImageSet::crd()).unwrap()
+    );
+    insta::assert_snapshot!(
+        "node_images",
+        serde_json::to_string_pretty(&NodeImages::crd()).unwrap()
+    );
+}
+
+#[test]
+fn what_people_write_is_explained() {
+    let mut found = Vec::new();
+    bare_fields(
+        "spec",
+        &schema(&ImageSet::crd())["properties"]["spec"],
+        &mut found,
+    );
+    assert_eq!(found, Vec::<String>::new());
+}
