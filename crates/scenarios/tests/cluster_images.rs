@@ -126,4 +126,5 @@ fn without_user_namespaces_it_is_said_what_to_do() {
     fly.pipeline("p", &built("echo never"));
     let output = fly.trigger_and_watch("p/build").ended_with(2);
     assert!(output.stdout.contains("leave host_users out"), "{output:?}");
+    namespace.wait_until_no_pods();
 }
