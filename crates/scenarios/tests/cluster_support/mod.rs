@@ -6,6 +6,7 @@
 pub mod checks;
 pub mod held;
 pub mod outage;
+pub mod teams;
 
 use std::{
     fs,
