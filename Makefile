@@ -18,6 +18,7 @@ BIN := $(CARGO_TARGET_DIR)/dist
 NODES ?= 2
 FOCUS ?=
 TARGET ?= unpack
+PICK ?= today
 FUZZ_SECONDS ?= 300
 URL ?=
 IMAGE ?= airside-image.tar
@@ -81,6 +82,10 @@ test-cluster: build cluster-images ## The same with steps as pods, in short; nee
 test-cluster-all: build cluster-images buildah-image ## All of it, with lost pods, nodes and API servers, and more crashes
 	AIRSIDE_BUILDAH=$(AIRSIDE_CACHE)/buildah.tar AIRSIDE_CRASH_BUILDS=$${AIRSIDE_CRASH_BUILDS:-20} $(CLUSTER_TESTS) --test 'cluster*' -- --test-threads 2
 	$(SCENARIO_ENV) dev/test-outage
+
+.PHONY: test-faults
+test-faults: build cluster-images ## One pick of the faults on the running cluster (PICK=today; `dev/test-faults list`)
+	$(SCENARIO_ENV) dev/test-faults $(PICK)
 
 .PHONY: test-all
 test-all: ## Everything, cluster and deny included, with the minutes each part took

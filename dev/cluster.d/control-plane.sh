@@ -78,12 +78,16 @@ control_plane() {
     --node-monitor-grace-period 20s --bind-address 127.0.0.1
   start cp scheduler kube-scheduler --kubeconfig "$STATE/scheduler.conf" --leader-elect=false --bind-address 127.0.0.1
   cat >"$STATE/Corefile" <<CONF
-.:53 {
+cluster.local:53 { # a zone of its own: in one with the other, services would not exist either
   bind $CP_IP
   errors
   kubernetes cluster.local {
     kubeconfig $STATE/admin.conf
   }
+}
+.:53 {
+  bind $CP_IP
+  errors
   template ANY ANY . { # the world outside does not exist, and nobody waits to learn it
     rcode NXDOMAIN
   }

@@ -56,6 +56,13 @@ route_to_pods() {
   }
 }
 
+# pods_to_host cut|mend PORT: nobody is told that packets are lost, as when a link breaks.
+pods_to_host() {
+  local n change=-I
+  [[ $1 == cut ]] || change=-D
+  for n in $(nodes); do in_ns "n$n" iptables "$change" FORWARD -p tcp -d "$HOST_IP" --dport "$2" -j DROP; done
+}
+
 remove_namespaces() {
   local ns
   for ns in $(ip netns list | awk -v name="$CLUSTER" '$1 ~ "^" name "-(cp|n[0-9]+)$" { print $1 }'); do ip netns del "$ns"; done

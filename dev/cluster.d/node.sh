@@ -95,10 +95,15 @@ node_boot() {
   start "n$n" "n$n-containerd" unshare --mount --propagation slave bash -eu "$dir/enter" containerd --config "$dir/containerd.toml"
   wait_for 60 "containerd on n$n" ctr --address "$dir/containerd.sock" version
   import_on "$n" "$STATE/pause-oci.tar" || die "n$n cannot import its sandbox image; see $STATE/log/n$n-import.log"
+  start_kubelet "$n"
+  proxy "n$n"
+}
+
+start_kubelet() {
+  local n=$1 dir=$STATE/n$1
   start "n$n" "n$n-kubelet" nsenter --mount="/proc/$(cat "$STATE/pid/n$n-containerd")/ns/mnt" -- \
     kubelet --config "$dir/kubelet.yaml" --root-dir "$dir/kubelet" \
     --kubeconfig "$STATE/n$n.conf" --hostname-override "n$n" --node-ip "$(node_ip "$n")"
-  proxy "n$n"
 }
 
 # own_mounts N: a script that gives a new mount namespace its private directories, then runs its arguments.

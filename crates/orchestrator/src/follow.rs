@@ -18,6 +18,9 @@ use crate::{
 /// A result may still be on its way when the runtime says that the container is gone.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
+/// Who takes a container away says why within this time, if ever.
+const EXPLANATION: Duration = Duration::from_secs(5);
+
 /// Between two kept containers that go for a step that still finds no room.
 const NEXT_ROOM: Duration = Duration::from_secs(5);
 
@@ -265,7 +268,8 @@ impl Orchestrator {
             Exit::NotFound(words) | Exit::Broken(words) => StepEnd::Errored(words),
             Exit::Stopped => StepEnd::Stopped,
             Exit::TakenAway => {
-                let reason = "its container was taken away while it ran".to_owned();
+                // Its shim stays meanwhile: of one that ends by itself it is not told that it was evicted.
+                let reason = taken_away(watching.seen).await;
                 let held = standing.held(Some(watching.session));
                 return Ok(Followed::Lost { reason, held });
             }
@@ -297,9 +301,59 @@ impl Orchestrator {
     }
 }
 
+/// A container was told to end: by whom, its runtime may know, perhaps only once it is gone.
+async fn taken_away(mut seen: watch::Receiver<Option<Observed>>) -> String {
+    let what = "its container was taken away while it ran";
+    let explained = seen.wait_for(|seen| explanation(seen.as_ref()).is_some());
+    let explained = tokio::time::timeout(EXPLANATION, explained).await;
+    let Ok(Ok(seen)) = explained else {
+        return what.to_owned();
+    };
+    let why = explanation(seen.as_ref()).unwrap_or_default();
+    format!("{what}: {why}")
+}
+
+/// That a shim which was told to end has ended explains nothing.
+fn explanation(seen: Option<&Observed>) -> Option<&str> {
+    match seen {
+        Some(Observed::Gone { reason, .. }) => {
+            let bare = reason.starts_with("the container exited") && !reason.contains('(');
+            (!bare).then_some(reason)
+        }
+        _ => None,
+    }
+}
+
 async fn sleep_until(when: Option<Instant>) {
     match when {
         Some(when) => tokio::time::sleep_until(when).await,
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_took_a_container_away_is_told_where_it_is_known() {
+        let gone = |reason: &str| Observed::Gone {
+            node: None,
+            reason: reason.to_owned(),
+        };
+        for unknown in [
+            Observed::Started { node: None },
+            gone("the container exited with code 0"),
+        ] {
+            assert_eq!(explanation(Some(&unknown)), None);
+        }
+        assert_eq!(explanation(None), None);
+        for reason in [
+            "the pod failed: Evicted: the disk is full",
+            "the container exited with code 0 (preempted)",
+            "the pod was deleted",
+        ] {
+            assert_eq!(explanation(Some(&gone(reason))), Some(reason));
+        }
     }
 }

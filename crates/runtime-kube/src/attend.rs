@@ -1,4 +1,4 @@
-//! Attends to a target: whether its API server answers, and what it lacks. Two tasks, so that a slow probe
+//! Attends to a target: whether its API server answers and knows us, and what it lacks. Two tasks, so that a slow probe
 //! keeps nobody from noticing that the server is gone.
 
 use std::{sync::Arc, time::Duration};
@@ -56,51 +56,81 @@ struct Attendant {
     back: Arc<Notify>,
 }
 
+/// How an API server takes a question that everybody may ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pulse {
+    Answers,
+    /// It does not know us (any more): the account is gone, or its credentials have run out.
+    Unknown,
+    Silent,
+}
+
+impl Pulse {
+    fn of(answer: Result<(), &kube::Error>) -> Self {
+        match answer {
+            Ok(()) => Self::Answers,
+            Err(kube::Error::Api(status)) if status.code == 401 => Self::Unknown,
+            // Any other answer will do, be it a refusal.
+            Err(kube::Error::Api(status)) if status.code < 500 => Self::Answers,
+            Err(_) => Self::Silent,
+        }
+    }
+
+    /// Why nothing can be placed, after it has been so for a while.
+    fn trouble(self, after: Duration) -> Option<String> {
+        let seconds = after.as_secs();
+        match self {
+            Self::Answers => None,
+            Self::Unknown => Some(format!(
+                "its API server has not accepted its credentials for {seconds} s; renew them, or make its \
+                 account again (`airside k8s rbac`)"
+            )),
+            Self::Silent => Some(format!("its API server has not answered for {seconds} s")),
+        }
+    }
+}
+
 impl Attendant {
     async fn feel_pulse(&self) {
         let after = self.target.stalled_after;
-        let mut heard = Instant::now();
+        let mut well = Instant::now();
         let mut away = false;
         loop {
-            let answers = self.answers().await;
-            if answers {
-                heard = Instant::now();
-                self.revive();
-                if std::mem::take(&mut away) {
-                    self.back.notify_one();
+            let trouble = self.pulse().await.trouble(after);
+            let pause = match trouble {
+                None => {
+                    well = Instant::now();
+                    self.revive();
+                    if std::mem::take(&mut away) {
+                        self.back.notify_one();
+                    }
+                    PULSE.min(after / 2)
                 }
-            } else {
-                away = true;
-                if heard.elapsed() >= after {
-                    self.stall();
+                Some(words) => {
+                    away = true;
+                    if well.elapsed() >= after {
+                        self.stall(words);
+                    }
+                    ANXIOUS
                 }
-            }
-            let pause = if answers {
-                PULSE.min(after / 2)
-            } else {
-                ANXIOUS
             };
             tokio::time::sleep(pause).await;
         }
     }
 
-    /// Any answer will do, be it a refusal.
-    async fn answers(&self) -> bool {
+    async fn pulse(&self) -> Pulse {
         let question = http::Request::get("/version").body(Vec::new());
         let question = question.expect("a fixed path is a valid request");
         let answer = self.client.request_text(question);
         match tokio::time::timeout(self.target.stalled_after, answer).await {
-            Ok(Ok(_)) => true,
-            Ok(Err(kube::Error::Api(status))) => status.code < 500,
-            Ok(Err(_)) | Err(_) => false,
+            Ok(answer) => Pulse::of(answer.as_ref().map(|_| ())),
+            Err(_) => Pulse::Silent,
         }
     }
 
-    fn stall(&self) {
-        let seconds = self.target.stalled_after.as_secs();
-        let words = format!("its API server has not answered for {seconds} s");
+    fn stall(&self, words: String) {
         self.condition.send_if_modified(|condition| {
-            let fresh = condition.stalled.is_none();
+            let fresh = condition.stalled.as_ref() != Some(&words);
             if fresh {
                 warn!(worker = %self.target.name, "worker stalled: {words}");
                 condition.stalled = Some(words);
@@ -113,7 +143,7 @@ impl Attendant {
         self.condition.send_if_modified(|condition| {
             let stalled = condition.stalled.take().is_some();
             if stalled {
-                info!(worker = %self.target.name, "worker running: its API server answers again");
+                info!(worker = %self.target.name, "worker running: its API server answers");
             }
             stalled
         });
@@ -160,5 +190,39 @@ impl Attendant {
             condition.lacks = lacks;
             true
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::Status;
+
+    use super::*;
+
+    #[test]
+    fn an_answer_is_told_from_silence_and_from_not_being_known() {
+        let said = |code| kube::Error::Api(Status::failure("no", "Why").with_code(code).boxed());
+        let unreachable = kube::Error::Service("connection refused".into());
+        assert_eq!(Pulse::of(Ok(())), Pulse::Answers);
+        for (error, expected) in [
+            (said(403), Pulse::Answers),
+            (said(404), Pulse::Answers),
+            (said(401), Pulse::Unknown),
+            (said(503), Pulse::Silent),
+            (unreachable, Pulse::Silent),
+        ] {
+            assert_eq!(Pulse::of(Err(&error)), expected, "{error}");
+        }
+        let after = Duration::from_secs(30);
+        let words = |pulse: Pulse| pulse.trouble(after).unwrap_or_default();
+        assert_eq!(words(Pulse::Answers), "");
+        assert_eq!(
+            words(Pulse::Silent),
+            "its API server has not answered for 30 s"
+        );
+        assert!(
+            words(Pulse::Unknown)
+                .starts_with("its API server has not accepted its credentials for 30 s")
+        );
     }
 }

@@ -55,7 +55,8 @@ impl Build {
 }
 
 impl Fly {
-    pub(crate) fn log_in(url: &str, home: &Path) -> Self {
+    /// Logged in at a server, with its files in this folder.
+    pub fn log_in(url: &str, home: &Path) -> Self {
         fs::create_dir_all(home).unwrap();
         let fly = Self {
             home: home.to_owned(),

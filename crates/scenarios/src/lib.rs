@@ -40,7 +40,7 @@ pub use environment::Environment;
 pub use fifo::Fifo;
 pub use fly::{ANEW, Background, Build, Fly, Output};
 pub use mock_image::mock_image;
-pub use registry::{Registry, layout, type_layout};
+pub use registry::{Registry, layout, type_layout, type_rootfs};
 pub use run::{Run, Running};
 pub use same::assert_same_text;
 pub use server::{Server, ServerOptions};

@@ -39,12 +39,19 @@ fn layout_of(rootfs: &Path, folder: &Path) -> PathBuf {
 
 /// The same, as the image of a resource type whose `check` is this script.
 pub fn type_layout(folder: &Path, check: &str) -> PathBuf {
+    layout_of(&type_rootfs(folder, &[("check", check)]), folder)
+}
+
+/// The root file system of a resource type with these scripts.
+pub fn type_rootfs(folder: &Path, scripts: &[(&str, &str)]) -> PathBuf {
     let (tree, rootfs) = (folder.join("tree"), folder.join("rootfs.tar"));
-    let scripts = tree.join("opt/resource");
-    fs::create_dir_all(&scripts).expect("the folder is ours");
-    let path = scripts.join("check");
-    fs::write(&path, check).expect("the folder is ours");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("the file is ours");
+    let programs = tree.join("opt/resource");
+    fs::create_dir_all(&programs).expect("the folder is ours");
+    for (name, script) in scripts {
+        let path = programs.join(name);
+        fs::write(&path, script).expect("the folder is ours");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("the file is ours");
+    }
     fs::copy(Environment::get().rootfs, &rootfs).expect("the root file system is there");
     run(Command::new("tar")
         .arg("--append")
@@ -53,7 +60,7 @@ pub fn type_layout(folder: &Path, check: &str) -> PathBuf {
         .arg("-f")
         .arg(&rootfs)
         .arg("opt"));
-    layout_of(&rootfs, folder)
+    rootfs
 }
 
 /// `dev/registry` with one image, until it is dropped.

@@ -195,6 +195,16 @@ impl Server {
         });
     }
 
+    /// Where shims of pods find it.
+    pub fn hub_port(&self) -> u16 {
+        self.hub.port()
+    }
+
+    /// Lets it read its targets and their credentials again.
+    pub fn reload(&self) {
+        self.signal(Signal::HUP);
+    }
+
     /// The number of its process.
     pub fn pid(&self) -> u32 {
         let child = self.child.as_ref().expect("the server is running");

@@ -65,7 +65,7 @@ fn the_server_dies_while_a_get_is_on_its_way() {
     let pipeline = format!("{get}{look}");
     fly.pipeline_anew("p", &pipeline);
     let undisturbed = printed(&fly.watch(fly.trigger("p/build").id).succeeded());
-    for moment in ["step placed", "claim accepted"] {
+    for moment in ["container created", "container claimed"] {
         fly.pipeline_anew("p", &pipeline);
         let before = server.log().matches(moment).count();
         let build = fly.trigger("p/build");
@@ -204,7 +204,8 @@ fn aborting_what_waits_for_a_node_or_an_image() {
         ),
         ("", away, "the image cannot be pulled yet"),
     ] {
-        let server = namespace.server_with(settings);
+        // Nobody here looks for the image: its node is to.
+        let server = namespace.server_with_args(settings, &["--registry-on-nodes", "127.0.0.1:1"]);
         let fly = server.fly();
         fly.pipeline("p", &config);
         let build = fly.trigger("p/build");

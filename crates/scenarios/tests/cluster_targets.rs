@@ -7,19 +7,7 @@ mod cluster_support;
 use std::{fs, path::PathBuf};
 
 use airside_scenarios::{Counter, Fly, Server, ServerOptions, wait_until};
-use cluster_support::{Namespace, WORKER, one_task};
-use serde_json::Value;
-
-/// A target named like its tag.
-fn target(namespace: &Namespace, name: &str, more: &str) -> String {
-    format!(
-        "- name: {name}\n  tags: [{name}]\n  kubeconfig: {}\n  namespace: {}\n  hub_host: {}\n  \
-         host_image: airside.local/busybox:dev\n  default_requests: {{cpu: 10m, memory: 16Mi}}\n{more}",
-        namespace.kubeconfig().display(),
-        namespace.name,
-        namespace.host,
-    )
-}
+use cluster_support::{Namespace, WORKER, one_task, worker_field};
 
 fn file(namespace: &Namespace) -> PathBuf {
     namespace.kubeconfig().with_file_name("targets.yml")
@@ -40,28 +28,18 @@ fn start(namespace: &Namespace, targets: &[&str]) -> (Server, Fly) {
     (server, fly)
 }
 
-/// A worker's field as the API shows it; nothing if it is not listed.
-fn field(server: &Server, fly: &Fly, worker: &str, field: &str) -> Option<String> {
-    let authorization = fly.authorization();
-    let headers = [("Authorization", authorization.as_str())];
-    let (_, listed) = server.http("GET", "/api/v1/workers", &headers, "");
-    let workers: Vec<Value> = serde_json::from_str(&listed).unwrap();
-    let worker = workers.iter().find(|it| it["name"] == worker)?;
-    Some(worker[field].as_str().unwrap_or_default().to_owned())
-}
-
 #[test]
 fn a_target_that_leaves_while_a_step_runs_and_comes_back() {
     let (Some(one), Some(two)) = (Namespace::offered(), Namespace::offered()) else {
         return;
     };
     let counter = Counter::start_at(one.host);
-    let (stays, leaves) = (target(&one, WORKER, ""), target(&two, "second", ""));
+    let (stays, leaves) = (one.target(WORKER, ""), two.target("second", ""));
     let (server, fly) = start(&one, &[&stays]);
     let pipeline = one_task(&counter.bump("run")).replace("[pods]", "[second]");
     fly.pipeline("p", &pipeline);
     write(&one, &[&stays, &leaves]);
-    let state = || field(&server, &fly, "second", "state");
+    let state = || worker_field(&server, &fly, "second", "state");
     wait_until("the target registers", || {
         state().as_deref() == Some("running")
     });
@@ -106,6 +84,7 @@ fn a_target_that_leaves_while_a_step_runs_and_comes_back() {
     two.wait_until_no_pods();
     fly.trigger_and_watch("p/build").succeeded();
     assert_eq!(counter.count("run"), 2);
+    two.wait_until_no_pods();
 }
 
 #[test]
@@ -114,10 +93,7 @@ fn no_more_pods_than_the_target_allows() {
         return;
     };
     let counter = Counter::start_at(namespace.host);
-    let (_server, fly) = start(
-        &namespace,
-        &[&target(&namespace, WORKER, "  max_pods: 1\n")],
-    );
+    let (_server, fly) = start(&namespace, &[&namespace.target(WORKER, "  max_pods: 1\n")]);
     for name in ["first", "second"] {
         fly.pipeline(name, &one_task(&counter.bump(name)));
     }
@@ -140,8 +116,8 @@ fn what_a_target_lacks_is_said_before_a_step_needs_it() {
     };
     let restricted = "pod-security.kubernetes.io/enforce=restricted";
     namespace.kubectl(&["label", "namespace", &namespace.name, restricted]);
-    let (server, fly) = start(&namespace, &[&target(&namespace, WORKER, "")]);
-    let lacks = || field(&server, &fly, WORKER, "addr").unwrap_or_default();
+    let (server, fly) = start(&namespace, &[&namespace.target(WORKER, "")]);
+    let lacks = || worker_field(&server, &fly, WORKER, "addr").unwrap_or_default();
     wait_until("the refusal is shown", || {
         lacks().contains("violates PodSecurity")
     });
@@ -166,4 +142,5 @@ fn what_a_target_lacks_is_said_before_a_step_needs_it() {
     namespace.kubectl(&[&binding[..], &[&account]].concat());
     wait_until("nothing is lacking", || lacks().is_empty());
     fly.trigger_and_watch("p/build").succeeded();
+    namespace.wait_until_no_pods();
 }

@@ -8,9 +8,9 @@ use tokio::time::Instant;
 
 use crate::Engine;
 
-/// A check whose container was lost is run so often in all: whatever else took the first one, the second will hardly
-/// be lost to the same.
-pub(crate) const TRIES: u32 = 2;
+/// A check whose container was lost is tried so often in all. The first try may be lost with its machine, and the second
+/// may only find out that this container does not answer any more; what took the first will hardly take the third.
+pub(crate) const TRIES: u32 = 3;
 
 /// Equal ones would find the same: the container's name, the program's arguments and input, how long it may take.
 pub(crate) type Visits = Sharing<(String, Vec<String>, String, Duration), Option<GuestRun>>;

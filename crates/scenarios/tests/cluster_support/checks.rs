@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use airside_scenarios::{Fly, wait_until};
+use airside_scenarios::Fly;
 use serde_json::Value;
 
-use super::{Namespace, WORKER, cluster};
+use super::{Namespace, WORKER, cluster, outage::wait_long};
 
 /// One that everybody is in, and another.
 pub const TEAMS: [&str; 2] = ["main", "other"];
@@ -77,11 +77,11 @@ pub fn wait_for_checks(fly: &Fly, but: &[&str], since: Option<&LastChecked>) {
         };
         others.filter(is_unchecked).count()
     };
-    // As long as there are fewer and fewer, a busy machine may take its time.
+    // As long as there are fewer and fewer, a busy machine may take its time; asking all the time would make it busier.
     let mut left = usize::MAX;
     while left > 0 {
         let before = left;
-        wait_until("more resources are checked", || {
+        wait_long("more resources are checked", || {
             left = unchecked();
             left < before
         });

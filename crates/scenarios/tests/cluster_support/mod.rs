@@ -4,6 +4,9 @@
 #![allow(dead_code, unreachable_pub, clippy::panic, clippy::unwrap_used)]
 
 pub mod checks;
+pub mod held;
+pub mod outage;
+pub mod teams;
 
 use std::{
     fs,
@@ -12,7 +15,8 @@ use std::{
     process::Command,
 };
 
-use airside_scenarios::{Output, Server, ServerOptions, wait_until};
+use airside_scenarios::{Fly, Output, Server, ServerOptions, wait_until};
+use serde_json::Value;
 use tempfile::TempDir;
 
 /// The worker, and the tag that brings a step there.
@@ -22,6 +26,7 @@ pub const WORKER: &str = "pods";
 pub struct Namespace {
     pub name: String,
     pub host: IpAddr,
+    pub cluster: Cluster,
     kubeconfig: PathBuf,
     _home: TempDir,
 }
@@ -32,23 +37,40 @@ impl Namespace {
         if std::env::var("AIRSIDE_TEST_CLUSTER").as_deref() != Ok("1") {
             return None;
         }
+        Some(Self::of(Cluster::default()))
+    }
+
+    fn of(cluster: Cluster) -> Self {
         let home = tempfile::tempdir().unwrap();
         let name = format!("test-{:08x}", rand::random::<u32>());
         let kubeconfig = home.path().join("kubeconfig");
-        cluster(&["minimal-kubeconfig", &name, kubeconfig.to_str().unwrap()]);
-        let host = cluster(&["host-ip"]).trim().parse().expect("an address");
-        Some(Self {
+        cluster.ask(&["minimal-kubeconfig", &name, kubeconfig.to_str().unwrap()]);
+        let host = cluster.ask(&["host-ip"]).trim().parse();
+        Self {
             name,
-            host,
+            host: host.expect("an address"),
+            cluster,
             kubeconfig,
             _home: home,
-        })
+        }
     }
 
     /// As [`Namespace::offered`], for tests that take nodes and the API server away.
     pub fn to_break() -> Option<Self> {
         let allowed = std::env::var("AIRSIDE_TEST_OUTAGE").as_deref() == Ok("1");
         if allowed { Self::offered() } else { None }
+    }
+
+    /// One of another cluster, which is there only to be lost.
+    pub fn of_second_cluster() -> Option<Self> {
+        let name = std::env::var("AIRSIDE_TEST_SECOND_CLUSTER").ok()?;
+        Some(Self::of(Cluster(Some(name))))
+    }
+
+    /// Makes the namespace again after it was deleted, with a new account.
+    pub fn make_again(&self) {
+        let file = self.kubeconfig.to_str().unwrap();
+        self.cluster.ask(&["minimal-kubeconfig", &self.name, file]);
     }
 
     /// A server with this machine and the namespace as workers.
@@ -63,28 +85,20 @@ impl Namespace {
 
     /// The same, with further arguments of the server.
     pub fn server_with_args(&self, settings: &str, args: &[&str]) -> Server {
-        let settings =
-            format!("  tags: [{WORKER}]\n  host_image: airside.local/busybox:dev\n{settings}");
-        self.server_of(&settings, args)
+        self.server_of(&self.target(WORKER, settings), args)
     }
 
     /// A server whose only worker is the namespace, for steps without tags.
     pub fn server_alone(&self, settings: &str, args: &[&str]) -> Server {
-        self.server_of(settings, &[args, &["--local-worker=false"]].concat())
+        let target = self.bare_target(WORKER, settings);
+        self.server_of(&target, &[args, &["--local-worker=false"]].concat())
     }
 
-    fn server_of(&self, settings: &str, args: &[&str]) -> Server {
+    fn server_of(&self, target: &str, args: &[&str]) -> Server {
         let file = self
             .kubeconfig
             .with_file_name(format!("targets-{:08x}.yml", rand::random::<u32>()));
-        let text = format!(
-            "targets:\n- name: {WORKER}\n  kubeconfig: {}\n  namespace: {}\n  hub_host: {}\n  \
-             default_requests: {{cpu: 10m, memory: 16Mi}}\n{settings}",
-            self.kubeconfig.display(),
-            self.name,
-            self.host,
-        );
-        fs::write(&file, text).unwrap();
+        fs::write(&file, format!("targets:\n{target}")).unwrap();
         // Shims of both workers must reach the hub: those here on loopback, pods on the bridge.
         ServerOptions::new()
             .hub_ip(Ipv4Addr::UNSPECIFIED.into())
@@ -95,13 +109,31 @@ impl Namespace {
             .start()
     }
 
+    /// This namespace in a file of targets, as a worker named like its tag.
+    pub fn target(&self, worker: &str, settings: &str) -> String {
+        let settings =
+            format!("  tags: [{worker}]\n  host_image: airside.local/busybox:dev\n{settings}");
+        self.bare_target(worker, &settings)
+    }
+
+    fn bare_target(&self, worker: &str, settings: &str) -> String {
+        format!(
+            "- name: {worker}\n  kubeconfig: {}\n  namespace: {}\n  hub_host: {}\n  \
+             default_requests: {{cpu: 10m, memory: 16Mi}}\n{settings}",
+            self.kubeconfig.display(),
+            self.name,
+            self.host,
+        )
+    }
+
     /// What the account of this namespace uses.
     pub fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
     }
 
     pub fn kubectl(&self, args: &[&str]) -> String {
-        cluster(&[&["kubectl", "-n", &self.name][..], args].concat())
+        let namespaced = ["kubectl", "-n", &self.name];
+        self.cluster.ask(&[&namespaced[..], args].concat())
     }
 
     /// The names of the pods that are there, but for one that looks at a node.
@@ -141,30 +173,53 @@ impl Drop for Namespace {
         if !std::thread::panicking() {
             self.wait_until_no_pods();
         }
-        let _ = try_cluster(&["kubectl", "delete", "namespace", &self.name, "--wait=false"]);
+        let delete = ["kubectl", "delete", "namespace", &self.name, "--wait=false"];
+        let _ = self.cluster.try_ask(&delete);
+    }
+}
+
+/// A cluster of `dev/cluster`: the one that `CLUSTER` names, or another.
+#[derive(Clone, Debug, Default)]
+pub struct Cluster(Option<String>);
+
+impl Cluster {
+    #[track_caller]
+    pub fn ask(&self, args: &[&str]) -> String {
+        match self.try_ask(args) {
+            Ok(said) => said,
+            Err(words) => panic!("dev/cluster {args:?}: {words}"),
+        }
+    }
+
+    pub fn try_ask(&self, args: &[&str]) -> Result<String, String> {
+        let tool = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../dev/cluster");
+        let output = Command::new(tool)
+            .args(args)
+            .envs(self.0.iter().map(|name| ("CLUSTER", name)))
+            .output()
+            .expect("dev/cluster runs");
+        if output.status.success() {
+            Ok(String::from_utf8(output.stdout).expect("text"))
+        } else {
+            Err(String::from_utf8_lossy(&output.stderr).into_owned())
+        }
     }
 }
 
 /// Asks `dev/cluster`, which knows the cluster by `CLUSTER`.
 #[track_caller]
 pub fn cluster(args: &[&str]) -> String {
-    match try_cluster(args) {
-        Ok(said) => said,
-        Err(words) => panic!("dev/cluster {args:?}: {words}"),
-    }
+    Cluster::default().ask(args)
 }
 
-fn try_cluster(args: &[&str]) -> Result<String, String> {
-    let tool = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../dev/cluster");
-    let output = Command::new(tool)
-        .args(args)
-        .output()
-        .expect("dev/cluster runs");
-    if output.status.success() {
-        Ok(String::from_utf8(output.stdout).expect("text"))
-    } else {
-        Err(String::from_utf8_lossy(&output.stderr).into_owned())
-    }
+/// A worker's field as the API shows it; nothing if it is not listed.
+pub fn worker_field(server: &Server, fly: &Fly, worker: &str, field: &str) -> Option<String> {
+    let authorization = fly.authorization();
+    let headers = [("Authorization", authorization.as_str())];
+    let (_, listed) = server.http("GET", "/api/v1/workers", &headers, "");
+    let workers: Vec<Value> = serde_json::from_str(&listed).unwrap();
+    let worker = workers.iter().find(|it| it["name"] == worker)?;
+    Some(worker[field].as_str().unwrap_or_default().to_owned())
 }
 
 /// A pipeline of one job `build` with one task `work`, in a pod.

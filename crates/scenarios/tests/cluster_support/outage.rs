@@ -1,0 +1,122 @@
+//! Parts of a cluster that are away for a while, and builds that take longer for it.
+
+use std::time::{Duration, Instant};
+
+use airside_scenarios::{Fly, PATIENCE, wait_for};
+
+use super::{Cluster, Namespace};
+
+/// A step counts as lost soon after its node does not answer any more.
+pub const QUICK: &str = "  lost_after_seconds: 5\n";
+
+/// The API server is away for as long as this lives.
+pub struct ApiAway(Cluster);
+
+impl ApiAway {
+    pub fn begin(cluster: &Cluster) -> Self {
+        cluster.ask(&["api-stop"]);
+        Self(cluster.clone())
+    }
+}
+
+impl Drop for ApiAway {
+    /// Controllers notice late that the API server is back; the next test needs them.
+    fn drop(&mut self) {
+        let cluster = &self.0;
+        cluster.ask(&["api-start"]);
+        let probe = format!("probe-{:08x}", rand::random::<u32>());
+        cluster.ask(&["kubectl", "create", "namespace", &probe]);
+        let account = [
+            "wait",
+            "--for=create",
+            "serviceaccount/default",
+            "--timeout=180s",
+        ];
+        cluster.ask(&[&["kubectl", "-n", &probe][..], &account].concat());
+        cluster.ask(&["kubectl", "delete", "namespace", &probe, "--wait=false"]);
+    }
+}
+
+/// A node without power for as long as this lives.
+pub struct NodeAway {
+    cluster: Cluster,
+    number: String,
+}
+
+impl NodeAway {
+    pub fn begin(cluster: &Cluster, node: &str) -> Self {
+        let number = number(node);
+        cluster.ask(&["node-stop", &number]);
+        let cluster = cluster.clone();
+        Self { cluster, number }
+    }
+}
+
+impl Drop for NodeAway {
+    fn drop(&mut self) {
+        self.cluster.ask(&["node-start", &self.number]);
+    }
+}
+
+/// What pods send to a port of this machine is lost for as long as this lives.
+pub struct Cut {
+    cluster: Cluster,
+    port: String,
+}
+
+impl Cut {
+    pub fn begin(cluster: &Cluster, port: u16) -> Self {
+        let port = port.to_string();
+        cluster.ask(&["cut", &port]);
+        let cluster = cluster.clone();
+        Self { cluster, port }
+    }
+}
+
+impl Drop for Cut {
+    fn drop(&mut self) {
+        self.cluster.ask(&["mend", &self.port]);
+    }
+}
+
+/// A node as `dev/cluster` counts it.
+pub fn number(node: &str) -> String {
+    node.trim_start_matches('n').to_owned()
+}
+
+/// Lets time pass, which is what an outage is made of.
+pub fn last(seconds: u64) {
+    std::thread::sleep(Duration::from_secs(seconds));
+}
+
+/// Waits longer than usual: an outage takes its time to be noticed.
+#[track_caller]
+pub fn wait_long(what: &str, mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + 4 * PATIENCE;
+    while !condition() {
+        assert!(Instant::now() < deadline, "waited long in vain: {what}");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+/// The end of a build that takes longer than the usual patience.
+#[track_caller]
+pub fn wait_for_end(fly: &Fly, build: i64) -> String {
+    let mut status = String::new();
+    wait_long(&format!("build {build} ends"), || {
+        status = fly.status(build);
+        !matches!(status.as_str(), "pending" | "started")
+    });
+    status
+}
+
+/// The node of the one pod that does this kind of work.
+#[track_caller]
+pub fn node_of_a(namespace: &Namespace, kind: &str) -> String {
+    let selector = format!("airside.dev/kind={kind}");
+    let nodes = "jsonpath={.items[*].spec.nodeName}";
+    wait_for("the pod's node", || {
+        let node = namespace.kubectl(&["get", "pods", "-l", &selector, "-o", nodes]);
+        (!node.is_empty()).then_some(node)
+    })
+}
