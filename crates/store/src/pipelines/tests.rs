@@ -1,4 +1,4 @@
-use airside_model::{TeamId, Version};
+use airside_model::{SaveJob, SaveResource, TeamId, Version};
 use serde_json::json;
 
 use super::*;
