@@ -115,19 +115,23 @@ impl Agents {
 
     pub fn placement(&self, worker: &WorkerName) -> Arc<AgentPlacement> {
         let mut known = self.inner.known.lock();
-        let fresh = || AgentPlacement::new(worker.clone(), self.inner.lost_after);
+        let inner = &self.inner;
+        let fresh = || AgentPlacement::new(worker.clone(), inner.lost_after, inner.store.clone());
         let placement = known.entry(worker.clone());
         placement.or_insert_with(|| Arc::new(fresh())).clone()
     }
 
-    /// The containers that the agent's machine should have.
+    /// The containers that the agent's machine should have. The agent may speak of all that were placed there.
     async fn placed(&self, worker: &WorkerName) -> airside_store::Result<Vec<Handle>> {
         let filter = ContainerFilter {
             worker: Some(worker.clone()),
             ..ContainerFilter::default()
         };
-        let containers = self.inner.store.containers(&filter).await?.into_iter();
+        let containers = self.inner.store.containers(&filter).await?;
+        let handles = containers.iter().map(|container| container.handle.clone());
+        self.placement(worker).adopt(handles);
         Ok(containers
+            .into_iter()
             .filter(|container| container.state == ContainerState::Created)
             .map(|container| container.handle)
             .collect())

@@ -13,6 +13,7 @@ use crate::{Environment, Fly, Server, leftovers, server::FOREIGN, wait_for};
 pub struct Agent {
     name: String,
     folder: PathBuf,
+    state: PathBuf,
     hub: String,
     args: Vec<String>,
     child: Option<Child>,
@@ -27,6 +28,7 @@ impl Agent {
         let agent = Self {
             name: name.to_owned(),
             hub: format!("localhost:{}", server.hub().port()),
+            state: folder.join("state"),
             folder,
             args: Vec::new(),
             child: None,
@@ -60,8 +62,8 @@ impl Agent {
         self.folder.join("token")
     }
 
-    pub fn state(&self) -> PathBuf {
-        self.folder.join("state")
+    pub fn state(&self) -> &Path {
+        &self.state
     }
 
     /// What it has said, over all its starts.
@@ -72,15 +74,24 @@ impl Agent {
     /// Starts it (again), with the same state.
     pub fn restart(&mut self) {
         assert!(self.child.is_none(), "the agent is running");
-        self.child = Some(self.spawn(&self.state()));
+        self.child = Some(self.spawn());
     }
 
-    /// Another process with the same token, and a state of its own.
-    pub fn beside(&self, state: &str) -> Child {
-        self.spawn(&self.folder.join(state))
+    /// Another one with the same token, running, with a state of its own.
+    pub fn twin(&self) -> Self {
+        let mut twin = Self {
+            name: self.name.clone(),
+            folder: self.folder.clone(),
+            state: self.folder.join("twin-state"),
+            hub: self.hub.clone(),
+            args: self.args.clone(),
+            child: None,
+        };
+        twin.restart();
+        twin
     }
 
-    fn spawn(&self, state: &Path) -> Child {
+    fn spawn(&self) -> Child {
         let log = File::options()
             .append(true)
             .create(true)
@@ -96,7 +107,7 @@ impl Agent {
             .arg("--token")
             .arg(self.token_file())
             .arg("--state")
-            .arg(state)
+            .arg(&self.state)
             // Steps report to counters of the test, which listen on loopback.
             .args(["--local-network", "machine"])
             .args(&self.args)
@@ -137,7 +148,7 @@ impl Drop for Agent {
             let _ = child.kill();
             let _ = child.wait();
         }
-        leftovers::remove(&self.state());
+        leftovers::remove(&self.state);
         if std::thread::panicking() {
             eprintln!("the agent {} said:\n{}", self.name, self.log());
         }

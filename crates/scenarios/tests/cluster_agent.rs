@@ -10,10 +10,13 @@ use cluster_support::{Namespace, WORKER};
 
 /// A task that adds its name to the list that it gets, if it gets one, and hands it on.
 fn link(name: &str, tags: &str, input: Option<&str>, output: &str) -> String {
-    let inputs = input.map_or(String::new(), |input| format!("{{name: {input}}}"));
-    let before = input.map_or("true".to_owned(), |input| {
-        format!("cp {input}/list {output}/")
-    });
+    let (inputs, before) = match input {
+        Some(input) => (
+            format!("{{name: {input}}}"),
+            format!("cp {input}/list {output}/"),
+        ),
+        None => (String::new(), "true".to_owned()),
+    };
     format!(
         "  - task: {name}\n    tags: [{tags}]\n    config:\n      platform: linux\n      \
          image_resource: {{type: host, source: {{}}}}\n      inputs: [{inputs}]\n      outputs: [{{name: {output}}}]\n      \

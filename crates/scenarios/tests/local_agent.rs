@@ -291,7 +291,7 @@ fn an_agent_without_a_good_token_is_told_why() {
 #[test]
 fn two_machines_are_not_one_worker() {
     let (server, fly, mut agent, _counter) = scene(ServerOptions::new());
-    let mut twin = agent.beside("twin-state");
+    let mut twin = agent.twin();
     wait_until("the twin is told", || {
         agent.log().contains("another agent is connected as `far`")
     });
@@ -302,8 +302,7 @@ fn two_machines_are_not_one_worker() {
     agent.kill_9();
     wait_until("the twin has its turn", || connected(agent.log()) > before);
     wait_for_state(&server, &fly, "far", "running");
-    twin.kill().expect("it is our child");
-    twin.wait().expect("it is our child");
+    twin.kill_9();
     wait_for_state(&server, &fly, "far", "stalled");
 }
 

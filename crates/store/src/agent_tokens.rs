@@ -97,9 +97,9 @@ impl Store {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::testing::TestDatabase;
     use serde_json::json;
+
+    use crate::testing::TestDatabase;
 
     crate::on_both_databases!(
         a_name_has_one_token,

@@ -112,8 +112,14 @@ impl Receiver {
             }
             self.buffer.reserve(codec::MAX_PAYLOAD);
             let read = timeout(SILENCE, self.reader.read_buf(&mut self.buffer)).await;
-            if read.map_err(|_| Error::Silent)?? == 0 {
-                return Err(Error::Closed);
+            match read.map_err(|_| Error::Silent)? {
+                Ok(0) => return Err(Error::Closed),
+                Ok(_) => {}
+                // A hub that is killed has no time to say so.
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                    return Err(Error::Closed);
+                }
+                Err(error) => return Err(error.into()),
             }
         }
     }

@@ -1,15 +1,17 @@
 //! A connected or absent agent as a runtime.
 
-use std::time::Duration;
+use std::{collections::HashSet, time::Duration};
 
 use airside_model::{Handle, VolumeId, WorkerName};
 use airside_runtime::{
     Board, Capabilities, Condition, Error, Listed, Observation, Observed, Placement, PlacementSpec,
 };
+use airside_store::Store;
 use async_trait::async_trait;
 use futures::stream::BoxStream;
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot, watch};
+use tracing::warn;
 
 use crate::{Answer, Ask};
 
@@ -25,6 +27,9 @@ pub struct AgentPlacement {
     condition: watch::Sender<Condition>,
     board: Board,
     line: Mutex<Option<Line>>,
+    /// The containers that are its business: its word counts for no others.
+    own: Mutex<HashSet<Handle>>,
+    store: Store,
 }
 
 /// The way to a connected agent.
@@ -40,13 +45,15 @@ pub(super) struct Asked {
 }
 
 impl AgentPlacement {
-    pub(super) fn new(worker: WorkerName, lost_after: Duration) -> Self {
+    pub(super) fn new(worker: WorkerName, lost_after: Duration, store: Store) -> Self {
         Self {
             worker,
             lost_after,
             condition: watch::Sender::new(absent()),
             board: Board::default(),
             line: Mutex::default(),
+            own: Mutex::default(),
+            store,
         }
     }
 
@@ -109,8 +116,31 @@ impl AgentPlacement {
         self.board.set(handle, observed);
     }
 
+    /// These were placed there, by this server or an earlier one.
+    pub(super) fn adopt(&self, handles: impl IntoIterator<Item = Handle>) {
+        self.own.lock().extend(handles);
+    }
+
     pub(super) fn saw(&self, observation: Observation) {
-        self.board.set(&observation.handle, observation.observed);
+        if self.own.lock().contains(&observation.handle) {
+            self.board.set(&observation.handle, observation.observed);
+        }
+    }
+
+    /// Whether it may have such a container: one of its own, or one that nobody knows, which the sweeper removes.
+    async fn may_have(&self, handle: &Handle) -> Result<bool, Error> {
+        if self.own.lock().contains(handle) {
+            return Ok(true);
+        }
+        let known = self.store.container(handle).await.map_err(|error| {
+            warn!(worker = %self.worker, %error, "what an agent lists cannot be compared with the store");
+            self.unavailable("the server cannot look into its database at the moment")
+        })?;
+        let others = known.is_some_and(|container| container.worker != self.worker);
+        if others {
+            warn!(worker = %self.worker, %handle, "an agent lists a container of another worker's");
+        }
+        Ok(!others)
     }
 
     async fn ask(&self, ask: Ask) -> Result<Answer, Error> {
@@ -177,6 +207,7 @@ impl Placement for AgentPlacement {
     }
 
     async fn place(&self, spec: &PlacementSpec) -> Result<Option<String>, Error> {
+        self.adopt([spec.handle.clone()]);
         match self.ask(Ask::Place(Box::new(spec.clone()))).await? {
             Answer::Placed { uid } => Ok(uid),
             other => Err(self.otherwise(other)),
@@ -197,14 +228,20 @@ impl Placement for AgentPlacement {
             reason: "container removed".to_owned(),
         };
         self.board.forget(handle, gone);
+        self.own.lock().remove(handle);
         Ok(())
     }
 
     async fn list(&self) -> Result<Vec<Listed>, Error> {
         match self.ask_promptly(Ask::List).await? {
             Answer::Listed(there) => {
-                let there = there.into_iter();
-                Ok(there.map(|(handle, uid)| Listed { handle, uid }).collect())
+                let mut listed = Vec::new();
+                for (handle, uid) in there {
+                    if self.may_have(&handle).await? {
+                        listed.push(Listed { handle, uid });
+                    }
+                }
+                Ok(listed)
             }
             other => Err(self.otherwise(other)),
         }
