@@ -75,7 +75,7 @@ test-local: build rootfs ## fly against a real server, steps on the local runtim
 
 .PHONY: test-cluster
 test-cluster: build cluster-images ## The same with steps as pods, in short; needs `make cluster` first
-	$(CLUSTER_TESTS) --test cluster --test cluster_path --test cluster_checks --test cluster_images --test cluster_registry --test cluster_crash \
+	$(CLUSTER_TESTS) --test cluster --test cluster_path --test cluster_agent --test cluster_checks --test cluster_images --test cluster_registry --test cluster_crash \
 	  -- --test-threads 2
 
 .PHONY: test-cluster-all

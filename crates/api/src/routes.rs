@@ -1,5 +1,6 @@
 //! The handlers, one file per family, each mounted under its action and behind the guard.
 
+mod agents;
 mod artifacts;
 mod badges;
 mod builds;
@@ -177,6 +178,9 @@ fn builds_and_workers(routes: Routes) -> Routes {
         .on(Action::BuildEvents, events::follow)
         .on(Action::GetBuildPreparation, builds::preparation)
         .on(Action::AbortBuild, builds::abort)
+        .on(Action::ListAgentTokens, agents::list)
+        .on(Action::CreateAgentToken, agents::create)
+        .on(Action::RevokeAgentToken, agents::revoke)
         .on(Action::ListWorkers, workers::list)
         .on(Action::RegisterWorker, workers::register)
         .on(Action::LandWorker, workers::land)

@@ -22,6 +22,9 @@ pub trait WorkerLife: Send + Sync {
         change: WorkerChange,
     ) -> Result<WorkerChanged, Error>;
 
+    /// An agent's token was changed or revoked: it is let in anew, or not at all.
+    fn cut_agent(&self, _worker: &WorkerName) {}
+
     fn condition(&self, _worker: &WorkerName) -> WorkerCondition {
         WorkerCondition::default()
     }

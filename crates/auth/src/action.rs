@@ -52,7 +52,7 @@ macro_rules! actions {
         impl Action {
             pub const ALL: &'static [Action] = &[$(Self::$name),*];
 
-            /// The route's name, as Concourse has it.
+            /// The route's name, as Concourse has it where it has the route.
             pub fn name(self) -> &'static str {
                 match self { $(Self::$name => stringify!($name)),* }
             }
@@ -270,4 +270,9 @@ actions! {
     ReportWorkerContainers: Put "/api/v1/containers/report", WORKER_MEMBER;
     ListDestroyingVolumes: Get "/api/v1/volumes/destroying", WORKER_VIEWER;
     ReportWorkerVolumes: Put "/api/v1/volumes/report", WORKER_MEMBER;
+
+    // Ours: Concourse has no such workers.
+    ListAgentTokens: Get "/api/v1/agents", ADMIN;
+    CreateAgentToken: Put "/api/v1/agents/{agent_name}/token", ADMIN;
+    RevokeAgentToken: Delete "/api/v1/agents/{agent_name}/token", ADMIN;
 }

@@ -1,4 +1,4 @@
-//! The data folder of `airside up`: one server's database, logs, volumes and keys.
+//! The data folder of `airside up`: one server's database, logs, volumes and keys; or what an agent keeps.
 
 use std::{
     fs::{self, File},
@@ -7,6 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use airside_model::InstallationId;
 use anyhow::{Context, Result, bail};
 use rustix::{
     fs::{FlockOperation, fcntl_lock},
@@ -59,6 +60,26 @@ impl DataFolder {
     pub(crate) fn password(&self) -> Result<String> {
         let fresh = || hex::encode(rand::random::<[u8; 8]>()).into_bytes();
         Ok(String::from_utf8(self.private_file("password", fresh)?)?)
+    }
+
+    /// What an agent's runtime calls itself on its machine.
+    pub(crate) fn installation(&self) -> Result<InstallationId> {
+        let fresh = || format!("a{}", hex::encode(rand::random::<[u8; 8]>())).into_bytes();
+        let name = String::from_utf8(self.private_file("installation", fresh)?)?;
+        Ok(InstallationId::new(name))
+    }
+
+    /// The hub that an agent dials, by its pin: what the folder holds belongs to that one's server.
+    pub(crate) fn belongs_to(&self, pin: &str) -> Result<()> {
+        let known = self.private_file("hub-pin", || pin.as_bytes().to_vec())?;
+        if known != pin.as_bytes() {
+            bail!(
+                "{} belongs to an agent of another server, or that server has a new key; choose another folder with \
+                 --state, or remove this one once nothing of that agent runs here",
+                self.path.display()
+            );
+        }
+        Ok(())
     }
 
     /// The hub's port of an earlier start: shims that are still running look for it there.

@@ -1,5 +1,6 @@
 //! The `airside` command. Each subcommand is one file; this one only tells them apart.
 
+mod agent;
 mod completion;
 mod data;
 mod k8s;
@@ -14,6 +15,7 @@ mod server;
 mod settings;
 mod target_source;
 mod validate;
+mod worker;
 mod workers;
 
 use std::{ffi::OsString, process::ExitCode};
@@ -64,6 +66,12 @@ enum Command {
     /// Runs the jobs of a pipeline on this machine, without a server
     #[command(before_long_help = run::EXAMPLES, after_help = run::ENDS)]
     Run(Box<run::Options>),
+    /// Makes this machine a worker of a server elsewhere, which it dials
+    #[command(before_long_help = agent::EXAMPLES, after_help = agent::NOTE)]
+    Agent(Box<agent::Options>),
+    /// Lets machines join a server as agents, and makes workers come and go
+    #[command(before_long_help = worker::EXAMPLES)]
+    Worker(worker::Options),
     /// Checks pipelines (or task files) without a server; fails if anything is wrong with one
     Validate(validate::Options),
     /// Prints the JSON Schema of pipelines (or task files), for editors
@@ -110,6 +118,8 @@ fn main() -> ExitCode {
         }
         Command::Web(options) => report(server::run(&options, &settings, Mode::Web)),
         Command::Run(options) => run::run(&options),
+        Command::Agent(options) => report(agent::enter().and_then(|()| agent::run(&options))),
+        Command::Worker(options) => report(worker::run(&options)),
         Command::Validate(options) => validate::run(&options),
         Command::Schema(options) => report(schema::run(&options)),
         Command::K8s(command) => report(k8s::run(&command)),

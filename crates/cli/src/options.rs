@@ -29,7 +29,7 @@ pub(crate) use isolation::IsolationArgs;
 pub(crate) use keys::Keys;
 pub(crate) use listening::Listening;
 pub(crate) use observing::{LogFormat, Observing};
-pub(crate) use workers::WorkerOptions;
+pub(crate) use workers::{WorkerOptions, find_shim};
 
 use crate::data::DataFolder;
 use checking::CheckingOptions;
@@ -130,7 +130,7 @@ impl Database {
 }
 
 /// A length of time as people write it.
-fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     airside_model::parse_duration(text)
         .ok_or_else(|| format!("{text:?} is no length of time; write it as 90s, 5m or 120h"))
 }

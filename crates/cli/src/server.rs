@@ -3,6 +3,7 @@
 //! If you want to know who gets what, read [`serve`] from top to bottom. There is no logic in here but
 //! what differs between `up` and `web`, which is all in [`Mode`].
 
+mod agents;
 mod artifact_images;
 mod builds;
 mod checks;
@@ -10,7 +11,7 @@ mod greeting;
 mod house;
 mod listeners;
 mod mode;
-mod stop;
+pub(crate) mod stop;
 mod targets;
 mod workers;
 

@@ -12,7 +12,7 @@ use airside_images::Images;
 use airside_model::{InstallationId, WorkerName};
 use airside_orchestrator::WorkerEntry;
 use airside_resources::Mirrors;
-use airside_runtime_local::{IsolationOptions, LocalOptions, LocalRuntime};
+use airside_runtime_local::{Carriage, IsolationOptions, LocalOptions, LocalRuntime};
 use airside_store::{Store, WorkerKind};
 use airside_volumes::Volumes;
 use anyhow::{Context, Result};
@@ -28,7 +28,7 @@ pub(crate) fn hub_socket(data: &DataFolder) -> PathBuf {
 /// The name of the worker that this machine is.
 const LOCAL: &str = "local";
 
-fn program() -> Result<PathBuf> {
+pub(crate) fn program() -> Result<PathBuf> {
     std::env::current_exe().context("cannot find the airside program itself")
 }
 
@@ -63,6 +63,7 @@ pub(crate) async fn local(
         images: Images::with_mirrors(&data.join("images"), mirrors)?,
         hub_socket: hub_socket(data),
         isolation,
+        carriage: Carriage::Mounted,
     };
     let runtime = LocalRuntime::open(options).await?;
     let state = store

@@ -27,6 +27,9 @@ pub trait Site: Send + Sync + 'static {
     /// What checks proofs of claims from here.
     fn proofs(&self) -> Arc<dyn Proofs>;
 
+    /// Hears of the hub once it listens, before any rule is tried.
+    async fn meet(&self, _: &Hub, _: &Ground) {}
+
     /// Where the hub must listen for steps to reach it.
     fn hub_ip(&self) -> IpAddr;
 
@@ -110,6 +113,7 @@ impl Bench {
         if let Some(socket) = site.hub_socket(&ground) {
             hub.listen_at(&socket).unwrap();
         }
+        site.meet(&hub, &ground).await;
         Self {
             site,
             ground,

@@ -1,6 +1,6 @@
 //! The rules that every runtime keeps, as one suite.
 //!
-//! A [`Site`] is a place where a runtime works: this machine, a cluster. [`rules!`] makes one test of
+//! A [`Site`] is a place where a runtime works: this machine, an agent's, a cluster. [`rules!`] makes one test of
 //! each rule for a site. Everything around the runtime is real: the store, the hub, the volumes, the
 //! orchestrator where a rule is about whole steps, and the static shim inside the step.
 //!

@@ -13,7 +13,7 @@ use airside_hub::Proofs;
 use airside_images::Images;
 use airside_model::{Handle, InstallationId, WorkerName};
 use airside_runtime::{AnyPlacement, Image};
-use airside_runtime_local::{IsolationOptions, LocalOptions, LocalRuntime};
+use airside_runtime_local::{Carriage, IsolationOptions, LocalOptions, LocalRuntime};
 use async_trait::async_trait;
 use tempfile::TempDir;
 
@@ -68,6 +68,7 @@ impl Site for Machine {
                 processes: 400,
                 ..IsolationOptions::default()
             },
+            carriage: Carriage::Mounted,
         };
         Arc::new(LocalRuntime::open(options).await.expect("a runtime"))
     }

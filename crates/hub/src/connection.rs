@@ -53,6 +53,11 @@ pub(crate) fn split(stream: TlsStream<AnyWire>) -> (Receiver, Sender) {
 impl Receiver {
     /// The next message; an error also when the peer has been silent for too long. Safe to cancel.
     pub(crate) async fn next(&mut self) -> io::Result<ToHub> {
+        self.next_of().await
+    }
+
+    /// The same of those who say something else.
+    pub(crate) async fn next_of<M: Message>(&mut self) -> io::Result<M> {
         loop {
             match codec::decode(&mut self.buffer) {
                 Ok(Some(message)) => return Ok(message),
@@ -74,7 +79,7 @@ impl Receiver {
 }
 
 impl Sender {
-    pub(crate) async fn send(&mut self, message: &ToShim) -> io::Result<()> {
+    pub(crate) async fn send(&mut self, message: &impl Message) -> io::Result<()> {
         let write = async {
             self.stream.write_all(&message.encode()).await?;
             self.stream.flush().await

@@ -9,9 +9,13 @@
 //!                    ▲                     │
 //!                    └──── directives ◀────┘
 //! ```
+//!
+//! Agents, machines that offer themselves as workers, dial the same port. The hub hands their connections to
+//! whoever [serves](Agents) them.
 
 #![forbid(unsafe_code)]
 
+mod agents;
 mod claim;
 mod connection;
 mod hijack;
@@ -27,10 +31,12 @@ use airside_store::{Container, Store};
 use airside_volumes::Volumes;
 use async_trait::async_trait;
 
+pub use agents::{AgentReceiver, AgentSender, AgentWire, Agents};
 pub use hijack::{Hijack, HijackError, HijackEvent, HijackInput, HijackRequest};
 pub use identity::{Identity, IdentityError};
 pub use server::{Hub, listen};
 pub use session::{Session, SessionEvent, Work};
+pub use socket::bind as bind_socket;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

@@ -4,6 +4,7 @@ use std::{fmt::Display, io, net::SocketAddr, path::Path, sync::Arc, time::Durati
 
 use airside_model::Handle;
 use airside_protocol::{ShimSays, ToHub};
+use parking_lot::RwLock;
 use tokio::{
     io::BufReader,
     net::{TcpListener, UnixListener},
@@ -14,7 +15,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{debug, warn};
 
 use crate::{
-    Error, Identity, Parts, Session, Work, claim,
+    AgentWire, Agents, Error, Identity, Parts, Session, Work, claim,
     connection::{self, AnyWire, Receiver, Sender, Wire},
     hijack,
     session::Sessions,
@@ -68,6 +69,7 @@ impl Hub {
         let server = Server {
             parts,
             sessions: Sessions::default(),
+            agents: Arc::default(),
             acceptor,
         };
         let hub = Self {
@@ -91,8 +93,18 @@ impl Hub {
         Ok(())
     }
 
+    /// From now on these serve the agents that come; until then all are told to come back.
+    pub fn admit_agents(&self, agents: Arc<dyn Agents>) {
+        *self.server.agents.write() = Some(agents);
+    }
+
     fn serve(&self, listener: Listener) {
         tokio::spawn(self.server.clone().run(listener, self.shutdown.clone()));
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
     }
 
     pub fn port(&self) -> u16 {
@@ -177,6 +189,7 @@ impl Display for Peer {
 struct Server {
     parts: Parts,
     sessions: Sessions,
+    agents: Arc<RwLock<Option<Arc<dyn Agents>>>>,
     acceptor: TlsAcceptor,
 }
 
@@ -251,10 +264,18 @@ impl Server {
                 };
                 hijack::answer(&self.parts, &self.sessions, answered, receiver, sender).await;
             }
+            ToHub::Control(ShimSays::Join(join)) => {
+                let agents = self.agents.read().clone();
+                let wire = AgentWire::new(receiver, sender);
+                match agents {
+                    Some(agents) => agents.serve(*join, wire).await,
+                    None => wire.refuse("this server takes no agents yet", true).await,
+                }
+            }
             _ => {
                 sender
                     .refuse(
-                        "a connection begins with a claim, a fetch, an upload or an answer",
+                        "a connection begins with a claim, a fetch, an upload, an answer or a join",
                         false,
                     )
                     .await

@@ -1,4 +1,4 @@
-//! The hub's socket in the file system.
+//! The hub's socket in the file system, or that of an agent, which leads there.
 
 use std::{
     fs, io,
@@ -13,7 +13,7 @@ use tokio::net::UnixListener;
 
 /// Binds it, with the folder around it. Whoever can walk there may connect: what they may do, their
 /// claim decides.
-pub(crate) fn bind(path: &Path) -> io::Result<UnixListener> {
+pub fn bind(path: &Path) -> io::Result<UnixListener> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::ErrorKind::InvalidInput.into());
     };

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use airside_model::{WorkerName, WorkerState};
-use airside_store::{ContainerFilter, WorkerChange, WorkerChanged, WorkerKind};
+use airside_store::{Arrival, ContainerFilter, WorkerChange, WorkerChanged, WorkerKind};
 use parking_lot::Mutex;
 use tokio::sync::{RwLock, RwLockReadGuard, watch};
 use tracing::{info, warn};
@@ -92,6 +92,23 @@ impl Orchestrator {
         let _gate = states.gate.write().await;
         let kind = WorkerKind::Kubernetes;
         let state = store.register_worker(worker, team, tags, kind).await?;
+        states.learn(store.worker_states().await?);
+        Ok(state)
+    }
+
+    /// The same for an agent that joins: if it was started just now, it takes steps again.
+    pub async fn welcome_agent(
+        &self,
+        worker: &WorkerName,
+        team: Option<&str>,
+        tags: &[String],
+        arrival: Arrival,
+    ) -> Result<WorkerState> {
+        let (states, store) = (self.parts.workers.states(), &self.parts.store);
+        let _gate = states.gate.write().await;
+        let kind = WorkerKind::Agent;
+        let registered = store.register_arrival(worker, team, tags, kind, arrival);
+        let state = registered.await?;
         states.learn(store.worker_states().await?);
         Ok(state)
     }

@@ -70,6 +70,10 @@ impl Orchestrator {
             }
             for entry in self.parts.workers.entries().iter() {
                 let worker = entry.placement.worker();
+                // It has said so itself, and could be asked nothing.
+                if self.worker_condition(worker).stalled.is_some() {
+                    continue;
+                }
                 if let Err(error) = self.sweep_worker(worker).await {
                     warn!(%worker, %error, "sweep failed");
                 }

@@ -19,13 +19,39 @@ pub struct WorkerEntry {
     pub tags: Vec<String>,
 }
 
-/// All workers; clones share them. Which there are may change: see [`Workers::set`].
+/// All workers; clones share them. Which there are may change: see [`Workers::set`] and [`Workers::join`].
 #[derive(Clone)]
 pub struct Workers {
-    entries: Arc<RwLock<Arc<[WorkerEntry]>>>,
+    entries: Arc<RwLock<Entries>>,
     states: Arc<States>,
     seen: Arc<Mutex<HashMap<Handle, watch::Sender<Option<Observed>>>>>,
     destructions: Arc<Mutex<HashMap<Handle, Destruction>>>,
+}
+
+#[derive(Default)]
+struct Entries {
+    configured: Vec<WorkerEntry>,
+    /// Those that came by themselves.
+    joined: Vec<WorkerEntry>,
+    all: Arc<[WorkerEntry]>,
+}
+
+impl Entries {
+    /// Puts all together again; those that were not there before.
+    fn renew(&mut self) -> Vec<WorkerEntry> {
+        let all: Arc<[WorkerEntry]> = self
+            .configured
+            .iter()
+            .chain(&self.joined)
+            .cloned()
+            .collect();
+        let before = std::mem::replace(&mut self.all, all);
+        let is_new = |entry: &&WorkerEntry| {
+            let known = |old: &WorkerEntry| Arc::ptr_eq(&old.placement, &entry.placement);
+            !before.iter().any(known)
+        };
+        self.all.iter().filter(is_new).cloned().collect()
+    }
 }
 
 /// Held by whoever destroys a container; tells the next one whether it was done.
@@ -35,7 +61,7 @@ impl Workers {
     /// Takes the workers and watches what their runtimes see.
     pub fn new(entries: Vec<WorkerEntry>) -> Self {
         let workers = Self {
-            entries: Arc::new(RwLock::new(Arc::new([]))),
+            entries: Arc::default(),
             states: Arc::default(),
             seen: Arc::default(),
             destructions: Arc::default(),
@@ -44,15 +70,35 @@ impl Workers {
         workers
     }
 
-    /// From now on these are the workers, in this order. Steps that follow a container through one that is not
-    /// among them go on doing so: what they hold lasts as long as they do.
+    /// From now on these are the workers of the configuration, in this order; those that joined come after them. Steps
+    /// that follow a container through one that is not among them go on doing so: what they hold lasts as long as they
+    /// do.
     pub fn set(&self, entries: Vec<WorkerEntry>) {
-        let before = std::mem::replace(&mut *self.entries.write(), entries.into());
-        for entry in self.entries().iter() {
-            let known = |old: &WorkerEntry| Arc::ptr_eq(&old.placement, &entry.placement);
-            if !before.iter().any(known) {
-                self.listen(&entry.placement);
-            }
+        self.renew(|known| known.configured = entries);
+    }
+
+    /// A worker came by itself. One of its name that joined before is replaced.
+    pub fn join(&self, entry: WorkerEntry) {
+        self.renew(|known| {
+            let other = |old: &WorkerEntry| old.placement.worker() != entry.placement.worker();
+            known.joined.retain(other);
+            known.joined.push(entry);
+        });
+    }
+
+    /// A worker that joined is not to be one any more.
+    pub fn part(&self, worker: &WorkerName) {
+        self.renew(|known| known.joined.retain(|old| old.placement.worker() != worker));
+    }
+
+    fn renew(&self, change: impl FnOnce(&mut Entries)) {
+        let fresh = {
+            let mut entries = self.entries.write();
+            change(&mut entries);
+            entries.renew()
+        };
+        for entry in &fresh {
+            self.listen(&entry.placement);
         }
         self.states.tell();
     }
@@ -78,9 +124,9 @@ impl Workers {
         }
     }
 
-    /// Those there are now, in the order of configuration.
+    /// Those there are now, in the order of configuration, then those that joined.
     pub fn entries(&self) -> Arc<[WorkerEntry]> {
-        self.entries.read().clone()
+        self.entries.read().all.clone()
     }
 
     pub fn get(&self, name: &WorkerName) -> Option<WorkerEntry> {

@@ -118,6 +118,22 @@ impl Message for ToShim {
     }
 }
 
+/// A message that is nothing but JSON.
+pub struct Json<T>(pub T);
+
+impl<T: serde::Serialize + serde::de::DeserializeOwned> Message for Json<T> {
+    fn encode(&self) -> Bytes {
+        control(&self.0)
+    }
+
+    fn decode(kind: u8, body: Bytes) -> Result<Self, Error> {
+        match kind {
+            CONTROL => Ok(Self(serde_json::from_slice(&body)?)),
+            other => Err(Error::Kind(other)),
+        }
+    }
+}
+
 fn control(says: &impl serde::Serialize) -> Bytes {
     let body = serde_json::to_vec(says).expect("messages are always JSON");
     frame(CONTROL, &body)

@@ -14,14 +14,18 @@
 //! hijack    shim → Answer           hub → Begin | Refused
 //!           shim → Started, Output…, Finished, Heartbeat
 //!           hub  → chunks… (stdin), CloseInput, Resize, Heartbeat; its end kills the process
+//! agent     agent → Join            hub → Welcome | Refused; the rest is said in the crate `agent`
 //! ```
 //!
 //! Nothing here ties a shim to its step before it claims: a waiting shim could claim any.
 
+mod agent;
 pub mod codec;
 mod message;
+pub mod pin;
 mod probe;
 
+pub use agent::{AgentToken, Arrival, BadAgentToken, Join, is_agent_name};
 pub use message::*;
 pub use probe::{Ids, Overlay, Probe};
 
@@ -38,6 +42,12 @@ pub const HIJACK_PROTOCOL: u32 = 2;
 
 /// The first in which an order may have an `image`.
 pub const IMAGE_PROTOCOL: u32 = 3;
+
+/// Raised when an agent and a server could misunderstand each other.
+pub const AGENT_PROTOCOL: u32 = 1;
+
+/// Agents from this one on are welcome, so that servers can be upgraded before their agents.
+pub const OLDEST_AGENT_PROTOCOL: u32 = 1;
 
 /// What a guest runs to be the shim's own program: where the kernel shows a process its binary, whatever became of
 /// its path.

@@ -5,6 +5,8 @@ use airside_model::{Handle, VolumeId, event::Source};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+use crate::Join;
+
 /// From a shim to the hub.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ToHub {
@@ -52,6 +54,8 @@ pub enum ShimSays {
         session: String,
         id: String,
     },
+    /// Opens the connection of an agent, which is no shim: a machine that offers itself as a worker.
+    Join(Box<Join>),
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

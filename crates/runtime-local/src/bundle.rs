@@ -14,6 +14,8 @@ use crate::{
 pub(crate) const STATE: &str = "/.airside/state";
 /// Where the folder with the hub's socket is mounted.
 const HUB: &str = "/.airside/hub";
+/// Where a shim puts an image together that is an artifact. Beside its own folder, which goes along into that image.
+const ROOT: &str = "/.airside-root";
 const DEFAULT_PATH: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 const MASKED: [&str; 12] = [
@@ -77,6 +79,13 @@ pub(crate) fn config(
         "mounts": mounts(spec, &surroundings),
         "linux": linux,
     })
+}
+
+/// The shim puts the root file system together by itself, and is told where.
+pub(crate) fn lend_root(config: &mut Value) {
+    if let Some(environment) = config["process"]["env"].as_array_mut() {
+        environment.push(json!(format!("{}={ROOT}", env::ROOT)));
+    }
 }
 
 /// What the container has for itself besides what every one has.

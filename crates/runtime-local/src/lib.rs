@@ -10,7 +10,6 @@
 //! it again by what is on disk ([`container`]). The runtime never talks to the shim and never looks
 //! into the container.
 
-mod board;
 mod bundle;
 mod capabilities;
 mod cgroup;
@@ -50,6 +49,17 @@ pub use oci::Maker;
 pub use rootless::{Obstacle, Rootless};
 pub use runtime::LocalRuntime;
 
+/// Who brings inputs into containers and outputs out of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Carriage {
+    /// Volumes lie on this machine: inputs are mounted, outputs are sealed in place.
+    #[default]
+    Mounted,
+    /// Volumes lie with a hub elsewhere: the shim streams them, as it does in a pod. An image that is an artifact it
+    /// puts together by itself, too.
+    Streamed,
+}
+
 #[derive(Clone)]
 pub struct LocalOptions {
     /// Containers live below it. On the same file system as the volumes, since sealing is a rename.
@@ -65,6 +75,7 @@ pub struct LocalOptions {
     /// The hub's socket. Steps get the folder that it is in, which must hold nothing else.
     pub hub_socket: PathBuf,
     pub isolation: IsolationOptions,
+    pub carriage: Carriage,
 }
 
 impl LocalOptions {

@@ -6,10 +6,10 @@ use std::{
 };
 
 use airside_images::Rootfs;
-use airside_runtime::PlacementSpec;
+use airside_runtime::{Image, PlacementSpec};
 
 use crate::{
-    Error, LocalOptions, bundle,
+    Carriage, Error, LocalOptions, bundle,
     container::{ContainerDir, Lock, Record, Status},
     isolation::Isolation,
     plan::Plan,
@@ -88,6 +88,7 @@ fn prepare(
         dir,
         data: &options.root,
         volumes: &options.volumes,
+        carriage: options.carriage,
     }
     .run(spec, image)
 }
@@ -103,7 +104,10 @@ fn commit(
 ) -> Result<(), Error> {
     let env = image.map(|image| image.env.as_slice()).unwrap_or_default();
     let (folder, socket) = options.hub_socket()?;
-    let config = bundle::config(spec, isolation, env, socket);
+    let mut config = bundle::config(spec, isolation, env, socket);
+    if options.carriage == Carriage::Streamed && matches!(spec.image, Image::Volume { .. }) {
+        bundle::lend_root(&mut config);
+    }
     dir.write("config.json", &config)?;
     dir.write(
         "plan.json",

@@ -12,7 +12,7 @@ use airside_runtime::{Access, Image, PlacementSpec};
 use airside_volumes::Volumes;
 
 use crate::{
-    Error,
+    Carriage, Error,
     container::ContainerDir,
     host, host_secrets, network_files,
     plan::{PlannedMount, Source},
@@ -28,6 +28,7 @@ pub(crate) struct Preparation<'a> {
     /// The store's root: never shown to a step.
     pub data: &'a Path,
     pub volumes: &'a Volumes,
+    pub carriage: Carriage,
 }
 
 impl Preparation<'_> {
@@ -38,6 +39,9 @@ impl Preparation<'_> {
     ) -> Result<Prepared, Error> {
         let mut mounts = self.root(spec, image)?;
         let mut outputs = BTreeMap::new();
+        if self.carriage == Carriage::Streamed {
+            return Ok(Prepared { mounts, outputs });
+        }
         for (number, place) in places(spec)?.into_iter().enumerate() {
             let name = format!("m{number}");
             let what = match (&place.input, place.output) {
@@ -65,7 +69,7 @@ impl Preparation<'_> {
         let rootfs = self.folder("rootfs")?;
         match (&spec.image, image) {
             (_, Some(image)) => self.root_overlay(spec, image.layers.clone()),
-            (Image::Volume { volume }, None) => {
+            (Image::Volume { volume }, None) if self.carriage == Carriage::Mounted => {
                 let layer = self.volume("/", volume)?.join("rootfs");
                 if !layer.is_dir() || layer.is_symlink() {
                     return Err(Error::NoRootfs {

@@ -12,7 +12,7 @@ use std::{
 use airside_images::{Digest, ImageSource, Rootfs};
 use airside_model::{Handle, InstallationId, VolumeId, WorkerName};
 use airside_runtime::{
-    Capabilities, Image, Listed, Observation, Observed, Placement, PlacementSpec,
+    Board, Capabilities, Image, Listed, Observation, Observed, Placement, PlacementSpec,
 };
 use async_trait::async_trait;
 use futures::stream::BoxStream;
@@ -23,9 +23,7 @@ use tokio::{
 };
 
 use crate::{
-    Error, LocalOptions,
-    board::Board,
-    cgroup,
+    Carriage, Error, LocalOptions, cgroup,
     container::{ContainerDir, Record, Status, plain_name},
     isolation::Isolation,
     make, network, prepare,
@@ -180,7 +178,7 @@ impl Placement for LocalRuntime {
 
     fn capabilities(&self) -> Capabilities {
         Capabilities {
-            mounts_volumes: true,
+            mounts_volumes: self.options.carriage == Carriage::Mounted,
             lost_after: LOST_AFTER,
             has_host_image: true,
             fence_after: None,

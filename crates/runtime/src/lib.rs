@@ -5,6 +5,7 @@
 //! pod whose first process is the shim, says what it sees of it, lists what is there, and removes it.
 //! All four verbs are idempotent.
 
+mod board;
 mod condition;
 mod observation;
 mod spec;
@@ -16,6 +17,7 @@ use async_trait::async_trait;
 use futures::stream::BoxStream;
 use tokio::sync::watch;
 
+pub use board::Board;
 pub use condition::{Condition, Lack, Shape};
 pub use observation::{Observation, Observed};
 pub use spec::{Access, ClaimEnvironment, Image, Mount, PlacementSpec, PullSource};

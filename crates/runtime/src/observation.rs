@@ -1,14 +1,16 @@
 //! What a runtime sees of a placement by itself, without asking the shim.
 
 use airside_model::Handle;
+use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observation {
     pub handle: Handle,
     pub observed: Observed,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Observed {
     /// Not running yet, and why, in words for the build log (empty: nothing noteworthy).
     Pending {

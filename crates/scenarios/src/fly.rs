@@ -67,6 +67,22 @@ impl Fly {
         fly
     }
 
+    /// `airside worker` with the login that this fly keeps, run to its end.
+    pub fn airside_worker(&self, args: &[&str]) -> Output {
+        let mut command = Command::new(Environment::get().airside);
+        let command = command.args(["worker", "-t", TARGET]).args(args);
+        let ended = command
+            .env("HOME", &self.home)
+            .env_remove("FLY_HOME")
+            .output();
+        let ended = ended.expect("airside starts");
+        Output {
+            code: ended.status.code(),
+            stdout: String::from_utf8_lossy(&ended.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&ended.stderr).into_owned(),
+        }
+    }
+
     /// The same fly, run in this folder.
     #[must_use]
     pub fn within(&self, folder: &Path) -> Self {

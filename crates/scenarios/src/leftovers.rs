@@ -1,4 +1,4 @@
-//! Ends the steps of a server that is no more. They outlive it on purpose, and a test must not leave
+//! Ends the steps of a server or agent that is no more. They outlive it on purpose, and a test must not leave
 //! any.
 
 use std::{
@@ -38,7 +38,7 @@ fn end(pid: i32, container: &Path) {
 
 /// Removes the control groups of this server's installation. They are empty by now.
 fn remove_groups(data: &Path) {
-    let known: Vec<String> = ["airside.db", "airside.db-wal"]
+    let known: Vec<String> = ["airside.db", "airside.db-wal", "installation"]
         .iter()
         .flat_map(|name| fs::read(data.join(name)))
         .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())

@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::panic, clippy::unwrap_used, reason = "for tests only")]
 
+mod agent;
 mod browser;
 mod counter;
 mod database;
@@ -33,6 +34,7 @@ mod server;
 mod transcript;
 mod wait;
 
+pub use agent::Agent;
 pub use browser::Browser;
 pub use counter::Counter;
 pub use database::{Database, OwnPostgres};

@@ -127,6 +127,11 @@ impl Server {
         format!("http://{}", self.address)
     }
 
+    /// Where its hub listens.
+    pub fn hub(&self) -> SocketAddr {
+        self.hub
+    }
+
     /// The server's data folder.
     pub fn data(&self) -> PathBuf {
         let disk = self.options.disk.as_deref();

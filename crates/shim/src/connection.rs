@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use airside_protocol::{
     ShimSays, ToHub, ToShim,
     codec::{self, Message},
+    pin,
 };
 use bytes::BytesMut;
 use rustls::{ClientConfig, pki_types::ServerName};
@@ -15,10 +16,7 @@ use tokio::{
 };
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
-use crate::{
-    identity::{HubAddress, Identity},
-    pin,
-};
+use crate::identity::{HubAddress, Identity};
 
 /// A hub that does not complete a connection in this time is not there.
 const CONNECT: Duration = Duration::from_secs(10);

@@ -30,7 +30,6 @@ mod log;
 mod memory;
 mod output;
 mod ownership;
-mod pin;
 mod prepare;
 mod probe;
 mod process;

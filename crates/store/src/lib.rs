@@ -6,6 +6,7 @@
 //! structs and enums, never rows. No secret is stored in clear: configurations, members, claims,
 //! plans and requests pass through [`Sealer`] first, tokens are kept as hashes.
 
+mod agent_tokens;
 mod artifacts;
 mod builds;
 mod causality;
@@ -46,6 +47,7 @@ use tokio::sync::{broadcast, watch};
 
 use db::{Listener, Pool};
 
+pub use agent_tokens::AgentPass;
 pub use airside_model::{SaveJob, SaveResource};
 pub use artifacts::{Artifact, ArtifactId};
 pub use builds::{
@@ -80,7 +82,7 @@ pub use versions::{
 };
 pub use volumes::{TeamVolume, Volume};
 pub use wall::Wall;
-pub use workers::{Worker, WorkerChange, WorkerChanged, WorkerKind};
+pub use workers::{Arrival, Worker, WorkerChange, WorkerChanged, WorkerKind};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

@@ -110,6 +110,13 @@ impl Store {
                 name: name.to_owned(),
             });
         }
+        query(sql!(
+            "UPDATE agent_tokens SET team = $1 WHERE team = (SELECT name FROM teams WHERE id = $2)"
+        ))
+        .bind(name)
+        .bind(id.0)
+        .execute(&mut tx)
+        .await?;
         query(sql!("UPDATE teams SET name = $1 WHERE id = $2"))
             .bind(name)
             .bind(id.0)
@@ -122,10 +129,19 @@ impl Store {
 
     /// Removes a team with its pipelines and builds. A team that administers stays: `false`.
     pub async fn destroy_team(&self, id: TeamId) -> Result<bool> {
+        let mut tx = self.write.begin().await?;
+        query(sql!(
+            "DELETE FROM agent_tokens
+             WHERE team = (SELECT name FROM teams WHERE id = $1 AND NOT admin)"
+        ))
+        .bind(id.0)
+        .execute(&mut tx)
+        .await?;
         let gone = query(sql!("DELETE FROM teams WHERE id = $1 AND NOT admin"))
             .bind(id.0)
-            .execute(&self.write)
+            .execute(&mut tx)
             .await?;
+        tx.commit().await?;
         self.changed();
         Ok(gone == 1)
     }

@@ -18,6 +18,15 @@ pub enum WorkerKind {
     Local,
     /// A namespace of a cluster: it stands where it stands, whatever the server does.
     Kubernetes,
+    /// Another machine, whose agent comes and goes by itself.
+    Agent,
+}
+
+/// Whether a worker was started just now, which brings it back, or has been there all along.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    Started,
+    There,
 }
 
 impl WorkerKind {
@@ -25,6 +34,7 @@ impl WorkerKind {
         match self {
             Self::Local => "local",
             Self::Kubernetes => "kubernetes",
+            Self::Agent => "agent",
         }
     }
 
@@ -32,6 +42,7 @@ impl WorkerKind {
         match text {
             "local" => Ok(Self::Local),
             "kubernetes" => Ok(Self::Kubernetes),
+            "agent" => Ok(Self::Agent),
             other => Err(corrupt(format!("worker kind {other}"))),
         }
     }
@@ -133,12 +144,28 @@ impl Store {
         tags: &[String],
         kind: WorkerKind,
     ) -> Result<WorkerState> {
+        let arrival = match kind {
+            WorkerKind::Local => Arrival::Started,
+            WorkerKind::Kubernetes | WorkerKind::Agent => Arrival::There,
+        };
+        self.register_arrival(name, team, tags, kind, arrival).await
+    }
+
+    /// The same for a worker of which it is known whether it was started.
+    pub async fn register_arrival(
+        &self,
+        name: &WorkerName,
+        team: Option<&str>,
+        tags: &[String],
+        kind: WorkerKind,
+        arrival: Arrival,
+    ) -> Result<WorkerState> {
         let text: String = query_scalar(sql!(
             "INSERT INTO workers (name, state, team, tags, platform, kind, started_at)
              VALUES ($1, 'running', $2, $3, 'linux', $4, $5)
              ON CONFLICT (name) DO UPDATE SET team = excluded.team, tags = excluded.tags,
                kind = excluded.kind,
-               state = CASE WHEN excluded.kind <> 'local' OR (workers.state IN ('landing', 'retiring')
+               state = CASE WHEN NOT $6 OR (workers.state IN ('landing', 'retiring')
                  AND ",
             busy!(),
             ") THEN workers.state ELSE 'running' END RETURNING state"
@@ -148,6 +175,7 @@ impl Store {
         .bind(to_json(&tags))
         .bind(kind.as_str())
         .bind(now().0)
+        .bind(arrival == Arrival::Started)
         .fetch_one(&self.write)
         .await?;
         self.changed();
@@ -261,6 +289,18 @@ impl Store {
         states
             .map(|(name, text)| Ok((WorkerName(name), state(&text)?)))
             .collect()
+    }
+
+    /// Those that are agents, the ones that are gone included.
+    pub async fn agents(&self) -> Result<Vec<Worker>> {
+        let rows: Vec<Row> = query_as(sql!(
+            "SELECT name, state, team, tags, platform, kind, started_at,
+               CAST(0 AS BIGINT) AS active_containers
+             FROM workers WHERE kind = 'agent' ORDER BY name"
+        ))
+        .fetch_all(&self.read)
+        .await?;
+        rows.into_iter().map(Worker::try_from).collect()
     }
 
     /// The workers there are.

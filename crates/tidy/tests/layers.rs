@@ -37,6 +37,7 @@ const LAYERS: &[(&str, u32)] = &[
     ("checker", 3),
     ("scheduling", 3),
     ("collector", 3),
+    ("agent", 4),
     ("connectors", 4),
     ("credentials", 4),
     ("orchestrator", 4),

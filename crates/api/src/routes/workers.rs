@@ -117,7 +117,7 @@ pub(super) async fn register(State(state): State<ApiState>, body: Body) -> Resul
         WorkerChanged::Done | WorkerChanged::Running => Ok(StatusCode::OK),
         WorkerChanged::Unknown => Err(ApiError::BadRequest(format!(
             "worker '{worker}' is not one of this server's, and workers of Concourse cannot join it: steps run \
-             on the server's machine or as pods of the namespaces that its --targets file lists"
+             on the server's machine, on those of its agents, or as pods of the namespaces that its --targets file lists"
         ))),
     }
 }

@@ -28,6 +28,7 @@ fn example(action: Action, build: &str) -> (&'static str, String) {
         .replace("{build_name}", "1")
         .replace("{build_id}", build)
         .replace("{worker_name}", "w")
+        .replace("{agent_name}", "a")
         .replace("{component_name}", "sweeper")
         .replace("{resource_name}", "r")
         .replace("{resource_type_name}", "t")
@@ -149,7 +150,9 @@ async fn every_route_lets_in_exactly_those_that_the_table_says(database: TestDat
 
 #[test]
 fn every_route_of_concourse_is_in_the_table() {
-    assert_eq!(Action::ALL.len(), 108);
+    let ours = |action: &&Action| action.path().starts_with("/api/v1/agents");
+    let ours = Action::ALL.iter().filter(ours).count();
+    assert_eq!((Action::ALL.len() - ours, ours), (108, 3));
 }
 
 async fn lists_show_strangers_only_what_is_exposed(database: TestDatabase) {

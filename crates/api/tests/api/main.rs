@@ -7,6 +7,7 @@
 )]
 
 mod access;
+mod agents;
 mod artifacts;
 mod badges;
 mod browser;

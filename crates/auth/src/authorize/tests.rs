@@ -76,7 +76,7 @@ fn each_action_needs_what_the_table_says() {
     assert_eq!(
         counts,
         [
-            ("admin", 17),
+            ("admin", 20),
             ("filtered", 7),
             ("job", 4),
             ("member", 13),

@@ -3,6 +3,7 @@
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use airside_resources::{Mirror, Registries};
@@ -10,6 +11,7 @@ use airside_runtime::Image;
 use anyhow::{Result, bail};
 use clap::Args;
 
+use super::duration;
 use crate::{data::DataFolder, target_source::TargetSource};
 
 #[derive(Args, Clone)]
@@ -45,6 +47,10 @@ pub(crate) struct WorkerOptions {
     /// port on the first start, the same one ever after]
     #[arg(long, value_name = "ADDR")]
     hub_listen: Option<SocketAddr>,
+
+    /// Give up steps on an agent's machine when neither the agent nor the step was heard of for so long
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "5m")]
+    pub(crate) agent_lost_after: Duration,
 
     /// The shim: a static binary that becomes the first process of every local step [default:
     /// airside-shim beside this program]
@@ -117,16 +123,21 @@ impl WorkerOptions {
     }
 
     pub(crate) fn find_shim(&self) -> Result<PathBuf> {
-        let path = match &self.shim {
-            Some(path) => path.clone(),
-            None => std::env::current_exe()?.with_file_name("airside-shim"),
-        };
-        if !path.is_file() {
-            bail!(
-                "there is no shim at {}; build it with `make build`, or say where it is with --shim",
-                path.display()
-            );
-        }
-        Ok(path.canonicalize()?)
+        find_shim(self.shim.as_deref())
     }
+}
+
+/// The shim that was given, or the one beside this program.
+pub(crate) fn find_shim(given: Option<&Path>) -> Result<PathBuf> {
+    let path = match given {
+        Some(path) => path.to_owned(),
+        None => std::env::current_exe()?.with_file_name("airside-shim"),
+    };
+    if !path.is_file() {
+        bail!(
+            "there is no shim at {}; build it with `make build`, or say where it is with --shim",
+            path.display()
+        );
+    }
+    Ok(path.canonicalize()?)
 }

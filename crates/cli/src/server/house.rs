@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use airside_agent::server::{Agents, Offer};
 use airside_api::ApiState;
 use airside_auth::{Auth, LocalUser};
 use airside_checks::Checks;
@@ -12,11 +13,11 @@ use airside_engine::{Engine, EngineOptions};
 use airside_hub::{Hub, Identity};
 use airside_logs::Logs;
 use airside_metrics::Metrics;
-use airside_model::InstallationId;
+use airside_model::{InstallationId, WorkerState};
 use airside_orchestrator::{Orchestrator, Patience, WorkerEntry, Workers};
 use airside_registry::{Registry, Tokens};
 use airside_scheduling::{Driver, Scheduling};
-use airside_store::{Alone, Store};
+use airside_store::{Alone, ContainerFilter, Store};
 use airside_volumes::Volumes;
 use anyhow::Result;
 use async_trait::async_trait;
@@ -25,6 +26,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use super::{
+    agents::WorkerHall,
     artifact_images::ArtifactImages,
     builds::{EngineBuilds, EngineRunner},
     checks::{ApiChecks, BuildChecks},
@@ -51,6 +53,7 @@ pub(crate) struct House {
     check_loop: Option<airside_checks::Service>,
     collector: Collector,
     orchestrator: Orchestrator,
+    agents: Agents,
     /// The workers that are not targets, and the targets until somebody attends to them.
     others: Vec<WorkerEntry>,
     targets: Option<Targets>,
@@ -108,7 +111,10 @@ impl House {
             installation: &installation,
             images: images.as_ref(),
         };
-        let (others, targets, proofs) = found.workers(options, mode, data).await?;
+        let lost_after = options.workers.agent_lost_after;
+        let (agents, offers) = Agents::open(store.clone(), lost_after).await?;
+        let offers = found.still_wanted(offers).await?;
+        let (others, targets, proofs) = found.workers(options, mode, data, &offers).await?;
         let entries = others.iter().cloned().chain(targets.entries()).collect();
         let hub_address = options.workers.hub_address(data);
         let parts = airside_hub::Parts {
@@ -135,6 +141,11 @@ impl House {
             metrics.clone(),
         );
         orchestrator.settle_workers().await?;
+        let hall = WorkerHall(orchestrator.clone());
+        for offer in &offers {
+            hall.join(offer);
+        }
+        hub.admit_agents(agents.door(Arc::new(hall)));
         let checkers = workers::checkers()?;
         let issuer = options.credentials.id_tokens.issuer(url);
         let rotation = options.credentials.id_tokens.rotation();
@@ -193,6 +204,7 @@ impl House {
             check_loop: Some(check_loop),
             collector,
             orchestrator,
+            agents,
             others,
             targets: Some(targets),
             images,
@@ -281,7 +293,10 @@ impl House {
         .with_credentials(self.credentials.clone())
         .with_id_tokens(self.id_tokens.clone())
         .with_log_level(Arc::new(log_level))
-        .with_workers(Arc::new(OrchestratedWorkers(self.orchestrator.clone())))
+        .with_workers(Arc::new(OrchestratedWorkers {
+            orchestrator: self.orchestrator.clone(),
+            agents: self.agents.clone(),
+        }))
         .with_hub(self.hub.clone())
         .with_volumes(self.volumes.clone())
         .with_intercept_idle_timeout(options.keeping.idle_timeout())
@@ -333,11 +348,32 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
+    /// Agents that are gone, with their token, are forgotten once nothing of theirs is left.
+    async fn still_wanted(&self, offers: Vec<Offer>) -> Result<Vec<Offer>> {
+        let states = self.store.worker_states().await?;
+        let passes = self.store.agent_passes().await?;
+        let mut wanted = Vec::new();
+        for offer in offers {
+            let worker = offer.worker();
+            let gone = states.contains(&(worker.clone(), WorkerState::Retired));
+            let has_token = passes.iter().any(|pass| pass.name == worker.as_str());
+            let filter = ContainerFilter {
+                worker: Some(worker.clone()),
+                ..ContainerFilter::default()
+            };
+            if !gone || has_token || !self.store.containers(&filter).await?.is_empty() {
+                wanted.push(offer);
+            }
+        }
+        Ok(wanted)
+    }
+
     async fn workers(
         &self,
         options: &ServerOptions,
         mode: Mode,
         data: &DataFolder,
+        agents: &[Offer],
     ) -> Result<(Vec<WorkerEntry>, Targets, WorkerProofs)> {
         let (mut others, proofs) = (Vec::new(), WorkerProofs::default());
         if mode.has_local_worker(options) {
@@ -363,6 +399,7 @@ impl Found<'_> {
             .cloned()
             .chain(targets.entries())
             .map(|entry| entry.placement.worker().clone())
+            .chain(agents.iter().map(|offer| offer.worker().clone()))
             .collect();
         for worker in self.store.workers().await? {
             if !names.contains(&worker.name) {

@@ -48,7 +48,8 @@ impl Mode {
         let local = options.workers.local_worker.unwrap_or(self == Self::Up);
         if !local && !options.workers.has_targets() {
             warn!(
-                "there are no workers, so that no step can run; give --targets, or --local-worker"
+                "no workers are configured, so that no step can run unless agents join; give --targets, or \
+                 --local-worker"
             );
         }
         local

@@ -1,12 +1,16 @@
 //! The workers as the API sees them.
 
+use airside_agent::server::Agents;
 use airside_api::{WorkerCondition, WorkerLife};
 use airside_model::WorkerName;
 use airside_orchestrator::{Error, Orchestrator};
 use airside_store::{WorkerChange, WorkerChanged};
 use async_trait::async_trait;
 
-pub(crate) struct OrchestratedWorkers(pub(crate) Orchestrator);
+pub(crate) struct OrchestratedWorkers {
+    pub(crate) orchestrator: Orchestrator,
+    pub(crate) agents: Agents,
+}
 
 #[async_trait]
 impl WorkerLife for OrchestratedWorkers {
@@ -15,7 +19,7 @@ impl WorkerLife for OrchestratedWorkers {
         worker: &WorkerName,
         change: WorkerChange,
     ) -> Result<WorkerChanged, airside_store::Error> {
-        let changed = self.0.change_worker(worker, change).await;
+        let changed = self.orchestrator.change_worker(worker, change).await;
         changed.map_err(|error| match error {
             Error::Store(error) => error,
             other => airside_store::Error::Corrupt {
@@ -24,8 +28,12 @@ impl WorkerLife for OrchestratedWorkers {
         })
     }
 
+    fn cut_agent(&self, worker: &WorkerName) {
+        self.agents.cut(worker);
+    }
+
     fn condition(&self, worker: &WorkerName) -> WorkerCondition {
-        let condition = self.0.worker_condition(worker);
+        let condition = self.orchestrator.worker_condition(worker);
         WorkerCondition {
             stalled: condition.stalled.is_some(),
             lacks: condition.words(),

@@ -15,7 +15,7 @@ use airside_model::{BuildId, Handle, InstallationId, StepKind, StepLabels, Volum
 use airside_runtime::{
     Access, ClaimEnvironment, Image, Mount, Observation, Observed, Placement, PlacementSpec,
 };
-use airside_runtime_local::{IsolationOptions, LocalOptions, LocalRuntime};
+use airside_runtime_local::{Carriage, IsolationOptions, LocalOptions, LocalRuntime};
 use airside_volumes::Volumes;
 use futures::StreamExt;
 use tempfile::TempDir;
@@ -68,6 +68,7 @@ impl Machine {
             images: self.images.clone(),
             hub_socket: self.root.path().join("hub/socket"),
             isolation: self.isolation.clone(),
+            carriage: Carriage::Mounted,
         })
         .await
         .unwrap()

@@ -12,6 +12,7 @@ crate::on_both_databases!(
     a_worker_that_leaves_is_drained_first,
     a_worker_does_not_wait_for_interruptible_jobs,
     starting_the_server_brings_back_what_is_started_with_it,
+    an_agent_is_back_when_it_was_started_and_not_when_it_reconnects,
     what_was_kept_goes_with_its_worker,
     only_what_is_gone_is_forgotten,
 );
@@ -216,6 +217,25 @@ async fn starting_the_server_brings_back_what_is_started_with_it(database: TestD
     );
     done(&store, &lease).await;
     assert_eq!(register(&local, WorkerKind::Local).await, Running);
+}
+
+async fn an_agent_is_back_when_it_was_started_and_not_when_it_reconnects(database: TestDatabase) {
+    let (store, agent) = with_worker(&database, WorkerKind::Agent).await;
+    let arrive = async |arrival| {
+        let kind = WorkerKind::Agent;
+        let arrived = store.register_arrival(&agent, None, &[], kind, arrival);
+        arrived.await.unwrap()
+    };
+    for (change, left) in [(Land, Landed), (Delete, Retired)] {
+        store.change_worker(&agent, change).await.unwrap();
+        store.settle_workers().await.unwrap();
+        assert_eq!(arrive(Arrival::There).await, left);
+        assert_eq!(store.agents().await.unwrap().len(), 1, "{left:?}");
+        assert_eq!(arrive(Arrival::Started).await, Running);
+    }
+    let (_, _) = step(&store, &agent).await;
+    store.change_worker(&agent, Land).await.unwrap();
+    assert_eq!(arrive(Arrival::Started).await, Landing, "a step runs");
 }
 
 async fn what_was_kept_goes_with_its_worker(database: TestDatabase) {

@@ -1,15 +1,17 @@
-//! What is known of each container, and who wants to hear of it.
+//! What is known of each container, and who wants to hear of it: the keeping of books behind
+//! [`crate::Placement::observe`], for runtimes that have nobody else to do it.
 
 use std::collections::BTreeMap;
 
 use airside_model::Handle;
-use airside_runtime::{Observation, Observed};
 use futures::{StreamExt, stream::BoxStream};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
+use crate::{Observation, Observed};
+
 #[derive(Default)]
-pub(crate) struct Board {
+pub struct Board {
     inner: Mutex<Inner>,
 }
 
@@ -33,7 +35,7 @@ impl Inner {
 
 impl Board {
     /// Notes what was found, and says whether it is news. Who is gone stays gone.
-    pub(crate) fn set(&self, handle: &Handle, observed: Observed) -> bool {
+    pub fn set(&self, handle: &Handle, observed: Observed) -> bool {
         let mut inner = self.inner.lock();
         match inner.known.get(handle) {
             Some(Observed::Gone { .. }) => return false,
@@ -46,7 +48,7 @@ impl Board {
     }
 
     /// Notes an end, unless the container was removed and forgotten before anybody noticed.
-    pub(crate) fn end(&self, handle: &Handle, gone: Observed) {
+    pub fn end(&self, handle: &Handle, gone: Observed) {
         let mut inner = self.inner.lock();
         match inner.known.get_mut(handle) {
             None | Some(Observed::Gone { .. }) => {}
@@ -58,7 +60,7 @@ impl Board {
     }
 
     /// The container was removed; whoever has not heard that it is gone hears it now.
-    pub(crate) fn forget(&self, handle: &Handle, gone: Observed) {
+    pub fn forget(&self, handle: &Handle, gone: Observed) {
         let mut inner = self.inner.lock();
         match inner.known.remove(handle) {
             None | Some(Observed::Gone { .. }) => {}
@@ -66,8 +68,18 @@ impl Board {
         }
     }
 
+    /// The containers that are not gone.
+    pub fn living(&self) -> Vec<Handle> {
+        let inner = self.inner.lock();
+        let living = inner
+            .known
+            .iter()
+            .filter(|(_, known)| !matches!(known, Observed::Gone { .. }));
+        living.map(|(handle, _)| handle.clone()).collect()
+    }
+
     /// First what is known, then every change.
-    pub(crate) fn observe(&self) -> BoxStream<'static, Observation> {
+    pub fn observe(&self) -> BoxStream<'static, Observation> {
         let (sender, mut receiver) = mpsc::unbounded_channel();
         let mut inner = self.inner.lock();
         let known: Vec<_> = inner

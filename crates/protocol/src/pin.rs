@@ -1,4 +1,4 @@
-//! Trust in the hub: its public key has the hash that the runtime gave us, and it proves to hold the
+//! Trust in the hub, for whoever dials it: its public key has the hash that we were given, and it proves to hold the
 //! private half. Names, dates and authorities mean nothing here.
 
 use std::sync::Arc;
@@ -19,7 +19,7 @@ struct Pin {
 }
 
 /// TLS that ends only at the hub whose key hashes to `pin` (hex SHA-256).
-pub(crate) fn client(pin: &str) -> Arc<ClientConfig> {
+pub fn client(pin: &str) -> Arc<ClientConfig> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let verifier = Pin {
         expected: pin.to_owned(),

@@ -1,0 +1,236 @@
+//! The other machine's end: dials, shows its token, does what it is asked, passes on the bytes of its shims.
+
+mod link;
+mod relay;
+mod work;
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    str::FromStr,
+    time::Duration,
+};
+
+use airside_model::InstallationId;
+use airside_protocol::{AGENT_PROTOCOL, AgentToken, Arrival, BadAgentToken, Join, PROTOCOL};
+use airside_runtime::AnyPlacement;
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use self::link::Link;
+
+/// Between two tries to reach the hub, at first and at last.
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+const LAST_PAUSE: Duration = Duration::from_secs(5);
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("cannot read the token in {}", path.display())]
+    TokenFile { path: PathBuf, source: io::Error },
+    #[error(
+        "there is no token in {}: {why}; `airside worker token` makes one, and its whole output belongs there",
+        path.display()
+    )]
+    Token { path: PathBuf, why: BadAgentToken },
+    #[error("the token in {} is for `{token}`, not for `{name}`", path.display())]
+    Name {
+        path: PathBuf,
+        token: String,
+        name: String,
+    },
+    #[error("steps cannot reach the hub through {}", path.display())]
+    Socket { path: PathBuf, source: io::Error },
+    #[error("the server does not take this agent: {reason}")]
+    Refused { reason: String },
+}
+
+/// Where the hub is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HubAddress {
+    pub host: String,
+    pub port: u16,
+}
+
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("the hub is written `ci.example.com:7000`, or `tls://ci.example.com:7000`")]
+pub struct BadHubAddress;
+
+impl FromStr for HubAddress {
+    type Err = BadHubAddress;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let schemes = ["tls://", "https://"];
+        let plain = schemes.iter().find_map(|scheme| text.strip_prefix(scheme));
+        let plain = plain.unwrap_or(text).trim_end_matches('/');
+        let (host, port) = plain.rsplit_once(':').ok_or(BadHubAddress)?;
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let port = port.parse().map_err(|_| BadHubAddress)?;
+        if host.is_empty() || host.contains(['/', '@', ' ']) || port == 0 {
+            return Err(BadHubAddress);
+        }
+        Ok(Self {
+            host: host.to_owned(),
+            port,
+        })
+    }
+}
+
+impl std::fmt::Display for HubAddress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.host.contains(':') {
+            true => write!(f, "[{}]:{}", self.host, self.port),
+            false => write!(f, "{}:{}", self.host, self.port),
+        }
+    }
+}
+
+pub struct Options {
+    pub hub: HubAddress,
+    pub token_file: PathBuf,
+    /// The token's, if it is said at all.
+    pub name: Option<String>,
+    pub team: Option<String>,
+    pub tags: Vec<String>,
+    /// What its runtime calls itself. Not the server's installation: both may be on one machine.
+    pub installation: InstallationId,
+    /// Where its shims look for the hub.
+    pub hub_socket: PathBuf,
+    /// Images that no step used for so long go.
+    pub keep_images: Duration,
+}
+
+/// The token in a file. It may be another one at any time.
+pub fn token(path: &Path, name: Option<&str>) -> Result<AgentToken, Error> {
+    let text = std::fs::read_to_string(path).map_err(|source| Error::TokenFile {
+        path: path.to_owned(),
+        source,
+    })?;
+    let token: AgentToken = text.parse().map_err(|why| Error::Token {
+        path: path.to_owned(),
+        why,
+    })?;
+    match name {
+        Some(name) if name != token.name => Err(Error::Name {
+            path: path.to_owned(),
+            token: token.name,
+            name: name.to_owned(),
+        }),
+        _ => Ok(token),
+    }
+}
+
+/// Serves until the shutdown, or until the server says that it never will be let in. What runs goes on either way.
+pub async fn run(
+    options: Options,
+    placement: AnyPlacement,
+    shutdown: CancellationToken,
+) -> Result<(), Error> {
+    let listener =
+        airside_hub::bind_socket(&options.hub_socket).map_err(|source| Error::Socket {
+            path: options.hub_socket.clone(),
+            source,
+        })?;
+    let relay = tokio::spawn(relay::serve(listener, options.hub.clone()));
+    let images = tokio::spawn(work::collect_images(placement.clone(), options.keep_images));
+    let served = shutdown
+        .run_until_cancelled(stay(&options, &placement))
+        .await;
+    relay.abort();
+    images.abort();
+    served.unwrap_or(Ok(()))
+}
+
+/// Connects, over and over.
+async fn stay(options: &Options, placement: &AnyPlacement) -> Result<(), Error> {
+    let instance = hex::encode(rand::random::<[u8; 16]>());
+    let mut arrival = Arrival::Started;
+    let (mut pause, mut said) = (FIRST_PAUSE, String::new());
+    loop {
+        let token = token(&options.token_file, options.name.as_deref())?;
+        let join = Join {
+            protocol: AGENT_PROTOCOL,
+            shim_protocol: PROTOCOL,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            name: token.name.clone(),
+            secret: token.secret.clone(),
+            instance: instance.clone(),
+            arrival,
+            team: options.team.clone(),
+            tags: options.tags.clone(),
+        };
+        let trouble = match Link::join(&options.hub, &token.pin, join).await {
+            Ok((link, server)) => {
+                info!(hub = %options.hub, server, worker = token.name, "joined");
+                (arrival, pause) = (Arrival::Back, FIRST_PAUSE);
+                said.clear();
+                work::attend(link, placement, &options.installation)
+                    .await
+                    .to_string()
+            }
+            Err(link::Error::Refused {
+                reason,
+                retry: false,
+            }) => return Err(Error::Refused { reason }),
+            Err(error) => error.to_string(),
+        };
+        if trouble != said {
+            warn!(hub = %options.hub, "not connected: {trouble}; trying again");
+            said = trouble;
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(LAST_PAUSE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hub_is_a_host_and_a_port() {
+        for (text, host, port) in [
+            ("ci.example.com:7000", "ci.example.com", 7000),
+            ("tls://ci.example.com:7000/", "ci.example.com", 7000),
+            ("https://10.0.0.1:1", "10.0.0.1", 1),
+            ("[::1]:7000", "::1", 7000),
+        ] {
+            let found: HubAddress = text.parse().expect("an address");
+            assert_eq!((found.host.as_str(), found.port), (host, port), "{text}");
+        }
+        for bad in [
+            "",
+            "ci",
+            "ci:",
+            ":7000",
+            "ci:0",
+            "http://ci/x:1",
+            "a@b:1",
+            "ci:70000",
+        ] {
+            assert!(bad.parse::<HubAddress>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_token_that_is_none_is_told_without_showing_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("token");
+        let missing = token(&file, None).expect_err("there is none");
+        assert!(missing.to_string().contains("cannot read"), "{missing}");
+        std::fs::write(&file, "s3cret").expect("it can be written");
+        let bad = token(&file, None).expect_err("it is none").to_string();
+        assert!(
+            bad.contains("airside worker token") && !bad.contains("s3cret"),
+            "{bad}"
+        );
+        let good = AgentToken {
+            name: "a".to_owned(),
+            pin: "0".repeat(64),
+            secret: "1".repeat(64),
+        };
+        std::fs::write(&file, good.to_string()).expect("it can be written");
+        assert_eq!(token(&file, Some("a")).expect("it is good"), good);
+        let other = token(&file, Some("b")).expect_err("another's").to_string();
+        assert!(other.contains("is for `a`, not for `b`"), "{other}");
+    }
+}

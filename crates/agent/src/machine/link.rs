@@ -1,0 +1,145 @@
+//! The agent's connection to the hub.
+
+use std::{io, time::Duration};
+
+use airside_protocol::{
+    Join, ShimSays, ToHub,
+    codec::{self, Json, Message},
+    pin,
+};
+use bytes::BytesMut;
+use rustls::pki_types::ServerName;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf},
+    net::TcpStream,
+    time::timeout,
+};
+use tokio_rustls::{TlsConnector, client::TlsStream};
+
+use super::HubAddress;
+use crate::{AgentSays, ServerSays};
+
+/// A hub that does not complete a connection in this time, or says nothing for so long, is not there.
+const SILENCE: Duration = Duration::from_secs(15);
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Error {
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    #[error("the hub talks nonsense: {0}")]
+    Codec(#[from] codec::Error),
+    #[error("the hub closed the connection; its log may say why")]
+    Closed,
+    #[error("the hub does not answer")]
+    Silent,
+    #[error(
+        "the hub said something else than whether this agent is welcome; is it another version of airside?"
+    )]
+    Rude,
+    #[error("{reason}")]
+    Refused { reason: String, retry: bool },
+}
+
+/// A connection on which the agent was let in.
+pub(super) struct Link {
+    pub(super) receiver: Receiver,
+    pub(super) sender: Sender,
+}
+
+impl Link {
+    /// Connects and joins; also gives the server's version.
+    pub(super) async fn join(
+        hub: &HubAddress,
+        pin: &str,
+        join: Join,
+    ) -> Result<(Self, String), Error> {
+        timeout(SILENCE, Self::introduce(hub, pin, join))
+            .await
+            .map_err(|_| Error::Silent)?
+    }
+
+    async fn introduce(hub: &HubAddress, pin: &str, join: Join) -> Result<(Self, String), Error> {
+        let tcp = dial(hub).await?;
+        // The name only helps whoever routes by it; trust comes from the pin.
+        let name = ServerName::try_from(hub.host.clone())
+            .or_else(|_| ServerName::try_from("hub"))
+            .map_err(io::Error::other)?;
+        let tls = TlsConnector::from(pin::client(pin))
+            .connect(name, tcp)
+            .await?;
+        let (reader, writer) = tokio::io::split(tls);
+        let mut link = Self {
+            receiver: Receiver {
+                reader,
+                buffer: BytesMut::new(),
+            },
+            sender: Sender { writer },
+        };
+        let hello = ToHub::Control(ShimSays::Join(Box::new(join)));
+        link.sender.send(&hello).await?;
+        match link.receiver.next().await? {
+            ServerSays::Welcome { version, .. } => Ok((link, version)),
+            ServerSays::Refused { reason, retry } => Err(Error::Refused { reason, retry }),
+            _ => Err(Error::Rude),
+        }
+    }
+}
+
+/// A plain connection to the hub's port.
+pub(super) async fn dial(hub: &HubAddress) -> io::Result<TcpStream> {
+    use rustix::net::sockopt;
+    let tcp = TcpStream::connect((hub.host.as_str(), hub.port)).await?;
+    tcp.set_nodelay(true)?;
+    // A peer that vanished without a word is noticed, whoever waits for it.
+    sockopt::set_socket_keepalive(&tcp, true)?;
+    sockopt::set_tcp_keepidle(&tcp, SILENCE)?;
+    sockopt::set_tcp_keepintvl(&tcp, SILENCE / 3)?;
+    sockopt::set_tcp_keepcnt(&tcp, 4)?;
+    Ok(tcp)
+}
+
+pub(super) struct Receiver {
+    reader: ReadHalf<TlsStream<TcpStream>>,
+    buffer: BytesMut,
+}
+
+impl Receiver {
+    /// The next message. Safe to cancel.
+    pub(super) async fn next(&mut self) -> Result<ServerSays, Error> {
+        loop {
+            if let Some(Json(said)) = codec::decode(&mut self.buffer)? {
+                return Ok(said);
+            }
+            self.buffer.reserve(codec::MAX_PAYLOAD);
+            let read = timeout(SILENCE, self.reader.read_buf(&mut self.buffer)).await;
+            match read.map_err(|_| Error::Silent)? {
+                Ok(0) => return Err(Error::Closed),
+                Ok(_) => {}
+                // A hub that is killed has no time to say so.
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                    return Err(Error::Closed);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+pub(super) struct Sender {
+    writer: WriteHalf<TlsStream<TcpStream>>,
+}
+
+impl Sender {
+    pub(super) async fn say(&mut self, says: AgentSays) -> Result<(), Error> {
+        self.send(&Json(says)).await
+    }
+
+    async fn send(&mut self, message: &impl Message) -> Result<(), Error> {
+        let write = async {
+            self.writer.write_all(&message.encode()).await?;
+            self.writer.flush().await
+        };
+        let written = timeout(SILENCE, write).await;
+        written.map_err(|_| Error::Silent)?.map_err(Error::Io)
+    }
+}

@@ -1,0 +1,96 @@
+//! Doing what the server asks.
+
+use std::time::Duration;
+
+use airside_hub::AgentWire;
+use airside_model::InstallationId;
+use airside_runtime::{AnyPlacement, Error as RuntimeError};
+use futures::StreamExt;
+use tokio::sync::mpsc;
+use tracing::{info, warn};
+
+use super::link::{self, Link};
+use crate::{AgentSays, Answer, Ask, ServerSays};
+
+/// Between two looks at images that nobody uses.
+const LOOK: Duration = Duration::from_secs(3600);
+
+/// Serves one connection until it ends; why it did. What was asked is done to its end all the same.
+pub(super) async fn attend(
+    link: Link,
+    placement: &AnyPlacement,
+    installation: &InstallationId,
+) -> link::Error {
+    let Link {
+        mut receiver,
+        mut sender,
+    } = link;
+    let mut observations = placement.observe();
+    let (answered, mut answers) = mpsc::unbounded_channel();
+    let mut heartbeat = tokio::time::interval(AgentWire::HEARTBEAT);
+    loop {
+        let done = tokio::select! {
+            // In this order: what the runtime saw while it did something is said before that it is done.
+            biased;
+            Some(observation) = observations.next() => {
+                sender.say(AgentSays::Saw { observation }).await
+            }
+            Some((id, answer)) = answers.recv() => {
+                sender.say(AgentSays::Answer { id, answer }).await
+            }
+            _ = heartbeat.tick() => sender.say(AgentSays::Heartbeat).await,
+            said = receiver.next() => match said {
+                Ok(ServerSays::Ask { id, ask }) => {
+                    let (placement, answered) = (placement.clone(), answered.clone());
+                    let installation = installation.clone();
+                    tokio::spawn(async move {
+                        let answer = answer(&placement, installation, ask).await;
+                        // Nobody hears it if the connection has ended; the server asks again.
+                        let _ = answered.send((id, answer));
+                    });
+                    Ok(())
+                }
+                Ok(_) => Ok(()),
+                Err(error) => Err(error),
+            },
+        };
+        if let Err(error) = done {
+            return error;
+        }
+    }
+}
+
+async fn answer(placement: &AnyPlacement, installation: InstallationId, ask: Ask) -> Answer {
+    let answered = match ask {
+        Ask::Place(mut spec) => {
+            spec.installation = installation;
+            let placed = placement.place(&spec).await;
+            placed.map(|uid| Answer::Placed { uid })
+        }
+        Ask::Destroy(handle) => {
+            let destroyed = placement.destroy(&handle).await;
+            destroyed.map(|()| Answer::Destroyed)
+        }
+        Ask::List => placement.list().await.map(|there| {
+            let there = there.into_iter();
+            Answer::Listed(there.map(|listed| (listed.handle, listed.uid)).collect())
+        }),
+    };
+    answered.unwrap_or_else(|error| match error {
+        RuntimeError::Unavailable { message, .. } => Answer::Unavailable { message },
+        RuntimeError::Refused { message } => Answer::Refused { message },
+    })
+}
+
+/// Removes images that no step used for so long, now and then.
+pub(super) async fn collect_images(placement: AnyPlacement, keep: Duration) {
+    let mut looks = tokio::time::interval(LOOK);
+    loop {
+        looks.tick().await;
+        match placement.collect_images(keep).await {
+            Ok(0) => {}
+            Ok(images) => info!(images, "images removed that no step used"),
+            Err(error) => warn!(%error, "images stay that no step used"),
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! A connected or absent agent as a runtime.
+
+use std::{collections::HashSet, time::Duration};
+
+use airside_model::{Handle, VolumeId, WorkerName};
+use airside_runtime::{
+    Board, Capabilities, Condition, Error, Listed, Observation, Observed, Placement, PlacementSpec,
+};
+use airside_store::Store;
+use async_trait::async_trait;
+use futures::stream::BoxStream;
+use parking_lot::Mutex;
+use tokio::sync::{mpsc, oneshot, watch};
+use tracing::warn;
+
+use crate::{Answer, Ask};
+
+/// Images may take their time to be pulled, but nobody waits for ever for the rest.
+const PROMPT: Duration = Duration::from_secs(60);
+
+const ABSENT: &str = "its agent is not connected";
+
+/// One agent for the life of the server, whether it is connected or not.
+pub struct AgentPlacement {
+    worker: WorkerName,
+    lost_after: Duration,
+    condition: watch::Sender<Condition>,
+    board: Board,
+    line: Mutex<Option<Line>>,
+    /// The containers that are its business: its word counts for no others.
+    own: Mutex<HashSet<Handle>>,
+    store: Store,
+}
+
+/// The way to a connected agent.
+pub(super) struct Line {
+    /// Of the agent's process.
+    pub(super) instance: String,
+    pub(super) asks: mpsc::UnboundedSender<Asked>,
+}
+
+pub(super) struct Asked {
+    pub(super) ask: Ask,
+    pub(super) reply: oneshot::Sender<Answer>,
+}
+
+impl AgentPlacement {
+    pub(super) fn new(worker: WorkerName, lost_after: Duration, store: Store) -> Self {
+        Self {
+            worker,
+            lost_after,
+            condition: watch::Sender::new(absent()),
+            board: Board::default(),
+            line: Mutex::default(),
+            own: Mutex::default(),
+            store,
+        }
+    }
+
+    pub fn is_connected(&self) -> bool {
+        self.line.lock().is_some()
+    }
+
+    /// Another process than this one is connected as this worker.
+    pub(super) fn is_taken_from(&self, instance: &str) -> bool {
+        let line = self.line.lock();
+        line.as_ref().is_some_and(|line| line.instance != instance)
+    }
+
+    /// From here on it is asked through this line; one from before ends.
+    pub(super) fn connect(&self, line: Line) {
+        *self.line.lock() = Some(line);
+        self.condition.send_replace(Condition::default());
+    }
+
+    /// The line has ended, unless a newer one has taken its place.
+    pub(super) fn disconnect(&self, asks: &mpsc::UnboundedSender<Asked>) {
+        let mut line = self.line.lock();
+        if !line
+            .as_ref()
+            .is_some_and(|line| line.asks.same_channel(asks))
+        {
+            return;
+        }
+        *line = None;
+        drop(line);
+        self.condition.send_replace(absent());
+        for handle in self.board.living() {
+            self.silent(&handle);
+        }
+    }
+
+    /// Ends the line, if there is one.
+    pub(super) fn cut(&self) {
+        let asks = self.line.lock().as_ref().map(|line| line.asks.clone());
+        if let Some(asks) = asks {
+            self.disconnect(&asks);
+        }
+    }
+
+    /// A container is there as far as anybody knows, and nobody can say how it is doing.
+    pub(super) fn silent(&self, handle: &Handle) {
+        let observed = Observed::Silent {
+            node: None,
+            reason: ABSENT.to_owned(),
+        };
+        self.board.set(handle, observed);
+    }
+
+    /// A container that was there is not any more.
+    pub(super) fn missing(&self, handle: &Handle) {
+        let observed = Observed::Gone {
+            node: None,
+            reason: "it is no longer on the agent's machine".to_owned(),
+        };
+        self.board.set(handle, observed);
+    }
+
+    /// These were placed there, by this server or an earlier one.
+    pub(super) fn adopt(&self, handles: impl IntoIterator<Item = Handle>) {
+        self.own.lock().extend(handles);
+    }
+
+    pub(super) fn saw(&self, observation: Observation) {
+        if self.own.lock().contains(&observation.handle) {
+            self.board.set(&observation.handle, observation.observed);
+        }
+    }
+
+    /// Whether it may have such a container: one of its own, or one that nobody knows, which the sweeper removes.
+    async fn may_have(&self, handle: &Handle) -> Result<bool, Error> {
+        if self.own.lock().contains(handle) {
+            return Ok(true);
+        }
+        let known = self.store.container(handle).await.map_err(|error| {
+            warn!(worker = %self.worker, %error, "what an agent lists cannot be compared with the store");
+            self.unavailable("the server cannot look into its database at the moment")
+        })?;
+        let others = known.is_some_and(|container| container.worker != self.worker);
+        if others {
+            warn!(worker = %self.worker, %handle, "an agent lists a container of another worker's");
+        }
+        Ok(!others)
+    }
+
+    async fn ask(&self, ask: Ask) -> Result<Answer, Error> {
+        let (reply, answer) = oneshot::channel();
+        let asked = Asked { ask, reply };
+        let sent = {
+            let line = self.line.lock();
+            line.as_ref()
+                .is_some_and(|line| line.asks.send(asked).is_ok())
+        };
+        match sent {
+            true => answer.await.map_err(|_| self.unavailable(ABSENT)),
+            false => Err(self.unavailable(ABSENT)),
+        }
+    }
+
+    /// The same where an answer takes no time.
+    async fn ask_promptly(&self, ask: Ask) -> Result<Answer, Error> {
+        let asked = tokio::time::timeout(PROMPT, self.ask(ask)).await;
+        asked.unwrap_or_else(|_| Err(self.unavailable("its agent does not answer")))
+    }
+
+    fn unavailable(&self, message: impl Into<String>) -> Error {
+        Error::Unavailable {
+            worker: self.worker.clone(),
+            message: message.into(),
+        }
+    }
+
+    /// What an answer means that is not the one hoped for.
+    fn otherwise(&self, answer: Answer) -> Error {
+        match answer {
+            Answer::Refused { message } => Error::Refused { message },
+            Answer::Unavailable { message } => self.unavailable(message),
+            other => self.unavailable(format!("its agent answers {other:?}")),
+        }
+    }
+}
+
+fn absent() -> Condition {
+    Condition {
+        stalled: Some(ABSENT.to_owned()),
+        lacks: Vec::new(),
+    }
+}
+
+#[async_trait]
+impl Placement for AgentPlacement {
+    fn worker(&self) -> &WorkerName {
+        &self.worker
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            mounts_volumes: false,
+            lost_after: self.lost_after,
+            has_host_image: true,
+            fence_after: None,
+        }
+    }
+
+    fn condition(&self) -> Option<watch::Receiver<Condition>> {
+        Some(self.condition.subscribe())
+    }
+
+    async fn place(&self, spec: &PlacementSpec) -> Result<Option<String>, Error> {
+        self.adopt([spec.handle.clone()]);
+        match self.ask(Ask::Place(Box::new(spec.clone()))).await? {
+            Answer::Placed { uid } => Ok(uid),
+            other => Err(self.otherwise(other)),
+        }
+    }
+
+    fn observe(&self) -> BoxStream<'static, Observation> {
+        self.board.observe()
+    }
+
+    async fn destroy(&self, handle: &Handle) -> Result<(), Error> {
+        match self.ask_promptly(Ask::Destroy(handle.clone())).await? {
+            Answer::Destroyed => {}
+            other => return Err(self.otherwise(other)),
+        }
+        let gone = Observed::Gone {
+            node: None,
+            reason: "container removed".to_owned(),
+        };
+        self.board.forget(handle, gone);
+        self.own.lock().remove(handle);
+        Ok(())
+    }
+
+    async fn list(&self) -> Result<Vec<Listed>, Error> {
+        match self.ask_promptly(Ask::List).await? {
+            Answer::Listed(there) => {
+                let mut listed = Vec::new();
+                for (handle, uid) in there {
+                    if self.may_have(&handle).await? {
+                        listed.push(Listed { handle, uid });
+                    }
+                }
+                Ok(listed)
+            }
+            other => Err(self.otherwise(other)),
+        }
+    }
+
+    async fn seal(&self, _: &Handle, path: &str, _: &VolumeId) -> Result<(), Error> {
+        Err(Error::Refused {
+            message: format!(
+                "{path}: outputs of an agent's steps are uploaded, not sealed in place"
+            ),
+        })
+    }
+}

@@ -1,0 +1,58 @@
+//! Connections of agents: the hub knows who may dial its port, and nothing of what agents are for.
+
+use std::{io, time::Duration};
+
+use airside_protocol::{Join, codec::Json};
+use async_trait::async_trait;
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::connection::{HEARTBEAT, Receiver, Sender};
+
+/// Who serves agents.
+#[async_trait]
+pub trait Agents: Send + Sync + 'static {
+    /// Judges who wants to join, and serves the connection to its end.
+    async fn serve(&self, join: Join, wire: AgentWire);
+}
+
+/// An agent's connection after its first word.
+pub struct AgentWire {
+    receiver: Receiver,
+    sender: Sender,
+}
+
+impl AgentWire {
+    pub(crate) fn new(receiver: Receiver, sender: Sender) -> Self {
+        Self { receiver, sender }
+    }
+
+    /// How often each side speaks at least.
+    pub const HEARTBEAT: Duration = HEARTBEAT;
+
+    /// Says why not, and ends it.
+    pub async fn refuse(mut self, reason: impl Into<String>, retry: bool) {
+        self.sender.refuse(reason, retry).await;
+    }
+
+    pub fn split(self) -> (AgentReceiver, AgentSender) {
+        (AgentReceiver(self.receiver), AgentSender(self.sender))
+    }
+}
+
+pub struct AgentReceiver(Receiver);
+
+impl AgentReceiver {
+    /// The next message; an error also when the agent has been silent for too long. Safe to cancel.
+    pub async fn next<T: Serialize + DeserializeOwned>(&mut self) -> io::Result<T> {
+        let Json(said) = self.0.next_of().await?;
+        Ok(said)
+    }
+}
+
+pub struct AgentSender(Sender);
+
+impl AgentSender {
+    pub async fn say<T: Serialize + DeserializeOwned + Sync>(&mut self, says: T) -> io::Result<()> {
+        self.0.send(&Json(says)).await
+    }
+}
