@@ -42,7 +42,7 @@ fn names() -> Vec<String> {
 /// A value that the setting accepts and that is not its default.
 fn example(name: &str) -> &'static str {
     match name {
-        "listen" | "hub-listen" | "metrics-listen" => "127.0.0.1:4711",
+        "listen" | "hub-listen" | "metrics-listen" | "registry-listen" => "127.0.0.1:4711",
         "external-url" | "otlp-endpoint" => "https://ci.example.com",
         "database-url" => "postgres://ci:secret@db/ci",
         "user" => "somebody:secret",
@@ -58,6 +58,7 @@ fn example(name: &str) -> &'static str {
         | "resource-checking-interval"
         | "resource-with-webhook-checking-interval"
         | "keep-unused-images"
+        | "agent-lost-after"
         | "global-resource-check-timeout" => "90m",
         "disk-high-watermark" => "85",
         "disk-low-watermark" => "75",

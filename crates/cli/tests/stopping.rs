@@ -106,7 +106,7 @@ fn web_says_where_it_serves_and_how_much_is_up_to_the_level() {
         server.log()
     );
     assert!(
-        server.log().contains("there are no workers"),
+        server.log().contains("no workers are configured"),
         "{}",
         server.log()
     );

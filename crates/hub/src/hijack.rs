@@ -17,8 +17,9 @@ use std::{
     time::Duration,
 };
 
-use airside_model::{Handle, event::Source};
+use airside_model::{ContainerState, Handle, event::Source};
 use airside_protocol::{Exit, HIJACK_PROTOCOL, Hijack as Asked, Tty};
+use airside_store::Container;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -243,8 +244,10 @@ pub(crate) async fn answer(
     match parts.store.session_is_valid(handle, &session).await {
         Ok(true) => {}
         Ok(false) => {
-            // Its container is not known any more, perhaps because its pipeline is gone: whoever asked need not wait.
-            if let Some(waiting) = waiting(sessions, &answered) {
+            // Its pipeline is gone, say: whoever asked need not wait. A stranger who answers for a step changes nothing.
+            if is_gone(parts, handle).await
+                && let Some(waiting) = waiting(sessions, &answered)
+            {
                 let _ = waiting.send(Err(HijackError::Gone));
             }
             return sender.refuse("the session is not valid", false).await;
@@ -260,6 +263,18 @@ pub(crate) async fn answer(
     if let Err(Ok((_, mut sender))) = waiting.send(Ok((receiver, sender))) {
         sender.refuse("nobody waits for this any more", false).await;
     }
+}
+
+/// Whether nobody can answer for the container any more.
+async fn is_gone(parts: &Parts, handle: &Handle) -> bool {
+    let lives = |container: Container| {
+        matches!(
+            container.state,
+            ContainerState::Creating | ContainerState::Created
+        )
+    };
+    let container = parts.store.container(handle).await;
+    container.is_ok_and(|container| !container.is_some_and(lives))
 }
 
 /// Who asked for this; only the container that was asked knows of it.

@@ -11,7 +11,7 @@ use axum::{
 };
 use http::StatusCode;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::{
     ApiState, body,
@@ -22,6 +22,8 @@ use crate::{
 pub(super) struct Named {
     agent_name: String,
 }
+
+const FOR: &str = "what the token is for";
 
 /// What a token is to be good for.
 #[derive(Default, Deserialize)]
@@ -52,7 +54,10 @@ pub(super) async fn create(
     Path(Named { agent_name: name }): Path<Named>,
     body: Body,
 ) -> Result<(StatusCode, Json<Value>)> {
-    let Wanted { team, tags } = body::json(body, "what the token is for").await?;
+    // By way of an object: a list would do for a struct whose fields may all be missing.
+    let wanted: Map<String, Value> = body::json(body, FOR).await?;
+    let Wanted { team, tags } = serde_json::from_value(Value::Object(wanted))
+        .map_err(|error| ApiError::BadRequest(format!("{FOR} is not what is expected: {error}")))?;
     check(&state, &name, team.as_deref(), &tags).await?;
     let hub = state.hub()?;
     let token = AgentToken {
