@@ -106,13 +106,14 @@ fn writes(namespace: &Namespace) -> Vec<String> {
     let entries = entries
         .lines()
         .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
-    // Preflight asks what would become of a pod, which changes nothing.
-    let is_trial = |entry: &serde_json::Value| {
+    // Preflight asks what would become of a pod, which changes nothing, and sends one to look at a node; no step does.
+    let is_preflight = |entry: &serde_json::Value| {
         let uri = entry["requestURI"].as_str().unwrap_or_default();
-        uri.contains("dryRun=")
+        let name = entry["objectRef"]["name"].as_str().unwrap_or_default();
+        uri.contains("dryRun=") || name.starts_with("airside-probe-")
     };
-    let ours =
-        entries.filter(|entry| entry["user"]["username"] == account.as_str() && !is_trial(entry));
+    let ours = entries
+        .filter(|entry| entry["user"]["username"] == account.as_str() && !is_preflight(entry));
     let mut verbs: Vec<String> = ours
         .map(|entry| entry["verb"].as_str().unwrap().to_owned())
         .collect();

@@ -102,6 +102,8 @@ fn the_kubelet_is_restarted_under_a_task() {
     let script = format!("echo before; {}; echo after", counter.bump("run"));
     fly.pipeline("p", &one_task(&script));
     let undisturbed = printed(&fly.watch(fly.trigger("p/build").id).succeeded());
+    // Or there would be two pods to look at.
+    namespace.wait_until_no_pods();
     counter.hold("run");
     let build = fly.trigger("p/build");
     counter.wait("run", 2);
