@@ -19,7 +19,7 @@ pub mod selection;
 
 pub use image_set::*;
 pub use node_images::*;
-pub use reference::{BadReference, Digest, Reference, Repository, Which};
+pub use reference::{BadReference, Reference, Repository, Which};
 
 #[cfg(test)]
 mod tests;

@@ -4,12 +4,13 @@
 
 use std::collections::BTreeMap;
 
+use airside_model::image::Digest;
 use k8s_openapi::api::core::v1::{
     Affinity, NodeAffinity, NodeSelectorRequirement, NodeSelectorTerm, Pod, PodSchedulingGate,
     PodSpec, PreferredSchedulingTerm,
 };
 
-use crate::{Digest, Placement, PlacementMode, Reference, label::Presence};
+use crate::{Placement, PlacementMode, Reference, label::Presence};
 
 /// Pods of mode gate wait behind this one.
 pub const GATE: &str = "images.airside.dev/on-nodes";

@@ -4,6 +4,8 @@
 
 use std::{fmt, str::FromStr};
 
+use airside_model::image::{Digest, is_name_part, is_tag};
+
 const DOCKER_HUB: &str = "docker.io";
 const LATEST: &str = "latest";
 /// What a registry takes, without the host.
@@ -28,10 +30,6 @@ pub enum Which {
     Tag(String),
     Digest(Digest),
 }
-
-/// `sha256:` and 64 hexadecimal digits.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Digest(String);
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} names no image: {why}")]
@@ -108,7 +106,7 @@ impl FromStr for Repository {
         if name.len() > LONGEST_NAME {
             return Err(bad("its name is longer than 255 characters"));
         }
-        match name.split('/').all(is_part) {
+        match name.split('/').all(is_name_part) {
             true => Ok(Self {
                 host: host.to_owned(),
                 name,
@@ -135,7 +133,7 @@ impl FromStr for Reference {
         let (named, digest) = match text.split_once('@') {
             Some((named, digest)) => {
                 let digest = Digest::parse(digest)
-                    .ok_or_else(|| bad("behind `@` comes sha256: and 64 hexadecimal digits"))?;
+                    .map_err(|_| bad("behind `@` comes sha256: and 64 hexadecimal digits"))?;
                 (named, Some(digest))
             }
             None => (text, None),
@@ -161,42 +159,11 @@ impl FromStr for Reference {
     }
 }
 
-impl Digest {
-    pub fn parse(text: &str) -> Option<Self> {
-        let hex = text.strip_prefix("sha256:")?;
-        let digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-        (hex.len() == 64 && hex.bytes().all(digit)).then(|| Self(text.to_owned()))
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
 /// The first part of a name is a host if it could not be a part of a name on the default one.
 fn is_host(text: &str) -> bool {
     text.contains(['.', ':'])
         || text == "localhost"
         || text.bytes().any(|byte| byte.is_ascii_uppercase())
-}
-
-fn is_part(part: &str) -> bool {
-    let word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let separator =
-        |text: &str| matches!(text, "." | "_" | "__") || text.bytes().all(|byte| byte == b'-');
-    let ends = |byte: Option<u8>| byte.is_some_and(word);
-    ends(part.bytes().next())
-        && ends(part.bytes().last())
-        && part
-            .split(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit())
-            .all(separator)
-}
-
-fn is_tag(tag: &str) -> bool {
-    let word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    tag.len() <= 128
-        && tag.bytes().next().is_some_and(word)
-        && tag.bytes().all(|byte| word(byte) || b".-".contains(&byte))
 }
 
 impl fmt::Display for Repository {
@@ -211,12 +178,6 @@ impl fmt::Display for Reference {
             Which::Tag(tag) => write!(f, "{}:{tag}", self.repository),
             Which::Digest(digest) => write!(f, "{}@{digest}", self.repository),
         }
-    }
-}
-
-impl fmt::Display for Digest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 

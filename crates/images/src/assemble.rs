@@ -10,8 +10,8 @@ use airside_tree::Limits;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Error, Rootfs,
-    document::{Config, Descriptor, Digest, Manifest},
+    Digest, Error, Rootfs,
+    document::{Config, Descriptor, Manifest},
     idle::{self, Lease},
     layout::{Layout, parse, verify},
 };

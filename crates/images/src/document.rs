@@ -1,50 +1,7 @@
 //! The JSON documents of an image, as far as we read them.
 
-use serde::{Deserialize, Serialize};
-
-use crate::Error;
-
-/// `sha256:` and 64 hex digits: nothing else becomes part of a path.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct Digest(String);
-
-impl Digest {
-    pub fn parse(text: &str) -> Result<Self, Error> {
-        let hex = text.strip_prefix("sha256:").unwrap_or_default();
-        let valid = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-        if hex.len() != 64 || !hex.bytes().all(valid) {
-            return Err(Error::Damaged {
-                what: format!("{text:?} is no sha256 digest"),
-            });
-        }
-        Ok(Self(hex.to_owned()))
-    }
-
-    pub fn hex(&self) -> &str {
-        &self.0
-    }
-}
-
-impl std::fmt::Display for Digest {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "sha256:{}", self.0)
-    }
-}
-
-impl TryFrom<String> for Digest {
-    type Error = Error;
-
-    fn try_from(text: String) -> Result<Self, Error> {
-        Self::parse(&text)
-    }
-}
-
-impl From<Digest> for String {
-    fn from(digest: Digest) -> Self {
-        digest.to_string()
-    }
-}
+use airside_model::image::Digest;
+use serde::Deserialize;
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]

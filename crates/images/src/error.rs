@@ -5,6 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use airside_model::image::BadDigest;
+
 use crate::Digest;
 
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +45,14 @@ pub enum Error {
     },
     #[error("the image was not finished: the server is stopping")]
     Interrupted,
+}
+
+impl From<BadDigest> for Error {
+    fn from(error: BadDigest) -> Self {
+        Self::Damaged {
+            what: error.to_string(),
+        }
+    }
 }
 
 impl Error {

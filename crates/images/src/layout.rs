@@ -9,8 +9,8 @@ use std::{
 use airside_tree::HashingReader;
 
 use crate::{
-    Error,
-    document::{Descriptor, Digest, Document, Manifest, architecture},
+    Digest, Error,
+    document::{Descriptor, Document, Manifest, architecture},
 };
 
 /// More than any manifest or configuration; a layer is never read whole.

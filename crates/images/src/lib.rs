@@ -35,8 +35,8 @@ use std::{
     },
 };
 
+pub use airside_model::image::Digest;
 use airside_resources::{Mirrors, Object};
-pub use document::Digest;
 use document::Manifest;
 pub use error::Error;
 pub use idle::Lease;

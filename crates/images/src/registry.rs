@@ -8,7 +8,7 @@ use airside_resources::{CheckRequest, InRequest, Mirrors, Object, Privilege};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{Error, assemble, document::Digest};
+use crate::{Digest, Error, assemble};
 
 const TYPE: &str = "registry-image";
 
@@ -72,7 +72,7 @@ impl Image {
             .map_err(|failure| self.explain(failure))?;
         let digest = found.last().and_then(|version| version.0.get("digest"));
         match digest {
-            Some(digest) => Digest::parse(digest),
+            Some(digest) => Ok(Digest::parse(digest)?),
             None => Err(Error::Missing {
                 what: self.text.clone(),
             }),

@@ -7,6 +7,7 @@ mod config_rows;
 pub mod duration;
 pub mod event;
 pub mod ids;
+pub mod image;
 mod json_text;
 mod null;
 pub mod plan;

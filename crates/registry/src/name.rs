@@ -2,12 +2,11 @@
 
 use std::fmt;
 
-use airside_images::Digest;
+use airside_model::image::{Digest, is_name_part, is_tag};
 
 use crate::Error;
 
 const LONGEST: usize = 255;
-const LONGEST_TAG: usize = 128;
 /// How teams are named whose own name no repository may have.
 const SPELLED: &str = "hex-";
 
@@ -17,7 +16,7 @@ pub struct Repository(String);
 
 impl Repository {
     pub fn parse(text: &str) -> Result<Self, Error> {
-        if text.len() <= LONGEST && text.split('/').all(is_component) {
+        if text.len() <= LONGEST && text.split('/').all(is_name_part) {
             return Ok(Self(text.to_owned()));
         }
         Err(Error::Name(text.to_owned()))
@@ -25,7 +24,7 @@ impl Repository {
 
     /// What a team's repositories begin with. No two teams have the same.
     pub fn of_team(team: &str) -> Self {
-        let plain = is_component(team) && !team.starts_with(SPELLED) && team.len() <= 128;
+        let plain = is_name_part(team) && !team.starts_with(SPELLED) && team.len() <= 128;
         Self(match plain {
             true => format!("team/{team}"),
             false => format!("team/{SPELLED}{}", hex::encode(team)),
@@ -54,24 +53,13 @@ impl fmt::Display for Repository {
     }
 }
 
-fn is_component(text: &str) -> bool {
-    let word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    let joined = |run: &str| matches!(run, "." | "_" | "__") || run.bytes().all(|b| b == b'-');
-    text.starts_with(word)
-        && text.ends_with(word)
-        && text.split(word).filter(|run| !run.is_empty()).all(joined)
-}
-
 /// A name for a manifest that may come to mean another one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tag(String);
 
 impl Tag {
     pub fn parse(text: &str) -> Result<Self, Error> {
-        let first = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
-        let fits = |b: u8| first(b) || matches!(b, b'.' | b'-');
-        let starts = text.bytes().next().is_some_and(first);
-        if starts && text.len() <= LONGEST_TAG && text.bytes().all(fits) {
+        if is_tag(text) {
             return Ok(Self(text.to_owned()));
         }
         Err(Error::Tag(text.to_owned()))

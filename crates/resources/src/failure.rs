@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use airside_model::image::BadDigest;
+
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     #[error("there is no native resource type named {name:?}")]
@@ -35,6 +37,12 @@ pub enum Failure {
     /// What the type itself has to say.
     #[error("{0}")]
     Said(String),
+}
+
+impl From<BadDigest> for Failure {
+    fn from(error: BadDigest) -> Self {
+        Self::said(error.to_string())
+    }
 }
 
 impl Failure {

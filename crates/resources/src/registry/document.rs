@@ -2,53 +2,15 @@
 
 use std::{collections::BTreeMap, fmt};
 
+use airside_model::image::Digest;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use sha2::{Digest as _, Sha256};
 
 use crate::Failure;
 
-/// `sha256:` and 64 hex digits: nothing else becomes part of a path.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub(crate) struct Digest(String);
-
-impl Digest {
-    pub(crate) fn parse(text: &str) -> Result<Self, Failure> {
-        let hex = text.strip_prefix("sha256:").unwrap_or_default();
-        let digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-        match hex.len() == 64 && hex.bytes().all(digit) {
-            true => Ok(Self(hex.to_owned())),
-            false => Err(Failure::said(format!("{text:?} is no sha256 digest"))),
-        }
-    }
-
-    pub(crate) fn of(bytes: &[u8]) -> Self {
-        Self(hex::encode(Sha256::digest(bytes)))
-    }
-
-    pub(crate) fn hex(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for Digest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "sha256:{}", self.0)
-    }
-}
-
-impl TryFrom<String> for Digest {
-    type Error = Failure;
-
-    fn try_from(text: String) -> Result<Self, Failure> {
-        Self::parse(&text)
-    }
-}
-
-impl From<Digest> for String {
-    fn from(digest: Digest) -> Self {
-        digest.to_string()
-    }
+/// What bytes are called.
+pub(crate) fn digest_of(bytes: &[u8]) -> Digest {
+    Digest::of_sha256(Sha256::digest(bytes).into())
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]

@@ -13,11 +13,12 @@ use std::{
     time::{Duration, Instant},
 };
 
+pub(crate) use airside_model::image::Digest;
 use airside_outbound::{Address, Client, Error, Request, Response, Trust};
 use airside_tree::Hasher;
 
 pub(crate) use self::{
-    document::{Descriptor, Digest, Kind, Manifest, Platform},
+    document::{Descriptor, Kind, Manifest, Platform, digest_of},
     name::Repository,
 };
 use crate::{Failure, log::say};
@@ -156,7 +157,7 @@ impl Registry {
             (404, _) => Ok(None),
             (200..300, Some(digest)) => {
                 self.client.done(response);
-                digest.map(Some)
+                Ok(Some(digest?))
             }
             (401 | 403 | 429 | 500.., _) => {
                 let what = self.repository.with(reference);
@@ -181,7 +182,7 @@ impl Registry {
             .success("GET")
             .map_err(|error| self.explain(error, &what))?;
         let bytes = response.bytes(MAX_DOCUMENT)?;
-        let digest = Digest::of(&bytes);
+        let digest = digest_of(&bytes);
         if reference.starts_with("sha256:") && reference != digest.to_string() {
             return Err(Failure::said(format!("{what} is damaged: it is {digest}")));
         }
@@ -219,7 +220,7 @@ impl Registry {
         let what = self.repository.with(&blob.to_string());
         let request = Request::get(self.url(&format!("blobs/{blob}"))?);
         let bytes = self.expect(request, &what)?.bytes(MAX_DOCUMENT)?;
-        match Digest::of(&bytes) == *blob {
+        match digest_of(&bytes) == *blob {
             true => Ok(bytes),
             false => Err(Failure::said(format!("{what} is damaged"))),
         }

@@ -15,7 +15,7 @@ use serde_json::json;
 use super::layout::{SINGLE, media_type};
 use crate::{
     Failure,
-    registry::{Descriptor, Digest, Kind},
+    registry::{Descriptor, Digest, Kind, digest_of},
     scratch::Scratch,
 };
 
@@ -33,7 +33,7 @@ pub(super) struct Document {
 impl Document {
     fn new(bytes: Vec<u8>) -> Self {
         Self {
-            digest: Digest::of(&bytes),
+            digest: digest_of(&bytes),
             media_type: media_type(&bytes),
             bytes,
         }
