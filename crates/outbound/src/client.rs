@@ -1,16 +1,11 @@
 //! Makes requests: connections, redirections, and second tries where the server has trouble.
 
-use std::{
-    cell::RefCell,
-    collections::HashMap,
-    thread,
-    time::{Duration, Instant},
-};
+use std::{cell::RefCell, collections::HashMap, thread, time::Instant};
 
 use crate::{
     Body, Error, Patience, Request, Response, Trust,
     connect::{Connected, Connection, connect},
-    message::{find, read_head},
+    message::{read_head, retry_after},
     tls::{self, Secured, Tls},
 };
 
@@ -190,10 +185,4 @@ impl Client {
             address: request.address.clone(),
         })
     }
-}
-
-/// The seconds that a server asks us to wait. A date is answered by our own pause.
-fn retry_after(headers: &[(String, String)]) -> Option<Duration> {
-    let seconds = find(headers, "retry-after")?.parse().ok()?;
-    Some(Duration::from_secs(seconds))
 }

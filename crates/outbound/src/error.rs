@@ -49,6 +49,8 @@ pub enum Error {
         url: String,
         status: u16,
         words: String,
+        /// How long the server asks us to stay away.
+        retry_after: Option<Duration>,
     },
 }
 
@@ -64,6 +66,14 @@ impl Error {
     pub fn status(&self) -> Option<u16> {
         match self {
             Self::Status { status, .. } => Some(*status),
+            _ => None,
+        }
+    }
+
+    /// How long the server asks us to stay away.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Status { retry_after, .. } => *retry_after,
             _ => None,
         }
     }

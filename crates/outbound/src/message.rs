@@ -1,6 +1,9 @@
 //! Requests and answers.
 
-use std::io::{self, BufRead, Read, Write};
+use std::{
+    io::{self, BufRead, Read, Write},
+    time::Duration,
+};
 
 use crate::{Address, Body, Error, connect::Connection};
 
@@ -127,6 +130,7 @@ impl Response {
             return Ok(self);
         }
         let (status, url) = (self.status, self.address.to_string());
+        let retry_after = retry_after(&self.headers);
         let text = self.body.some(2 << 10);
         let text = String::from_utf8_lossy(&text);
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -135,6 +139,7 @@ impl Response {
             url,
             status,
             words: words.chars().take(300).collect(),
+            retry_after,
         })
     }
 }
@@ -144,6 +149,12 @@ pub(crate) fn find<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'
         .iter()
         .filter(|(key, _)| key.eq_ignore_ascii_case(name));
     found.next().map(|(_, value)| value.as_str())
+}
+
+/// The seconds that a server asks us to wait. A date is answered by our own pause.
+pub(crate) fn retry_after(headers: &[(String, String)]) -> Option<Duration> {
+    let seconds = find(headers, "retry-after")?.parse().ok()?;
+    Some(Duration::from_secs(seconds))
 }
 
 pub(crate) struct Head {

@@ -34,6 +34,14 @@ pub enum Failure {
     /// Somebody else's server.
     #[error(transparent)]
     Outbound(#[from] airside_outbound::Error),
+    /// A registry that answered, and said no.
+    #[error("{words}")]
+    Refused {
+        status: u16,
+        /// How long it asks us to stay away.
+        retry_after: Option<std::time::Duration>,
+        words: String,
+    },
     /// What the type itself has to say.
     #[error("{0}")]
     Said(String),

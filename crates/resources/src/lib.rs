@@ -33,8 +33,10 @@ use airside_model::Version;
 pub use failure::{Failure, Part};
 pub use privilege::Privilege;
 pub use program::main;
+pub use registry::{AskedImage, AskedRegistry, Asking, Pace, Standing, TagList};
 pub use registry_image::{Mirror, Mirrors, NoMirror, Registries};
 pub use request::{CheckRequest, InRequest, Object, OutRequest, Produced};
+pub use versions::{Constraint, Semver};
 
 /// The names of the types that this crate has.
 pub const NATIVE: &[&str] = &[

@@ -129,6 +129,11 @@ fn platforms_labels_and_no_download() {
         answer["metadata"][3],
         json!({"name": "org.note", "value": "annotated"})
     );
+    let (folder, _) = get(&source, json!({"format": "description"}), &version);
+    assert!(!folder.path().join("rootfs").exists());
+    let described: Value = serde_json::from_str(&read(&folder, "metadata.json")).unwrap();
+    assert!(described["env"].is_array() || described["env"].is_null());
+    assert_eq!(read(&folder, "digest"), version["digest"].as_str().unwrap());
     let odd = json!({"repository": repository, "platform": {"architecture": "odd"}});
     let request = json!({"source": odd, "version": version});
     IMAGE

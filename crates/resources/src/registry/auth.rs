@@ -96,9 +96,13 @@ fn token(client: &Client, request: Request<'_>, realm: &str) -> Result<String, F
     let bytes = client
         .fetch(request, MAX_TOKEN)
         .map_err(|error| match error.status() {
-            Some(401 | 403) => Failure::said(format!(
-                "{realm} gives us no token: are username and password right? ({error})"
-            )),
+            Some(status @ (401 | 403)) => Failure::Refused {
+                status,
+                retry_after: None,
+                words: format!(
+                    "{realm} gives us no token: are username and password right? ({error})"
+                ),
+            },
             _ => Failure::from(error),
         })?;
     let answer: Answer = super::document::parse(&bytes, realm)?;

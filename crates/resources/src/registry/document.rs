@@ -33,6 +33,8 @@ pub(crate) struct Platform {
     pub(crate) architecture: String,
     #[serde(default)]
     pub(crate) os: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) variant: Option<String>,
 }
 
 impl Platform {
@@ -46,7 +48,13 @@ impl Platform {
         Self {
             architecture: architecture.to_owned(),
             os: "linux".to_owned(),
+            variant: None,
         }
+    }
+
+    /// Whether both are of one system and architecture; what its variant is, nobody asks for.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        (&self.os, &self.architecture) == (&other.os, &other.architecture)
     }
 }
 

@@ -1,8 +1,11 @@
 //! A container registry, by the distribution protocol: what `registry-image` asks of one.
 
+mod asked;
 mod auth;
 mod document;
 mod name;
+mod pace;
+mod tags;
 mod upload;
 
 use std::{
@@ -14,9 +17,14 @@ use std::{
 };
 
 pub(crate) use airside_model::image::Digest;
-use airside_outbound::{Address, Client, Error, Request, Response, Trust};
+use airside_outbound::{Address, Client, Error, Patience, Request, Response, Trust};
 use airside_tree::Hasher;
 
+pub use self::{
+    asked::{AskedImage, AskedRegistry, Asking, Standing},
+    pace::Pace,
+    tags::TagList,
+};
 pub(crate) use self::{
     document::{Descriptor, Kind, Manifest, Platform, digest_of},
     name::Repository,
@@ -42,6 +50,10 @@ pub(crate) struct Access {
     pub(crate) certificates: Vec<String>,
     pub(crate) insecure: bool,
     pub(crate) push: bool,
+    /// It has no TLS.
+    pub(crate) plain: bool,
+    pub(crate) patience: Patience,
+    pub(crate) pace: Pace,
 }
 
 pub(crate) struct Registry {
@@ -61,14 +73,19 @@ impl Registry {
             (false, true) => Trust::Public,
             (false, false) => Trust::Also(access.certificates.clone()),
         };
-        let client = Client::new(&trust).map_err(|error| match error {
-            Error::Certificate(_) => Failure::source("ca_certs", format!("is not valid: {error}")),
-            other => Failure::from(other),
-        })?;
+        let client =
+            Client::with_patience(&trust, access.patience).map_err(|error| match error {
+                Error::Certificate(_) => {
+                    Failure::source("ca_certs", format!("is not valid: {error}"))
+                }
+                other => Failure::from(other),
+            })?;
         let host = repository.host();
         let plain = repository.is_local() || access.insecure;
         let mut bases = vec![format!("https://{host}"), format!("http://{host}")];
-        if repository.is_local() {
+        if access.plain {
+            bases.remove(0);
+        } else if repository.is_local() {
             // On this machine nobody listens in, and few have certificates.
             bases.reverse();
         } else if !plain {
@@ -77,6 +94,7 @@ impl Registry {
         let mut last = None;
         for base in bases {
             let request = Request::get(Address::parse(&format!("{base}/v2/"))?);
+            access.pace.wait();
             match client.send(request) {
                 Ok(response) => {
                     let challenge = auth::Challenge::of(&response)?;
@@ -120,7 +138,9 @@ impl Registry {
     }
 
     fn send(&self, request: Request<'_>) -> Result<Response, Failure> {
-        Ok(self.client.send(self.signed(request)?)?)
+        let request = self.signed(request)?;
+        self.access.pace.wait();
+        Ok(self.client.send(request)?)
     }
 
     /// An answer that is a success, or words about what was asked for.
@@ -134,16 +154,24 @@ impl Registry {
 
     fn explain(&self, error: Error, what: &str) -> Failure {
         let host = self.repository.host();
-        match error.status() {
-            Some(404) => Failure::said(format!("{host} has no {what}")),
-            Some(401 | 403) => Failure::said(format!(
+        let Some(status) = error.status() else {
+            return Failure::from(error);
+        };
+        let words = match status {
+            404 => format!("{host} has no {what}"),
+            401 | 403 => format!(
                 "{host} does not let us at {what}: are username and password right? ({error})"
-            )),
-            Some(429) => Failure::said(format!(
+            ),
+            429 => format!(
                 "{host} says that it is asked too often; ask for {what} later or log in ({error})"
-            )),
-            Some(500..) => Failure::said(format!("{host} has trouble with {what} ({error})")),
-            _ => Failure::from(error),
+            ),
+            500.. => format!("{host} has trouble with {what} ({error})"),
+            _ => return Failure::from(error),
+        };
+        Failure::Refused {
+            status,
+            retry_after: error.retry_after(),
+            words,
         }
     }
 
@@ -187,32 +215,6 @@ impl Registry {
             return Err(Failure::said(format!("{what} is damaged: it is {digest}")));
         }
         Ok(Some((digest, bytes)))
-    }
-
-    /// All tags, page by page; none of a repository that is not there.
-    pub(crate) fn tags(&self) -> Result<Vec<String>, Failure> {
-        #[derive(serde::Deserialize)]
-        struct Page {
-            tags: Option<Vec<String>>,
-        }
-        let mut tags = Vec::new();
-        let mut next = Some(self.url("tags/list?n=1000")?);
-        while let Some(address) = next.take() {
-            let response = self.send(Request::get(address.clone()))?;
-            if response.status == 404 {
-                break;
-            }
-            let what = format!("the tags of {}", self.repository);
-            let response = response
-                .success("GET")
-                .map_err(|error| self.explain(error, &what))?;
-            if let Some(link) = response.header("link").and_then(next_page) {
-                next = Some(address.join(link)?);
-            }
-            let page: Page = document::parse(&response.bytes(MAX_DOCUMENT)?, &what)?;
-            tags.extend(page.tags.unwrap_or_default());
-        }
-        Ok(tags)
     }
 
     /// A small blob, and what it should be.
@@ -270,10 +272,4 @@ impl Registry {
             ))),
         }
     }
-}
-
-/// `<address>; rel="next"`.
-fn next_page(link: &str) -> Option<&str> {
-    let (address, rest) = link.strip_prefix('<')?.split_once('>')?;
-    rest.contains("next").then_some(address)
 }

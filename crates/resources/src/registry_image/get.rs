@@ -129,6 +129,7 @@ impl Get<'_> {
             Format::Rootfs => self.rootfs(registry, &image, &config, log)?,
             Format::Oci => self.tarball(registry, &image, log)?,
             Format::OciLayout => return Ok(metadata),
+            Format::Description => self.describe(&config)?,
         }
         self.json("labels.json", &json!(labels))?;
         Ok(metadata)
@@ -155,6 +156,11 @@ impl Get<'_> {
             unpack(&file, &rootfs)
                 .map_err(|words| Failure::said(format!("layer {}: {words}", layer.digest)))?;
         }
+        self.describe(config)
+    }
+
+    /// What it takes to run something in the image.
+    fn describe(&self, config: &Config) -> Result<(), Failure> {
         let settings = &config.config;
         self.json(
             "metadata.json",

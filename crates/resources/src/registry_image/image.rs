@@ -78,7 +78,7 @@ fn choose<'a>(manifests: &'a [Descriptor], platform: &Platform) -> Option<&'a De
         found
             .platform
             .as_ref()
-            .is_none_or(|found| found == platform)
+            .is_none_or(|found| found.is_like(platform))
     };
     manifests.iter().find(fits)
 }

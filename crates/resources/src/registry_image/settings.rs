@@ -208,6 +208,7 @@ impl Source {
             certificates: self.ca_certs.clone(),
             insecure: self.insecure,
             push: intent == Intent::Push,
+            ..Access::default()
         };
         Registry::connect(repository, access)
     }
@@ -237,6 +238,8 @@ pub(super) enum Format {
     Rootfs,
     Oci,
     OciLayout,
+    /// What is said of the image, and none of its files.
+    Description,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -6,7 +6,7 @@ use super::Semver;
 
 /// Any of several lists of bounds that must all hold.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Constraint(Vec<Vec<Bound>>);
+pub struct Constraint(Vec<Vec<Bound>>);
 
 #[derive(Debug, PartialEq, Eq)]
 struct Bound {
@@ -44,12 +44,12 @@ const OPERATORS: &[(&str, Operator)] = &[
 ];
 
 impl Constraint {
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         let lists = text.split("||").map(list).collect::<Option<Vec<_>>>()?;
         Some(Self(lists))
     }
 
-    pub(crate) fn allows(&self, version: &Semver) -> bool {
+    pub fn allows(&self, version: &Semver) -> bool {
         self.0
             .iter()
             .any(|bounds| bounds.iter().all(|bound| bound.allows(version)))

@@ -4,10 +4,10 @@ mod constraint;
 
 use std::{cmp::Ordering, fmt};
 
-pub(crate) use constraint::Constraint;
+pub use constraint::Constraint;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Semver {
+pub struct Semver {
     pub(crate) major: u64,
     pub(crate) minor: u64,
     pub(crate) patch: u64,
@@ -18,7 +18,7 @@ pub(crate) struct Semver {
 
 impl Semver {
     /// Reads a version with one to three numbers.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         let text = text.strip_prefix(['v', 'V']).unwrap_or(text);
         let (text, build) = match text.split_once('+') {
             Some((text, build)) => (text, build),
@@ -74,7 +74,7 @@ impl Semver {
         Self { build, ..self }
     }
 
-    pub(crate) fn is_pre_release(&self) -> bool {
+    pub fn is_pre_release(&self) -> bool {
         !self.pre.is_empty()
     }
 }
@@ -100,7 +100,7 @@ impl PartialOrd for Semver {
 
 impl Semver {
     /// Which is newer. What stands behind a plus does not count.
-    pub(crate) fn precedence(&self, other: &Self) -> Ordering {
+    pub fn precedence(&self, other: &Self) -> Ordering {
         let numbers = |version: &Self| (version.major, version.minor, version.patch);
         numbers(self).cmp(&numbers(other)).then_with(|| {
             match (self.pre.is_empty(), other.pre.is_empty()) {

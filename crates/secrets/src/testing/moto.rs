@@ -6,12 +6,14 @@
 
 use std::{
     io::{BufRead, BufReader},
+    net::{IpAddr, Ipv4Addr},
     path::PathBuf,
     process::{Child, Command, Stdio},
 };
 
-use airside_aws::{Keys, Signer, xml};
+use airside_aws::{EMPTY, Keys, Signer, xml};
 use airside_outbound::{Address, Client, Payload, Request, Trust};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::AwsSettings;
@@ -48,12 +50,17 @@ impl Moto {
     pub const REGION: &str = "eu-west-1";
 
     pub fn start() -> Option<Self> {
+        Self::start_at(Ipv4Addr::LOCALHOST.into())
+    }
+
+    /// Where others than this machine's processes reach it.
+    pub fn start_at(ip: IpAddr) -> Option<Self> {
         let Some(program) = program() else {
             eprintln!("moto is not there; skipped");
             return None;
         };
         let mut process = Command::new(program)
-            .args(["-H", "127.0.0.1", "-p", "0"])
+            .args(["-H", &ip.to_string(), "-p", "0"])
             // So many calls make a user; all others are signed by somebody, and checked.
             .env("INITIAL_NO_AUTH_ACTION_COUNT", "3")
             .stdout(Stdio::null())
@@ -65,7 +72,7 @@ impl Moto {
             .by_ref()
             .map_while(Result::ok)
             .find_map(|line| {
-                let start = line.find("http://127.0.0.1:")?;
+                let start = line.find(&format!("http://{ip}:"))?;
                 Some(line[start..].split_whitespace().next()?.to_owned())
             })
             .expect("moto says where it is");
@@ -114,6 +121,19 @@ impl Moto {
         ));
         let address = Address::parse(&format!("{}/moto-api/reset-auth", self.url)).unwrap();
         let request = Request::new("POST", address).payload(Payload::Bytes(b"1"));
+        let client = Client::new(&Trust::Public).unwrap();
+        client.fetch(request, 1 << 20).unwrap();
+    }
+
+    /// Makes a bucket of S3.
+    pub fn make_bucket(&self, name: &str) {
+        let address = Address::parse(&format!("{}/{name}", self.url)).unwrap();
+        let signer = Signer {
+            keys: &self.keys,
+            region: "us-east-1",
+            service: "s3",
+        };
+        let request = signer.sign(Request::new("PUT", address), EMPTY, Timestamp::now());
         let client = Client::new(&Trust::Public).unwrap();
         client.fetch(request, 1 << 20).unwrap();
     }

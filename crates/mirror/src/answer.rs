@@ -1,0 +1,113 @@
+//! Answers, and errors in the form that clients of registries read.
+
+use std::io;
+
+use bytes::Bytes;
+use futures::StreamExt as _;
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
+use http_body::Frame;
+use http_body_util::{BodyExt as _, Empty, Full, StreamBody, combinators::UnsyncBoxBody};
+use serde_json::json;
+
+use crate::storage::Pieces;
+
+pub type Body = UnsyncBoxBody<Bytes, io::Error>;
+pub type Answer = Response<Body>;
+
+/// Said where the registry could not be asked and what is kept was served.
+const STALE: HeaderName = HeaderName::from_static("airside-stale");
+const DIGEST: HeaderName = HeaderName::from_static("docker-content-digest");
+
+/// What a registry's refusal is about.
+const REFUSAL: [HeaderName; 3] = [
+    header::WWW_AUTHENTICATE,
+    header::RETRY_AFTER,
+    header::CONTENT_TYPE,
+];
+
+pub(crate) fn empty(status: StatusCode) -> Answer {
+    let body = Empty::new().map_err(|never| match never {}).boxed_unsync();
+    let mut answer = Response::new(body);
+    *answer.status_mut() = status;
+    answer
+}
+
+pub fn failure(status: StatusCode, words: &str) -> Answer {
+    let code = match status {
+        StatusCode::NOT_FOUND => "NAME_UNKNOWN",
+        StatusCode::UNAUTHORIZED => "UNAUTHORIZED",
+        StatusCode::FORBIDDEN => "DENIED",
+        StatusCode::METHOD_NOT_ALLOWED => "UNSUPPORTED",
+        StatusCode::TOO_MANY_REQUESTS => "TOOMANYREQUESTS",
+        _ => "UNKNOWN",
+    };
+    let text = json!({"errors": [{"code": code, "message": words}]}).to_string();
+    let mut answer = empty(status);
+    *answer.body_mut() = Full::new(Bytes::from(text))
+        .map_err(|never| match never {})
+        .boxed_unsync();
+    let kind = HeaderValue::from_static("application/json");
+    answer.headers_mut().insert(header::CONTENT_TYPE, kind);
+    answer
+}
+
+/// The registry's own refusal, with its question for a login.
+pub fn refusal(status: StatusCode, headers: &HeaderMap) -> Answer {
+    let mut answer = failure(status, "the registry refused it");
+    for name in REFUSAL {
+        for value in headers.get_all(&name) {
+            if name != header::CONTENT_TYPE {
+                answer.headers_mut().append(name.clone(), value.clone());
+            }
+        }
+    }
+    answer
+}
+
+/// What the head of an answer with content says.
+pub(crate) struct Head<'a> {
+    pub(crate) digest: &'a airside_model::image::Digest,
+    pub(crate) kind: Option<&'a str>,
+    /// Of what is sent, if it is known.
+    pub(crate) length: Option<u64>,
+    /// The first byte and the size of the whole, where a part is sent.
+    pub(crate) part: Option<(u64, u64)>,
+    pub(crate) is_stale: bool,
+}
+
+impl Head<'_> {
+    /// Without a body for those who only ask.
+    pub(crate) fn with(&self, pieces: Option<Pieces>) -> Answer {
+        let mut answer = empty(match self.part {
+            Some(_) => StatusCode::PARTIAL_CONTENT,
+            None => StatusCode::OK,
+        });
+        let mut set = |name: HeaderName, value: String| {
+            if let Ok(value) = HeaderValue::from_str(&value) {
+                answer.headers_mut().insert(name, value);
+            }
+        };
+        set(DIGEST, self.digest.to_string());
+        let kind = self.kind.unwrap_or("application/octet-stream");
+        set(header::CONTENT_TYPE, kind.to_owned());
+        set(header::ACCEPT_RANGES, "bytes".to_owned());
+        if let Some(length) = self.length {
+            set(header::CONTENT_LENGTH, length.to_string());
+        }
+        if let (Some((first, size)), Some(length)) = (self.part, self.length) {
+            let last = first + length - 1;
+            set(
+                header::CONTENT_RANGE,
+                format!("bytes {first}-{last}/{size}"),
+            );
+        }
+        if self.is_stale {
+            set(STALE, "true".to_owned());
+        }
+        if let Some(pieces) = pieces {
+            let frames = pieces.map(|piece| piece.map(Frame::data));
+            *answer.body_mut() = StreamBody::new(frames).boxed_unsync();
+        }
+        answer
+    }
+}

@@ -1,0 +1,249 @@
+//! Content on its way: fetched once, however many ask for it, and served to all of them while it comes.
+//!
+//! The last piece is handed out only when everything had the right digest, so nobody takes a wrong one for whole. What one
+//! caller began is finished also if that caller leaves.
+
+use std::{
+    collections::HashMap,
+    fs::File,
+    io,
+    os::unix::fs::FileExt as _,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use airside_model::image::Digest;
+use bytes::Bytes;
+use futures::stream;
+use http::header;
+use http_body_util::BodyExt as _;
+use parking_lot::Mutex;
+use sha2::{Digest as _, Sha256};
+use tokio::{
+    io::AsyncWriteExt as _,
+    sync::{OnceCell, watch},
+};
+
+use crate::{
+    Reply,
+    folder::blocking,
+    storage::{Pieces, Storage},
+};
+
+/// The longest silence within an answer.
+const SILENCE: Duration = Duration::from_secs(60);
+const PIECE: u64 = 64 << 10;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Progress {
+    /// So many bytes may be read.
+    Has(u64),
+    Whole(u64),
+    Failed(String),
+}
+
+/// One thing that is being fetched.
+#[derive(Debug)]
+pub(crate) struct Flight {
+    /// Open as long as somebody reads it, wherever its name went meanwhile.
+    file: Arc<File>,
+    /// As the registry says.
+    pub(crate) size: Option<u64>,
+    pub(crate) kind: Option<String>,
+    progress: watch::Receiver<Progress>,
+}
+
+pub(crate) enum NotBegun<E> {
+    Refused(E),
+    /// Nothing can be written here.
+    Failed(io::Error),
+}
+
+type Cell = Arc<OnceCell<Arc<Flight>>>;
+
+pub(crate) struct Flights {
+    spool: PathBuf,
+    going: Arc<Mutex<HashMap<Digest, Cell>>>,
+}
+
+impl Flights {
+    /// What an earlier process left half done is of no use.
+    pub(crate) fn open(spool: &Path) -> io::Result<Self> {
+        if spool.exists() {
+            std::fs::remove_dir_all(spool)?;
+        }
+        std::fs::create_dir_all(spool)?;
+        Ok(Self {
+            spool: spool.to_owned(),
+            going: Arc::default(),
+        })
+    }
+
+    /// The flight with that content. `start` is only called if there is none; its failure is its caller's alone.
+    pub(crate) async fn join<E>(
+        &self,
+        digest: &Digest,
+        storage: &Arc<dyn Storage>,
+        start: impl Future<Output = Result<Reply, E>>,
+    ) -> Result<Arc<Flight>, NotBegun<E>> {
+        let cell = self.going.lock().entry(digest.clone()).or_default().clone();
+        let flight = cell
+            .get_or_try_init(|| async {
+                let reply = start.await.map_err(NotBegun::Refused)?;
+                let begun = self.depart(digest, reply, storage.clone());
+                begun.map_err(NotBegun::Failed)
+            })
+            .await;
+        if flight.is_err() {
+            self.forget_if_idle(digest, &cell);
+        }
+        flight.cloned()
+    }
+
+    fn forget_if_idle(&self, digest: &Digest, cell: &Cell) {
+        let mut going = self.going.lock();
+        let is_same = going
+            .get(digest)
+            .is_some_and(|known| Arc::ptr_eq(known, cell));
+        // One is the map's and one ours: nobody else is about to start it.
+        if is_same && cell.get().is_none() && Arc::strong_count(cell) <= 2 {
+            going.remove(digest);
+        }
+    }
+
+    fn depart(
+        &self,
+        digest: &Digest,
+        reply: Reply,
+        storage: Arc<dyn Storage>,
+    ) -> io::Result<Arc<Flight>> {
+        let text = |name| reply.headers().get(name)?.to_str().ok().map(str::to_owned);
+        let size = text(header::CONTENT_LENGTH).and_then(|text| text.parse().ok());
+        let kind = text(header::CONTENT_TYPE);
+        let path = self.spool.join(format!("{:032x}", rand::random::<u128>()));
+        let written = File::create_new(&path)?;
+        let (say, progress) = watch::channel(Progress::Has(0));
+        let flight = Arc::new(Flight {
+            file: Arc::new(File::open(&path)?),
+            size,
+            kind,
+            progress,
+        });
+        let (digest, going) = (digest.clone(), self.going.clone());
+        tokio::spawn(async move {
+            let written = (&*path, written.into());
+            let fetched = fetch(&digest, reply, written, size, &say, &*storage).await;
+            // Whoever comes from now on finds it in the storage, or starts anew.
+            going.lock().remove(&digest);
+            say.send_replace(match fetched {
+                Ok(size) => Progress::Whole(size),
+                Err(error) => {
+                    tracing::warn!(%digest, %error, "content could not be fetched");
+                    let _ = tokio::fs::remove_file(&path).await;
+                    Progress::Failed(error.to_string())
+                }
+            });
+        });
+        Ok(flight)
+    }
+}
+
+async fn fetch(
+    digest: &Digest,
+    reply: Reply,
+    (path, mut file): (&Path, tokio::fs::File),
+    size: Option<u64>,
+    say: &watch::Sender<Progress>,
+    storage: &dyn Storage,
+) -> io::Result<u64> {
+    let mut body = reply.into_body();
+    let mut hash = Sha256::new();
+    let mut written = 0;
+    loop {
+        let frame = tokio::time::timeout(SILENCE, body.frame()).await;
+        let frame = frame.map_err(|_| io::Error::other("the registry fell silent"))?;
+        let Some(frame) = frame else { break };
+        let frame = frame.map_err(io::Error::other)?;
+        let Ok(piece) = frame.into_data() else {
+            continue;
+        };
+        hash.update(&piece);
+        file.write_all(&piece).await?;
+        file.flush().await?;
+        let before = written;
+        written += piece.len() as u64;
+        // Never the last piece: where it is not known which one that is, what was followed by another.
+        match size {
+            Some(size) if written < size => say.send_replace(Progress::Has(written)),
+            _ => say.send_replace(Progress::Has(before)),
+        };
+    }
+    file.flush().await?;
+    let found = Digest::of_sha256(hash.finalize().into());
+    if found != *digest {
+        return Err(io::Error::other(format!(
+            "the registry sent {found} instead"
+        )));
+    }
+    if let Err(error) = storage.keep(digest, path).await {
+        // Those who read it have it; the next ones fetch it again.
+        tracing::error!(%digest, %error, "content cannot be kept");
+        tokio::fs::remove_file(path).await?;
+    }
+    Ok(written)
+}
+
+impl Flight {
+    /// Waits until there is something to read: content that is wrong and came in one piece is then an error here, and not an
+    /// answer that breaks off.
+    pub(crate) async fn read(&self, from: u64, length: Option<u64>) -> io::Result<Pieces> {
+        let mut progress = self.progress.clone();
+        let end = length.map(|length| from + length);
+        next(&mut progress, from, end).await?;
+        let state = (self.file.clone(), from, progress);
+        Ok(Box::pin(stream::try_unfold(
+            state,
+            move |(file, at, mut progress)| async move {
+                let Some(until) = next(&mut progress, at, end).await? else {
+                    return Ok(None);
+                };
+                let piece = piece(file.clone(), at, (until - at).min(PIECE)).await?;
+                let at = at + piece.len() as u64;
+                Ok(Some((piece, (file, at, progress))))
+            },
+        )))
+    }
+}
+
+async fn piece(file: Arc<File>, at: u64, length: u64) -> io::Result<Bytes> {
+    blocking(move || {
+        let mut piece = vec![0; usize::try_from(length).map_err(io::Error::other)?];
+        file.read_exact_at(&mut piece, at)?;
+        Ok(Bytes::from(piece))
+    })
+    .await
+}
+
+/// How far may be read, which is more than `at`; nothing at the end.
+async fn next(
+    progress: &mut watch::Receiver<Progress>,
+    at: u64,
+    end: Option<u64>,
+) -> io::Result<Option<u64>> {
+    if end.is_some_and(|end| at >= end) {
+        return Ok(None);
+    }
+    let ready = progress
+        .wait_for(|progress| !matches!(progress, Progress::Has(has) if *has <= at))
+        .await
+        .map_err(|_| io::Error::other("the fetch was given up"))?
+        .clone();
+    let has = match ready {
+        Progress::Has(has) => has,
+        Progress::Whole(size) if at >= size => return Ok(None),
+        Progress::Whole(size) => size,
+        Progress::Failed(words) => return Err(io::Error::other(words)),
+    };
+    Ok(Some(end.map_or(has, |end| has.min(end))))
+}

@@ -1,0 +1,150 @@
+//! Which registries are mirrored, and where they are.
+
+use std::{fmt, str::FromStr};
+
+use http::{Uri, uri::Scheme};
+
+/// One registry: the host that images are named by, and where it is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Registry {
+    host: Host,
+    base: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Host {
+    One(String),
+    /// Whatever is not named otherwise.
+    Others,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{0:?} names no registry: give HOST or HOST=URL, such as docker.io or r.example:5000=http://10.0.0.1:5000, or * for all"
+)]
+pub struct BadUpstream(String);
+
+impl Registry {
+    /// What images are named by; nothing if it stands for all that are not named.
+    pub fn host(&self) -> Option<&str> {
+        match &self.host {
+            Host::One(host) => Some(host),
+            Host::Others => None,
+        }
+    }
+
+    /// The URL that was given, if its host alone does not say where it is.
+    pub fn url(&self) -> Option<&str> {
+        self.base.as_deref()
+    }
+}
+
+impl FromStr for Registry {
+    type Err = BadUpstream;
+
+    fn from_str(text: &str) -> Result<Self, BadUpstream> {
+        let bad = || BadUpstream(text.to_owned());
+        if text == "*" {
+            return Ok(Self {
+                host: Host::Others,
+                base: None,
+            });
+        }
+        let (host, base) = match text.split_once('=') {
+            Some((host, base)) => (host, Some(base_of(base).ok_or_else(bad)?)),
+            None => (text, None),
+        };
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte);
+        let is_host = (host.contains(['.', ':']) || host == "localhost") && host.bytes().all(plain);
+        match is_host {
+            true => Ok(Self {
+                host: Host::One(host.to_owned()),
+                base,
+            }),
+            false => Err(bad()),
+        }
+    }
+}
+
+/// Scheme and host, without a slash at its end.
+fn base_of(text: &str) -> Option<String> {
+    let parts = text.parse::<Uri>().ok()?.into_parts();
+    let bare = parts.path_and_query.is_none_or(|path| path == "/");
+    let (scheme, authority) = (parts.scheme?, parts.authority?);
+    let known = [Scheme::HTTP, Scheme::HTTPS].contains(&scheme);
+    (bare && known && !authority.as_str().contains('@')).then(|| format!("{scheme}://{authority}"))
+}
+
+impl fmt::Display for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.host().unwrap_or("*"))?;
+        match &self.base {
+            Some(base) => write!(f, "={base}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// All that are mirrored. What is not among them is not asked: a mirror is no way into other people's networks.
+#[derive(Clone, Debug, Default)]
+pub struct Registries(Vec<Registry>);
+
+impl Registries {
+    pub fn new(listed: impl IntoIterator<Item = Registry>) -> Self {
+        Self(listed.into_iter().collect())
+    }
+
+    /// Where images of this host are asked for.
+    pub fn base(&self, host: &str) -> Option<String> {
+        let one = self.0.iter().find(|known| known.host() == Some(host));
+        let found = one.or_else(|| self.0.iter().find(|known| known.host == Host::Others))?;
+        let base = found.base.clone();
+        Some(base.unwrap_or_else(|| match host {
+            "docker.io" => "https://registry-1.docker.io".to_owned(),
+            host => format!("https://{host}"),
+        }))
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Registry> {
+        self.0.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_registries_are() {
+        let listed =
+            ["docker.io", "r.example:5000=http://10.0.0.1:5000/"].map(|text| text.parse().unwrap());
+        let listed = Registries::new(listed);
+        for (host, base) in [
+            ("docker.io", Some("https://registry-1.docker.io")),
+            ("r.example:5000", Some("http://10.0.0.1:5000")),
+            ("r.example", None),
+        ] {
+            assert_eq!(listed.base(host).as_deref(), base, "{host}");
+        }
+        let all = Registries::new(["*".parse().unwrap()]);
+        assert_eq!(all.base("r.example").as_deref(), Some("https://r.example"));
+    }
+
+    #[test]
+    fn what_is_none() {
+        for bad in [
+            "",
+            "name",
+            "r.example=",
+            "r.example=ftp://x",
+            "r.example=http://x/y",
+            "r.example=http://u:p@x",
+            "a b.c",
+            "*=x",
+        ] {
+            assert!(bad.parse::<Registry>().is_err(), "{bad}");
+        }
+        let text = "r.example=http://x:1";
+        assert_eq!(text.parse::<Registry>().unwrap().to_string(), text);
+    }
+}

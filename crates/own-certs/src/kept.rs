@@ -1,0 +1,162 @@
+//! A service's certificate for as long as the service runs: read or made at the start, then kept current.
+
+use std::{sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use kube::Client;
+use parking_lot::Mutex;
+use rustls::ServerConfig;
+use tokio::{sync::watch, time::sleep};
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use crate::{
+    BadKey, IssueError, Lifetimes, Material, Renewal, Served, renew,
+    secret::{Kept, SecretError, Written},
+};
+
+/// Between two looks at the Secret, which another replica may have changed. Well below the time that a new authority
+/// has to settle.
+const LOOK: Duration = Duration::from_secs(10 * 60);
+/// After a look that failed.
+const AGAIN: Duration = Duration::from_secs(15);
+/// Replicas that start together write together; each time one of them gets through.
+const TRIES: u32 = 20;
+
+#[derive(Debug, thiserror::Error)]
+pub enum CertsError {
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    #[error(transparent)]
+    Issue(#[from] IssueError),
+    #[error(transparent)]
+    Key(#[from] BadKey),
+    #[error("no configuration for TLS can be made")]
+    Tls(#[from] rustls::Error),
+    #[error("the secret {0} changes all the time; something else writes to it")]
+    Contended(String),
+}
+
+/// What a service needs.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    pub namespace: String,
+    /// The Secret's name, which new authorities are called by as well.
+    pub secret: String,
+    /// What clients call the service, such as `name.namespace.svc`.
+    pub names: Vec<String>,
+    pub lifetimes: Lifetimes,
+}
+
+/// Clones share everything.
+#[derive(Clone)]
+pub struct OwnCerts {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    kept: Kept,
+    wanted: Wanted,
+    served: Served,
+    /// What is served, and when something is due.
+    now: Mutex<(Material, Timestamp)>,
+}
+
+impl OwnCerts {
+    /// Reads what is kept, or makes it.
+    pub async fn open(client: Client, wanted: Wanted) -> Result<Self, CertsError> {
+        let kept = Kept::new(client, &wanted.namespace, &wanted.secret);
+        let renewal = settle(&kept, &wanted, None).await?;
+        Ok(Self {
+            inner: Arc::new(Inner {
+                served: Served::new(&renewal.material)?,
+                now: Mutex::new((renewal.material, renewal.next)),
+                kept,
+                wanted,
+            }),
+        })
+    }
+
+    pub fn server_config(&self) -> Result<Arc<ServerConfig>, CertsError> {
+        Ok(self.inner.served.server_config()?)
+    }
+
+    /// The certificates to trust, as PEM; says when they change.
+    pub fn bundle(&self) -> watch::Receiver<String> {
+        self.inner.served.bundle()
+    }
+
+    /// Reads the Secret, renews what is due, and serves that from now on.
+    pub async fn refresh(&self) -> Result<(), CertsError> {
+        let held = self.inner.now.lock().0.clone();
+        let renewal = settle(&self.inner.kept, &self.inner.wanted, Some(held)).await?;
+        self.inner.served.replace(&renewal.material)?;
+        *self.inner.now.lock() = (renewal.material, renewal.next);
+        Ok(())
+    }
+
+    /// Keeps it current until the shutdown. What cannot be renewed is served for as long as it lasts.
+    pub async fn run(&self, shutdown: CancellationToken) {
+        let mut pause = self.until_due();
+        loop {
+            tokio::select! {
+                () = shutdown.cancelled() => return,
+                () = sleep(pause) => {}
+            }
+            pause = match self.refresh().await {
+                Ok(()) => self.until_due(),
+                Err(error) => {
+                    warn!(
+                        error = &error as &dyn std::error::Error,
+                        "certificates cannot be looked after"
+                    );
+                    AGAIN
+                }
+            };
+        }
+    }
+
+    fn until_due(&self) -> Duration {
+        let due = self.inner.now.lock().1;
+        let left = due.duration_since(Timestamp::now());
+        Duration::try_from(left)
+            .unwrap_or_default()
+            .clamp(AGAIN, LOOK)
+    }
+}
+
+/// What everybody uses: what is kept, with what is due renewed and kept. What is held already is put back if the Secret
+/// was removed or spoilt, as clients trust it.
+async fn settle(
+    kept: &Kept,
+    wanted: &Wanted,
+    held: Option<Material>,
+) -> Result<Renewal, CertsError> {
+    let Wanted {
+        secret,
+        names,
+        lifetimes,
+        ..
+    } = wanted;
+    for _ in 0..TRIES {
+        let found = kept.read().await?;
+        let there = match found.as_ref().map(|found| &found.material) {
+            Some(Ok(material)) => Some(material.clone()),
+            Some(Err(why)) => {
+                warn!(secret, %why, "the secret of our certificates cannot be used; it is written anew");
+                None
+            }
+            None => None,
+        };
+        let basis = there.as_ref().or(held.as_ref());
+        let renewal = renew(basis, secret, names, *lifetimes, Timestamp::now())?;
+        if there.as_ref() == Some(&renewal.material) {
+            return Ok(renewal);
+        }
+        if let Written::Done = kept.write(found, &renewal.material).await? {
+            info!(secret, next = %renewal.next, "our certificates were written");
+            return Ok(renewal);
+        }
+    }
+    Err(CertsError::Contended(secret.clone()))
+}
