@@ -142,7 +142,7 @@ pub struct NodeChoice {
 }
 
 /// What happens to pods that use images of a set.
-#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(JsonSchema, Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Placement {
     /// prefer: nodes that have the image are taken first. require: only those are taken. gate: the pod waits until
@@ -160,6 +160,17 @@ pub struct Placement {
     #[serde(default = "default_gate_seconds")]
     #[schemars(range(min = 1, max = 86400))]
     pub gate_seconds: u32,
+}
+
+impl Default for Placement {
+    fn default() -> Self {
+        Self {
+            mode: PlacementMode::default(),
+            pin_digest: false,
+            gate_nodes: one(),
+            gate_seconds: default_gate_seconds(),
+        }
+    }
 }
 
 #[derive(JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -181,13 +192,17 @@ pub struct ImageSetStatus {
     pub observed_generation: Option<i64>,
     /// Ready: every image is on every node. MirrorUsed, PinVisible: what was tried by the set's own tests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,
     /// Every tag or digest that the set means at present.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<ResolvedImage>,
+    /// The label of nodes that have an image, with the value `present`, by the names of that image: whole, with tag or digest.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
     #[serde(default)]
     pub counts: Counts,
-    /// What was left behind where a deletion could not be waited for.
+    /// While the set is being deleted: what nodes still have of it, as image and node.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_behind: Vec<String>,
 }

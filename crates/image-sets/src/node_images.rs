@@ -89,6 +89,9 @@ pub struct NodeImage {
     pub attempts: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_try: Option<Time>,
+    /// It was taken away to make room, and comes back only where there is a lot of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub collected: bool,
     /// What went wrong, in the runtime's words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,

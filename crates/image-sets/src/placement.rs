@@ -2,18 +2,28 @@
 //!
 //! Doing it twice is doing it once. A pod that somebody else has placed, or that belongs to a node, is left alone.
 
+mod gate;
+mod images;
+mod template;
+
 use std::collections::BTreeMap;
 
 use airside_model::image::Digest;
 use k8s_openapi::api::core::v1::{
-    Affinity, NodeAffinity, NodeSelectorRequirement, NodeSelectorTerm, Pod, PodSchedulingGate,
-    PodSpec, PreferredSchedulingTerm,
+    Affinity, NodeAffinity, NodeSelectorRequirement, NodeSelectorTerm, Pod, PodSpec,
+    PreferredSchedulingTerm,
 };
 
+use self::{
+    gate::gate,
+    images::{InUse, images, of_ephemeral_container},
+};
+pub use self::{
+    gate::{GATE, GATED, Gate, Opened, gate_of},
+    template::place_template,
+};
 use crate::{Placement, PlacementMode, Reference, label::Presence};
 
-/// Pods of mode gate wait behind this one.
-pub const GATE: &str = "images.airside.dev/on-nodes";
 const HEAVIEST: u64 = 100;
 
 /// An image that a set keeps on nodes, as admission knows it.
@@ -40,37 +50,60 @@ pub fn place(pod: &mut Pod, known: &Known) -> bool {
     let Some(spec) = pod.spec.as_mut() else {
         return false;
     };
-    let mut used: BTreeMap<Reference, KnownImage> = BTreeMap::new();
-    for image in images(spec) {
-        let Ok(name) = image.image.parse::<Reference>() else {
-            continue;
-        };
-        if let Some(found) = known
-            .get(&name)
-            .filter(|found| found.placement.mode != PlacementMode::None)
-        {
-            *image.policy = Some("IfNotPresent".to_owned());
-            if found.placement.pin_digest && name.digest().is_none() {
-                *image.image = format!("{}@{}", image.image, found.digest);
-            }
-            used.insert(name, found.clone());
-        }
-    }
-    let total = used.values().map(|image| image.size).sum::<u64>().max(1);
+    let used = in_use(spec, known);
+    let total = total(&used);
+    let mut waits = false;
     for image in used.values() {
         match image.placement.mode {
             PlacementMode::Require => require(spec, image),
             PlacementMode::Prefer => prefer(spec, image, total),
             PlacementMode::Gate => {
                 prefer(spec, image, total);
-                if image.nodes < image.placement.gate_nodes {
-                    gate(spec);
-                }
+                waits |= image.nodes < image.placement.gate_nodes;
             }
             PlacementMode::None => {}
         }
     }
+    if waits {
+        gate(pod);
+    }
     *pod != before
+}
+
+/// Changes containers that are added to a pod which runs: it has its place. Those that it had before are what they are.
+pub fn place_ephemeral(pod: &mut Pod, before: Option<&Pod>, known: &Known) -> bool {
+    let old: Vec<String> = before
+        .and_then(|pod| pod.spec.as_ref()?.ephemeral_containers.as_ref())
+        .into_iter()
+        .flatten()
+        .map(|container| container.name.clone())
+        .collect();
+    let added = pod
+        .spec
+        .as_mut()
+        .and_then(|spec| spec.ephemeral_containers.as_mut())
+        .into_iter()
+        .flatten()
+        .filter(|container| !old.contains(&container.name));
+    let mut is_changed = false;
+    for container in added {
+        let was = container.clone();
+        if let Some(used) = of_ephemeral_container(container) {
+            used.taken_from_nodes(known);
+        }
+        is_changed |= *container != was;
+    }
+    is_changed
+}
+
+fn in_use(spec: &mut PodSpec, known: &Known) -> InUse {
+    let used = images(spec).into_iter();
+    used.filter_map(|image| image.taken_from_nodes(known))
+        .collect()
+}
+
+fn total(used: &InUse) -> u64 {
+    used.values().map(|image| image.size).sum::<u64>().max(1)
 }
 
 /// Whether its place is not ours to choose: it has one, or belongs to a node (DaemonSet, static pod).
@@ -86,46 +119,6 @@ fn is_left_alone(pod: &Pod) -> bool {
             .iter()
             .any(|owner| matches!(owner.kind.as_str(), "DaemonSet" | "Node"))
         || annotations.is_some_and(|all| all.contains_key("kubernetes.io/config.mirror"))
-}
-
-struct Used<'a> {
-    image: &'a mut String,
-    policy: &'a mut Option<String>,
-}
-
-/// Every image of the pod: of containers of all kinds and of volumes.
-fn images(spec: &mut PodSpec) -> Vec<Used<'_>> {
-    let of_containers = spec
-        .containers
-        .iter_mut()
-        .chain(spec.init_containers.iter_mut().flatten())
-        .filter_map(|container| {
-            Some(Used {
-                image: container.image.as_mut()?,
-                policy: &mut container.image_pull_policy,
-            })
-        });
-    let of_ephemeral = spec
-        .ephemeral_containers
-        .iter_mut()
-        .flatten()
-        .filter_map(|container| {
-            Some(Used {
-                image: container.image.as_mut()?,
-                policy: &mut container.image_pull_policy,
-            })
-        });
-    let of_volumes = spec.volumes.iter_mut().flatten().filter_map(|volume| {
-        let source = volume.image.as_mut()?;
-        Some(Used {
-            image: source.reference.as_mut()?,
-            policy: &mut source.pull_policy,
-        })
-    });
-    of_containers
-        .chain(of_ephemeral)
-        .chain(of_volumes)
-        .collect()
 }
 
 fn require(spec: &mut PodSpec, image: &KnownImage) {
@@ -163,15 +156,6 @@ fn prefer(spec: &mut PodSpec, image: &KnownImage, total: u64) {
             ..NodeSelectorTerm::default()
         },
     });
-}
-
-fn gate(spec: &mut PodSpec) {
-    let gates = spec.scheduling_gates.get_or_insert_default();
-    if gates.iter().all(|gate| gate.name != GATE) {
-        gates.push(PodSchedulingGate {
-            name: GATE.to_owned(),
-        });
-    }
 }
 
 #[cfg(test)]

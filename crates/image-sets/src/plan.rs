@@ -67,7 +67,11 @@ pub struct Look<'a> {
     pub attempts: &'a BTreeMap<String, Attempts>,
     /// Contents that are being pulled.
     pub pulling: &'a BTreeSet<String>,
+    /// Contents whose pulls may not begin yet, by what others said. They take neither a place nor room.
+    pub held: &'a BTreeSet<String>,
     pub disk: Disk,
+    /// The high mark was reached, and the low one is not yet: images go on going.
+    pub collecting: bool,
     pub rules: &'a DiskRules,
     pub pulls_at_once: usize,
 }
@@ -168,10 +172,10 @@ fn state(look: &Look<'_>, wanted: &Wanted, removed: &[String], pulls: &[&Wanted]
     if is_present(look, wanted) && !removed.contains(&wanted.id) {
         return of(NodeImageState::Present, None);
     }
-    if look.pulling.contains(&content) || pulls.contains(&wanted) {
+    if look.pulling.contains(&content) || look.held.contains(&content) || pulls.contains(&wanted) {
         return of(NodeImageState::Pulling, None);
     }
-    let attempts = look.attempts.get(&content).copied().unwrap_or_default();
+    let attempts = attempts(look, wanted);
     let is_error = attempts.failures >= wanted.failures_before_error;
     let state = if is_error {
         NodeImageState::Error
@@ -186,21 +190,38 @@ fn state(look: &Look<'_>, wanted: &Wanted, removed: &[String], pulls: &[&Wanted]
     of(state, Some(waiting))
 }
 
-/// The next to pull: by priority, then the biggest, as it takes longest to be of use.
+/// The next to pull: by priority, then the biggest, as it takes longest to be of use. What does not fit beside those that
+/// are under way, but would without them, waits for their end, and so does everything after it: else small ones would take
+/// the room of the one whose turn it is.
 fn to_pull<'a>(look: &Look<'a>, removed: &[String]) -> Vec<&'a Wanted> {
     let free = look.pulls_at_once.saturating_sub(look.pulling.len());
+    let mut under_way = disk::UnderWay::of(look);
+    let mut next = Vec::new();
+    for wanted in due(look, removed) {
+        if next.len() == free || !under_way.leaves_room(look, wanted, attempts(look, wanted)) {
+            break;
+        }
+        under_way.add(wanted);
+        next.push(wanted);
+    }
+    next
+}
+
+/// Those that are missing, may be tried and have room of their own, in the order in which they go.
+fn due<'a>(look: &Look<'a>, removed: &[String]) -> Vec<&'a Wanted> {
     let mut due: Vec<&Wanted> = look
         .wanted
         .iter()
         .filter(|wanted| {
             let content = wanted.content.to_string();
-            let attempts = look.attempts.get(&content).copied().unwrap_or_default();
+            let attempts = attempts(look, wanted);
             let is_time = attempts
                 .next_try(wanted.failures_before_error)
                 .is_none_or(|time| time <= look.now);
             is_time
                 && !is_present(look, wanted)
                 && !look.pulling.contains(&content)
+                && !look.held.contains(&content)
                 && !removed.contains(&wanted.id)
                 && disk::has_room(look, wanted, attempts)
         })
@@ -212,8 +233,12 @@ fn to_pull<'a>(look: &Look<'a>, removed: &[String]) -> Vec<&'a Wanted> {
         )
     });
     due.dedup_by(|a, b| a.content == b.content && a.name == b.name);
-    due.truncate(free);
     due
+}
+
+fn attempts(look: &Look<'_>, wanted: &Wanted) -> Attempts {
+    let attempts = look.attempts.get(&wanted.content.to_string());
+    attempts.copied().unwrap_or_default()
 }
 
 /// What is wanted and to be pinned is, within the budget and unless the kubelet is in need of room; nothing else of ours

@@ -8,6 +8,8 @@ use airside_model::image::{Digest, is_name_part, is_tag};
 
 const DOCKER_HUB: &str = "docker.io";
 const LATEST: &str = "latest";
+/// Before a port where a colon cannot be. No host has it.
+const PORT_MARK: &str = "__";
 /// What a registry takes, without the host.
 const LONGEST_NAME: usize = 255;
 
@@ -74,6 +76,23 @@ impl Repository {
             repository: self.clone(),
             which,
         }
+    }
+
+    /// Where it is in a registry that has others' repositories under their hosts, such as
+    /// `localhost:5001/docker.io/library/busybox`. The colon before a port, which no part of a name has, is `__` there.
+    /// Nothing for a host that cannot be written so.
+    pub fn beneath(&self, host: &str) -> Option<Self> {
+        let first = self.host.replacen(':', PORT_MARK, 1);
+        let beneath: Self = format!("{host}/{first}/{}", self.name).parse().ok()?;
+        (beneath.host == host).then_some(beneath)
+    }
+
+    /// What a name in such a registry means.
+    pub fn from_beneath(name: &str) -> Option<Self> {
+        let (first, rest) = name.split_once('/')?;
+        let host = first.replacen(PORT_MARK, ":", 1);
+        let found: Self = format!("{host}/{rest}").parse().ok()?;
+        (found.host == host).then_some(found)
     }
 }
 

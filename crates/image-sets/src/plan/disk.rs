@@ -1,5 +1,7 @@
 //! Room for images: two marks of our own, below the kubelet's.
 
+use std::collections::BTreeMap;
+
 use super::{Attempts, Look, Wanted};
 
 /// The file system that images are on.
@@ -56,7 +58,7 @@ impl Disk {
         self.capacity / 100 * u64::from(percent)
     }
 
-    pub(super) fn is_at(self, percent: u8) -> bool {
+    pub fn is_at(self, percent: u8) -> bool {
         self.pressure || self.used >= self.share(percent)
     }
 
@@ -66,15 +68,52 @@ impl Disk {
     }
 }
 
+/// On the disk an image is packed and unpacked: at least twice what it is on the wire.
+const PACKED_AND_UNPACKED: u64 = 2;
+
 /// Whether the image fits below the high mark; one that had to go before, below the low one.
 pub(super) fn has_room(look: &Look<'_>, wanted: &Wanted, attempts: Attempts) -> bool {
+    fits(look, on_disk(wanted), attempts)
+}
+
+fn fits(look: &Look<'_>, size: u64, attempts: Attempts) -> bool {
     let mark = match attempts.collected {
         true => look.rules.low,
         false => look.rules.high,
     };
     let after = Disk {
-        used: look.disk.used.saturating_add(wanted.size),
+        used: look.disk.used.saturating_add(size),
         ..look.disk
     };
     !look.disk.is_at(look.rules.high) && !after.is_at(mark)
+}
+
+fn on_disk(wanted: &Wanted) -> u64 {
+    wanted.size.saturating_mul(PACKED_AND_UNPACKED)
+}
+
+/// What pulls that have begun will take, by content. How much of it is on the disk already nobody knows, so all of it
+/// counts until they end.
+pub(super) struct UnderWay(BTreeMap<String, u64>);
+
+impl UnderWay {
+    pub(super) fn of(look: &Look<'_>) -> Self {
+        let mut all = Self(BTreeMap::new());
+        let wanted = look.wanted.iter();
+        let begun = wanted.filter(|wanted| look.pulling.contains(&wanted.content.to_string()));
+        begun.for_each(|wanted| all.add(wanted));
+        all
+    }
+
+    pub(super) fn add(&mut self, wanted: &Wanted) {
+        self.0.insert(wanted.content.to_string(), on_disk(wanted));
+    }
+
+    /// Whether the image fits beside them.
+    pub(super) fn leaves_room(&self, look: &Look<'_>, wanted: &Wanted, attempts: Attempts) -> bool {
+        let content = wanted.content.to_string();
+        let others = self.0.iter().filter(|(other, _)| **other != content);
+        let size = others.fold(on_disk(wanted), |sum, (_, size)| sum.saturating_add(*size));
+        self.0.is_empty() || fits(look, size, attempts)
+    }
 }

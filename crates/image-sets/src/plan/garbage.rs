@@ -11,20 +11,16 @@ pub(super) fn to_remove(look: &Look<'_>) -> Vec<String> {
         |found: &&Found| found.pulled.is_some() && !found.in_use && found.pin != Pin::Others;
     let (wanted, unwanted): (Vec<&Found>, Vec<&Found>) =
         look.found.iter().filter(may_go).partition(is_wanted);
-    let mut freed: u64 = unwanted.iter().map(|found| found.size).sum();
+    let freed: u64 = unwanted.iter().map(|found| found.size).sum();
     let mut gone: Vec<String> = unwanted.into_iter().map(|found| found.id.clone()).collect();
-    let is_over = look.disk.is_at(look.rules.high);
-    if look.rules.mode == GarbageMode::Refuse || !is_over {
+    let is_over = look.collecting || look.disk.is_at(look.rules.high);
+    let above = look.disk.above(look.rules.low);
+    if look.rules.mode == GarbageMode::Refuse || !is_over || freed >= above {
         return gone;
     }
-    let above = look.disk.above(look.rules.low);
-    for found in in_order(look, wanted) {
-        if freed >= above {
-            break;
-        }
-        freed += found.size;
-        gone.push(found.id.clone());
-    }
+    // One at a time: what an image takes on the disk shows only once it is gone.
+    let next = in_order(look, wanted).into_iter().next();
+    gone.extend(next.map(|found| found.id.clone()));
     gone
 }
 

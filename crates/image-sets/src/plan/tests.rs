@@ -36,7 +36,9 @@ struct Stage {
     found: Vec<Found>,
     attempts: BTreeMap<String, Attempts>,
     pulling: BTreeSet<String>,
+    held: BTreeSet<String>,
     disk: Disk,
+    collecting: bool,
     rules: DiskRules,
 }
 
@@ -47,11 +49,13 @@ impl Stage {
             found,
             attempts: BTreeMap::new(),
             pulling: BTreeSet::new(),
+            held: BTreeSet::new(),
             disk: Disk {
                 used: 100,
                 capacity: 1000,
                 pressure: false,
             },
+            collecting: false,
             rules: DiskRules::default(),
         }
     }
@@ -63,7 +67,9 @@ impl Stage {
             found: &self.found,
             attempts: &self.attempts,
             pulling: &self.pulling,
+            held: &self.held,
             disk: self.disk,
+            collecting: self.collecting,
             rules: &self.rules,
             pulls_at_once: 2,
         })
@@ -202,6 +208,62 @@ fn nothing_is_added_from_the_high_mark_on() {
 }
 
 #[test]
+fn pulls_under_way_count_against_the_mark() {
+    // Each takes twice its size, and there are 650 until the mark.
+    let urgent = |number, size| Wanted {
+        priority: 1,
+        ..wanted(number, size)
+    };
+    let waits = |stage: &Stage, at: usize| stage.plan().states[at].waiting.clone();
+    let mut stage = Stage::new(vec![wanted(1, 200), wanted(2, 150), wanted(3, 10)], vec![]);
+    assert_eq!(
+        stage.plan().steps,
+        [Step::Pull(wanted(1, 200))],
+        "two at once would pass it together"
+    );
+    assert_eq!(
+        waits(&stage, 1),
+        Some(Waiting::Turn),
+        "there is room once the other is there"
+    );
+    assert_eq!(
+        waits(&stage, 2),
+        Some(Waiting::Turn),
+        "nobody goes before the one whose turn it is"
+    );
+    stage.pulling.insert(wanted(1, 200).content.to_string());
+    stage.disk.used = 300;
+    assert_eq!(stage.plan().steps, [], "though half of it is there already");
+    stage.pulling.clear();
+    stage.found = vec![found(1, 200)];
+    stage.disk.used = 440;
+    assert_eq!(stage.plan().steps, [Step::Pull(wanted(2, 150))]);
+    stage.disk.used = 500;
+    assert_eq!(waits(&stage, 1), Some(Waiting::Room));
+    assert_eq!(
+        stage.plan().steps,
+        [Step::Pull(wanted(3, 10))],
+        "what can never fit keeps nobody waiting"
+    );
+
+    let mut stage = Stage::new(vec![urgent(1, 200), wanted(2, 150)], vec![]);
+    stage.held.insert(wanted(1, 200).content.to_string());
+    assert_eq!(
+        stage.plan().steps,
+        [Step::Pull(wanted(2, 150))],
+        "one that may not begin takes no room"
+    );
+    let (mut other, first) = (wanted(1, 200), wanted(1, 200));
+    other.name = "another:1".parse().unwrap();
+    let stage = Stage::new(vec![first, other], vec![]);
+    assert_eq!(
+        stage.plan().steps.len(),
+        2,
+        "one content takes its room once"
+    );
+}
+
+#[test]
 fn above_the_high_mark_the_oldest_of_ours_go_down_to_the_low_one() {
     let wanted: Vec<Wanted> = (1..=4).map(|number| wanted(number, 60)).collect();
     let mut stage = Stage::new(wanted, (1..=4).map(|number| found(number, 60)).collect());
@@ -219,17 +281,26 @@ fn above_the_high_mark_the_oldest_of_ours_go_down_to_the_low_one() {
             })
             .collect()
     };
-    assert_eq!(gone(&stage), ["id-2", "id-3"]);
+    assert_eq!(gone(&stage), ["id-2"], "one at a time");
     assert_eq!(
         stage.plan().labels.len(),
-        2,
-        "their labels go with or before them"
+        3,
+        "its label goes with or before it"
     );
+    let next = stage.found.remove(1);
+    stage.disk.used = 700;
+    assert!(gone(&stage).is_empty(), "below the high mark");
+    stage.collecting = true;
+    assert_eq!(gone(&stage), ["id-3"], "but not yet at the low one");
+    stage.disk.used = 650;
+    assert!(gone(&stage).is_empty());
+    stage.found.insert(1, next);
+    (stage.disk.used, stage.collecting) = (760, false);
     stage.rules.order = GarbageOrder::Largest;
     stage.found[3].size = 200;
     assert_eq!(gone(&stage), ["id-4"]);
     stage.wanted[3].priority = 1;
-    assert_eq!(gone(&stage), ["id-2", "id-3"]);
+    assert_eq!(gone(&stage), ["id-2"]);
     stage.rules.mode = GarbageMode::Refuse;
     assert!(gone(&stage).is_empty());
 }

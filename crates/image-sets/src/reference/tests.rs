@@ -72,6 +72,31 @@ fn what_names_no_image_says_why() {
     assert!(long.parse::<Reference>().is_err());
 }
 
+#[test]
+fn repositories_beneath_another_registry() {
+    for (given, beneath) in [
+        ("busybox", "localhost:5001/docker.io/library/busybox"),
+        ("r.example:5000/a/b", "localhost:5001/r.example__5000/a/b"),
+        ("localhost/a", "localhost:5001/localhost/a"),
+    ] {
+        let repository: Repository = given.parse().unwrap();
+        let moved = repository.beneath("localhost:5001").unwrap();
+        assert_eq!(moved.to_string(), beneath);
+        assert_eq!(Repository::from_beneath(moved.name()), Some(repository));
+    }
+    let sixth: Repository = "[::1]:5000/a".parse().unwrap();
+    assert_eq!(sixth.beneath("localhost:5001"), None);
+    for none in [
+        "a",
+        "library/busybox",
+        "r.example",
+        "r.example/",
+        "r.example/A",
+    ] {
+        assert_eq!(Repository::from_beneath(none), None, "{none}");
+    }
+}
+
 proptest! {
     #[test]
     fn anything_is_read_or_refused(text in "\\PC{0,80}") {

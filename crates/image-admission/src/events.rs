@@ -1,0 +1,37 @@
+//! What people read in `kubectl describe`.
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::{
+    Client,
+    runtime::events::{Event, EventType, Recorder, Reporter},
+};
+use tracing::debug;
+
+use crate::NAME;
+
+#[derive(Clone)]
+pub(crate) struct Events(Recorder);
+
+impl Events {
+    pub(crate) fn new(client: Client) -> Self {
+        let reporter = Reporter {
+            controller: NAME.to_owned(),
+            instance: None,
+        };
+        Self(Recorder::new(client, reporter))
+    }
+
+    /// Nothing depends on it: where it cannot be told, it is not.
+    pub(crate) async fn tell(&self, about: &ObjectReference, reason: &str, note: String) {
+        let event = Event {
+            type_: EventType::Normal,
+            reason: reason.to_owned(),
+            note: Some(note),
+            action: "Place".to_owned(),
+            secondary: None,
+        };
+        if let Err(error) = self.0.publish(&event, about).await {
+            debug!(%error, "an event could not be written");
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! What an answer costs beside other work of the same run: how fast the machine is does not matter.
+
+use std::{
+    hint::black_box,
+    time::{Duration, Instant},
+};
+
+use super::*;
+use crate::many::{review, view};
+
+/// The shortest of many: whatever else the machine does makes it only longer.
+fn shortest(mut work: impl FnMut()) -> Duration {
+    let once = |_| {
+        let begun = Instant::now();
+        work();
+        begun.elapsed()
+    };
+    (0..200).map(once).min().unwrap()
+}
+
+#[test]
+fn an_answer_takes_no_longer_because_much_is_known() {
+    let (few, all) = (view(1, 1), view(50, 40));
+    let rules = Rules::default();
+    let body = review(0, 5);
+    let with = |view: &View| shortest(|| drop(black_box(answer(&body, view, &rules))));
+    let (with_few, with_all) = (with(&few), with(&all));
+    let reading = shortest(|| {
+        drop(black_box(serde_json::from_slice::<serde_json::Value>(
+            &body,
+        )))
+    });
+    println!(
+        "{} bytes: read in {reading:?}; answered with 1 image in {with_few:?}, with 2000 in {with_all:?}",
+        body.len()
+    );
+    assert!(with_all < with_few * 2, "{with_all:?}, {with_few:?}");
+    assert!(with_all < reading * 8, "{with_all:?}, {reading:?}");
+}
+
+#[test]
+fn a_pod_of_a_namespace_without_sets_is_not_even_read() {
+    let rules = Rules::default();
+    let body = String::from_utf8(review(0, 5)).unwrap();
+    let elsewhere = body.replace("\"namespace\":\"team\"", "\"namespace\":\"other\"");
+    assert_ne!(body, elsewhere);
+    let view = view(1, 1);
+    let cost = |body: &str| shortest(|| drop(black_box(answer(body.as_bytes(), &view, &rules))));
+    let (placed, passed) = (cost(&body), cost(&elsewhere));
+    assert!(passed * 3 < placed, "{passed:?}, {placed:?}");
+}

@@ -1,0 +1,241 @@
+//! One of several replicas works: whoever holds the Lease. Others wait until it is not renewed any more, by their own
+//! clock, or is given back.
+
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use k8s_openapi::{
+    api::coordination::v1::{Lease, LeaseSpec},
+    apimachinery::pkg::apis::meta::v1::MicroTime,
+};
+use kube::{
+    Api, Client,
+    api::{ObjectMeta, PostParams},
+};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+/// How long a Lease lasts that nobody renews.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms {
+    pub lasts: Duration,
+    pub renewed_every: Duration,
+}
+
+impl Default for Terms {
+    fn default() -> Self {
+        Self {
+            lasts: Duration::from_secs(15),
+            renewed_every: Duration::from_secs(5),
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the lease {name} was lost; another replica works now")]
+pub struct Lost {
+    name: String,
+}
+
+pub(crate) struct Leadership {
+    api: Api<Lease>,
+    name: String,
+    /// Who we are.
+    identity: String,
+    terms: Terms,
+}
+
+/// What was seen of the Lease, and when it was seen to change.
+struct Seen {
+    lease: Lease,
+    at: Instant,
+}
+
+impl Leadership {
+    pub(crate) fn new(
+        client: Client,
+        namespace: &str,
+        name: &str,
+        identity: String,
+        terms: Terms,
+    ) -> Self {
+        Self {
+            api: Api::namespaced(client, namespace),
+            name: name.to_owned(),
+            identity,
+            terms,
+        }
+    }
+
+    /// Waits until the Lease is ours; false if the shutdown came first.
+    pub(crate) async fn acquire(&self, shutdown: &CancellationToken) -> bool {
+        let mut seen = None;
+        loop {
+            match self.try_acquire(&mut seen).await {
+                Ok(true) => {
+                    tracing::info!(
+                        lease = self.name,
+                        identity = self.identity,
+                        "this replica works"
+                    );
+                    return true;
+                }
+                Ok(false) => {}
+                Err(error) => {
+                    tracing::warn!(%error, lease = self.name, "the lease cannot be had at present")
+                }
+            }
+            tokio::select! {
+                () = shutdown.cancelled() => return false,
+                () = sleep(self.terms.renewed_every / 2) => {}
+            }
+        }
+    }
+
+    async fn try_acquire(&self, seen: &mut Option<Seen>) -> Result<bool, kube::Error> {
+        let Some(found) = self.api.get_opt(&self.name).await? else {
+            let made = self
+                .api
+                .create(&PostParams::default(), &self.ours(None))
+                .await;
+            return taken(made);
+        };
+        let now = Instant::now();
+        let is_other = |before: &Seen| {
+            before.lease.metadata.resource_version != found.metadata.resource_version
+        };
+        if seen.as_ref().is_none_or(is_other) {
+            *seen = Some(Seen {
+                lease: found.clone(),
+                at: now,
+            });
+        }
+        let since = seen.as_ref().map_or(now, |seen| seen.at);
+        let holder = holder(&found);
+        let is_free = holder.is_empty()
+            || holder == self.identity
+            || now.saturating_duration_since(since) > self.terms.lasts;
+        match is_free {
+            true => taken(
+                self.api
+                    .replace(&self.name, &PostParams::default(), &self.ours(Some(&found)))
+                    .await,
+            ),
+            false => Ok(false),
+        }
+    }
+
+    /// Renews until the shutdown, and gives it back then; an error if it is lost.
+    pub(crate) async fn keep(&self, shutdown: &CancellationToken) -> Result<(), Lost> {
+        let mut renewed = Instant::now();
+        loop {
+            tokio::select! {
+                () = shutdown.cancelled() => {
+                    self.give_back().await;
+                    return Ok(());
+                }
+                () = sleep(self.terms.renewed_every) => {}
+            }
+            match self.renew().await {
+                Ok(true) => renewed = Instant::now(),
+                Ok(false) => return Err(self.lost()),
+                Err(error) => {
+                    tracing::warn!(%error, lease = self.name, "the lease cannot be renewed at present")
+                }
+            }
+            // Before others may take it.
+            if renewed.elapsed() + self.terms.renewed_every > self.terms.lasts {
+                return Err(self.lost());
+            }
+        }
+    }
+
+    fn lost(&self) -> Lost {
+        Lost {
+            name: self.name.clone(),
+        }
+    }
+
+    async fn renew(&self) -> Result<bool, kube::Error> {
+        match self.api.get_opt(&self.name).await? {
+            Some(found) if holder(&found) == self.identity => {
+                let ours = self.ours(Some(&found));
+                taken(
+                    self.api
+                        .replace(&self.name, &PostParams::default(), &ours)
+                        .await,
+                )
+            }
+            _ => Ok(false),
+        }
+    }
+
+    async fn give_back(&self) {
+        let Ok(Some(mut found)) = self.api.get_opt(&self.name).await else {
+            return;
+        };
+        if holder(&found) == self.identity {
+            let spec = found.spec.get_or_insert_default();
+            spec.holder_identity = None;
+            // The next one waits a little longer if this fails.
+            let _ = self
+                .api
+                .replace(&self.name, &PostParams::default(), &found)
+                .await;
+        }
+    }
+
+    fn ours(&self, found: Option<&Lease>) -> Lease {
+        let now = MicroTime(Timestamp::now());
+        let before = found
+            .and_then(|found| found.spec.clone())
+            .unwrap_or_default();
+        let is_ours = before.holder_identity.as_deref() == Some(&self.identity);
+        let metadata = found.map_or_else(
+            || ObjectMeta {
+                name: Some(self.name.clone()),
+                ..ObjectMeta::default()
+            },
+            |found| found.metadata.clone(),
+        );
+        Lease {
+            metadata,
+            spec: Some(LeaseSpec {
+                holder_identity: Some(self.identity.clone()),
+                lease_duration_seconds: i32::try_from(self.terms.lasts.as_secs()).ok(),
+                acquire_time: match is_ours {
+                    true => before.acquire_time,
+                    false => Some(now.clone()),
+                },
+                lease_transitions: match is_ours {
+                    true => before.lease_transitions,
+                    false => Some(
+                        before
+                            .lease_transitions
+                            .unwrap_or_default()
+                            .saturating_add(1),
+                    ),
+                },
+                renew_time: Some(now),
+                ..before
+            }),
+        }
+    }
+}
+
+fn holder(lease: &Lease) -> &str {
+    let holder = lease
+        .spec
+        .as_ref()
+        .and_then(|spec| spec.holder_identity.as_deref());
+    holder.unwrap_or_default()
+}
+
+/// Whether the write got through; another's was first if it is refused for that.
+fn taken(written: Result<Lease, kube::Error>) -> Result<bool, kube::Error> {
+    match written {
+        Ok(_) => Ok(true),
+        Err(kube::Error::Api(status)) if status.code == 409 => Ok(false),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,74 @@
+//! What pods are made from: the template of a Deployment and the like.
+//!
+//! A template outlives what a tag means, so nothing in it may stop a pod from starting once the tag has moved: it prefers
+//! nodes, and requires them only for a digest that is in the template as well. Gates are put on pods alone.
+
+use k8s_openapi::api::core::v1::{PodSpec, PodTemplateSpec, PreferredSchedulingTerm};
+
+use super::{Known, in_use, prefer, require, total};
+use crate::{PlacementMode, Reference, label};
+
+/// Changes the template; whether there was anything to change. What it says of images that it does not use any more, or of
+/// what a name meant once, goes.
+pub fn place_template(template: &mut PodTemplateSpec, known: &Known) -> bool {
+    let before = template.clone();
+    let Some(spec) = template.spec.as_mut() else {
+        return false;
+    };
+    if spec.node_name.is_some() {
+        return false;
+    }
+    let used = in_use(spec, known);
+    let wanted: Vec<&str> = used.values().map(|image| image.label.as_str()).collect();
+    forget(spec, &wanted);
+    let total = total(&used);
+    for (name, image) in &used {
+        let stays = image.placement.pin_digest || Reference::digest(name).is_some();
+        match image.placement.mode {
+            PlacementMode::Require if stays => require(spec, image),
+            PlacementMode::Require | PlacementMode::Prefer | PlacementMode::Gate => {
+                prefer(spec, image, total);
+            }
+            PlacementMode::None => {}
+        }
+    }
+    *template != before
+}
+
+/// Takes away what is about other images, and what is empty then.
+fn forget(spec: &mut PodSpec, wanted: &[&str]) {
+    let is_old = |key: &str| label::is_ours(key) && !wanted.contains(&key);
+    if let Some(selector) = spec.node_selector.as_mut() {
+        let had = selector.len();
+        selector.retain(|key, _| !is_old(key));
+        if selector.len() < had && selector.is_empty() {
+            spec.node_selector = None;
+        }
+    }
+    let Some(affinity) = spec.affinity.as_mut() else {
+        return;
+    };
+    let Some(nodes) = affinity.node_affinity.as_mut() else {
+        return;
+    };
+    let terms = &mut nodes.preferred_during_scheduling_ignored_during_execution;
+    let Some(all) = terms.as_mut() else {
+        return;
+    };
+    let is_about_old = |term: &PreferredSchedulingTerm| {
+        let asked = term.preference.match_expressions.iter().flatten();
+        asked.into_iter().any(|asked| is_old(&asked.key))
+    };
+    let had = all.len();
+    all.retain(|term| !is_about_old(term));
+    // What was empty before is somebody else's way to write nothing.
+    if all.len() < had && all.is_empty() {
+        *terms = None;
+        if *nodes == Default::default() {
+            affinity.node_affinity = None;
+        }
+        if *affinity == Default::default() {
+            spec.affinity = None;
+        }
+    }
+}

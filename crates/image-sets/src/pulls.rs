@@ -1,0 +1,53 @@
+//! What a node's agent and the operator say to each other about a pull.
+//!
+//! Agents may read no secret. Before a pull an agent asks the operator, which knows by the agent's token which node it is
+//! on and by the sets what belongs there; the answer is a place among the pulls of the whole cluster, and the login for
+//! this one image if it has one.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Where agents ask: a [`PullRequest`] is posted here, with the agent's token as bearer. `200` comes with a
+/// [`PullGrant`], `429` with `Retry-After` says that others go first, `403` that the image does not belong on that node.
+/// What was granted is given back by a `DELETE` of its permit below this path.
+pub const PULLS_PATH: &str = "/v1/pulls";
+
+/// Whom an agent's token is for, so that it is of no use elsewhere.
+pub const AUDIENCE: &str = "images.airside.dev";
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PullRequest {
+    /// The whole name, with host and tag, as the set's status has it.
+    pub image: String,
+    /// What the name means.
+    pub digest: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PullGrant {
+    /// Names the place among the pulls of the cluster.
+    pub permit: String,
+    /// After this long without being asked for again the place goes to another.
+    pub seconds: u32,
+    /// Tried in this order; none for images that anybody may pull.
+    #[serde(default)]
+    pub logins: Vec<PullLogin>,
+}
+
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PullLogin {
+    pub username: String,
+    pub password: String,
+}
+
+impl fmt::Debug for PullLogin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PullLogin")
+            .field("username", &self.username)
+            .finish_non_exhaustive()
+    }
+}
