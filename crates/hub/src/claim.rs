@@ -32,6 +32,10 @@ enum Verdict {
         reason: String,
         retry: bool,
     },
+    /// It is the step's own, and of no use.
+    Unfit {
+        reason: String,
+    },
 }
 
 impl Verdict {
@@ -68,6 +72,14 @@ pub(crate) async fn serve(
             }
             sender.refuse(reason, retry).await;
         }
+        Verdict::Unfit { reason } => {
+            warn!(handle = %claim.handle, instance = claim.instance, reason, "the step's shim is of no use");
+            if let Some(slot) = sessions.wait(&claim.handle, PATIENCE).await {
+                let reason = reason.clone();
+                let _ = slot.events.send(SessionEvent::Unfit { reason }).await;
+            }
+            sender.refuse(reason, false).await;
+        }
         Verdict::Accepted {
             slot,
             session,
@@ -101,13 +113,6 @@ fn tell_claim(container: &Container, instance: &str) {
 
 /// The claim is committed before it is answered: from then on the step may have run.
 async fn judge(parts: &Parts, sessions: &Sessions, claim: &Claim) -> Verdict {
-    if !(OLDEST_PROTOCOL..=PROTOCOL).contains(&claim.protocol) {
-        return Verdict::never(format!(
-            "the shim speaks protocol {}, this hub {OLDEST_PROTOCOL} to {PROTOCOL}: use the shim that \
-             came with this airside",
-            claim.protocol
-        ));
-    }
     let container: Container = match parts.store.container(&claim.handle).await {
         Ok(Some(container)) => container,
         Ok(None) => return Verdict::never("there is no such step, or no longer"),
@@ -117,14 +122,21 @@ async fn judge(parts: &Parts, sessions: &Sessions, claim: &Claim) -> Verdict {
     if let Err(Unproven { reason, retry }) = parts.proofs.verify(&container, proof).await {
         return Verdict::Refused { reason, retry };
     }
+    if !(OLDEST_PROTOCOL..=PROTOCOL).contains(&claim.protocol) {
+        let reason = format!(
+            "the shim speaks protocol {}, this hub {OLDEST_PROTOCOL} to {PROTOCOL}: use the shim that \
+             came with this airside",
+            claim.protocol
+        );
+        return unfit(parts, claim, reason).await;
+    }
     let Some(slot) = sessions.wait(&claim.handle, PATIENCE).await else {
         return Verdict::later("nobody drives this step at the moment");
     };
     if slot.work.order.image.is_some() && claim.protocol < IMAGE_PROTOCOL {
-        return Verdict::never(
-            "the step's image is an artifact, and the shim is too old to run one: use the shim that came with \
-             this airside",
-        );
+        let reason = "the step's image is an artifact, and the shim is too old to run one: use the shim that came with \
+                      this airside";
+        return unfit(parts, claim, reason.to_owned()).await;
     }
     let session = hex::encode(rand::random::<[u8; 16]>());
     let claimant = Claimant {
@@ -142,6 +154,19 @@ async fn judge(parts: &Parts, sessions: &Sessions, claim: &Claim) -> Verdict {
         Ok(false) => Verdict::never(
             "the step is not to be claimed: another instance has it, or the right to it was withdrawn",
         ),
+        Err(error) => unavailable(&error),
+    }
+}
+
+/// Only whoever has the step's token may say by being unfit that the step cannot run.
+async fn unfit(parts: &Parts, claim: &Claim, reason: String) -> Verdict {
+    match parts
+        .store
+        .may_claim(&claim.handle, &hash(&claim.token))
+        .await
+    {
+        Ok(true) => Verdict::Unfit { reason },
+        Ok(false) => Verdict::never(reason),
         Err(error) => unavailable(&error),
     }
 }

@@ -47,6 +47,10 @@ pub enum SessionEvent {
     Refused {
         reason: String,
     },
+    /// The step's own shim came, and cannot do its work: another one of its kind could not either.
+    Unfit {
+        reason: String,
+    },
 }
 
 /// What a shim should know by now; a connection sends what is new in it.

@@ -1,19 +1,42 @@
-//! The agent on each node of a cluster: one DaemonSet, the same binary as the server.
+//! The agent on each node of a cluster: one DaemonSet, the same binary as the server or a small one of its own.
 //!
 //! ```text
 //! kubelet ──▶ localhost:PORT of its node ──▶ agent ──▶ the server's registry
+//! ImageSets of the cluster ──▶ agent ──▶ the node's container runtime
 //! ```
 //!
-//! Container runtimes pull without TLS from loopback alone, so each node gets the registry there. The agent passes on what
-//! it is given, the login included, and has no right of its own: whoever reaches it can do what their token allows, and
-//! nothing without one. It knows nothing of builds, and asks no API server anything.
+//! It has two parts, and either does without the other. Container runtimes pull without TLS from loopback alone, so each
+//! node gets the registry there ([`serve`]): the agent passes on what it is given, the login included; whoever reaches it
+//! can do what their token allows, and nothing without one. And images that sets want are kept on the node ([`keep`]).
+//! It knows nothing of builds.
 
 #![forbid(unsafe_code)]
 
+mod images;
 mod manifest;
+pub mod mirror;
+mod options;
 mod proxy;
+mod run;
+mod runtime;
 mod upstream;
 
-pub use manifest::{Agent, AgentError};
+pub use airside_mirror::{Authorities, AuthoritiesError};
+pub use images::{AgentError, Operator, Settings, Task, keep};
+pub use manifest::{Agent, ImagesAgent, ManifestError, Passing};
+pub use options::{ImageOptions, Missing};
 pub use proxy::serve;
+pub use run::{NodeError, NodeOptions};
+pub use runtime::RuntimeError;
 pub use upstream::{Upstream, UpstreamError};
+
+/// What a client's error says by itself is often only that there was one.
+fn causes(error: &dyn std::error::Error) -> String {
+    let mut words = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        words = format!("{words}: {cause}");
+        source = cause.source();
+    }
+    words
+}

@@ -18,7 +18,7 @@ use serde_json::json;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 
-use crate::Upstream;
+use crate::{Authorities, Upstream, causes};
 
 const CONNECT: Duration = Duration::from_secs(10);
 /// For the head of an answer; what it carries takes as long as it takes.
@@ -46,15 +46,17 @@ struct Proxy {
     client: Client<HttpsConnector<HttpConnector>, Empty<Bytes>>,
 }
 
-/// Serves until the shutdown. Whom the machine trusts decides whether a TLS upstream is.
+/// Serves until the shutdown. A TLS upstream must show a certificate of these authorities, or without any of one that
+/// the machine trusts.
 pub async fn serve(
     listener: TcpListener,
     upstream: Upstream,
+    authorities: Option<&Authorities>,
     shutdown: CancellationToken,
 ) -> std::io::Result<()> {
     let proxy = Proxy {
         upstream,
-        client: client()?,
+        client: client(authorities)?,
     };
     loop {
         let accepted = tokio::select! {
@@ -72,13 +74,19 @@ pub async fn serve(
     }
 }
 
-fn client() -> std::io::Result<Client<HttpsConnector<HttpConnector>, Empty<Bytes>>> {
+fn client(
+    authorities: Option<&Authorities>,
+) -> std::io::Result<Client<HttpsConnector<HttpConnector>, Empty<Bytes>>> {
     let mut connector = HttpConnector::new();
     connector.enforce_http(false);
     connector.set_connect_timeout(Some(CONNECT));
     connector.set_nodelay(true);
-    let connector = HttpsConnectorBuilder::new()
-        .with_native_roots()?
+    let builder = HttpsConnectorBuilder::new();
+    let builder = match authorities {
+        Some(authorities) => builder.with_tls_config(authorities.alone()),
+        None => builder.with_native_roots()?,
+    };
+    let connector = builder
         .https_or_http()
         .enable_http1()
         .wrap_connector(connector);
@@ -146,17 +154,6 @@ impl Proxy {
         parts.headers = passed_on(&parts.headers);
         Ok(Response::from_parts(parts, body.boxed()))
     }
-}
-
-/// What a client's error says is only that there was one.
-fn causes(error: &dyn std::error::Error) -> String {
-    let mut words = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        words = format!("{words}: {cause}");
-        source = cause.source();
-    }
-    words
 }
 
 fn is_registrys(path: &str) -> bool {

@@ -2,9 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::{convert::Infallible, time::Duration};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
-use airside_node::Upstream;
+use airside_node::{Authorities, Upstream};
 use airside_registry::{Access, Grant, Registry, Repository, Tokens};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
@@ -15,8 +15,10 @@ use hyper_util::{
     client::legacy::Client,
     rt::{TokioExecutor, TokioIo},
 };
+use rustls::{ServerConfig, pki_types::PrivateKeyDer};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 async fn listener() -> (TcpListener, u16) {
@@ -33,12 +35,20 @@ struct House {
 }
 
 async fn agent(upstream: &str) -> (u16, DropGuard) {
+    agent_that_trusts(upstream, None).await
+}
+
+async fn agent_that_trusts(upstream: &str, authority: Option<&str>) -> (u16, DropGuard) {
     // Another test may have done so.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let upstream: Upstream = upstream.parse().unwrap();
+    let authorities = authority.map(|pem| Authorities::parse(pem).unwrap());
     let (listener, port) = listener().await;
     let shutdown = CancellationToken::new();
-    tokio::spawn(airside_node::serve(listener, upstream, shutdown.clone()));
+    let stop = shutdown.clone();
+    tokio::spawn(async move {
+        airside_node::serve(listener, upstream, authorities.as_ref(), stop).await
+    });
     (port, shutdown.drop_guard())
 }
 
@@ -157,4 +167,57 @@ async fn a_registry_that_is_away_is_told() {
         text.contains("cannot reach the registry at http://127.0.0.1:1"),
         "{text}"
     );
+}
+
+/// A certificate for this machine that it signed itself: its own authority.
+struct Certified {
+    pem: String,
+    acceptor: TlsAcceptor,
+}
+
+fn certified() -> Certified {
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
+    let config = ServerConfig::builder()
+        .with_no_client_auth()
+        .with_single_cert(vec![made.cert.der().clone()], key);
+    Certified {
+        pem: made.cert.pem(),
+        acceptor: TlsAcceptor::from(Arc::new(config.unwrap())),
+    }
+}
+
+#[tokio::test]
+async fn an_upstream_with_tls_is_asked_if_its_authority_is_known() {
+    let (own, other) = (certified(), certified());
+    let folder = tempfile::tempdir().unwrap();
+    let registry = Registry::open(folder.path(), Tokens::new(b"key"), Default::default()).unwrap();
+    let (listener, port) = listener().await;
+    let acceptor = own.acceptor.clone();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let Ok(stream) = acceptor.accept(stream).await else {
+                continue;
+            };
+            let registry = registry.clone();
+            let service = service_fn(move |request| {
+                let registry = registry.clone();
+                async move { Ok::<_, Infallible>(registry.answer(request).await) }
+            });
+            let connection = hyper::server::conn::http1::Builder::new();
+            tokio::spawn(connection.serve_connection(TokioIo::new(stream), service));
+        }
+    });
+    let upstream = format!("https://127.0.0.1:{port}");
+    let (known, _stop) = agent_that_trusts(&upstream, Some(&own.pem)).await;
+    // It answers, and wants a login.
+    assert_eq!(ask(known, "GET", "/v2/", None).await.0, 401);
+    for authority in [Some(other.pem.as_str()), None] {
+        let (unknown, _stop) = agent_that_trusts(&upstream, authority).await;
+        let (status, _, body) = ask(unknown, "GET", "/v2/", None).await;
+        let text = String::from_utf8(body.to_vec()).unwrap();
+        assert_eq!(status, 502, "{text}");
+        assert!(text.contains("invalid peer certificate"), "{text}");
+    }
 }

@@ -181,6 +181,7 @@ impl Placement for LocalRuntime {
             mounts_volumes: self.options.carriage == Carriage::Mounted,
             lost_after: LOST_AFTER,
             has_host_image: true,
+            pulls_images: false,
             fence_after: None,
         }
     }

@@ -12,7 +12,7 @@ mod spec;
 
 use std::{sync::Arc, time::Duration};
 
-use airside_model::{Handle, VolumeId, WorkerName};
+use airside_model::{BuildId, Handle, VolumeId, WorkerName};
 use async_trait::async_trait;
 use futures::stream::BoxStream;
 use tokio::sync::watch;
@@ -41,6 +41,8 @@ pub struct Capabilities {
     pub lost_after: Duration,
     /// There is something behind [`Image::Host`].
     pub has_host_image: bool,
+    /// An image that has a digest is pulled where the step runs, from its own registry and kept by others than us.
+    pub pulls_images: bool,
     /// How long a shim may be without the hub before it ends its process, if not as long as everywhere.
     pub fence_after: Option<Duration>,
 }
@@ -108,6 +110,10 @@ pub trait Placement: Send + Sync + 'static {
     async fn shrink(&self, _handle: &Handle) -> Result<(), Error> {
         Ok(())
     }
+
+    /// Names of images that steps of a build will want here, perhaps; none once it has ended. Only a hint: nothing waits
+    /// for what comes of it.
+    fn expect_images(&self, _build: BuildId, _images: &[String]) {}
 
     /// Removes what the runtime has made for its containers and none of them uses any more.
     async fn tidy(&self) -> Result<(), Error> {

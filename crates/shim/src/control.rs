@@ -37,6 +37,16 @@ enum Error {
     Spool(std::io::Error),
 }
 
+/// What this shim says it speaks. One that is built for tests may be told to speak an earlier protocol, and so be the
+/// shim of an earlier server; nothing can tell it so afterwards. What is no number is a protocol of nobody's.
+const SPOKEN: u32 = match option_env!("AIRSIDE_SHIM_PROTOCOL") {
+    None => PROTOCOL,
+    Some(text) => match u32::from_str_radix(text, 10) {
+        Ok(spoken) => spoken,
+        Err(_) => 0,
+    },
+};
+
 pub(crate) struct Control {
     identity: Identity,
     dialer: Arc<Dialer>,
@@ -98,7 +108,7 @@ impl Control {
     async fn connect(&mut self) -> Result<(Receiver, Sender, u64), Error> {
         let (mut receiver, mut sender) = self.dialer.dial().await?;
         let claim = Claim {
-            protocol: PROTOCOL,
+            protocol: SPOKEN,
             handle: self.identity.handle.clone(),
             token: self.identity.token.clone(),
             instance: self.identity.instance.clone(),

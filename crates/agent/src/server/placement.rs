@@ -198,6 +198,7 @@ impl Placement for AgentPlacement {
             mounts_volumes: false,
             lost_after: self.lost_after,
             has_host_image: true,
+            pulls_images: false,
             fence_after: None,
         }
     }
@@ -208,9 +209,14 @@ impl Placement for AgentPlacement {
 
     async fn place(&self, spec: &PlacementSpec) -> Result<Option<String>, Error> {
         self.adopt([spec.handle.clone()]);
-        match self.ask(Ask::Place(Box::new(spec.clone()))).await? {
-            Answer::Placed { uid } => Ok(uid),
-            other => Err(self.otherwise(other)),
+        match self.ask(Ask::Place(Box::new(spec.clone()))).await {
+            Ok(Answer::Placed { uid }) => Ok(uid),
+            Ok(other) => Err(self.otherwise(other)),
+            Err(error) => {
+                // The agent may have heard of it, now or earlier.
+                self.silent(&spec.handle);
+                Err(error)
+            }
         }
     }
 

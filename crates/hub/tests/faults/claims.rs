@@ -130,6 +130,29 @@ async fn a_wrong_token_step_or_protocol_is_refused() {
     claimed(answer);
 }
 
+/// The driver hears that the step cannot run, but only from whoever has its token.
+#[tokio::test]
+async fn a_shim_of_another_time_ends_its_own_step_and_no_other() {
+    let stand = Stand::new().await;
+    let mut session = stand.attach();
+    let mut guessed = stand.claim_by("a");
+    (guessed.protocol, guessed.token) = (0, "guessed".to_owned());
+    let (_, answer) = stand.claim(guessed).await;
+    assert!(!refused(answer).1);
+    match next(&mut session).await {
+        SessionEvent::Refused { reason } => assert!(reason.contains("protocol 0"), "{reason}"),
+        other => panic!("{other:?}"),
+    }
+    let mut old = stand.claim_by("a");
+    old.protocol = 0;
+    let (_, answer) = stand.claim(old).await;
+    assert!(!refused(answer).1);
+    match next(&mut session).await {
+        SessionEvent::Unfit { reason } => assert!(reason.contains("protocol 0"), "{reason}"),
+        other => panic!("{other:?}"),
+    }
+}
+
 #[tokio::test]
 async fn a_shim_that_would_not_heed_an_image_is_not_given_one() {
     let stand = Stand::new().await;

@@ -1,0 +1,279 @@
+//! The mirror's half on each node: containerd asks the node's own port, which asks other nodes, then the mirror.
+//!
+//! ```text
+//! containerd ──▶ localhost:PORT ──▶ local ──▶ access (may the caller have it?) ──▶ mirror, or the registry
+//!      ▲                              │
+//!      │ hosts.toml                   └──▶ sharing ──▶ agents of other nodes ──▶ their containerd's content
+//! ```
+//!
+//! **Invariants:** it keeps nothing itself; it serves nobody what their own login would not get from the registry; it
+//! changes no file of containerd's that is not its own; and without it pulls go on as if it had never been there.
+
+mod hosts;
+mod local;
+mod manifest;
+mod options;
+mod outward;
+mod peers;
+mod probe;
+mod proof;
+mod sharing;
+mod waves;
+
+use std::{
+    convert::Infallible,
+    io,
+    net::{IpAddr, SocketAddr},
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
+
+use airside_mirror::{
+    Access, Answer, Authorities, AuthoritiesError, Client, Registries, Registry, Upstream,
+};
+use http::Request;
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use self::{
+    hosts::Hosts, local::Local, peers::Peers, probe::Probe, proof::Proof, sharing::Sharing,
+};
+use crate::runtime::{Runtime, RuntimeError};
+
+pub use self::{
+    hosts::Tags, manifest::MirrorPart, options::MirrorOptions, probe::MIRROR_USED,
+    proof::PEERS_AUDIENCE,
+};
+
+/// For the head of a request.
+const ASK: Duration = Duration::from_secs(30);
+
+/// What is decided about it.
+#[derive(Clone, Debug)]
+pub struct MirrorSettings {
+    pub registries: Vec<Registry>,
+    /// Such as `http://10.0.0.1:5000`; registries are asked directly if there is none.
+    pub mirror: Option<String>,
+    /// Where containerd finds it, as it is inside the pod; the node's own port has the same number.
+    pub listen: SocketAddr,
+    pub tags: Tags,
+    pub told: Told,
+    /// containerd's folder of registries.
+    pub certs: PathBuf,
+    /// Certificates of the user's own authority, by which registries are trusted here and by containerd.
+    pub authorities: Option<PathBuf>,
+    pub runtime_socket: PathBuf,
+    /// Blobs come from other nodes too.
+    pub share: Option<ShareSettings>,
+}
+
+/// Who is told of the port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// By its files.
+    Containerd,
+    /// Pods name it themselves, as admission has them do.
+    Nobody,
+}
+
+#[derive(Clone, Debug)]
+pub struct ShareSettings {
+    /// A headless service of all agents.
+    pub service: String,
+    pub own: IpAddr,
+    pub port: u16,
+    /// The agent's proof for others, with the audience [`PEERS_AUDIENCE`].
+    pub token: PathBuf,
+    /// Of the agents' account: `system:serviceaccount:NAMESPACE:NAME`.
+    pub account: String,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum MirrorError {
+    #[error(transparent)]
+    Runtime(#[from] RuntimeError),
+    #[error(transparent)]
+    Authorities(#[from] AuthoritiesError),
+    #[error("cannot listen on {0}: {1}")]
+    Listen(SocketAddr, io::Error),
+    #[error("cannot find out whom this machine trusts: {0}")]
+    Trust(io::Error),
+    #[error("cannot change {0}, containerd's folder of registries: {1}")]
+    Hosts(PathBuf, io::Error),
+    #[error("cannot find the API server, which says who other agents are: {0}")]
+    Cluster(#[source] kube::Error),
+}
+
+/// The mirror's half of a running agent. Cheap to clone.
+#[derive(Clone)]
+pub struct NodeMirror {
+    hosts: Hosts,
+    told: Told,
+    probe: Arc<Probe>,
+    port: u16,
+    runtime: Runtime,
+}
+
+impl NodeMirror {
+    /// Listens, then tells containerd; serves until the shutdown.
+    pub async fn start(
+        settings: &MirrorSettings,
+        shutdown: &CancellationToken,
+    ) -> Result<Self, MirrorError> {
+        let own = settings.authorities.as_deref().map(Authorities::read);
+        let own = own.transpose()?;
+        let client = Client::new(own.as_ref()).map_err(MirrorError::Trust)?;
+        let runtime = Runtime::at(&settings.runtime_socket)?;
+        let sharing = match &settings.share {
+            Some(share) => Some(
+                share
+                    .start(client.clone(), runtime.clone(), shutdown)
+                    .await?,
+            ),
+            None => None,
+        };
+        let registries = Registries::new(settings.registries.iter().cloned());
+        let upstream = match &settings.mirror {
+            Some(mirror) => Upstream::through(client, mirror),
+            None => Upstream::new(client, registries.clone()),
+        };
+        let probe = Arc::<Probe>::default();
+        let local = Arc::new(Local {
+            registries,
+            access: Access::new(upstream),
+            sharing,
+            probe: probe.clone(),
+        });
+        let (listener, port) = listen(settings.listen).await?;
+        serve(listener, shutdown.clone(), move |request| {
+            let local = local.clone();
+            async move { local.answer(request).await }
+        });
+        let hosts = settings.tell(port, own.as_ref())?;
+        Ok(Self {
+            hosts,
+            told: settings.told,
+            probe,
+            port,
+            runtime,
+        })
+    }
+
+    /// Whether containerd really asks: the condition [`MIRROR_USED`], for `NodeImages`. Nothing where it was not told to.
+    pub async fn is_used(&self) -> Option<Condition> {
+        match self.told {
+            Told::Containerd => Some(self.probe.run(&self.hosts, self.port, &self.runtime).await),
+            Told::Nobody => None,
+        }
+    }
+}
+
+impl MirrorSettings {
+    /// Makes containerd's files what they should be.
+    fn tell(&self, port: u16, own: Option<&Authorities>) -> Result<Hosts, MirrorError> {
+        let hosts = Hosts::at(&self.certs);
+        let registries = match self.told {
+            Told::Containerd => self.registries.as_slice(),
+            Told::Nobody => &[],
+        };
+        let written = hosts.write(registries, port, self.tags, own);
+        let written = written.map_err(|error| MirrorError::Hosts(self.certs.clone(), error))?;
+        if !written.others.is_empty() {
+            let registries = written.others.join(" ");
+            tracing::warn!(
+                registries,
+                "set up by somebody else, and left alone: no mirror for these"
+            );
+        }
+        match self.told {
+            Told::Containerd => {
+                let registries = written.written.join(" ");
+                tracing::info!(registries, port, "containerd asks this node first");
+            }
+            Told::Nobody => tracing::info!(port, "only pods that name this node's port have it"),
+        }
+        Ok(hosts)
+    }
+}
+
+/// Takes all files of ours away; how many there were.
+pub fn clean_mirror(settings: &MirrorSettings) -> Result<usize, MirrorError> {
+    let cleaned = Hosts::at(&settings.certs).clean();
+    cleaned.map_err(|error| MirrorError::Hosts(settings.certs.clone(), error))
+}
+
+impl ShareSettings {
+    async fn start(
+        &self,
+        client: Client,
+        runtime: Runtime,
+        shutdown: &CancellationToken,
+    ) -> Result<Arc<Sharing>, MirrorError> {
+        let cluster = kube::Client::try_default().await;
+        let cluster = cluster.map_err(MirrorError::Cluster)?;
+        let peers = Peers::new(SocketAddr::new(self.own, self.port));
+        let proof = Proof::new(cluster, &self.token, &self.account);
+        let sharing = Arc::new(Sharing::new(peers.clone(), proof, runtime, client));
+        let everywhere = SocketAddr::new([0, 0, 0, 0].into(), self.port);
+        let (listener, _) = listen(everywhere).await?;
+        let shared = sharing.clone();
+        serve(listener, shutdown.clone(), move |request| {
+            let sharing = shared.clone();
+            async move { outward::answer(&sharing, request).await }
+        });
+        let (service, shutdown) = (self.service.clone(), shutdown.clone());
+        tokio::spawn(async move { peers.follow(&service, &shutdown).await });
+        Ok(sharing)
+    }
+}
+
+async fn listen(address: SocketAddr) -> Result<(TcpListener, u16), MirrorError> {
+    let failed = |error| MirrorError::Listen(address, error);
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let port = listener.local_addr().map_err(failed)?.port();
+    Ok((listener, port))
+}
+
+fn serve<F>(
+    listener: TcpListener,
+    shutdown: CancellationToken,
+    answer: impl Fn(Request<Incoming>) -> F + Clone + Send + Sync + 'static,
+) where
+    F: Future<Output = Answer> + Send + 'static,
+{
+    tokio::spawn(async move {
+        loop {
+            let accepted = tokio::select! {
+                () = shutdown.cancelled() => return,
+                accepted = listener.accept() => accepted,
+            };
+            let stream = match accepted {
+                Ok((stream, _)) => stream,
+                // Out of files, say: there will be some again.
+                Err(error) => {
+                    tracing::warn!(%error, "no connection");
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                    continue;
+                }
+            };
+            let answer = answer.clone();
+            tokio::spawn(async move {
+                let service = service_fn(|request| {
+                    let answered = answer(request);
+                    async move { Ok::<_, Infallible>(answered.await) }
+                });
+                let served = http1::Builder::new()
+                    .timer(TokioTimer::new())
+                    .header_read_timeout(ASK)
+                    .serve_connection(TokioIo::new(stream), service);
+                if let Err(error) = served.await {
+                    tracing::debug!(%error, "a connection ended early");
+                }
+            });
+        }
+    });
+}

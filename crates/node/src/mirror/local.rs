@@ -1,0 +1,178 @@
+//! The node's own port: what containerd asks before a registry.
+//!
+//! The registry's word comes first, by way of the mirror if there is one: nobody gets from another node what the registry
+//! would not give them. Whatever goes wrong here, containerd goes to the registry itself.
+
+use std::sync::Arc;
+
+use airside_mirror::{
+    Access, Answer, Asked, Caller, Registries, Reply, Verdict, What, failure, refusal,
+};
+use airside_model::image::Digest;
+use futures::stream;
+use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
+use http_body_util::{BodyExt as _, Empty, StreamBody};
+use hyper::body::{Frame, Incoming};
+
+use super::{
+    probe::Probe,
+    sharing::{Leg, Sharing},
+    waves::Turn,
+};
+
+/// How often another node is tried before the registry is.
+const TRIES: usize = 3;
+
+/// What a registry, a mirror or another node says of content.
+const PASSED: [HeaderName; 8] = [
+    header::CONTENT_TYPE,
+    header::CONTENT_LENGTH,
+    header::CONTENT_RANGE,
+    header::ACCEPT_RANGES,
+    header::WWW_AUTHENTICATE,
+    header::RETRY_AFTER,
+    HeaderName::from_static("docker-content-digest"),
+    HeaderName::from_static("airside-stale"),
+];
+
+pub(crate) struct Local {
+    pub(crate) registries: Registries,
+    pub(crate) access: Access,
+    pub(crate) sharing: Option<Arc<Sharing>>,
+    pub(crate) probe: Arc<Probe>,
+}
+
+impl Local {
+    pub(crate) async fn answer(&self, request: Request<Incoming>) -> Answer {
+        let (path, query) = (request.uri().path(), request.uri().query());
+        if !matches!(*request.method(), Method::GET | Method::HEAD) {
+            let words = "images are only pulled here";
+            return failure(StatusCode::METHOD_NOT_ALLOWED, words);
+        }
+        if matches!(path, "/v2" | "/v2/") {
+            return Response::new(Empty::new().map_err(|never| match never {}).boxed_unsync());
+        }
+        let asked = match Asked::parse(path, query) {
+            Ok(asked) => asked,
+            Err(error) => return failure(StatusCode::NOT_FOUND, &error.to_string()),
+        };
+        let host = asked.repository.host();
+        if self.probe.saw(&asked) || self.registries.base(host).is_none() {
+            let words = format!("{host} is not mirrored on this node");
+            return failure(StatusCode::NOT_FOUND, &words);
+        }
+        let caller = Caller::of(request.headers());
+        let range = request.headers().get(header::RANGE);
+        let shared = self.sharing.as_ref().filter(|it| it.peers.are_others());
+        match (shared, &asked.what) {
+            (Some(sharing), What::Blob(digest))
+                if request.method() == Method::GET && range.is_none() =>
+            {
+                self.shared(sharing, &asked, digest, &caller).await
+            }
+            _ => self.pass(request.method(), &asked, &caller, range).await,
+        }
+    }
+
+    /// By way of the mirror, or from the registry.
+    async fn pass(
+        &self,
+        method: &Method,
+        asked: &Asked,
+        caller: &Caller,
+        range: Option<&HeaderValue>,
+    ) -> Answer {
+        match self
+            .access
+            .upstream()
+            .ask(method, asked, caller, range)
+            .await
+        {
+            Ok(reply) => passed(reply, None),
+            Err(error) => {
+                tracing::warn!(thing = asked.path(), %error, "containerd goes to the registry itself");
+                failure(StatusCode::BAD_GATEWAY, &error.to_string())
+            }
+        }
+    }
+
+    /// From another node, or fetched for all of them.
+    async fn shared(
+        &self,
+        sharing: &Arc<Sharing>,
+        asked: &Asked,
+        digest: &Digest,
+        caller: &Caller,
+    ) -> Answer {
+        match self.access.ask(asked, caller).await {
+            Verdict::Yes(_) => {}
+            Verdict::No(status, headers) => return refusal(status, &headers),
+            Verdict::Away(status, words) => {
+                return failure(status.unwrap_or(StatusCode::BAD_GATEWAY), &words);
+            }
+        }
+        for _ in 0..TRIES {
+            let Turn::From(peer) = sharing.turn(digest).await else {
+                break;
+            };
+            match sharing.read(peer, digest).await {
+                Ok(reply) => {
+                    tracing::info!(%digest, %peer, "a blob comes from another node");
+                    return passed(reply, Some(Leg::start(sharing.clone(), digest.clone())));
+                }
+                Err(error) => {
+                    tracing::info!(%digest, %peer, %error, "another node does not have it any more");
+                    sharing.ended(digest, false).await;
+                }
+            }
+        }
+        let leg = Leg::start(sharing.clone(), digest.clone());
+        let upstream = self.access.upstream();
+        match upstream.ask(&Method::GET, asked, caller, None).await {
+            Ok(reply) if reply.status().is_success() => {
+                tracing::info!(%digest, "a blob is fetched for all nodes");
+                passed(reply, Some(leg))
+            }
+            Ok(reply) => passed(reply, None),
+            Err(error) => failure(StatusCode::BAD_GATEWAY, &error.to_string()),
+        }
+    }
+}
+
+/// The same answer, with the leg told when all of it went through.
+fn passed(reply: Reply, leg: Option<Leg>) -> Answer {
+    let (parts, body) = reply.into_parts();
+    let size = parts.headers.get(header::CONTENT_LENGTH);
+    let size: Option<u64> = size.and_then(|size| size.to_str().ok()?.parse().ok());
+    let body = match leg {
+        None => body.map_err(std::io::Error::other).boxed_unsync(),
+        Some(leg) => counted(body, size, leg),
+    };
+    let mut answer = Response::new(body);
+    *answer.status_mut() = parts.status;
+    for name in PASSED {
+        for value in parts.headers.get_all(&name) {
+            answer.headers_mut().append(name.clone(), value.clone());
+        }
+    }
+    answer
+}
+
+/// Who sends an answer of a known size does not ask for what comes behind it: bytes are counted.
+fn counted(body: Incoming, size: Option<u64>, leg: Leg) -> airside_mirror::Body {
+    let frames = stream::try_unfold(
+        (body, 0u64, leg),
+        move |(mut body, count, leg)| async move {
+            let Some(frame) = body.frame().await else {
+                leg.finish(size.is_none());
+                return Ok(None);
+            };
+            let frame = frame.map_err(std::io::Error::other)?;
+            let data = frame.into_data().unwrap_or_default();
+            let count = count + data.len() as u64;
+            leg.finish(size == Some(count));
+            Ok(Some((Frame::data(data), (body, count, leg))))
+        },
+    );
+    StreamBody::new(frames).boxed_unsync()
+}

@@ -1,0 +1,202 @@
+//! Blobs from node to node: the book on who has what, kept by one agent for each blob, and reads from containerd's store.
+//!
+//! ```text
+//! agent ──▶ the blob's keeper: whose turn is it? ──▶ fetch it for all │ read it from that node │ wait
+//! ```
+//!
+//! Agents trust each other by [`Proof`] and nobody else. Whoever asks here for a caller has asked the registry whether that
+//! caller may have it.
+
+use std::{
+    io,
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use airside_mirror::{Client, Reply};
+use airside_model::image::Digest;
+use http::{HeaderMap, Method, header};
+use http_body_util::BodyExt as _;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use super::{
+    peers::Peers,
+    proof::Proof,
+    waves::{Turn, Waves},
+};
+use crate::runtime::Runtime;
+
+/// How long a question about a turn stays open.
+const OPEN: Duration = Duration::from_secs(10);
+/// Whoever waited this long fetches for itself: the runtime gives up a pull without progress after five minutes.
+const PATIENCE: Duration = Duration::from_secs(240);
+/// Between two words that a turn is still being used.
+const RENEW: Duration = Duration::from_secs(15);
+/// How long the runtime may take to make a blob part of its store.
+const LANDING: Duration = Duration::from_secs(60);
+const LOOK: Duration = Duration::from_millis(100);
+
+pub(crate) struct Sharing {
+    pub(crate) peers: Peers,
+    pub(crate) proof: Proof,
+    pub(crate) runtime: Runtime,
+    client: Client,
+    waves: Mutex<Waves>,
+    changed: Notify,
+}
+
+impl Sharing {
+    pub(crate) fn new(peers: Peers, proof: Proof, runtime: Runtime, client: Client) -> Self {
+        Self {
+            peers,
+            proof,
+            runtime,
+            client,
+            waves: Mutex::default(),
+            changed: Notify::new(),
+        }
+    }
+
+    /// In the book kept here; stays open while it says to wait.
+    pub(crate) async fn turn_here(&self, digest: &Digest, who: SocketAddr) -> Turn {
+        let until = Instant::now() + OPEN;
+        loop {
+            let changed = self.changed.notified();
+            let turn = self.waves.lock().turn(digest, who, Instant::now());
+            let left = until.saturating_duration_since(Instant::now());
+            if turn != Turn::Wait || left.is_zero() {
+                return turn;
+            }
+            let _ = tokio::time::timeout(left, changed).await;
+        }
+    }
+
+    pub(crate) fn ended_here(&self, digest: &Digest, who: SocketAddr, has: bool) {
+        self.waves.lock().ended(digest, who, has);
+        self.changed.notify_waiters();
+    }
+
+    /// This node's turn with a blob, once it has one.
+    pub(crate) async fn turn(&self, digest: &Digest) -> Turn {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match self.ask_keeper(digest).await {
+                Ok(Turn::Wait) if Instant::now() < until => {}
+                Ok(Turn::Wait) => return Turn::Fetch,
+                Ok(turn) => return turn,
+                Err(error) => {
+                    tracing::debug!(%digest, %error, "nobody says whose turn it is");
+                    return Turn::Fetch;
+                }
+            }
+        }
+    }
+
+    async fn ask_keeper(&self, digest: &Digest) -> io::Result<Turn> {
+        let (keeper, own) = (self.peers.keeper(digest), self.peers.own());
+        if keeper == own {
+            return Ok(self.turn_here(digest, own).await);
+        }
+        let address = format!("http://{keeper}/v1/turns/{digest}?who={own}");
+        let answer = self.send(&Method::POST, &address).await?;
+        let text = answer
+            .into_body()
+            .collect()
+            .await
+            .map_err(io::Error::other)?;
+        serde_json::from_slice(&text.to_bytes()).map_err(io::Error::other)
+    }
+
+    pub(crate) async fn ended(&self, digest: &Digest, has: bool) {
+        let (keeper, own) = (self.peers.keeper(digest), self.peers.own());
+        if keeper == own {
+            return self.ended_here(digest, own, has);
+        }
+        let address = format!("http://{keeper}/v1/ended/{digest}?who={own}&has={has}");
+        if let Err(error) = self.send(&Method::POST, &address).await {
+            tracing::debug!(%digest, %error, "the end of a turn was not heard");
+        }
+    }
+
+    /// What another node has.
+    pub(crate) async fn read(&self, peer: SocketAddr, digest: &Digest) -> io::Result<Reply> {
+        let address = format!("http://{peer}/v1/blobs/{digest}");
+        self.send(&Method::GET, &address).await
+    }
+
+    async fn send(&self, method: &Method, address: &str) -> io::Result<Reply> {
+        let token = self.proof.own().await;
+        let token = token.ok_or_else(|| io::Error::other("this agent has no token for others"))?;
+        let headers = HeaderMap::from_iter([(header::AUTHORIZATION, token)]);
+        let answer = self.client.send(method, address, &headers).await;
+        let answer = answer.map_err(io::Error::other)?;
+        match answer.status().is_success() {
+            true => Ok(answer),
+            false => Err(io::Error::other(format!(
+                "the answer is {}",
+                answer.status()
+            ))),
+        }
+    }
+
+    /// Whether the runtime has made it part of its store.
+    async fn landed(&self, digest: &Digest) -> bool {
+        let until = Instant::now() + LANDING;
+        while Instant::now() < until {
+            if let Ok(Some(_)) = self.runtime.blob_size(digest).await {
+                return true;
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        false
+    }
+}
+
+/// A turn that is being used: renewed until it ends, and ended however it ends.
+pub(crate) struct Leg {
+    sharing: Arc<Sharing>,
+    digest: Digest,
+    renewal: tokio::task::JoinHandle<()>,
+    is_whole: AtomicBool,
+}
+
+impl Leg {
+    pub(crate) fn start(sharing: Arc<Sharing>, digest: Digest) -> Self {
+        let (shared, blob) = (sharing.clone(), digest.clone());
+        let renewal = tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(RENEW).await;
+                let _ = shared.ask_keeper(&blob).await;
+            }
+        });
+        Self {
+            sharing,
+            digest,
+            renewal,
+            is_whole: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether all of the blob went through by now.
+    pub(crate) fn finish(&self, is_whole: bool) {
+        self.is_whole.fetch_or(is_whole, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Leg {
+    fn drop(&mut self) {
+        let (sharing, digest) = (self.sharing.clone(), self.digest.clone());
+        let is_whole = self.is_whole.load(Ordering::Relaxed);
+        let renewal = self.renewal.abort_handle();
+        tokio::spawn(async move {
+            let has = is_whole && sharing.landed(&digest).await;
+            renewal.abort();
+            sharing.ended(&digest, has).await;
+        });
+    }
+}

@@ -1,0 +1,121 @@
+//! The whole agent by one list of options: what both programs that are one run.
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use clap::Args;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use tokio::{net::TcpListener, sync::watch};
+use tokio_util::sync::CancellationToken;
+use tracing::info;
+
+use crate::{
+    AgentError, Authorities, AuthoritiesError, ImageOptions, Missing, Upstream,
+    mirror::{MirrorError, MirrorOptions, NodeMirror, clean_mirror},
+};
+
+#[derive(Clone, Debug, Args)]
+pub struct NodeOptions {
+    /// The server's registry (its --registry-listen), as nodes reach it: http://… or https://…
+    #[arg(long, value_name = "URL", required_unless_present_any = ["images", "mirror_registry", "mirror_clean"])]
+    registry: Option<Upstream>,
+
+    /// Certificates of who signs that of an https registry, as PEM; then nobody else is trusted [default: those of this
+    /// machine]
+    #[arg(long, value_name = "FILE", requires = "registry")]
+    registry_ca: Option<PathBuf>,
+
+    /// Where container runtimes find the server's registry
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:5000")]
+    listen: SocketAddr,
+
+    #[command(flatten)]
+    images: ImageOptions,
+
+    #[command(flatten)]
+    mirror: MirrorOptions,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum NodeError {
+    #[error(transparent)]
+    Options(#[from] Missing),
+    #[error("images cannot be kept on this node: {0}")]
+    Images(#[from] AgentError),
+    #[error(transparent)]
+    Mirror(#[from] MirrorError),
+    #[error(transparent)]
+    Authorities(#[from] AuthoritiesError),
+    #[error("cannot listen on {0}, choose another address with --listen: {1}")]
+    Listen(SocketAddr, std::io::Error),
+    #[error("cannot find out whom this machine trusts: {0}")]
+    Trust(std::io::Error),
+}
+
+impl NodeOptions {
+    /// Until the shutdown, or until what was to be cleaned is clean.
+    pub async fn run(&self, shutdown: CancellationToken) -> Result<(), NodeError> {
+        let (found, conditions) = watch::channel(None);
+        if self.mirror(found, &shutdown).await? {
+            return Ok(());
+        }
+        tokio::try_join!(
+            self.keep(conditions, shutdown.clone()),
+            self.pass_on(shutdown.clone())
+        )?;
+        Ok(())
+    }
+
+    /// Whether that was all there is to do.
+    async fn mirror(
+        &self,
+        found: watch::Sender<Option<Condition>>,
+        shutdown: &CancellationToken,
+    ) -> Result<bool, NodeError> {
+        let Some(settings) = self.mirror.settings(&self.images.runtime_socket) else {
+            return Ok(false);
+        };
+        if self.mirror.mirror_clean || self.images.clean {
+            let count = clean_mirror(&settings)?;
+            info!(files = count, "containerd asks registries alone");
+            return Ok(!self.images.images);
+        }
+        let mirror = NodeMirror::start(&settings, shutdown).await?;
+        tokio::spawn(async move {
+            let Some(used) = mirror.is_used().await else {
+                return;
+            };
+            info!(used = used.status, reason = used.reason, "{}", used.message);
+            found.send_replace(Some(used));
+        });
+        Ok(false)
+    }
+
+    async fn keep(
+        &self,
+        conditions: watch::Receiver<Option<Condition>>,
+        shutdown: CancellationToken,
+    ) -> Result<(), NodeError> {
+        match self.images.settings()? {
+            Some((settings, task)) => Ok(crate::keep(settings, task, conditions, shutdown).await?),
+            None => Ok(()),
+        }
+    }
+
+    async fn pass_on(&self, shutdown: CancellationToken) -> Result<(), NodeError> {
+        let Some(registry) = &self.registry else {
+            // An agent that keeps images ends with them.
+            if !self.images.images {
+                shutdown.cancelled().await;
+            }
+            return Ok(());
+        };
+        let authorities = self.registry_ca.as_deref().map(Authorities::read);
+        let authorities = authorities.transpose()?;
+        let failed = |error| NodeError::Listen(self.listen, error);
+        let listener = TcpListener::bind(self.listen).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        info!(%address, %registry, "images are passed on");
+        let served = crate::serve(listener, registry.clone(), authorities.as_ref(), shutdown);
+        served.await.map_err(NodeError::Trust)
+    }
+}
