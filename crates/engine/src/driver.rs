@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Span, field::display, info, warn};
 
 use crate::{
-    Engine, LEASE, Result, inputs, interpret::Interpreter, scope::Context, status::Status,
-    stop::Stop,
+    Engine, LEASE, Result, inputs, interpret::Interpreter, reference::Uses, scope::Context,
+    status::Status, stop::Stop, upcoming,
 };
 
 /// Where an event that belongs to no step is said to come from.
@@ -59,6 +59,7 @@ impl Engine {
             variables: self.variables(build).await?,
             secrets: Default::default(),
             ended: Default::default(),
+            uses: Default::default(),
         };
         let context = Context::of_build(Stop::of_build(cancel));
         let planned = self.plan(&interpreter, &context).await?;
@@ -73,7 +74,9 @@ impl Engine {
                     time,
                 };
                 log.append("status", 1, event).await?;
-                match interpreter.run(&plan, context).await? {
+                interpreter.uses.get_or_init(|| Uses::of(&plan));
+                let ran = self.run_expecting(&interpreter, &plan, context).await;
+                match ran? {
                     Status::Succeeded => BuildStatus::Succeeded,
                     Status::Failed => BuildStatus::Failed,
                     Status::Errored | Status::TimedOut => BuildStatus::Errored,
@@ -82,6 +85,28 @@ impl Engine {
             }
         };
         self.finish(build, lease, &log, status).await
+    }
+
+    /// Runs the plan, while workers that can have images fetched know what it will want.
+    async fn run_expecting(
+        &self,
+        interpreter: &Interpreter<'_>,
+        plan: &Plan,
+        context: Context,
+    ) -> Result<Status> {
+        let Build { id, team_name, .. } = interpreter.build;
+        let orchestrator = &self.parts.orchestrator;
+        let images = match interpreter.build.is_check {
+            true => Vec::new(),
+            false => upcoming::images(plan),
+        };
+        if images.is_empty() {
+            return interpreter.run(plan, context).await;
+        }
+        orchestrator.expect_images(team_name, *id, &images);
+        let ran = interpreter.run(plan, context).await;
+        orchestrator.expect_images(team_name, *id, &[]);
+        ran
     }
 
     /// The build's plan: the stored one, or one that is made of its inputs.

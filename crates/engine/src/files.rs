@@ -1,6 +1,8 @@
 //! Files that steps name as `artifact/path/in/it`.
 
-use crate::{Result, leaf::Leaf};
+use airside_model::VolumeId;
+
+use crate::{Result, image::NoImage, leaf::Leaf, reference};
 
 /// Why a file that a step names cannot be read, in Concourse's words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,15 +44,43 @@ pub(crate) async fn read(leaf: Leaf<'_>, name: &str) -> Result<Result<Vec<u8>, N
         return Ok(Err(NoFile::NoArtifact));
     };
     let (artifact, path) = (artifact.to_owned(), path.to_owned());
-    let Some(volume) = leaf.scope().artifact(&artifact) else {
+    let Some(found) = leaf.scope().artifact(&artifact) else {
         return Ok(Err(NoFile::UnknownArtifact { artifact, path }));
     };
-    let orchestrator = &leaf.interpreter.engine.parts.orchestrator;
-    Ok(match orchestrator.read_file(&volume, &path).await {
-        Ok(Some(bytes)) => Ok(bytes),
-        Ok(None) => Err(NoFile::NotThere { artifact, path }),
-        Err(error) => Err(NoFile::Unreadable(format!(
-            "the file '{path}' of the artifact '{artifact}' cannot be read: {error}"
-        ))),
+    let file = File {
+        artifact: &artifact,
+        path: &path,
+    };
+    match file.read(leaf, &found.volume).await {
+        // A description has no more than what is said of the image.
+        Err(NoFile::NotThere { .. }) if found.reference.is_some() => {}
+        read => return Ok(read),
+    }
+    Ok(match reference::whole(leaf, &artifact, found).await? {
+        Ok(volume) => file.read(leaf, &volume).await,
+        Err(NoImage::Error(words)) => Err(NoFile::Unreadable(words)),
+        Err(NoImage::Stopped) => Err(NoFile::Unreadable("interrupted".to_owned())),
     })
+}
+
+struct File<'a> {
+    artifact: &'a str,
+    path: &'a str,
+}
+
+impl File<'_> {
+    async fn read(&self, leaf: Leaf<'_>, volume: &VolumeId) -> Result<Vec<u8>, NoFile> {
+        let Self { artifact, path } = *self;
+        let orchestrator = &leaf.interpreter.engine.parts.orchestrator;
+        match orchestrator.read_file(volume, path).await {
+            Ok(Some(bytes)) => Ok(bytes),
+            Ok(None) => Err(NoFile::NotThere {
+                artifact: artifact.to_owned(),
+                path: path.to_owned(),
+            }),
+            Err(error) => Err(NoFile::Unreadable(format!(
+                "the file '{path}' of the artifact '{artifact}' cannot be read: {error}"
+            ))),
+        }
+    }
 }

@@ -3,7 +3,7 @@
 mod registry;
 
 use airside_model::{
-    Plan, PlanNode, VolumeId,
+    Plan, PlanNode,
     event::{Event, Origin},
     plan::GetPlan,
     public_plan::public_plan,
@@ -13,7 +13,13 @@ use airside_store::now;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::{Result, leaf::Leaf, scope::Context, status::Status, steps::filled};
+use crate::{
+    Result,
+    leaf::Leaf,
+    scope::{Artifact, Context},
+    status::Status,
+    steps::filled,
+};
 
 /// A root file system, and what its metadata say of running something in it.
 #[derive(Clone, Debug)]
@@ -75,10 +81,10 @@ impl From<String> for NoImage {
     }
 }
 
-/// An artifact that is an image.
+/// An artifact that is an image, or describes one.
 pub(crate) async fn artifact(
     leaf: Leaf<'_>,
-    volume: VolumeId,
+    Artifact { volume, reference }: Artifact,
 ) -> Result<Result<StepImage, NoImage>> {
     let orchestrator = &leaf.interpreter.engine.parts.orchestrator;
     let metadata = match orchestrator.read_file(&volume, "metadata.json").await {
@@ -89,7 +95,10 @@ pub(crate) async fn artifact(
     };
     Ok(match serde_json::from_slice(&metadata) {
         Ok(metadata) => Ok(StepImage {
-            image: Image::Volume { volume },
+            image: match reference {
+                Some(reference) => reference.image(),
+                None => Image::Volume { volume },
+            },
             metadata,
         }),
         Err(error) => Err(NoImage::Error(format!(
@@ -137,13 +146,13 @@ pub(crate) async fn fetch(
         }
     }
     match context.scope.artifact(&image.name) {
-        Some(volume) => artifact(leaf, volume).await,
+        Some(found) => artifact(leaf, found).await,
         None => Ok(Err(NoImage::Error("fetched artifact not found".to_owned()))),
     }
 }
 
 /// Runs one of the plans of an image.
-async fn run(
+pub(crate) async fn run(
     leaf: Leaf<'_>,
     plan: &Plan,
     context: &Context,

@@ -1,7 +1,7 @@
 //! Walks a plan. Inner nodes combine what their children came to (`status` says how); leaves are in
 //! `steps`, and what runs several children at once is in `parallel` and `across`.
 
-use std::{collections::HashMap, pin::Pin, time::Duration};
+use std::{collections::HashMap, pin::Pin, sync::OnceLock, time::Duration};
 
 use airside_credentials::PipelineVariables;
 use airside_logs::LogWriter;
@@ -21,6 +21,7 @@ use crate::{
     leaf::Leaf,
     outcome::{Hidden, Outcome},
     parallel,
+    reference::Uses,
     scope::Context,
     status::{self, Cause, Hook, Status, Surroundings},
     steps,
@@ -36,6 +37,8 @@ pub(crate) struct Interpreter<'a> {
     /// What the build's output must not show.
     pub(crate) secrets: Secrets,
     pub(crate) ended: Mutex<HashMap<PlanId, Ended>>,
+    /// What the build's tasks run in, once it has a plan.
+    pub(crate) uses: OnceLock<Uses>,
 }
 
 /// What other nodes may want to know of a leaf that has ended.

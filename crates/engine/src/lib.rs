@@ -19,11 +19,13 @@ mod interpret;
 mod leaf;
 mod outcome;
 mod parallel;
+mod reference;
 mod scope;
 mod status;
 mod steps;
 mod stop;
 mod turns;
+mod upcoming;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 

@@ -6,7 +6,7 @@ use airside_model::{MetadataField, Version, VolumeId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{scope::LocalVar, status::Status};
+use crate::{reference::Reference, scope::LocalVar, status::Status};
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Outcome {
@@ -32,6 +32,9 @@ pub(crate) struct Hidden {
     /// Variables it added to the build.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) vars: BTreeMap<String, LocalVar>,
+    /// Those of its artifacts that only describe an image. With what it takes to fetch them, passwords included.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) references: BTreeMap<String, Reference>,
     /// Values of variables that were looked up for it: none of the build's output shows them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) secrets: Vec<Value>,
@@ -39,7 +42,7 @@ pub(crate) struct Hidden {
 
 impl Hidden {
     pub(crate) fn is_empty(&self) -> bool {
-        self.vars.is_empty() && self.secrets.is_empty()
+        self.vars.is_empty() && self.references.is_empty() && self.secrets.is_empty()
     }
 }
 

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{outcome::Outcome, stop::Stop};
+use crate::{outcome::Outcome, reference::Reference, stop::Stop};
 
 /// A variable that a step added to the build.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -16,11 +16,19 @@ pub(crate) struct LocalVar {
     pub(crate) secret: bool,
 }
 
+/// An artifact as later steps find it.
+#[derive(Clone)]
+pub(crate) struct Artifact {
+    pub(crate) volume: VolumeId,
+    /// Of an image that was only described: the volume has none of its files.
+    pub(crate) reference: Option<Arc<Reference>>,
+}
+
 /// Artifacts and variables. An inner scope sees those of the outer ones; what is added to it does not
 /// get out.
 #[derive(Default)]
 pub(crate) struct Scope {
-    artifacts: Mutex<BTreeMap<String, VolumeId>>,
+    artifacts: Mutex<BTreeMap<String, Artifact>>,
     vars: Arc<airside_vars::Scope>,
     outer: Option<Arc<Scope>>,
 }
@@ -34,12 +42,12 @@ impl Scope {
         })
     }
 
-    pub(crate) fn artifact(&self, name: &str) -> Option<VolumeId> {
+    pub(crate) fn artifact(&self, name: &str) -> Option<Artifact> {
         let own = self.artifacts.lock().get(name).cloned();
         own.or_else(|| self.outer.as_ref()?.artifact(name))
     }
 
-    pub(crate) fn artifacts(&self) -> BTreeMap<String, VolumeId> {
+    pub(crate) fn artifacts(&self) -> BTreeMap<String, Artifact> {
         let outer = self.outer.as_ref().map(|outer| outer.artifacts());
         let mut all = outer.unwrap_or_default();
         all.extend(self.artifacts.lock().clone());
@@ -56,7 +64,13 @@ impl Scope {
 
     /// Takes in what a step has added.
     pub(crate) fn take_in(&self, outcome: &Outcome) {
-        self.artifacts.lock().extend(outcome.artifacts.clone());
+        let references = &outcome.hidden.references;
+        let artifacts = outcome.artifacts.iter().map(|(name, volume)| {
+            let reference = references.get(name).cloned().map(Arc::new);
+            let volume = volume.clone();
+            (name.clone(), Artifact { volume, reference })
+        });
+        self.artifacts.lock().extend(artifacts);
         for (name, var) in &outcome.hidden.vars {
             self.add_var(name, var);
         }
@@ -142,7 +156,7 @@ mod tests {
         outer.take_in(&outcome("b", "v-2"));
         let inner = outer.inner();
         inner.take_in(&outcome("b", "v-3"));
-        let volume = |scope: &Scope, name| scope.artifact(name).map(|id| id.0);
+        let volume = |scope: &Scope, name| scope.artifact(name).map(|found| found.volume.0);
         assert_eq!(volume(&inner, "a").as_deref(), Some("v-1"));
         assert_eq!(volume(&inner, "b").as_deref(), Some("v-3"));
         assert_eq!(volume(&outer, "b").as_deref(), Some("v-2"));

@@ -166,6 +166,12 @@ impl Orchestrator {
                 )
                 .await?;
             }
+            SessionEvent::Unfit { reason } => {
+                if self.parts.store.revoke_unclaimed(&standing.handle).await? {
+                    standing.subject.is("destroying");
+                    return Ok(Turn::Ended(StepEnd::Errored(reason)));
+                }
+            }
         }
         Ok(Turn::GoOn)
     }

@@ -27,7 +27,7 @@ use std::{sync::Arc, time::Duration};
 
 use airside_hub::Hub;
 use airside_metrics::Metrics;
-use airside_model::{InstallationId, WorkerName};
+use airside_model::{BuildId, InstallationId, WorkerName};
 use airside_runtime::{Capabilities, Condition};
 use airside_store::Store;
 use airside_volumes::Volumes;
@@ -125,6 +125,15 @@ impl Orchestrator {
     /// The workers there are.
     pub fn workers(&self) -> &Workers {
         &self.parts.workers
+    }
+
+    /// Tells workers of a team what images its build will want; nothing once it has ended.
+    pub fn expect_images(&self, team: &str, build: BuildId, images: &[String]) {
+        let entries = self.parts.workers.entries();
+        let of_team = |entry: &&WorkerEntry| entry.team.as_deref().is_none_or(|own| own == team);
+        for entry in entries.iter().filter(of_team) {
+            entry.placement.expect_images(build, images);
+        }
     }
 
     /// How a worker is doing by itself.

@@ -12,6 +12,7 @@ use airside_runtime::{ClaimEnvironment, Error as RuntimeError, OUT_OF_MEMORY, Pl
 use airside_store::{Container, Lease, NewPlacement, now};
 use airside_traces::span;
 use airside_vars::Secrets;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, Span, warn};
 
@@ -97,6 +98,14 @@ pub(crate) struct Standing {
     created: bool,
 }
 
+/// What asking a runtime for a container came to.
+enum Placing {
+    MayBeThere,
+    Ended(StepResult),
+    /// Its worker is lost, and nobody has the right to the step any more.
+    GivenUp(String),
+}
+
 impl Standing {
     /// From the runtime's first word of it until it is lost or done.
     fn span(&self, lease: &Lease, request: &StepRequest) -> Span {
@@ -145,13 +154,19 @@ impl Orchestrator {
                 Err(ended) => return Ok((ended, Held::default())),
             };
             let span = standing.span(lease, request);
-            if !standing.created
-                && let Some(ended) = self
-                    .place(&drive, &standing)
-                    .instrument(span.clone())
-                    .await?
-            {
-                return Ok((ended, standing.held(None)));
+            if !standing.created {
+                let placing = self.place(&drive, &standing);
+                match placing.instrument(span.clone()).await? {
+                    Placing::MayBeThere => {}
+                    Placing::Ended(result) => return Ok((result, standing.held(None))),
+                    Placing::GivenUp(reason) => {
+                        let line =
+                            format!("the step was not begun and is placed again: {reason}\n");
+                        self.remark(&drive, &line).await?;
+                        current = self.parts.store.container(&standing.handle).await?;
+                        continue;
+                    }
+                }
             }
             let followed = match standing.created && self.vanished(&standing).await {
                 true => Followed::Lost {
@@ -346,14 +361,14 @@ impl Orchestrator {
         })
     }
 
-    /// Asks the runtime until it answers. `Some`: the step ends here.
-    async fn place(&self, drive: &Drive<'_>, standing: &Standing) -> Result<Option<StepResult>> {
+    /// Asks the runtime until it answers, or there is no sense in that any more.
+    async fn place(&self, drive: &Drive<'_>, standing: &Standing) -> Result<Placing> {
         let store = &self.parts.store;
-        let mut said = String::new();
+        let (mut said, mut away_since) = (String::new(), None);
         loop {
             if drive.cancel.is_cancelled() && store.revoke_unclaimed(&standing.handle).await? {
                 standing.subject.is("destroying");
-                return Ok(Some(StepResult::ended(StepEnd::Stopped)));
+                return Ok(Placing::Ended(StepResult::ended(StepEnd::Stopped)));
             }
             match standing.worker.placement.place(&standing.placed.spec).await {
                 Ok(uid) => {
@@ -361,22 +376,27 @@ impl Orchestrator {
                         .placement_created(drive.lease, &standing.handle, uid.as_deref())
                         .await?;
                     standing.subject.is("created");
-                    return Ok(None);
+                    return Ok(Placing::MayBeThere);
                 }
                 Err(error @ RuntimeError::Refused { .. }) => {
                     let subject = &standing.subject;
                     subject.failed(&error, "the runtime refuses the container");
                     // What was claimed did run; following it will tell what became of it.
                     if !store.revoke_unclaimed(&standing.handle).await? {
-                        return Ok(None);
+                        return Ok(Placing::MayBeThere);
                     }
                     subject.is("destroying");
-                    return Ok(Some(StepResult::errored(error.to_string())));
+                    return Ok(Placing::Ended(StepResult::errored(error.to_string())));
                 }
                 Err(error @ RuntimeError::Unavailable { .. }) => {
                     standing.subject.failed(&error, "placement must wait");
                     drive.say_waiting().await?;
                     let reason = error.to_string();
+                    if self.is_lost(standing, &mut away_since)
+                        && let Some(placing) = self.give_worker_up(drive, standing, &reason).await?
+                    {
+                        return Ok(placing);
+                    }
                     if kept::lacks_room(&reason) {
                         self.make_room(standing.worker.placement.worker()).await?;
                     }
@@ -391,6 +411,50 @@ impl Orchestrator {
                 }
             }
         }
+    }
+
+    /// Whether the worker has been away for longer than it may be.
+    fn is_lost(&self, standing: &Standing, away_since: &mut Option<Instant>) -> bool {
+        let placement = &standing.worker.placement;
+        if self
+            .parts
+            .workers
+            .condition(placement.worker())
+            .stalled
+            .is_none()
+        {
+            *away_since = None;
+            return false;
+        }
+        let since = away_since.get_or_insert_with(Instant::now);
+        since.elapsed() >= placement.capabilities().lost_after
+    }
+
+    /// A step that nobody has claimed goes to another worker, if there is one for it; what was claimed is followed, which
+    /// tells what became of it. None: it waits on.
+    async fn give_worker_up(
+        &self,
+        drive: &Drive<'_>,
+        standing: &Standing,
+        reason: &str,
+    ) -> Result<Option<Placing>> {
+        let parts = &self.parts;
+        let container = parts.store.container(&standing.handle).await?;
+        if container.is_some_and(|container| container.claimed_at.is_some()) {
+            return Ok(Some(Placing::MayBeThere));
+        }
+        if parts.workers.choose(&Wants::of(drive.request)).is_err() {
+            return Ok(None);
+        }
+        Ok(Some(
+            match parts.store.revoke_unclaimed(&standing.handle).await? {
+                true => {
+                    standing.subject.is("destroying");
+                    Placing::GivenUp(reason.to_owned())
+                }
+                false => Placing::MayBeThere,
+            },
+        ))
     }
 
     /// Whether a placement that was there is not any more. A runtime that does not answer now will

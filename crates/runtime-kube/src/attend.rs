@@ -25,6 +25,8 @@ const PULSE: Duration = Duration::from_secs(10);
 const ANXIOUS: Duration = Duration::from_secs(1);
 /// How soon what is lacking is looked for again: somebody may have mended it.
 const AGAIN: Duration = Duration::from_secs(30);
+/// How soon it is looked whether something is lacking where nothing was: somebody may have broken it.
+const AT_LAST: Duration = Duration::from_secs(10 * 60);
 /// How soon what could not be found out is tried again.
 const SOON: Duration = Duration::from_secs(3);
 
@@ -33,27 +35,38 @@ pub(crate) fn start(
     target: &Target,
     installation: &InstallationId,
     client: &Client,
-) -> (watch::Receiver<Condition>, AbortHandle) {
+) -> (watch::Receiver<Condition>, Doubts, AbortHandle) {
     let (condition, receiver) = watch::channel(Condition::default());
+    let doubts = Doubts::default();
     let attendant = Attendant {
         target: target.clone(),
         client: client.clone(),
         condition,
-        back: Arc::default(),
+        doubts: doubts.clone(),
     };
     let preflight = Preflight::new(target, installation, client);
     let attending = tokio::spawn(async move {
         tokio::join!(attendant.feel_pulse(), attendant.look_for_lacks(&preflight));
     });
-    (receiver, attending.abort_handle())
+    (receiver, doubts, attending.abort_handle())
 }
 
 struct Attendant {
     target: Target,
     client: Client,
     condition: watch::Sender<Condition>,
-    /// The server answers again.
-    back: Arc<Notify>,
+    doubts: Doubts,
+}
+
+/// By which others say that what is lacking should be looked for now: the server answers again, or has refused what it
+/// allowed before.
+#[derive(Clone, Default)]
+pub(crate) struct Doubts(Arc<Notify>);
+
+impl Doubts {
+    pub(crate) fn raise(&self) {
+        self.0.notify_one();
+    }
 }
 
 /// How an API server takes a question that everybody may ask.
@@ -102,7 +115,7 @@ impl Attendant {
                     well = Instant::now();
                     self.revive();
                     if std::mem::take(&mut away) {
-                        self.back.notify_one();
+                        self.doubts.raise();
                     }
                     PULSE.min(after / 2)
                 }
@@ -152,12 +165,15 @@ impl Attendant {
     async fn look_for_lacks(&self, preflight: &Preflight) {
         loop {
             let again = match preflight.run().await {
-                Ok(lacks) => self.learn_all(preflight, lacks).await.then_some(AGAIN),
-                Err(Unknown) => Some(SOON),
+                Ok(lacks) => match self.learn_all(preflight, lacks).await {
+                    true => AGAIN,
+                    false => AT_LAST,
+                },
+                Err(Unknown) => SOON,
             };
             tokio::select! {
-                () = self.back.notified() => {}
-                () = tokio::time::sleep(again.unwrap_or_default()), if again.is_some() => {}
+                () = self.doubts.0.notified() => {}
+                () = tokio::time::sleep(again) => {}
             }
         }
     }
@@ -167,7 +183,7 @@ impl Attendant {
         let remarks: Vec<Lack> = network_policy::warning(&self.target).into_iter().collect();
         let learn = |nodes: &[Lack]| self.learn([&asked[..], nodes, &remarks].concat());
         learn(&preflight.known_of_nodes());
-        if let Some(found) = preflight.look_at_a_node(&asked).await {
+        if let Some(found) = preflight.look_at_nodes(&asked).await {
             learn(&found);
         }
         !asked.is_empty() || !preflight.known_of_nodes().is_empty()

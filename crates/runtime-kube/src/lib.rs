@@ -21,6 +21,7 @@ mod attend;
 mod keys;
 mod labels;
 mod network_policy;
+mod next_images;
 mod observed;
 mod own_images;
 mod placement;

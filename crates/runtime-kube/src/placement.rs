@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use airside_model::{Handle, InstallationId, VolumeId, WorkerName};
+use airside_model::{BuildId, Handle, InstallationId, VolumeId, WorkerName};
 use airside_runtime::{
     Capabilities, Condition, Error, KeptLimits, Listed, Observation, Placement, PlacementSpec,
 };
@@ -23,14 +23,16 @@ use kube::core::PartialObjectMeta;
 use tokio::{sync::watch, task::AbortHandle};
 
 use crate::{
+    attend::Doubts,
     keys::Keys,
     labels,
     network_policy::NetworkPolicies,
+    next_images::NextImages,
     own_images::ImagePublisher,
     pod::pod_from,
     proof::{self, ProofError},
     pull_secrets::{self, PullSecretNames, PullSecrets},
-    refusal::{classify, unavailable},
+    refusal::{classify, denies, unavailable},
     targets::{ClaimProof, Target},
     watch::Watched,
 };
@@ -53,8 +55,10 @@ pub struct KubeRuntime {
     watching: AbortHandle,
     pull_secrets: PullSecrets,
     network_policies: NetworkPolicies,
+    next_images: NextImages,
     shrunk: resize::Shrunk,
     condition: watch::Receiver<Condition>,
+    doubts: Doubts,
     attending: AbortHandle,
 }
 
@@ -117,6 +121,10 @@ impl KubeRuntime {
     }
 
     fn classify(&self, doing: &str, error: &kube::Error) -> Error {
+        // Somebody may have taken a right away.
+        if matches!(error, kube::Error::Api(status) if denies(status)) {
+            self.doubts.raise();
+        }
         classify(&self.target.name, doing, error)
     }
 
@@ -181,6 +189,7 @@ impl Placement for KubeRuntime {
             mounts_volumes: false,
             lost_after: self.target.lost_after,
             has_host_image: self.target.host_image.is_some(),
+            pulls_images: true,
             fence_after: self.target.fence_after,
         }
     }
@@ -250,6 +259,10 @@ impl Placement for KubeRuntime {
     }
 
     /// Pull secrets that no pod names.
+    fn expect_images(&self, build: BuildId, images: &[String]) {
+        self.next_images.expect(build, images);
+    }
+
     async fn tidy(&self) -> Result<(), Error> {
         let candidates = self.pull_secrets.candidates().await?;
         if candidates.is_empty() {

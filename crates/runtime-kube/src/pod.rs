@@ -3,6 +3,7 @@
 //! The pod is unprivileged and has a user namespace of its own unless the target says otherwise; it
 //! gets no service account token of the usual kind and no CPU limit.
 
+mod nearby;
 mod powers;
 mod privileged;
 mod resources;
@@ -154,6 +155,10 @@ fn pod_spec(spec: &PlacementSpec, target: &Target, image: PodImage, powers: Powe
         ..SecurityContext::default()
     };
     powers.grant(&mut security_context);
+    let affinity = match target.prefer_image_nodes {
+        true => nearby::affinity(&image.reference),
+        false => None,
+    };
     let container = Container {
         name: CONTAINER.to_owned(),
         image_pull_policy: Some(pull_policy(&image.reference, target).to_owned()),
@@ -169,6 +174,7 @@ fn pod_spec(spec: &PlacementSpec, target: &Target, image: PodImage, powers: Powe
         ..Container::default()
     };
     PodSpec {
+        affinity,
         containers: vec![container],
         init_containers: init,
         volumes: Some(volumes).filter(|volumes| !volumes.is_empty()),
@@ -273,7 +279,7 @@ fn mount(name: &str, path: &str) -> VolumeMount {
     }
 }
 
-fn toleration(toleration: &Toleration) -> core::Toleration {
+pub(crate) fn toleration(toleration: &Toleration) -> core::Toleration {
     core::Toleration {
         key: toleration.key.clone(),
         operator: toleration.operator.clone(),

@@ -3,6 +3,7 @@
 //!
 //! Only what the API server says while it is ready counts; what cannot be found out now is not lacking.
 
+mod kinds;
 mod nodes;
 mod rights;
 mod shapes;

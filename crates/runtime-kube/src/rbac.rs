@@ -20,18 +20,21 @@ pub enum Feature {
     NetworkPolicies,
     /// Credentials that are read from a namespace.
     Credentials,
+    /// Images that builds will want, told to whoever keeps images on nodes.
+    Images,
 }
 
 impl Feature {
     /// What this version uses on every target.
     pub const EVERYWHERE: &'static [Self] = &[Self::Core, Self::Resize];
 
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Core,
         Self::Resize,
         Self::PullSecrets,
         Self::NetworkPolicies,
         Self::Credentials,
+        Self::Images,
     ];
 
     /// As it is called on the command line.
@@ -42,6 +45,7 @@ impl Feature {
             Self::PullSecrets => "pull-secrets",
             Self::NetworkPolicies => "network-policies",
             Self::Credentials => "credentials",
+            Self::Images => "images",
         }
     }
 
@@ -52,6 +56,11 @@ impl Feature {
             Self::PullSecrets => ("", "secrets", &["create", "delete"]),
             Self::NetworkPolicies => ("networking.k8s.io", "networkpolicies", &["create"]),
             Self::Credentials => ("", "secrets", &["get"]),
+            Self::Images => (
+                "images.airside.dev",
+                "imagesets",
+                &["create", "patch", "delete"],
+            ),
         };
         Rule {
             group,

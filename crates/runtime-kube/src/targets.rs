@@ -50,6 +50,10 @@ pub struct Target {
     pub host_image: Option<String>,
     pub node_selector: BTreeMap<String, String>,
     pub tolerations: Vec<Toleration>,
+    /// Pods prefer nodes whose labels say that they have the step's image.
+    pub prefer_image_nodes: bool,
+    /// Images that builds will want are told to whoever keeps images on nodes.
+    pub prefetch: bool,
     /// Pods share the node's user ids. Off, each has a user namespace of its own.
     pub host_users: bool,
     pub claim_proof: ClaimProof,
@@ -118,6 +122,9 @@ impl Target {
         }
         if self.host_users {
             features.push(Feature::NetworkPolicies);
+        }
+        if self.prefetch {
+            features.push(Feature::Images);
         }
         features
     }

@@ -246,6 +246,19 @@ impl Store {
         })
     }
 
+    /// Whether this token gives the right to a step that nobody has claimed.
+    pub async fn may_claim(&self, handle: &Handle, token_hash: &str) -> Result<bool> {
+        let count: i64 = query_scalar(sql!(
+            "SELECT count(*) FROM containers WHERE handle = $1 AND token_hash = $2
+               AND claimed_at IS NULL AND state IN ('creating', 'created')"
+        ))
+        .bind(handle.as_str())
+        .bind(token_hash)
+        .fetch_one(&self.read)
+        .await?;
+        Ok(count == 1)
+    }
+
     /// Whether this session key was handed to the holder of the placement.
     pub async fn session_is_valid(&self, handle: &Handle, session_hash: &str) -> Result<bool> {
         let count: i64 = query_scalar(sql!(

@@ -13,7 +13,14 @@ use super::{
     get_cache::{self, Key},
     resource::{Call, filled, no_image, outcome, timeout},
 };
-use crate::{Result, leaf::Leaf, outcome::Outcome, scope::LocalVar, status::Status};
+use crate::{
+    Result,
+    leaf::Leaf,
+    outcome::Outcome,
+    reference::{self, Reference},
+    scope::LocalVar,
+    status::Status,
+};
 
 const FOLDER: &str = "/tmp/build/get";
 
@@ -24,7 +31,7 @@ pub(crate) async fn run(leaf: Leaf<'_>, get: &GetPlan) -> Result<Status> {
         time,
     };
     leaf.say("initialize", event).await?;
-    let (source, params) = match (
+    let (source, mut params) = match (
         filled(leaf, &get.source).await,
         filled(leaf, &get.params).await,
     ) {
@@ -36,6 +43,7 @@ pub(crate) async fn run(leaf: Leaf<'_>, get: &GetPlan) -> Result<Status> {
     let Some(version) = get.version.clone().or(found) else {
         return leaf.error("the version to get is not known").await;
     };
+    let reference = reference::settle(leaf, get, &source, &mut params, &version).await?;
     let call = Call {
         kind: StepKind::Get,
         name: &get.name,
@@ -77,7 +85,8 @@ pub(crate) async fn run(leaf: Leaf<'_>, get: &GetPlan) -> Result<Status> {
         }
         if let Some(found) = get_cache::find(leaf, key, owner).await? {
             drop(turn);
-            return cached(leaf, get, version.clone(), found, request.start_event).await;
+            let outcome = cached(leaf, get, version, found, request.start_event).await?;
+            return commit(leaf, get, reference, outcome).await;
         }
     }
     let ran = leaf.run(&request, timeout).await?;
@@ -86,7 +95,7 @@ pub(crate) async fn run(leaf: Leaf<'_>, get: &GetPlan) -> Result<Status> {
             if let Some(key) = &key {
                 get_cache::keep(leaf, key, &outcome, owner).await?;
             }
-            commit(leaf, get, outcome).await?
+            commit(leaf, get, reference, outcome).await?
         }
         Err(ended) => ended,
     };
@@ -95,14 +104,14 @@ pub(crate) async fn run(leaf: Leaf<'_>, get: &GetPlan) -> Result<Status> {
     Ok(status)
 }
 
-/// Ends a get that had nothing to fetch.
+/// What a get comes to that had nothing to fetch.
 async fn cached(
     leaf: Leaf<'_>,
     get: &GetPlan,
     version: Version,
     found: ResourceCache,
     start_event: Event,
-) -> Result<Status> {
+) -> Result<Outcome> {
     leaf.say("start", start_event).await?;
     get_cache::announce(leaf, &version).await?;
     let finish = FinishResource {
@@ -113,18 +122,24 @@ async fn cached(
         metadata: found.metadata.clone(),
     };
     leaf.say("finish", Event::FinishGet(finish)).await?;
-    let outcome = Outcome {
+    Ok(Outcome {
         version: Some(version),
         metadata: found.metadata,
         artifacts: [(get.name.clone(), found.volume)].into(),
         ..Outcome::of(Status::Succeeded)
-    };
-    commit(leaf, get, outcome).await
+    })
 }
 
-async fn commit(leaf: Leaf<'_>, get: &GetPlan, mut outcome: Outcome) -> Result<Status> {
+async fn commit(
+    leaf: Leaf<'_>,
+    get: &GetPlan,
+    reference: Option<Reference>,
+    mut outcome: Outcome,
+) -> Result<Status> {
     let var = metadata_var(&outcome.metadata);
     outcome.hidden.vars.insert(get.name.clone(), var);
+    let described = reference.map(|reference| (get.name.clone(), reference));
+    outcome.hidden.references.extend(described);
     note_metadata(leaf, get, &outcome).await?;
     leaf.commit(outcome).await
 }

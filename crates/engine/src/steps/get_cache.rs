@@ -157,7 +157,7 @@ async fn say(leaf: Leaf<'_>, what: &str, words: &str) -> Result<()> {
     leaf.print(what, Source::Stderr, &info_line(words)).await
 }
 
-fn info_line(words: &str) -> String {
+pub(crate) fn info_line(words: &str) -> String {
     format!("\x1b[1;36mINFO: {words}\x1b[0m\n\n")
 }
 

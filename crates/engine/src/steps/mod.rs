@@ -16,6 +16,7 @@ mod task_caches;
 mod task_config;
 
 pub(crate) use check::versions;
+pub(crate) use get_cache::info_line;
 pub(crate) use resource::filled;
 
 use airside_model::PlanNode;

@@ -14,7 +14,9 @@ use serde_json::Value;
 use super::resource::{Call, filled, no_image, outcome, timeout};
 use crate::{
     Result,
+    image::NoImage,
     leaf::{Leaf, Ran},
+    reference,
     status::Status,
 };
 
@@ -34,9 +36,9 @@ pub(crate) async fn run(leaf: Leaf<'_>, put: &PutPlan) -> Result<Status> {
         (Ok(source), Ok(params)) => (source, params),
         (Err(words), _) | (_, Err(words)) => return leaf.error(words).await,
     };
-    let inputs = match inputs(leaf, put) {
+    let inputs = match inputs(leaf, put).await? {
         Ok(inputs) => inputs,
-        Err(words) => return leaf.error(words).await,
+        Err(none) => return no_image(leaf, none).await,
     };
     let creator = leaf.interpreter.build.created_by.as_deref();
     let call = Call {
@@ -84,8 +86,8 @@ async fn conclude(leaf: Leaf<'_>, put: &PutPlan, ran: &Ran) -> Result<Status> {
 }
 
 /// The artifacts the put sees, each in a folder of its name.
-fn inputs(leaf: Leaf<'_>, put: &PutPlan) -> Result<Vec<Artifact>, String> {
-    let all = leaf.scope().artifacts();
+async fn inputs(leaf: Leaf<'_>, put: &PutPlan) -> Result<Result<Vec<Artifact>, NoImage>> {
+    let mut all = leaf.scope().artifacts();
     let wanted: BTreeSet<String> = match &put.inputs {
         PutInputs::All => all.keys().cloned().collect(),
         PutInputs::Named(names) => names.iter().cloned().collect(),
@@ -104,16 +106,21 @@ fn inputs(leaf: Leaf<'_>, put: &PutPlan) -> Result<Vec<Artifact>, String> {
         .map(String::as_str)
         .collect();
     if !missing.is_empty() {
-        return Err(format!("missing inputs: {}", missing.join(", ")));
+        let words = format!("missing inputs: {}", missing.join(", "));
+        return Ok(Err(words.into()));
     }
-    let inputs = wanted.iter().filter_map(|name| {
-        let volume = all.get(name)?.clone();
-        Some(Artifact {
-            volume,
-            path: format!("{FOLDER}/{name}"),
-        })
-    });
-    Ok(inputs.collect())
+    let mut inputs = Vec::new();
+    for name in wanted {
+        let Some(found) = all.remove(&name) else {
+            continue;
+        };
+        let path = format!("{FOLDER}/{name}");
+        match reference::whole(leaf, &name, found).await? {
+            Ok(volume) => inputs.push(Artifact { volume, path }),
+            Err(none) => return Ok(Err(none)),
+        }
+    }
+    Ok(Ok(inputs))
 }
 
 /// Collects what could be artifact names in params: the first path segment of every string.

@@ -22,6 +22,7 @@ use crate::{
     image::{NoImage, StepImage},
     leaf::{End, Leaf, Ran},
     outcome::Outcome,
+    reference,
     status::Status,
 };
 
@@ -66,7 +67,7 @@ pub(crate) async fn run(leaf: Leaf<'_>, task: &TaskPlan) -> Result<Status> {
     }
     let request = match request(leaf, task, &config, image).await? {
         Ok(request) => request,
-        Err(words) => return leaf.error(words).await,
+        Err(none) => return no_image(leaf, none).await,
     };
     let timeout = match timeout(&task.timeout) {
         Ok(timeout) => timeout,
@@ -130,7 +131,7 @@ async fn image(
     if !task.image.is_empty() {
         let name = &task.image;
         return match leaf.scope().artifact(name) {
-            Some(volume) => image::artifact(leaf, volume).await,
+            Some(found) => image::artifact(leaf, found).await,
             None => Ok(Err(NoImage::Error(format!(
                 "missing image artifact source: {name}\n\nmake sure there's a corresponding 'get' \
                  step, or a task that produces it as an output"
@@ -164,14 +165,14 @@ async fn request(
     task: &TaskPlan,
     config: &TaskConfig,
     image: StepImage,
-) -> Result<Result<StepRequest, String>> {
+) -> Result<Result<StepRequest, NoImage>> {
     let folder = format!(
         "/tmp/build/{}",
         &hex::encode(Sha256::digest(task.name.as_bytes()))[..8]
     );
-    let mut inputs = match inputs(leaf, task, config, &folder) {
+    let mut inputs = match inputs(leaf, task, config, &folder).await? {
         Ok(inputs) => inputs,
-        Err(words) => return Ok(Err(words)),
+        Err(none) => return Ok(Err(none)),
     };
     let mut outputs: Vec<StepOutput> = config
         .outputs
@@ -232,30 +233,34 @@ fn user(config: &TaskConfig, image: &StepImage) -> Option<String> {
     own.or_else(|| image.metadata.user.clone().filter(|user| !user.is_empty()))
 }
 
-fn inputs(
+async fn inputs(
     leaf: Leaf<'_>,
     task: &TaskPlan,
     config: &TaskConfig,
     folder: &str,
-) -> Result<Vec<Artifact>, String> {
-    let (mut inputs, mut missing) = (Vec::new(), Vec::new());
+) -> Result<Result<Vec<Artifact>, NoImage>> {
+    let (mut found, mut missing) = (Vec::new(), Vec::new());
     for input in &config.inputs {
         let name = task.input_mapping.get(&input.name).unwrap_or(&input.name);
         match leaf.scope().artifact(name) {
-            Some(volume) => {
-                inputs.push(Artifact {
-                    volume,
-                    path: join(folder, input.mount_path()),
-                });
-            }
+            Some(artifact) => found.push((name, artifact, input.mount_path())),
             None if input.optional => {}
             None => missing.push(name.as_str()),
         }
     }
-    match missing.is_empty() {
-        true => Ok(inputs),
-        false => Err(format!("missing inputs: {}", missing.join(", "))),
+    if !missing.is_empty() {
+        let words = format!("missing inputs: {}", missing.join(", "));
+        return Ok(Err(words.into()));
     }
+    let mut inputs = Vec::new();
+    for (name, artifact, path) in found {
+        let path = join(folder, path);
+        match reference::whole(leaf, name, artifact).await? {
+            Ok(volume) => inputs.push(Artifact { volume, path }),
+            Err(none) => return Ok(Err(none)),
+        }
+    }
+    Ok(Ok(inputs))
 }
 
 /// Joins a path that a task names onto its folder; absolute ones stand by themselves.

@@ -27,6 +27,7 @@ impl Placement for Named {
             lost_after: Duration::from_secs(1),
             fence_after: None,
             has_host_image: true,
+            pulls_images: false,
         }
     }
 

@@ -15,8 +15,8 @@ use kube::{
 
 use super::{KubeRuntime, resize::Shrunk};
 use crate::{
-    attend, keys::Keys, labels, network_policy::NetworkPolicies, pull_secrets::PullSecrets,
-    rate::RateLayer, targets::Target, watch::Watched,
+    attend, keys::Keys, labels, network_policy::NetworkPolicies, next_images::NextImages,
+    pull_secrets::PullSecrets, rate::RateLayer, targets::Target, watch::Watched,
 };
 
 #[derive(Debug, thiserror::Error)]
@@ -92,9 +92,11 @@ impl KubeRuntime {
         let secrets = Api::namespaced(client.clone(), &target.namespace);
         let pull_secrets = PullSecrets::new(secrets, installation.clone(), target.name.clone());
         let network_policies = NetworkPolicies::new(&client, &target, &installation);
-        let (condition, attending) = attend::start(&target, &installation, &client);
+        let next_images = NextImages::start(&client, &target, &installation);
+        let (condition, doubts, attending) = attend::start(&target, &installation, &client);
         Self {
             condition,
+            doubts,
             attending,
             target,
             publisher: OnceLock::new(),
@@ -105,6 +107,7 @@ impl KubeRuntime {
             watching,
             pull_secrets,
             network_policies,
+            next_images,
             shrunk: Shrunk::default(),
         }
     }

@@ -343,3 +343,29 @@ fn whoever_names_our_registry_shows_that_they_may() {
         assert_eq!(pull_policy(reference, &target), policy, "{reference}");
     }
 }
+
+#[test]
+fn a_pod_prefers_nodes_that_have_its_image() {
+    let digest = format!("sha256:{}", "1".repeat(64));
+    let of = |reference: &str, settings: &str| {
+        let spec = PlacementSpec {
+            image: Image::registry(reference),
+            ..spec()
+        };
+        pod_for(&spec, &target(settings))
+            .unwrap()
+            .spec
+            .unwrap()
+            .affinity
+    };
+    let image = format!("busybox@{digest}");
+    let affinity = serde_json::to_string(&of(&image, "").unwrap()).unwrap();
+    let label = airside_image_sets::label::key(&image.parse().unwrap());
+    assert!(
+        affinity.contains(&label) && affinity.contains("present"),
+        "{affinity}"
+    );
+    // The label is of content; a tag may mean something else on each node.
+    assert_eq!(of("busybox:1", ""), None);
+    assert_eq!(of(&image, "prefer_image_nodes: false"), None);
+}

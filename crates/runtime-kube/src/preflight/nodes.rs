@@ -1,4 +1,4 @@
-//! Sends one small pod to look at a node: what the API server accepts, nodes may not be able to do. Fields that an older
+//! Sends a small pod to look at a node of each kind, or at any where nothing is known of them: what the API server accepts, nodes may not be able to do. Fields that an older
 //! cluster does not know are dropped without a word, and with them the user namespace.
 //!
 //! The pod runs `airside-shim probe`, which leaves its answer as the termination message. It has labels of its own, so
@@ -18,7 +18,7 @@ use kube::{
 use tokio::time::Instant;
 use tracing::info;
 
-use super::Preflight;
+use super::{Preflight, kinds};
 use crate::{
     labels,
     observed::observed,
@@ -28,8 +28,9 @@ use crate::{
 
 /// How long it may take to start: an image may have to be pulled.
 const LONGEST: Duration = Duration::from_secs(60);
-/// How long what was found is believed, where something was lacking.
+/// How long what was found is believed, where something was lacking, and where nothing was.
 const BELIEVED: Duration = Duration::from_secs(10 * 60);
+const TRUSTED: Duration = Duration::from_secs(6 * 60 * 60);
 /// Where the kubelet looks for last words.
 const LAST_WORDS: &str = "/dev/termination-log";
 
@@ -56,10 +57,13 @@ impl Preflight {
             .map_or(Vec::new(), |(_, lacks)| lacks.clone())
     }
 
-    /// Sends a pod, unless one was sent lately. Nothing can be said where it could not be sent.
-    pub(crate) async fn look_at_a_node(&self, lacks: &[Lack]) -> Option<Vec<Lack>> {
+    /// Sends pods, unless some were sent lately. Nothing can be said where none could be sent.
+    pub(crate) async fn look_at_nodes(&self, lacks: &[Lack]) -> Option<Vec<Lack>> {
         let lacking = |shape| lacks.iter().any(|lack| lack.shapes.contains(&shape));
-        let lately = |(at, _): &(Instant, _)| at.elapsed() < BELIEVED;
+        let lately = |(at, found): &(Instant, Vec<Lack>)| {
+            let believed = if found.is_empty() { TRUSTED } else { BELIEVED };
+            at.elapsed() < believed
+        };
         if lacking(Shape::Plain) || self.found.lock().as_ref().is_some_and(lately) {
             return None;
         }
@@ -69,21 +73,47 @@ impl Preflight {
             false => Shape::Assembled,
         };
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), &self.target.namespace);
-        let sent = tokio::time::timeout(2 * LONGEST, self.send(&pods, shape)).await;
-        let sent = sent.ok()??;
-        let lacks = judge(&sent, &self.target);
-        if let Sent::Back(probe, node) = &sent {
-            info!(worker = %self.target.name, %node, "looked at a node: {}", words(probe));
+        let sent = tokio::time::timeout(2 * LONGEST, self.send_all(&pods, shape)).await;
+        let sent = sent.ok()?;
+        if sent.is_empty() {
+            return None;
+        }
+        let mut lacks = Vec::new();
+        for sent in &sent {
+            if let Sent::Back(probe, node) = sent {
+                info!(worker = %self.target.name, %node, "looked at a node: {}", words(probe));
+            }
+            let found = judge(sent, &self.target).into_iter();
+            let new: Vec<Lack> = found.filter(|lack| !lacks.contains(lack)).collect();
+            lacks.extend(new);
         }
         *self.found.lock() = Some((Instant::now(), lacks.clone()));
         Some(lacks)
     }
 
+    /// One to each kind of node, or one to any.
+    async fn send_all(&self, pods: &Api<Pod>, shape: Shape) -> Vec<Sent> {
+        if self.remove(pods).await.is_err() {
+            return Vec::new();
+        }
+        let nodes = kinds::one_of_each(&self.client, &self.target).await;
+        let sent: Vec<Option<Sent>> = match nodes.is_empty() {
+            true => vec![self.send(pods, shape, None).await],
+            false => {
+                let each = nodes.iter().map(|node| self.send(pods, shape, Some(node)));
+                futures::future::join_all(each).await
+            }
+        };
+        sent.into_iter().flatten().collect()
+    }
+
     /// Nothing if the API server does not want to, for whatever reason: a quota, say, or that it is away.
-    async fn send(&self, pods: &Api<Pod>, shape: Shape) -> Option<Sent> {
-        self.remove(pods).await.ok()?;
+    async fn send(&self, pods: &Api<Pod>, shape: Shape, node: Option<&String>) -> Option<Sent> {
         let mut pod = pod::pod_for(&self.example(shape), &self.target).ok()?;
         self.make_probe(&mut pod);
+        if let Some(node) = node {
+            kinds::send_to(&mut pod, node);
+        }
         let made = pods.create(&PostParams::default(), &pod).await.ok()?;
         let away = Away {
             pods: pods.clone(),
@@ -219,7 +249,8 @@ fn judge(sent: &Sent, target: &Target) -> Vec<Lack> {
             &Shape::ALL,
             format!(
                 "node {node} gives pods no user namespace, so steps would be root there: turn on user namespaces \
-                 (Kubernetes 1.33 or newer and a container runtime that has them), or say host_users: true in the target"
+                 (Kubernetes 1.33 or newer and a container runtime that has them), or say host_users: true in the target, \
+                 or keep it off such nodes with node_selector"
             ),
         ),
         Sent::Back(..) => Vec::new(),

@@ -73,6 +73,9 @@ struct Entry {
     node_selector: BTreeMap<String, String>,
     #[serde(default)]
     tolerations: Vec<Toleration>,
+    prefer_image_nodes: Option<bool>,
+    #[serde(default)]
+    prefetch: bool,
     privileged: Option<Spanned<Privileged>>,
     #[serde(default)]
     shim: ShimDelivery,
@@ -154,6 +157,8 @@ impl Entry {
             host_image: filled("host_image", self.host_image)?,
             node_selector: self.node_selector,
             tolerations: self.tolerations,
+            prefer_image_nodes: self.prefer_image_nodes.unwrap_or(true),
+            prefetch: self.prefetch,
             host_users: self.host_users,
             claim_proof: self.claim_proof,
             lost_after: seconds("lost_after_seconds", self.lost_after_seconds, 30)?,

@@ -8,8 +8,10 @@ use std::collections::BTreeMap;
 const LISTS: [(&str, &str); 2] = [("tag", "tags"), ("pull_secret", "pull_secrets")];
 const MAPS: [&str; 2] = ["node_selector", "default_requests"];
 /// What is read as a number or a yes or no, and so is not quoted.
-const PLAIN: [&str; 8] = [
+const PLAIN: [&str; 10] = [
     "host_users",
+    "prefetch",
+    "prefer_image_nodes",
     "qps",
     "burst",
     "max_pods",
