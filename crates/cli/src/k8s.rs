@@ -2,7 +2,7 @@
 
 use std::{io::Write as _, path::PathBuf};
 
-use airside_node::{Agent, Upstream};
+use airside_node::{Agent, Authorities, Upstream};
 use airside_runtime_kube::rbac::{self, Account, Feature, Grant};
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand, builder::PossibleValuesParser};
@@ -31,6 +31,8 @@ pub(crate) const NODE_EXAMPLES: &str = "\
 Examples:
   airside k8s node-agent --registry http://ci.example.com:5000 --image ci.example.com/airside:1 | kubectl apply -f -
       then `registry: localhost:5000` in the targets of this cluster
+  airside k8s node-agent --registry https://ci.example.com:5000 --ca ca.pem --image ci.example.com/airside:1
+      the same where an authority of one's own signs the registry's certificate
 ";
 
 #[derive(Args)]
@@ -38,6 +40,11 @@ pub(crate) struct NodeAgent {
     /// The server's registry (its --registry-listen), as pods of the cluster reach it: http://… or https://…
     #[arg(long, value_name = "URL")]
     registry: Upstream,
+
+    /// Certificates of who signs that of an https registry, as PEM; they become a ConfigMap [default: those that
+    /// Airside's own image trusts]
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
 
     /// Airside's own image (`make image`), as nodes find it
     #[arg(
@@ -62,6 +69,7 @@ impl NodeAgent {
             namespace: self.namespace.clone(),
             image: self.image.clone(),
             registry: self.registry.clone(),
+            authorities: self.ca.as_deref().map(Authorities::read).transpose()?,
             port: self.port,
         };
         Ok(agent.manifest()?)
@@ -106,7 +114,11 @@ pub(crate) struct Options {
 }
 
 /// What can be asked for beside what every target uses.
-const MORE: [Feature; 2] = [Feature::PullSecrets, Feature::NetworkPolicies];
+const MORE: [Feature; 3] = [
+    Feature::PullSecrets,
+    Feature::NetworkPolicies,
+    Feature::Images,
+];
 
 pub(crate) fn run(command: &K8s) -> Result<()> {
     let text = match command {

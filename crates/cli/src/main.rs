@@ -3,6 +3,7 @@
 mod agent;
 mod completion;
 mod data;
+mod images;
 mod k8s;
 mod logging;
 mod node;
@@ -79,9 +80,12 @@ enum Command {
     /// Prints what a cluster needs to know of Airside
     #[command(subcommand)]
     K8s(k8s::K8s),
+    /// Keeps declared images on chosen nodes of a cluster
+    #[command(subcommand)]
+    Images(images::Images),
     /// Runs on each node of a cluster: brings the server's registry to the node's own loopback
     #[command(before_long_help = node::EXAMPLES)]
-    Node(node::Options),
+    Node(Box<node::Options>),
     /// Prints a script that completes this command's options, for a shell to read
     Completion(completion::Options),
     /// Makes and removes containers; called by the local runtime
@@ -123,6 +127,7 @@ fn main() -> ExitCode {
         Command::Validate(options) => validate::run(&options),
         Command::Schema(options) => report(schema::run(&options)),
         Command::K8s(command) => report(k8s::run(&command)),
+        Command::Images(command) => report(images::run(&command)),
         Command::Node(options) => report(node::run(&options)),
         Command::Completion(options) => report(completion::run(&options, Arguments::command())),
     }

@@ -29,6 +29,10 @@ const LAYERS: &[(&str, u32)] = &[
     ("images", 2),
     ("registry", 3),
     ("node", 3),
+    ("own-certs", 3),
+    ("image-operator", 4),
+    ("image-admission", 4),
+    ("mirror", 2),
     ("runtime-local", 3),
     ("runtime-kube", 3),
     ("hub", 3),
@@ -70,7 +74,18 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
 
 /// `(library, owners)`: nobody else may name it.
 const OWNED: &[(&str, &[&str])] = &[
-    ("kube", &["runtime-kube", "image-sets"]),
+    (
+        "kube",
+        &[
+            "runtime-kube",
+            "image-sets",
+            "image-admission",
+            "image-operator",
+            "mirror",
+            "node",
+            "own-certs",
+        ],
+    ),
     ("sqlx", &["store"]),
     ("axum", &["api"]),
     ("libcontainer", &["runtime-local"]),

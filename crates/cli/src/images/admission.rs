@@ -1,0 +1,100 @@
+//! `airside images admission`: places pods that use images kept on nodes.
+
+use std::{io::Write as _, net::SocketAddr, time::Duration};
+
+use airside_image_admission::{Admission, Rewrite, Rules, Settings};
+use anyhow::{Context as _, Result};
+use clap::Args;
+use tokio_util::sync::CancellationToken;
+use tracing::info;
+
+use crate::{
+    logging,
+    options::Observing,
+    server::{self, stop},
+};
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  airside images install | kubectl apply -f -
+      installs it too; this command is what its pods run
+";
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Where all this is installed; image sets there speak for pods of every namespace
+    #[arg(long, value_name = "NAME", default_value = "airside-images")]
+    namespace: String,
+
+    /// Where the API server reaches it, over TLS
+    #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:8443")]
+    listen: SocketAddr,
+
+    /// Names of images that no set keeps on nodes are moved to this registry, as HOST/docker.io/library/busybox:1
+    #[arg(long, value_name = "HOST")]
+    rewrite_to: Option<Rewrite>,
+
+    /// Also place Deployments, StatefulSets and CronJobs that are there already, where they or their namespace opted in
+    #[arg(long)]
+    workloads: bool,
+
+    /// For tests: certificates that last this long, in seconds
+    #[arg(long, hide = true, value_name = "SECONDS")]
+    certificates_last: Option<u64>,
+
+    /// Print what its part of the cluster is, and do nothing
+    #[arg(long, hide = true, requires = "image")]
+    print_manifest: bool,
+
+    /// With --print-manifest: Airside's own image
+    #[arg(long, hide = true, value_name = "IMAGE")]
+    image: Option<String>,
+
+    #[command(flatten)]
+    observing: Observing,
+}
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    if options.print_manifest {
+        return print(options);
+    }
+    let (_, traces) = logging::start(&options.observing)?;
+    let result = server::on_threads(serve(options));
+    if let Some(traces) = traces {
+        traces.finish();
+    }
+    result
+}
+
+fn print(options: &Options) -> Result<()> {
+    let admission = Admission {
+        namespace: options.namespace.clone(),
+        image: options.image.clone().unwrap_or_default(),
+        replicas: 2,
+        rewrite: options.rewrite_to.clone(),
+        workloads: options.workloads,
+    };
+    let text = admission.manifest()?;
+    Ok(std::io::stdout().write_all(text.as_bytes())?)
+}
+
+async fn serve(options: &Options) -> Result<()> {
+    let shutdown = CancellationToken::new();
+    stop::on_signals(shutdown.clone())?;
+    let listener = airside_hub::listen(options.listen).await.with_context(|| {
+        format!(
+            "cannot listen on {}; choose another address with --listen",
+            options.listen
+        )
+    })?;
+    info!(address = %listener.local_addr()?, "pods are placed");
+    let settings = Settings {
+        namespace: options.namespace.clone(),
+        rules: Rules {
+            rewrite: options.rewrite_to.clone(),
+        },
+        workloads: options.workloads,
+        certificates_last: options.certificates_last.map(Duration::from_secs),
+    };
+    Ok(airside_image_admission::run(listener, settings, shutdown).await?)
+}

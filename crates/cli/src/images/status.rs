@@ -1,0 +1,80 @@
+//! `airside images status`: sets by nodes, as a table.
+
+use std::io::{IsTerminal as _, Write as _};
+
+use airside_image_operator::{Overview, Style, table};
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+
+use crate::server;
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  airside images status
+  airside images status --watch
+      again whenever something changes, until it is ended
+  airside images status -n team -o json
+";
+
+/// Home, and nothing below.
+const CLEAR: &str = "\x1b[H\x1b[J";
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Only sets of this namespace
+    #[arg(long, short, value_name = "NAME")]
+    namespace: Option<String>,
+
+    /// Shows it again whenever something changes
+    #[arg(long, short)]
+    watch: bool,
+
+    /// How it is shown
+    #[arg(long, short, value_name = "FORMAT", default_value = "table")]
+    output: Output,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Output {
+    Table,
+    Json,
+}
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    server::on_threads(async {
+        let client = airside_image_operator::client().await?;
+        let mut shown = Ok(());
+        let mut last = String::new();
+        airside_image_operator::follow(&client, |seen| {
+            shown = show(options, seen, &mut last);
+            options.watch && shown.is_ok()
+        })
+        .await;
+        shown
+    })
+}
+
+fn show(options: &Options, seen: &Overview, last: &mut String) -> Result<()> {
+    let mut seen = seen.clone();
+    let is_wanted =
+        |namespace: &String| options.namespace.as_ref().is_none_or(|it| it == namespace);
+    seen.sets.retain(|set| is_wanted(&set.namespace));
+    let mut out = std::io::stdout().lock();
+    let is_terminal = out.is_terminal();
+    let text = match options.output {
+        Output::Json => serde_json::to_string_pretty(&seen)? + "\n",
+        Output::Table if is_terminal => table(&seen, Style::Terminal),
+        Output::Table => table(&seen, Style::Plain),
+    };
+    // What did not change is not said again.
+    if text == *last {
+        return Ok(());
+    }
+    if options.watch && is_terminal {
+        out.write_all(CLEAR.as_bytes())?;
+    }
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    *last = text;
+    Ok(())
+}
