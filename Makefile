@@ -22,6 +22,7 @@ PICK ?= today
 FUZZ_SECONDS ?= 300
 URL ?=
 IMAGE ?= airside-image.tar
+NODE_IMAGE ?= $(AIRSIDE_CACHE)/node-image.tar
 
 # The tests of crates/scenarios run these programs; the local ones leave the cluster alone.
 SCENARIO_ENV = AIRSIDE_BIN=$(BIN)/airside AIRSIDE_FLY="$$(dev/fly)" AIRSIDE_ROOTFS=$(AIRSIDE_CACHE)/rootfs.tar
@@ -75,13 +76,15 @@ test-local: build rootfs ## fly against a real server, steps on the local runtim
 
 .PHONY: test-cluster
 test-cluster: build cluster-images ## The same with steps as pods, in short; needs `make cluster` first
-	$(CLUSTER_TESTS) --test cluster --test cluster_path --test cluster_agent --test cluster_checks --test cluster_images --test cluster_registry --test cluster_crash \
+	$(CLUSTER_TESTS) --test cluster --test cluster_path --test cluster_agent --test cluster_checks --test cluster_images --test cluster_registry --test cluster_get_image --test cluster_crash --test images_everything \
 	  -- --test-threads 2
 
 .PHONY: test-cluster-all
-test-cluster-all: build cluster-images buildah-image ## All of it, with lost pods, nodes and API servers, and more crashes
-	AIRSIDE_BUILDAH=$(AIRSIDE_CACHE)/buildah.tar AIRSIDE_CRASH_BUILDS=$${AIRSIDE_CRASH_BUILDS:-20} $(CLUSTER_TESTS) --test 'cluster*' -- --test-threads 2
+test-cluster-all: old-shims build cluster-images buildah-image ## All of it, with lost pods, nodes and API servers, and more crashes
+	AIRSIDE_BUILDAH=$(AIRSIDE_CACHE)/buildah.tar AIRSIDE_OLD_SHIMS=$(BIN) AIRSIDE_CRASH_BUILDS=$${AIRSIDE_CRASH_BUILDS:-20} $(CLUSTER_TESTS) --test 'cluster*' -- --test-threads 2
 	$(SCENARIO_ENV) dev/test-outage
+	$(CLUSTER_TESTS) --test 'images*' -- --test-threads 1
+	$(SCENARIO_ENV) dev/test-image-disk
 
 .PHONY: test-faults
 test-faults: build cluster-images ## One pick of the faults on the running cluster (PICK=today; `dev/test-faults list`)
@@ -125,6 +128,20 @@ cluster-images: build rootfs ## Load the images of the shim, the node agent and 
 	rm $(AIRSIDE_CACHE)/airside-stripped
 	dev/cluster load-archive $(AIRSIDE_CACHE)/airside-image.tar
 	dev/cluster load airside.local/busybox:dev $(AIRSIDE_CACHE)/rootfs.tar
+
+.PHONY: node-image
+node-image: ## The small agent of nodes as an OCI archive, static: airside.local/node:dev (NODE_IMAGE=FILE)
+	@dev/setup --no-go
+	cargo build -p airside-node --profile shim --target $(MUSL)
+	dev/image node $(CARGO_TARGET_DIR)/$(MUSL)/shim/airside-node $(NODE_IMAGE)
+
+.PHONY: old-shims
+old-shims: ## Build shims that speak the protocols of earlier servers, for the test of an upgrade
+	@dev/setup --no-go
+	for spoken in 0 2; do \
+	  AIRSIDE_SHIM_PROTOCOL=$$spoken cargo build -p airside-shim --profile shim --target $(MUSL); \
+	  install -D -m 755 $(CARGO_TARGET_DIR)/$(MUSL)/shim/airside-shim $(BIN)/old-shim-$$spoken; \
+	done
 
 .PHONY: buildah-image
 buildah-image: ## Make the root file system in which tests build images, once (some minutes)
@@ -172,6 +189,15 @@ bench-pipelines: bench-build rootfs ## Measure a job of get, task and put, a cha
 .PHONY: bench-kube
 bench-kube: bench-build rootfs ## Measure steps as pods of the running cluster, beside bare pods; needs `make cluster cluster-images`
 	AIRSIDE_BIN=$(CARGO_TARGET_DIR)/bench/airside bench/kube.py
+
+.PHONY: bench-images
+bench-images: bench-build rootfs ## Measure images on nodes beside pods that pull; needs a cluster of three nodes (NODES=3 make cluster)
+	$(MAKE) node-image NODE_IMAGE=$(AIRSIDE_CACHE)/node-image.tar
+	install -m 755 $(CARGO_TARGET_DIR)/$(MUSL)/shim/airside-node $(CARGO_TARGET_DIR)/bench/
+	dev/cluster load-archive $(AIRSIDE_CACHE)/node-image.tar
+	dev/image airside $(CARGO_TARGET_DIR)/bench/airside $(CARGO_TARGET_DIR)/bench/airside-shim $(AIRSIDE_CACHE)/airside-image.tar
+	dev/cluster load-archive $(AIRSIDE_CACHE)/airside-image.tar
+	AIRSIDE_ROOTFS=$(AIRSIDE_CACHE)/rootfs.tar AIRSIDE_BIN=$(CARGO_TARGET_DIR)/bench/airside bench/images.py
 
 .PHONY: rootfs
 rootfs: ## Make the small root file system that tests use as an image

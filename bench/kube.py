@@ -30,11 +30,6 @@ def show(what, numbers, unit, goal=""):
     print(f"  {what:<50}{''.join(f'{number:9.2f}' for number in numbers):<18} {unit:<8}{goal}", flush=True)
 
 
-def times(count, once):
-    """Seconds of each call but the first few."""
-    return [once() for _ in range(count + WARM_UP)][WARM_UP:]
-
-
 def timed(what, taken, goal=""):
     show(what, [statistics.median(taken), p99(taken)], "s", goal)
     return statistics.median(taken)
@@ -107,12 +102,17 @@ class Bench:
 
 
 def single(bench, kube, count):
-    bare = timed("bare pod: create → Succeeded seen", times(count, lambda: kube.bare_pod(IMAGE)))
-    for what, volumes in (("without volumes", 0), ("with one", 1)):
+    """In turn, so that what else this machine does meets all of them."""
+    def first_byte(volumes):
         with FirstByte(cluster("host-ip")) as listener:
-            taken = times(count, lambda: listener.wait(lambda script: kube.bare_pod(IMAGE, script, volumes)))
-        timed(f"bare pod: create → first byte, {what}", taken)
-    ours = timed("Airside: trigger → finished", times(count, lambda: bench.build("trivial")))
+            return listener.wait(lambda script: kube.bare_pod(IMAGE, script, volumes))
+
+    kinds = {"bare pod: create → Succeeded seen": lambda: kube.bare_pod(IMAGE),
+             "bare pod: create → first byte, without volumes": lambda: first_byte(0),
+             "bare pod: create → first byte, with one": lambda: first_byte(1),
+             "Airside: trigger → finished": lambda: bench.build("trivial")}
+    rounds = [[once() for once in kinds.values()] for _ in range(count + WARM_UP)][WARM_UP:]
+    bare, _, _, ours = [timed(what, taken) for what, taken in zip(kinds, zip(*rounds))]
     show("  of the bare pod's Succeeded", [ours / bare], "×", "< 0.4")
 
 

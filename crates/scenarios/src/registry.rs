@@ -2,21 +2,15 @@
 
 use std::{
     fs,
-    io::{BufRead as _, BufReader},
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, Command},
 };
 
-use crate::Environment;
+use crate::{Environment, dev_tool};
 
 /// Under which name the image is served.
 const NAME: &str = "small/image";
-
-fn tool(name: &str) -> PathBuf {
-    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../dev");
-    tools.join(name)
-}
 
 fn run(command: &mut Command) {
     let ended = command.status().expect("the program runs");
@@ -30,7 +24,7 @@ pub fn layout(folder: &Path) -> PathBuf {
 
 fn layout_of(rootfs: &Path, folder: &Path) -> PathBuf {
     let path = folder.join("layout");
-    run(Command::new(tool("image"))
+    run(Command::new(dev_tool::path("image"))
         .arg("layout")
         .arg(rootfs)
         .arg(&path));
@@ -71,18 +65,8 @@ pub struct Registry {
 
 impl Registry {
     pub fn start(layout: &Path, more: &[&str]) -> Self {
-        let mut process = Command::new(tool("registry"))
-            .args(more)
-            .arg(format!("{NAME}={}", layout.display()))
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("dev/registry runs");
-        let stdout = process.stdout.take().expect("it is piped");
-        let mut port = String::new();
-        BufReader::new(stdout)
-            .read_line(&mut port)
-            .expect("it says its port");
-        let port = port.trim().to_owned();
+        let served = format!("{NAME}={}", layout.display());
+        let (process, port) = dev_tool::start_tool("registry", &[more, &[&served]].concat());
         Self { process, port }
     }
 

@@ -9,8 +9,8 @@ mod cluster_support;
 use airside_scenarios::{Counter, wait_until};
 use cluster_support::{
     Namespace, cluster, one_task,
-    outage::{ApiAway, NodeAway, QUICK, last, node_of_a, wait_for_end},
-    printed, task,
+    outage::{ApiAway, HeldBuild, NodeAway, QUICK, last, node_of_a, wait_for_end},
+    task,
 };
 
 #[test]
@@ -18,27 +18,17 @@ fn the_api_server_is_away_while_a_step_runs() {
     let Some(namespace) = Namespace::to_break() else {
         return;
     };
-    let counter = Counter::start_at(namespace.host);
     let server = namespace.server();
     let fly = server.fly();
-    let script = format!(
-        "echo before; {}; seq 1 300; {}",
-        counter.bump("middle"),
-        counter.bump("end")
-    );
-    fly.pipeline("p", &one_task(&script));
-    let undisturbed = printed(&fly.watch(fly.trigger("p/build").id).succeeded());
-    counter.hold("middle");
-    let build = fly.trigger("p/build");
-    counter.wait("middle", 2);
+    let held = HeldBuild::begin(&namespace, &fly);
     let away = ApiAway::begin(&namespace.cluster);
     last(30);
     // Results need no API server.
-    counter.release("middle");
-    assert_eq!(printed(&fly.watch(build.id).succeeded()), undisturbed);
+    held.release();
+    held.was_not_disturbed(&fly);
     last(30);
     drop(away);
-    assert_eq!((counter.count("middle"), counter.count("end")), (2, 2));
+    held.was_not_disturbed(&fly);
     namespace.wait_until_no_pods();
 }
 

@@ -10,8 +10,8 @@ use std::fs;
 use airside_scenarios::{Counter, ServerOptions, wait_until};
 use cluster_support::{
     Namespace, WORKER, one_task,
-    outage::{ApiAway, Cut, NodeAway, last, wait_for_end, wait_long},
-    printed, worker_field,
+    outage::{ApiAway, Cut, HeldBuild, NodeAway, last, wait_for_end, wait_long},
+    worker_field,
 };
 
 #[test]
@@ -19,29 +19,18 @@ fn the_hub_cannot_be_reached_for_a_minute() {
     let Some(namespace) = Namespace::to_break() else {
         return;
     };
-    let counter = Counter::start_at(namespace.host);
     let server = namespace.server();
     let fly = server.fly();
-    let script = format!(
-        "echo before; {}; seq 1 300; {}",
-        counter.bump("middle"),
-        counter.bump("end")
-    );
-    fly.pipeline("p", &one_task(&script));
-    let undisturbed = printed(&fly.watch(fly.trigger("p/build").id).succeeded());
-    counter.hold("middle");
-    let build = fly.trigger("p/build");
-    counter.wait("middle", 2);
+    let held = HeldBuild::begin(&namespace, &fly);
     let cut = Cut::begin(&namespace.cluster, server.hub_port());
-    counter.release("middle");
+    held.release();
     // It goes on to its end, and nobody here hears of it.
-    counter.wait("end", 2);
+    held.wait_for_its_end();
     last(60);
-    assert_eq!(fly.status(build.id), "started");
+    assert_eq!(fly.status(held.id), "started");
     drop(cut);
-    assert_eq!(wait_for_end(&fly, build.id), "succeeded");
-    assert_eq!(printed(&fly.watch(build.id).succeeded()), undisturbed);
-    assert_eq!((counter.count("middle"), counter.count("end")), (2, 2));
+    assert_eq!(wait_for_end(&fly, held.id), "succeeded");
+    held.was_not_disturbed(&fly);
     namespace.wait_until_no_pods();
 }
 

@@ -11,7 +11,7 @@ use std::{
     process::Command,
 };
 
-use airside_scenarios::{Environment, Server, wait_until};
+use airside_scenarios::{Environment, Server, TlsFront, wait_until};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use cluster_support::{Namespace, task};
 use serde_json::Value;
@@ -39,15 +39,31 @@ fn free_port(address: IpAddr) -> u16 {
     listener.local_addr().unwrap().port()
 }
 
+/// How nodes get to the registry.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// Through the agent, which asks it without TLS.
+    Agent,
+    /// Through the agent, which asks it with TLS and knows its authority.
+    AgentTls,
+    /// By themselves, as they know its authority.
+    Tls,
+}
+
 /// A namespace with the agent on each node, and a server with a registry.
 struct House {
     server: Server,
+    _front: Option<TlsFront>,
     namespace: Namespace,
     registry: String,
 }
 
 impl House {
     fn offered() -> Option<Self> {
+        Self::by(Way::Agent)
+    }
+
+    fn by(way: Way) -> Option<Self> {
         let namespace = Namespace::offered()?;
         let registry = format!("{}:{}", namespace.host, free_port(namespace.host));
         // Of the nodes' loopback: high enough that nothing else of a test has it.
@@ -58,9 +74,18 @@ impl House {
             assert!(output.status.success(), "{output:?}");
             String::from_utf8(output.stdout).unwrap()
         };
-        let (url, number) = (format!("http://{registry}"), port.to_string());
+        let front = (way != Way::Agent).then(|| TlsFront::before(&registry, namespace.host));
+        let url = match &front {
+            None => format!("http://{registry}"),
+            Some(front) => format!("https://{}", front.address),
+        };
+        let number = port.to_string();
         let agent = ["k8s", "node-agent", "--registry", &url, "--port", &number];
-        let agent = airside(&[&agent[..], &["--namespace", &namespace.name]].concat());
+        let mut agent = [&agent[..], &["--namespace", &namespace.name]].concat();
+        if let Some(front) = &front {
+            agent.extend(["--ca", front.authority.to_str().unwrap()]);
+        }
+        let agent = airside(&agent);
         let rights = ["k8s", "rbac", "--namespace", &namespace.name];
         let rights = airside(&[&rights[..], &["--feature", "pull-secrets"]].concat());
         for (name, text) in [("agent.yml", agent), ("rights.yml", rights)] {
@@ -68,8 +93,16 @@ impl House {
             std::fs::write(&file, text).unwrap();
             namespace.kubectl(&["apply", "-f", file.to_str().unwrap()]);
         }
+        let as_nodes_see_it = match &front {
+            Some(front) if way == Way::Tls => {
+                let authority = front.authority.to_str().unwrap();
+                (namespace.cluster).ask(&["trust-registry", &front.address, authority]);
+                front.address.clone()
+            }
+            _ => format!("localhost:{port}"),
+        };
         let server = namespace.server_with_args(
-            &format!("  registry: localhost:{port}\n"),
+            &format!("  registry: {as_nodes_see_it}\n"),
             &["--registry-listen", &registry],
         );
         let ready = [
@@ -81,6 +114,7 @@ impl House {
         namespace.kubectl(&ready);
         Some(Self {
             server,
+            _front: front,
             namespace,
             registry,
         })
@@ -172,6 +206,22 @@ fn an_artifact_is_pulled_by_the_kubelet_and_pushed_once() {
     assert_eq!(house.blobs(), 3);
     wait_until("no pod of a step is left", || house.step_pods().is_empty());
     house.end();
+}
+
+#[test]
+fn a_registry_with_tls_is_trusted_by_its_authority() {
+    for way in [Way::AgentTls, Way::Tls] {
+        let Some(house) = House::by(way) else {
+            return;
+        };
+        let fly = house.server.fly();
+        fly.pipeline("p", &pipeline());
+        let output = fly.trigger_and_watch("p/build").succeeded();
+        let text = output.lines().join("\n");
+        assert!(text.contains("\nmade\nblue\nnobody\n"), "{text}");
+        assert_eq!(house.blobs(), 3);
+        house.end();
+    }
 }
 
 #[test]

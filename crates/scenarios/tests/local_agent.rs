@@ -223,6 +223,42 @@ fn steps_of_an_agent_that_is_gone_wait_or_are_lost() {
 }
 
 #[test]
+fn a_step_that_a_lost_agent_never_began_goes_to_another() {
+    let options = ServerOptions::new().args(["--agent-lost-after", "1s"]);
+    let (server, fly, mut agent, counter) = scene(options);
+    fly.pipeline(
+        "p",
+        &job(&[tagged(&task("t", "", &counter.bump("one")), "far")]),
+    );
+    // It is connected as far as anybody knows, is asked for the step, and never answers.
+    let frozen = agent.pid().to_string();
+    let stopped = std::process::Command::new("kill")
+        .args(["-STOP", &frozen])
+        .status();
+    assert!(stopped.unwrap().success());
+    let build = fly.trigger("p/job");
+    fly.wait_for_text(build.id, "selected worker:");
+    agent.kill_9();
+    fly.wait_for_text(build.id, "waiting: far: its agent is not connected");
+
+    // Nobody else is there for it, so it waits; then somebody is.
+    let other = Agent::start(&server, &fly, "other", &["--tag", "far"]);
+    let watched = fly.watch(build.id).succeeded();
+    let words = "the step was not begun and is placed again: far: its agent is not connected";
+    assert!(watched.stdout.contains(words), "{watched:?}");
+    assert_eq!(counter.count("one"), 1);
+    // What the first may still make of it when it is back has no right to live.
+    agent.restart();
+    wait_for_state(&server, &fly, "far", "running");
+    wait_until("nothing of it is left", || {
+        let there = std::fs::read_dir(agent.state().join("runtime/containers"));
+        there.map_or(true, |found| found.count() == 0)
+    });
+    assert_eq!(counter.count("one"), 1);
+    drop(other);
+}
+
+#[test]
 fn an_agent_lands_retires_and_comes_back() {
     let (server, fly, mut agent, counter) = scene(ServerOptions::new());
     let plan = ["one", "two"].map(|name| tagged(&task(name, "", &counter.bump(name)), "far"));

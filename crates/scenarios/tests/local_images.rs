@@ -1,21 +1,8 @@
 //! Tasks in images that are files on this machine: an OCI layout, with no registry.
 
-use std::{path::Path, process::Command};
+use std::path::Path;
 
-use airside_scenarios::{Environment, Server, pipelines::job};
-
-fn layout(server: &Server) -> String {
-    let path = server.home().join("layout");
-    let tool = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../dev/image");
-    let made = Command::new(tool)
-        .arg("layout")
-        .arg(Environment::get().rootfs)
-        .arg(&path)
-        .status()
-        .expect("dev/image runs");
-    assert!(made.success());
-    path.display().to_string()
-}
+use airside_scenarios::{Server, layout, pipelines::job};
 
 fn task(layout: &str, script: &str) -> String {
     format!(
@@ -29,7 +16,7 @@ fn task(layout: &str, script: &str) -> String {
 fn a_task_sees_its_image_and_nothing_of_this_machine() {
     let server = Server::start();
     let fly = server.fly();
-    let layout = layout(&server);
+    let layout = layout(server.home()).display().to_string();
     let script = "grep -c . /etc/passwd; test -e /etc/debian_version && echo host || echo image; \
         test -e /was-here && echo dirty || echo clean; touch /was-here; id -u";
     fly.pipeline("p", &job(&[task(&layout, script)]));
@@ -50,7 +37,7 @@ fn a_task_sees_its_image_and_nothing_of_this_machine() {
 fn a_damaged_layout_ends_in_error() {
     let server = Server::start();
     let fly = server.fly();
-    let layout = layout(&server);
+    let layout = layout(server.home()).display().to_string();
     let blobs = Path::new(&layout).join("blobs/sha256");
     let sizes = std::fs::read_dir(blobs).unwrap().flatten();
     let largest = sizes

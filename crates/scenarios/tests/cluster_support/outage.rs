@@ -2,12 +2,55 @@
 
 use std::time::{Duration, Instant};
 
-use airside_scenarios::{Fly, PATIENCE, wait_for};
+use airside_scenarios::{Counter, Fly, PATIENCE, wait_for};
 
-use super::{Cluster, Namespace};
+use super::{Cluster, Namespace, one_task, printed};
 
 /// A step counts as lost soon after its node does not answer any more.
 pub const QUICK: &str = "  lost_after_seconds: 5\n";
+
+/// A build of one task that ran once undisturbed, and runs again, held in its middle.
+pub struct HeldBuild {
+    pub id: i64,
+    counter: Counter,
+    undisturbed: String,
+}
+
+impl HeldBuild {
+    pub fn begin(namespace: &Namespace, fly: &Fly) -> Self {
+        let counter = Counter::start_at(namespace.host);
+        let script = format!(
+            "echo before; {}; seq 1 300; {}",
+            counter.bump("middle"),
+            counter.bump("end")
+        );
+        fly.pipeline("p", &one_task(&script));
+        let undisturbed = printed(&fly.watch(fly.trigger("p/build").id).succeeded());
+        counter.hold("middle");
+        let id = fly.trigger("p/build").id;
+        counter.wait("middle", 2);
+        Self {
+            id,
+            counter,
+            undisturbed,
+        }
+    }
+
+    pub fn release(&self) {
+        self.counter.release("middle");
+    }
+
+    pub fn wait_for_its_end(&self) {
+        self.counter.wait("end", 2);
+    }
+
+    /// It printed what it prints undisturbed, and nothing ran twice.
+    pub fn was_not_disturbed(&self, fly: &Fly) {
+        assert_eq!(printed(&fly.watch(self.id).succeeded()), self.undisturbed);
+        let counts = ["middle", "end"].map(|name| self.counter.count(name));
+        assert_eq!(counts, [2, 2]);
+    }
+}
 
 /// The API server is away for as long as this lives.
 pub struct ApiAway(Cluster);
