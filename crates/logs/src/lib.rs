@@ -101,17 +101,16 @@ impl Logs {
         Ok(builds)
     }
 
-    /// Deletes a build's log.
+    /// Deletes a build's log, also while its segments are being compressed.
     pub async fn remove(&self, build: BuildId) -> Result<()> {
         self.inner.live.lock().remove(&build);
-        match tokio::fs::remove_dir_all(self.folder(build)).await {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::Io {
-                build,
-                action: "removed",
-                source: error,
-            }),
-            _ => Ok(()),
-        }
+        let folder = self.folder(build);
+        let removed = writer::blocking(move || segment::remove_all(&folder)).await;
+        removed.map_err(|source| Error::Io {
+            build,
+            action: "removed",
+            source,
+        })
     }
 
     fn folder(&self, build: BuildId) -> PathBuf {

@@ -14,6 +14,9 @@ use bytes::{Buf, Bytes};
 
 const CLOSED: &str = "closed";
 
+/// How often a folder is looked at anew because a segment was compressed meanwhile.
+pub(crate) const MOST_TRIES: u32 = 100;
+
 /// One event as it lies in a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
@@ -138,8 +141,10 @@ impl Segment {
         }
         let target = self.path.with_extension("zst");
         let scratch = self.path.with_extension("tmp");
+        // Of a log that was removed nothing is made anew, so the file that is needed comes first.
+        let mut source = File::open(&self.path)?;
         let mut encoder = zstd::Encoder::new(File::create(&scratch)?, 3)?;
-        io::copy(&mut File::open(&self.path)?, &mut encoder)?;
+        io::copy(&mut source, &mut encoder)?;
         encoder.finish()?.sync_all()?;
         fs::rename(scratch, target)?;
         fs::remove_file(&self.path)
@@ -191,6 +196,23 @@ fn parse(path: &Path) -> Option<Segment> {
         compressed,
         path: path.to_owned(),
     })
+}
+
+/// Removes the folder and all that is in it, if it is there. Whoever compresses a segment may put one more file into it
+/// meanwhile, for each segment it had opened; so it is tried again, and not for ever.
+pub(crate) fn remove_all(folder: &Path) -> io::Result<()> {
+    let mut tries = 0;
+    loop {
+        match fs::remove_dir_all(folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error)
+                if error.kind() == io::ErrorKind::DirectoryNotEmpty && tries < MOST_TRIES =>
+            {
+                tries += 1;
+            }
+            removed => return removed,
+        }
+    }
 }
 
 pub(crate) fn is_closed(folder: &Path) -> bool {

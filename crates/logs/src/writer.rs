@@ -19,7 +19,7 @@ use tracing::warn;
 use crate::{
     Error, Live, Logs, Result,
     recent::Batch,
-    segment::{self, Segment},
+    segment::{self, MOST_TRIES, Segment},
 };
 
 /// Behind a segment past this size a new one is begun.
@@ -28,9 +28,6 @@ const SEGMENT_BYTES: u64 = 4 * 1024 * 1024;
 /// How many full segments wait for the end of the log to be compressed. Of a longer log the oldest are compressed beside
 /// the writing: a log that says much in a short time needs the processor for itself, and few are longer.
 const WAITING: usize = 16;
-
-/// How often a log is listed anew because a segment was compressed meanwhile.
-const MOST_TRIES: u32 = 100;
 
 /// Writes the log of one build for as long as its lease lasts; clones share it.
 #[derive(Clone)]

@@ -128,6 +128,23 @@ async fn large_logs_roll_over_segments_while_they_are_followed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_log_is_removed_while_its_segments_are_compressed() {
+    let folder = tempfile::tempdir().unwrap();
+    let logs = Logs::open(folder.path()).unwrap();
+    let text = "w".repeat(2 << 20);
+    for round in 1..=40 {
+        let build = BuildId(round);
+        let writer = logs.writer(build, 1).await.unwrap();
+        for index in 0..6 {
+            writer.append("1", index + 1, line(&text)).await.unwrap();
+        }
+        writer.close().await.unwrap();
+        logs.remove(build).await.unwrap();
+    }
+    assert_eq!(logs.list().await.unwrap(), []);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn followers_that_keep_up_and_those_that_come_late_see_the_same() {
     let folder = tempfile::tempdir().unwrap();
     let logs = Logs::open(folder.path()).unwrap();
