@@ -170,16 +170,17 @@ impl Engine {
         status: BuildStatus,
     ) -> Result<()> {
         let ended_at = self.parts.store.finish_build(lease, status).await?;
-        // Only for the record: what follows must come whatever the database does now.
-        let ended = self.parts.store.build(build.id).await.ok().flatten();
-        let started_at = ended.and_then(|build| build.started_at);
-        let took = ended_at.since(started_at.unwrap_or(ended_at));
-        info!(build = %build.id, %status, ?took, "build finished");
+        // At once: a server that stops may break off whatever waits from here on.
         let shown = |name: &Option<String>| name.clone().unwrap_or_default();
         let (pipeline, job) = (shown(&build.pipeline_name), shown(&build.job_name));
         let span = Span::current();
         span.record("pipeline", &*pipeline).record("job", &*job);
         span.record("status", display(status));
+        // Only for the record: what follows must come whatever the database does now.
+        let ended = self.parts.store.build(build.id).await.ok().flatten();
+        let started_at = ended.and_then(|build| build.started_at);
+        let took = ended_at.since(started_at.unwrap_or(ended_at));
+        info!(build = %build.id, %status, ?took, "build finished");
         match build.is_check {
             true => self.parts.metrics.check_ended(status),
             false => {

@@ -264,6 +264,7 @@ impl Engine {
         if let Some(here) = &self.parts.checkers {
             here.checkers.close().await;
         }
+        self.parts.logs.at_rest().await;
     }
 
     fn drive(&self, build: BuildId) -> JoinHandle<()> {

@@ -30,6 +30,7 @@ use std::{
 use airside_model::BuildId;
 use parking_lot::Mutex;
 use tokio::sync::watch;
+use tokio_util::task::TaskTracker;
 
 pub use entry::{Entry, Envelope};
 pub use writer::LogWriter;
@@ -72,6 +73,8 @@ pub struct Logs {
 
 struct Inner {
     root: PathBuf,
+    /// Segments that are being compressed after their log was closed.
+    compressing: TaskTracker,
     live: Mutex<HashMap<BuildId, Live>>,
 }
 
@@ -80,6 +83,7 @@ impl Logs {
         std::fs::create_dir_all(root)?;
         let inner = Inner {
             root: root.to_owned(),
+            compressing: TaskTracker::new(),
             live: Mutex::default(),
         };
         Ok(Self {
@@ -99,6 +103,12 @@ impl Logs {
             builds.extend(number.map(BuildId));
         }
         Ok(builds)
+    }
+
+    /// Returns when nothing is written any more to logs that are closed; for whoever removes all of them.
+    pub async fn at_rest(&self) {
+        self.inner.compressing.close();
+        self.inner.compressing.wait().await;
     }
 
     /// Deletes a build's log, also while its segments are being compressed.

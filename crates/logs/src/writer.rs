@@ -14,6 +14,7 @@ use tokio::{
     sync::{mpsc, oneshot},
     task::JoinHandle,
 };
+use tokio_util::task::TaskTracker;
 use tracing::warn;
 
 use crate::{
@@ -68,7 +69,8 @@ impl Logs {
         });
         let positions = Arc::new(Mutex::new(recovered.positions.clone()));
         let (queue, commands) = mpsc::channel(1024);
-        tokio::spawn(write_all(recovered, commands, live));
+        let compressing = self.inner.compressing.clone();
+        tokio::spawn(write_all(recovered, commands, live, compressing));
         Ok(LogWriter {
             build,
             positions,
@@ -192,7 +194,12 @@ fn read_past(segments: &[Segment]) -> io::Result<(u64, HashMap<String, u64>)> {
 }
 
 /// The one task that writes: takes all that is waiting, writes it, syncs once, tells everybody.
-async fn write_all(mut active: Active, mut commands: mpsc::Receiver<Command>, live: Live) {
+async fn write_all(
+    mut active: Active,
+    mut commands: mpsc::Receiver<Command>,
+    live: Live,
+    at_work: TaskTracker,
+) {
     let Live { progress, recent } = live;
     let mut batch = Vec::new();
     let mut compressing: Option<JoinHandle<()>> = None;
@@ -232,6 +239,8 @@ async fn write_all(mut active: Active, mut commands: mpsc::Receiver<Command>, li
         }
         if let Some(done) = close {
             let folder = active.folder.clone();
+            // Taken before anybody is told of the end.
+            let _compressing = at_work.token();
             let result = blocking(move || active.close()).await;
             progress.send_modify(|progress| progress.closed = true);
             let _ = done.send(result);

@@ -188,7 +188,7 @@ async fn segments_are_compressed_at_the_end_and_those_of_a_long_log_before() {
     let logs = Logs::open(folder.path()).unwrap();
     let writer = logs.writer(BuildId(1), 1).await.unwrap();
     let text = "z".repeat(4 << 20);
-    for index in 0..18 {
+    for index in 0..19 {
         writer.append("1", index + 1, line(&text)).await.unwrap();
         if index == 10 {
             assert_eq!(
@@ -197,13 +197,14 @@ async fn segments_are_compressed_at_the_end_and_those_of_a_long_log_before() {
             );
         }
     }
-    // Of eighteen full segments sixteen may wait; the others are at work one after the other.
+    // Of nineteen full segments sixteen may wait; the others are at work one after the other, and the next is written only
+    // when the one before is compressed.
     assert!(files(folder.path(), "zst") >= 1);
     writer.close().await.unwrap();
-    assert_eq!(read(&logs, 0).await.len(), 18);
+    assert_eq!(read(&logs, 0).await.len(), 19);
     drop(writer);
     while files(folder.path(), "log") > 0 || files(folder.path(), "tmp") > 0 {
         tokio::task::yield_now().await;
     }
-    assert_eq!(payloads(&read(&logs, 17).await), [text]);
+    assert_eq!(payloads(&read(&logs, 18).await), [text]);
 }

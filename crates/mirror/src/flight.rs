@@ -56,6 +56,8 @@ pub(crate) struct Flight {
 
 pub(crate) enum NotBegun<E> {
     Refused(E),
+    /// Another flight brought it while the caller looked.
+    Kept,
     /// Nothing can be written here.
     Failed(io::Error),
 }
@@ -90,6 +92,12 @@ impl Flights {
         let cell = self.going.lock().entry(digest.clone()).or_default().clone();
         let flight = cell
             .get_or_try_init(|| async {
+                // A flight is forgotten only once its content is kept, so that this look cannot miss it.
+                match storage.size(digest).await {
+                    Ok(None) => {}
+                    Ok(Some(_)) => return Err(NotBegun::Kept),
+                    Err(error) => return Err(NotBegun::Failed(error)),
+                }
                 let reply = start.await.map_err(NotBegun::Refused)?;
                 let begun = self.depart(digest, reply, storage.clone());
                 begun.map_err(NotBegun::Failed)

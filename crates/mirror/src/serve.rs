@@ -264,6 +264,7 @@ impl Mirror {
         let flight = match joined {
             Ok(flight) => flight,
             Err(NotBegun::Refused(refused)) => return Ok(*refused),
+            Err(NotBegun::Kept) => return Box::pin(self.content(request, digest, false)).await,
             Err(NotBegun::Failed(error)) => return Err(error),
         };
         if is_first {

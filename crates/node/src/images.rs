@@ -32,6 +32,7 @@ use tracing::{debug, info, warn};
 use self::{cluster::Cluster, keeper::Keeper};
 use crate::runtime::{Runtime, RuntimeError};
 pub use operator::Operator;
+pub(crate) use operator::PATIENCE;
 
 /// How long events of the runtime are gathered.
 const CROWD: Duration = Duration::from_millis(100);

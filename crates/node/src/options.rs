@@ -6,7 +6,7 @@ use airside_image_sets::plan::{DiskRules, GarbageMode, GarbageOrder};
 use clap::{Args, ValueEnum};
 use http::Uri;
 
-use crate::{Operator, Settings, Task};
+use crate::{Operator, Settings, Task, images::PATIENCE};
 
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Images that sets of the cluster want")]
@@ -145,6 +145,7 @@ impl ImageOptions {
                 url,
                 ca: self.operator_ca.clone(),
                 token: self.operator_token.clone(),
+                patience: PATIENCE,
             }),
             health: self.health,
         };

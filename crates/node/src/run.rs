@@ -1,6 +1,6 @@
 //! The whole agent by one list of options: what both programs that are one run.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{iter, net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::Args;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -12,6 +12,10 @@ use crate::{
     AgentError, Authorities, AuthoritiesError, ImageOptions, Missing, Upstream,
     mirror::{MirrorError, MirrorOptions, NodeMirror, clean_mirror},
 };
+
+/// Between two looks at whether containerd asks us.
+const FIRST_PAUSE: Duration = Duration::from_secs(5);
+const LONGEST_PAUSE: Duration = Duration::from_secs(600);
 
 #[derive(Clone, Debug, Args)]
 pub struct NodeOptions {
@@ -81,11 +85,19 @@ impl NodeOptions {
         }
         let mirror = NodeMirror::start(&settings, shutdown).await?;
         tokio::spawn(async move {
-            let Some(used) = mirror.is_used().await else {
-                return;
-            };
-            info!(used = used.status, reason = used.reason, "{}", used.message);
-            found.send_replace(Some(used));
+            // Tried again until it is so: a runtime that is busy, or is told only now where to look, is not one that never asks.
+            for pause in pauses() {
+                let Some(used) = mirror.is_used().await else {
+                    return;
+                };
+                info!(used = used.status, reason = used.reason, "{}", used.message);
+                let is_used = used.status == "True";
+                found.send_replace(Some(used));
+                if is_used {
+                    return;
+                }
+                tokio::time::sleep(pause).await;
+            }
         });
         Ok(false)
     }
@@ -118,4 +130,11 @@ impl NodeOptions {
         let served = crate::serve(listener, registry.clone(), authorities.as_ref(), shutdown);
         served.await.map_err(NodeError::Trust)
     }
+}
+
+/// Longer and longer ones, without an end.
+fn pauses() -> impl Iterator<Item = Duration> {
+    iter::successors(Some(FIRST_PAUSE), |pause| {
+        Some((*pause * 2).min(LONGEST_PAUSE))
+    })
 }

@@ -3,6 +3,7 @@
 use std::{collections::HashMap, time::Duration};
 
 use airside_model::{BuildId, ContainerState, Handle, VolumeId, WorkerName};
+use airside_runtime::Listed;
 use airside_store::{Container, ContainerFilter};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
@@ -22,8 +23,9 @@ struct Verdict {
     forget: Vec<Handle>,
 }
 
-/// `there` must have been listed before `known` was read: what is placed in between is then known.
-fn judge(there: &[Handle], known: &[Container]) -> Verdict {
+/// `there` must have been listed before `known` was read: what is placed in between is then known. What nobody knows and
+/// is leaving has been destroyed by us a moment ago, or by somebody else: it is told only once.
+fn judge(there: &[Listed], known: &[Container]) -> Verdict {
     let states: HashMap<&Handle, ContainerState> = known
         .iter()
         .map(|container| (&container.handle, container.state))
@@ -32,12 +34,14 @@ fn judge(there: &[Handle], known: &[Container]) -> Verdict {
     Verdict {
         destroy: there
             .iter()
-            .filter(|handle| states.get(handle).is_none_or(doomed))
-            .cloned()
+            .filter(|listed| states.get(&listed.handle).map_or(!listed.leaving, doomed))
+            .map(|listed| listed.handle.clone())
             .collect(),
         forget: states
             .iter()
-            .filter(|(handle, state)| doomed(state) && !there.contains(handle))
+            .filter(|(handle, state)| {
+                doomed(state) && !there.iter().any(|listed| listed.handle == ***handle)
+            })
             .map(|(handle, _)| (*handle).clone())
             .collect(),
     }
@@ -130,13 +134,7 @@ impl Orchestrator {
         let Some(entry) = self.parts.workers.get(worker) else {
             return Ok(());
         };
-        let there: Vec<Handle> = entry
-            .placement
-            .list()
-            .await?
-            .into_iter()
-            .map(|listed| listed.handle)
-            .collect();
+        let there = entry.placement.list().await?;
         let filter = ContainerFilter {
             worker: Some(worker.clone()),
             ..Default::default()
@@ -264,7 +262,18 @@ mod tests {
 
     #[test]
     fn only_what_has_no_right_to_live_goes() {
-        let there = ["creating", "created", "destroying", "unknown"].map(Handle::new);
+        let listed = |handle: &str, leaving| Listed {
+            handle: Handle::new(handle),
+            uid: None,
+            leaving,
+        };
+        let there = [
+            listed("creating", false),
+            listed("created", false),
+            listed("destroying", true),
+            listed("unknown", false),
+            listed("destroyed just now", true),
+        ];
         let known = [
             container("creating", ContainerState::Creating),
             container("created", ContainerState::Created),

@@ -284,6 +284,7 @@ impl Placement for KubeRuntime {
             Some(Listed {
                 handle: Handle(pod.metadata.name?),
                 uid: pod.metadata.uid,
+                leaving: pod.metadata.deletion_timestamp.is_some(),
             })
         });
         Ok(listed.collect())

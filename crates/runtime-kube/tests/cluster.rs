@@ -49,12 +49,21 @@ async fn a_step_is_placed_once_observed_and_destroyed() {
         (&spec.handle, Some(&uid))
     );
 
+    // Held, so that it is seen leaving however soon its container ends.
+    let hold = |finalizers: &str| {
+        let patch = format!(r#"{{"metadata":{{"finalizers":{finalizers}}}}}"#);
+        let pod = ["patch", "pod", spec.handle.as_str()];
+        cluster.kubectl(&[&pod[..], &["--type=merge", "-p", &patch]].concat());
+    };
+    hold(r#"["test.airside.dev/hold"]"#);
     runtime.destroy(&spec.handle).await.unwrap();
     let leaving = runtime.place(&spec).await;
     assert!(
         matches!(leaving, Err(Error::Unavailable { .. })),
         "{leaving:?}"
     );
+    assert!(runtime.list().await.unwrap()[0].leaving);
+    hold("null");
     wait_for(&mut stream, &spec.handle, |it| {
         matches!(it, Observed::Gone { .. })
     })

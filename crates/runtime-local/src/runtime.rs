@@ -211,7 +211,11 @@ impl Placement for LocalRuntime {
             .map_err(self.refuse())?;
         Ok(found
             .into_iter()
-            .map(|(_, handle)| Listed { handle, uid: None })
+            .map(|(_, handle)| Listed {
+                handle,
+                uid: None,
+                leaving: false,
+            })
             .collect())
     }
 

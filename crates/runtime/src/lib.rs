@@ -68,6 +68,8 @@ pub struct Listed {
     pub handle: Handle,
     /// The runtime's own name for this incarnation (a pod's UID), if it has one.
     pub uid: Option<String>,
+    /// Told to end already, and not gone yet.
+    pub leaving: bool,
 }
 
 #[async_trait]

@@ -244,7 +244,11 @@ impl Placement for AgentPlacement {
                 let mut listed = Vec::new();
                 for (handle, uid) in there {
                     if self.may_have(&handle).await? {
-                        listed.push(Listed { handle, uid });
+                        listed.push(Listed {
+                            handle,
+                            uid,
+                            leaving: false,
+                        });
                     }
                 }
                 Ok(listed)

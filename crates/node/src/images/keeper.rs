@@ -112,13 +112,14 @@ impl Keeper {
         }
     }
 
-    /// Until the cluster says something else, or a pull has ended.
+    /// Until the cluster says something else, a pull has ended, or it turned out whether the mirror is used.
     pub(crate) async fn news(&mut self) {
         tokio::select! {
             heard = self.known.changed() => if heard.is_err() {
                 // The watch never ends by itself; without it there is nothing to hear.
                 std::future::pending::<()>().await;
             },
+            Ok(()) = self.mirror.changed() => {}
             Some(ended) = self.pulls.join_next() => match ended {
                 Ok(ended) => self.take(&ended),
                 Err(error) if error.is_cancelled() => {}

@@ -20,7 +20,7 @@ use rustls::{
 use serde_json::Value;
 
 /// For each question. An operator that does not answer must hold nobody up for long.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 /// How long to wait where the operator does not say.
 const BETWEEN: Duration = Duration::from_secs(5);
 const LARGEST_ANSWER: usize = 1 << 20;
@@ -33,6 +33,8 @@ pub struct Operator {
     pub ca: PathBuf,
     /// This agent's token, for the operator alone.
     pub token: PathBuf,
+    /// For each question.
+    pub(crate) patience: Duration,
 }
 
 /// What came of asking.
@@ -87,7 +89,7 @@ impl Operator {
         path: &str,
         body: Vec<u8>,
     ) -> Result<http::Response<Bytes>, Unreachable> {
-        let sent = tokio::time::timeout(PATIENCE, self.try_send(method, path, body)).await;
+        let sent = tokio::time::timeout(self.patience, self.try_send(method, path, body)).await;
         match sent {
             Ok(answer) => answer.map_err(|why| self.unreachable(why)),
             Err(_) => Err(self.unreachable("it does not answer")),
@@ -140,7 +142,7 @@ impl Operator {
             .with_no_client_auth();
         let mut connector = HttpConnector::new();
         connector.enforce_http(false);
-        connector.set_connect_timeout(Some(PATIENCE));
+        connector.set_connect_timeout(Some(self.patience));
         let connector = HttpsConnectorBuilder::new()
             .with_tls_config(tls)
             .https_or_http()

@@ -17,6 +17,7 @@ async fn asked(answer: &'static str) -> (Result<Answer, Unreachable>, String) {
             .unwrap(),
         ca: folder.path().join("none"),
         token,
+        patience: Duration::from_secs(60),
     };
     let serve = async {
         let (mut stream, _) = listener.accept().await.unwrap();
