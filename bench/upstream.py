@@ -9,16 +9,19 @@ import pathlib
 import re
 import tarfile
 import threading
+import time
 
 MEDIA, MB = "application/vnd.oci.image.", 1 << 20
 
 
 class Upstream:
-    """Serves without TLS to whoever reaches this address; what it sends is counted by repository."""
+    """Serves without TLS to whoever reaches this address; what it sends is counted by repository.
+
+    All that ask at once share its line, which may be given a rate in bytes a second."""
 
     def __init__(self, folder, host, rootfs):
         self.folder, self.manifests, self.sent = folder, {}, collections.Counter()
-        self.lock = threading.Lock()
+        self.lock, self.rate, self.free_at = threading.Lock(), None, 0
         os.makedirs(folder)
         self.base = self.keep(pathlib.Path(rootfs).read_bytes())
         self.server = http.server.ThreadingHTTPServer((host, 0), handler(self))
@@ -53,6 +56,15 @@ class Upstream:
         digest = self.keep(manifest)["digest"]
         self.manifests[repository] = digest
         return f"{self.address}/{repository}:new"
+
+    def wait_for_line(self, size):
+        """Until so many bytes more have their turn."""
+        if not self.rate:
+            return
+        with self.lock:
+            begins = max(time.monotonic(), self.free_at)
+            self.free_at = begins + size / self.rate
+        time.sleep(max(0, begins - time.monotonic()))
 
     def find(self, path):
         """The blob that a path means, with its digest and the kind it is told to be."""
@@ -101,6 +113,7 @@ def handler(upstream):
         def send(self, repository, file):
             with open(file, "rb") as blob:
                 while piece := blob.read(MB):
+                    upstream.wait_for_line(len(piece))
                     self.wfile.write(piece)
                     with upstream.lock:
                         upstream.sent[repository] += len(piece)

@@ -13,10 +13,28 @@ import_on() { # import_on NODE ARCHIVE
   ctr --address "$(socket "$1")" --namespace k8s.io images import --all-platforms "$2" >>"$STATE/log/n$1-import.log" 2>&1
 }
 
-# node_create N: what outlives a power cut of the node.
+# copy_images FROM TO: what was loaded by hand on one node, for another.
+copy_images() {
+  local names; mapfile -t names < <(ctr --address "$(socket "$1")" --namespace k8s.io images list --quiet | grep '^airside.local/' || true)
+  ((${#names[@]} > 0)) || return 0
+  ctr --address "$(socket "$1")" --namespace k8s.io images export "$STATE/copied.tar" "${names[@]}"
+  import_on "$2" "$STATE/copied.tar" || die "n$2 cannot import what n$1 has; see $STATE/log/n$2-import.log"
+  rm "$STATE/copied.tar"
+}
+
+# tell_of_registries N HOST:PORT...: how the node reaches these; others' files may have been changed by somebody since.
+tell_of_registries() {
+  local folder=$STATE/n$1/kept/etc/containerd/certs.d host; shift
+  mkdir -p "$folder"
+  for host in "$@"; do cp -r "$STATE/certs.d/$host" "$folder/"; done
+}
+
+# node_create N: what outlives a power cut of the node. What lies in its static-pods its kubelet runs, unasked.
 node_create() {
   local n=$1 dir=$STATE/n$1
-  mkdir -p "$dir"/{cni,kubelet}
+  mkdir -p "$dir"/{cni,kubelet,static-pods}
+  # shellcheck disable=SC2046 # one word each
+  tell_of_registries "$n" $(ls "$STATE/certs.d" 2>/dev/null)
   [[ -z ${IMAGE_DISK:-} ]] || image_disk "$n" "$IMAGE_DISK"
   make_namespace "n$n" "$(node_ip "$n")"
   route_to_pods "$n"
@@ -104,6 +122,7 @@ evictionHard: {memory.available: 100Mi, nodefs.available: 1%, imagefs.available:
 evictionPressureTransitionPeriod: $([[ -z ${KUBELET_GC:-} ]] && echo 5m || echo 5s)
 nodeStatusUpdateFrequency: 5s
 podLogsDir: $dir/pod-logs
+staticPodPath: $dir/static-pods
 YAML
 }
 

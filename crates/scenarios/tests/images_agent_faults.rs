@@ -41,6 +41,62 @@ fn a_registry_that_is_down_is_tried_again() {
 }
 
 #[test]
+fn a_registry_that_refuses_layers_is_quoted_and_tried_again() {
+    let Some(stage) = Stage::with_agent(&[]) else {
+        return;
+    };
+    let refusals = [(401, "401"), (403, "403"), (404, "not found"), (429, "429")];
+    let images = refusals.map(|(status, words)| {
+        let image = stage.shelf.image(&format!("app:{status}"), 1);
+        stage.shelf.refuse(&image.layer, Some(status));
+        (image, words)
+    });
+    let all: Vec<_> = images.iter().map(|(image, _)| image).collect();
+    stage.set("one", &all, json!({}));
+    for (image, words) in &images {
+        wait_until("a failure is told", || {
+            stage.told(image)["attempts"].as_u64() > Some(0)
+        });
+        let told = stage.told(image);
+        let message = told["message"].as_str().unwrap().to_lowercase();
+        assert!(message.contains(words), "{words}: {told}");
+        assert!(told["nextTry"].is_string(), "{told}");
+    }
+    assert!(stage.labels().is_empty());
+    for image in all {
+        stage.shelf.refuse(&image.layer, None);
+    }
+    for (image, _) in &images {
+        stage.wait_for_state(image, "present");
+    }
+    stage.wait_for_labels(4, "=present");
+}
+
+#[test]
+fn a_slow_registry_holds_up_nothing_but_what_comes_from_it() {
+    let Some(stage) = Stage::with_agent(&[]) else {
+        return;
+    };
+    let (slow, quick) = (
+        stage.shelf.image("slow:1", 2),
+        stage.shelf.image("quick:1", 1),
+    );
+    stage.shelf.hold_one(&slow.layer);
+    stage.set("slow", &[&slow], json!({}));
+    stage.wait_for_state(&slow, "pulling");
+    wait_until("the layer is asked for", || stage.shelf.waiting() > 0);
+    stage.set("quick", &[&quick], json!({}));
+    stage.wait_for_state(&quick, "present");
+    let told = stage.told(&slow);
+    assert_eq!(told["state"], "pulling", "{told}");
+    assert!(told["since"].is_string(), "{told}");
+    stage.shelf.hold(false);
+    let told = stage.wait_for_state(&slow, "present");
+    assert_eq!(told["attempts"], 0, "slow is no failure");
+    assert_eq!(stage.shelf.fetched(&slow.layer), 1);
+}
+
+#[test]
 fn wrong_content_is_an_error_until_the_set_changes() {
     let Some(mut stage) = Stage::with_agent(&[]) else {
         return;

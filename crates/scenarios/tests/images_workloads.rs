@@ -8,12 +8,13 @@ mod admission;
 
 use std::{
     collections::BTreeSet,
+    path::PathBuf,
     time::{Duration, Instant},
 };
 
 use admission::{
-    BUSYBOX, DEPLOYMENT, HOME, Team, create, dry_run, get, kubectl, offered, offered_alone,
-    prefers, requires, sleeper, stop_all, wait_until_it_answers,
+    BUSYBOX, DEPLOYMENT, HOME, Team, create, dry_run, get, kubectl, node, offered, offered_alone,
+    prefers, requires, sleeper, state_of, stop_all, untouched, wait_until_it_answers,
 };
 use airside_scenarios::wait_until;
 use serde_json::{Value, json};
@@ -175,8 +176,68 @@ fn the_clusters_own_pods_ours_and_mirrors_are_left_alone() {
     let made = dry_run(&mirror);
     assert!(!requires(&made, &label), "{made}");
     assert_eq!(made["spec"]["containers"][0]["imagePullPolicy"], "Always");
+    forget_sets_for_all();
+}
+
+fn forget_sets_for_all() {
     for set in kubectl(&["-n", HOME, "get", "imagesets", "-o", "name"]).lines() {
         kubectl(&["-n", HOME, "delete", set]);
+    }
+}
+
+#[test]
+fn a_static_pod_is_shown_as_its_kubelet_runs_it() {
+    let Some(_here) = offered() else { return };
+    let team = Team::new();
+    // It would go nowhere: no node has this label.
+    let label = Team::set_in(HOME, BUSYBOX, &json!({"mode": "require"}));
+    team.tried(&sleeper(BUSYBOX), "the node is selected", |pod| {
+        requires(pod, &label)
+    });
+    let shown = StaticPod::run(&team.pod("static", &untouched(BUSYBOX)));
+    wait_until("it runs", || {
+        shown.seen().is_some_and(|pod| {
+            pod["status"]["phase"] == "Running"
+                && pod["metadata"]["annotations"]["kubernetes.io/config.mirror"].is_string()
+        })
+    });
+    let pod = shown.seen().unwrap();
+    assert!(!requires(&pod, &label), "{pod}");
+    assert!(pod["spec"]["affinity"].is_null(), "{pod}");
+    drop(shown);
+    forget_sets_for_all();
+}
+
+/// A pod that the first node's kubelet finds on its disk, until this is dropped.
+struct StaticPod {
+    file: PathBuf,
+    namespace: String,
+    name: String,
+}
+
+impl StaticPod {
+    fn run(pod: &Value) -> Self {
+        let field = |key: &str| pod["metadata"][key].as_str().unwrap().to_owned();
+        let node = node();
+        let shown = Self {
+            file: state_of(&node).join("static-pods/test.json"),
+            namespace: field("namespace"),
+            name: format!("{}-{node}", field("name")),
+        };
+        std::fs::write(&shown.file, pod.to_string()).unwrap();
+        shown
+    }
+
+    fn seen(&self) -> Option<Value> {
+        let get = ["get", "pod", &self.name, "-o", "json", "--ignore-not-found"];
+        let own = ["-n", &self.namespace];
+        serde_json::from_str(&kubectl(&[&get[..], &own].concat())).ok()
+    }
+}
+
+impl Drop for StaticPod {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.file);
     }
 }
 

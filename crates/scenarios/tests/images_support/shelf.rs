@@ -33,11 +33,14 @@ struct State {
     /// Layers, as they were fetched.
     order: Vec<String>,
     is_down: bool,
-    is_held: bool,
+    /// Layers whose digests begin so are not sent.
+    held: Option<String>,
     /// Layers that are being waited for while they are held.
     waiting: u32,
     /// What is served instead of a digest.
     swapped: BTreeMap<String, String>,
+    /// With which status a digest is refused.
+    refused: BTreeMap<String, u16>,
 }
 
 /// Until the test ends: its thread goes with the process.
@@ -149,7 +152,20 @@ impl Shelf {
 
     /// Layers are not sent until they may.
     pub fn hold(&self, is_held: bool) {
-        self.change(|state| state.is_held = is_held);
+        self.change(|state| state.held = is_held.then(String::new));
+    }
+
+    /// The same for one layer alone.
+    pub fn hold_one(&self, layer: &str) {
+        self.change(|state| state.held = Some(layer.to_owned()));
+    }
+
+    /// Answers with this status whoever fetches the digest, or with the content again.
+    pub fn refuse(&self, digest: &str, status: Option<u16>) {
+        self.change(|state| match status {
+            Some(status) => drop(state.refused.insert(digest.to_owned(), status)),
+            None => drop(state.refused.remove(digest)),
+        });
     }
 
     /// How many layers are being waited for.
@@ -204,6 +220,14 @@ fn answer(
     }
     let path = path.split('?').next().unwrap_or("");
     let digest = path.rsplit('/').next().unwrap_or("").to_owned();
+    if let Some(status) = now.refused.get(&digest).copied() {
+        drop(now);
+        return write!(
+            stream,
+            "HTTP/1.1 {status} Refused\r\nContent-Length: 0\r\n\r\n"
+        )
+        .ok();
+    }
     let served = now.swapped.get(&digest).unwrap_or(&digest);
     let Some((kind, thing)) = now.things.get(served).cloned() else {
         drop(now);
@@ -216,7 +240,11 @@ fn answer(
     };
     if is_get && kind.contains("layer") {
         now.waiting += 1;
-        while now.is_held {
+        let is_held = |state: &State| {
+            let held = state.held.as_ref();
+            held.is_some_and(|prefix| digest.starts_with(prefix.as_str()))
+        };
+        while is_held(&now) {
             now = changed.wait(now).unwrap();
         }
         now.waiting -= 1;
