@@ -18,6 +18,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::patience::wait_until;
 
+/// Long enough for a step that listens, however busy the machine is.
+const LONG_GRACE: Duration = Duration::from_secs(60);
+
 /// A place where a runtime works.
 #[async_trait]
 pub trait Site: Send + Sync + 'static {
@@ -77,6 +80,8 @@ pub struct Bench {
     pub hub: Hub,
     pub(crate) job: JobId,
     placement: Mutex<AnyPlacement>,
+    /// How long a step that is told to end may take.
+    stop_grace: Mutex<Duration>,
     shutdown: CancellationToken,
 }
 
@@ -120,8 +125,14 @@ impl Bench {
             hub,
             job,
             placement: Mutex::new(placement),
+            stop_grace: Mutex::new(LONG_GRACE),
             shutdown,
         }
+    }
+
+    /// For steps that do not end by themselves.
+    pub(crate) fn stops_soon(&self) {
+        *self.stop_grace.lock() = Duration::from_secs(1);
     }
 
     pub fn placement(&self) -> AnyPlacement {
@@ -150,7 +161,7 @@ impl Bench {
             Workers::new(vec![entry]),
             self.ground.installation.clone(),
             Patience {
-                stop_grace: Duration::from_secs(1),
+                stop_grace: *self.stop_grace.lock(),
                 ..Patience::default()
             },
             Metrics::default(),

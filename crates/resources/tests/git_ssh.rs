@@ -108,7 +108,7 @@ fn a_get_and_a_put_go_the_same_way() {
 }
 
 #[test]
-fn a_tunnel_that_is_no_proxy_is_told() {
+fn a_way_through_what_is_no_proxy_is_told() {
     let remote = Remote::new();
     let key = remote.sshd.admit("user", "");
     let refusing = serve(|_| Response::new(407, ""));

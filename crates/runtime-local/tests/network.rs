@@ -14,7 +14,7 @@ use std::{
 };
 
 use airside_runtime::{Image, Placement};
-use common::{Machine, gone};
+use common::{Machine, gone, have};
 use rustix::thread::UnshareFlags;
 
 /// Addresses for documentation: nobody has them.
@@ -74,15 +74,6 @@ fn far_end(near: &str, said: &Sender<u16>, tell: &Sender<String>, ended: &Receiv
 fn ip(what: &str) {
     let status = Command::new("ip").args(what.split(' ')).status().unwrap();
     assert!(status.success(), "ip {what}");
-}
-
-fn have(programs: &[&str]) -> bool {
-    let there = |name: &&str| {
-        ["/usr/sbin", "/sbin", "/usr/bin", "/bin"]
-            .iter()
-            .any(|folder| fs::metadata(format!("{folder}/{name}")).is_ok())
-    };
-    programs.iter().all(there)
 }
 
 /// A step reaches others through the machine, under its address; the machine itself it does not.

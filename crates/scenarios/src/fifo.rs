@@ -10,7 +10,7 @@ use std::{
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde::Deserialize;
 
-use crate::wait_for;
+use crate::{wait_for, wait_for_glimpse};
 
 pub struct Fifo(PathBuf);
 
@@ -19,7 +19,7 @@ impl Fifo {
     /// stop when it wants to write the file of that name.
     pub fn in_next_output(data: &Path, name: &str) -> Self {
         let containers = data.join("runtime/containers");
-        wait_for("the folder of an output", || {
+        wait_for_glimpse("the folder of an output", || {
             fs::read_dir(&containers).ok()?.flatten().find_map(|entry| {
                 let path = entry.path().join("outputs/m0").join(name);
                 mknodat(CWD, &path, FileType::Fifo, Mode::from_raw_mode(0o666), 0).ok()?;

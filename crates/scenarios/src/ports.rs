@@ -3,17 +3,22 @@
 use std::{
     net::{IpAddr, TcpListener},
     ops::Range,
+    sync::{
+        LazyLock,
+        atomic::{AtomicU16, Ordering},
+    },
 };
 
 /// Below what the kernel hands out by itself and below a cluster's node ports: while a killed server is
 /// down, nobody gets its port by accident.
 const RANGE: Range<u16> = 20_000..30_000;
 
-/// A port that was free a moment ago on the address.
+/// A port that was free a moment ago on the address, and that nobody else of this program was given.
 pub(crate) fn free(ip: IpAddr) -> u16 {
+    static NEXT: LazyLock<AtomicU16> = LazyLock::new(|| AtomicU16::new(rand::random()));
     let is_free = |port: &u16| TcpListener::bind((ip, *port)).is_ok();
     (0..200)
-        .map(|_| rand::random_range(RANGE))
+        .map(|_| RANGE.start + NEXT.fetch_add(1, Ordering::Relaxed) % RANGE.len() as u16)
         .find(is_free)
         .expect("of ten thousand ports, some are free")
 }

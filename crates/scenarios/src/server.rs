@@ -290,13 +290,16 @@ impl Server {
         for (name, value) in headers {
             write!(stream, "{name}: {value}\r\n")?;
         }
-        write!(stream, "\r\n{body}")?;
+        // A server may answer, and close, before it has read all of a long body.
+        let sent = write!(stream, "\r\n{body}");
         let mut answer = Vec::new();
         let mut piece = [0; 4096];
         loop {
-            match stream.read(&mut piece)? {
-                0 => break,
-                read => answer.extend_from_slice(&piece[..read]),
+            match stream.read(&mut piece) {
+                Ok(0) => break,
+                Ok(read) => answer.extend_from_slice(&piece[..read]),
+                Err(_) if sent.is_err() && !answer.is_empty() => break,
+                Err(error) => return Err(error),
             }
             // A build's events stay open for good.
             if answer.windows(11).any(|part| part == b"event: end\n") {

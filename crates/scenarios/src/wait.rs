@@ -5,10 +5,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Longer than anything takes on a busy machine.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+/// Longer than anything takes on a busy machine, also what is made of several pods.
+pub const PATIENCE: Duration = Duration::from_secs(180);
 
+/// Between two looks at least. After one that took long, as long again, up to a second: whoever waits must not take the
+/// time of those who are waited for.
 const BETWEEN: Duration = Duration::from_millis(5);
+const AT_MOST: Duration = Duration::from_secs(1);
 
 /// Waits until the condition holds.
 #[track_caller]
@@ -19,16 +22,33 @@ pub fn wait_until(what: &str, condition: impl FnMut() -> bool) {
 
 /// Waits until there is something, and gives it.
 #[track_caller]
-pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub fn wait_for<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
+    wait(what, look, |took| took.clamp(BETWEEN, AT_MOST))
+}
+
+/// The same for what is there for a moment only, with looks that cost next to nothing.
+#[track_caller]
+pub fn wait_for_glimpse<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
+    wait(what, look, |_| BETWEEN)
+}
+
+#[track_caller]
+fn wait<T>(
+    what: &str,
+    mut look: impl FnMut() -> Option<T>,
+    pause: impl Fn(Duration) -> Duration,
+) -> T {
     let deadline = Instant::now() + PATIENCE;
     loop {
+        let begun = Instant::now();
         if let Some(found) = look() {
             return found;
         }
+        let took = begun.elapsed();
         assert!(
             Instant::now() < deadline,
             "waited {PATIENCE:?} in vain: {what}"
         );
-        thread::sleep(BETWEEN);
+        thread::sleep(pause(took));
     }
 }

@@ -57,7 +57,10 @@ struct Victim {
 
 impl Victim {
     fn of(namespace: &Namespace) -> Self {
-        let pod = namespace.pods().remove(0);
+        // A step may begin before its kubelet says where it is.
+        let pod = namespace.pod("the pod has an address", "{.status.podIP}", |ip| {
+            !ip.is_empty()
+        });
         let text = namespace.kubectl(&["get", "pod", &pod, "-o", "json"]);
         let pod: Value = serde_json::from_str(&text).unwrap();
         let text = |path: &str| pod.pointer(path).unwrap().as_str().unwrap().to_owned();

@@ -7,7 +7,7 @@ mod cluster_support;
 
 use std::fs;
 
-use airside_scenarios::{Counter, ServerOptions, wait_until};
+use airside_scenarios::{Counter, ServerOptions};
 use cluster_support::{
     Namespace, WORKER, one_task,
     outage::{ApiAway, Cut, HeldBuild, NodeAway, last, wait_for_end, wait_long},
@@ -49,7 +49,7 @@ fn one_of_two_clusters_is_lost() {
     );
     let file = stays.kubeconfig().with_file_name("targets.yml");
     let quick = "  stalled_after_seconds: 5\n  lost_after_seconds: 5\n";
-    let targets = [stays.target(WORKER, quick), leaves.target("second", quick)];
+    let targets = [stays.target(WORKER, ""), leaves.target("second", quick)];
     fs::write(&file, format!("targets:\n{}", targets.concat())).unwrap();
     let server = ServerOptions::new()
         .hub_ip("0.0.0.0".parse().unwrap())
@@ -87,7 +87,7 @@ fn one_of_two_clusters_is_lost() {
     assert!(said.contains("not run again by itself"), "{said}");
     assert_eq!(wait_for_end(&fly, waits.id), "succeeded");
     assert_eq!((here.count("here"), there.count("there")), (2, 2));
-    wait_until("no pod is left", || {
+    wait_long("no pod is left", || {
         stays.pods().is_empty() && leaves.pods().is_empty()
     });
 }

@@ -105,17 +105,16 @@ fn from_nothing_to_a_pod_that_starts_without_a_pull_and_back_to_nothing() {
             {"name": "main", "image": image, "imagePullPolicy": "Always", "command": ["true"]},
         ]},
     });
-    wait_until("admission knows the set", || {
-        let policy = "jsonpath={.spec.containers[0].imagePullPolicy}";
-        stage.dry_run(&pod, &["-o", policy]) == "IfNotPresent"
-    });
-    stage.apply_text(&pod.to_string());
+    let policy = "{.spec.containers[0].imagePullPolicy}";
+    stage.create_admitted(&pod, policy, "IfNotPresent");
     wait_until("the pod has run", || {
         stage.get(&["pod", "pod", "-n", &stage.namespace]).unwrap()["status"]["phase"]
             == "Succeeded"
     });
-    let events = stage.kubectl(&["get", "events", "-n", &stage.namespace, "-o", "json"]);
-    assert!(events.contains("already present on machine"), "{events}");
+    wait_until("it was told that nothing had to be pulled", || {
+        let events = stage.kubectl(&["get", "events", "-n", &stage.namespace, "-o", "json"]);
+        events.contains("already present on machine")
+    });
     stage.kubectl(&["delete", "pod", "pod", "-n", &stage.namespace]);
     registry.fault(&Value::Null);
 

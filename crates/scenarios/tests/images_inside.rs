@@ -13,6 +13,9 @@ use airside_scenarios::{TlsFront, wait_until};
 use mirror::{House, host};
 use serde_json::json;
 
+/// Where a pod says what it runs from.
+const IMAGE: &str = "{.spec.containers[0].image}";
+
 /// Waits until the set's images are on all of its nodes.
 fn ready(house: &House, set: &str) {
     let (set, condition) = (format!("imageset/{set}"), "--for=condition=Ready");
@@ -122,21 +125,14 @@ fn names_are_moved_to_the_nodes_own_port_where_runtimes_know_no_mirrors() {
     ] {
         let inside = format!("localhost:5001/{inside}/org/app:1");
         let object = house.pod_object(pod, &name, &nodes[0], None);
-        let shown = "jsonpath={.spec.containers[0].image}";
-        wait_until("admission moves names", || {
-            house.stage.dry_run(&object, &["-o", shown]) == inside
-        });
-        house.stage.apply_text(&object.to_string());
+        house.stage.create_admitted(&object, IMAGE, &inside);
         house.runs(pod);
-        assert_eq!(house.field(pod, "{.spec.containers[0].image}"), inside);
     }
     // On another node too, from what is in the cluster already.
-    house.pod_of(
-        "elsewhere",
-        "r.example/org/app:1",
-        nodes.last().unwrap(),
-        None,
-    );
+    let elsewhere = nodes.last().unwrap();
+    let object = house.pod_object("elsewhere", "r.example/org/app:1", elsewhere, None);
+    let inside = "localhost:5001/r.example/org/app:1";
+    house.stage.create_admitted(&object, IMAGE, inside);
     house.runs("elsewhere");
     let blob = format!("GET /v2/org/app/blobs/{}", image.layers[1]);
     assert_eq!(house.registry.count(&blob), 1, "one read for all of them");

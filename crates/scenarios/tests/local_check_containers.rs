@@ -27,7 +27,7 @@ fn pipeline(repository: &str) -> String {
             format!(
                 "- {{name: {name}, type: counting, source: {{mode: {name}}}, check_every: never, \
                  check_timeout: {}}}\n",
-                if *name == "hang" { "2s" } else { "5m" }
+                if *name == "hang" { "15s" } else { "5m" }
             )
         })
         .collect();

@@ -8,14 +8,14 @@ use std::{
 use airside_scenarios::{
     Counter, Environment, Server,
     pipelines::{job, task},
-    wait_for,
+    wait_for_glimpse,
 };
 
 /// What the runtime gives the shim of the next container. The file is there for a moment only, and
 /// for root alone.
 fn shim_environment(server: &Server) -> Vec<(String, String)> {
     let containers = server.data().join("runtime/containers");
-    let config = wait_for("the configuration of a container", || {
+    let config = wait_for_glimpse("the configuration of a container", || {
         let mut entries = fs::read_dir(&containers).ok()?.flatten();
         entries.find_map(|entry| fs::read(entry.path().join("config.json")).ok())
     });

@@ -123,7 +123,7 @@ async fn of_many_who_set_a_pipeline_at_once_one_wins(database: TestDatabase) {
 }
 
 async fn a_database_that_is_away_is_said_to_be(database: TestDatabase) {
-    let patience = Patience(Duration::from_millis(400));
+    let patience = Patience(Duration::from_secs(3));
     let server = Server::start_patiently(database, patience).await;
     let ann = server.login("ann").await;
     server.set_pipeline(&ann, "", PIPELINE).await;
@@ -159,13 +159,14 @@ async fn requests_wait_for_a_postgres_that_is_stopped_and_started() {
     server.set_pipeline(&ann, "", PIPELINE).await;
     let version = server.get(&ann, &format!("{TP}/config")).await;
     let version = version.header("x-concourse-config-version").to_owned();
+    let begun = tokio::time::Instant::now();
     server.database.stop_server().await;
     let (read, written, ()) = futures::join!(
         server.get(&ann, TP),
         server.set_pipeline(&ann, &version, PIPELINE),
         async {
             // No condition to wait for: that so long an outage is borne is what this tests.
-            tokio::time::sleep(Duration::from_secs(10)).await;
+            tokio::time::sleep_until(begun + Duration::from_secs(10)).await;
             server.database.start_server().await;
         }
     );

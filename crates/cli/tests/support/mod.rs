@@ -145,6 +145,8 @@ impl Server {
         let until = Instant::now() + PATIENCE;
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
+                // Until all that it said has been read.
+                while self.lines.recv_timeout(Duration::from_secs(5)).is_ok() {}
                 return status;
             }
             assert!(Instant::now() < until, "it does not end:\n{}", self.log());

@@ -5,7 +5,9 @@ use std::time::Duration;
 use crate::Bench;
 
 pub async fn a_step_is_followed_again_without_loss_or_repetition(bench: &Bench) {
-    let script = "i=0; while [ $i -lt 60 ]; do echo line $i; i=$((i+1)); sleep 0.05; done; exit 5";
+    // It pauses where it is left, so that it is not over before that.
+    let script = "i=0; while [ $i -lt 60 ]; do echo line $i; i=$((i+1)); sleep 0.05; \
+                  [ $i -ne 10 ] || sleep 10; done; exit 5";
     let (lease, request) = bench.request(script).await;
     let again = request.clone();
     let running = bench.start(lease, request).await;

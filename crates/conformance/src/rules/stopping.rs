@@ -17,6 +17,7 @@ pub async fn a_step_that_listens_ends_gently(bench: &Bench) {
 }
 
 pub async fn a_step_that_does_not_listen_is_killed(bench: &Bench) {
+    bench.stops_soon();
     let deaf = "trap '' TERM; echo ready $0; while :; do sleep 0.1; done";
     let script = format!("sh -c \"{}\" child & {deaf}", deaf.replace('$', "\\$"));
     let (lease, request) = bench.request(&script).await;

@@ -70,7 +70,7 @@ impl Registry {
             if TcpStream::connect(&registry.host).is_ok() {
                 return Some(registry);
             }
-            std::thread::yield_now();
+            std::thread::sleep(std::time::Duration::from_millis(10));
         }
     }
 

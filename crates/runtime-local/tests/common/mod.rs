@@ -240,3 +240,13 @@ pub fn image(layout: &Path, files: &[(&str, &str)]) {
     let index = serde_json::json!({"manifests": [{"digest": manifest}]});
     fs::write(layout.join("index.json"), index.to_string()).unwrap();
 }
+
+/// Whether all of these are installed.
+pub fn have(programs: &[&str]) -> bool {
+    let there = |name: &&str| {
+        ["/usr/sbin", "/sbin", "/usr/bin", "/bin"]
+            .iter()
+            .any(|folder| fs::metadata(format!("{folder}/{name}")).is_ok())
+    };
+    programs.iter().all(there)
+}

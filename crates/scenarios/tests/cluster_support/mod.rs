@@ -12,7 +12,6 @@ use std::{
     fs,
     net::{IpAddr, Ipv4Addr},
     path::{Path, PathBuf},
-    process::Command,
 };
 
 use airside_scenarios::{Fly, Output, Server, ServerOptions, wait_until};
@@ -192,17 +191,7 @@ impl Cluster {
     }
 
     pub fn try_ask(&self, args: &[&str]) -> Result<String, String> {
-        let tool = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../dev/cluster");
-        let output = Command::new(tool)
-            .args(args)
-            .envs(self.0.iter().map(|name| ("CLUSTER", name)))
-            .output()
-            .expect("dev/cluster runs");
-        if output.status.success() {
-            Ok(String::from_utf8(output.stdout).expect("text"))
-        } else {
-            Err(String::from_utf8_lossy(&output.stderr).into_owned())
-        }
+        airside_scenarios::ask_cluster(self.0.as_deref(), args)
     }
 }
 

@@ -5,13 +5,13 @@
 
 use std::{
     io::Write as _,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
 
 use airside_image_sets::Reference;
-use airside_scenarios::{Environment, wait_until};
+use airside_scenarios::{Environment, ask_cluster, wait_until};
 use serde_json::{Value, json};
 
 /// Where it is installed.
@@ -101,12 +101,14 @@ fn command(args: &[&str]) -> Command {
     command
 }
 
+/// Where a node's disk is, as this machine sees it.
+pub(crate) fn state_of(node: &str) -> PathBuf {
+    let kubeconfig = ask_cluster(None, &["kubeconfig"]).unwrap();
+    Path::new(kubeconfig.trim()).with_file_name(node)
+}
+
 pub(crate) fn try_kubectl(args: &[&str]) -> Result<String, String> {
-    let output = command(args).output().expect("dev/cluster runs");
-    match output.status.success() {
-        true => Ok(String::from_utf8(output.stdout).unwrap()),
-        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
-    }
+    ask_cluster(None, &[&["kubectl"], args].concat())
 }
 
 #[track_caller]

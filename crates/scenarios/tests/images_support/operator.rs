@@ -53,6 +53,11 @@ impl Stage {
         stage.kubectl(&["delete", "nodes", "-l", "airside.dev/ghost"]);
         let said = stage.install(&["--replicas=0"]);
         assert!(!said.contains("Warning"), "{said}");
+        let known = ["wait", "--for=condition=Established", "--timeout=60s"];
+        for kind in ["imagesets", "nodeimages"] {
+            let definition = format!("crd/{kind}.images.airside.dev");
+            stage.kubectl(&[&known[..], &[&definition]].concat());
+        }
         stage.kubectl(&["create", "namespace", &stage.namespace]);
         Some(stage)
     }
@@ -109,6 +114,24 @@ impl Stage {
         fs::write(&file, object.to_string()).unwrap();
         let file = file.to_str().unwrap();
         self.kubectl(&[&["create", "-f", file, "--dry-run=server"], options].concat())
+    }
+
+    /// Creates a pod as admission makes it: with this at that place. The API server asks admission for two seconds and goes
+    /// on without it then, which a busy machine may take; so it is made anew until it was asked.
+    pub fn create_admitted(&self, pod: &Value, path: &str, expected: &str) {
+        let name = pod["metadata"]["name"].as_str().unwrap();
+        let own = ["-n", &self.namespace];
+        let shown = format!("jsonpath={path}");
+        let get = ["get", "pod", name, "-o", &shown];
+        let delete = ["delete", "pod", name, "--grace-period=0", "--force"];
+        wait_until(&format!("pod {name} has {expected} at {path}"), || {
+            self.apply_text(&pod.to_string());
+            let is_it = self.kubectl(&[&get[..], &own].concat()) == expected;
+            if !is_it {
+                self.kubectl(&[&delete[..], &own].concat());
+            }
+            is_it
+        });
     }
 
     pub fn apply_text(&self, text: &str) -> String {
@@ -246,7 +269,21 @@ impl Stage {
         }
     }
 
+    /// The only one, or the first: whoever worked before works no more.
     pub fn operator(&self, registry: &Registry, options: &[&str]) -> Operator {
+        let lease = [
+            "delete",
+            "lease",
+            "airside-images-operator",
+            "-n",
+            NAMESPACE,
+        ];
+        self.kubectl(&[&lease[..], &["--ignore-not-found"]].concat());
+        self.one_more_operator(registry, options)
+    }
+
+    /// One that waits for its turn, if there is another.
+    pub fn one_more_operator(&self, registry: &Registry, options: &[&str]) -> Operator {
         Operator::start(
             self,
             &format!("operator-{:08x}", rand::random::<u32>()),
@@ -302,7 +339,7 @@ impl Operator {
                 "--identity",
                 name,
             ])
-            .args(["--lease=3", "--log-format=json"])
+            .args(["--lease=20", "--log-format=json"])
             .arg("--log-level=info,airside_image_operator=debug")
             .arg(format!("--listen=127.0.0.1:{port}"))
             .arg(format!("--plain-registry={}", registry.host()))

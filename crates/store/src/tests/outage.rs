@@ -60,9 +60,10 @@ async fn a_build_loses_nothing_to_a_server_that_is_away_for_ten_seconds() {
             }
         }
     });
+    let begun = tokio::time::Instant::now();
     database.stop_server().await;
     // No condition to wait for: that so long an outage is borne is what this tests.
-    tokio::time::sleep(Duration::from_secs(10)).await;
+    tokio::time::sleep_until(begun + Duration::from_secs(10)).await;
     database.start_server().await;
     store.request_abort(build).await.unwrap();
     let written = writer.await.unwrap();
