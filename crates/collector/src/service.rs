@@ -27,6 +27,8 @@ struct Service {
     due: BTreeMap<Kind, Instant>,
     /// Of which a build has ended.
     jobs: BTreeSet<JobId>,
+    /// Looked at once already: a build's log is closed a moment after its end, and may not have been by then.
+    jobs_again: BTreeSet<JobId>,
     turn: Instant,
     paused: bool,
     disk: Instant,
@@ -47,6 +49,7 @@ impl Collector {
             collector: self,
             due: Kind::ALL.into_iter().map(|kind| (kind, now)).collect(),
             jobs: BTreeSet::new(),
+            jobs_again: BTreeSet::new(),
             turn: now,
             paused: false,
             disk: now,
@@ -91,7 +94,9 @@ impl Service {
         if self.is_paused().await {
             return;
         }
-        for job in std::mem::take(&mut self.jobs) {
+        let ended = std::mem::take(&mut self.jobs);
+        let again = std::mem::replace(&mut self.jobs_again, ended.clone());
+        for job in &ended | &again {
             let started = Instant::now();
             let reaped = self.collector.reap_job(job).await;
             self.report(Kind::BuildLogs, reaped, started);

@@ -27,8 +27,8 @@ use crate::{cgroup, network};
 
 const FOLDER: &str = "/run/airside/installations";
 
-/// Somebody who looks whether we live holds our file for a moment.
-const TRIES: u32 = 20;
+/// Somebody who looks whether we live, and takes away what we left if we do not, holds our file for a moment.
+const TRIES: u32 = 200;
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// This server is here.
@@ -80,44 +80,56 @@ pub(crate) fn leave(installation: &InstallationId) {
 
 /// Takes away what installations left whose server is dead and of which no container is left.
 pub(crate) fn sweep() {
-    for installation in dead_in(Path::new(FOLDER)) {
+    for Dead { installation, lock } in dead_in(Path::new(FOLDER)) {
         info!(%installation, "taking away what a server left on this machine that was killed");
         network::take_down(&installation);
         cgroup::leave(&installation);
         leave(&installation);
+        drop(lock);
     }
 }
 
-/// Those that nobody stands for any more.
-fn dead_in(folder: &Path) -> Vec<InstallationId> {
+/// An installation that nobody stands for any more. Its server waits with its return as long as this is held.
+#[derive(Debug)]
+struct Dead {
+    installation: InstallationId,
+    lock: File,
+}
+
+fn dead_in(folder: &Path) -> Vec<Dead> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
     names
-        .filter(|name| is_dead(&folder.join(name)))
-        .map(InstallationId::new)
-        .filter(|installation| !cgroup::is_in_use(installation))
+        .filter_map(|name| {
+            let lock = lock_if_dead(&folder.join(&name))?;
+            let installation = InstallationId::new(name);
+            Some(Dead { installation, lock })
+        })
+        .filter(|dead| !cgroup::is_in_use(&dead.installation))
         .collect()
 }
 
-fn is_dead(path: &Path) -> bool {
-    let Ok(mut file) = File::open(path) else {
-        return false;
-    };
-    if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
-        return false;
-    }
+fn lock_if_dead(path: &Path) -> Option<File> {
+    let mut file = File::open(path).ok()?;
+    rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
     let mut root = Vec::new();
     if file.read_to_end(&mut root).is_err() || root.is_empty() {
-        return false;
+        return None;
     }
     let containers = PathBuf::from(OsStr::from_bytes(&root)).join("containers");
     // Those that are there are followed again when their server comes back.
-    fs::read_dir(containers).map_or(true, |mut left| left.next().is_none())
+    let is_empty = fs::read_dir(containers).map_or(true, |mut left| left.next().is_none());
+    is_empty.then_some(file)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn names(folder: &Path) -> Vec<InstallationId> {
+        let dead = dead_in(folder).into_iter();
+        dead.map(|dead| dead.installation).collect()
+    }
 
     #[test]
     fn an_installation_is_dead_without_its_server_and_its_containers() {
@@ -126,22 +138,22 @@ mod tests {
         let here = folder.path().join("here");
         fs::create_dir_all(root.join("containers/s-1")).unwrap();
         let name = InstallationId::new("none-of-this-machine");
-        assert_eq!(dead_in(&here), []);
+        assert_eq!(names(&here), []);
         let file = enter_in(&here, &name, &root).unwrap();
-        assert_eq!(dead_in(&here), [], "its server lives");
+        assert_eq!(names(&here), [], "its server lives");
         assert!(enter_in(&here, &name, &root).is_err(), "once at a time");
         drop(file);
-        assert_eq!(dead_in(&here), [], "its containers may still run");
+        assert_eq!(names(&here), [], "its containers may still run");
         fs::remove_dir(root.join("containers/s-1")).unwrap();
-        assert_eq!(dead_in(&here), std::slice::from_ref(&name));
+        assert_eq!(names(&here), std::slice::from_ref(&name));
         fs::remove_dir_all(&root).unwrap();
         assert_eq!(
-            dead_in(&here),
+            names(&here),
             std::slice::from_ref(&name),
             "all of it is gone"
         );
         // Half-written: nobody knows where its containers are.
         fs::write(here.join("half"), "").unwrap();
-        assert_eq!(dead_in(&here), [name]);
+        assert_eq!(names(&here), [name]);
     }
 }

@@ -110,11 +110,12 @@ impl Reaper {
             kill_everything();
             return self.collect();
         }
-        self.collect();
         let found = processes(|session| !guests.contains(&session));
         for pid in &found {
             let _ = rustix::process::kill_process(*pid, Signal::KILL);
         }
+        // After the look: whoever was dead by then, and so not found, is gone when this is over.
+        self.collect();
         match found.is_empty() {
             true => Left::None,
             false => Left::Some,

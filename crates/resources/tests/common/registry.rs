@@ -2,8 +2,8 @@
 
 use std::{
     fs,
-    net::{TcpListener, TcpStream},
-    process::{Child, Command, Stdio},
+    io::{BufRead as _, BufReader},
+    process::{Child, ChildStderr, Command, Stdio},
 };
 
 use tempfile::TempDir;
@@ -27,22 +27,11 @@ impl Registry {
             fs::exists(PROGRAM).unwrap(),
             "docker-registry is not installed; `make setup` (or apt-get install docker-registry) does that"
         );
-        // Somebody else may take a port between our look and the registry's.
-        (0..10)
-            .find_map(|_| Self::attempt(user))
-            .expect("there is a free port")
-    }
-
-    fn attempt(user: Option<(&str, &str)>) -> Option<Self> {
         let folder = TempDir::new().unwrap();
-        let port = {
-            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-            listener.local_addr().unwrap().port()
-        };
         let root = folder.path().display();
         let mut config = format!(
-            "version: 0.1\nlog: {{level: error}}\nstorage:\n  filesystem: {{rootdirectory: {root}/data}}\n\
-             http: {{addr: \"127.0.0.1:{port}\"}}\n"
+            "version: 0.1\nlog: {{level: info}}\nstorage:\n  filesystem: {{rootdirectory: {root}/data}}\n\
+             http: {{addr: \"127.0.0.1:0\"}}\n"
         );
         if let Some((name, password)) = user {
             let hash = bcrypt::hash(password, 4).unwrap();
@@ -51,26 +40,18 @@ impl Registry {
         }
         let path = folder.path().join("config.yml");
         fs::write(&path, config).unwrap();
-        let child = Command::new(PROGRAM)
+        let mut child = Command::new(PROGRAM)
             .arg("serve")
             .arg(&path)
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
+            .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut registry = Self {
-            host: format!("127.0.0.1:{port}"),
+        let host = listens_at(child.stderr.take().unwrap());
+        Self {
+            host,
             child,
             _folder: folder,
-        };
-        loop {
-            if registry.child.try_wait().unwrap().is_some() {
-                return None;
-            }
-            if TcpStream::connect(&registry.host).is_ok() {
-                return Some(registry);
-            }
-            std::thread::sleep(std::time::Duration::from_millis(10));
         }
     }
 
@@ -84,4 +65,15 @@ impl Drop for Registry {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Where its log says that it listens. What else it says is read and forgotten.
+fn listens_at(log: ChildStderr) -> String {
+    let mut lines = BufReader::new(log).lines().map_while(Result::ok);
+    let host = lines.by_ref().find_map(|line| {
+        let (_, host) = line.split_once("msg=\"listening on ")?;
+        Some(host.split('"').next()?.to_owned())
+    });
+    std::thread::spawn(move || lines.for_each(drop));
+    host.expect("docker-registry listens")
 }
