@@ -32,10 +32,11 @@ fn an_image_is_pulled_pinned_labelled_and_told_in_two_writes() {
     let marks = stage.marks(&image);
     assert!(marks.contains("io.cri-containerd.pinned=pinned"), "{marks}");
     assert!(marks.contains("images.airside.dev/pulled="), "{marks}");
-    let status = stage.status();
-    let pins = status["conditions"].as_array().unwrap().iter();
-    let pins = pins.filter(|it| it["type"] == "PinVisible" && it["status"] == "True");
-    assert_eq!(pins.count(), 1, "{status}");
+    wait_until("pins are seen to show", || {
+        let status = stage.status();
+        let mut conditions = status["conditions"].as_array().unwrap().iter();
+        conditions.any(|it| it["type"] == "PinVisible" && it["status"] == "True")
+    });
     assert_eq!(stage.shelf.fetched(&image.layer), 1);
 
     stage.delete_set("one");

@@ -37,6 +37,8 @@ const GRACE: Duration = Duration::from_secs(1);
 const ECHO: Duration = Duration::from_secs(3);
 /// After something that did not work and is no image's fault.
 const RETRY: Duration = Duration::from_secs(1);
+/// Between two looks at whether the runtime shows what it was just told.
+const MOMENT: Duration = Duration::from_millis(50);
 /// Of one turn. What is left to do then is done in the next.
 const ROUNDS: usize = 32;
 
@@ -53,6 +55,7 @@ pub(crate) struct Keeper {
     collecting: bool,
     labelled: Option<Labelled>,
     said: Option<Said>,
+    unshown: tell::Unshown,
     /// Whether the operator answered when it was last asked.
     operator: Option<Result<(), String>>,
     /// Whether the node's mirror is used, once that was tried.
@@ -107,6 +110,7 @@ impl Keeper {
             collecting: false,
             labelled: None,
             said: None,
+            unshown: tell::Unshown::default(),
             operator: None,
             mirror,
         }
@@ -177,6 +181,11 @@ impl Keeper {
                 continue;
             }
             self.pull(&plan, &known.wants);
+            // One look more spares telling the same twice.
+            if self.unshown.is_new(sight.lists.pins_show(), Instant::now()) {
+                tokio::time::sleep(MOMENT).await;
+                continue;
+            }
             let is_said = self.say(known, &sight, &plan).await;
             let wait = self.until_next(&sight, &plan);
             return Ok(match is_labelled && is_said {

@@ -1,6 +1,6 @@
 //! What a turn tells the cluster, as seldom as it can.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use airside_image_sets::{NodeImagesStatus, plan::Plan};
 use jiff::Timestamp;
@@ -15,6 +15,34 @@ use crate::{
     },
     runtime::RuntimeError,
 };
+
+/// What we mark in the runtime shows a moment later in what it tells the kubelet: mostly so soon that it is waited for.
+const SHOWS_SOON: Duration = Duration::from_millis(500);
+/// After this it will not.
+const SHOWS_WITHIN: Duration = Duration::from_secs(10);
+
+/// Since when the runtime has not shown a pin of ours.
+#[derive(Debug, Default)]
+pub(super) struct Unshown(Option<Instant>);
+
+impl Unshown {
+    /// Whether it may show any moment.
+    pub(super) fn is_new(&mut self, shown: Option<bool>, now: Instant) -> bool {
+        self.judge(shown, now);
+        self.0
+            .is_some_and(|since| now.saturating_duration_since(since) < SHOWS_SOON)
+    }
+
+    /// Whether pins show, as far as that can be said: nothing while it may still come.
+    fn judge(&mut self, shown: Option<bool>, now: Instant) -> Option<bool> {
+        if shown != Some(false) {
+            self.0 = None;
+            return shown;
+        }
+        let since = *self.0.get_or_insert(now);
+        (now.saturating_duration_since(since) >= SHOWS_WITHIN).then_some(false)
+    }
+}
 
 impl Keeper {
     /// False if it could not be told.
@@ -44,13 +72,20 @@ impl Keeper {
         self.write(known, status).await
     }
 
-    fn conditions(&self, sight: &Sight) -> Vec<Condition> {
+    fn conditions(&mut self, sight: &Sight) -> Vec<Condition> {
+        let shown = sight.lists.pins_show();
+        let pins = self.unshown.judge(shown, Instant::now());
         let before = self.said.as_ref().map(|said| &said.status.conditions[..]);
-        let of = |kind, state, words: &str| {
-            report::condition(before.unwrap_or_default(), kind, state, words, sight.now)
-        };
+        let before = before.unwrap_or_default();
+        let of =
+            |kind, state, words: &str| report::condition(before, kind, state, words, sight.now);
         let mut conditions = vec![of("RuntimeReachable", Ok("Answers"), "")];
-        match sight.lists.pins_show() {
+        match pins {
+            // What was said stands until more is known.
+            None if shown.is_some() => {
+                let said = before.iter().find(|said| said.type_ == "PinVisible");
+                conditions.extend(said.cloned());
+            }
             None => {}
             Some(true) => conditions.push(of("PinVisible", Ok("Shown"), "")),
             Some(false) => {
@@ -102,5 +137,37 @@ impl Keeper {
                 false
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pin_that_does_not_show_at_once_is_no_news() {
+        let (mut unshown, start) = (Unshown::default(), Instant::now());
+        let at = |seconds| start + Duration::from_secs(seconds);
+        for (shown, second, expected) in [
+            (None, 0, None),
+            (Some(true), 1, Some(true)),
+            // Just made.
+            (Some(false), 2, None),
+            (Some(true), 3, Some(true)),
+            (Some(false), 4, None),
+            (Some(false), 13, None),
+            (Some(false), 14, Some(false)),
+            (Some(true), 15, Some(true)),
+            (Some(false), 16, None),
+        ] {
+            assert_eq!(
+                unshown.judge(shown, at(second)),
+                expected,
+                "second {second}"
+            );
+        }
+        assert!(unshown.is_new(Some(false), at(16)));
+        assert!(!unshown.is_new(Some(false), at(17)));
+        assert!(!unshown.is_new(Some(true), at(18)));
     }
 }
