@@ -15,7 +15,8 @@ import_on() { # import_on NODE ARCHIVE
 
 # copy_images FROM TO: what was loaded by hand on one node, for another.
 copy_images() {
-  local names; mapfile -t names < <(ctr --address "$(socket "$1")" --namespace k8s.io images list --quiet | grep '^airside.local/' || true)
+  local listed names; listed=$(ctr --address "$(socket "$1")" --namespace k8s.io images list --quiet)
+  mapfile -t names < <(grep '^airside.local/' <<<"$listed")
   ((${#names[@]} > 0)) || return 0
   ctr --address "$(socket "$1")" --namespace k8s.io images export "$STATE/copied.tar" "${names[@]}"
   import_on "$2" "$STATE/copied.tar" || die "n$2 cannot import what n$1 has; see $STATE/log/n$2-import.log"

@@ -105,7 +105,7 @@ impl Logs {
         Ok(builds)
     }
 
-    /// Returns when nothing is written any more to logs that are closed; for whoever removes all of them.
+    /// Returns when nothing is compressed any more of logs that were closed; for whoever removes all of them.
     pub async fn at_rest(&self) {
         self.inner.compressing.close();
         self.inner.compressing.wait().await;

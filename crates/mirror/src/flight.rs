@@ -54,6 +54,14 @@ pub(crate) struct Flight {
     progress: watch::Receiver<Progress>,
 }
 
+/// Whether somebody else may have brought the content meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Look {
+    Again,
+    /// That was tried, and it could not be read.
+    NoMore,
+}
+
 pub(crate) enum NotBegun<E> {
     Refused(E),
     /// Another flight brought it while the caller looked.
@@ -87,16 +95,16 @@ impl Flights {
         &self,
         digest: &Digest,
         storage: &Arc<dyn Storage>,
+        look: Look,
         start: impl Future<Output = Result<Reply, E>>,
     ) -> Result<Arc<Flight>, NotBegun<E>> {
         let cell = self.going.lock().entry(digest.clone()).or_default().clone();
         let flight = cell
             .get_or_try_init(|| async {
                 // A flight is forgotten only once its content is kept, so that this look cannot miss it.
-                match storage.size(digest).await {
-                    Ok(None) => {}
-                    Ok(Some(_)) => return Err(NotBegun::Kept),
-                    Err(error) => return Err(NotBegun::Failed(error)),
+                let kept = storage.size(digest).await.map_err(NotBegun::Failed)?;
+                if kept.is_some() && look == Look::Again {
+                    return Err(NotBegun::Kept);
                 }
                 let reply = start.await.map_err(NotBegun::Refused)?;
                 let begun = self.depart(digest, reply, storage.clone());

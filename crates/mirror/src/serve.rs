@@ -10,7 +10,7 @@ use crate::{
     Access, Answer, Asked, Caller, Reply, Storage, Upstream, Verdict, What,
     access::verdict,
     answer::{Head, failure, refusal},
-    flight::{Flights, NotBegun},
+    flight::{Flights, Look, NotBegun},
     range::Range,
     storage::NoteName,
 };
@@ -134,22 +134,42 @@ impl Mirror {
         digest: &Digest,
         is_stale: bool,
     ) -> io::Result<Answer> {
-        if let Some(size) = self.0.storage.size(digest).await? {
-            let permit = match self.permit(request, digest).await? {
-                Ok(permit) => permit,
-                Err(refused) => return Ok(refused),
-            };
-            let is_stale = is_stale || matches!(permit, Permit::Stale);
-            match self.kept(request, digest, size, is_stale).await {
-                // Somebody's garbage meanwhile: as if it had not been there.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                answered => return answered,
-            }
+        if let Some(answer) = self.stored(request, digest, is_stale).await? {
+            return Ok(answer);
         }
         if request.is_head {
             return self.look(request, digest).await;
         }
-        self.fetched(request, digest).await
+        if let Some(answer) = self.fetched(request, digest, Look::Again).await? {
+            return Ok(answer);
+        }
+        if let Some(answer) = self.stored(request, digest, is_stale).await? {
+            return Ok(answer);
+        }
+        let answer = self.fetched(request, digest, Look::NoMore).await?;
+        answer.ok_or_else(|| io::Error::other("content is neither kept nor fetched"))
+    }
+
+    /// Nothing if it is not there.
+    async fn stored(
+        &self,
+        request: &Request<'_>,
+        digest: &Digest,
+        is_stale: bool,
+    ) -> io::Result<Option<Answer>> {
+        let Some(size) = self.0.storage.size(digest).await? else {
+            return Ok(None);
+        };
+        let permit = match self.permit(request, digest).await? {
+            Ok(permit) => permit,
+            Err(refused) => return Ok(Some(refused)),
+        };
+        let is_stale = is_stale || matches!(permit, Permit::Stale);
+        match self.kept(request, digest, size, is_stale).await {
+            // Somebody's garbage meanwhile: as if it had not been there.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            answered => answered.map(Some),
+        }
     }
 
     /// Whether the caller would get kept content from the registry too.
@@ -252,19 +272,26 @@ impl Mirror {
         }
     }
 
-    /// Served while it comes.
-    async fn fetched(&self, request: &Request<'_>, digest: &Digest) -> io::Result<Answer> {
+    /// Served while it comes; nothing if somebody else brought it meanwhile.
+    async fn fetched(
+        &self,
+        request: &Request<'_>,
+        digest: &Digest,
+        look: Look,
+    ) -> io::Result<Option<Answer>> {
         let Request { asked, caller, .. } = request;
         let mut is_first = false;
         let start = async {
             is_first = true;
             self.begin(asked, caller).await
         };
-        let joined = self.0.flights.join(digest, &self.0.storage, start).await;
-        let flight = match joined {
+        let Inner {
+            flights, storage, ..
+        } = &*self.0;
+        let flight = match flights.join(digest, storage, look, start).await {
             Ok(flight) => flight,
-            Err(NotBegun::Refused(refused)) => return Ok(*refused),
-            Err(NotBegun::Kept) => return Box::pin(self.content(request, digest, false)).await,
+            Err(NotBegun::Refused(refused)) => return Ok(Some(*refused)),
+            Err(NotBegun::Kept) => return Ok(None),
             Err(NotBegun::Failed(error)) => return Err(error),
         };
         if is_first {
@@ -276,20 +303,20 @@ impl Mirror {
                 .write_note(&link, kind.unwrap_or_default())
                 .await?;
         } else if let Err(refused) = self.permit(request, digest).await? {
-            return Ok(refused);
+            return Ok(Some(refused));
         }
         let range = Range::parse(request.range).filter(|_| flight.size.is_some());
         let length = match (range, flight.size) {
             (Some(range), Some(size)) => match range.length(size) {
                 Some(length) => Some(length),
-                None => return Ok(outside(size)),
+                None => return Ok(Some(outside(size))),
             },
             (_, size) => size,
         };
         let first = range.map_or(0, |range| range.first);
         let pieces = match flight.read(first, length).await {
             Ok(pieces) => pieces,
-            Err(error) => return Ok(away(None, &error.to_string())),
+            Err(error) => return Ok(Some(away(None, &error.to_string()))),
         };
         let head = Head {
             digest,
@@ -300,7 +327,7 @@ impl Mirror {
                 .map(|(range, size)| (range.first, size)),
             is_stale: false,
         };
-        Ok(head.with(Some(pieces)))
+        Ok(Some(head.with(Some(pieces))))
     }
 
     /// Asks the registry for it, as the caller.

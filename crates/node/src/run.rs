@@ -90,9 +90,17 @@ impl NodeOptions {
                 let Some(used) = mirror.is_used().await else {
                     return;
                 };
-                info!(used = used.status, reason = used.reason, "{}", used.message);
                 let is_used = used.status == "True";
-                found.send_replace(Some(used));
+                // The same again is no news.
+                found.send_if_modified(|known| {
+                    let is_same = |known: &Condition| known.status == used.status;
+                    if known.as_ref().is_some_and(is_same) {
+                        return false;
+                    }
+                    info!(used = used.status, reason = used.reason, "{}", used.message);
+                    *known = Some(used);
+                    true
+                });
                 if is_used {
                     return;
                 }

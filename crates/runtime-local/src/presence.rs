@@ -96,7 +96,8 @@ struct Dead {
     lock: File,
 }
 
-fn dead_in(folder: &Path) -> Vec<Dead> {
+/// One after the other: no more than one is held at a time.
+fn dead_in(folder: &Path) -> impl Iterator<Item = Dead> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
     names
@@ -106,12 +107,15 @@ fn dead_in(folder: &Path) -> Vec<Dead> {
             Some(Dead { installation, lock })
         })
         .filter(|dead| !cgroup::is_in_use(&dead.installation))
-        .collect()
 }
 
 fn lock_if_dead(path: &Path) -> Option<File> {
     let mut file = File::open(path).ok()?;
     rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
+    // Another may have taken it away meanwhile, and its server have come back.
+    fs::metadata(path)
+        .is_ok_and(|there| is_same(&there, &file))
+        .then_some(())?;
     let mut root = Vec::new();
     if file.read_to_end(&mut root).is_err() || root.is_empty() {
         return None;
@@ -127,8 +131,7 @@ mod tests {
     use super::*;
 
     fn names(folder: &Path) -> Vec<InstallationId> {
-        let dead = dead_in(folder).into_iter();
-        dead.map(|dead| dead.installation).collect()
+        dead_in(folder).map(|dead| dead.installation).collect()
     }
 
     #[test]

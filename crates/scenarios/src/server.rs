@@ -291,14 +291,18 @@ impl Server {
             write!(stream, "{name}: {value}\r\n")?;
         }
         // A server may answer, and close, before it has read all of a long body.
-        let sent = write!(stream, "\r\n{body}");
+        match write!(stream, "\r\n{body}") {
+            Err(error) if !is_cut(&error) => return Err(error),
+            _ => {}
+        }
         let mut answer = Vec::new();
         let mut piece = [0; 4096];
         loop {
             match stream.read(&mut piece) {
                 Ok(0) => break,
                 Ok(read) => answer.extend_from_slice(&piece[..read]),
-                Err(_) if sent.is_err() && !answer.is_empty() => break,
+                // The whole answer came before: what it says of its length is not looked at.
+                Err(error) if is_cut(&error) && !answer.is_empty() => break,
                 Err(error) => return Err(error),
             }
             // A build's events stay open for good.
@@ -332,4 +336,10 @@ impl Drop for Server {
             );
         }
     }
+}
+
+/// Whether the other side had closed before it had read everything.
+fn is_cut(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{BrokenPipe, ConnectionReset};
+    matches!(error.kind(), BrokenPipe | ConnectionReset)
 }

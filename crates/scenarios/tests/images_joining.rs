@@ -117,6 +117,7 @@ fn one_of_all_nodes_pulls_at_a_time_where_no_more_may() {
         let waits = |image: &Value| image["message"] == "others of the cluster go first";
         states.contains(&"pulling") && states.contains(&"pending") && told.iter().any(waits)
     });
+    wait_until("the layer is asked for", || shelf.waiting() > 0);
     assert_eq!(shelf.waiting(), 1, "{:?}", told());
     shelf.hold(false);
     let ready = [

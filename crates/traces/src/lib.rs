@@ -40,7 +40,7 @@ macro_rules! span {
 }
 
 /// How long the last spans may take to leave when the server stops.
-const FAREWELL: Duration = Duration::from_secs(10);
+const FAREWELL: Duration = Duration::from_secs(5);
 
 /// How long the collector may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);

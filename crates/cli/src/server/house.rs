@@ -43,7 +43,7 @@ use crate::{
 const SESSION: Duration = Duration::from_secs(24 * 3600);
 
 /// How long a server that stops waits for containers that are being destroyed.
-const SWEEPING_UP: Duration = Duration::from_secs(30);
+const SWEEPING_UP: Duration = Duration::from_secs(20);
 
 pub(crate) struct House {
     pub(crate) engine: Engine,

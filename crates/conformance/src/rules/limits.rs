@@ -37,6 +37,7 @@ pub async fn running_out_of_memory_is_told(bench: &Bench) {
 
 /// The worker and other steps live on.
 pub async fn a_step_that_forks_for_ever_ends(bench: &Bench) {
+    bench.stops_soon();
     let (lease, request) = bench
         .request("f() { f & f & }; echo go; f; f; f; sleep 600")
         .await;

@@ -278,6 +278,7 @@ impl Keeper {
         });
         let waits = leaving
             .chain(echo.filter(|wait| !wait.is_zero()))
+            .chain(self.unshown.known_in())
             .chain(times);
         waits.fold(heartbeat, Duration::min)
     }

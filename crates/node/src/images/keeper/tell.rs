@@ -26,6 +26,12 @@ const SHOWS_WITHIN: Duration = Duration::from_secs(10);
 pub(super) struct Unshown(Option<Instant>);
 
 impl Unshown {
+    /// How long until it can be said that it does not show.
+    pub(super) fn known_in(&self) -> Option<Duration> {
+        let waited = self.0?.elapsed();
+        (waited < SHOWS_WITHIN).then(|| SHOWS_WITHIN - waited)
+    }
+
     /// Whether it may show any moment.
     pub(super) fn is_new(&mut self, shown: Option<bool>, now: Instant) -> bool {
         self.judge(shown, now);
