@@ -21,9 +21,8 @@ use tracing::{info, warn};
 
 use crate::{
     data::DataFolder,
-    logging,
     options::{IsolationArgs, Observing, duration, find_shim},
-    server::{on_threads, stop},
+    server,
     workers::program,
 };
 
@@ -97,17 +96,12 @@ pub(crate) fn enter() -> Result<()> {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let (_, traces) = logging::start(&options.observing)?;
-    let result = on_threads(serve(options));
-    if let Some(traces) = traces {
-        traces.finish();
-    }
-    result
+    server::until_told(&options.observing, async |shutdown| {
+        serve(options, shutdown).await
+    })
 }
 
-async fn serve(options: &Options) -> Result<()> {
-    let shutdown = CancellationToken::new();
-    stop::on_signals(shutdown.clone())?;
+async fn serve(options: &Options, shutdown: CancellationToken) -> Result<()> {
     let token = machine::token(&options.token, options.name.as_deref())?;
     warn_if_readable(&options.token);
     let state = DataFolder::open(&options.state)

@@ -5,11 +5,7 @@ use anyhow::Result;
 use clap::Args;
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    logging,
-    options::Observing,
-    server::{self, stop},
-};
+use crate::{options::Observing, server};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -29,16 +25,11 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let (_, traces) = logging::start(&options.observing)?;
-    let result = server::on_threads(serve(options));
-    if let Some(traces) = traces {
-        traces.finish();
-    }
-    result
+    server::until_told(&options.observing, async |shutdown| {
+        serve(options, shutdown).await
+    })
 }
 
-async fn serve(options: &Options) -> Result<()> {
-    let shutdown = CancellationToken::new();
-    stop::on_signals(shutdown.clone())?;
+async fn serve(options: &Options, shutdown: CancellationToken) -> Result<()> {
     Ok(options.node.run(shutdown).await?)
 }

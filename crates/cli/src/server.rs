@@ -9,9 +9,9 @@ mod builds;
 mod checks;
 mod greeting;
 mod house;
-mod listeners;
+pub(crate) mod listeners;
 mod mode;
-pub(crate) mod stop;
+mod stop;
 mod targets;
 mod workers;
 
@@ -23,7 +23,7 @@ use tracing::info;
 use crate::{
     data::DataFolder,
     logging::{self, Level},
-    options::ServerOptions,
+    options::{Observing, ServerOptions},
     settings::{self, Setting},
 };
 
@@ -41,6 +41,23 @@ pub(crate) fn run(options: &ServerOptions, settings: &[Setting], mode: Mode) -> 
     mode.check(options)?;
     let (log_level, traces) = logging::start(&options.observing)?;
     let result = on_threads(serve(options, mode, log_level));
+    if let Some(traces) = traces {
+        traces.finish();
+    }
+    result
+}
+
+/// Runs a command of its own log that serves until somebody tells it to end.
+pub(crate) fn until_told(
+    observing: &Observing,
+    serve: impl AsyncFnOnce(CancellationToken) -> Result<()>,
+) -> Result<()> {
+    let (_, traces) = logging::start(observing)?;
+    let result = on_threads(async {
+        let shutdown = CancellationToken::new();
+        stop::on_signals(shutdown.clone())?;
+        serve(shutdown).await
+    });
     if let Some(traces) = traces {
         traces.finish();
     }

@@ -3,15 +3,14 @@
 use std::{io::Write as _, net::SocketAddr, time::Duration};
 
 use airside_image_admission::{Admission, Rewrite, Rules, Settings};
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use clap::Args;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
 use crate::{
-    logging,
     options::Observing,
-    server::{self, stop},
+    server::{self, listeners},
 };
 
 pub(crate) const EXAMPLES: &str = "\
@@ -58,12 +57,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if options.print_manifest {
         return print(options);
     }
-    let (_, traces) = logging::start(&options.observing)?;
-    let result = server::on_threads(serve(options));
-    if let Some(traces) = traces {
-        traces.finish();
-    }
-    result
+    server::until_told(&options.observing, async |shutdown| {
+        serve(options, shutdown).await
+    })
 }
 
 fn print(options: &Options) -> Result<()> {
@@ -78,15 +74,8 @@ fn print(options: &Options) -> Result<()> {
     Ok(std::io::stdout().write_all(text.as_bytes())?)
 }
 
-async fn serve(options: &Options) -> Result<()> {
-    let shutdown = CancellationToken::new();
-    stop::on_signals(shutdown.clone())?;
-    let listener = airside_hub::listen(options.listen).await.with_context(|| {
-        format!(
-            "cannot listen on {}; choose another address with --listen",
-            options.listen
-        )
-    })?;
+async fn serve(options: &Options, shutdown: CancellationToken) -> Result<()> {
+    let listener = listeners::bind(options.listen, "--listen").await?;
     info!(address = %listener.local_addr()?, "pods are placed");
     let settings = Settings {
         namespace: options.namespace.clone(),

@@ -12,9 +12,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::{
-    logging,
     options::Observing,
-    server::{self, stop},
+    server::{self, listeners},
 };
 
 pub(crate) const EXAMPLES: &str = "\
@@ -82,17 +81,12 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let (_, traces) = logging::start(&options.observing)?;
-    let result = server::on_threads(serve(options));
-    if let Some(traces) = traces {
-        traces.finish();
-    }
-    result
+    server::until_told(&options.observing, async |shutdown| {
+        serve(options, shutdown).await
+    })
 }
 
-async fn serve(options: &Options) -> Result<()> {
-    let shutdown = CancellationToken::new();
-    stop::on_signals(shutdown.clone())?;
+async fn serve(options: &Options, shutdown: CancellationToken) -> Result<()> {
     let own = options.ca_file.as_deref().map(Authorities::read);
     let own = own.transpose()?;
     let client = Client::new(own.as_ref()).context("cannot find out whom this machine trusts")?;
@@ -100,12 +94,7 @@ async fn serve(options: &Options) -> Result<()> {
     let (storage, spool) = storage(options, own)?;
     let mirror = Mirror::open(upstream, storage, &spool)
         .with_context(|| format!("cannot fetch images into {}", spool.display()))?;
-    let listener = airside_hub::listen(options.listen).await.with_context(|| {
-        format!(
-            "cannot listen on {}; choose another address with --listen",
-            options.listen
-        )
-    })?;
+    let listener = listeners::bind(options.listen, "--listen").await?;
     let registries: Vec<String> = options.upstream.iter().map(ToString::to_string).collect();
     info!(address = %listener.local_addr()?, registries = registries.join(" "), "images are mirrored");
     tokio::spawn(copy(

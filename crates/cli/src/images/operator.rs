@@ -7,11 +7,7 @@ use anyhow::{Context as _, Result};
 use clap::Args;
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    logging,
-    options::Observing,
-    server::{self, stop},
-};
+use crate::{options::Observing, server};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -71,17 +67,12 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let (_, traces) = logging::start(&options.observing)?;
-    let result = server::on_threads(operate(options));
-    if let Some(traces) = traces {
-        traces.finish();
-    }
-    result
+    server::until_told(&options.observing, async |shutdown| {
+        operate(options, shutdown).await
+    })
 }
 
-async fn operate(options: &Options) -> Result<()> {
-    let shutdown = CancellationToken::new();
-    stop::on_signals(shutdown.clone())?;
+async fn operate(options: &Options, shutdown: CancellationToken) -> Result<()> {
     let client = airside_image_operator::client().await?;
     Ok(airside_image_operator::run(client, operating(options)?, shutdown).await?)
 }
