@@ -1,10 +1,15 @@
 //! What is asked of a resource type and what it answers: the JSON of the resource scripts.
 
+use std::io::Write;
+
 use airside_model::{MetadataField, Version};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
-use crate::failure::{Failure, Part};
+use crate::{
+    failure::{Failure, Part},
+    log::say,
+};
 
 /// `source` or `params`, before its type has looked at it.
 pub type Object = Map<String, Value>;
@@ -57,6 +62,33 @@ pub(crate) fn read<T: DeserializeOwned>(part: Part, object: Object) -> Result<T,
     })
 }
 
+/// Reads an object like [`read`], but a key that the type does not know is a line in the log and not a mistake.
+///
+/// The types that Concourse ships as shell scripts never see such a key, so pipelines have them.
+pub(crate) fn read_with_warnings<T: DeserializeOwned>(
+    part: Part,
+    object: Object,
+    log: &mut dyn Write,
+) -> Result<T, Failure> {
+    let mut unknown = Vec::new();
+    let known = serde_ignored::deserialize(Value::Object(object.clone()), |path| {
+        unknown.push(path.to_string());
+    });
+    for path in unknown.iter().take(MOST_WARNINGS) {
+        say(
+            log,
+            &format!("warning: {part}.{path} is no key of this type and has no effect"),
+        );
+    }
+    match known {
+        Ok(known) => Ok(known),
+        Err(_) => read(part, object),
+    }
+}
+
+/// The number of unknown keys that a log names.
+const MOST_WARNINGS: usize = 20;
+
 /// The key without which the error would be another one, or none. It need not be looked for unless
 /// something is wrong, and a reader that always knows where it is doubles the code of every type.
 fn culprit(
@@ -106,5 +138,28 @@ mod tests {
             let words = read(value).unwrap();
             assert!(words.starts_with(beginning), "{words}");
         }
+    }
+
+    #[derive(Debug, Default, Deserialize)]
+    #[serde(default)]
+    struct Lenient {
+        a: bool,
+    }
+
+    #[test]
+    fn an_unknown_key_is_a_warning_where_the_type_is_lenient() {
+        let read = |value: Value| {
+            let (object, mut log) = (value.as_object().unwrap().clone(), Vec::new());
+            let form = read_with_warnings::<Lenient>(Part::Source, object, &mut log);
+            let form = form.map(|form| form.a).map_err(|error| error.to_string());
+            (form, String::from_utf8(log).unwrap())
+        };
+        let words = "warning: source.depth is no key of this type and has no effect\n";
+        assert_eq!(
+            read(json!({"a": true, "depth": 1})),
+            (Ok(true), words.to_owned())
+        );
+        let (form, _) = read(json!({"a": 1, "depth": 1}));
+        assert!(form.unwrap_err().starts_with("source.a is not valid: "));
     }
 }

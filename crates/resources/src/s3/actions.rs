@@ -16,14 +16,14 @@ use crate::{
     CheckRequest, Failure, InRequest, OutRequest, Part, Produced,
     log::say,
     paths::{clear, the_one},
-    request::read,
+    request::read_with_warnings,
 };
 
 const PATH: &str = "path";
 const VERSION_ID: &str = "version_id";
 
-pub(crate) fn check(request: CheckRequest, _log: &mut dyn Write) -> Result<Vec<Version>, Failure> {
-    let (mut source, wanted) = Source::read(request.source)?;
+pub(crate) fn check(request: CheckRequest, log: &mut dyn Write) -> Result<Vec<Version>, Failure> {
+    let (mut source, wanted) = Source::read(request.source, log)?;
     let bucket = source.open()?;
     let from = request.version.unwrap_or_default();
     match wanted {
@@ -113,8 +113,8 @@ pub(crate) fn fetch(
     dest: &Path,
     log: &mut dyn Write,
 ) -> Result<Produced, Failure> {
-    let (mut source, wanted) = Source::read(request.source)?;
-    let params: InParams = read(Part::Params, request.params)?;
+    let (mut source, wanted) = Source::read(request.source, log)?;
+    let params: InParams = read_with_warnings(Part::Params, request.params, log)?;
     let version = request.version;
     let field = |key: &str| {
         let found = version.0.get(key).cloned();
@@ -258,8 +258,8 @@ pub(crate) fn push(
     src: &Path,
     log: &mut dyn Write,
 ) -> Result<Produced, Failure> {
-    let (mut source, wanted) = Source::read(request.source)?;
-    let params: OutParams = read(Part::Params, request.params)?;
+    let (mut source, wanted) = Source::read(request.source, log)?;
+    let params: OutParams = read_with_warnings(Part::Params, request.params, log)?;
     let pattern = params.file.as_deref().ok_or_else(|| {
         Failure::params("file", "is missing: give the file, or a pattern for one")
     })?;

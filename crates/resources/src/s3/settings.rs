@@ -1,5 +1,7 @@
 //! What users write for `s3` in `source` and `params`.
 
+use std::io::Write;
+
 use regex_lite::Regex;
 use serde::Deserialize;
 
@@ -8,11 +10,11 @@ use crate::{
     Failure, Object, Part,
     aws::Keys,
     lenient::{flag, switch, text},
-    request::read,
+    request::read_with_warnings,
 };
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub(super) struct Source {
     #[serde(deserialize_with = "text")]
     bucket: Option<String>,
@@ -121,8 +123,8 @@ impl Pattern {
 }
 
 impl Source {
-    pub(super) fn read(object: Object) -> Result<(Self, Wanted), Failure> {
-        let source: Self = read(Part::Source, object)?;
+    pub(super) fn read(object: Object, log: &mut dyn Write) -> Result<(Self, Wanted), Failure> {
+        let source: Self = read_with_warnings(Part::Source, object, log)?;
         let wanted = match (&source.regexp, &source.versioned_file) {
             (Some(_), Some(_)) => {
                 let words = "and source.versioned_file exclude each other: leave one out";
@@ -205,7 +207,7 @@ impl Source {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub(super) struct InParams {
     #[serde(deserialize_with = "switch")]
     pub(super) skip_download: Option<bool>,
@@ -216,7 +218,7 @@ pub(super) struct InParams {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub(super) struct OutParams {
     #[serde(deserialize_with = "text")]
     pub(super) file: Option<String>,

@@ -12,7 +12,7 @@ use airside_model::{MetadataField, Version};
 use self::settings::{InParams, OutParams, Source};
 use crate::{
     CheckRequest, Failure, InRequest, OutRequest, Part, Produced, git::Purpose, log::say,
-    paths::inside, request::read, versions::Semver,
+    paths::inside, request::read_with_warnings, versions::Semver,
 };
 
 const NUMBER: &str = "number";
@@ -40,7 +40,7 @@ fn strict(text: &str) -> Option<Semver> {
 }
 
 pub(crate) fn check(request: CheckRequest, log: &mut dyn Write) -> Result<Vec<Version>, Failure> {
-    let source = Source::read(request.source)?;
+    let source = Source::read(request.source, log)?;
     let initial = source.initial.clone();
     let mut driver = source.driver(Purpose::Check, log)?;
     let now = driver.current(log)?.unwrap_or(initial);
@@ -59,8 +59,8 @@ pub(crate) fn fetch(
     dest: &Path,
     log: &mut dyn Write,
 ) -> Result<Produced, Failure> {
-    Source::read(request.source)?;
-    let params: InParams = read(Part::Params, request.params)?;
+    Source::read(request.source, log)?;
+    let params: InParams = read_with_warnings(Part::Params, request.params, log)?;
     let text = request.version.0.get(NUMBER).map_or("", String::as_str);
     let number = strict(text)
         .ok_or_else(|| Failure::said(format!("the version's number {text:?} is no version")))?;
@@ -85,8 +85,8 @@ pub(crate) fn push(
     src: &Path,
     log: &mut dyn Write,
 ) -> Result<Produced, Failure> {
-    let source = Source::read(request.source)?;
-    let params: OutParams = read(Part::Params, request.params)?;
+    let source = Source::read(request.source, log)?;
+    let params: OutParams = read_with_warnings(Part::Params, request.params, log)?;
     let initial = source.initial.clone();
     let wanted = match &params.file {
         Some(name) => Some(number_in(&inside(src, name)?, name)?),

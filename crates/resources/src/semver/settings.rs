@@ -17,13 +17,13 @@ use crate::{
     aws::Keys,
     git::{self, Purpose},
     lenient::{flag, text},
-    request::read,
+    request::read_with_warnings,
     s3,
     versions::Semver,
 };
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 struct Written {
     #[serde(deserialize_with = "text")]
     driver: Option<String>,
@@ -98,8 +98,8 @@ pub(super) struct S3Key {
 }
 
 impl Source {
-    pub(super) fn read(object: Object) -> Result<Self, Failure> {
-        let mut written: Written = read(Part::Source, object)?;
+    pub(super) fn read(object: Object, log: &mut dyn Write) -> Result<Self, Failure> {
+        let mut written: Written = read_with_warnings(Part::Source, object, log)?;
         let initial = match &written.initial_version {
             Some(text) => strict(text).ok_or_else(|| {
                 Failure::source(
@@ -206,7 +206,7 @@ impl Written {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 struct Bumping {
     #[serde(deserialize_with = "part")]
     bump: Option<Bumped>,

@@ -17,14 +17,20 @@ use self::{
     schedule::Schedule,
     settings::{NoParams, Source},
 };
-use crate::{CheckRequest, Failure, InRequest, OutRequest, Part, Produced, request::read};
+use crate::{
+    CheckRequest, Failure, InRequest, OutRequest, Part, Produced, request::read_with_warnings,
+};
 
-pub(crate) fn check(request: CheckRequest, _log: &mut dyn Write) -> Result<Vec<Version>, Failure> {
-    versions(request, Timestamp::now())
+pub(crate) fn check(request: CheckRequest, log: &mut dyn Write) -> Result<Vec<Version>, Failure> {
+    versions(request, Timestamp::now(), log)
 }
 
-fn versions(request: CheckRequest, now: Timestamp) -> Result<Vec<Version>, Failure> {
-    let source: Source = read(Part::Source, request.source)?;
+fn versions(
+    request: CheckRequest,
+    now: Timestamp,
+    log: &mut dyn Write,
+) -> Result<Vec<Version>, Failure> {
+    let source: Source = read_with_warnings(Part::Source, request.source, log)?;
     let initial = source.initial_version;
     let schedule = Schedule::new(source)?;
     let fresh = || stamp::version(now, schedule.zone());
@@ -40,11 +46,11 @@ fn versions(request: CheckRequest, now: Timestamp) -> Result<Vec<Version>, Failu
 pub(crate) fn fetch(
     request: InRequest,
     dest: &Path,
-    _log: &mut dyn Write,
+    log: &mut dyn Write,
 ) -> Result<Produced, Failure> {
     let asked = json!({"source": request.source, "version": request.version});
-    let _: Source = read(Part::Source, request.source)?;
-    let _: NoParams = read(Part::Params, request.params)?;
+    let _: Source = read_with_warnings(Part::Source, request.source, log)?;
+    let _: NoParams = read_with_warnings(Part::Params, request.params, log)?;
     let time = stamp::time(&request.version)?;
     fs::create_dir_all(dest).map_err(Failure::io(dest))?;
     let write = |name: &str, text: String| {
@@ -60,9 +66,9 @@ pub(crate) fn fetch(
     })
 }
 
-pub(crate) fn push(request: OutRequest, _log: &mut dyn Write) -> Result<Produced, Failure> {
-    let source: Source = read(Part::Source, request.source)?;
-    let _: NoParams = read(Part::Params, request.params)?;
+pub(crate) fn push(request: OutRequest, log: &mut dyn Write) -> Result<Produced, Failure> {
+    let source: Source = read_with_warnings(Part::Source, request.source, log)?;
+    let _: NoParams = read_with_warnings(Part::Params, request.params, log)?;
     let schedule = Schedule::new(source)?;
     Ok(Produced {
         version: stamp::version(Timestamp::now(), schedule.zone()),
@@ -81,7 +87,7 @@ mod tests {
             source: source.as_object().expect("an object").clone(),
             version: given.map(|time| Version::from([("time", time)])),
         };
-        versions(request, now.parse().expect("a time"))
+        versions(request, now.parse().expect("a time"), &mut std::io::sink())
             .map(|found| found.iter().map(|one| one.0["time"].clone()).collect())
             .map_err(|error| error.to_string())
     }
@@ -132,7 +138,6 @@ mod tests {
     fn mistakes_are_named() {
         let now = "2026-03-01T12:00:00Z";
         for (source, words) in [
-            (json!({"intervall": "1m"}), "unknown field `intervall`"),
             (json!({"interval": "often"}), "\"often\" is not a duration"),
             (json!({"start": "1PM"}), "`stop` is missing beside `start`"),
             (json!({"stop": "1PM"}), "`start` is missing beside `stop`"),

@@ -33,6 +33,7 @@ impl Schedule {
         Ok(Self {
             zone: source
                 .location
+                .filter(|name| !name.is_empty())
                 .map_or(Ok(TimeZone::UTC), |name| zone(&name))?,
             interval: source.interval.map(|text| interval(&text)).transpose()?,
             window,
@@ -125,8 +126,10 @@ mod tests {
         let mondays = json!({"interval": "1m", "days": ["Monday", "wed"]});
         let berlin = json!({"start": "8:00", "stop": "9:00", "location": "Europe/Berlin"});
         let tokyo_mondays = json!({"days": ["Monday"], "location": "Asia/Tokyo"});
+        let nowhere = json!({"interval": "1m", "location": ""});
         let later = json!({"interval": "1m", "start_after": "2026-03-01T12:00"});
         let cases: &[(&Value, &str, Option<&str>, bool)] = &[
+            (&nowhere, "2026-03-01T23:00:00Z", None, true),
             (&night, "2026-03-01T23:00:00Z", None, true),
             (
                 &night,

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use crate::Failure;
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub(super) struct Source {
     pub(super) initial_version: bool,
     pub(super) interval: Option<String>,
@@ -18,7 +18,6 @@ pub(super) struct Source {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct NoParams {}
 
 /// `3:04 PM`, `3PM`, `3 PM`, `15:04` or `1504`, each with an offset behind it if one must. A time with
