@@ -7,7 +7,6 @@ mod common;
 
 use std::{
     fs,
-    path::Path,
     process::Command,
     sync::{Arc, Mutex},
 };
@@ -15,7 +14,6 @@ use std::{
 use common::{
     Ran,
     http::{Response, serve},
-    repository::Repository,
 };
 use serde_json::{Value, json};
 use tempfile::tempdir;
@@ -50,81 +48,6 @@ fn the_other_process() {
     let ran = common::run(&[&variable("TEST_TYPE"), "check"], request);
     let text = json!([ran.status, ran.answer, ran.log]).to_string();
     fs::write(variable("TEST_ANSWER"), text).unwrap();
-}
-
-fn entries(folder: &Path, end: &str) -> usize {
-    let all = fs::read_dir(folder).unwrap().flatten();
-    all.filter(|entry| entry.file_name().to_string_lossy().ends_with(end))
-        .count()
-}
-
-#[test]
-fn clones_for_checks_are_kept_updated_and_replaced() {
-    let repository = Repository::new();
-    let first = repository.commit("a", "first");
-    let cache = tempdir().unwrap();
-    let env = [("AIRSIDE_GIT_CACHE", cache.path().to_str().unwrap())];
-    let find = |source: Value, from: Option<&str>| {
-        let mut source = source;
-        source["uri"] = json!(repository.uri());
-        let version = from.map(|from| json!({"ref": from}));
-        check("git", &json!({"source": source, "version": version}), &env).ok()
-    };
-    let refs = |hashes: &[&String]| {
-        hashes
-            .iter()
-            .map(|hash| json!({"ref": hash}))
-            .collect::<Value>()
-    };
-    assert_eq!(find(json!({"branch": "master"}), None), refs(&[&first]));
-    assert_eq!(entries(cache.path(), ".git"), 1);
-    let second = repository.commit("b", "second");
-    assert_eq!(
-        find(json!({"branch": "master"}), Some(&first)),
-        refs(&[&first, &second])
-    );
-    // Rewritten history, and a clone that somebody damaged.
-    repository.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
-    repository.git(&["push", "--quiet", "--force", "origin", "HEAD"]);
-    let third = repository.commit("c", "third");
-    assert_eq!(
-        find(json!({"branch": "master"}), Some(&second)),
-        refs(&[&third])
-    );
-    for entry in fs::read_dir(cache.path()).unwrap().flatten() {
-        let head = entry.path().join("HEAD");
-        if head.exists() {
-            fs::write(head, "nonsense").unwrap();
-        }
-    }
-    assert_eq!(
-        find(json!({"branch": "master"}), Some(&first)),
-        refs(&[&first, &third])
-    );
-    repository.tag("v1");
-    let found = find(json!({"tag_filter": "v*"}), None);
-    assert_eq!(found, json!([{"ref": "v1", "commit": third}]));
-    repository.commit("d", "fourth");
-    let fourth = repository.tag("v2");
-    let found = find(json!({"tag_filter": "v*"}), Some("v1"));
-    assert_eq!(found, json!([{"ref": "v2", "commit": fourth}]));
-    assert_eq!(
-        (
-            entries(cache.path(), ".git"),
-            entries(cache.path(), ".lock")
-        ),
-        (2, 2)
-    );
-}
-
-#[test]
-fn folders_are_repositories_only_where_that_is_allowed() {
-    let repository = Repository::new();
-    let first = repository.commit("a", "first");
-    let request = json!({"source": {"uri": repository.bare().to_str().unwrap()}});
-    let found = check("git", &request, &[("AIRSIDE_GIT_ALLOW_FILES", "1")]).ok();
-    assert_eq!(found, json!([{"ref": first}]));
-    check("git", &request, &[]).fails_with("source.uri is a folder");
 }
 
 #[test]

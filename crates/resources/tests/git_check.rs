@@ -221,6 +221,94 @@ fn tags_are_versions() {
 }
 
 #[test]
+fn all_tags_are_versions_in_the_order_asked_for() {
+    let repository = Repository::new();
+    let one = repository.commit("a", "one");
+    repository.tag("v1.10");
+    repository.branch("side");
+    let two = repository.commit("b", "two");
+    // Later, and on another branch, and lower.
+    repository.tag("v1.9");
+    repository.git(&["tag", "plain"]);
+    repository.git(&["push", "--quiet", "origin", "plain"]);
+    let check = |mut source: Value, version: Value| {
+        source["uri"] = json!(repository.uri());
+        source["version_type"] = json!("tags");
+        GIT.check(json!({"source": source, "version": version}))
+            .ok()
+    };
+    let tag = |name: &str, commit: &str| json!({"ref": name, "commit": commit});
+    let (ten, nine, plain) = (tag("v1.10", &one), tag("v1.9", &two), tag("plain", &two));
+    for (source, expected) in [
+        (json!({"tag_filter": "v*"}), json!([ten, nine])),
+        (
+            json!({"tag_filter": "v*", "tag_sort": "version"}),
+            json!([nine, ten]),
+        ),
+        (
+            json!({"tag_regex": "v1\\.[0-9]+", "tag_sort": "version", "branch": "master"}),
+            json!([nine, ten]),
+        ),
+        (
+            json!({"tag_sort": "version", "version_depth": 1}),
+            json!([ten]),
+        ),
+        (json!({"tag_sort": "refname"}), json!([plain, ten, nine])),
+        (json!({"tag_filter": "none*"}), json!([])),
+    ] {
+        for version in [Value::Null, ten.clone()] {
+            assert_eq!(check(source.clone(), version), expected, "{source}");
+        }
+    }
+    let source = json!({"uri": repository.uri(), "version_type": "tags", "tag_sort": "size"});
+    GIT.check(json!({"source": source}))
+        .fails_with("source.tag_sort is not valid: unknown variant `size`");
+}
+
+#[test]
+fn branches_are_one_version() {
+    let repository = Repository::new();
+    repository.commit("a", "one");
+    for name in ["feature/b", "feat/a", "other"] {
+        repository.branch(name);
+        repository.commit(name, name);
+    }
+    let check = |mut source: Value| {
+        source["uri"] = json!(repository.uri());
+        source["version_type"] = json!("branches");
+        GIT.check(json!({"source": source}))
+    };
+    for (source, expected) in [
+        (json!({}), r#"["feat/a","feature/b","master","other"]"#),
+        (
+            json!({"branch_filters": ["feat/*", "feature/*"]}),
+            r#"["feat/a","feature/b"]"#,
+        ),
+        (
+            json!({"branch_regex": "m.*|feat/."}),
+            r#"["feat/a","master"]"#,
+        ),
+        (json!({"branch_filters": ["x*"]}), "[]"),
+    ] {
+        assert_eq!(check(source).ok(), json!([{"branches": expected}]));
+    }
+    check(json!({"branch_filters": ["--upload-pack=x"]})).fails_with("source.branch_filters");
+    let both = json!({"branch_filters": ["a"], "branch_regex": "a"});
+    check(both).fails_with("exclude each other");
+}
+
+#[test]
+fn keys_that_the_type_does_not_know_are_warnings() {
+    let repository = Repository::new();
+    let first = repository.commit("a", "one");
+    let source = json!({"uri": repository.uri(), "depth": 1, "submodules": "none"});
+    let ran = GIT.check(json!({"source": source}));
+    let words = "warning: source.depth is no key of this type and has no effect";
+    assert!(ran.log.contains(words), "{}", ran.log);
+    assert_eq!(ran.ok(), json!([{"ref": first}]));
+}
+
+#[test]
 fn mistakes_are_named_by_their_key() {
     let repository = Repository::new();
     repository.commit("a", "first");
@@ -240,7 +328,18 @@ fn mistakes_are_named_by_their_key() {
             json!({"uri": uri, "branch": "--upload-pack=x"}),
             "source.branch",
         ),
-        (json!({"uri": uri, "bogus": 1}), "bogus"),
+        (
+            json!({"uri": uri, "commit_filter": {"include": "text"}}),
+            "source.commit_filter is not valid: include is \"text\", and must be a list",
+        ),
+        (
+            json!({"uri": uri, "commit_filter": ["x"]}),
+            "source.commit_filter",
+        ),
+        (
+            json!({"uri": uri, "tag_filter": "--contains=x"}),
+            "source.tag_filter",
+        ),
         (
             json!({"uri": uri, "version_depth": "x"}),
             "source.version_depth",

@@ -136,6 +136,25 @@ fn tags_and_overridden_branches_are_versions_too() {
 }
 
 #[test]
+fn a_tag_and_a_list_of_branches_can_be_got() {
+    let repository = Repository::new();
+    let first = repository.commit("a", "first");
+    repository.tag("same");
+    repository.branch("same");
+    repository.commit("b", "second");
+    let version = json!({"ref": "same", "commit": first});
+    let source = json!({"version_type": "tags", "branch": "same"});
+    let got = get(&repository, source, json!({}), version);
+    assert_eq!(got.git(&["rev-parse", "HEAD"]), first);
+    assert_eq!(got.read(".git/tag"), "same\n");
+    let version = json!({"branches": r#"["a","b/c"]"#});
+    let source = json!({"version_type": "branches"});
+    let got = get(&repository, source, json!({}), version.clone());
+    assert_eq!(got.read("branches.json"), "[\"a\",\"b/c\"]\n");
+    assert_eq!(got.answer["version"], version);
+}
+
+#[test]
 fn which_tags_and_branches_come_along() {
     let repository = Repository::new();
     let first = repository.commit("a", "first");
@@ -326,7 +345,6 @@ fn mistakes_and_missing_commits_leave_nothing() {
             json!({"ref": first}),
             "params.submodules",
         ),
-        (json!({"bogus": 1}), json!({"ref": first}), "bogus"),
         (
             json!({"fetch": ["--all"]}),
             json!({"ref": first}),

@@ -5,17 +5,22 @@ use std::{collections::HashSet, io::Write, path::Path};
 use airside_model::Version;
 
 use super::{
-    Git,
+    Git, all_tags, branches,
     config::Purpose,
     mirror::Mirror,
-    settings::{Source, plain},
+    settings::{Source, VersionType, plain},
     tags,
 };
 use crate::{CheckRequest, Failure, Part};
 
 pub(crate) fn check(request: CheckRequest, log: &mut dyn Write) -> Result<Vec<Version>, Failure> {
-    let mut source = Source::read(request.source)?;
+    let mut source = Source::read(request.source, log)?;
     let git = Git::new(source.access(), Purpose::Check, log)?;
+    match source.version_type {
+        VersionType::Commits => (),
+        VersionType::Tags => return all_tags::versions(&git, &source, log),
+        VersionType::Branches => return branches::versions(&git, &source, log),
+    }
     let version = request.version.unwrap_or_default();
     let from = version.0.get("ref").map(String::as_str);
     plain(Part::Version, "ref", from.unwrap_or_default())?;

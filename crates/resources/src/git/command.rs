@@ -176,7 +176,7 @@ impl Git {
             KEPT.iter()
                 .filter_map(|name| Some((name, std::env::var_os(name)?))),
         );
-        command.envs(self.home.environment(&self.access, &self.remote));
+        command.envs(self.home.environment(&self.access));
         command.envs(self.more.iter().map(|(name, value)| (name, value)));
         finish(name, command, input, log)
     }

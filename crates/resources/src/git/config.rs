@@ -43,15 +43,7 @@ const LFS: &[(&str, &str)] = &[
 const HARMLESS: &[&str] = &["http", "https", "url", "fetch", "pack", "transfer"];
 
 /// Sections that may hold credentials, or say where to send them: never left in an artifact.
-const PRIVATE: &[&str] = &[
-    "http",
-    "https",
-    "url",
-    "credential",
-    "core",
-    "include",
-    "includeif",
-];
+const PRIVATE: &[&str] = &["http", "https", "url", "include", "includeif"];
 
 /// The text of a configuration file, and the names that were left out of it.
 pub(super) fn text(
@@ -86,12 +78,16 @@ pub(super) fn text(
     Ok((text, left_out))
 }
 
-/// What of the source's settings also belongs into the repository that a get leaves.
+/// Returns the settings of the source that also belong into the repository that a get leaves: all but those that may
+/// hold a credential.
 pub(super) fn for_artifact(settings: &[Setting]) -> Result<String, Failure> {
     let mut text = String::new();
     for setting in settings {
-        if !is_in(PRIVATE, &setting.name) {
-            text += &line(&setting.name, setting.value.as_deref().unwrap_or_default())?;
+        let value = setting.value.as_deref().unwrap_or_default();
+        // A helper that is a whole program in one line may have a password in it.
+        let is_program = is_in(&["credential"], &setting.name) && value.starts_with('!');
+        if !is_in(PRIVATE, &setting.name) && !is_program {
+            text += &line(&setting.name, value)?;
         }
     }
     Ok(text)
@@ -195,9 +191,19 @@ mod tests {
         let given = [
             setting("http.extraHeader", "Authorization: x"),
             setting("url.https://t@h/.insteadOf", "https://h/"),
+            setting("credential.helper", "!echo password=x"),
+            setting("credential.helper", "cache"),
+            setting("core.pager", "cat"),
             setting("user.name", "me"),
         ];
         let text = for_artifact(&given).unwrap();
-        assert_eq!(text, "[user]\n\tname = \"me\"\n");
+        let kept = [
+            ("credential", "helper", "cache"),
+            ("core", "pager", "cat"),
+            ("user", "name", "me"),
+        ];
+        let lines =
+            kept.map(|(section, key, value)| format!("[{section}]\n\t{key} = \"{value}\"\n"));
+        assert_eq!(text, lines.concat());
     }
 }

@@ -5,10 +5,10 @@ use std::{fs, io::Write, path::Path};
 use airside_model::Version;
 
 use super::{
-    Git, config,
+    Git, branches, config,
     config::Purpose,
     files, metadata,
-    settings::{InParams, Source, plain},
+    settings::{InParams, Source, VersionType, plain},
     submodules, verify,
 };
 use crate::{Failure, InRequest, Part, Produced, log::say, paths::clear, scratch::Scratch};
@@ -21,11 +21,14 @@ pub(crate) fn fetch(
     dest: &Path,
     log: &mut dyn Write,
 ) -> Result<Produced, Failure> {
-    let mut source = Source::read(request.source)?;
-    let params = InParams::read(request.params)?;
+    let mut source = Source::read(request.source, log)?;
+    let params = InParams::read(request.params, log)?;
     let mut access = source.access();
     access.debug |= params.debug;
     let git = Git::new(access, Purpose::Step, log)?;
+    if source.version_type == VersionType::Branches {
+        return branches::fetch(request.version, dest);
+    }
     let version = |key: &str| request.version.0.get(key).cloned();
     let wanted = version("ref").unwrap_or_else(|| "HEAD".to_owned());
     let branch = version("branch").or_else(|| source.branch.clone());
@@ -146,7 +149,12 @@ impl Get<'_> {
         } else if self.source.search_remote_refs && !self.has(&self.wanted)? {
             self.fetch_named(log)?;
         }
-        let args = ["checkout", "--force", "--quiet", &self.wanted, "--"];
+        // A branch may have the name of a tag.
+        let wanted = match self.source.version_type {
+            VersionType::Tags => format!("refs/tags/{}", self.wanted),
+            VersionType::Commits | VersionType::Branches => self.wanted.clone(),
+        };
+        let args = ["checkout", "--force", "--quiet", &wanted, "--"];
         self.git.run(self.dest, &args, log)
     }
 
@@ -260,6 +268,10 @@ impl Get<'_> {
             &metadata,
             log,
         )?;
+        if self.source.version_type == VersionType::Tags {
+            let path = self.dest.join(".git/tag");
+            fs::write(&path, format!("{returned}\n")).map_err(Failure::io(&path))?;
+        }
         if self.params.clean_tags {
             let tags = self.git.read(self.dest, &["tag"], log)?;
             let mut args = vec!["tag", "--delete"];

@@ -6,7 +6,7 @@ use std::{fmt::Write, path::Path};
 use super::{
     access::{Access, Tunnel},
     config::{self, Purpose},
-    remote::{Protocol, Remote, encode},
+    remote::{ALLOWED, Protocol, Remote, encode},
 };
 use crate::{Failure, scratch::Scratch};
 
@@ -105,7 +105,7 @@ impl Home {
     }
 
     /// The whole environment of git but for `PATH` and proxies.
-    pub(super) fn environment(&self, access: &Access, remote: &Remote) -> Vec<(String, String)> {
+    pub(super) fn environment(&self, access: &Access) -> Vec<(String, String)> {
         let home = self.scratch.path().display();
         let mut env = vec![
             ("HOME".to_owned(), home.to_string()),
@@ -115,7 +115,7 @@ impl Home {
             ("GIT_CONFIG_GLOBAL".to_owned(), format!("{home}/gitconfig")),
             ("GIT_ATTR_NOSYSTEM".to_owned(), "1".to_owned()),
             ("GIT_TERMINAL_PROMPT".to_owned(), "0".to_owned()),
-            ("GIT_ALLOW_PROTOCOL".to_owned(), remote.allowed().to_owned()),
+            ("GIT_ALLOW_PROTOCOL".to_owned(), ALLOWED.to_owned()),
             (
                 "GIT_SSH_COMMAND".to_owned(),
                 format!("ssh -F '{home}/ssh_config'"),

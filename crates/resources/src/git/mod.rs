@@ -2,9 +2,13 @@
 //!
 //! Each action has a private home for git, ssh and gpg, with keys and credentials in files that go away
 //! with it; nothing secret is on a command line or stays in an artifact. What is asked of git is in
-//! `check`, `get` and `put`; how it is run, and by whom, in `command`, `home` and `config`.
+//! `check`, `get` and `put`; how it is run, and by whom, in `command`, `home` and `config`. git never runs inside a
+//! repository that a task made: `artifact` takes its commits and references, and nothing that git could run.
 
 mod access;
+mod all_tags;
+mod artifact;
+mod branches;
 mod check;
 mod command;
 mod config;

@@ -10,10 +10,11 @@ use airside_model::Version;
 
 use super::{
     Git,
+    artifact::Taken,
     command::log_answer,
     config::Purpose,
     metadata,
-    settings::{OutParams, Returning, Source},
+    settings::{OutParams, Returning, Source, VersionType},
 };
 use crate::{Failure, OutRequest, Produced, log::say, paths::inside};
 
@@ -25,11 +26,17 @@ pub(crate) fn push(
     src: &Path,
     log: &mut dyn Write,
 ) -> Result<Produced, Failure> {
-    let mut source = Source::read(request.source)?;
-    let params = OutParams::read(request.params)?;
+    let mut source = Source::read(request.source, log)?;
+    let params = OutParams::read(request.params, log)?;
     let mut access = source.access();
     access.debug |= params.debug;
-    let git = Git::new(access, Purpose::Step, log)?;
+    if source.version_type == VersionType::Branches {
+        let words = "is branches: such a resource can be got, and not be put to";
+        return Err(Failure::source("version_type", words));
+    }
+    let mut git = Git::new(access, Purpose::Step, log)?;
+    // A rebase or a merge needs no large files, only what stands for them.
+    git.set("GIT_LFS_SKIP_SMUDGE", "1");
     let branch = params.branch.clone().or(source.branch);
     if branch.is_none() && !params.only_tag {
         let words = "is missing: a put needs to know which branch to push to";
@@ -41,8 +48,8 @@ pub(crate) fn push(
             "is missing: give the folder with the repository",
         )
     })?;
-    let repository = inside(src, name)?;
-    if !repository.is_dir() {
+    let artifact = inside(src, name)?;
+    if !artifact.is_dir() {
         let words = format!("is {name:?}, and there is no such folder among the inputs");
         return Err(Failure::params("repository", words));
     }
@@ -51,9 +58,9 @@ pub(crate) fn push(
         annotation: file("annotate", &params.annotate, src)?,
         notes: file("notes", &params.notes, src)?,
         branch: branch.unwrap_or_default(),
+        taken: Taken::take(&git, &artifact, log)?,
         git,
         params,
-        repository,
     };
     put.all(log)
 }
@@ -91,7 +98,7 @@ fn file(key: &str, name: &Option<String>, src: &Path) -> Result<Option<PathBuf>,
 struct Put {
     git: Git,
     params: OutParams,
-    repository: PathBuf,
+    taken: Taken,
     branch: String,
     tag: Option<String>,
     annotation: Option<PathBuf>,
@@ -100,9 +107,8 @@ struct Put {
 
 impl Put {
     fn all(&self, log: &mut dyn Write) -> Result<Produced, Failure> {
-        let ours = self
-            .git
-            .read(&self.repository, &["rev-parse", "HEAD"], log)?;
+        let ours = self.head(log)?;
+        self.taken.push_large_files(&self.git, log)?;
         if self.params.only_tag {
             self.make_tag(log)?;
             self.push(&["--tags", self.git.uri()], log)?;
@@ -116,9 +122,7 @@ impl Put {
         }
         let head = match (self.params.merge, self.params.returning) {
             (true, Returning::Unmerged) => ours,
-            _ => self
-                .git
-                .read(&self.repository, &["rev-parse", "HEAD"], log)?,
+            _ => self.head(log)?,
         };
         let mut version = Version::from([("ref", head)]);
         if let Some(branch) = &self.params.branch {
@@ -126,8 +130,13 @@ impl Put {
         }
         Ok(Produced {
             version,
-            metadata: metadata::of_head(&self.git, &self.repository, log)?,
+            metadata: metadata::of_head(&self.git, self.taken.path(), log)?,
         })
+    }
+
+    fn head(&self, log: &mut dyn Write) -> Result<String, Failure> {
+        self.git
+            .read(self.taken.path(), &["rev-parse", "HEAD"], log)
     }
 
     fn refspec(&self) -> String {
@@ -147,12 +156,12 @@ impl Put {
         if let Some(file) = &file {
             args.extend(["--annotate", "--file", file]);
         }
-        self.git.run(&self.repository, &args, log)
+        self.git.run(self.taken.path(), &args, log)
     }
 
     fn push(&self, what: &[&str], log: &mut dyn Write) -> Result<(), Failure> {
         let args = self.push_args(what);
-        self.git.run(&self.repository, &args, log)
+        self.git.run(self.taken.path(), &args, log)
     }
 
     fn push_args<'a>(&'a self, what: &[&'a str]) -> Vec<&'a str> {
@@ -173,18 +182,19 @@ impl Put {
         };
         let file = notes.display().to_string();
         let args = ["notes", "add", "--file", &file];
-        self.git.run(&self.repository, &args, log)?;
+        self.git.run(self.taken.path(), &args, log)?;
         self.push(&[self.git.uri(), "refs/notes/*"], log)
     }
 
     /// Puts what is there before ours, or between, and tries until nobody was faster.
     fn join_and_push(&self, ours: &str, log: &mut dyn Write) -> Result<(), Failure> {
+        self.taken.check_out(&self.git, log)?;
         for _ in 0..TRIES {
             self.join(ours, log)?;
             self.make_tag(log)?;
             let refspec = self.refspec();
             let args = self.push_args(&["--tags", self.git.uri(), &refspec]);
-            let ended = self.git.attempt(&self.repository, &args, b"", log)?;
+            let ended = self.git.attempt(self.taken.path(), &args, b"", log)?;
             log_answer(&ended, log);
             if ended.ok {
                 return self.push_notes(log);
@@ -203,7 +213,7 @@ impl Put {
     }
 
     fn join(&self, ours: &str, log: &mut dyn Write) -> Result<(), Failure> {
-        let (dir, uri) = (&self.repository, self.git.uri());
+        let (dir, uri) = (self.taken.path(), self.git.uri());
         let notes = ["fetch", "--quiet", uri, "+refs/notes/*:refs/notes/*"];
         if self.params.merge {
             self.git.run(dir, &["reset", "--hard", ours], log)?;

@@ -2,10 +2,6 @@
 
 use crate::Failure;
 
-/// Set to `1`, it lets repositories be folders of the machine that the action runs on. Never where
-/// actions of different teams run side by side.
-const ALLOW_FILES: &str = "AIRSIDE_GIT_ALLOW_FILES";
-
 /// An address that git may see: without credentials, and of a protocol that is allowed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Remote {
@@ -21,16 +17,17 @@ pub(super) enum Protocol {
     Https,
     Ssh,
     Git,
-    File,
 }
+
+/// The protocols that git may speak, also for submodules and redirections.
+pub(super) const ALLOWED: &str = "http:https:ssh:git";
+
+const IS_FOLDER: &str =
+    "is a folder, which no container sees: serve it over https, ssh, http or git";
 
 impl Remote {
     pub(super) fn parse(uri: Option<&str>) -> Result<Self, Failure> {
-        let files = std::env::var_os(ALLOW_FILES).is_some_and(|value| value == "1");
-        Self::parse_with(uri.unwrap_or_default().trim(), files)
-    }
-
-    fn parse_with(uri: &str, files: bool) -> Result<Self, Failure> {
+        let uri = uri.unwrap_or_default().trim();
         let bad = |words: &str| Err(Failure::source("uri", words));
         if uri.is_empty() {
             return bad("is missing: give the address of the repository");
@@ -43,7 +40,7 @@ impl Remote {
             Some(("https", _)) => Protocol::Https,
             Some(("ssh" | "git+ssh" | "ssh+git", _)) => Protocol::Ssh,
             Some(("git", _)) => Protocol::Git,
-            Some(("file", _)) => Protocol::File,
+            Some(("file", _)) => return bad(IS_FOLDER),
             Some((other, _)) if !other.contains(['/', ':']) => {
                 let words = format!("has the protocol {other:?}: use https, ssh, http or git");
                 return bad(&words);
@@ -52,13 +49,8 @@ impl Remote {
                 return bad("would run a program to reach the repository: use https or ssh");
             }
             _ if is_scp(uri) => Protocol::Ssh,
-            _ => Protocol::File,
+            _ => return bad(IS_FOLDER),
         };
-        if protocol == Protocol::File && !files {
-            return bad(
-                "is a folder, which no container sees: serve it over https, ssh, http or git",
-            );
-        }
         let (uri, user) = match protocol {
             Protocol::Http | Protocol::Https => without_user(uri),
             _ => (uri.to_owned(), None),
@@ -74,14 +66,6 @@ impl Remote {
     pub(super) fn origin(&self) -> Option<(&str, &str)> {
         let (scheme, rest) = self.uri.split_once("://")?;
         Some((scheme, rest.split(['/', '?', '#']).next()?))
-    }
-
-    /// What `GIT_ALLOW_PROTOCOL` says, also for submodules and redirections.
-    pub(super) fn allowed(&self) -> &'static str {
-        match self.protocol {
-            Protocol::File => "http:https:ssh:git:file",
-            _ => "http:https:ssh:git",
-        }
     }
 }
 
@@ -163,7 +147,7 @@ mod tests {
             ("a:b", Protocol::Ssh),
             ("git://a/b", Protocol::Git),
         ] {
-            let remote = Remote::parse_with(uri, false).unwrap();
+            let remote = Remote::parse(Some(uri)).unwrap();
             assert_eq!(
                 (remote.protocol, remote.uri.as_str()),
                 (protocol, uri),
@@ -181,14 +165,9 @@ mod tests {
             "file:///a",
             "a\nb",
         ] {
-            let words = Remote::parse_with(uri, false).unwrap_err().to_string();
+            let words = Remote::parse(Some(uri)).unwrap_err().to_string();
             assert!(words.starts_with("source.uri "), "{uri}: {words}");
         }
-        for uri in ["/a/b", "file:///a"] {
-            let remote = Remote::parse_with(uri, true).unwrap();
-            assert_eq!(remote.protocol, Protocol::File);
-        }
-        assert!(Remote::parse_with("ext::sh -c id", true).is_err());
     }
 
     #[test]
@@ -204,7 +183,7 @@ mod tests {
             ("https://u:a@b@h", "https://h", Some(("u", "a@b"))),
             ("https://%zz%:%@h", "https://h", Some(("%zz%", "%"))),
         ] {
-            let remote = Remote::parse_with(uri, false).unwrap();
+            let remote = Remote::parse(Some(uri)).unwrap();
             let user = user.map(|(name, password)| (name.to_owned(), password.to_owned()));
             assert_eq!((remote.uri.as_str(), remote.user), (clean, user), "{uri}");
         }

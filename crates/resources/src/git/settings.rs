@@ -1,16 +1,19 @@
 //! What users write for `git` in `source` and `params`.
 
+use std::io::Write;
+
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::access::{Access, Setting, SubmoduleCredentials, Tunnel};
 use crate::{
     Failure, Object, Part,
     lenient::{flag, number, switch, text, texts},
-    request::read,
+    request::read_with_warnings,
 };
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub(super) struct Source {
     #[serde(deserialize_with = "text")]
     uri: Option<String>,
@@ -43,6 +46,12 @@ pub(super) struct Source {
     #[serde(deserialize_with = "text")]
     pub(super) tag_regex: Option<String>,
     pub(super) tag_behaviour: TagBehaviour,
+    pub(super) version_type: VersionType,
+    pub(super) tag_sort: TagSort,
+    #[serde(deserialize_with = "texts")]
+    pub(super) branch_filters: Vec<String>,
+    #[serde(deserialize_with = "text")]
+    pub(super) branch_regex: Option<String>,
     #[serde(deserialize_with = "switch")]
     pub(super) fetch_tags: Option<bool>,
     submodule_credentials: Vec<SubmoduleCredentials>,
@@ -76,23 +85,69 @@ pub(super) enum TagBehaviour {
     MatchTagAncestors,
 }
 
-/// Which commits count, by their message.
+/// The kind of thing in a repository that a version is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum VersionType {
+    #[default]
+    Commits,
+    Tags,
+    /// A version is the whole list of branches.
+    Branches,
+}
+
+/// The order of tags where versions are tags.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum TagSort {
+    #[default]
+    #[serde(alias = "date")]
+    Creatordate,
+    /// `v1.9` comes before `v1.10`.
+    #[serde(alias = "version:refname")]
+    Version,
+    #[serde(alias = "name")]
+    Refname,
+}
+
+/// The commits that count, by their message.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(try_from = "Object")]
 pub(super) struct CommitFilter {
-    #[serde(deserialize_with = "texts")]
     pub(super) include: Vec<String>,
-    #[serde(deserialize_with = "flag")]
     pub(super) include_all_match: bool,
-    #[serde(deserialize_with = "texts")]
     pub(super) exclude: Vec<String>,
-    #[serde(deserialize_with = "flag")]
     pub(super) exclude_all_match: bool,
 }
 
+impl TryFrom<Object> for CommitFilter {
+    type Error = String;
+
+    /// Reads a map, and lists in it: a text or a list in its place is a mistake in Concourse's type too.
+    fn try_from(object: Object) -> Result<Self, String> {
+        let mut filter = Self::default();
+        for (key, value) in object {
+            let patterns = || match &value {
+                Value::Null => Ok(Vec::new()),
+                Value::Array(_) => texts(&value).map_err(|error| error.to_string()),
+                other => Err(format!("{key} is {other}, and must be a list")),
+            };
+            let all = || flag(&value).map_err(|error| error.to_string());
+            match key.as_str() {
+                "include" => filter.include = patterns()?,
+                "include_all_match" => filter.include_all_match = all()?,
+                "exclude" => filter.exclude = patterns()?,
+                "exclude_all_match" => filter.exclude_all_match = all()?,
+                other => return Err(format!("{other:?} is no key of it")),
+            }
+        }
+        Ok(filter)
+    }
+}
+
 impl Source {
-    pub(super) fn read(object: Object) -> Result<Self, Failure> {
-        let source: Self = read(Part::Source, object)?;
+    pub(super) fn read(object: Object, log: &mut dyn Write) -> Result<Self, Failure> {
+        let source: Self = read_with_warnings(Part::Source, object, log)?;
         if source.tag_filter.is_some() && source.tag_regex.is_some() {
             let words = "and source.tag_regex exclude each other: leave one out";
             return Err(Failure::source("tag_filter", words));
@@ -100,13 +155,27 @@ impl Source {
         if source.version_depth == Some(0) {
             return Err(Failure::source("version_depth", "must be at least 1"));
         }
-        let branch = source.branch.as_deref().unwrap_or_default();
-        plain(Part::Source, "branch", branch)?;
+        if !source.branch_filters.is_empty() && source.branch_regex.is_some() {
+            let words = "and source.branch_regex exclude each other: leave one out";
+            return Err(Failure::source("branch_filters", words));
+        }
+        for (key, value) in [
+            ("branch", &source.branch),
+            ("tag_filter", &source.tag_filter),
+        ] {
+            plain(Part::Source, key, value.as_deref().unwrap_or_default())?;
+        }
+        for filter in &source.branch_filters {
+            plain(Part::Source, "branch_filters", filter)?;
+        }
         Ok(source)
     }
 
+    /// Returns true if versions are tags, or commits that have one.
     pub(super) fn wants_tags(&self) -> bool {
-        self.tag_filter.is_some() || self.tag_regex.is_some()
+        self.version_type == VersionType::Tags
+            || self.tag_filter.is_some()
+            || self.tag_regex.is_some()
     }
 
     /// Whether only some paths count.
@@ -155,7 +224,7 @@ pub(super) fn plain(part: Part, key: &str, value: &str) -> Result<(), Failure> {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub(super) struct InParams {
     #[serde(deserialize_with = "number")]
     pub(super) depth: Option<u32>,
@@ -185,8 +254,8 @@ pub(super) struct InParams {
 }
 
 impl InParams {
-    pub(super) fn read(object: Object) -> Result<Self, Failure> {
-        let params: Self = read(Part::Params, object)?;
+    pub(super) fn read(object: Object, log: &mut dyn Write) -> Result<Self, Failure> {
+        let params: Self = read_with_warnings(Part::Params, object, log)?;
         for branch in &params.fetch {
             plain(Part::Params, "fetch", branch)?;
         }
@@ -221,7 +290,7 @@ impl TryFrom<serde_json::Value> for Submodules {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub(super) struct OutParams {
     #[serde(deserialize_with = "text")]
     pub(super) repository: Option<String>,
@@ -266,8 +335,8 @@ pub(super) enum Returning {
 }
 
 impl OutParams {
-    pub(super) fn read(object: Object) -> Result<Self, Failure> {
-        let params: Self = read(Part::Params, object)?;
+    pub(super) fn read(object: Object, log: &mut dyn Write) -> Result<Self, Failure> {
+        let params: Self = read_with_warnings(Part::Params, object, log)?;
         if params.merge && params.rebase {
             let words = "and params.rebase exclude each other: leave one out";
             return Err(Failure::params("merge", words));

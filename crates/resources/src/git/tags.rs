@@ -11,9 +11,17 @@ use super::{
 };
 use crate::Failure;
 
-struct Tag {
-    name: String,
-    commit: String,
+pub(super) struct Tag {
+    pub(super) name: String,
+    pub(super) commit: String,
+}
+
+/// Compiles an expression of the source that a whole name must match.
+pub(super) fn whole(key: &str, text: Option<&str>) -> Result<Option<Regex>, Failure> {
+    let compile = |text| Regex::new(&format!("^(?:{text})$"));
+    text.map(compile)
+        .transpose()
+        .map_err(|error| Failure::source(key, format!("is no regular expression: {error}")))
 }
 
 pub(super) fn versions(
@@ -39,7 +47,7 @@ pub(super) fn versions(
             let passing: HashSet<&String> = passing.iter().collect();
             tags.iter()
                 .filter(|tag| passing.contains(&tag.commit))
-                .map(|tag| Version::from([("ref", &tag.name), ("commit", &tag.commit)]))
+                .map(Tag::version)
                 .collect::<Vec<_>>()
         }
         TagBehaviour::MatchTagAncestors => {
@@ -54,6 +62,12 @@ pub(super) fn versions(
     };
     let surplus = versions.len().saturating_sub(look.depth());
     Ok(versions.split_off(surplus))
+}
+
+impl Tag {
+    pub(super) fn version(&self) -> Version {
+        Version::from([("ref", &self.name), ("commit", &self.commit)])
+    }
 }
 
 fn is_there(look: &Look<'_>, name: &str) -> Result<bool, Failure> {
@@ -79,12 +93,7 @@ fn matching(look: &Look<'_>, from: Option<&str>, log: &mut dyn Write) -> Result<
     args.push("--list");
     args.extend(look.source.tag_filter.as_deref());
     let answer = look.git.read(look.dir, &args, log)?;
-    let regex = match &look.source.tag_regex {
-        Some(text) => Some(Regex::new(&format!("^(?:{text})$")).map_err(|error| {
-            Failure::source("tag_regex", format!("is no regular expression: {error}"))
-        })?),
-        None => None,
-    };
+    let regex = whole("tag_regex", look.source.tag_regex.as_deref())?;
     let mut tags: Vec<Tag> = answer
         .lines()
         .filter_map(tag)
@@ -99,8 +108,8 @@ fn matching(look: &Look<'_>, from: Option<&str>, log: &mut dyn Write) -> Result<
     Ok(tags)
 }
 
-/// `object commit name`, where a tag that is no object of its own has no second word.
-fn tag(line: &str) -> Option<Tag> {
+/// Reads `object commit name`, where a tag that is no object of its own has no second word.
+pub(super) fn tag(line: &str) -> Option<Tag> {
     let mut words = line.splitn(3, ' ');
     let (object, target, name) = (words.next()?, words.next()?, words.next()?);
     let commit = if target.is_empty() { object } else { target };
