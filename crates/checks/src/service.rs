@@ -110,7 +110,7 @@ impl Service {
         }
         let next = [self.desk.next(), self.limit.next()];
         let soonest = next.into_iter().flatten().min()?;
-        Some(self.began + soonest)
+        Some(airside_model::deadline_after(self.began, soonest))
     }
 
     /// Begins what is due, as far as the limits allow.

@@ -88,7 +88,10 @@ pub(super) struct Tries {
 impl Tries {
     pub(super) fn new(pool: &PgPool) -> Self {
         Self {
-            deadline: Instant::now() + pool.options().get_acquire_timeout(),
+            deadline: airside_model::deadline_after(
+                Instant::now(),
+                pool.options().get_acquire_timeout(),
+            ),
         }
     }
 
