@@ -8,6 +8,7 @@ use std::{
     io,
     path::{Path, PathBuf},
     str::FromStr,
+    sync::Arc,
     time::Duration,
 };
 
@@ -130,8 +131,14 @@ pub async fn run(
             path: options.hub_socket.clone(),
             source,
         })?;
-    let relay = tokio::spawn(relay::serve(listener, options.hub.clone()));
-    let images = tokio::spawn(work::collect_images(placement.clone(), options.keep_images));
+    let (listener, hub) = (Arc::new(listener), options.hub.clone());
+    let relay = airside_tasks::supervise("relay", &shutdown, move || {
+        relay::serve(listener.clone(), hub.clone())
+    });
+    let (collected, keep) = (placement.clone(), options.keep_images);
+    let images = airside_tasks::supervise("image collector", &shutdown, move || {
+        work::collect_images(collected.clone(), keep)
+    });
     let served = shutdown
         .run_until_cancelled(stay(&options, &placement))
         .await;

@@ -217,7 +217,7 @@ impl Door {
             asks: asks.clone(),
         });
         info!(%worker, version = join.version, %state, "agent connected");
-        tokio::spawn(look_for(placement.clone(), placed));
+        airside_tasks::spawn("look for lost steps", look_for(placement.clone(), placed));
         // Only the placement's end of it keeps the line open.
         let weak = asks.downgrade();
         drop(asks);

@@ -5,7 +5,7 @@ use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 use axum::{Extension, Router, serve::Listener};
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::mpsc,
+    sync::{Mutex, mpsc},
 };
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use tokio_util::sync::CancellationToken;
@@ -59,21 +59,34 @@ struct TlsListener {
 
 impl TlsListener {
     fn start(
-        mut listener: TcpListener,
+        listener: TcpListener,
         tls: &Arc<Tls>,
         shutdown: CancellationToken,
     ) -> io::Result<Self> {
         let address = listener.local_addr()?;
         let acceptor = TlsAcceptor::from(tls.server_config());
         let (done, ready) = mpsc::channel(WAITING);
-        tokio::spawn(shutdown.run_until_cancelled_owned(async move {
-            loop {
-                // axum's own: it logs and waits where the system has no more to give.
-                let (stream, from) = Listener::accept(&mut listener).await;
-                tokio::spawn(shake_hands(acceptor.clone(), stream, from, done.clone()));
-            }
-        }));
+        let (listener, until) = (Arc::new(Mutex::new(listener)), shutdown.clone());
+        airside_tasks::supervise("TLS listener", &shutdown, move || {
+            let accepting = accept(listener.clone(), acceptor.clone(), done.clone());
+            let until = until.clone();
+            async move { until.run_until_cancelled(accepting).await.unwrap_or(()) }
+        });
         Ok(Self { address, ready })
+    }
+}
+
+async fn accept(
+    listener: Arc<Mutex<TcpListener>>,
+    acceptor: TlsAcceptor,
+    done: mpsc::Sender<(TlsStream<TcpStream>, SocketAddr)>,
+) {
+    let mut listener = listener.lock().await;
+    loop {
+        // axum's own: it logs and waits where the system has no more to give.
+        let (stream, from) = Listener::accept(&mut *listener).await;
+        let shaking = shake_hands(acceptor.clone(), stream, from, done.clone());
+        airside_tasks::spawn("TLS handshake", shaking);
     }
 }
 

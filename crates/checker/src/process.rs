@@ -150,10 +150,14 @@ impl Process {
             ended: CancellationToken::new(),
         });
         debug!(team, pid = child.id(), "checker started");
-        tokio::spawn(write(stdin, receiver, process.ended.clone()));
-        tokio::spawn(log(stderr, team.to_owned()));
+        airside_tasks::spawn(
+            "checker input",
+            write(stdin, receiver, process.ended.clone()),
+        );
+        airside_tasks::spawn("checker log", log(stderr, team.to_owned()));
         let (own, team, idle) = (process.clone(), team.to_owned(), options.idle);
-        attended.spawn(async move { own.attend(child, stdout, scratch, &team, idle).await });
+        let attending = async move { own.attend(child, stdout, scratch, &team, idle).await };
+        attended.spawn(airside_tasks::named("checker", attending));
         Ok(process)
     }
 

@@ -91,7 +91,7 @@ impl Team {
     }
 
     async fn ask(&self, what: &What, patience: Duration) -> Result<Ended, Failure> {
-        let deadline = Instant::now() + patience;
+        let deadline = airside_model::deadline_after(Instant::now(), patience);
         let mut died = None;
         for _ in 0..TRIES {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -140,7 +140,7 @@ impl Team {
                 true => 0,
                 false => state.in_vain + 1,
             };
-            let moment = Instant::now() + pause(state.in_vain);
+            let moment = airside_model::deadline_after(Instant::now(), pause(state.in_vain));
             state.not_before = (state.in_vain > 0).then_some(moment);
         }
         let started = Process::start(&self.name, &self.options, &self.home, &self.attended);

@@ -242,7 +242,7 @@ impl<S> Desk<S> {
             return;
         };
         let wait = u64::try_from(at.0.saturating_sub(now.wall.0)).unwrap_or(0);
-        let mut at = now.run + Duration::from_micros(wait);
+        let mut at = airside_model::deadline_after(now.run, Duration::from_micros(wait));
         if let Interval::Every(interval) = self.policy.of_resource(resource.check) {
             if wait == 0 && arrival == Arrival::AtStart {
                 at += phase::part(interval.min(SPREAD), id.0);

@@ -39,7 +39,7 @@ use airside_metrics::Metrics;
 use airside_model::ResourceId;
 use airside_scheduler::checks::CheckPolicy;
 use airside_store::Store;
-use tokio::sync::mpsc;
+use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
 
 pub use ask::{Ask, AskError, Depth, Heard, Subject};
@@ -74,10 +74,11 @@ struct Parts {
     max_per_second: Option<f64>,
 }
 
-/// The loop that checks by itself. There is one.
+/// The loop that checks by itself. One of its clones runs at a time: another begins anew where one was broken off.
+#[derive(Clone)]
 pub struct Service {
     parts: Arc<Parts>,
-    asks: mpsc::UnboundedReceiver<ResourceId>,
+    asks: Arc<Mutex<mpsc::UnboundedReceiver<ResourceId>>>,
 }
 
 impl Checks {
@@ -96,6 +97,7 @@ impl Checks {
             parts: parts.clone(),
             asks: sender,
         };
+        let asks = Arc::new(Mutex::new(asks));
         (checks, Service { parts, asks })
     }
 
@@ -110,6 +112,7 @@ impl Checks {
 impl Service {
     /// Checks what is due until `shutdown`.
     pub async fn run(self, shutdown: CancellationToken) {
-        service::run(self.parts, self.asks, shutdown).await;
+        let mut asks = self.asks.lock().await;
+        service::run(self.parts, &mut asks, shutdown).await;
     }
 }

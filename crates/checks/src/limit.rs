@@ -68,7 +68,7 @@ impl Limit {
             {
                 self.taken[index] += 1;
                 if let Some(rate) = &mut self.rate {
-                    rate.next = now + rate.between;
+                    rate.next = airside_model::deadline_after(now, rate.between);
                 }
                 return Some((start, lane));
             }

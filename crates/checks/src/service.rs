@@ -31,7 +31,7 @@ const COMPONENT: &str = "scanner";
 
 pub(crate) async fn run(
     parts: Arc<Parts>,
-    mut asks: mpsc::UnboundedReceiver<ResourceId>,
+    asks: &mut mpsc::UnboundedReceiver<ResourceId>,
     shutdown: CancellationToken,
 ) {
     // Before anything is read: what changes from now on is heard.
@@ -110,7 +110,7 @@ impl Service {
         }
         let next = [self.desk.next(), self.limit.next()];
         let soonest = next.into_iter().flatten().min()?;
-        Some(self.began + soonest)
+        Some(airside_model::deadline_after(self.began, soonest))
     }
 
     /// Begins what is due, as far as the limits allow.
@@ -146,7 +146,7 @@ impl Service {
             place,
         };
         let (ended, shutdown) = (self.ended.clone(), self.shutdown.clone());
-        tokio::spawn(async move {
+        airside_tasks::spawn("check", async move {
             // What is not over when the server stops is checked again after its next start.
             if let Some(end) = shutdown.run_until_cancelled(task.run()).await {
                 let _ = ended.send(end);

@@ -67,6 +67,7 @@ pub(crate) fn start(options: &Observing) -> Result<(Level, Option<Traces>)> {
         .with(lines.with_filter(filter))
         .with(spans)
         .init();
+    airside_tasks::log_panics();
     // A filter with parts is more than the API can tell: then it is called by what it is nearest to.
     let current = options.log_level.split(',').next().unwrap_or("info");
     let level = Level {

@@ -131,6 +131,5 @@ impl Database {
 
 /// A length of time as people write it.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    airside_model::parse_duration(text)
-        .ok_or_else(|| format!("{text:?} is no length of time; write it as 90s, 5m or 120h"))
+    airside_model::read_duration(text).map_err(|why| format!("{text:?} {why}"))
 }

@@ -77,7 +77,9 @@ pub(crate) fn on_threads<T>(main: impl Future<Output = Result<T>>) -> Result<T> 
     let result = runtime.block_on(main);
     // What still blocks (a name look-up, say) must not hold up the exit.
     runtime.shutdown_background();
-    result
+    let result = result?;
+    airside_tasks::verdict()?;
+    Ok(result)
 }
 
 async fn serve(options: &ServerOptions, mode: Mode, log_level: Level) -> Result<()> {

@@ -21,7 +21,7 @@ const ARTIFACTS: Duration = Duration::from_secs(12 * 3600);
 const COMPONENTS: Duration = Duration::from_secs(7 * 24 * 3600);
 
 fn before(age: Duration) -> Micros {
-    Micros(now().0 - age.as_micros() as i64)
+    now().minus(age)
 }
 
 impl Collector {

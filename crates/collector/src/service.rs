@@ -108,7 +108,10 @@ impl Service {
             }
             let collected = self.collector.collect(kind).await;
             self.report(kind, collected, started);
-            self.due.insert(kind, Instant::now() + kind.every());
+            self.due.insert(
+                kind,
+                airside_model::deadline_after(Instant::now(), kind.every()),
+            );
         }
     }
 

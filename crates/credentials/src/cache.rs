@@ -75,7 +75,7 @@ impl Cache {
         if state.by_path.len() >= MOST {
             state.by_path.clear();
         }
-        let entry = (said.clone(), now + good_for);
+        let entry = (said.clone(), airside_model::deadline_after(now, good_for));
         state.by_path.insert(path.to_owned(), entry);
     }
 

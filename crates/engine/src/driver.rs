@@ -38,7 +38,10 @@ impl Engine {
         if build.aborted {
             cancel.cancel();
         }
-        let renewal = tokio::spawn(renew(parts.store.clone(), lease.clone()));
+        let (store, held) = (parts.store.clone(), lease.clone());
+        let renewal = airside_tasks::restart("lease of a build", move || {
+            renew(store.clone(), held.clone())
+        });
         let finished = self.drive_leased(&build, &lease, cancel).await;
         renewal.abort();
         finished

@@ -125,10 +125,13 @@ impl Interpreter<'_> {
     }
 
     async fn timed(&self, id: &PlanId, node: &TimeoutPlan, context: &Context) -> Result<Status> {
-        let Some(timeout) = airside_config::parse_duration(&node.duration) else {
-            let words = format!("`{}` is no duration to wait for", node.duration);
-            self.complain(id, &words).await?;
-            return Ok(Status::Errored);
+        let timeout = match airside_model::read_duration(&node.duration) {
+            Ok(timeout) => timeout,
+            Err(why) => {
+                let words = format!("the timeout `{}` {why}", node.duration);
+                self.complain(id, &words).await?;
+                return Ok(Status::Errored);
+            }
         };
         let time_is_up = self.time_is_up(id, timeout).await?;
         let stop = context.stop.part();

@@ -288,7 +288,9 @@ impl Engine {
                 .await;
             engine.parts.running.lock().remove(&build);
         };
-        self.parts.tasks.spawn(driven.instrument(span))
+        self.parts
+            .tasks
+            .spawn(airside_tasks::named("build", driven).instrument(span))
     }
 
     fn count_start(&self, build: &Build) {

@@ -215,7 +215,7 @@ impl Hub {
         let (said, events) = mpsc::channel(DEPTH);
         let (inputs, typed) = mpsc::channel(DEPTH);
         let handle = handle.clone();
-        tokio::spawn(async move {
+        airside_tasks::spawn("hijack", async move {
             conversation::hold(receiver, sender, said, typed).await;
             debug!(%handle, hijack = id, "a guest has left");
             drop(place);

@@ -99,7 +99,11 @@ impl Hub {
     }
 
     fn serve(&self, listener: Listener) {
-        tokio::spawn(self.server.clone().run(listener, self.shutdown.clone()));
+        let (server, listener) = (self.server.clone(), Arc::new(listener));
+        let shutdown = self.shutdown.clone();
+        airside_tasks::supervise("hub", &self.shutdown, move || {
+            server.clone().run(listener.clone(), shutdown.clone())
+        });
     }
 
     /// Where it listens.
@@ -194,7 +198,7 @@ struct Server {
 }
 
 impl Server {
-    async fn run(self, listener: Listener, shutdown: CancellationToken) {
+    async fn run(self, listener: Arc<Listener>, shutdown: CancellationToken) {
         let tasks = TaskTracker::new();
         loop {
             tokio::select! {
@@ -202,9 +206,9 @@ impl Server {
                 accepted = listener.accept() => match accepted {
                     Ok((stream, peer)) => {
                         let (server, shutdown) = (self.clone(), shutdown.clone());
-                        tasks.spawn(async move {
+                        tasks.spawn(airside_tasks::named("hub connection", async move {
                             shutdown.run_until_cancelled(server.serve(stream, peer)).await;
-                        });
+                        }));
                     }
                     Err(error) => {
                         warn!(%error, "the hub cannot accept a connection");

@@ -217,7 +217,7 @@ impl Session {
     /// [`crate::Hub::let_go`]. To be called within a tokio runtime.
     pub fn keep(mut self) {
         self.direct(|directive| directive.committed = true);
-        tokio::spawn(async move {
+        airside_tasks::spawn("kept session", async move {
             let let_go = self.slot.let_go.clone();
             while let Some(event) = let_go.run_until_cancelled(self.next()).await {
                 // Nothing of a committed step is waited for any more.

@@ -122,7 +122,7 @@ impl Waiting {
         for key in gone {
             self.pods.remove(&key);
         }
-        next.map(|pause| Instant::now() + pause)
+        next.map(|pause| airside_model::deadline_after(Instant::now(), pause))
     }
 }
 

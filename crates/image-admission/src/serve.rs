@@ -49,7 +49,7 @@ pub(crate) async fn serve(
                 let attended = door
                     .clone()
                     .attend(stream, acceptor.clone(), shutdown.clone());
-                drop(tokio::spawn(attended));
+                drop(airside_tasks::spawn("admission connection", attended));
             }
             // Out of files, say: there will be some again.
             Err(error) => {

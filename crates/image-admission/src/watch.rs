@@ -45,10 +45,15 @@ struct Picture {
 /// Watches until the shutdown, and says what it sees.
 pub(crate) fn start(client: Client, home: String, shutdown: CancellationToken) -> Seen {
     let (say, seen) = watch::channel(None);
-    tokio::spawn(async move {
-        tokio::select! {
-            () = shutdown.cancelled() => {}
-            () = follow(client, &home, &say) => {}
+    let until = shutdown.clone();
+    airside_tasks::supervise("watch of image sets", &shutdown, move || {
+        let (client, home, say) = (client.clone(), home.clone(), say.clone());
+        let until = until.clone();
+        async move {
+            tokio::select! {
+                () = until.cancelled() => {}
+                () = follow(client, &home, &say) => {}
+            }
         }
     });
     seen

@@ -62,7 +62,10 @@ impl Agents {
 
     /// When the next one could turn out to be dead.
     pub(crate) fn next(&self, now: Instant) -> Option<Instant> {
-        let ends = self.seen.values().map(|seen| seen.at + self.patience);
+        let ends = self
+            .seen
+            .values()
+            .map(|seen| airside_model::deadline_after(seen.at, self.patience));
         ends.filter(|end| *end > now).min()
     }
 

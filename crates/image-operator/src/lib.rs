@@ -31,7 +31,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use airside_own_certs::{CertsError, Lifetimes, OwnCerts, Wanted};
 use kube::Client;
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, sync::watch};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
@@ -146,14 +146,12 @@ async fn serve(
     };
     let certificates = OwnCerts::open(client.clone(), wanted).await?;
     let tls = TlsAcceptor::from(certificates.server_config()?);
-    let publishing = published::keep(
-        client.clone(),
-        options.namespace.clone(),
-        certificates.bundle(),
-    );
-    tokio::spawn(shutdown.clone().run_until_cancelled_owned(publishing));
-    let renewing = shutdown.clone();
-    tokio::spawn(async move { certificates.run(renewing).await });
+    publish(client, options, certificates.bundle(), shutdown);
+    let (certificates, until) = (Arc::new(certificates), shutdown.clone());
+    airside_tasks::supervise("certificates", shutdown, move || {
+        let (certificates, until) = (certificates.clone(), until.clone());
+        async move { certificates.run(until).await }
+    });
     let address = options.listen;
     let listener = TcpListener::bind(address).await;
     let listener = listener.map_err(|source| OperatorError::Listen { address, source })?;
@@ -162,6 +160,26 @@ async fn serve(
         PullSecrets::new(client.clone()),
         Permits::new(options.pulls_at_once),
     ));
-    tokio::spawn(server.clone().serve(listener, tls, shutdown.clone()));
+    let (serving, listener, until) = (server.clone(), Arc::new(listener), shutdown.clone());
+    airside_tasks::supervise("permits to pull", shutdown, move || {
+        let serving = serving.clone();
+        serving.serve(listener.clone(), tls.clone(), until.clone())
+    });
     Ok(server)
+}
+
+/// Tells agents whom to trust, until the shutdown.
+fn publish(
+    client: &Client,
+    options: &Options,
+    bundle: watch::Receiver<String>,
+    shutdown: &CancellationToken,
+) {
+    let (client, namespace) = (client.clone(), options.namespace.clone());
+    let until = shutdown.clone();
+    airside_tasks::supervise("published certificates", shutdown, move || {
+        let publishing = published::keep(client.clone(), namespace.clone(), bundle.clone());
+        let until = until.clone();
+        async move { until.run_until_cancelled(publishing).await.unwrap_or(()) }
+    });
 }

@@ -74,7 +74,9 @@ impl Monitor {
     pub(crate) fn start_due(self: &Arc<Self>, tasks: &mut JoinSet<()>) {
         for due in self.book.lock().due(Timestamp::now()) {
             let monitor = self.clone();
-            tasks.spawn(async move { monitor.attend(due).await });
+            tasks.spawn(airside_tasks::named("question to a registry", async move {
+                monitor.attend(due).await;
+            }));
         }
     }
 

@@ -272,7 +272,7 @@ impl Operator {
         let deadline = self
             .deleting
             .values()
-            .map(|since| *since + self.options.deletion_deadline);
+            .map(|since| airside_model::deadline_after(*since, self.options.deletion_deadline));
         let deadline = deadline.filter(|end| *end > clock).min();
         let times = [asking, silence, deadline, Some(clock + LONGEST)];
         times.into_iter().flatten().min().unwrap_or(clock + LONGEST)

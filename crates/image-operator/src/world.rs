@@ -80,7 +80,7 @@ where
         // What nobody here reads, and is most of it.
         .modify(|object| object.managed_fields_mut().clear())
         .reflect(writer);
-    tasks.spawn(async move {
+    let following = async move {
         let mut events = std::pin::pin!(events);
         while let Some(event) = events.next().await {
             match event {
@@ -88,6 +88,7 @@ where
                 Err(error) => tracing::warn!(%error, what, "cannot be watched at present"),
             }
         }
-    });
+    };
+    tasks.spawn(airside_tasks::named("watch of the cluster", following));
     store
 }

@@ -70,7 +70,10 @@ impl Logs {
         let positions = Arc::new(Mutex::new(recovered.positions.clone()));
         let (queue, commands) = mpsc::channel(1024);
         let compressing = self.inner.compressing.clone();
-        tokio::spawn(write_all(recovered, commands, live, compressing));
+        airside_tasks::spawn(
+            "log of a build",
+            write_all(recovered, commands, live, compressing),
+        );
         Ok(LogWriter {
             build,
             positions,

@@ -71,6 +71,11 @@ struct KindLabels {
     kind: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct TaskLabels {
+    task: &'static str,
+}
+
 /// How builds end.
 const ENDS: [BuildStatus; 4] = [
     BuildStatus::Succeeded,
@@ -106,6 +111,7 @@ struct Inner {
     collected: Family<KindLabels, Counter>,
     disk_bytes: Gauge,
     disk_free_bytes: Gauge,
+    panics: Family<TaskLabels, Counter>,
 }
 
 impl Default for Metrics {
@@ -174,6 +180,11 @@ impl Default for Metrics {
                 "Size of the data folder's disk",
             ),
             disk_free_bytes: gauge(&mut registry, "disk_free_bytes", "What is free of it"),
+            panics: family(
+                &mut registry,
+                "panics",
+                "Panics by the task that they ended; each is a fault in Airside",
+            ),
             registry,
         };
         Self(Arc::new(inner))
@@ -322,6 +333,11 @@ impl Metrics {
                 .set(worker.containers);
             self.0.worker_lacks.get_or_create(&name).set(worker.lacks);
         }
+        self.0.panics.clear();
+        for (task, count) in airside_tasks::panics() {
+            let labels = TaskLabels { task };
+            self.0.panics.get_or_create(&labels).inc_by(count);
+        }
         let mut text = String::new();
         if encode(&mut text, &self.0.registry).is_err() {
             let _ = writeln!(text, "# metrics cannot be written");
@@ -409,5 +425,14 @@ mod tests {
         ));
         let gone = metrics.render(std::iter::empty());
         assert!(!gone.contains(r#"worker="local"} 2"#));
+    }
+
+    #[tokio::test]
+    async fn panics_are_counted_by_task() {
+        let broken = airside_tasks::caught("a test", async { panic!("of the test") });
+        assert!(Result::<(), _>::is_err(&broken.await));
+        let text = Metrics::default().render(std::iter::empty());
+        let line = r#"concourse_panics_total{task="a test"} 1"#;
+        assert!(text.contains(line), "{line} is missing from\n{text}");
     }
 }

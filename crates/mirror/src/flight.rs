@@ -147,7 +147,7 @@ impl Flights {
             progress,
         });
         let (digest, going) = (digest.clone(), self.going.clone());
-        tokio::spawn(async move {
+        airside_tasks::spawn("fetch from a registry", async move {
             let written = (&*path, written.into());
             let fetched = fetch(&digest, reply, written, size, &say, &*storage).await;
             // Whoever comes from now on finds it in the storage, or starts anew.

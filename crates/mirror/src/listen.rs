@@ -31,7 +31,8 @@ pub async fn serve(listener: TcpListener, mirror: Mirror, shutdown: Cancellation
         };
         match accepted {
             Ok((stream, _)) => {
-                drop(attended.spawn(attend(mirror.clone(), stream, shutdown.clone())));
+                let attending = attend(mirror.clone(), stream, shutdown.clone());
+                drop(attended.spawn(airside_tasks::named("mirror connection", attending)));
             }
             // Out of files, say: there will be some again.
             Err(error) => {

@@ -206,7 +206,7 @@ impl Upstream {
             seconds = rest.as_secs(),
             "a registry wants to be left alone"
         );
-        let until = Instant::now() + rest;
+        let until = airside_model::deadline_after(Instant::now(), rest);
         self.0.resting.lock().insert(base.to_owned(), until);
     }
 }

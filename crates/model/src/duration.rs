@@ -1,6 +1,22 @@
-//! Durations as Go writes them: `1h30m`, `1.5s`, `100ms`.
+//! Durations as Go writes them: `1h30m`, `1.5s`, `100ms`; and moments that lie a duration ahead.
 
-use std::time::Duration;
+use std::{ops::Add, time::Duration};
+
+/// The longest duration that can be written: ten years, leap days included. Sums and small multiples of such durations
+/// fit into every clock.
+const LONGEST: Duration = Duration::from_secs(3653 * 24 * 3600);
+
+/// A deadline further ahead than this never comes.
+const FAR: Duration = Duration::from_secs(100 * 366 * 24 * 3600);
+
+/// The reason why a text is no duration. It reads on after the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadDuration {
+    #[error("is no duration; write it like 90s, 5m or 1h30m")]
+    Unreadable,
+    #[error("is longer than ten years, the longest duration there is (87672h)")]
+    TooLong,
+}
 
 const UNITS: [(&str, f64); 8] = [
     ("ns", 1e-9),
@@ -13,11 +29,29 @@ const UNITS: [(&str, f64); 8] = [
     ("h", 3600.0),
 ];
 
-/// `None` if the text is no duration. Negative ones are none for us: nothing can take less than no time.
+/// The moment that lies so far ahead of `start`. One that a clock could not hold is moved to a far future.
+pub fn deadline_after<T: Add<Duration, Output = T>>(start: T, patience: Duration) -> T {
+    start + patience.min(FAR)
+}
+
+/// `None` if the text is no duration, or one of more than ten years.
 pub fn parse_duration(text: &str) -> Option<Duration> {
+    read_duration(text).ok()
+}
+
+/// Reads a duration, or says why the text is none. Negative ones are none for us: nothing can take less than no time.
+pub fn read_duration(text: &str) -> Result<Duration, BadDuration> {
+    let seconds = seconds(text).ok_or(BadDuration::Unreadable)?;
+    let duration = Duration::try_from_secs_f64(seconds).ok();
+    duration
+        .filter(|duration| *duration <= LONGEST)
+        .ok_or(BadDuration::TooLong)
+}
+
+fn seconds(text: &str) -> Option<f64> {
     let text = text.strip_prefix('+').unwrap_or(text);
     if text == "0" {
-        return Some(Duration::ZERO);
+        return Some(0.0);
     }
     if text.is_empty() {
         return None;
@@ -35,7 +69,7 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
         seconds += number.parse::<f64>().ok()? * scale;
         rest = tail;
     }
-    Duration::try_from_secs_f64(seconds).ok()
+    Some(seconds)
 }
 
 /// As Go writes durations: `1m0s`, `1.5s`, `2h0m0s`.
@@ -93,6 +127,37 @@ mod tests {
         ] {
             assert_eq!(parse_duration(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn hostile_durations_are_refused_with_words() {
+        assert_eq!(read_duration("87672h"), Ok(LONGEST));
+        assert_eq!(
+            read_duration("87600h").map(|time| time.as_secs()),
+            Ok(315_360_000)
+        );
+        for text in [
+            "87672h1s",
+            "5000000000000000h",
+            "2562047h47m16.854775808s",
+            "99999999999999999999h",
+            &format!("{}h", "9".repeat(400)),
+        ] {
+            assert_eq!(read_duration(text), Err(BadDuration::TooLong), "{text}");
+        }
+        assert_eq!(read_duration("soon"), Err(BadDuration::Unreadable));
+        let words = BadDuration::TooLong.to_string();
+        assert!(words.contains("longer than ten years"), "{words}");
+    }
+
+    #[test]
+    fn hostile_deadlines_lie_in_a_far_future() {
+        use std::time::Instant;
+        let (now, century) = (Instant::now(), Duration::from_secs(100 * 365 * 24 * 3600));
+        assert!(deadline_after(now, Duration::MAX) > now + century);
+        assert!(deadline_after(Duration::ZERO, Duration::MAX) > century);
+        let second = Duration::from_secs(1);
+        assert_eq!(deadline_after(now, second), now + second);
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub mod task;
 pub mod version;
 
 pub use config_rows::{SaveJob, SaveResource};
-pub use duration::{go_duration, parse_duration};
+pub use duration::{BadDuration, deadline_after, go_duration, parse_duration, read_duration};
 pub use ids::*;
 pub use plan::{Plan, PlanNode};
 pub use resource_type::ResourceType;

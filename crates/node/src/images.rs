@@ -97,7 +97,7 @@ pub async fn keep(
             let Some(health) = settings.health else {
                 return Ok(());
             };
-            tokio::spawn(answer_probes(listen(health).await?));
+            airside_tasks::spawn("probes", answer_probes(listen(health).await?));
             shutdown.cancelled().await;
             Ok(())
         }
@@ -115,9 +115,12 @@ async fn look_after(
     let mut health = settings.health;
     let said = cluster.said().await?;
     let (known, news) = tokio::sync::watch::channel(None);
-    let _following = abort_on_drop(watch::follow(client, settings.node.clone(), known));
+    let _following = abort_on_drop(
+        "watch of image sets",
+        watch::follow(client, settings.node.clone(), known),
+    );
     let (happened, mut happens) = tokio::sync::watch::channel(());
-    let _listening = abort_on_drop(events(runtime.clone(), happened));
+    let _listening = abort_on_drop("runtime events", events(runtime.clone(), happened));
     let mut keeper = Keeper::new(settings, runtime, cluster, news, mirror, &said);
     loop {
         happens.mark_unchanged();
@@ -125,7 +128,7 @@ async fn look_after(
         if keeper.has_reported()
             && let Some(address) = health.take()
         {
-            tokio::spawn(answer_probes(listen(address).await?));
+            airside_tasks::spawn("probes", answer_probes(listen(address).await?));
         }
         tokio::select! {
             () = shutdown.cancelled() => return Ok(()),
@@ -137,9 +140,12 @@ async fn look_after(
     }
 }
 
-fn abort_on_drop(task: impl Future<Output = ()> + Send + 'static) -> impl Sized {
+fn abort_on_drop(
+    name: &'static str,
+    task: impl Future<Output = ()> + Send + 'static,
+) -> impl Sized {
     let mut tasks = tokio::task::JoinSet::new();
-    tasks.spawn(task);
+    tasks.spawn(airside_tasks::named(name, task));
     tasks
 }
 

@@ -21,6 +21,8 @@ enum Failure {
     Node(#[from] NodeError),
     #[error(transparent)]
     Io(#[from] std::io::Error),
+    #[error(transparent)]
+    GaveUp(#[from] airside_tasks::GaveUp),
 }
 
 fn main() -> ExitCode {
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
         .with_writer(std::io::stderr)
         .with_ansi(false)
         .init();
+    airside_tasks::log_panics();
     match run(&options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -54,7 +57,8 @@ fn run(options: &Options) -> Result<(), Failure> {
         .build()?;
     let result = runtime.block_on(serve(options));
     runtime.shutdown_background();
-    result
+    result?;
+    Ok(airside_tasks::verdict()?)
 }
 
 async fn serve(options: &Options) -> Result<(), Failure> {
@@ -64,7 +68,7 @@ async fn serve(options: &Options) -> Result<(), Failure> {
         signal(SignalKind::terminate())?,
         signal(SignalKind::interrupt())?,
     );
-    tokio::spawn(async move {
+    airside_tasks::spawn("signals", async move {
         tokio::select! {
             _ = term.recv() => {}
             _ = int.recv() => {}

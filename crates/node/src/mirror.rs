@@ -226,7 +226,10 @@ impl ShareSettings {
             async move { outward::answer(&sharing, request).await }
         });
         let (service, shutdown) = (self.service.clone(), shutdown.clone());
-        tokio::spawn(async move { peers.follow(&service, &shutdown).await });
+        airside_tasks::supervise("peers", &shutdown.clone(), move || {
+            let (peers, service, shutdown) = (peers.clone(), service.clone(), shutdown.clone());
+            async move { peers.follow(&service, &shutdown).await }
+        });
         Ok(sharing)
     }
 }
@@ -245,35 +248,46 @@ fn serve<F>(
 ) where
     F: Future<Output = Answer> + Send + 'static,
 {
-    tokio::spawn(async move {
-        loop {
-            let accepted = tokio::select! {
-                () = shutdown.cancelled() => return,
-                accepted = listener.accept() => accepted,
-            };
-            let stream = match accepted {
-                Ok((stream, _)) => stream,
-                // Out of files, say: there will be some again.
-                Err(error) => {
-                    tracing::warn!(%error, "no connection");
-                    tokio::time::sleep(Duration::from_millis(100)).await;
-                    continue;
-                }
-            };
-            let answer = answer.clone();
-            tokio::spawn(async move {
-                let service = service_fn(|request| {
-                    let answered = answer(request);
-                    async move { Ok::<_, Infallible>(answered.await) }
-                });
-                let served = http1::Builder::new()
-                    .timer(TokioTimer::new())
-                    .header_read_timeout(ASK)
-                    .serve_connection(TokioIo::new(stream), service);
-                if let Err(error) = served.await {
-                    tracing::debug!(%error, "a connection ended early");
-                }
-            });
-        }
+    let (listener, until) = (Arc::new(listener), shutdown.clone());
+    airside_tasks::supervise("mirror port", &shutdown, move || {
+        accept(listener.clone(), until.clone(), answer.clone())
     });
+}
+
+async fn accept<F>(
+    listener: Arc<TcpListener>,
+    shutdown: CancellationToken,
+    answer: impl Fn(Request<Incoming>) -> F + Clone + Send + Sync + 'static,
+) where
+    F: Future<Output = Answer> + Send + 'static,
+{
+    loop {
+        let accepted = tokio::select! {
+            () = shutdown.cancelled() => return,
+            accepted = listener.accept() => accepted,
+        };
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
+            // Out of files, say: there will be some again.
+            Err(error) => {
+                tracing::warn!(%error, "no connection");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            }
+        };
+        let answer = answer.clone();
+        airside_tasks::spawn("mirror connection", async move {
+            let service = service_fn(|request| {
+                let answered = answer(request);
+                async move { Ok::<_, Infallible>(answered.await) }
+            });
+            let served = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(ASK)
+                .serve_connection(TokioIo::new(stream), service);
+            if let Err(error) = served.await {
+                tracing::debug!(%error, "a connection ended early");
+            }
+        });
+    }
 }

@@ -64,7 +64,10 @@ pub async fn serve(
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, _)) => drop(tokio::spawn(proxy.clone().attend(stream))),
+            Ok((stream, _)) => drop(airside_tasks::spawn(
+                "pull through the proxy",
+                proxy.clone().attend(stream),
+            )),
             // Out of files, say: there will be some again.
             Err(error) => {
                 tracing::warn!(%error, "no connection");

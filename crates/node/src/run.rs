@@ -84,7 +84,7 @@ impl NodeOptions {
             return Ok(!self.images.images);
         }
         let mirror = NodeMirror::start(&settings, shutdown).await?;
-        tokio::spawn(async move {
+        airside_tasks::spawn("look at the mirror", async move {
             // Tried again until it is so: a runtime that is busy, or is told only now where to look, is not one that never asks.
             for pause in pauses() {
                 let Some(used) = mirror.is_used().await else {

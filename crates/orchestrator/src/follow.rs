@@ -230,7 +230,10 @@ impl Orchestrator {
             _ => return watching.doom = None,
         };
         if watching.doom.is_none() {
-            watching.doom = Some((Instant::now() + patience, reason));
+            watching.doom = Some((
+                airside_model::deadline_after(Instant::now(), patience),
+                reason,
+            ));
         }
     }
 
@@ -244,8 +247,11 @@ impl Orchestrator {
         let grace = self.parts.patience.stop_grace;
         watching.session.stop(grace.as_secs());
         // A shim that cannot be reached cannot be stopped gently.
-        let patience = grace + self.parts.patience.lost_after;
-        watching.doom = Some((Instant::now() + patience, "it did not stop".to_owned()));
+        let patience = airside_model::deadline_after(grace, self.parts.patience.lost_after);
+        watching.doom = Some((
+            airside_model::deadline_after(Instant::now(), patience),
+            "it did not stop".to_owned(),
+        ));
         Ok(Turn::GoOn)
     }
 

@@ -134,7 +134,7 @@ impl Orchestrator {
     /// Takes the container's name away as soon as its runtime says that it is gone.
     fn attend(&self, subject: Subject) {
         let (orchestrator, mut seen) = (self.clone(), self.parts.workers.watch(&subject.handle));
-        tokio::spawn(async move {
+        airside_tasks::spawn("guests of a container", async move {
             let is_gone = |seen: &Option<Observed>| matches!(seen, Some(Observed::Gone { .. }));
             // Nobody watches what was destroyed.
             if seen.wait_for(is_gone).await.is_ok() {
@@ -156,7 +156,9 @@ impl Orchestrator {
         }
         subject.is("destroying");
         let (orchestrator, subject) = (self.clone(), subject.clone());
-        tokio::spawn(async move { orchestrator.destroy(&subject).await });
+        airside_tasks::spawn("end of a container", async move {
+            orchestrator.destroy(&subject).await
+        });
     }
 
     /// Runs a check in a container that takes guests, as soon as there is a place. None: the container or the

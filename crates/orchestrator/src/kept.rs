@@ -175,7 +175,9 @@ impl Orchestrator {
         }
         // Off the critical path: the sweeper repeats what fails here.
         let orchestrator = self.clone();
-        tokio::spawn(async move { orchestrator.destroy(&subject).await });
+        airside_tasks::spawn("end of a container", async move {
+            orchestrator.destroy(&subject).await
+        });
     }
 
     /// Sees to it that every kept container has somebody its shim can talk to; after a restart none has.

@@ -107,7 +107,7 @@ impl Workers {
     fn listen(&self, placement: &AnyPlacement) {
         let mut observations = placement.observe();
         let seen = self.seen.clone();
-        tokio::spawn(async move {
+        airside_tasks::spawn("observations", async move {
             while let Some(observation) = observations.next().await {
                 let mut seen = seen.lock();
                 let sender = seen.entry(observation.handle).or_default();
@@ -116,7 +116,7 @@ impl Workers {
         });
         if let Some(mut condition) = placement.condition() {
             let states = self.states.clone();
-            tokio::spawn(async move {
+            airside_tasks::spawn("worker condition", async move {
                 while condition.changed().await.is_ok() {
                     states.tell();
                 }

@@ -45,8 +45,13 @@ pub(crate) fn start(
         doubts: doubts.clone(),
     };
     let preflight = Preflight::new(target, installation, client);
-    let attending = tokio::spawn(async move {
-        tokio::join!(attendant.feel_pulse(), attendant.look_for_lacks(&preflight));
+    let parts = Arc::new((attendant, preflight));
+    let attending = airside_tasks::restart("target", move || {
+        let parts = parts.clone();
+        async move {
+            let (attendant, preflight) = &*parts;
+            tokio::join!(attendant.feel_pulse(), attendant.look_for_lacks(preflight));
+        }
     });
     (receiver, doubts, attending.abort_handle())
 }

@@ -54,7 +54,7 @@ impl NextImages {
             wanted: BTreeMap::new(),
             written: None,
         };
-        let task = tokio::spawn(writer.follow(said)).abort_handle();
+        let task = airside_tasks::spawn("images of next steps", writer.follow(said)).abort_handle();
         Self(Some((say, task)))
     }
 

@@ -102,10 +102,10 @@ impl LocalRuntime {
         );
         let mut watchers = self.watchers.lock();
         while watchers.try_join_next().is_some() {}
-        watchers.spawn(async move {
+        watchers.spawn(airside_tasks::named("watch of a container", async move {
             ended(fd).await;
             board.end(&handle, gone);
-        });
+        }));
         Ok(())
     }
 

@@ -88,7 +88,7 @@ impl Driver {
     }
 
     /// Runs until it is dropped.
-    pub(crate) async fn run(&mut self, mut asks: mpsc::Receiver<Ask>) {
+    pub(crate) async fn run(&mut self, asks: &mut mpsc::Receiver<Ask>) {
         // Before the first look: what happens meanwhile is heard.
         let mut news = self.store.news();
         let mut sweeps = interval_at(Instant::now() + SWEEP, SWEEP);

@@ -28,7 +28,7 @@ use std::{sync::Arc, time::Duration};
 
 use airside_model::{BuildId, JobId, ResourceId};
 use airside_store::Store;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 pub use self::pace::Spacing;
@@ -105,10 +105,14 @@ pub struct Scheduling {
     asks: mpsc::Sender<Ask>,
 }
 
-/// The driver before it runs.
+/// The driver before it runs. One of its clones runs at a time: another begins anew where one was broken off.
+#[derive(Clone)]
 pub struct Driver {
-    driver: driver::Driver,
-    asks: mpsc::Receiver<Ask>,
+    store: Store,
+    runner: Arc<dyn Runner>,
+    checks: Arc<dyn Checks>,
+    spacing: Spacing,
+    asks: Arc<Mutex<mpsc::Receiver<Ask>>>,
 }
 
 impl Scheduling {
@@ -123,8 +127,14 @@ impl Scheduling {
             store: store.clone(),
             asks: sender,
         };
-        let driver = driver::Driver::new(store, runner, checks, spacing);
-        (scheduling, Driver { driver, asks })
+        let driver = Driver {
+            store,
+            runner,
+            checks,
+            spacing,
+            asks: Arc::new(Mutex::new(asks)),
+        };
+        (scheduling, driver)
     }
 
     /// Asks for a look at a job.
@@ -144,7 +154,8 @@ impl Scheduling {
 impl Driver {
     /// Sweeps, then acts on news until `shutdown`.
     pub async fn run(self, shutdown: CancellationToken) {
-        let Self { mut driver, asks } = self;
-        let _ = shutdown.run_until_cancelled(driver.run(asks)).await;
+        let mut driver = driver::Driver::new(self.store, self.runner, self.checks, self.spacing);
+        let mut asks = self.asks.lock().await;
+        let _ = shutdown.run_until_cancelled(driver.run(&mut asks)).await;
     }
 }

@@ -56,7 +56,8 @@ impl Paces {
         let spacing = self.spacing.of(team);
         if !spacing.is_zero() {
             self.rests.retain(|_, until| *until > now);
-            self.rests.insert(job, now + spacing);
+            self.rests
+                .insert(job, airside_model::deadline_after(now, spacing));
         }
     }
 

@@ -90,7 +90,13 @@ impl Manager for Vault {
 
     fn patience(&self) -> Duration {
         // Login, mount, secret; and once more with a new token.
-        self.settings.login_timeout * 2 + self.settings.query_timeout * 4
+        let VaultSettings {
+            login_timeout,
+            query_timeout,
+            ..
+        } = &self.settings;
+        let logins = login_timeout.saturating_mul(2);
+        logins.saturating_add(query_timeout.saturating_mul(4))
     }
 
     fn tend(&self) -> Option<Duration> {

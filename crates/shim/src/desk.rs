@@ -88,7 +88,7 @@ impl Desk {
     /// Comes to an end when the hub has not been heard for `limit`.
     pub(crate) async fn unheard_for(&self, limit: Duration) {
         loop {
-            let deadline = *self.heard.borrow() + limit;
+            let deadline = airside_model::deadline_after(*self.heard.borrow(), limit);
             if deadline <= Instant::now() {
                 return;
             }

@@ -192,7 +192,7 @@ impl Step {
                     Heard::Stop { grace } => {
                         cause.get_or_insert(Exit::Stopped);
                         process.signal(Signal::TERM);
-                        let deadline = Instant::now() + grace;
+                        let deadline = airside_model::deadline_after(Instant::now(), grace);
                         kill_at = Some(kill_at.map_or(deadline, |earlier| earlier.min(deadline)));
                     }
                     Heard::Terminate => {

@@ -41,7 +41,7 @@ impl Store {
     pub(crate) fn tries(&self, twice: Twice) -> Tries {
         Tries {
             twice,
-            deadline: Instant::now() + self.patience.0,
+            deadline: airside_model::deadline_after(Instant::now(), self.patience.0),
         }
     }
 }

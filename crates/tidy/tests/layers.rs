@@ -8,6 +8,7 @@ use airside_tidy::{Package, packages, short};
 /// The layer of every crate. A new crate gets a line here.
 const LAYERS: &[(&str, u32)] = &[
     ("model", 0),
+    ("tasks", 0),
     ("metrics", 1),
     ("traces", 1),
     ("confine", 1),

@@ -1,7 +1,7 @@
 //! The way of this machine's shims to the hub. What passes is TLS between the two: nobody here can read it, and whoever
 //! dials can do only what their claim allows.
 
-use std::io;
+use std::{io, sync::Arc};
 
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader},
@@ -17,18 +17,18 @@ use super::{HubAddress, link::dial};
 const AT_ONCE: usize = 32 * 1024;
 
 /// Serves until it is dropped, and every connection with it.
-pub(super) async fn serve(listener: UnixListener, hub: HubAddress) {
+pub(super) async fn serve(listener: Arc<UnixListener>, hub: HubAddress) {
     let mut connections = JoinSet::new();
     loop {
         while connections.try_join_next().is_some() {}
         match listener.accept().await {
             Ok((shim, _)) => {
                 let hub = hub.clone();
-                connections.spawn(async move {
+                connections.spawn(airside_tasks::named("shim's connection", async move {
                     if let Err(error) = relay(shim, &hub).await {
                         debug!(%hub, %error, "a shim's connection ended");
                     }
-                });
+                }));
             }
             Err(error) => {
                 warn!(%error, "cannot accept a shim's connection");

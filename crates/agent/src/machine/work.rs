@@ -43,7 +43,7 @@ pub(super) async fn attend(
                 Ok(ServerSays::Ask { id, ask }) => {
                     let (placement, answered) = (placement.clone(), answered.clone());
                     let installation = installation.clone();
-                    tokio::spawn(async move {
+                    airside_tasks::spawn("question of the server", async move {
                         let answer = answer(&placement, installation, ask).await;
                         // Nobody hears it if the connection has ended; the server asks again.
                         let _ = answered.send((id, answer));

@@ -182,7 +182,8 @@ async fn read(
     inputs: mpsc::Sender<HijackInput>,
     idle: Option<Duration>,
 ) -> Silence {
-    let mut deadline = idle.map(|limit| tokio::time::Instant::now() + limit);
+    let mut deadline =
+        idle.map(|limit| airside_model::deadline_after(tokio::time::Instant::now(), limit));
     loop {
         let message = match deadline {
             None => socket.next().await,
@@ -201,7 +202,8 @@ async fn read(
         let Some(input) = input.and_then(Input::into_hijack) else {
             return Silence::Gone;
         };
-        deadline = idle.map(|limit| tokio::time::Instant::now() + limit);
+        deadline =
+            idle.map(|limit| airside_model::deadline_after(tokio::time::Instant::now(), limit));
         if inputs.send(input).await.is_err() {
             // The process has ended; its last words are on their way.
             std::future::pending().await

@@ -97,22 +97,33 @@ async fn serve(options: &Options, shutdown: CancellationToken) -> Result<()> {
     let listener = listeners::bind(options.listen, "--listen").await?;
     let registries: Vec<String> = options.upstream.iter().map(ToString::to_string).collect();
     info!(address = %listener.local_addr()?, registries = registries.join(" "), "images are mirrored");
-    tokio::spawn(copy(
-        mirror.clone(),
-        options.ahead.clone(),
-        options.platform.clone(),
-    ));
+    airside_tasks::spawn(
+        "copy ahead",
+        copy(
+            mirror.clone(),
+            options.ahead.clone(),
+            options.platform.clone(),
+        ),
+    );
     if options.ahead_sets {
         let client = airside_mirror::Cluster::try_default().await;
         let client = client.context("cannot find the API server, which has the image sets")?;
         let (mirror, shutdown) = (mirror.clone(), shutdown.clone());
-        tokio::spawn(async move { mirror.follow_sets(client, &shutdown).await });
+        airside_tasks::supervise("image sets", &shutdown.clone(), move || {
+            let (mirror, client, shutdown) = (mirror.clone(), client.clone(), shutdown.clone());
+            async move { mirror.follow_sets(client, &shutdown).await }
+        });
     }
     let rules = CollectRules {
         unused: Duration::from_secs(u64::from(options.keep_days) * 24 * 3600),
         bytes: options.keep_gb.map(|gb| u64::from(gb) * 1_000_000_000),
     };
-    tokio::spawn(collect(mirror.clone(), rules, shutdown.clone()));
+    {
+        let (mirror, until) = (mirror.clone(), shutdown.clone());
+        airside_tasks::supervise("mirror collector", &shutdown, move || {
+            collect(mirror.clone(), rules, until.clone())
+        });
+    }
     airside_mirror::serve(listener, mirror, shutdown).await;
     Ok(())
 }

@@ -23,7 +23,7 @@ impl Stop {
             signal(SignalKind::terminate())?,
             signal(SignalKind::hangup())?,
         );
-        tokio::spawn(async move {
+        airside_tasks::spawn("signals", async move {
             loop {
                 tokio::select! {
                     _ = int.recv() => {}

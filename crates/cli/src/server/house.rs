@@ -18,10 +18,11 @@ use airside_orchestrator::{Orchestrator, Patience, WorkerEntry, Workers};
 use airside_registry::{Registry, Tokens};
 use airside_scheduling::{Driver, Scheduling};
 use airside_store::{Alone, ContainerFilter, Store};
+use airside_tasks::supervise;
 use airside_volumes::Volumes;
 use anyhow::Result;
 use async_trait::async_trait;
-use tokio::task::JoinHandle;
+use tokio::{signal::unix::Signal, sync::Mutex, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
@@ -227,46 +228,83 @@ impl House {
         &mut self,
         shutdown: &CancellationToken,
     ) -> Result<Vec<JoinHandle<()>>> {
-        let sweeper = tokio::spawn({
-            let (orchestrator, shutdown) = (self.orchestrator.clone(), shutdown.clone());
-            async move { orchestrator.sweep_forever(shutdown).await }
-        });
-        let collector = tokio::spawn({
-            let (collector, shutdown) = (self.collector.clone(), shutdown.clone());
-            async move { collector.run(shutdown).await }
-        });
-        let scheduler = self.driver.take().map(|driver| {
-            let shutdown = shutdown.clone();
-            tokio::spawn(async move { driver.run(shutdown).await })
-        });
-        let checks = self.check_loop.take().map(|checks| {
-            let shutdown = shutdown.clone();
-            tokio::spawn(async move { checks.run(shutdown).await })
-        });
-        let keys = tokio::spawn({
-            let (id_tokens, shutdown) = (self.id_tokens.clone(), shutdown.clone());
-            async move { id_tokens.rotate_forever(shutdown).await }
-        });
-        let login = tokio::spawn({
-            let (credentials, shutdown) = (self.credentials.clone(), shutdown.clone());
+        let mut loops = vec![
+            self.start_sweeper(shutdown),
+            self.start_collector(shutdown),
+            self.start_key_rotation(shutdown),
+            self.start_logins(shutdown),
+        ];
+        if let Some(driver) = self.driver.take() {
+            let until = shutdown.clone();
+            loops.push(supervise("scheduler", shutdown, move || {
+                driver.clone().run(until.clone())
+            }));
+        }
+        if let Some(checks) = self.check_loop.take() {
+            let until = shutdown.clone();
+            loops.push(supervise("checks", shutdown, move || {
+                checks.clone().run(until.clone())
+            }));
+        }
+        let hangup = stop::on_hangup()?;
+        if let Some(targets) = self.targets.take() {
+            loops.push(self.start_targets(targets, hangup, shutdown));
+        }
+        Ok(loops)
+    }
+
+    fn start_sweeper(&self, shutdown: &CancellationToken) -> JoinHandle<()> {
+        let (orchestrator, until) = (self.orchestrator.clone(), shutdown.clone());
+        supervise("sweeper", shutdown, move || {
+            let (orchestrator, until) = (orchestrator.clone(), until.clone());
+            async move { orchestrator.sweep_forever(until).await }
+        })
+    }
+
+    fn start_collector(&self, shutdown: &CancellationToken) -> JoinHandle<()> {
+        let (collector, until) = (self.collector.clone(), shutdown.clone());
+        supervise("collector", shutdown, move || {
+            collector.clone().run(until.clone())
+        })
+    }
+
+    fn start_key_rotation(&self, shutdown: &CancellationToken) -> JoinHandle<()> {
+        let (id_tokens, until) = (self.id_tokens.clone(), shutdown.clone());
+        supervise("keys of id tokens", shutdown, move || {
+            let (id_tokens, until) = (id_tokens.clone(), until.clone());
+            async move { id_tokens.rotate_forever(until).await }
+        })
+    }
+
+    fn start_logins(&self, shutdown: &CancellationToken) -> JoinHandle<()> {
+        let (credentials, until) = (self.credentials.clone(), shutdown.clone());
+        supervise("logins to secret managers", shutdown, move || {
+            let (credentials, until) = (credentials.clone(), until.clone());
             async move {
-                shutdown
-                    .run_until_cancelled(credentials.tend_forever())
+                until.run_until_cancelled(credentials.tend_forever()).await;
+            }
+        })
+    }
+
+    fn start_targets(
+        &self,
+        targets: Targets,
+        hangup: Signal,
+        shutdown: &CancellationToken,
+    ) -> JoinHandle<()> {
+        let watched = Arc::new(Mutex::new((targets, hangup)));
+        let (orchestrator, others) = (self.orchestrator.clone(), self.others.clone());
+        let (metrics, until) = (self.metrics.clone(), shutdown.clone());
+        supervise("targets", shutdown, move || {
+            let (orchestrator, others) = (orchestrator.clone(), others.clone());
+            let (metrics, until, watched) = (metrics.clone(), until.clone(), watched.clone());
+            async move {
+                let (targets, hangup) = &mut *watched.lock().await;
+                targets
+                    .run(orchestrator, others, metrics, hangup, until)
                     .await;
             }
-        });
-        let hangup = stop::on_hangup()?;
-        let targets = self.targets.take().map(|targets| {
-            let (orchestrator, others) = (self.orchestrator.clone(), self.others.clone());
-            let (metrics, shutdown) = (self.metrics.clone(), shutdown.clone());
-            tokio::spawn(targets.run(orchestrator, others, metrics, hangup, shutdown))
-        });
-        let loops = [sweeper, collector, keys, login].into_iter();
-        Ok(loops
-            .chain(scheduler)
-            .chain(checks)
-            .chain(targets)
-            .collect())
+        })
     }
 
     /// The registry of images, if there is one.

@@ -21,7 +21,10 @@ pub(crate) async fn bind(address: SocketAddr, option: &str) -> Result<TcpListene
 
 pub(crate) fn serve_metrics(listener: TcpListener, state: ApiState, shutdown: CancellationToken) {
     let router = airside_api::metrics_router(state);
-    tokio::spawn(airside_api::serve(listener, router, shutdown));
+    airside_tasks::spawn(
+        "metrics listener",
+        airside_api::serve(listener, router, shutdown),
+    );
 }
 
 /// By the certificate of the API, if that has one.
@@ -33,10 +36,14 @@ pub(crate) fn serve_registry(
 ) {
     let router = airside_api::registry_router(registry);
     match tls {
-        Some(tls) => drop(tokio::spawn(airside_api::serve_tls(
-            listener, tls, router, shutdown,
-        ))),
-        None => drop(tokio::spawn(airside_api::serve(listener, router, shutdown))),
+        Some(tls) => drop(airside_tasks::spawn(
+            "registry listener",
+            airside_api::serve_tls(listener, tls, router, shutdown),
+        )),
+        None => drop(airside_tasks::spawn(
+            "registry listener",
+            airside_api::serve(listener, router, shutdown),
+        )),
     }
 }
 
@@ -54,7 +61,10 @@ pub(crate) async fn serve(
         match tls {
             None => airside_api::serve(listener, router, shutdown).await,
             Some(tls) => {
-                tokio::spawn(read_again(tls.clone(), reload, shutdown.clone()));
+                airside_tasks::spawn(
+                    "certificate reload",
+                    read_again(tls.clone(), reload, shutdown.clone()),
+                );
                 airside_api::serve_tls(listener, tls, router, shutdown).await
             }
         }

@@ -20,7 +20,7 @@ pub(crate) fn on_signals(shutdown: CancellationToken) -> Result<()> {
         signal(SignalKind::terminate())?,
         signal(SignalKind::interrupt())?,
     );
-    tokio::spawn(async move {
+    airside_tasks::spawn("signals", async move {
         tokio::select! { _ = term.recv() => {}, _ = int.recv() => {} }
         info!("stopping; the same signal again ends it at once");
         shutdown.cancel();

@@ -150,11 +150,11 @@ impl Targets {
     /// Reads the source whenever it changes or a signal asks for it, until the shutdown. `others` are the workers
     /// that are not targets.
     pub(crate) async fn run(
-        mut self,
+        &mut self,
         orchestrator: Orchestrator,
         others: Vec<WorkerEntry>,
         metrics: Metrics,
-        mut hangup: Signal,
+        hangup: &mut Signal,
         shutdown: CancellationToken,
     ) {
         let house = House {

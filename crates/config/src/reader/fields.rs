@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use airside_model::{BadDuration, read_duration};
 use airside_yaml::{Key, Node, Span, Value};
 use serde_json::Map;
 
 use super::Reader;
-use crate::shape::Shape;
-use crate::{parse_duration, suggest};
+use crate::{shape::Shape, suggest};
 
 pub(crate) struct Fields<'r, 'n> {
     pub(crate) reader: &'r mut Reader,
@@ -107,12 +107,17 @@ impl<'r, 'n> Fields<'r, 'n> {
     pub(crate) fn duration(&mut self, name: &'static str, words: &[&str]) -> String {
         let text = self.string(name);
         let is_var = airside_vars::first(&text).is_some();
-        if !text.is_empty()
-            && !is_var
-            && parse_duration(&text).is_none()
-            && !words.contains(&text.as_str())
-        {
-            self.complain(name, format!("invalid duration '{text}'"));
+        if text.is_empty() || is_var || words.contains(&text.as_str()) {
+            return text;
+        }
+        match read_duration(&text) {
+            Ok(_) => {}
+            Err(BadDuration::Unreadable) => {
+                self.complain(name, format!("invalid duration '{text}'"));
+            }
+            Err(why @ BadDuration::TooLong) => {
+                self.complain(name, format!("invalid duration '{text}': it {why}"));
+            }
         }
         text
     }

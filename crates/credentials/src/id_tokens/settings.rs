@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use airside_config::parse_duration;
+use airside_model::read_duration;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -50,8 +50,9 @@ impl IdTokenSettings {
         };
         let expires_in = match written.expires_in.as_deref() {
             None => EXPIRES_IN,
-            Some(text) => parse_duration(text)
-                .ok_or_else(|| format!("its expires_in is {text:?}, which is no duration"))?,
+            Some(text) => {
+                read_duration(text).map_err(|why| format!("its expires_in, {text:?}, {why}"))?
+            }
         };
         if expires_in > LONGEST {
             return Err("its expires_in is longer than 24h".to_owned());

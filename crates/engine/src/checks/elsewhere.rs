@@ -100,7 +100,7 @@ impl Elsewhere {
             Ok(request) => request,
             Err(why) => return Answer::Ended(Err(self.not_started(why))),
         };
-        let deadline = Instant::now() + check.timeout;
+        let deadline = airside_model::deadline_after(Instant::now(), check.timeout);
         let (name, anew) = (self.name(), check.freshness == Freshness::FromNow);
         for _ in 0..TRIES {
             let left = deadline.saturating_duration_since(Instant::now());

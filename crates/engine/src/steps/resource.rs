@@ -94,10 +94,10 @@ pub(crate) async fn outcome(
 
 /// A timeout as steps have it, or the words about one that is none.
 pub(crate) fn timeout(text: &str) -> Result<Option<Duration>, String> {
-    match airside_config::parse_duration(text) {
+    match airside_model::read_duration(text) {
         _ if text.is_empty() => Ok(None),
-        Some(timeout) => Ok(Some(timeout)),
-        None => Err(format!("parse timeout: `{text}` is no duration")),
+        Ok(timeout) => Ok(Some(timeout)),
+        Err(why) => Err(format!("parse timeout: `{text}` {why}")),
     }
 }
 

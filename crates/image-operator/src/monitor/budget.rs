@@ -83,7 +83,7 @@ impl Budgets {
 
     /// Leaves the registry alone for so long.
     pub(crate) fn close(&self, host: &str, now: Instant, wait: Duration) {
-        let until = now + wait.min(LONGEST);
+        let until = airside_model::deadline_after(now, wait.min(LONGEST));
         self.with(host, now, |host| {
             host.closed_until = Some(host.closed_until.map_or(until, |before| before.max(until)));
         });

@@ -58,7 +58,7 @@ impl Server {
 
     pub(crate) async fn serve(
         self: Arc<Self>,
-        listener: TcpListener,
+        listener: Arc<TcpListener>,
         tls: TlsAcceptor,
         shutdown: CancellationToken,
     ) {
@@ -68,7 +68,10 @@ impl Server {
                 accepted = listener.accept() => accepted,
             };
             match accepted {
-                Ok((stream, _)) => drop(tokio::spawn(self.clone().attend(stream, tls.clone()))),
+                Ok((stream, _)) => {
+                    let attending = self.clone().attend(stream, tls.clone());
+                    drop(airside_tasks::spawn("agent's connection", attending));
+                }
                 // Out of files, say: there will be some again.
                 Err(error) => {
                     tracing::warn!(%error, "no connection");

@@ -168,7 +168,7 @@ pub(crate) struct Leg {
 impl Leg {
     pub(crate) fn start(sharing: Arc<Sharing>, digest: Digest) -> Self {
         let (shared, blob) = (sharing.clone(), digest.clone());
-        let renewal = tokio::spawn(async move {
+        let renewal = airside_tasks::spawn("turn of a blob", async move {
             loop {
                 tokio::time::sleep(RENEW).await;
                 let _ = shared.ask_keeper(&blob).await;
@@ -193,7 +193,7 @@ impl Drop for Leg {
         let (sharing, digest) = (self.sharing.clone(), self.digest.clone());
         let is_whole = self.is_whole.load(Ordering::Relaxed);
         let renewal = self.renewal.abort_handle();
-        tokio::spawn(async move {
+        airside_tasks::spawn("end of a turn", async move {
             let has = is_whole && sharing.landed(&digest).await;
             renewal.abort();
             sharing.ended(&digest, has).await;

@@ -76,7 +76,7 @@ impl Host {
                 last: now,
                 noted: now,
             }),
-            until: lifetime.map(|lifetime| now + lifetime),
+            until: lifetime.map(|lifetime| airside_model::deadline_after(now, lifetime)),
         }
     }
 

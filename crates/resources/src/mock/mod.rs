@@ -9,7 +9,7 @@ mod settings;
 
 use std::{fs, io::Write, path::Path, thread};
 
-use airside_model::{Version, parse_duration};
+use airside_model::{Version, read_duration};
 
 use self::settings::{InParams, OutParams, Source, version, version_text};
 use crate::{
@@ -24,11 +24,8 @@ pub(crate) fn check(
 ) -> Result<Vec<Version>, Failure> {
     let source = source(request.source, log)?;
     if let Some(delay) = &source.check_delay {
-        let delay = parse_duration(delay).ok_or_else(|| {
-            Failure::said(format!(
-                "{delay:?} is not a duration: write it like \"10s\" or \"1h30m\""
-            ))
-        })?;
+        let delay =
+            read_duration(delay).map_err(|why| Failure::said(format!("{delay:?} {why}")))?;
         thread::sleep(delay);
     }
     if let Some(reason) = source.check_failure.filter(|reason| !reason.is_empty()) {

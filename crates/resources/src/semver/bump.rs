@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::versions::Semver;
+use crate::{Failure, versions::Semver};
 
 /// What params ask for; read from them by [`super::settings`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,42 +28,52 @@ impl Bump {
         self.part.is_none() && self.pre.is_none() && self.build.is_none()
     }
 
-    pub(super) fn apply(&self, mut version: Semver) -> Semver {
+    /// The version after this one, or words where a number cannot grow any more.
+    pub(super) fn apply(&self, mut version: Semver) -> Result<Semver, Failure> {
         match self.part {
             Some(Bumped::Major) => {
-                version = Semver::of(version.major + 1, 0, 0).built(version.build)
+                version = Semver::of(next(version.major)?, 0, 0).built(version.build);
             }
             Some(Bumped::Minor) => {
-                version = Semver::of(version.major, version.minor + 1, 0).built(version.build);
+                version = Semver::of(version.major, next(version.minor)?, 0).built(version.build);
             }
             Some(Bumped::Patch) => {
                 let (major, minor, patch) = (version.major, version.minor, version.patch);
-                version = Semver::of(major, minor, patch + 1).built(version.build);
+                version = Semver::of(major, minor, next(patch)?).built(version.build);
             }
             Some(Bumped::Final) => version.pre.clear(),
             None => {}
         }
         if let Some(pre) = &self.pre {
-            version.pre = counted(&version.pre, pre, self.pre_without_version);
+            version.pre = counted(&version.pre, pre, self.pre_without_version)?;
         }
         if let Some(build) = &self.build {
             let parts: Vec<String> = version.build.split('.').map(str::to_owned).collect();
-            version.build = counted(&parts, build, self.build_without_version).join(".");
+            version.build = counted(&parts, build, self.build_without_version)?.join(".");
         }
-        version
+        Ok(version)
     }
 }
 
+fn next(number: u64) -> Result<u64, Failure> {
+    let larger = number.checked_add(1);
+    larger.ok_or_else(|| {
+        Failure::said(format!(
+            "{number} is the largest number that a version can have"
+        ))
+    })
+}
+
 /// The same word with the next number, or the word with the first.
-fn counted(before: &[String], word: &str, without_number: bool) -> Vec<String> {
+fn counted(before: &[String], word: &str, without_number: bool) -> Result<Vec<String>, Failure> {
     if without_number {
-        return vec![word.to_owned()];
+        return Ok(vec![word.to_owned()]);
     }
     let number = match before {
-        [same, number, ..] if same == word => number.parse::<u64>().map_or(1, |number| number + 1),
+        [same, number, ..] if same == word => number.parse::<u64>().map_or(Ok(1), next)?,
         _ => 1,
     };
-    vec![word.to_owned(), number.to_string()]
+    Ok(vec![word.to_owned(), number.to_string()])
 }
 
 #[cfg(test)]
@@ -90,7 +100,7 @@ mod tests {
             ("1.2.3", Bump::default(), "1.2.3"),
         ] {
             let from = Semver::parse(from).unwrap();
-            assert_eq!(bump.apply(from).to_string(), to, "{bump:?}");
+            assert_eq!(bump.apply(from).unwrap().to_string(), to, "{bump:?}");
         }
         let snapshot = Bump {
             pre: Some("SNAPSHOT".to_owned()),
@@ -98,8 +108,32 @@ mod tests {
             build: Some("b".to_owned()),
             ..Bump::default()
         };
-        let once = snapshot.apply(Semver::parse("1.2.3").unwrap());
+        let once = snapshot.apply(Semver::parse("1.2.3").unwrap()).unwrap();
         assert_eq!(once.to_string(), "1.2.3-SNAPSHOT+b.1");
-        assert_eq!(snapshot.apply(once).to_string(), "1.2.3-SNAPSHOT+b.2");
+        let twice = snapshot.apply(once).unwrap();
+        assert_eq!(twice.to_string(), "1.2.3-SNAPSHOT+b.2");
+    }
+
+    #[test]
+    fn hostile_numbers_cannot_grow_and_say_so() {
+        let most = u64::MAX;
+        let pre = Bump {
+            pre: Some("rc".to_owned()),
+            ..Bump::default()
+        };
+        let part = |part| Bump {
+            part: Some(part),
+            ..Bump::default()
+        };
+        for (from, bump) in [
+            (format!("{most}.0.0"), part(Bumped::Major)),
+            (format!("0.{most}.0"), part(Bumped::Minor)),
+            (format!("0.0.{most}"), part(Bumped::Patch)),
+            (format!("0.0.0-rc.{most}"), pre),
+        ] {
+            let refused = bump.apply(Semver::parse(&from).unwrap());
+            let words = refused.unwrap_err().to_string();
+            assert!(words.contains("is the largest number"), "{from}: {words}");
+        }
     }
 }

@@ -64,7 +64,7 @@ pub(crate) fn fetch(
     let text = request.version.0.get(NUMBER).map_or("", String::as_str);
     let number = strict(text)
         .ok_or_else(|| Failure::said(format!("the version's number {text:?} is no version")))?;
-    let bumped = params.bump.apply(number.clone());
+    let bumped = params.bump.apply(number.clone())?;
     if bumped != number {
         say(log, &format!("bumped here from {number} to {bumped}"));
     }
@@ -105,7 +105,10 @@ pub(crate) fn push(
             return Ok(produced(&found.unwrap_or(initial)));
         }
         let now = found.unwrap_or_else(|| initial.clone());
-        let new = wanted.clone().unwrap_or_else(|| params.bump.apply(now));
+        let new = match &wanted {
+            Some(wanted) => wanted.clone(),
+            None => params.bump.apply(now)?,
+        };
         if driver.replace(&new, log)? {
             return Ok(produced(&new));
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use airside_model::parse_duration;
+use airside_model::read_duration;
 use jiff::{
     SignedDuration, Timestamp, ToSpan, Zoned,
     civil::{DateTime, Time, Weekday},
@@ -105,11 +105,7 @@ fn zone(name: &str) -> Result<TimeZone, Failure> {
 }
 
 fn interval(text: &str) -> Result<Duration, Failure> {
-    parse_duration(text).ok_or_else(|| {
-        Failure::said(format!(
-            "{text:?} is not a duration: write it like \"10s\" or \"1h30m\""
-        ))
-    })
+    read_duration(text).map_err(|why| Failure::said(format!("{text:?} {why}")))
 }
 
 #[cfg(test)]

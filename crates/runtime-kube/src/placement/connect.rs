@@ -88,7 +88,11 @@ impl KubeRuntime {
         let pods = Api::namespaced(client.clone(), &target.namespace);
         let watched = Watched::new();
         let selector = labels::selector(&installation, &target.name);
-        let watching = tokio::spawn(watched.clone().follow(pods.clone(), selector)).abort_handle();
+        let (followed, from) = (watched.clone(), pods.clone());
+        let watching = airside_tasks::restart("watch of pods", move || {
+            followed.clone().follow(from.clone(), selector.clone())
+        });
+        let watching = watching.abort_handle();
         let secrets = Api::namespaced(client.clone(), &target.namespace);
         let pull_secrets = PullSecrets::new(secrets, installation.clone(), target.name.clone());
         let network_policies = NetworkPolicies::new(&client, &target, &installation);

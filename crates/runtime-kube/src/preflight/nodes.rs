@@ -181,11 +181,11 @@ impl Drop for Away {
             return;
         };
         let (pods, name) = (self.pods.clone(), std::mem::take(&mut self.name));
-        runtime.spawn(async move {
+        runtime.spawn(airside_tasks::named("end of a probe", async move {
             let how = DeleteParams::default().grace_period(0);
             // What is left now goes before the next one, too.
             let _ = pods.delete(&name, &how).await;
-        });
+        }));
     }
 }
 

@@ -57,7 +57,12 @@ impl Session {
         Self {
             token,
             since: now,
-            lease: (!lease.is_zero()).then(|| (now + lease / 2, now + lease)),
+            lease: (!lease.is_zero()).then(|| {
+                (
+                    airside_model::deadline_after(now, lease / 2),
+                    airside_model::deadline_after(now, lease),
+                )
+            }),
             renewable,
         }
     }
@@ -97,7 +102,8 @@ impl Login {
         let mut state = self.state.lock();
         let now = Instant::now();
         if let Some(session) = &mut state.session {
-            let too_old = !self.max_ttl.is_zero() && now > session.since + self.max_ttl;
+            let too_old = !self.max_ttl.is_zero()
+                && now > airside_model::deadline_after(session.since, self.max_ttl);
             let over = session.lease.is_some_and(|(_, end)| now >= end);
             if !too_old && !over {
                 if session.renewable && session.lease.is_some_and(|(renew, _)| now >= renew) {
@@ -124,9 +130,9 @@ impl Login {
             }
             Err(error) => {
                 if !error.is_transient() {
-                    let pause = self.first_pause * (1 << state.failures.min(16));
-                    state.failures += 1;
-                    let until = now + pause.min(self.longest_pause);
+                    let pause = self.first_pause.saturating_mul(1 << state.failures.min(16));
+                    state.failures = state.failures.saturating_add(1);
+                    let until = airside_model::deadline_after(now, pause.min(self.longest_pause));
                     state.refused = Some((until, error.clone()));
                 }
                 Err(error)

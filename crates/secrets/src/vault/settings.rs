@@ -2,10 +2,13 @@
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 
-use airside_model::parse_duration;
+use airside_model::read_duration;
 use serde::{Deserialize, Deserializer, de::Error as _};
 
 use crate::{Error, Owner};
+
+/// The longest that one question to Vault may take.
+const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -97,6 +100,13 @@ impl VaultSettings {
                 "client_token_path names a file of the server, and a pipeline may read none; use client_token",
             );
         }
+        let waits = [
+            ("login_timeout", self.login_timeout),
+            ("query_timeout", self.query_timeout),
+        ];
+        if let Some((name, _)) = waits.iter().find(|(_, wait)| *wait > LONGEST_WAIT) {
+            return wrong(&format!("Vault's {name} may be an hour at most"));
+        }
         let can_log_in = [
             &self.client_token,
             &self.client_token_path,
@@ -116,5 +126,5 @@ impl VaultSettings {
 
 fn duration<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
     let text = String::deserialize(from)?;
-    parse_duration(&text).ok_or_else(|| D::Error::custom(format!("{text:?} is no duration")))
+    read_duration(&text).map_err(|why| D::Error::custom(format!("{text:?} {why}")))
 }

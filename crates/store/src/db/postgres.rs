@@ -1,13 +1,16 @@
 //! Postgres: a server that several of us may share, which also carries word of changes.
 
-use std::{str::FromStr, time::Duration};
+use std::{str::FromStr, sync::Arc, time::Duration};
 
 use sqlx::{
     Connection, PgConnection, PgPool, Postgres, Transaction,
     pool::PoolConnection,
     postgres::{PgConnectOptions, PgListener, PgPoolOptions},
 };
-use tokio::time::{Instant, sleep};
+use tokio::{
+    sync::Mutex,
+    time::{Instant, sleep},
+};
 use tracing::{debug, warn};
 
 use super::{Patience, Pool, Pools, opening};
@@ -58,7 +61,9 @@ pub(super) async fn acquire(pool: &PgPool) -> sqlx::Result<PoolConnection<Postgr
 /// back to the pool in the middle of a transaction, and what others then do on it is never committed.
 pub(super) async fn begin(pool: &PgPool) -> sqlx::Result<Transaction<'static, Postgres>> {
     let pool = pool.clone();
-    let begun = tokio::spawn(async move { patiently(&pool, || pool.begin()).await });
+    let begun = airside_tasks::spawn("transaction", async move {
+        patiently(&pool, || pool.begin()).await
+    });
     begun.await.unwrap_or(Err(sqlx::Error::WorkerCrashed))
 }
 
@@ -83,7 +88,10 @@ pub(super) struct Tries {
 impl Tries {
     pub(super) fn new(pool: &PgPool) -> Self {
         Self {
-            deadline: Instant::now() + pool.options().get_acquire_timeout(),
+            deadline: airside_model::deadline_after(
+                Instant::now(),
+                pool.options().get_acquire_timeout(),
+            ),
         }
     }
 
@@ -133,7 +141,7 @@ impl Drop for Listener {
 pub(crate) async fn listen(
     pool: Pool,
     local: tokio::sync::watch::Receiver<u64>,
-    heard: impl Fn() + Send + 'static,
+    heard: impl Fn() + Send + Sync + 'static,
 ) -> Result<Option<Listener>> {
     let Pool::Postgres(pool) = pool else {
         return Ok(None);
@@ -141,15 +149,22 @@ pub(crate) async fn listen(
     let me = hex::encode(rand::random::<[u8; 8]>());
     let mut listener = PgListener::connect_with(&pool).await?;
     listener.listen(CHANNEL).await?;
-    let hear = tokio::spawn(hear(listener, me.clone(), heard));
-    let tell = tokio::spawn(tell(pool, me, local));
+    let (listener, heard) = (Arc::new(Mutex::new(listener)), Arc::new(heard));
+    let hearer = me.clone();
+    let hear = airside_tasks::restart("hear other servers", move || {
+        hear(listener.clone(), hearer.clone(), heard.clone())
+    });
+    let tell = airside_tasks::restart("tell other servers", move || {
+        tell(pool.clone(), me.clone(), local.clone())
+    });
     Ok(Some(Listener(vec![
         hear.abort_handle(),
         tell.abort_handle(),
     ])))
 }
 
-async fn hear(mut listener: PgListener, me: String, heard: impl Fn()) {
+async fn hear(listener: Arc<Mutex<PgListener>>, me: String, heard: Arc<impl Fn()>) {
+    let mut listener = listener.lock().await;
     loop {
         match listener.try_recv().await {
             Ok(Some(notification)) if notification.payload() == me => {}

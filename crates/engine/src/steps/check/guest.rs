@@ -103,7 +103,10 @@ pub(super) struct Stay<'a> {
 
 pub(super) async fn look(step: &Step<'_>, stay: Stay<'_>) -> Result<Looked> {
     let leaf = step.leaf;
-    let (engine, deadline) = (leaf.interpreter.engine, Instant::now() + stay.allowed);
+    let (engine, deadline) = (
+        leaf.interpreter.engine,
+        airside_model::deadline_after(Instant::now(), stay.allowed),
+    );
     for _ in 0..TRIES {
         let host = match find(step, &stay, deadline).await? {
             Ok(host) => host,

@@ -164,7 +164,10 @@ impl Keeper {
             let Some(want) = want.filter(|_| !self.memory.pulling.contains_key(&content)) else {
                 continue;
             };
-            let task = self.pulls.spawn(self.puller.clone().pull(want.clone()));
+            let task = self.pulls.spawn(airside_tasks::named(
+                "pull",
+                self.puller.clone().pull(want.clone()),
+            ));
             let since = Timestamp::now();
             self.memory.pulling.insert(content, Pulling { since, task });
         }
