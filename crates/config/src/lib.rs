@@ -53,7 +53,9 @@ pub use group::Group;
 pub use identifier::{EmptyIdentifier, Warning, validate_identifier};
 pub use inputs::{JobInput, JobOutput, inputs, outputs};
 pub use job::{BuildLogRetention, Job};
-pub use load::{Loaded, load, load_node, load_task, load_task_node, parse};
+pub use load::{
+    Loaded, LoadedTask, load, load_filled_task, load_node, load_task, load_task_node, parse,
+};
 pub use outline::{InputOutline, JobOutline, OutputOutline, ResourceOutline};
 pub use plan::{
     CheckOptions, PlanError, PlanOptions, check_plan, image_plans, plan, plan_with,

@@ -12,6 +12,13 @@ pub struct Loaded {
     pub warnings: Vec<Warning>,
 }
 
+/// A task file that makes sense, and what is odd about it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadedTask {
+    pub config: TaskConfig,
+    pub warnings: Vec<Warning>,
+}
+
 /// Reads and validates a pipeline in YAML or JSON. Fails with all problems, in the order of the text.
 pub fn load(text: &str) -> Result<Loaded, Vec<Problem>> {
     load_node(&parse(text)?)
@@ -25,27 +32,45 @@ pub fn load_node(node: &Node) -> Result<Loaded, Vec<Problem>> {
         return Err(reader.problems);
     };
     let checked = validate::validate(&config, &reader);
-    let mut problems = reader.problems;
+    let (mut problems, mut warnings) = (reader.problems, reader.warnings);
     problems.extend(checked.problems);
     if problems.is_empty() {
+        warnings.extend(checked.warnings);
         return Ok(Loaded {
             config,
-            warnings: in_order(checked.warnings, |warning| warning.span),
+            warnings: in_order(warnings, |warning| warning.span),
         });
     }
     Err(sorted(problems))
 }
 
 /// Reads and validates a task file in YAML or JSON.
-pub fn load_task(text: &str) -> Result<TaskConfig, Vec<Problem>> {
+pub fn load_task(text: &str) -> Result<LoadedTask, Vec<Problem>> {
     load_task_node(&parse(text)?)
 }
 
-/// The same, of what has been read already.
-pub fn load_task_node(node: &Node) -> Result<TaskConfig, Vec<Problem>> {
+/// Validates a task file that has been read already.
+pub fn load_task_node(node: &Node) -> Result<LoadedTask, Vec<Problem>> {
     let mut reader = Reader::new(Section::Task);
-    match task_config::read(&mut reader, node, "") {
-        Some(config) if reader.problems.is_empty() => Ok(config),
+    let config = reader.exactly(|reader| task_config::read(reader, node, ""));
+    loaded_task(config, reader)
+}
+
+/// Reads and validates a task whose variables have their values by now. A number or boolean where a text is wanted can
+/// only come from a variable, and counts as text.
+pub fn load_filled_task(text: &str) -> Result<LoadedTask, Vec<Problem>> {
+    let node = parse(text)?;
+    let mut reader = Reader::new(Section::Task);
+    let config = task_config::read(&mut reader, &node, "");
+    loaded_task(config, reader)
+}
+
+fn loaded_task(config: Option<TaskConfig>, reader: Reader) -> Result<LoadedTask, Vec<Problem>> {
+    match config {
+        Some(config) if reader.problems.is_empty() => Ok(LoadedTask {
+            config,
+            warnings: in_order(reader.warnings, |warning| warning.span),
+        }),
         _ => Err(sorted(reader.problems)),
     }
 }

@@ -62,9 +62,10 @@ fn read_image_resource(config: &mut Fields<'_, '_>) -> Option<ImageResource> {
         tags: fields.strings("tags"),
     };
     if fields.lacks("type") {
-        fields.reader.problem(&path, node.span, "missing 'type'");
+        let message = format!("{path}: has no `type`, so a build that needs the image will fail");
+        fields.reader.warning("pipeline", node.span, message);
     }
-    fields.close();
+    fields.close_loosely();
     Some(image)
 }
 
@@ -83,7 +84,7 @@ fn read_run(config: &mut Fields<'_, '_>) -> TaskRun {
         dir: fields.string("dir"),
         user: fields.string("user"),
     };
-    fields.close();
+    fields.close_loosely();
     run
 }
 
@@ -95,7 +96,7 @@ fn read_input(reader: &mut Reader, node: &Node, path: &str) -> Option<TaskInput>
         path: fields.string("path"),
         optional: fields.flag("optional"),
     };
-    fields.close();
+    fields.close_loosely();
     Some(input)
 }
 
@@ -106,7 +107,7 @@ fn read_output(reader: &mut Reader, node: &Node, path: &str) -> Option<TaskOutpu
         name: fields.string("name"),
         path: fields.string("path"),
     };
-    fields.close();
+    fields.close_loosely();
     Some(output)
 }
 
@@ -123,7 +124,7 @@ fn read_cache(reader: &mut Reader, node: &Node, path: &str) -> Option<TaskCache>
             format!("must be at least 1s, but is '{}'", cache.ttl),
         );
     }
-    fields.close();
+    fields.close_loosely();
     Some(cache)
 }
 
@@ -139,7 +140,7 @@ pub(crate) fn read_limits(owner: &mut Fields<'_, '_>) -> Option<ContainerLimits>
         "a size such as 512MB or 1GB",
         parse_memory,
     );
-    fields.close();
+    fields.close_loosely();
     Some(ContainerLimits { cpu, memory })
 }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use airside_config::{
-    CheckEvery, Config, JobInput, JobOutput, PlanError, VersionSpec, inputs, load, load_task,
-    outputs, plan,
+    CheckEvery, Config, JobInput, JobOutput, PlanError, VersionSpec, inputs, load,
+    load_filled_task, load_task, outputs, plan,
 };
 use airside_model::Version;
 use serde_json::json;
@@ -63,7 +63,7 @@ fn the_json_is_what_fly_reads() {
                 "inputs": [{"name": "src"}, {"name": "more", "path": "p", "optional": true}],
                 "outputs": [{"name": "bin", "path": "out/bin"}],
                 "caches": [{"path": ".cache"}],
-                "run": {"path": "sh", "args": ["-c", "1", "true", "2.5"], "dir": "src", "user": "nobody"},
+                "run": {"path": "sh", "args": ["-c", "1", "true", "2.50"], "dir": "src", "user": "nobody"},
             },
         })
     );
@@ -284,8 +284,18 @@ fn odd_names_and_old_fields_are_warnings() {
 
 #[test]
 fn task_files_are_read_like_inline_configs() {
-    let task =
-        load_task("platform: linux\nparams: {A: 1}\nrun: {path: ./x, args: [1.0]}\n").unwrap();
+    let task = load_task("platform: linux\nparams: {A: 1}\nrun: {path: ./x, args: ['1.0']}\n");
+    let task = task.unwrap().config;
     assert_eq!(task.params["A"], "1");
-    assert_eq!(task.run.args, ["1"]);
+    assert_eq!(task.run.args, ["1.0"]);
+}
+
+#[test]
+fn numbers_from_variables_are_text_in_a_filled_task() {
+    let text = "{platform: linux, run: {path: ./x, args: [8080, true]}}";
+    assert_eq!(
+        load_filled_task(text).unwrap().config.run.args,
+        ["8080", "true"]
+    );
+    assert!(load_task(text).is_err());
 }

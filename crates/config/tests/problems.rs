@@ -115,7 +115,6 @@ fn tasks() {
         ),
         "6:11 jobs.j.plan.do[1].task(t): must specify either `file:` or `config:`\n\
          9:7 jobs.j.plan.do[2].task(u).config: missing 'platform'\n\
-         9:22 jobs.j.plan.do[2].task(u).config.run: unknown fields [\"arg\"] (did you mean 'args'?)\n\
          10:27 jobs.j.plan.do[2].task(u).config: input in position 1 is missing a name\n\
          11:17 jobs.j.plan.do[2].task(u).config: output in position 0 is missing a name\n\
          12:31 jobs.j.plan.do[2].task(u).config.container_limits.cpu: must be a whole number of CPU shares\n\
@@ -214,13 +213,34 @@ fn task_files() {
         shown(problems),
         "1:1 missing 'platform'\n\
          1:1 unknown fields [\"platfrom\"] (did you mean 'platform'?)\n\
-         2:17 image_resource: missing 'type'\n\
          3:25 caches[0].ttl: must be at least 1s, but is '1ms'\n\
          3:37 caches[1].ttl: invalid duration 'soon'"
     );
-    assert_eq!(load_task("platform: linux\n").unwrap().run.path, "");
+    assert_eq!(load_task("platform: linux\n").unwrap().config.run.path, "");
     assert_eq!(
         shown(load_task("3").unwrap_err()),
         "1:1 must be a map, but is a number"
     );
+}
+
+/// Concourse reads steps and task files without turning numbers into text; resources and jobs it reads otherwise.
+#[test]
+fn numbers_and_booleans_are_no_text_in_steps() {
+    check(
+        &with_plan(
+            "- get: q\n  resource: r\n  tags: [1]\n- get: s\n  resource: r\n  version: 5\n- task: 5\n  timeout: 60\n  config:\n    \
+             platform: linux\n    image_resource: {type: mock, version: {ref: 1}}\n    run: {path: x, args: [1, true, \"2\"]}",
+        ),
+        "8:12 jobs.j.plan.do[1].get(q).tags[0]: must be a string, but is a number; put it in quotes\n\
+         11:14 jobs.j.plan.do[2].get(s).version: must be a string, but is a number; put it in quotes\n\
+         12:11 jobs.j.plan.do[3].task(5).task: must be a string, but is a number; put it in quotes\n\
+         13:14 jobs.j.plan.do[3].task(5).timeout: must be a string, but is a number; put it in quotes\n\
+         13:14 jobs.j.plan.do[3].task(5).timeout: invalid duration '60'\n\
+         16:51 jobs.j.plan.do[3].task(5).config.image_resource.version.ref: must be a string, but is a number; put it in quotes\n\
+         17:29 jobs.j.plan.do[3].task(5).config.run.args[0]: must be a string, but is a number; put it in quotes\n\
+         17:32 jobs.j.plan.do[3].task(5).config.run.args[1]: must be a string, but is a boolean; put it in quotes",
+    );
+    let text = "resources: [{name: 1, type: mock, tags: [2], version: {v: 3}}]\n\
+                jobs: [{name: 5, serial_groups: [1], plan: [{get: '1'}]}]";
+    assert_eq!(load(text).unwrap().config.jobs[0].name, "5");
 }

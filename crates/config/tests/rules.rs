@@ -293,3 +293,34 @@ fn a_word_that_is_no_version_counts_as_the_latest() {
         ]
     );
 }
+
+/// Concourse ignores unknown fields of these maps, so a pipeline with one must not be refused.
+#[test]
+fn unknown_fields_below_a_task_config_are_warnings() {
+    let found = warnings(&with_plan(
+        "- in_parallel: {steps: [], limits: 2}\n- task: t\n  container_limits: {cpus: 1}\n  config:\n    platform: linux\n    \
+         image_resource: {source: {}, tag: x}\n    inputs: [{name: a, optionl: true}]\n    outputs: [{name: b, x: 1}]\n    \
+         caches: [{path: c, x: 1}]\n    container_limits: {ram: 1}\n    run: {path: x, arg: []}",
+    ));
+    assert_eq!(
+        found,
+        [
+            "unknown_field: jobs.j.plan.do[1].in_parallel: unknown field \"limits\" is ignored (did you mean 'limit'?)",
+            "unknown_field: jobs.j.plan.do[2].task(t).container_limits: unknown field \"cpus\" is ignored (did you mean 'cpu'?)",
+            "pipeline: jobs.j.plan.do[2].task(t).config.image_resource: has no `type`, so a build that needs the image will fail",
+            "unknown_field: jobs.j.plan.do[2].task(t).config.image_resource: unknown field \"tag\" is ignored (did you mean 'tags'?)",
+            "unknown_field: jobs.j.plan.do[2].task(t).config.inputs[0]: unknown field \"optionl\" is ignored (did you mean 'optional'?)",
+            "unknown_field: jobs.j.plan.do[2].task(t).config.outputs[0]: unknown field \"x\" is ignored",
+            "unknown_field: jobs.j.plan.do[2].task(t).config.caches[0]: unknown field \"x\" is ignored",
+            "unknown_field: jobs.j.plan.do[2].task(t).config.container_limits: unknown field \"ram\" is ignored",
+            "unknown_field: jobs.j.plan.do[2].task(t).config.run: unknown field \"arg\" is ignored (did you mean 'args'?)",
+        ]
+    );
+    // The first level is strict there too.
+    check(
+        &with_plan("- task: t\n  config: {platform: linux, bogus: 1}"),
+        "7:29 jobs.j.plan.do[1].task(t).config: unknown fields [\"bogus\"]",
+    );
+    let task = airside_config::load_task("{platform: linux, run: {path: x, bogus: 1}}").unwrap();
+    assert_eq!(task.warnings.len(), 1, "{task:?}");
+}

@@ -4,7 +4,8 @@
 
 use std::collections::HashMap;
 
-use crate::events::{Event, Events, ScalarTag, Style};
+use crate::events::{Event, Events, OpenQuote, ScalarTag, Style};
+use crate::margins::Widened;
 use crate::{Error, ErrorKind, MAX_DEPTH, Span};
 
 pub(crate) type NodeIndex = usize;
@@ -38,20 +39,39 @@ pub(crate) struct Document {
 
 impl Document {
     pub(crate) fn compose(text: &str) -> Result<Self, Error> {
+        let mut widened = Widened::new(text);
+        loop {
+            match Self::compose_once(widened.text()) {
+                Ok(mut document) => {
+                    for node in &mut document.nodes {
+                        node.span = widened.written_span(node.span);
+                    }
+                    return Ok(document);
+                }
+                Err((error, open_quote)) => {
+                    if !open_quote.is_some_and(|quote| widened.widen(quote)) {
+                        let position = widened.written_position(error.position);
+                        return Err(Error { position, ..error });
+                    }
+                }
+            }
+        }
+    }
+
+    fn compose_once(text: &str) -> Result<Self, (Error, Option<OpenQuote>)> {
         let mut composer = Composer {
             events: Events::new(text),
             // Growing would move them all, several times.
             nodes: Vec::with_capacity((text.len() / BYTES_PER_NODE).min(MOST_FORESEEN)),
             anchors: HashMap::new(),
         };
-        let root = composer.node(0)?.into_root();
-        if root.is_some() {
-            composer.end()?;
+        match composer.root() {
+            Ok(root) => Ok(Self {
+                nodes: composer.nodes,
+                root,
+            }),
+            Err(error) => Err((error, composer.events.open_quote())),
         }
-        Ok(Self {
-            nodes: composer.nodes,
-            root,
-        })
     }
 
     pub(crate) fn root(&self) -> Option<NodeIndex> {
@@ -89,6 +109,14 @@ impl Next {
 }
 
 impl Composer<'_> {
+    fn root(&mut self) -> Result<Option<NodeIndex>, Error> {
+        let root = self.node(0)?.into_root();
+        if root.is_some() {
+            self.end()?;
+        }
+        Ok(root)
+    }
+
     fn node(&mut self, depth: usize) -> Result<Next, Error> {
         let (event, span) = self.events.next()?;
         let index = match event {

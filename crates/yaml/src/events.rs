@@ -34,6 +34,8 @@ pub(crate) enum Event {
 pub(crate) enum Style {
     Plain,
     Quoted,
+    /// After `|` or `>`.
+    Block,
 }
 
 /// The tags that change what a scalar means; others are as good as none on a string.
@@ -55,6 +57,17 @@ pub(crate) enum ScalarTag {
 pub(crate) struct Events<'a> {
     text: &'a str,
     parser: Parser<'a, StrInput<'a>>,
+    /// Where the last event ended.
+    after: usize,
+    open_quote: Option<OpenQuote>,
+}
+
+/// The parser stopped at the margin of a line, maybe inside a quoted text.
+#[derive(Clone, Copy)]
+pub(crate) struct OpenQuote {
+    /// Where what stands before it ends.
+    pub(crate) after: usize,
+    pub(crate) stopped: usize,
 }
 
 impl<'a> Events<'a> {
@@ -64,7 +77,14 @@ impl<'a> Events<'a> {
         Self {
             text,
             parser: Parser::new_from_str_with_options(text, options),
+            after: 0,
+            open_quote: None,
         }
+    }
+
+    /// The quoted text in which the parser gave up, if that is where and why it did.
+    pub(crate) fn open_quote(&self) -> Option<OpenQuote> {
+        self.open_quote
     }
 
     pub(crate) fn next(&mut self) -> Result<(Event, Span), Error> {
@@ -72,12 +92,17 @@ impl<'a> Events<'a> {
             let Some(next) = self.parser.next_event() else {
                 return Ok((Event::End, Span::default()));
             };
-            let (parsed, span) = next.map_err(|error| self.error(&error))?;
-            let span = Span {
-                start: self.position(&span.start),
-                end: self.position(&span.end),
+            let (parsed, marks) = match next {
+                Ok(next) => next,
+                Err(error) => return Err(self.fail(&error)),
             };
-            if let Some(event) = convert(parsed) {
+            let span = Span {
+                start: self.position(&marks.start),
+                end: self.position(&marks.end),
+            };
+            self.after = span.end.offset;
+            if let Some(mut event) = convert(parsed) {
+                self.finish_block(&mut event, marks.indent, span);
                 return Ok((event, span));
             }
         }
@@ -102,12 +127,48 @@ impl<'a> Events<'a> {
             .map_or(self.text.len(), |(offset, _)| offset)
     }
 
-    fn error(&self, error: &ScanError) -> Error {
+    /// Takes the last line break from a block scalar whose last line is the last of the text and has none: the parser
+    /// gives it one.
+    fn finish_block(&self, event: &mut Event, margin: Option<usize>, span: Span) {
+        let Event::Scalar {
+            text: block,
+            style: Style::Block,
+            ..
+        } = event
+        else {
+            return;
+        };
+        let ends_here = span.end.offset == self.text.len() && !self.text.ends_with(['\n', '\r']);
+        // A line of nothing but the margin is none.
+        let has_line = match margin {
+            Some(margin) => span.end.column - 1 > margin,
+            // Nothing but spaces and breaks, of which the first ends the line of the `|`.
+            None => {
+                let breaks = self.text[span.start.offset..].matches('\n').count();
+                block.ends_with(" \n") || block.len() >= breaks
+            }
+        };
+        if ends_here && has_line && block.ends_with('\n') {
+            block.pop();
+        }
+    }
+
+    fn fail(&mut self, error: &ScanError) -> Error {
+        let place = self.position(error.marker());
         let kind = match error.kind() {
             granit_parser::ErrorKind::RecursionLimitExceeded => ErrorKind::TooDeep,
             _ => ErrorKind::Syntax(error.info()),
         };
-        kind.at(self.position(error.marker()))
+        let is_margin = matches!(
+            error.kind(),
+            granit_parser::ErrorKind::InvalidQuotedScalarIndent
+                | granit_parser::ErrorKind::TabInIndentation
+        );
+        self.open_quote = is_margin.then_some(OpenQuote {
+            after: self.after,
+            stopped: place.offset,
+        });
+        kind.at(place)
     }
 }
 
@@ -115,10 +176,10 @@ fn convert(parsed: Parsed<'_>) -> Option<Event> {
     Some(match parsed {
         Parsed::Scalar(text, style, anchor, tag) => Event::Scalar {
             text: text.into_owned(),
-            style: if style == ScalarStyle::Plain {
-                Style::Plain
-            } else {
-                Style::Quoted
+            style: match style {
+                ScalarStyle::Plain => Style::Plain,
+                ScalarStyle::Literal | ScalarStyle::Folded => Style::Block,
+                _ => Style::Quoted,
             },
             tag: tag.map(|tag| scalar_tag(&tag)),
             anchor: known(anchor),

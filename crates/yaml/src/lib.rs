@@ -21,6 +21,7 @@ mod duplicates;
 mod error;
 mod events;
 mod json;
+mod margins;
 mod node;
 mod number;
 mod scalar;

@@ -14,7 +14,7 @@ pub(crate) fn resolve(
     let Some(tag) = tag else {
         return Ok(match style {
             Style::Plain => plain(text),
-            Style::Quoted => Value::String(text.to_owned()),
+            Style::Quoted | Style::Block => Value::String(text.to_owned()),
         });
     };
     let wrong = |wanted| ErrorKind::Tag {

@@ -20,7 +20,7 @@ fn fastest(text: &str) -> Duration {
 
 #[test]
 fn eight_times_the_text_takes_about_eight_times_as_long() {
-    let shapes: [Shape; 14] = [
+    let shapes: [Shape; 15] = [
         ("list", |n| "- a\n".repeat(n)),
         ("flow list", |n| format!("[{}]", "a,".repeat(n))),
         ("map", |n| (0..n).map(|i| format!("k{i}: v\n")).collect()),
@@ -44,6 +44,7 @@ fn eight_times_the_text_takes_about_eight_times_as_long() {
             format!("- {}1{}\n", "[".repeat(90), "]".repeat(90)).repeat(n / 90)
         }),
         ("open", |n| "[".repeat(n)),
+        ("quoted margins", |n| "k: \"x\ny\"\n".repeat(n)),
     ];
     for (name, shape) in shapes {
         let (small, large) = (shape(1_000), shape(8_000));

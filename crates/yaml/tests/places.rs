@@ -71,3 +71,31 @@ fn errors_say_where() {
         "line 2, column 4: the number +Inf cannot be written as JSON"
     );
 }
+
+#[test]
+fn lines_of_a_quoted_text_without_a_margin_move_nothing() {
+    let text = "é:\n  b: \"x\nyé\n  z\"\n  c: here\nd: 'p\nq'\ne: last\n";
+    let root = parse(text).unwrap();
+    let inner = root.get("é").unwrap();
+    let quoted = inner.get("b").unwrap();
+    assert_eq!(at(text, quoted), "\"x\nyé\n  z\"");
+    assert_eq!((quoted.span.end.line, quoted.span.end.column), (4, 5));
+    assert_eq!(at(text, inner.get("c").unwrap()), "here");
+    assert_eq!(at(text, root.get("e").unwrap()), "last");
+    let end = root.get("d").unwrap().span.end;
+    assert_eq!((end.line, end.column), (7, 3));
+    // What is wrong after one is told where it is.
+    let error = parse("a: \"x\ny\"\nb: [\n").unwrap_err();
+    assert_eq!((error.position.line, error.position.column), (3, 4));
+}
+
+#[test]
+fn hostile_margins_are_refused_before_they_cost_much() {
+    // Each of these lines would get a million spaces.
+    let far = format!(
+        "a:{}\"x{}\"\n",
+        " ".repeat(1_000_000),
+        "\ny".repeat(100_000)
+    );
+    assert!(parse(&far).is_err());
+}

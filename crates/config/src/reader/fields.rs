@@ -251,22 +251,37 @@ impl<'r, 'n> Fields<'r, 'n> {
         list
     }
 
-    /// Notes every field that no shape has.
+    /// Notes every field that no shape has as a problem.
     pub(crate) fn close(self) {
+        for key in self.unknown() {
+            let hint = suggest::hint(&key.text, self.known());
+            let message = format!("unknown fields [{:?}]{hint}", key.text);
+            self.reader.problem(&self.path, key.span, message);
+        }
+    }
+
+    /// Notes every field that no shape has as a warning: Concourse ignores unknown fields of such a map.
+    pub(crate) fn close_loosely(self) {
+        for key in self.unknown() {
+            let hint = suggest::hint(&key.text, self.known());
+            let message = format!(
+                "{}: unknown field {:?} is ignored{hint}",
+                self.path, key.text
+            );
+            self.reader.warning("unknown_field", key.span, message);
+        }
+    }
+
+    fn unknown(&self) -> Vec<&'n Key> {
         debug_assert!(
             self.known().all(|name| self.asked.contains(&name)),
             "nobody asked {} for one of {:?}",
             self.path,
             self.known().collect::<Vec<_>>()
         );
-        for (key, _) in self.entries {
-            if self.known().any(|name| name == key.text) {
-                continue;
-            }
-            let hint = suggest::hint(&key.text, self.known());
-            let message = format!("unknown fields [{:?}]{hint}", key.text);
-            self.reader.problem(&self.path, key.span, message);
-        }
+        let keys = self.entries.iter().map(|(key, _)| key);
+        keys.filter(|key| !self.known().any(|name| name == key.text))
+            .collect()
     }
 
     fn known(&self) -> impl Iterator<Item = &'static str> {

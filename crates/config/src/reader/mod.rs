@@ -14,7 +14,7 @@ use airside_yaml::{Node, Span, Value};
 pub(crate) use fields::Fields;
 pub(crate) use places::Places;
 
-use crate::{Problem, Section};
+use crate::{Problem, Section, Warning};
 
 /// How deep the values of resources, params and variables may be nested. Plans hold them below their
 /// own levels, and have to be read again by readers that give up at 128.
@@ -33,20 +33,26 @@ fn is_deeper(node: &Node, levels: usize) -> bool {
 
 pub(crate) struct Reader {
     pub(crate) problems: Vec<Problem>,
+    pub(crate) warnings: Vec<Warning>,
     pub(crate) places: Places,
     /// What is being read right now.
     pub(crate) section: Section,
     /// Some steps could not be read: what they use is unknown.
     pub(crate) steps_missing: bool,
+    /// Only a string is a text, as Concourse has it inside steps and task files. Elsewhere a number or boolean is one
+    /// too.
+    pub(crate) exact_text: bool,
 }
 
 impl Reader {
     pub(crate) fn new(section: Section) -> Self {
         Self {
             problems: Vec::new(),
+            warnings: Vec::new(),
             places: Places::default(),
             section,
             steps_missing: false,
+            exact_text: false,
         }
     }
 
@@ -57,6 +63,10 @@ impl Reader {
             message: message.into(),
             span: Some(span),
         });
+    }
+
+    pub(crate) fn warning(&mut self, type_: &str, span: Span, message: String) {
+        self.warnings.push(Warning::new(type_, message, Some(span)));
     }
 
     /// A list's items; null is an empty one.
@@ -71,10 +81,26 @@ impl Reader {
         }
     }
 
-    /// Any scalar is a string where a string is wanted.
+    /// Reads `read` with [`Reader::exact_text`].
+    pub(crate) fn exactly<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> T {
+        let outside = std::mem::replace(&mut self.exact_text, true);
+        let value = read(self);
+        self.exact_text = outside;
+        value
+    }
+
+    /// A text; null is an empty one.
     pub(crate) fn text(&mut self, node: &Node, path: &str) -> String {
+        let is_exact = matches!(node.value, Value::String(_)) || !self.exact_text;
         match node.value.scalar_text() {
-            Some(text) => text,
+            Some(text) if is_exact => text,
+            Some(text) => {
+                let kind = node.value.kind();
+                let message = format!("must be a string, but is {kind}; put it in quotes");
+                self.problem(path, node.span, message);
+                // So that nothing is said to be missing as well.
+                text
+            }
             None if node.is_null() => String::new(),
             None => {
                 self.wrong_type(path, node, "a string");

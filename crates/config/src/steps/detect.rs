@@ -48,6 +48,10 @@ pub(crate) static CORES: [CoreShape; 9] = [
 ];
 
 pub(super) fn read(reader: &mut Reader, node: &Node, path: &str) -> Option<Step> {
+    reader.exactly(|reader| read_kind(reader, node, path))
+}
+
+fn read_kind(reader: &mut Reader, node: &Node, path: &str) -> Option<Step> {
     let mut fields = Fields::open(reader, node, path, &modifiers::SHAPE)?;
     let Some(kind) = CORES.iter().find(|core| fields.has(core.key)) else {
         // The rest of the map cannot be judged without knowing what it is.

@@ -97,7 +97,7 @@ fn read_config(reader: &mut Reader, node: &Node, path: &str) -> InParallel {
             };
             let limit = fields.count("limit");
             let fail_fast = fields.flag("fail_fast");
-            fields.close();
+            fields.close_loosely();
             InParallel {
                 steps,
                 limit,

@@ -3,7 +3,7 @@
 //! In this order: the file, if there is one; the step's `vars` put into it; defaults of the image's
 //! type; the step's limits and params laid over it; all other variables filled in; validated.
 
-use airside_config::load_task;
+use airside_config::{LoadedTask, Problem, load_filled_task, load_task};
 use airside_model::{ResourceType, TaskConfig, plan::TaskPlan, task::ContainerLimits};
 use airside_vars::Given;
 use serde_json::Value;
@@ -22,7 +22,13 @@ pub(crate) async fn resolve(leaf: Leaf<'_>, task: &TaskPlan) -> Result<Resolved>
         warnings: Vec::new(),
     };
     let mut config = match load(leaf, task).await? {
-        Ok(config) => config,
+        Ok(loaded) => {
+            let warnings = loaded.warnings.into_iter();
+            resolved
+                .warnings
+                .extend(warnings.map(|warning| warning.message));
+            loaded.config
+        }
         Err(words) => {
             resolved.config = Err(words);
             return Ok(resolved);
@@ -40,9 +46,13 @@ pub(crate) async fn resolve(leaf: Leaf<'_>, task: &TaskPlan) -> Result<Resolved>
     Ok(resolved)
 }
 
-async fn load(leaf: Leaf<'_>, task: &TaskPlan) -> Result<Result<TaskConfig, String>> {
+async fn load(leaf: Leaf<'_>, task: &TaskPlan) -> Result<Result<LoadedTask, String>> {
     if task.config_path.is_empty() {
-        let config = task.config.clone();
+        // What is odd about it was said when the pipeline was set.
+        let config = task.config.clone().map(|config| LoadedTask {
+            config,
+            warnings: Vec::new(),
+        });
         return Ok(config.ok_or_else(|| "the task has no config".to_owned()));
     }
     let path = &task.config_path;
@@ -79,15 +89,18 @@ async fn fill(leaf: Leaf<'_>, config: &TaskConfig) -> Result<TaskConfig, String>
     let filled = leaf.fill(value).await;
     let filled: Value =
         filled.map_err(|words| format!("failed to interpolate task config: {words}"))?;
-    read_config(&filled.to_string())
+    let loaded = load_filled_task(&filled.to_string()).map_err(words);
+    loaded.map(|loaded| loaded.config)
 }
 
-fn read_config(text: &str) -> Result<TaskConfig, String> {
-    load_task(text).map_err(|problems| {
-        let lines = problems.iter().map(|problem| problem.message.as_str());
-        let lines: Vec<String> = lines.map(|line| format!("\n  {line}")).collect();
-        format!("invalid task configuration:{}", lines.concat())
-    })
+fn read_config(text: &str) -> Result<LoadedTask, String> {
+    load_task(text).map_err(words)
+}
+
+fn words(problems: Vec<Problem>) -> String {
+    let lines = problems.iter().map(|problem| problem.message.as_str());
+    let lines: Vec<String> = lines.map(|line| format!("\n  {line}")).collect();
+    format!("invalid task configuration:{}", lines.concat())
 }
 
 /// A type of the pipeline's own may bring defaults for the source of its images.
