@@ -62,10 +62,9 @@ pub(crate) async fn run(
     };
     let started_at = now();
     let secrets = Secrets::default();
-    let looked = match source(parts, spec).await {
+    let looked = match hidden_source(parts, spec, &secrets).await {
         Err(words) => Err(Trouble::Error(words, String::new())),
-        Ok((source, looked_up)) => {
-            looked_up.iter().for_each(|value| secrets.add(value));
+        Ok(source) => {
             let check = Check {
                 team: team.clone(),
                 type_: definition.type_.clone(),
@@ -178,6 +177,19 @@ async fn source(parts: &Parts, spec: &Spec) -> Result<(Map<String, Value>, Vec<V
         Ok((_, secrets)) => Ok((Map::new(), secrets)),
         Err(error) => Err(format!("resource config creds evaluation: {error}")),
     }
+}
+
+/// The source, once what was looked up for it is among the secrets.
+async fn hidden_source(
+    parts: &Parts,
+    spec: &Spec,
+    secrets: &Secrets,
+) -> Result<Map<String, Value>, String> {
+    let (source, looked_up) = source(parts, spec).await?;
+    let mut looked_up = looked_up.iter();
+    let hidden = looked_up.try_for_each(|value| secrets.add(value));
+    hidden.map_err(|too_much| format!("resource config creds evaluation: {too_much}"))?;
+    Ok(source)
 }
 
 async fn save(

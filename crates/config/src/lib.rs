@@ -58,10 +58,11 @@ pub use load::{
 };
 pub use outline::{InputOutline, JobOutline, OutputOutline, ResourceOutline};
 pub use plan::{
-    CheckOptions, PlanError, PlanOptions, check_plan, image_plans, plan, plan_with,
+    CheckOptions, MAX_NODES, PlanError, PlanOptions, check_plan, image_plans, plan, plan_with,
     prototype_check_plan, resource_type_check_plan,
 };
 pub use problem::{Problem, Section, api_errors};
+pub use reader::env_text;
 pub use render::{render_all, render_warnings};
 pub use resource::{CheckEvery, Resource};
 pub use schema::{pipeline_schema, task_schema};

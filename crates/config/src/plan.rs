@@ -15,7 +15,7 @@ use crate::steps::modifiers::plan_hooks;
 use crate::{Config, Job, Resource, Step};
 
 /// The most nodes that one build's plan may have.
-pub(crate) const MAX_NODES: u64 = 100_000;
+pub const MAX_NODES: u64 = 100_000;
 
 /// The most levels of JSON around a plan's leaves. With a leaf's own levels, its image's and those of
 /// its values, a plan stays below the 128 at which JSON readers give up.

@@ -113,7 +113,7 @@ fn types_share_one_namespace() {
 #[test]
 fn var_sources() {
     check(
-        "var_sources:\n- {name: a, type: vualt}\n- {name: b, type: credhub}\n- {name: c, type: vault, config: {url: x}}\n- {name: c, type: vault, config: {client_tokn: x}}\n- {name: d, type: dummy}\n- {name: d2, type: dummy, config: {vars: 1}}\n- {name: e, type: ssm, config: {secret_key: x}}\n- {name: f, type: secretsmanager, config: {access_key: x}}\n- {name: g, type: idtoken, config: {expires_in: 25h}}\n- {name: h, type: idtoken, config: {subject_scope: all}}\n- {type: dummy, config: {vars: {}}, other: 1}\njobs: [{name: j}]\n",
+        "var_sources:\n- {name: a, type: vualt}\n- {name: b, type: credhub}\n- {name: c, type: vault, config: {url: \"https://x\"}}\n- {name: c, type: vault, config: {client_tokn: x}}\n- {name: d, type: dummy}\n- {name: d2, type: dummy, config: {vars: 1}}\n- {name: e, type: ssm, config: {secret_key: x}}\n- {name: f, type: secretsmanager, config: {access_key: x}}\n- {name: g, type: idtoken, config: {expires_in: 25h}}\n- {name: h, type: idtoken, config: {subject_scope: all}}\n- {type: dummy, config: {vars: {}}, other: 1}\njobs: [{name: j}]\n",
         "2:3 unknown credential manager type: vualt (did you mean 'vault'?)\n\
          3:3 credential manager type credhub is not supported in pipeline yet\n\
          4:3 credential manager c is invalid: must configure client token or auth backend\n\

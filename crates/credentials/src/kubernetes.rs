@@ -32,16 +32,18 @@ impl KubernetesSettings {
         })
     }
 
-    /// `namespace/name`, the most particular first. What cannot be a name of Kubernetes names nothing.
+    /// `namespace/name`, the most particular first. What cannot be a name of Kubernetes names nothing. A team whose
+    /// namespace would be the one of all teams has none of its own.
     fn paths(&self, asker: &Asker, name: &str) -> Vec<String> {
         let own = format!("{}{}", self.namespace_prefix, asker.team);
         let shared = self.shared_namespace_suffix.as_ref();
         let shared = shared.map(|suffix| format!("{}{suffix}", self.namespace_prefix));
-        let particular = asker.pipeline.as_ref();
-        let particular = particular.map(|pipeline| (own.clone(), format!("{pipeline}.{name}")));
+        let own = Some(own).filter(|own| shared.as_ref() != Some(own));
+        let particular = asker.pipeline.as_ref().zip(own.clone());
+        let particular = particular.map(|(pipeline, own)| (own, format!("{pipeline}.{name}")));
         particular
             .into_iter()
-            .chain([(own, name.to_owned())])
+            .chain(own.map(|own| (own, name.to_owned())))
             .chain(shared.map(|namespace| (namespace, name.to_owned())))
             .filter(|(namespace, name)| is_name(namespace) && is_name(name))
             .map(|(namespace, name)| format!("{namespace}/{name}"))
@@ -122,6 +124,9 @@ mod tests {
         for name in ["A", "a/b", "../a", "", "-a", "a_b"] {
             assert_eq!(settings.paths(&asker, name), [""; 0], "{name}");
         }
+        asker.team = "all".to_owned();
+        asker.pipeline = Some("p".to_owned());
+        assert_eq!(settings.paths(&asker, "a"), ["concourse-all/a"]);
         asker.team = "../x".to_owned();
         assert_eq!(settings.paths(&asker, "a"), ["concourse-all/a"]);
     }

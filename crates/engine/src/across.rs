@@ -1,17 +1,26 @@
 //! `across`: the same step for every combination of the values of some variables.
 //!
-//! The values may be known only now, so the plan of each combination is made here, from a template.
-//! What they were is settled before the first of them begins: after a crash it is the same again.
+//! The values may be known only now, so the plan of each combination is made here, from a template, and only
+//! when its turn has come. What the values were is settled before the first of them begins: after a crash it
+//! is the same again.
+
+mod announce;
+mod coerce;
+mod recipe;
+mod template;
+
+use std::{ops::Range, sync::Arc};
 
 use airside_model::{
-    Plan, PlanId, PlanNode,
+    PlanId,
     event::{Event, Origin, Source},
     plan::{AcrossPlan, AcrossVar, MaxInFlight},
-    public_plan::public_plan,
 };
 use airside_store::now;
-use airside_vars::{LOCAL, Lookup, Reference, traverse};
-use serde_json::{Value, json};
+use airside_vars::{LOCAL, Lookup, Reference};
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{
     Result,
@@ -20,14 +29,33 @@ use crate::{
     scope::{Context, LocalVar},
     status::Status,
 };
+use recipe::{Recipe, Values};
 
-/// The values of each variable.
-type Values = Vec<Vec<Value>>;
+/// What an `across` decides when it begins.
+#[derive(Clone, Default, Serialize, Deserialize)]
+#[serde(from = "Stored")]
+struct Settled {
+    values: Values,
+    /// Values of variables that were looked up for them: none of the build's output shows them.
+    secrets: Vec<Value>,
+}
 
-/// One combination of values, and the plan for it.
-struct Substep {
-    plan: Plan,
-    values: Vec<Value>,
+/// Versions before the secrets were kept wrote the values alone.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Stored {
+    Values(Values),
+    Settled { values: Values, secrets: Vec<Value> },
+}
+
+impl From<Stored> for Settled {
+    fn from(stored: Stored) -> Self {
+        let (values, secrets) = match stored {
+            Stored::Values(values) => (values, Vec::new()),
+            Stored::Settled { values, secrets } => (values, secrets),
+        };
+        Self { values, secrets }
+    }
 }
 
 pub(crate) async fn run(
@@ -37,65 +65,63 @@ pub(crate) async fn run(
     context: &Context,
 ) -> Result<Status> {
     let (origin, time) = (Origin::step(id), now().seconds());
-    let (first, second) = (origin.clone(), origin.clone());
     let initialize = Event::Initialize {
-        origin: first,
+        origin: origin.clone(),
         time,
     };
     interpreter.say(id, "initialize", initialize).await?;
-    let start = Event::Start {
-        origin: second,
-        time,
-    };
+    let start = Event::Start { origin, time };
     interpreter.say(id, "start", start).await?;
     warn_of_shadows(interpreter, id, node, context).await?;
-    let values = match settle(interpreter, id, node, context).await? {
-        Ok(values) => values,
+    let recipe = match prepare(interpreter, id, node, context).await? {
+        Ok(recipe) => recipe,
         Err(words) => return err(interpreter, id, &words).await,
     };
-    let substeps = match substeps(id, node, &values) {
-        Ok(substeps) => substeps,
-        Err(words) => return err(interpreter, id, &words).await,
-    };
-    let shown = |each: &Substep| json!({"step": public_plan(&each.plan), "values": each.values});
-    let announcement = Event::AcrossSubsteps {
-        time,
-        origin: origin.clone(),
-        substeps: substeps.iter().map(shown).collect(),
-    };
-    interpreter.say(id, "substeps", announcement).await?;
     let across = Across {
         interpreter,
         node,
-        values: &values,
+        recipe: &recipe,
+        errors: Mutex::default(),
     };
-    let status = across.level(0, &substeps, context.clone()).await?;
-    conclude(interpreter, id, status, &substeps, context).await
+    let inner = context.with_combinations(recipe.count() as u64);
+    let status = across.level(0, 0..recipe.count(), inner).await?;
+    across.conclude(status, context).await
 }
 
-/// Tells how it went. What its steps erred with is said once more.
-async fn conclude(
+/// Settles the values and tells which substeps there will be. Says why if there can be none.
+async fn prepare(
     interpreter: &Interpreter<'_>,
     id: &PlanId,
-    status: Status,
-    substeps: &[Substep],
+    node: &AcrossPlan,
     context: &Context,
-) -> Result<Status> {
-    if let Some(cause) = context.stop.cause() {
-        interpreter.complain(id, cause.words()).await?;
-    } else if status.is_error() {
-        let erred = substeps.iter().map(|substep| &substep.plan);
-        let errors: Vec<String> = erred.flat_map(|plan| interpreter.errors(plan)).collect();
-        err(interpreter, id, &several(&errors)).await?;
-    } else {
-        let event = Event::Finish {
-            origin: Origin::step(id),
-            time: now().seconds(),
-            succeeded: status == Status::Succeeded,
-        };
-        interpreter.say(id, "finish", event).await?;
+) -> Result<Result<Arc<Recipe>, String>> {
+    let settled = match settle(interpreter, id, node, context).await? {
+        Ok(settled) => settled,
+        Err(words) => return Ok(Err(words)),
+    };
+    if let Err(too_much) = interpreter.hide(&settled.secrets).await {
+        return Ok(Err(too_much.to_string()));
     }
-    Ok(status)
+    let recipe = match Recipe::new(id, node, settled.values, context.combinations) {
+        Ok(recipe) => Arc::new(recipe),
+        Err(words) => return Ok(Err(words)),
+    };
+    if interpreter.has_said(id, "substeps") {
+        return Ok(Ok(recipe));
+    }
+    let (shown, secrets) = (Arc::clone(&recipe), interpreter.secrets.clone());
+    let made = tokio::task::spawn_blocking(move || announce::substeps(&shown, &secrets));
+    let substeps = match made.await.expect("making substeps does not panic") {
+        Ok(substeps) => substeps,
+        Err(words) => return Ok(Err(words)),
+    };
+    let announcement = Event::AcrossSubsteps {
+        time: now().seconds(),
+        origin: Origin::step(id),
+        substeps,
+    };
+    interpreter.say(id, "substeps", announcement).await?;
+    Ok(Ok(recipe))
 }
 
 async fn err(interpreter: &Interpreter<'_>, id: &PlanId, words: &str) -> Result<Status> {
@@ -144,40 +170,48 @@ async fn warn_of_shadows(
     Ok(())
 }
 
-/// The values, once and for all.
+/// The values, once and for all. They are not settled if there are too many of them.
 async fn settle(
     interpreter: &Interpreter<'_>,
     id: &PlanId,
     node: &AcrossPlan,
     context: &Context,
-) -> Result<Result<Values, String>> {
+) -> Result<Result<Settled, String>> {
     let store = &interpreter.engine.parts.store;
-    if let Some(values) = store.settled::<Values>(interpreter.build.id, id).await? {
-        return Ok(Ok(values));
+    if let Some(settled) = store.settled::<Settled>(interpreter.build.id, id).await? {
+        return Ok(Ok(settled));
     }
-    let mut values = Values::new();
+    let mut settled = Settled::default();
     for var in &node.vars {
         match evaluate(interpreter, var, context).await {
-            Ok(list) => values.push(list),
+            Ok((list, secrets)) => {
+                settled.values.push(list);
+                settled.secrets.extend(secrets);
+            }
             Err(words) => return Ok(Err(words)),
         }
     }
+    if let Err(words) = recipe::check_count(&settled.values, context.combinations) {
+        return Ok(Err(words));
+    }
     let begun = store
-        .begin_node(interpreter.lease, id, Some(values.clone()))
+        .begin_node(interpreter.lease, id, Some(settled.clone()))
         .await?;
-    Ok(Ok(begun.1.unwrap_or(values)))
+    Ok(Ok(begun.1.unwrap_or(settled)))
 }
 
+/// Gives the values of a variable, and the secrets that went into them.
 async fn evaluate(
     interpreter: &Interpreter<'_>,
     var: &AcrossVar,
     context: &Context,
-) -> Result<Vec<Value>, String> {
+) -> Result<(Vec<Value>, Vec<Value>), String> {
     let local = Some(context.scope.vars());
     let filled = interpreter.variables.fill(var.values.clone(), local).await;
-    match filled.map_err(|error| error.to_string())?.0 {
-        Value::Array(list) => Ok(list),
-        Value::Null => Ok(Vec::new()),
+    let (values, secrets) = filled.map_err(|error| error.to_string())?;
+    match values {
+        Value::Array(list) => Ok((list, secrets)),
+        Value::Null => Ok((Vec::new(), secrets)),
         _ => Err(format!(
             "the values of the across var '{}' are no list",
             var.name
@@ -185,92 +219,28 @@ async fn evaluate(
     }
 }
 
-/// All combinations; those of the last variable lie next to each other.
-fn combinations(values: &[Vec<Value>]) -> Vec<Vec<Value>> {
-    values.iter().fold(vec![Vec::new()], |so_far, list| {
-        let extended = |combination: &Vec<Value>, value: &Value| {
-            let mut combination = combination.clone();
-            combination.push(value.clone());
-            combination
-        };
-        so_far
-            .iter()
-            .flat_map(|combination| list.iter().map(move |value| extended(combination, value)))
-            .collect()
-    })
-}
-
-fn substeps(id: &PlanId, node: &AcrossPlan, values: &Values) -> Result<Vec<Substep>, String> {
-    let template: Value = serde_json::from_str(&node.substep_template)
-        .map_err(|error| format!("invalid template bytes: {error}"))?;
-    let numbered = combinations(values).into_iter().enumerate();
-    numbered
-        .map(|(number, values)| {
-            let plan = substep(id, number, &node.vars, &values, template.clone())?;
-            Ok(Substep { plan, values })
-        })
-        .collect()
-}
-
-/// The template with one combination filled in, its nodes under ids of their own.
-fn substep(
-    id: &PlanId,
-    number: usize,
-    vars: &[AcrossVar],
-    values: &[Value],
-    template: Value,
-) -> Result<Plan, String> {
-    let lookup = |reference: &Reference| {
-        if reference.source != LOCAL {
-            return Ok(None);
-        }
-        let found = vars.iter().zip(values).rev();
-        let mut found = found.filter(|(var, _)| var.name == reference.path);
-        let value = found
-            .next()
-            .map(|(_, value)| traverse(value, reference).cloned());
-        value.transpose()
-    };
-    let filled = airside_vars::interpolate(template, &lookup)
-        .map_err(|error| format!("failed to interpolate template: {error}"))?;
-    let mut plan: Plan = serde_json::from_value(filled)
-        .map_err(|error| format!("invalid template bytes: {error}"))?;
-    let mut renamed = Vec::new();
-    plan.visit_mut(&mut |node| {
-        let fresh = PlanId::new(format!("{id}/{number}/{}", renamed.len()));
-        renamed.push((std::mem::replace(&mut node.id, fresh.clone()), fresh));
-    });
-    // A get follows the put or check of its own combination.
-    plan.visit_mut(&mut |node| {
-        if let PlanNode::Get(get) = &mut node.node
-            && let Some(from) = &mut get.version_from
-            && let Some((_, fresh)) = renamed.iter().find(|(old, _)| old == from)
-        {
-            *from = fresh.clone();
-        }
-    });
-    Ok(plan)
-}
-
 struct Across<'a> {
     interpreter: &'a Interpreter<'a>,
     node: &'a AcrossPlan,
-    values: &'a Values,
+    recipe: &'a Recipe,
+    /// Why substeps erred, with their numbers.
+    errors: Mutex<Vec<(usize, String)>>,
 }
 
 impl Across<'_> {
     /// Runs the substeps that share the values of the first `depth` variables.
-    fn level<'s>(&'s self, depth: usize, substeps: &'s [Substep], context: Context) -> Running<'s> {
+    fn level<'s>(&'s self, depth: usize, numbers: Range<usize>, context: Context) -> Running<'s> {
         Box::pin(async move {
             let Some(var) = self.node.vars.get(depth) else {
                 return Ok(Status::Succeeded);
             };
-            let each: usize = self.values[depth + 1..].iter().map(Vec::len).product();
-            let is_last = depth + 1 == self.node.vars.len();
-            let begin = substeps.chunks(each.max(1)).map(|chunk| {
-                move |context: Context| match (is_last, chunk) {
-                    (true, [substep]) => self.substep(substep, &context),
-                    _ => self.level(depth + 1, chunk, context),
+            let rest = &self.recipe.values[depth + 1..];
+            let each = rest.iter().map(Vec::len).product::<usize>().max(1);
+            let is_last = rest.is_empty();
+            let begin = numbers.clone().step_by(each).map(|first| {
+                move |context: Context| match is_last {
+                    true => self.substep(first, context),
+                    false => self.level(depth + 1, first..first + each, context),
                 }
             });
             let begin: Vec<_> = begin.collect();
@@ -287,92 +257,82 @@ impl Across<'_> {
         })
     }
 
-    /// The variables are filled in already; what a task's file refers to is not.
-    fn substep<'s>(&'s self, substep: &'s Substep, context: &Context) -> Running<'s> {
-        let scope = context.scope.inner();
-        for (var, value) in self.node.vars.iter().zip(&substep.values) {
-            let var_value = LocalVar {
-                value: value.clone(),
-                secret: false,
+    /// Makes and runs one substep. The variables are filled in already; what a task's file refers to is not.
+    fn substep(&self, number: usize, context: Context) -> Running<'_> {
+        Box::pin(async move {
+            let plan = match self.recipe.plan(number) {
+                Ok(plan) => plan,
+                Err(words) => {
+                    self.errors.lock().push((number, words));
+                    return Ok(Status::Errored);
+                }
             };
-            scope.add_var(&var.name, &var_value);
+            let scope = context.scope.inner();
+            let secrets = &self.interpreter.secrets;
+            for (name, value) in self.recipe.vars(number) {
+                let var = LocalVar {
+                    value: value.clone(),
+                    secret: announce::without_secrets(value, secrets) != *value,
+                };
+                scope.add_var(name, &var);
+            }
+            let status = self
+                .interpreter
+                .run(&plan, context.with_scope(scope))
+                .await?;
+            if status.is_error() {
+                let errors = self.interpreter.errors(&plan);
+                let numbered = errors.into_iter().map(|error| (number, error));
+                self.errors.lock().extend(numbered);
+            }
+            Ok(status)
+        })
+    }
+
+    /// Tells how it went. What its steps erred with is said once more.
+    async fn conclude(self, status: Status, context: &Context) -> Result<Status> {
+        let (interpreter, id) = (self.interpreter, &self.recipe.id);
+        if let Some(cause) = context.stop.cause() {
+            interpreter.complain(id, cause.words()).await?;
+        } else if status.is_error() {
+            let mut errors = self.errors.into_inner();
+            errors.sort_by_key(|(number, _)| *number);
+            let errors: Vec<String> = errors.into_iter().map(|(_, error)| error).collect();
+            err(interpreter, id, &several(&errors)).await?;
+        } else {
+            let event = Event::Finish {
+                origin: Origin::step(id),
+                time: now().seconds(),
+                succeeded: status == Status::Succeeded,
+            };
+            interpreter.say(id, "finish", event).await?;
         }
-        self.interpreter
-            .run(&substep.plan, context.with_scope(scope))
+        Ok(status)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
-
-    fn node(template: &Value) -> AcrossPlan {
-        let var = |name: &str| AcrossVar {
-            name: name.to_owned(),
-            values: Value::Null,
-            max_in_flight: None,
-        };
-        AcrossPlan {
-            vars: vec![var("a"), var("b")],
-            substep_template: template.to_string(),
-            fail_fast: false,
-        }
-    }
-
-    #[test]
-    fn combinations_are_in_the_order_of_the_variables() {
-        let values = vec![vec![json!(1), json!(2)], vec![json!("x"), json!("y")]];
-        let texts: Vec<String> = combinations(&values)
-            .iter()
-            .map(|combination| json!(combination).to_string())
-            .collect();
-        assert_eq!(
-            texts,
-            [r#"[1,"x"]"#, r#"[1,"y"]"#, r#"[2,"x"]"#, r#"[2,"y"]"#]
-        );
-        assert_eq!(combinations(&[vec![json!(1)], vec![]]).len(), 0);
-    }
-
-    #[test]
-    fn substeps_have_ids_and_values_of_their_own() {
-        let template = json!({"id": "3", "on_success": {
-            "step": {"id": "1", "put": {
-                "name": "((.:a))", "type": "mock", "params": {"v": "((.:b))", "o": "((other))"},
-            }},
-            "on_success": {"id": "2", "get": {"name": "g", "type": "mock", "version_from": "1"}},
-        }});
-        let values = vec![vec![json!("x")], vec![json!([1]), json!({"k": 2})]];
-        let made = substeps(&PlanId::new("f"), &node(&template), &values).unwrap();
-        assert_eq!(made.len(), 2);
-        let second = serde_json::to_value(&made[1].plan).unwrap();
-        assert_eq!(second["id"], "f/1/0");
-        let put = &second["on_success"]["step"];
-        assert_eq!(
-            (&put["id"], &put["put"]["name"]),
-            (&json!("f/1/1"), &json!("x"))
-        );
-        assert_eq!(
-            put["put"]["params"],
-            json!({"v": {"k": 2}, "o": "((other))"})
-        );
-        let get = &second["on_success"]["on_success"];
-        assert_eq!(get["id"], "f/1/2");
-        assert_eq!(get["get"]["version_from"], "f/1/1");
-    }
-
-    #[test]
-    fn what_cannot_be_filled_in_is_said() {
-        let template = json!({"id": "1", "load_var": {"name": "a-((.:a))", "file": "f"}});
-        let values = vec![vec![json!([1])], vec![json!(2)]];
-        let words = substeps(&PlanId::new("f"), &node(&template), &values).err();
-        let expected = "failed to interpolate template: cannot interpolate non-primitive value";
-        assert!(words.is_some_and(|words| words.starts_with(expected)));
-    }
 
     #[test]
     fn errors_are_counted() {
         assert_eq!(several(&["a".into()]), "1 error occurred:\n\t* a\n\n");
         let two = several(&["a".into(), "b".into()]);
         assert_eq!(two, "2 errors occurred:\n\t* a\n\t* b\n\n");
+    }
+
+    #[test]
+    fn what_was_settled_is_read_again_also_from_before_secrets_were_kept() {
+        let new = Settled {
+            values: vec![vec![json!("s")]],
+            secrets: vec![json!("s")],
+        };
+        let again: Settled = serde_json::from_value(json!(new)).unwrap();
+        assert_eq!((again.values, again.secrets), (new.values, new.secrets));
+        let old: Settled = serde_json::from_value(json!([["s"], []])).unwrap();
+        assert_eq!(old.values, [vec![json!("s")], vec![]]);
     }
 }

@@ -12,8 +12,9 @@ use airside_model::{
 };
 use airside_store::{Build, Lease, now};
 use airside_traces::span;
-use airside_vars::Secrets;
+use airside_vars::{Secrets, TooMuch};
 use parking_lot::Mutex;
+use serde_json::Value;
 use tracing::{Instrument as _, field::Empty};
 
 use crate::{
@@ -166,8 +167,7 @@ impl Interpreter<'_> {
         let stored = store.outcome::<Outcome, Hidden>(self.build.id, &plan.id);
         if let Some((mut outcome, hidden)) = stored.await? {
             outcome.hidden = hidden.unwrap_or_default();
-            self.take_in(&plan.id, &outcome, context);
-            return Ok(outcome.status);
+            return self.take_in(&plan.id, &outcome, context).await;
         }
         let found = Mutex::default();
         let leaf = Leaf::new(self, plan, context, &found);
@@ -198,13 +198,38 @@ impl Interpreter<'_> {
         Ok(placement.await?.is_some())
     }
 
-    /// Makes known to later steps what a step came to.
-    pub(crate) fn take_in(&self, id: &PlanId, outcome: &Outcome, context: &Context) {
-        for secret in &outcome.hidden.secrets {
-            self.secrets.add(secret);
+    /// Keeps the values out of the build's output from now on. A value that is refused must not be used.
+    pub(crate) async fn hide(&self, values: &[Value]) -> Result<(), TooMuch> {
+        for value in values {
+            if self.secrets.is_quick_to_add(value) {
+                self.secrets.add(value)?;
+                continue;
+            }
+            let (secrets, value) = (self.secrets.clone(), value.clone());
+            let added = tokio::task::spawn_blocking(move || secrets.add(&value));
+            added.await.expect("adding a secret does not panic")?;
         }
-        for var in outcome.hidden.vars.values().filter(|var| var.secret) {
-            self.secrets.add(&var.value);
+        Ok(())
+    }
+
+    /// Makes known to later steps what a step came to. The step has erred if its secrets cannot be kept out of
+    /// the build's output, which only an outcome of an older version can bring about.
+    pub(crate) async fn take_in(
+        &self,
+        id: &PlanId,
+        outcome: &Outcome,
+        context: &Context,
+    ) -> Result<Status> {
+        let hidden = &outcome.hidden;
+        let vars = hidden.vars.values().filter(|var| var.secret);
+        let vars: Vec<Value> = vars.map(|var| var.value.clone()).collect();
+        let hid = match self.hide(&hidden.secrets).await {
+            Ok(()) => self.hide(&vars).await,
+            refused => refused,
+        };
+        if let Err(too_much) = hid {
+            self.complain(id, &too_much.to_string()).await?;
+            return Ok(Status::Errored);
         }
         context.scope.take_in(outcome);
         let ended = Ended {
@@ -212,6 +237,7 @@ impl Interpreter<'_> {
             error: outcome.error.clone(),
         };
         self.ended.lock().insert(id.clone(), ended);
+        Ok(outcome.status)
     }
 
     /// The version that a put or check came to.

@@ -90,11 +90,15 @@ impl<'a> Leaf<'a> {
         let local = Some(self.scope().vars());
         let filled = self.interpreter.variables.fill(value, local).await;
         let (value, secrets) = filled.map_err(|error| error.to_string())?;
-        for secret in &secrets {
-            self.interpreter.secrets.add(secret);
-        }
+        self.hide(&secrets).await?;
         self.found.lock().extend(secrets);
         Ok(value)
+    }
+
+    /// Keeps the values out of the build's output from now on, or says why that cannot be.
+    pub(crate) async fn hide(&self, values: &[Value]) -> Result<(), String> {
+        let hidden = self.interpreter.hide(values).await;
+        hidden.map_err(|too_much| too_much.to_string())
     }
 
     /// Appends an event that this step emits once, however often the build resumes.
@@ -170,8 +174,7 @@ impl<'a> Leaf<'a> {
                 self.started_at,
             )
             .await?;
-        interpreter.take_in(self.plan, &outcome, self.context);
-        Ok(outcome.status)
+        interpreter.take_in(self.plan, &outcome, self.context).await
     }
 
     /// Runs the step's process, or goes on following it. The caller commits what it came to and then

@@ -86,6 +86,8 @@ pub(crate) struct Context {
     pub(crate) attempts: Vec<u32>,
     /// What the hook it belongs to is for.
     pub(crate) status: Option<BuildStatus>,
+    /// How many combinations the `across` steps around it have.
+    pub(crate) combinations: u64,
 }
 
 impl Context {
@@ -95,6 +97,7 @@ impl Context {
             scope: Arc::default(),
             attempts: Vec::new(),
             status: None,
+            combinations: 1,
         }
     }
 
@@ -117,6 +120,13 @@ impl Context {
         attempts.push(number);
         Self {
             attempts,
+            ..self.clone()
+        }
+    }
+
+    pub(crate) fn with_combinations(&self, count: u64) -> Self {
+        Self {
+            combinations: self.combinations.saturating_mul(count),
             ..self.clone()
         }
     }

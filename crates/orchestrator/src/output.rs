@@ -81,9 +81,13 @@ impl<'a> OutputLog<'a> {
         let fresh = output.data.get(logged as usize..).unwrap_or_default();
         let mut events = Vec::with_capacity(fresh.len().div_ceil(EVENT_BYTES));
         let mut position = end - fresh.len() as u64;
-        for piece in fresh.chunks(EVENT_BYTES) {
+        for (number, piece) in fresh.chunks(EVENT_BYTES).enumerate() {
+            if number > 0 {
+                // Other tasks get their turn between the pieces of a large frame.
+                tokio::task::yield_now().await;
+            }
             position += piece.len() as u64;
-            events.extend(self.event_of(piece, position));
+            events.extend(self.event_of(piece, position).await);
         }
         self.log.append_all(self.plan.as_str(), events).await?;
         if self.acknowledge {
@@ -93,18 +97,17 @@ impl<'a> OutputLog<'a> {
     }
 
     /// The event of what was held and a piece that ends at `position`, with how far it reaches.
-    fn event_of(&mut self, piece: &[u8], position: u64) -> Option<(u64, Event)> {
-        let mut joined = std::mem::take(&mut self.held);
-        let bytes = if joined.is_empty() {
-            piece
+    async fn event_of(&mut self, piece: &[u8], position: u64) -> Option<(u64, Event)> {
+        let mut bytes = std::mem::take(&mut self.held);
+        bytes.extend_from_slice(piece);
+        let (text, held) = if self.secrets.are_few() {
+            shown_and_held(self.secrets, bytes)
         } else {
-            joined.extend_from_slice(piece);
-            &joined
+            let secrets = self.secrets.clone();
+            let cut = tokio::task::spawn_blocking(move || shown_and_held(&secrets, bytes));
+            cut.await.expect("redaction does not panic")
         };
-        let (text, taken) = self
-            .secrets
-            .cut(&bytes[..whole_characters(bytes)], End::Open);
-        self.held = bytes[taken..].to_vec();
+        self.held = held;
         let reached = position - self.held.len() as u64;
         (!text.is_empty()).then(|| (reached, self.event(&text)))
     }
@@ -136,6 +139,14 @@ impl<'a> OutputLog<'a> {
             payload: String::from_utf8_lossy(text).into_owned(),
         }
     }
+}
+
+/// Splits output into what may be shown, without secrets, and the beginning of a character or of a secret.
+fn shown_and_held(secrets: &Secrets, mut bytes: Vec<u8>) -> (Vec<u8>, Vec<u8>) {
+    let (text, taken) = secrets.cut(&bytes[..whole_characters(&bytes)], End::Open);
+    let text = text.into_owned();
+    bytes.drain(..taken);
+    (text, bytes)
 }
 
 /// The length without an unfinished character at the end.

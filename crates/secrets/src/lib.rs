@@ -18,6 +18,7 @@ mod aws;
 mod error;
 mod manager;
 mod open;
+mod places;
 mod template;
 #[cfg(feature = "testing")]
 pub mod testing;

@@ -31,7 +31,12 @@ pub fn open(type_: &str, config: &Value) -> Result<Box<dyn Manager>, Error> {
 
 /// What is wrong with a value is told without the value: it may be a secret.
 fn settings<T: DeserializeOwned>(config: &Value) -> Result<T, Error> {
-    serde_json::from_value(config.clone()).map_err(|error| {
+    let mut config = config.clone();
+    if let Value::Object(settings) = &mut config {
+        // As if it were not there.
+        settings.retain(|_, value| !value.is_null());
+    }
+    serde_json::from_value(config).map_err(|error| {
         let words = error.to_string();
         let shown = match words.contains("unknown field") {
             true => words,

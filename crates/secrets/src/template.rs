@@ -13,6 +13,11 @@ pub enum TemplateError {
          {{{{.Secret}}}} are known"
     )]
     Unknown { template: String, hole: String },
+    #[error(
+        "in the template {template:?} the names of two teams can run into one another: write {{{{.Team}}}} before \
+         all other holes and a `/` after it"
+    )]
+    Mixed { template: String },
 }
 
 /// A name that depends on who asks, and for what.
@@ -57,6 +62,30 @@ impl Template {
         Ok(Self(parts))
     }
 
+    /// Gives the text before the first hole.
+    pub(crate) fn beginning(&self) -> &str {
+        match self.0.first() {
+            Some(Part::Text(text)) => text,
+            _ => "",
+        }
+    }
+
+    /// Gives what stands before the team's name; `None` if the template has no team. A name that is made from it
+    /// cannot be another team's: the team's name is the first that goes in, and a `/` ends it.
+    pub(crate) fn team_folder(&self) -> Result<Option<&str>, TemplateError> {
+        if !self.0.contains(&Part::Team) {
+            return Ok(None);
+        }
+        match &self.0[..] {
+            [Part::Text(folder), Part::Team, Part::Text(after), ..] if after.starts_with('/') => {
+                Ok(Some(folder))
+            }
+            _ => Err(TemplateError::Mixed {
+                template: self.to_string(),
+            }),
+        }
+    }
+
     /// The name; none if it takes a pipeline and the asker has none.
     pub fn fill(&self, asker: &Asker, secret: &str) -> Option<String> {
         let mut name = String::new();
@@ -69,6 +98,19 @@ impl Template {
             });
         }
         Some(name)
+    }
+}
+
+impl std::fmt::Display for Template {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|part| {
+            f.write_str(match part {
+                Part::Text(text) => text,
+                Part::Team => "{{.Team}}",
+                Part::Pipeline => "{{.Pipeline}}",
+                Part::Secret => "{{.Secret}}",
+            })
+        })
     }
 }
 

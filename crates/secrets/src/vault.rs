@@ -15,7 +15,7 @@ use std::{collections::HashMap, time::Duration};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::{Asker, Error, Manager, Owner, Secret, Template, asker::check_name};
+use crate::{Asker, Error, Manager, Owner, Secret, Template, asker::check_name, places::Places};
 use api::Api;
 use kv::Mount;
 use login::Login;
@@ -23,8 +23,7 @@ pub use settings::VaultSettings;
 
 pub struct Vault {
     settings: VaultSettings,
-    templates: Vec<Template>,
-    owner: Owner,
+    places: Places,
     api: Api,
     login: Login,
     /// Which engine is mounted where, if that is to be remembered.
@@ -35,16 +34,24 @@ impl Vault {
     pub fn new(settings: VaultSettings, owner: Owner) -> Result<Self, Error> {
         settings.check(owner)?;
         let prefix = settings.path_prefix.trim_end_matches('/');
-        let templates = settings.lookup_templates.iter().map(|template| {
+        let mut templates = settings.lookup_templates.clone();
+        let shared = settings.shared_path.trim_matches('/');
+        if !shared.is_empty() {
+            templates.push(format!("{shared}/{{{{.Secret}}}}"));
+        }
+        if owner == Owner::Pipeline {
+            templates.push("{{.Secret}}".to_owned());
+        }
+        let templates = templates.iter().map(|template| {
             let whole = format!("{prefix}/{}", template.trim_start_matches('/'));
             Template::parse(&whole).map_err(|error| Error::Settings(error.to_string()))
         });
+        let templates = templates.collect::<Result<_, _>>()?;
         Ok(Self {
-            templates: templates.collect::<Result<_, _>>()?,
+            places: Places::new(templates, owner, &settings.shared_prefixes)?,
             api: Api::new(&settings)?,
             login: Login::new(&settings),
             mounts: Mutex::default(),
-            owner,
             settings,
         })
     }
@@ -64,19 +71,7 @@ impl Vault {
 
 impl Manager for Vault {
     fn paths(&self, asker: &Asker, name: &str) -> Result<Vec<String>, Error> {
-        check_name(name)?;
-        let prefix = self.settings.path_prefix.trim_end_matches('/');
-        let templates = self.templates.iter();
-        let mut paths: Vec<String> = templates
-            .filter_map(|template| template.fill(asker, name))
-            .collect();
-        let shared = self.settings.shared_path.trim_matches('/');
-        if !shared.is_empty() {
-            paths.push(format!("{prefix}/{shared}/{name}"));
-        }
-        if self.owner == Owner::Pipeline {
-            paths.push(format!("{prefix}/{name}"));
-        }
+        let paths = self.places.of(asker, name)?;
         paths
             .iter()
             .try_for_each(|path| check_name(path.trim_start_matches('/')))?;

@@ -104,3 +104,42 @@ fn secrets_are_texts_or_fields() {
     assert_eq!(error.to_string(), words);
     assert_eq!(manager.health().1.unwrap(), json!({"status": "UP"}));
 }
+
+#[test]
+fn hostile_names_do_not_find_the_secrets_of_another_team() {
+    let Some(moto) = Moto::start() else {
+        return;
+    };
+    moto.put_secret(
+        "/concourse/victim/password",
+        &json!({"SecretString": "hunter2"}),
+    );
+    moto.put_parameter("/concourse/victim/password", "hunter2");
+    moto.put_parameter("/concourse/word", "shared");
+    let secrets = SecretsManagerSettings {
+        aws: moto.settings(),
+        ..SecretsManagerSettings::default()
+    };
+    let parameters = SsmSettings {
+        aws: moto.settings(),
+        shared_path: "/concourse".to_owned(),
+        ..SsmSettings::default()
+    };
+    let managers: [Box<dyn Manager>; 2] = [
+        Box::new(SecretsManager::new(secrets, Owner::Installation).unwrap()),
+        Box::new(Ssm::new(parameters, Owner::Installation).unwrap()),
+    ];
+    for manager in &managers {
+        for name in ["victim/password", "victim"] {
+            for path in manager.paths(&asker(), name).unwrap() {
+                assert_eq!(value(&**manager, &path), None, "{path}");
+            }
+        }
+    }
+    assert_eq!(
+        value(&*managers[1], "/concourse/word"),
+        Some(json!("shared"))
+    );
+    let victim = "/concourse/victim/password";
+    assert_eq!(value(&*managers[0], victim), Some(json!("hunter2")));
+}

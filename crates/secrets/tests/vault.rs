@@ -112,6 +112,38 @@ fn a_variable_is_looked_up_where_the_settings_say() {
 }
 
 #[test]
+fn hostile_names_do_not_find_the_secrets_of_another_team() {
+    let stand = VaultStandIn::start();
+    stand.keep("concourse/victim/password", json!({"value": "hunter2"}));
+    let vault = open(VaultSettings {
+        lookup_templates: vec![
+            "/{{.Team}}/{{.Secret}}".to_owned(),
+            "/{{.Secret}}".to_owned(),
+        ],
+        shared_path: "shared".to_owned(),
+        ..settings(&stand)
+    });
+    let asker = |team: &str| Asker {
+        team: team.to_owned(),
+        pipeline: Some("p".to_owned()),
+        ..Asker::default()
+    };
+    let paths = vault.paths(&asker("attacker"), "victim/password").unwrap();
+    let expected = [
+        "/concourse/attacker/victim/password",
+        "/concourse/shared/victim/password",
+    ];
+    assert_eq!(paths, expected);
+    for path in paths {
+        assert_eq!(value(&vault, &path), None, "{path}");
+    }
+    assert!(matches!(
+        vault.paths(&asker("shared"), "x"),
+        Err(Error::Refused(_))
+    ));
+}
+
+#[test]
 fn a_role_logs_in_once_and_again_when_its_token_was_taken_away() {
     let stand = VaultStandIn::start();
     let settings = approle(&stand);

@@ -21,6 +21,10 @@ pub enum Error {
     NotText { kind: &'static str, name: String },
     #[error("the value of '{key}' is not JSON: {reason}")]
     NotJson { key: String, reason: String },
+    #[error(
+        "the values of its vars are larger than {most} MiB together; use smaller values, or fewer times"
+    )]
+    TooLarge { most: usize },
     /// Whoever was asked could not answer.
     #[error("cannot look up var '{name}': {reason}")]
     Lookup { name: String, reason: String },

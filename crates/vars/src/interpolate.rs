@@ -26,8 +26,14 @@ pub fn resolve(value: Value, lookup: &dyn Lookup) -> Result<Value, Error> {
     }
 }
 
+/// The most bytes that the values put into one text or document may have together: a long value in many places
+/// would be more than any machine can hold.
+const MOST_BYTES: usize = 64 * 1024 * 1024;
+
 struct Interpolation<'a> {
     lookup: &'a dyn Lookup,
+    /// How many more bytes may be put in.
+    room: usize,
     missing: BTreeSet<String>,
 }
 
@@ -35,6 +41,7 @@ impl<'a> Interpolation<'a> {
     fn new(lookup: &'a dyn Lookup) -> Self {
         Self {
             lookup,
+            room: MOST_BYTES,
             missing: BTreeSet::new(),
         }
     }
@@ -115,9 +122,46 @@ impl<'a> Interpolation<'a> {
     fn get(&mut self, name: &str) -> Result<Option<Value>, Error> {
         let reference = Reference::parse(name)?;
         let found = self.lookup.get(&reference)?;
-        if found.is_none() {
-            self.missing.insert(reference.to_string());
+        match &found {
+            None => {
+                self.missing.insert(reference.to_string());
+            }
+            Some(value) => {
+                let left = self.room.checked_sub(size(value));
+                self.room = left.ok_or(Error::TooLarge {
+                    most: MOST_BYTES / (1024 * 1024),
+                })?;
+            }
         }
         Ok(found)
+    }
+}
+
+/// Gives about how many bytes a value takes.
+fn size(value: &Value) -> usize {
+    let inner: usize = match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(size).sum(),
+        Value::Object(map) => map.iter().map(|(key, value)| key.len() + size(value)).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    };
+    inner + 8
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn hostile_values_do_not_fill_the_memory() {
+        let long = Value::String("x".repeat(1024 * 1024));
+        let lookup = |_: &Reference| Ok(Some(long.clone()));
+        let few = json!(vec!["((v))"; 10]);
+        assert!(interpolate(few, &lookup).is_ok());
+        let many = json!("((v)) and ".repeat(100));
+        let error = interpolate(many, &lookup).unwrap_err();
+        assert_eq!(error, Error::TooLarge { most: 64 });
     }
 }

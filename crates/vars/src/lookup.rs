@@ -90,7 +90,8 @@ pub fn traverse<'v>(value: &'v Value, reference: &Reference) -> Result<&'v Value
     Ok(value)
 }
 
-pub(crate) fn kind(value: &Value) -> &'static str {
+/// Gives the name of a value's type, for messages.
+pub fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",

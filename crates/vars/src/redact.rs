@@ -4,50 +4,64 @@
 //! beginning of a secret is held back until more has come. Nothing else is, so a prompt without a line
 //! break is seen at once.
 
-use std::borrow::Cow;
-use std::collections::BTreeSet;
-use std::ops::Bound;
-use std::sync::{Arc, PoisonError, RwLock};
+mod known;
+mod lines;
+mod trie;
+
+use std::{
+    borrow::Cow,
+    sync::{Arc, Mutex, PoisonError, RwLock},
+};
 
 use serde_json::Value;
+
+use known::Known;
+pub use lines::TooMuch;
 
 /// What stands in the place of a secret.
 pub const REDACTED: &str = "((redacted))";
 
+/// With fewer bytes of secrets than this, adding one more and looking for all of them in a piece of output is
+/// quick enough for a thread that others wait for.
+const FEW: usize = 64 * 1024;
+
 /// The secrets that a build has come to know; clones share them.
+///
+/// The time it takes to find them in a text grows with the text and not with the secrets, whatever they are.
 #[derive(Clone, Debug, Default)]
 pub struct Secrets {
-    known: Arc<RwLock<Known>>,
-}
-
-#[derive(Debug)]
-struct Known {
-    lines: BTreeSet<Vec<u8>>,
-    /// Whether a line begins with this byte: all but a few bytes of any output are passed over by it.
-    begins: [bool; 256],
-}
-
-impl Default for Known {
-    fn default() -> Self {
-        Self {
-            lines: BTreeSet::new(),
-            begins: [false; 256],
-        }
-    }
+    known: Arc<RwLock<Arc<Known>>>,
+    /// Held while something is added, so that nothing gets lost and output goes on meanwhile.
+    adding: Arc<Mutex<()>>,
 }
 
 impl Secrets {
     /// Adds every text in the value. As each line of a secret may be printed by itself, each counts
-    /// by itself, without the spaces around it; a single character is no secret.
-    pub fn add(&self, value: &Value) {
-        let mut texts = Vec::new();
-        collect_texts(value, &mut texts);
-        let lines = texts.into_iter().flat_map(str::lines).map(str::trim);
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        for line in lines.filter(|line| line.len() > 1) {
-            known.begins[usize::from(line.as_bytes()[0])] = true;
-            known.lines.insert(line.as_bytes().to_vec());
+    /// by itself, without the spaces around it; a single character is no secret. If the value, or all values
+    /// together, are too large, nothing is added: the value must not get into the build.
+    pub fn add(&self, value: &Value) -> Result<(), TooMuch> {
+        let lines = lines::of(value)?;
+        let _turn = self.adding.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = self.known().with(lines)? {
+            let mut place = self.known.write().unwrap_or_else(PoisonError::into_inner);
+            *place = Arc::new(known);
         }
+        Ok(())
+    }
+
+    /// Whether adding the value takes so little that any thread may do it.
+    pub fn is_quick_to_add(&self, value: &Value) -> bool {
+        lines::text_bytes(value) + self.known().bytes() <= FEW
+    }
+
+    /// Whether there are so few secrets that any thread may look for them in a piece of output.
+    pub fn are_few(&self) -> bool {
+        self.known().bytes() <= FEW
+    }
+
+    fn known(&self) -> Arc<Known> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&known)
     }
 
     /// A text of which nothing more will come.
@@ -57,23 +71,33 @@ impl Secrets {
     }
 
     /// The beginning of `bytes` without its secrets, and how many bytes that beginning has. With
-    /// [`End::Open`], the rest may be the beginning of a secret: it belongs before what comes next.
+    /// [`End::Open`], the rest may be the beginning of a secret: it belongs before what comes next. Of two
+    /// secrets that begin at the same place the longer one counts, so one that may yet grow is waited for.
     pub fn cut<'b>(&self, bytes: &'b [u8], end: End) -> (Cow<'b, [u8]>, usize) {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known();
+        if known.is_empty() {
+            return (Cow::Borrowed(bytes), bytes.len());
+        }
+        let findings = known.find(bytes, end == End::Open);
+        let mut open = findings.open.into_iter().peekable();
         let mut shown = Cow::Borrowed(&bytes[..0]);
         let (mut at, mut copied) = (0, 0);
-        while let Some(clear) = known.clear(&bytes[at..]) {
-            at += clear;
-            match known.at(&bytes[at..], end) {
-                Found::Nothing => at += 1,
-                Found::Secret { length } => {
+        while at < bytes.len() {
+            while open.next_if(|place| *place < at).is_some() {}
+            if open.peek() == Some(&at) {
+                return (joined(shown, &bytes[copied..at]), at);
+            }
+            match findings.lengths.get(at) {
+                // Nothing is left to be found before the next open place.
+                None => at = open.peek().copied().unwrap_or(bytes.len()),
+                Some(0) => at += 1,
+                Some(length) => {
                     let shown = shown.to_mut();
                     shown.extend_from_slice(&bytes[copied..at]);
                     shown.extend_from_slice(REDACTED.as_bytes());
-                    at += length;
+                    at += usize::from(*length);
                     copied = at;
                 }
-                Found::Beginning => return (joined(shown, &bytes[copied..at]), at),
             }
         }
         (joined(shown, &bytes[copied..]), bytes.len())
@@ -90,60 +114,11 @@ fn joined<'b>(shown: Cow<'b, [u8]>, rest: &'b [u8]) -> Cow<'b, [u8]> {
     }
 }
 
-enum Found {
-    Nothing,
-    Secret {
-        length: usize,
-    },
-    /// What may become a secret, or a longer one.
-    Beginning,
-}
-
-impl Known {
-    /// How many bytes come before the next with which a secret may begin, if there is one.
-    fn clear(&self, bytes: &[u8]) -> Option<usize> {
-        if self.lines.is_empty() {
-            return None;
-        }
-        bytes
-            .iter()
-            .position(|byte| self.begins[usize::from(*byte)])
-    }
-
-    /// What is at the beginning of `rest`, which is not empty.
-    fn at(&self, rest: &[u8], end: End) -> Found {
-        let mut longest = None;
-        let alike = self
-            .lines
-            .range::<[u8], _>((Bound::Included(&rest[..1]), Bound::Unbounded))
-            .take_while(|secret| secret[0] == rest[0]);
-        for secret in alike {
-            if rest.starts_with(secret) {
-                longest = longest.max(Some(secret.len()));
-            } else if end == End::Open && secret.starts_with(rest) {
-                // The longest match wins, so one that may yet grow is waited for.
-                return Found::Beginning;
-            }
-        }
-        longest.map_or(Found::Nothing, |length| Found::Secret { length })
-    }
-}
-
 /// Whether more of a text may come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     Open,
     Final,
-}
-
-/// The texts in a value, as Concourse tracks them: numbers, truths and what is in a list are none. They
-/// would redact half of any log.
-fn collect_texts<'v>(value: &'v Value, texts: &mut Vec<&'v str>) {
-    match value {
-        Value::String(text) => texts.push(text),
-        Value::Object(map) => map.values().for_each(|value| collect_texts(value, texts)),
-        Value::Array(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
 }
 
 #[cfg(test)]
@@ -154,7 +129,7 @@ mod tests {
 
     fn secrets(value: Value) -> Secrets {
         let secrets = Secrets::default();
-        secrets.add(&value);
+        secrets.add(&value).unwrap();
         secrets
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use airside_model::{
     PipelineId, Plan, PlanNode,
-    plan::{GetPlan, PutPlan, TypeImage},
+    plan::{AcrossPlan, GetPlan, MOST_COMBINATIONS, PutPlan, TypeImage},
 };
 use axum::{
     Json,
@@ -25,7 +25,7 @@ use crate::{
 const LARGEST: usize = 16 << 20;
 
 /// A plan of more nodes than this is a mistake.
-const MOST_NODES: usize = 10_000;
+const MOST_NODES: u64 = 10_000;
 
 pub(super) async fn of_team(
     State(state): State<ApiState>,
@@ -70,36 +70,71 @@ async fn create(
 /// What a plan from outside must keep to: ids that tell its nodes apart, and no node that acts for the
 /// server rather than for the team.
 fn check(plan: &Plan) -> Result<(), String> {
-    let mut ids = BTreeSet::new();
-    let mut left = vec![(plan, false)];
-    while let Some((plan, of_image)) = left.pop() {
-        let id = plan.id.as_str();
+    Checked::default().check(plan, 1)
+}
+
+/// What was seen of a plan so far.
+#[derive(Default)]
+struct Checked {
+    ids: BTreeSet<String>,
+    /// How many nodes a build of it will have.
+    nodes: u64,
+}
+
+impl Checked {
+    /// Checks a plan that stands there so many `times`, once for each combination of the `across` around it.
+    fn check(&mut self, plan: &Plan, times: u64) -> Result<(), String> {
+        let mut left = vec![(plan, false)];
+        while let Some((plan, of_image)) = left.pop() {
+            self.count(plan.id.as_str(), times)?;
+            let node = &plan.node;
+            let refused = match node {
+                PlanNode::Check(_) => !of_image,
+                PlanNode::SetPipeline(_) => true,
+                _ => false,
+            };
+            if refused {
+                return Err(format!("a one-off build may not `{}`", node.name()));
+            }
+            if let PlanNode::Across(across) = node {
+                self.check_template(across, times)?;
+            }
+            left.extend(below(node).into_iter().map(|plan| (plan, false)));
+            left.extend(image(node).into_iter().map(|plan| (plan, true)));
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, id: &str, times: u64) -> Result<(), String> {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '/');
         if id.is_empty() || id.len() > 200 || !id.chars().all(plain) {
             return Err(format!("`{id}` is no id of a plan"));
         }
-        if !ids.insert(id) {
+        if !self.ids.insert(id.to_owned()) {
             return Err(format!("two nodes of the plan have the id `{id}`"));
         }
-        if ids.len() > MOST_NODES {
+        self.nodes = self.nodes.saturating_add(times);
+        if self.nodes > MOST_NODES {
             return Err(format!("the plan has more than {MOST_NODES} nodes"));
         }
-        let node = &plan.node;
-        let refused = match node {
-            PlanNode::Check(_) => !of_image,
-            PlanNode::SetPipeline(_) => true,
-            _ => false,
-        };
-        if refused {
-            return Err(format!("a one-off build may not `{}`", node.name()));
-        }
-        left.extend(below(node).into_iter().map(|plan| (plan, false)));
-        left.extend(image(node).into_iter().map(|plan| (plan, true)));
+        Ok(())
     }
-    Ok(())
+
+    /// Checks what `across` makes substeps of. Where its values are not known yet, the engine counts them.
+    fn check_template(&mut self, across: &AcrossPlan, times: u64) -> Result<(), String> {
+        let lists = across.vars.iter().filter_map(|var| var.values.as_array());
+        let combinations = lists.fold(times, |times, list| times.saturating_mul(list.len() as u64));
+        if combinations > MOST_COMBINATIONS {
+            let words = "combinations of values at most; give its variables fewer values";
+            return Err(format!("`across` may have {MOST_COMBINATIONS} {words}"));
+        }
+        let template: Plan = serde_json::from_str(&across.substep_template)
+            .map_err(|error| format!("the template of `across` cannot be read: {error}"))?;
+        self.check(&template, combinations)
+    }
 }
 
-/// The nodes right below one. What `across` makes of its template is made by the engine.
+/// The nodes right below one, but for the template of `across`.
 fn below(node: &PlanNode) -> Vec<&Plan> {
     match node {
         PlanNode::Do(steps) | PlanNode::Retry(steps) => steps.iter().collect(),
@@ -174,5 +209,42 @@ mod tests {
             let error = verdict(plan).unwrap_err();
             assert!(error.contains(words), "{error}");
         }
+    }
+
+    /// An `across` over so many values as `lengths` say.
+    fn across(id: &str, lengths: &[usize], template: &Value) -> Value {
+        let vars = lengths.iter().enumerate();
+        let vars: Vec<Value> = vars
+            .map(|(n, length)| json!({"name": format!("v{n}"), "values": vec![1; *length]}))
+            .collect();
+        json!({"id": id, "across": {"vars": vars, "substep_template": template.to_string()}})
+    }
+
+    #[test]
+    fn hostile_templates_of_across_are_looked_into() {
+        let set = json!({"id": "1", "set_pipeline": {"name": "p", "file": "f"}});
+        let two = json!({"id": "3", "do": [task("1"), task("2")]});
+        let nested = across("2", &[101], &task("1"));
+        for (plan, words) in [
+            (across("2", &[1], &set), "may not `set_pipeline`"),
+            (
+                across("4", &[1], &across("2", &[1], &set)),
+                "may not `set_pipeline`",
+            ),
+            (across("2", &[60, 60, 30], &task("1")), "10000 combinations"),
+            (
+                across("2", &[1 << 12; 40], &task("1")),
+                "10000 combinations",
+            ),
+            (across("3", &[100], &nested), "10000 combinations"),
+            (across("4", &[5_000], &two), "more than 10000 nodes"),
+            (across("1", &[1], &task("1")), "two nodes"),
+            (across("1", &[1], &json!("((.:v))")), "cannot be read"),
+        ] {
+            let error = verdict(plan).unwrap_err();
+            assert!(error.contains(words), "{error}");
+        }
+        assert_eq!(verdict(across("2", &[100, 50], &task("1"))), Ok(()));
+        assert_eq!(verdict(across("2", &[0, 50], &task("1"))), Ok(()));
     }
 }

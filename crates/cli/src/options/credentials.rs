@@ -48,6 +48,11 @@ pub(crate) struct CredentialOptions {
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10m")]
     secret_cache_purge_interval: Duration,
 
+    /// Let names of secrets that all teams share have a `/` if they begin with this, where folders of teams may be
+    /// beside them; may be given several times. See docs/credentials/README.md
+    #[arg(long, value_name = "PREFIX/", value_parser = shared_prefix)]
+    secret_shared_prefix: Vec<String>,
+
     #[command(flatten)]
     vault: VaultOptions,
 
@@ -85,13 +90,14 @@ impl CredentialOptions {
 
     /// The manager of the installation; one at most.
     pub(crate) async fn installation(&self) -> Result<Option<Installation>> {
+        let shared = &self.secret_shared_prefix;
         let all = [
-            ("--vault-url", self.vault.installation()?),
+            ("--vault-url", self.vault.installation(shared)?),
             ("--kubernetes-…", self.kubernetes.installation().await?),
-            ("--aws-ssm-region", self.ssm.installation()?),
+            ("--aws-ssm-region", self.ssm.installation(shared)?),
             (
                 "--aws-secretsmanager-region",
-                self.secrets_manager.installation()?,
+                self.secrets_manager.installation(shared)?,
             ),
             ("--dummy-creds-var", self.dummy.installation()?),
         ];
@@ -105,6 +111,14 @@ impl CredentialOptions {
             ),
             (first, _) => Ok(first.map(|(_, installation)| installation)),
         }
+    }
+}
+
+/// Without the slash it would allow more folders than the one that is meant.
+fn shared_prefix(text: &str) -> Result<String, &'static str> {
+    match text.strip_suffix('/') {
+        Some(folder) if !folder.is_empty() && !folder.starts_with('/') => Ok(text.to_owned()),
+        _ => Err("it must end with a `/` and not begin with one, such as `common/`"),
     }
 }
 

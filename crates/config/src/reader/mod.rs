@@ -31,6 +31,15 @@ fn is_deeper(node: &Node, levels: usize) -> bool {
     }
 }
 
+/// Gives a value as a variable of the environment: numbers and booleans as text, lists and maps as JSON, null empty.
+pub fn env_text(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::Null => String::new(),
+        serde_json::Value::String(text) => text.clone(),
+        other => go_json::text(other),
+    }
+}
+
 pub(crate) struct Reader {
     pub(crate) problems: Vec<Problem>,
     pub(crate) warnings: Vec<Warning>,
@@ -122,13 +131,9 @@ impl Reader {
         })
     }
 
-    /// Like environment variables: numbers and booleans as text, lists and maps as JSON, null empty.
+    /// Reads a variable of the environment, see [`env_text`].
     pub(crate) fn env_text(&mut self, node: &Node, path: &str) -> String {
-        match self.json(node, path) {
-            serde_json::Value::Null => String::new(),
-            serde_json::Value::String(text) => text,
-            other => go_json::text(&other),
-        }
+        env_text(&self.json(node, path))
     }
 
     /// The values of a map, each read by `read`.

@@ -1,6 +1,6 @@
 //! `across`: a step once for each combination of values.
 
-use airside_model::plan::{self, AcrossPlan, MaxInFlight};
+use airside_model::plan::{self, AcrossPlan, MOST_COMBINATIONS, MaxInFlight};
 use airside_model::{Plan, PlanNode};
 use airside_yaml::{Node, Value};
 use serde::{Deserialize, Serialize};
@@ -110,6 +110,16 @@ fn read_max_in_flight(fields: &mut Fields<'_, '_>) -> Option<MaxInFlight> {
 
 pub(super) fn check(vars: &[AcrossVar], core: &Core, path: &str, checker: &mut Checker<'_>) {
     let path = format!("{path}.across");
+    let lists = vars.iter().filter_map(|var| var.values.as_array());
+    let combinations = lists.fold(1, |count: u64, list| {
+        count.saturating_mul(list.len() as u64)
+    });
+    if combinations > MOST_COMBINATIONS {
+        let message = format!(
+            "has more than {MOST_COMBINATIONS} combinations of values; give its variables fewer values, or split the job"
+        );
+        checker.problem(&path, message);
+    }
     checker.local_vars.open();
     for (index, var) in vars.iter().enumerate() {
         checker.declare(&var.var, &format!("{path}[{index}]"));

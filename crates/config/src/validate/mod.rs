@@ -10,6 +10,7 @@ mod renames;
 mod resources;
 mod types;
 mod var_sources;
+mod vault;
 
 use std::collections::{HashMap, HashSet};
 

@@ -12,29 +12,6 @@ use crate::{VarSource, order_var_sources, parse_duration, suggest};
 /// What Concourse knows for whole installations only.
 const NOT_IN_PIPELINES: [&str; 3] = ["conjur", "credhub", "kubernetes"];
 
-const VAULT: [&str; 21] = [
-    "url",
-    "path_prefix",
-    "lookup_templates",
-    "shared_path",
-    "namespace",
-    "login_timeout",
-    "query_timeout",
-    "enable_kv_mount_cache",
-    "disable_srv_lookup",
-    "ca_cert",
-    "client_cert",
-    "client_key",
-    "server_name",
-    "insecure_skip_verify",
-    "client_token",
-    "client_token_path",
-    "auth_backend",
-    "auth_backend_max_ttl",
-    "auth_retry_max",
-    "auth_retry_initial",
-    "auth_params",
-];
 const AWS: [&str; 4] = ["access_key", "secret_key", "session_token", "region"];
 const SSM: [&str; 3] = [
     "pipeline_secret_template",
@@ -87,7 +64,7 @@ fn check_source(source: &VarSource) -> Result<(), String> {
     };
     let checked = match type_ {
         "dummy" => check_dummy(config),
-        "vault" => check_vault(config),
+        "vault" => super::vault::check(config),
         "ssm" => check_aws(config, &SSM),
         "secretsmanager" => check_aws(config, &SECRETS_MANAGER),
         _ => check_id_token(config),
@@ -95,7 +72,7 @@ fn check_source(source: &VarSource) -> Result<(), String> {
     checked.map_err(|reason| format!("credential manager {} is invalid: {reason}", source.name))
 }
 
-fn check_settings(config: &Map<String, Value>, known: &[&[&str]]) -> Result<(), String> {
+pub(super) fn check_settings(config: &Map<String, Value>, known: &[&[&str]]) -> Result<(), String> {
     let known = || known.iter().flat_map(|names| names.iter().copied());
     match config.keys().find(|key| known().all(|name| name != *key)) {
         Some(key) => Err(format!(
@@ -111,29 +88,6 @@ fn check_dummy(config: &Map<String, Value>) -> Result<(), String> {
     match config.get("vars") {
         Some(Value::Object(_)) => Ok(()),
         _ => Err("`vars` must be a map".to_owned()),
-    }
-}
-
-fn check_vault(config: &Map<String, Value>) -> Result<(), String> {
-    check_settings(config, &[&VAULT])?;
-    let has = |name| {
-        config
-            .get(name)
-            .is_some_and(|value| *value != "" && !value.is_null())
-    };
-    if config
-        .get("path_prefix")
-        .is_some_and(|prefix| *prefix == "")
-    {
-        return Err("path prefix must be a non-empty string".to_owned());
-    }
-    let can_log_in = ["client_token", "client_token_path", "auth_backend"]
-        .into_iter()
-        .any(has);
-    if can_log_in {
-        Ok(())
-    } else {
-        Err("must configure client token or auth backend".to_owned())
     }
 }
 

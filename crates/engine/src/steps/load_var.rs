@@ -65,6 +65,11 @@ pub(crate) async fn run(leaf: Leaf<'_>, plan: &LoadVarPlan) -> Result<Status> {
         Ok(value) => value,
         Err(words) => return leaf.error(words).await,
     };
+    let secret = !plan.reveal;
+    if secret && let Err(words) = leaf.hide(std::slice::from_ref(&value)).await {
+        let hint = "load a smaller file, or set `reveal: true` if it holds no secret";
+        return leaf.error(format!("{words}: {hint}")).await;
+    }
     let name = &plan.name;
     let lines = [
         ("fetched", format!("var {name} fetched.\n")),
@@ -74,10 +79,7 @@ pub(crate) async fn run(leaf: Leaf<'_>, plan: &LoadVarPlan) -> Result<Status> {
         leaf.print(what, Source::Stdout, &line).await?;
     }
     let mut outcome = Outcome::of(Status::Succeeded);
-    let var = LocalVar {
-        value,
-        secret: !plan.reveal,
-    };
+    let var = LocalVar { value, secret };
     outcome.hidden.vars.insert(name.clone(), var);
     leaf.finish(outcome).await
 }

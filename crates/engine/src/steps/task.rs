@@ -116,8 +116,10 @@ async fn conclude(leaf: Leaf<'_>, task: &TaskPlan, ran: &Ran) -> Result<Status> 
 /// The configuration as events show it.
 fn shown(leaf: Leaf<'_>, config: &TaskConfig) -> TaskConfig {
     let mut config = config.clone();
-    for arg in &mut config.run.args {
-        *arg = leaf.interpreter.secrets.redact(arg);
+    let run = &mut config.run;
+    let texts = [&mut run.path, &mut run.dir, &mut run.user].into_iter();
+    for text in texts.chain(&mut run.args) {
+        *text = leaf.interpreter.secrets.redact(text);
     }
     config
 }

@@ -8,8 +8,8 @@ mod leaves;
 mod walk;
 
 pub use branches::{
-    AcrossPlan, AcrossVar, EnsurePlan, InParallelPlan, MaxInFlight, OnAbortPlan, OnErrorPlan,
-    OnFailurePlan, OnSuccessPlan, TimeoutPlan, TryPlan,
+    AcrossPlan, AcrossVar, EnsurePlan, InParallelPlan, MOST_COMBINATIONS, MaxInFlight, OnAbortPlan,
+    OnErrorPlan, OnFailurePlan, OnSuccessPlan, TimeoutPlan, TryPlan,
 };
 pub use leaves::{
     ArtifactInputPlan, ArtifactOutputPlan, CheckPlan, GetPlan, LoadVarPlan, PutInputs, PutPlan,

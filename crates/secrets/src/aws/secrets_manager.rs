@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{AwsSettings, SILENCE, Service, templates};
-use crate::{Asker, Error, Manager, Owner, Secret, Template, asker::check_name};
+use crate::{Asker, Error, Manager, Owner, Secret, places::Places};
 
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(default)]
@@ -17,6 +17,9 @@ pub struct SecretsManagerSettings {
     pub pipeline_secret_template: String,
     pub team_secret_template: String,
     pub shared_secret_template: String,
+    /// Names of secrets for all teams may have a `/` if they begin with one of these.
+    #[serde(skip)]
+    pub shared_prefixes: Vec<String>,
 }
 
 impl Default for SecretsManagerSettings {
@@ -26,13 +29,14 @@ impl Default for SecretsManagerSettings {
             pipeline_secret_template: "/concourse/{{.Team}}/{{.Pipeline}}/{{.Secret}}".to_owned(),
             team_secret_template: "/concourse/{{.Team}}/{{.Secret}}".to_owned(),
             shared_secret_template: "/concourse/{{.Secret}}".to_owned(),
+            shared_prefixes: Vec::new(),
         }
     }
 }
 
 pub struct SecretsManager {
     settings: SecretsManagerSettings,
-    templates: Vec<Template>,
+    places: Places,
     service: Service,
 }
 
@@ -44,7 +48,7 @@ impl SecretsManager {
             &settings.shared_secret_template,
         ];
         Ok(Self {
-            templates: templates(&texts)?,
+            places: Places::new(templates(&texts)?, owner, &settings.shared_prefixes)?,
             service: Service::new("secretsmanager", &settings.aws, owner)?,
             settings,
         })
@@ -84,11 +88,7 @@ impl SecretsManager {
 
 impl Manager for SecretsManager {
     fn paths(&self, asker: &Asker, name: &str) -> Result<Vec<String>, Error> {
-        check_name(name)?;
-        let templates = self.templates.iter();
-        Ok(templates
-            .filter_map(|template| template.fill(asker, name))
-            .collect())
+        self.places.of(asker, name)
     }
 
     fn read(&self, path: &str) -> Result<Option<Secret>, Error> {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{AwsSettings, SILENCE, Service, templates};
-use crate::{Asker, Error, Manager, Owner, Secret, Template, asker::check_name};
+use crate::{Asker, Error, Manager, Owner, Secret, places::Places};
 
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(default)]
@@ -16,6 +16,9 @@ pub struct SsmSettings {
     pub pipeline_secret_template: String,
     pub team_secret_template: String,
     pub shared_path: String,
+    /// Names of parameters for all teams may have a `/` if they begin with one of these.
+    #[serde(skip)]
+    pub shared_prefixes: Vec<String>,
 }
 
 impl Default for SsmSettings {
@@ -25,24 +28,28 @@ impl Default for SsmSettings {
             pipeline_secret_template: "/concourse/{{.Team}}/{{.Pipeline}}/{{.Secret}}".to_owned(),
             team_secret_template: "/concourse/{{.Team}}/{{.Secret}}".to_owned(),
             shared_path: String::new(),
+            shared_prefixes: Vec::new(),
         }
     }
 }
 
 pub struct Ssm {
     settings: SsmSettings,
-    templates: Vec<Template>,
+    places: Places,
     service: Service,
 }
 
 impl Ssm {
     pub fn new(settings: SsmSettings, owner: Owner) -> Result<Self, Error> {
-        let texts = [
+        let shared = settings.shared_path.trim_end_matches('/');
+        let shared = (!shared.is_empty()).then(|| format!("{shared}/{{{{.Secret}}}}"));
+        let mut texts = vec![
             &*settings.pipeline_secret_template,
             &settings.team_secret_template,
         ];
+        texts.extend(shared.as_deref());
         Ok(Self {
-            templates: templates(&texts)?,
+            places: Places::new(templates(&texts)?, owner, &settings.shared_prefixes)?,
             service: Service::new("ssm", &settings.aws, owner)?,
             settings,
         })
@@ -87,21 +94,14 @@ impl Ssm {
 
 impl Manager for Ssm {
     fn paths(&self, asker: &Asker, name: &str) -> Result<Vec<String>, Error> {
-        check_name(name)?;
-        let templates = self.templates.iter();
-        let mut paths: Vec<String> = templates
-            .filter_map(|template| template.fill(asker, name))
-            .collect();
-        let shared = self.settings.shared_path.trim_end_matches('/');
-        if !shared.is_empty() {
-            paths.push(format!("{shared}/{name}"));
-        }
-        Ok(paths)
+        self.places.of(asker, name)
     }
 
     fn read(&self, path: &str) -> Result<Option<Secret>, Error> {
         let found = match self.parameter(path)? {
             Some(value) => Some(value),
+            // It may be the folder of a team, by the name of that team.
+            None if self.places.may_hold_teams(path) => None,
             None => self.parameters_under(path)?,
         };
         Ok(found.map(Secret::new))

@@ -17,6 +17,9 @@ pub struct VaultSettings {
     pub path_prefix: String,
     pub lookup_templates: Vec<String>,
     pub shared_path: String,
+    /// Names of secrets for all teams may have a `/` if they begin with one of these.
+    #[serde(skip)]
+    pub shared_prefixes: Vec<String>,
     pub namespace: String,
     #[serde(deserialize_with = "duration")]
     pub login_timeout: Duration,
@@ -55,6 +58,7 @@ impl Default for VaultSettings {
                 "/{{.Team}}/{{.Secret}}".to_owned(),
             ],
             shared_path: String::new(),
+            shared_prefixes: Vec::new(),
             namespace: String::new(),
             login_timeout: Duration::from_secs(60),
             query_timeout: Duration::from_secs(60),

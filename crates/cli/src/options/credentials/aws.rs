@@ -59,7 +59,7 @@ pub(crate) struct SsmOptions {
 }
 
 impl SsmOptions {
-    pub(super) fn installation(&self) -> Result<Option<Installation>> {
+    pub(super) fn installation(&self, shared: &[String]) -> Result<Option<Installation>> {
         let Some(region) = &self.aws_ssm_region else {
             return Ok(None);
         };
@@ -84,6 +84,7 @@ impl SsmOptions {
             pipeline_secret_template: self.aws_ssm_pipeline_secret_template.clone(),
             team_secret_template: self.aws_ssm_team_secret_template.clone(),
             shared_path: self.aws_ssm_shared_path.clone().unwrap_or_default(),
+            shared_prefixes: shared.to_vec(),
         };
         let ssm = Ssm::new(settings, Owner::Installation).context("cannot use --aws-ssm-region")?;
         Ok(Some(Installation::ssm(ssm)))
@@ -143,7 +144,7 @@ pub(crate) struct SecretsManagerOptions {
 }
 
 impl SecretsManagerOptions {
-    pub(super) fn installation(&self) -> Result<Option<Installation>> {
+    pub(super) fn installation(&self, shared: &[String]) -> Result<Option<Installation>> {
         let Some(region) = &self.aws_secretsmanager_region else {
             return Ok(None);
         };
@@ -171,6 +172,7 @@ impl SecretsManagerOptions {
             pipeline_secret_template: self.aws_secretsmanager_pipeline_secret_template.clone(),
             team_secret_template: self.aws_secretsmanager_team_secret_template.clone(),
             shared_secret_template: self.aws_secretsmanager_shared_secret_template.clone(),
+            shared_prefixes: shared.to_vec(),
         };
         let manager = SecretsManager::new(settings, Owner::Installation);
         let manager = manager.context("cannot use --aws-secretsmanager-region")?;

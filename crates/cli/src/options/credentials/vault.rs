@@ -109,11 +109,12 @@ pub(crate) struct VaultOptions {
 }
 
 impl VaultOptions {
-    pub(super) fn installation(&self) -> Result<Option<Installation>> {
+    pub(super) fn installation(&self, shared: &[String]) -> Result<Option<Installation>> {
         let Some(url) = self.vault_url.clone().filter(|url| !url.is_empty()) else {
             return Ok(None);
         };
-        let settings = self.settings(url)?;
+        let mut settings = self.settings(url)?;
+        settings.shared_prefixes = shared.to_vec();
         let vault = Vault::new(settings, Owner::Installation).context("cannot use --vault-url")?;
         Ok(Some(Installation::vault(vault)))
     }
@@ -130,6 +131,7 @@ impl VaultOptions {
             path_prefix: self.vault_path_prefix.clone(),
             lookup_templates: self.vault_lookup_templates.clone(),
             shared_path: text(&self.vault_shared_path),
+            shared_prefixes: Vec::new(),
             namespace: text(&self.vault_namespace),
             login_timeout: self.vault_login_timeout,
             query_timeout: self.vault_query_timeout,
