@@ -69,7 +69,7 @@ impl Clone<'_> {
             self.make(&made, log)?;
             if path.is_dir() {
                 say(log, "the kept clone could not be updated; made a new one");
-                fs::remove_dir_all(&path).map_err(Failure::io(&path))?;
+                airside_tree::remove(&path).map_err(Failure::io(&path))?;
             }
             fs::rename(&made, &path).map_err(Failure::io(&path))?;
         }
