@@ -16,7 +16,6 @@ use bytes::BytesMut;
 use futures::StreamExt as _;
 use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
-use tempfile::TempDir;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
     process::{Child, ChildStderr, ChildStdin, ChildStdout, Command},
@@ -31,7 +30,7 @@ use tracing::{debug, info, warn};
 
 use crate::{
     checkers::{Home, Options},
-    scratch::Scratch,
+    scratch::{Folder, Scratch},
     wire::{self, Ask, MAX_FRAME, MAX_OUTPUT, Say, What},
 };
 
@@ -220,7 +219,7 @@ impl Process {
         &self,
         mut child: Child,
         stdout: ChildStdout,
-        scratch: TempDir,
+        scratch: Folder,
         team: &str,
         idle: Duration,
     ) {
@@ -349,7 +348,7 @@ fn understand(bytes: &BytesMut) -> Result<Say, String> {
     serde_json::from_slice(bytes).map_err(|error| error.to_string())
 }
 
-fn command(options: &Options, scratch: &TempDir) -> std::io::Result<Command> {
+fn command(options: &Options, scratch: &Folder) -> std::io::Result<Command> {
     let [program, leading @ ..] = options.program.as_slice() else {
         return Err(std::io::Error::other("no checker program is configured"));
     };

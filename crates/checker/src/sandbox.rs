@@ -83,13 +83,8 @@ pub(crate) fn enter(scratch: &Path) -> io::Result<Vec<String>> {
 
 /// Takes what checks left in the scratch folder, and with it whatever programs of theirs still run.
 pub(crate) fn leave(scratch: &Path) {
-    for entry in fs::read_dir(scratch).into_iter().flatten().flatten() {
-        let path = entry.path();
-        let _ = match entry.file_type() {
-            Ok(kind) if kind.is_dir() => fs::remove_dir_all(&path),
-            _ => fs::remove_file(&path),
-        };
-    }
+    // What stays is removed by the server, which may do more.
+    let _ = airside_tree::clear(scratch);
     let own = rustix::process::getpid();
     if rustix::process::getpgrp() == own {
         let _ = rustix::process::kill_process_group(own, rustix::process::Signal::KILL);

@@ -44,10 +44,29 @@ impl Scratch {
     }
 
     /// A folder for one checker.
-    pub(crate) fn folder(&self) -> io::Result<TempDir> {
-        tempfile::Builder::new()
+    pub(crate) fn folder(&self) -> io::Result<Folder> {
+        let mut builder = tempfile::Builder::new();
+        let made = builder
             .prefix("airside-checker-")
-            .tempdir_in(self.dir.path())
+            .tempdir_in(self.dir.path());
+        made.map(Folder)
+    }
+}
+
+/// The folder of one checker. It goes with this value, however deep the trees are that strangers made in it.
+pub(crate) struct Folder(TempDir);
+
+impl Folder {
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if let Err(error) = airside_tree::remove(self.path()) {
+            debug!(folder = %self.path().display(), %error, "cannot remove a checker's folder");
+        }
     }
 }
 
@@ -59,7 +78,7 @@ fn sweep(parent: &Path) {
         let removed = if name.starts_with(PREFIX) {
             remove_dead(&path)
         } else if name.starts_with(UNFINISHED) && is_old(&entry) {
-            fs::remove_dir_all(&path).map(|()| true)
+            airside_tree::remove(&path).map(|()| true)
         } else {
             continue;
         };
@@ -80,7 +99,7 @@ fn sweep(parent: &Path) {
 fn remove_dead(path: &Path) -> io::Result<bool> {
     match File::open(path.join(LOCK)) {
         Ok(lock) if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() => Ok(false),
-        Ok(_lock) => fs::remove_dir_all(path).map(|()| true),
+        Ok(_lock) => airside_tree::remove(path).map(|()| true),
         Err(_) => fs::remove_dir(path).map(|()| true),
     }
 }

@@ -124,6 +124,7 @@ async fn serve(options: &Options, shutdown: CancellationToken) -> Result<()> {
         hub_socket: hub_socket.clone(),
         isolation: options.isolation.choices(),
         carriage: Carriage::Streamed,
+        temporary: None,
     };
     let runtime = LocalRuntime::open(local).await?;
     info!(worker = token.name, hub = %options.hub, state = %options.state.display(), "agent starts");

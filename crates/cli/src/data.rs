@@ -8,6 +8,7 @@ use std::{
 };
 
 use airside_model::InstallationId;
+use airside_runtime_local::DATA_LOCK;
 use anyhow::{Context, Result, bail};
 use rustix::{
     fs::{FlockOperation, fcntl_lock},
@@ -16,6 +17,7 @@ use rustix::{
 
 pub(crate) struct DataFolder {
     path: PathBuf,
+    is_temporary: bool,
     /// Held for as long as the server lives.
     _lock: File,
 }
@@ -30,12 +32,16 @@ impl DataFolder {
             .create(path)
             .with_context(|| format!("cannot make the data folder {shown}"))?;
         let path = path.canonicalize()?;
-        let lock = File::create(path.join("lock"))
+        let lock = File::create(path.join(DATA_LOCK))
             .with_context(|| format!("cannot write to the data folder {shown}"))?;
         // A record lock: unlike flock's it is this process's alone. A helper that was just being started
         // when a server was killed would hold the other for a moment, and the next server be refused.
         match fcntl_lock(&lock, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Self { path, _lock: lock }),
+            Ok(()) => Ok(Self {
+                path,
+                is_temporary: false,
+                _lock: lock,
+            }),
             Err(Errno::AGAIN | Errno::ACCESS) => bail!(
                 "another airside uses the data folder {shown}; stop it, or give this one a folder of \
                  its own with --data"
@@ -44,6 +50,20 @@ impl DataFolder {
                 Err(error).with_context(|| format!("cannot lock the data folder {shown}"))
             }
         }
+    }
+
+    /// Opens a folder that is of use to this process only.
+    pub(crate) fn open_temporary(path: &Path) -> Result<Self> {
+        let is_temporary = true;
+        Ok(Self {
+            is_temporary,
+            ..Self::open(path)?
+        })
+    }
+
+    /// The folder itself, if it is of use to this process only.
+    pub(crate) fn temporary(&self) -> Option<&Path> {
+        self.is_temporary.then_some(self.path.as_path())
     }
 
     pub(crate) fn join(&self, name: &str) -> PathBuf {

@@ -1,6 +1,7 @@
 //! The `airside` command. Each subcommand is one file; this one only tells them apart.
 
 mod agent;
+mod clean;
 mod completion;
 mod data;
 mod images;
@@ -86,6 +87,9 @@ enum Command {
     /// Runs on each node of a cluster: brings the server's registry to the node's own loopback
     #[command(before_long_help = node::EXAMPLES)]
     Node(Box<node::Options>),
+    /// Removes what killed servers and runs left on this machine
+    #[command(before_long_help = clean::EXAMPLES)]
+    Clean(clean::Options),
     /// Prints a script that completes this command's options, for a shell to read
     Completion(completion::Options),
     /// Makes and removes containers; called by the local runtime
@@ -129,6 +133,7 @@ fn main() -> ExitCode {
         Command::K8s(command) => report(k8s::run(&command)),
         Command::Images(command) => report(images::run(&command)),
         Command::Node(options) => report(node::run(&options)),
+        Command::Clean(options) => report(clean::run(&options)),
         Command::Completion(options) => report(completion::run(&options, Arguments::command())),
     }
 }

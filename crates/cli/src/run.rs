@@ -56,6 +56,9 @@ pub(crate) const ENDS: &str = "\
 Exit status: 0 if all builds succeeded, 1 if one failed, 2 if one errored or could not begin (wrong usage \
 included), 3 if the run was aborted.";
 
+/// Errors, and warnings about how far steps are kept from the machine.
+const LOG_LEVEL: &str = "error,airside_runtime_local::isolation=warn";
+
 #[derive(Args)]
 pub(crate) struct Options {
     /// The pipeline; `-` is standard input
@@ -79,8 +82,9 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     parallel: Option<u16>,
 
-    /// How much of what the parts say to write to standard error: `debug`, `info`, `warn`, `error`
-    #[arg(long, value_name = "FILTER", default_value = "error")]
+    /// How much of what the parts say to write to standard error: `debug`, `info`, `warn`, `error`. By default errors,
+    /// and what this machine lacks to keep steps apart
+    #[arg(long, value_name = "FILTER", default_value = LOG_LEVEL)]
     log_level: String,
 
     #[command(flatten)]

@@ -10,6 +10,7 @@ use airside_config::{
     Config, Problem, Section, Warning, load_node, load_task_node, parse, render_all,
     render_warnings,
 };
+use airside_model::TaskConfig;
 use airside_yaml::{DuplicateKey, Node, Span};
 use clap::Args;
 use given::Values;
@@ -184,7 +185,7 @@ fn filled(text: &str, values: &Values) -> Result<Node, Vec<Problem>> {
 
 fn judge(text: &str, task: bool, values: &Values) -> Found {
     let loaded = filled(text, values).and_then(|node| match task {
-        true => load_task_node(&node).map(|_| Vec::new()),
+        true => load_task_node(&node).map(|config| platform_warning(&config).into_iter().collect()),
         false => load_node(&node).map(|loaded| loaded.warnings),
     });
     match loaded {
@@ -196,6 +197,11 @@ fn judge(text: &str, task: bool, values: &Values) -> Found {
         }
         Err(problems) => Found::Problems(problems),
     }
+}
+
+fn platform_warning(config: &TaskConfig) -> Option<Warning> {
+    let message = config.platform_complaint()?;
+    Some(Warning::new("platform", message, None))
 }
 
 /// Concourse takes the last of equal keys without a word; hardly anybody wants that.

@@ -64,12 +64,18 @@ pub(crate) async fn local(
         hub_socket: hub_socket(data),
         isolation,
         carriage: Carriage::Mounted,
+        temporary: data.temporary().map(Path::to_owned),
     };
     let runtime = LocalRuntime::open(options).await?;
     let state = store
         .register_worker(&worker, None, &[], WorkerKind::Local)
         .await?;
-    info!(%worker, "worker {state}");
+    match airside_runtime::Placement::condition(&runtime).map(|now| now.borrow().words()) {
+        Some(words) if !words.is_empty() => {
+            info!(%worker, "worker {state}, but takes no steps: {}", words.join("; "));
+        }
+        _ => info!(%worker, "worker {state}"),
+    }
     Ok(WorkerEntry {
         placement: Arc::new(runtime),
         team: None,

@@ -46,7 +46,7 @@ fn example(name: &str) -> &'static str {
         "external-url" | "otlp-endpoint" => "https://ci.example.com",
         "database-url" => "postgres://ci:secret@db/ci",
         "user" => "somebody:secret",
-        "local-worker" | "local-host-access" => "true",
+        "local-worker" | "local-host-access" | "local-metadata-access" => "true",
         "local-ids" => "100000:655360",
         "registry-mirror" => "docker.io=mirror.example.com:5000",
         "local-network" => "machine",

@@ -270,7 +270,7 @@ fn variables_may_stay_where_texts_are() {
 #[test]
 fn warnings_about_variables_images_and_names() {
     let text = with_plan(
-        "- load_var: v\n  file: r/v\n- task: a-((.:v))\n  file: r/t\n  across: [{var: v, values: [1]}]\n- do:\n  - task: b-((.:w))\n    file: r/t\n  across: [{var: w, values: [1]}]\n- task: t\n  image: r\n  hermetic: true\n  config: {platform: linux, rootfs_uri: x}",
+        "- load_var: v\n  file: r/v\n- task: a-((.:v))\n  file: r/t\n  across: [{var: v, values: [1]}]\n- do:\n  - task: b-((.:w))\n    file: r/t\n  across: [{var: w, values: [1]}]\n- task: t\n  image: r\n  hermetic: true\n  config: {platform: windows, rootfs_uri: x}",
     );
     assert_eq!(
         warnings(&text),
@@ -279,6 +279,7 @@ fn warnings_about_variables_images_and_names() {
             "invalid_identifier: jobs.j.plan.do[3].across.do[0].task(b-((.:w))): 'b-((.:w))' is not a valid identifier: illegal character '('",
             "pipeline: jobs.j.plan.do[4].task(t): specifies image: on the step but also specifies an image under config: - the image: on the step takes precedence",
             "pipeline: jobs.j.plan.do[4].task(t): specifies `hermetic:`, which only works on workers that can keep a step off the network",
+            "pipeline: jobs.j.plan.do[4].task(t): no workers satisfying: platform 'windows'; workers of Airside are 'linux', and a task for another platform can run on none of them",
         ]
     );
 }

@@ -69,6 +69,7 @@ impl Site for Machine {
                 ..IsolationOptions::default()
             },
             carriage: Carriage::Mounted,
+            temporary: None,
         };
         Arc::new(LocalRuntime::open(options).await.expect("a runtime"))
     }
@@ -107,7 +108,8 @@ impl Site for Machine {
 
 airside_conformance::rules!(Machine::offered());
 
-// A rule that only this runtime keeps so far.
+// Rules that only this runtime keeps so far.
 airside_conformance::rules! { Machine::offered() =>
+    isolation::the_machines_ports_are_closed_in_both_families
     limits::a_step_that_forks_for_ever_ends
 }

@@ -93,9 +93,7 @@ impl Images {
     /// The same, with other places to pull from.
     pub fn with_mirrors(root: &Path, mirrors: Mirrors) -> Result<Self, Error> {
         let (images, tmp) = (root.join("images"), root.join("tmp"));
-        if tmp.exists() {
-            fs::remove_dir_all(&tmp).map_err(Error::disk(&tmp))?;
-        }
+        airside_tree::set_aside(&tmp).map_err(Error::disk(&tmp))?;
         for dir in [&images, &tmp] {
             use std::os::unix::fs::DirBuilderExt;
             let mut builder = fs::DirBuilder::new();
@@ -223,11 +221,8 @@ struct Scratch(PathBuf);
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        match fs::remove_dir_all(&self.0) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                tracing::warn!(path = %self.0.display(), %error, "cannot remove a scratch folder");
-            }
-            _ => {}
+        if let Err(error) = airside_tree::remove(&self.0) {
+            tracing::warn!(path = %self.0.display(), %error, "cannot remove a scratch folder");
         }
     }
 }

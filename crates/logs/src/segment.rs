@@ -200,6 +200,10 @@ fn parse(path: &Path) -> Option<Segment> {
 
 /// Removes the folder and all that is in it, if it is there. Whoever compresses a segment may put one more file into it
 /// meanwhile, for each segment it had opened; so it is tried again, and not for ever.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the folder is our own and has no folders in it"
+)]
 pub(crate) fn remove_all(folder: &Path) -> io::Result<()> {
     let mut tries = 0;
     loop {

@@ -79,6 +79,10 @@ pub(crate) struct Flights {
 
 impl Flights {
     /// What an earlier process left half done is of no use.
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the folder is our own and has no folders in it"
+    )]
     pub(crate) fn open(spool: &Path) -> io::Result<Self> {
         if spool.exists() {
             std::fs::remove_dir_all(spool)?;

@@ -31,6 +31,26 @@ pub struct TaskConfig {
     pub caches: Vec<TaskCache>,
 }
 
+/// The platform of all workers.
+pub const PLATFORM: &str = "linux";
+
+impl TaskConfig {
+    /// The platform that the task wants, if no worker can have it. One that is still a variable may turn out well.
+    pub fn foreign_platform(&self) -> Option<&str> {
+        let known = self.platform == PLATFORM || self.platform.is_empty();
+        (!known && !self.platform.contains("((")).then_some(self.platform.as_str())
+    }
+
+    /// Words for a task whose platform no worker has.
+    pub fn platform_complaint(&self) -> Option<String> {
+        let platform = self.foreign_platform()?;
+        Some(format!(
+            "no workers satisfying: platform '{platform}'; workers of Airside are '{PLATFORM}', and a task for another \
+             platform can run on none of them"
+        ))
+    }
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ImageResource {

@@ -52,9 +52,7 @@ pub(crate) struct Found {
 impl Store {
     pub(crate) fn open(root: &Path, marks: Watermarks) -> Result<Self, Error> {
         let tmp = root.join("tmp");
-        if tmp.exists() {
-            fs::remove_dir_all(&tmp).map_err(Error::at("sweep", &tmp))?;
-        }
+        airside_tree::set_aside(&tmp).map_err(Error::at("sweep", &tmp))?;
         for folder in ["blobs", "repositories", "tmp"] {
             make_folder(&root.join(folder))?;
         }

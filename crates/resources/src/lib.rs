@@ -13,6 +13,7 @@ mod git;
 mod http;
 mod lenient;
 mod log;
+mod loopback;
 mod mock;
 mod paths;
 mod privilege;

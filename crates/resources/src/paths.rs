@@ -117,14 +117,8 @@ fn class(pattern: &[u8], byte: u8) -> Option<usize> {
 
 /// Removes what is in a folder: half of something helps nobody, and might be taken for the whole.
 pub(crate) fn clear(folder: &Path) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        // What cannot be removed is not handed on either: the step has failed.
-        let _ = match entry.file_type() {
-            Ok(kind) if kind.is_dir() => std::fs::remove_dir_all(path),
-            _ => std::fs::remove_file(path),
-        };
-    }
+    // What cannot be removed is not handed on either: the step has failed.
+    let _ = airside_tree::clear(folder);
 }
 
 #[cfg(test)]

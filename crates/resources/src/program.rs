@@ -8,7 +8,11 @@ use std::{
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{Failure, Privilege, check, fetch, git, push};
+use crate::{
+    Failure, Privilege, check, fetch, git,
+    loopback::{Remembering, hint},
+    push,
+};
 
 /// The arguments make no sense.
 const USAGE: i32 = 2;
@@ -21,6 +25,7 @@ pub fn main(
     stderr: &mut dyn Write,
 ) -> i32 {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let stderr = &mut Remembering::new(stderr);
     let answer = match args[..] {
         [type_, "check"] => request(stdin)
             .and_then(|request| check(type_, request, Privilege::of_this_process(), stderr))
@@ -58,6 +63,9 @@ pub fn main(
         Err(failure) => {
             // There is nowhere to go with an error about the log itself.
             let _ = writeln!(stderr, "{failure}");
+            if let Some(hint) = hint(&stderr.last()) {
+                let _ = writeln!(stderr, "{hint}");
+            }
             1
         }
     }

@@ -63,7 +63,7 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         // What cannot be removed goes with the container, and is unreadable to others until then.
-        let _ = fs::remove_dir_all(&self.0);
+        let _ = airside_tree::remove(&self.0);
     }
 }
 

@@ -35,11 +35,28 @@ pub(crate) fn remove(installation: &InstallationId, handle: &Handle) -> io::Resu
     Ok(())
 }
 
+/// Kills whatever runs in any group of the installation and removes them all.
+pub(crate) fn remove_all(installation: &InstallationId) -> io::Result<()> {
+    for group in groups_of(installation).filter(|group| group.is_dir()) {
+        remove_group(&group)?;
+    }
+    Ok(())
+}
+
+/// True if the installation has control groups.
+pub(crate) fn exist(installation: &InstallationId) -> bool {
+    groups_of(installation).any(|group| group.is_dir())
+}
+
+fn groups_of(installation: &InstallationId) -> impl Iterator<Item = PathBuf> {
+    let inside = format!("airside/{installation}");
+    let hierarchies = hierarchies().unwrap_or_default().into_iter();
+    hierarchies.map(move |hierarchy| hierarchy.join(&inside))
+}
+
 /// Removes the installation's own groups, if nothing runs in them.
 pub(crate) fn leave(installation: &InstallationId) {
-    for hierarchy in hierarchies().unwrap_or_default() {
-        remove_empty(&hierarchy.join(format!("airside/{installation}")));
-    }
+    groups_of(installation).for_each(|group| remove_empty(&group));
 }
 
 /// From the innermost outwards; one with a process in it stays, and with it all around it.
@@ -54,10 +71,7 @@ fn remove_empty(group: &Path) {
 
 /// Whether a process is in any of the installation's groups.
 pub(crate) fn is_in_use(installation: &InstallationId) -> bool {
-    let groups = hierarchies().unwrap_or_default().into_iter();
-    groups
-        .map(|hierarchy| hierarchy.join(format!("airside/{installation}")))
-        .any(|group| has_members(&group))
+    groups_of(installation).any(|group| has_members(&group))
 }
 
 fn has_members(group: &Path) -> bool {

@@ -39,6 +39,13 @@ pub enum Error {
          Kubernetes target"
     )]
     NotRoot(crate::Obstacle),
+    #[error(
+        "the data folder {} is on overlayfs, on which the kernel lets no container stand: give one on another file \
+         system with --data (in a container, a volume), or, for `airside run`, with TMPDIR. Steps can also go to a \
+         Kubernetes target",
+        path.display()
+    )]
+    OnOverlay { path: PathBuf },
     #[error("the container could not be made: {message}")]
     Helper { message: String },
     #[error("the container {handle} does not die")]

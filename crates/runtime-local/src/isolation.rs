@@ -10,9 +10,9 @@ use airside_runtime::PlacementSpec;
 use tracing::{info, warn};
 
 use crate::{
-    Error, HostAccess, IdRange, LocalOptions, Maker, Pool,
+    HostAccess, IdRange, LocalOptions, Maker, MetadataAccess, Pool,
     network::{Network, StepNetwork},
-    rootless::{self, Rootless},
+    rootless,
 };
 
 /// More processes than builds need, and fewer than a machine can take.
@@ -36,6 +36,7 @@ pub struct IsolationOptions {
     /// Which addresses steps get; a free block by default.
     pub pool: Option<Pool>,
     pub host_access: HostAccess,
+    pub metadata_access: MetadataAccess,
     /// How many processes and threads a step may have at once.
     pub processes: u32,
     pub maker: Maker,
@@ -48,6 +49,7 @@ impl Default for IsolationOptions {
             network: NetworkChoice::default(),
             pool: None,
             host_access: HostAccess::default(),
+            metadata_access: MetadataAccess::default(),
             processes: PROCESSES,
             maker: Maker::default(),
         }
@@ -63,12 +65,10 @@ pub(crate) struct Isolation {
 }
 
 impl Isolation {
-    /// Finds out what the machine can do, and says what it cannot.
-    pub(crate) fn find(options: &LocalOptions) -> Self {
+    /// Finds out what the machine can do, and says what it cannot. There is nothing to find out where no step can run.
+    pub(crate) fn find(options: &LocalOptions, can_run: bool) -> Self {
         let wanted = &options.isolation;
-        if let Err(obstacle) = Rootless::prepare() {
-            let error = Error::NotRoot(obstacle);
-            warn!(worker = %options.worker, %error, "no step can run on this machine");
+        if !can_run {
             return Self::none(wanted.processes);
         }
         if rootless::is_inside() {
@@ -128,7 +128,13 @@ fn network(options: &LocalOptions) -> Option<Network> {
         info!(worker = %options.worker, "{shared}, as was asked for");
         return None;
     }
-    match Network::set_up(&options.installation, wanted.pool, wanted.host_access) {
+    let made = Network::set_up(
+        &options.installation,
+        wanted.pool,
+        wanted.host_access,
+        wanted.metadata_access,
+    );
+    match made {
         Ok(network) => Some(network),
         Err(error) => {
             warn!(worker = %options.worker, %error, "{shared}");

@@ -17,12 +17,14 @@ mod container;
 mod error;
 pub mod helper;
 mod host;
-mod host_secrets;
+mod host_etc;
 mod ids;
 mod isolation;
+mod leavings;
 mod make;
 mod network;
 mod network_files;
+mod obstacle;
 mod oci;
 mod plan;
 mod prepare;
@@ -44,7 +46,8 @@ use airside_volumes::Volumes;
 pub use error::Error;
 pub use ids::{BadIdRange, IdRange};
 pub use isolation::{IsolationOptions, NetworkChoice};
-pub use network::{BadPool, HostAccess, Pool};
+pub use leavings::{DATA_LOCK, Leavings, RUN_FOLDER, Thing, Why, leavings};
+pub use network::{BadPool, HostAccess, MetadataAccess, Pool};
 pub use oci::Maker;
 pub use rootless::{Obstacle, Rootless};
 pub use runtime::LocalRuntime;
@@ -76,6 +79,9 @@ pub struct LocalOptions {
     pub hub_socket: PathBuf,
     pub isolation: IsolationOptions,
     pub carriage: Carriage,
+    /// The data folder, if it is of use to this process only and goes with it: what is left of it after a kill is
+    /// rubbish.
+    pub temporary: Option<PathBuf>,
 }
 
 impl LocalOptions {

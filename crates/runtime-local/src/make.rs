@@ -12,10 +12,10 @@ use crate::{
     Carriage, Error, LocalOptions, bundle,
     container::{ContainerDir, Lock, Record, Status},
     isolation::Isolation,
+    obstacle,
     plan::Plan,
     prepare::{Preparation, Prepared},
     remove,
-    rootless::Rootless,
 };
 
 /// How an earlier call with this handle ended, if there was one.
@@ -58,9 +58,7 @@ pub(crate) fn container(
     spec: &PlacementSpec,
     image: Option<&Rootfs>,
 ) -> Result<Status, Error> {
-    if let Err(obstacle) = Rootless::prepare() {
-        return Err(Error::NotRoot(obstacle));
-    }
+    obstacle::check(&options.root)?;
     let dir = ContainerDir::new(&options.root.join("containers"), &spec.handle)?;
     let lock = dir.lock()?;
     if let Some(status) = adoptable(&dir, spec)? {

@@ -14,7 +14,7 @@ use airside_volumes::Volumes;
 use crate::{
     Carriage, Error,
     container::ContainerDir,
-    host, host_secrets, network_files,
+    host, host_etc, network_files,
     plan::{PlannedMount, Source},
 };
 
@@ -79,7 +79,13 @@ impl Preparation<'_> {
                 self.root_overlay(spec, vec![layer])
             }
             (Image::Host, None) => {
-                let overlay = |name: &str, lower| self.overlay(name, vec![lower]);
+                let overlay = |name: &str, lower: PathBuf| {
+                    let lower = match name {
+                        "etc" => self.open_configuration(&lower)?,
+                        _ => lower,
+                    };
+                    self.overlay(name, vec![lower])
+                };
                 let mut mounts = vec![whole(&rootfs)];
                 mounts.extend(host::assemble(&rootfs, self.data, overlay)?);
                 self.host_configuration(spec)?;
@@ -95,13 +101,17 @@ impl Preparation<'_> {
         }
     }
 
-    /// `/etc` of the machine without its secrets, and with what stands in for some.
+    /// A copy of the machine's `/etc` without its secrets.
+    fn open_configuration(&self, etc: &Path) -> Result<PathBuf, Error> {
+        let (copies, containers) = (self.data.join("host-etc"), self.data.join("containers"));
+        host_etc::copy_of(etc, &copies, &containers).map_err(Error::disk(etc))
+    }
+
+    /// Files that stand in for some of the machine's configuration.
     fn host_configuration(&self, spec: &PlacementSpec) -> Result<(), Error> {
         let etc = self.dir.join("upper/etc");
         network_files::write(&etc, &spec.handle)?;
-        network_files::write_accounts(&etc)?;
-        let machine = Path::new("/etc");
-        host_secrets::hide(machine, &etc).map_err(Error::disk(machine))
+        network_files::write_accounts(&etc)
     }
 
     fn root_overlay(

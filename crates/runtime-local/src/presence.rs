@@ -1,19 +1,16 @@
-//! Which installations have something on this machine: a file for each, locked by its server for as long as
-//! that lives. So the next server that starts, of whichever installation, can take away what one left that
-//! was killed and never came back.
+//! The list of installations that have something on this machine: a file for each, locked by its server for as long as
+//! that lives. By it the next server that starts, of whichever installation, finds what one left that was killed.
 //!
 //! ```text
-//! /run/airside/installations/<installation>   the folder that its containers are in
+//! /run/airside/installations/<installation>   where its containers are, and whether it may come back
 //! ```
+//!
+//! An ordinary user's are below `$XDG_RUNTIME_DIR`.
 
 use std::{
-    ffi::OsStr,
     fs::{self, File, OpenOptions},
     io::{self, Read, Write},
-    os::unix::{
-        ffi::OsStrExt,
-        fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
-    },
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
     thread,
     time::Duration,
@@ -21,35 +18,84 @@ use std::{
 
 use airside_model::InstallationId;
 use rustix::fs::FlockOperation;
-use tracing::{debug, info};
+use serde::{Deserialize, Serialize};
+use tracing::debug;
 
-use crate::{cgroup, network};
+use crate::{LocalOptions, rootless};
 
 const FOLDER: &str = "/run/airside/installations";
 
-/// Somebody who looks whether we live, and takes away what we left if we do not, holds our file for a moment.
+/// Another server that looks whether we live holds our file for a moment.
 const TRIES: u32 = 200;
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// This server is here.
+/// The promise that this server is here.
 #[derive(Debug)]
 pub(crate) struct Presence(#[allow(dead_code, reason = "locked for as long as it lives")] File);
 
+/// The facts about an installation that others need when its server is dead.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Here {
+    /// Its containers are below this folder.
+    pub root: PathBuf,
+    /// The device that the root is on: a root that is gone while this is there was removed, and not unmounted.
+    pub device: u64,
+    /// The data folder, if it is of use to one process only: then no other comes back to it.
+    pub temporary: Option<PathBuf>,
+}
+
+impl Here {
+    fn of(options: &LocalOptions) -> io::Result<Self> {
+        Ok(Self {
+            device: fs::metadata(&options.root)?.dev(),
+            root: options.root.clone(),
+            temporary: options.temporary.clone(),
+        })
+    }
+
+    /// True if the root was removed, so that no server can find it again.
+    pub(crate) fn is_gone(&self) -> bool {
+        let missing = fs::symlink_metadata(&self.root)
+            .is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+        let above = self
+            .root
+            .ancestors()
+            .find_map(|path| fs::metadata(path).ok());
+        missing && above.is_some_and(|above| above.dev() == self.device)
+    }
+}
+
 impl Presence {
-    /// Says that the installation is here, with its containers below `root`. None if that cannot be said:
-    /// then nobody cleans up after a kill, and nothing else is amiss.
-    pub(crate) fn enter(installation: &InstallationId, root: &Path) -> Option<Self> {
-        match enter_in(Path::new(FOLDER), installation, root) {
+    /// Says that the installation is here. None if that cannot be said: then nothing cleans up after a kill, and
+    /// nothing else is amiss.
+    pub(crate) fn enter(options: &LocalOptions) -> Option<Self> {
+        let entered = folder()
+            .ok_or_else(|| io::Error::other("XDG_RUNTIME_DIR is not set"))
+            .and_then(|folder| enter_in(&folder, &options.installation, &Here::of(options)?));
+        match entered {
             Ok(file) => Some(Self(file)),
             Err(error) => {
-                debug!(%error, "cannot say in {FOLDER} that this server is here");
+                debug!(%error, "cannot say that this server is here, for others to clean up after it");
                 None
             }
         }
     }
 }
 
-fn enter_in(folder: &Path, installation: &InstallationId, root: &Path) -> io::Result<File> {
+/// The folder of the list, which only the user may write to whose servers are in it.
+pub(crate) fn folder() -> Option<PathBuf> {
+    if !rootless::is_inside() {
+        return Some(FOLDER.into());
+    }
+    let own = PathBuf::from(std::env::var_os("XDG_RUNTIME_DIR")?);
+    own.is_absolute().then(|| own.join("airside/installations"))
+}
+
+pub(crate) fn enter_in(
+    folder: &Path,
+    installation: &InstallationId,
+    here: &Here,
+) -> io::Result<File> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true).mode(0o711).create(folder)?;
     let path = folder.join(installation.as_str());
@@ -58,10 +104,10 @@ fn enter_in(folder: &Path, installation: &InstallationId, root: &Path) -> io::Re
         options.read(true).write(true).create(true).truncate(false);
         let mut file = options.mode(0o600).open(&path)?;
         let locked = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
-        // It may have been removed by whoever held it.
+        // Another who held it may have removed it.
         if locked && fs::metadata(&path).is_ok_and(|there| is_same(&there, &file)) {
             file.set_len(0)?;
-            file.write_all(root.as_os_str().as_bytes())?;
+            file.write_all(&serde_json::to_vec(here)?)?;
             return Ok(file);
         }
         thread::sleep(PAUSE);
@@ -73,90 +119,57 @@ fn is_same(there: &fs::Metadata, file: &File) -> bool {
     file.metadata().is_ok_and(|own| own.ino() == there.ino())
 }
 
-/// The installation is gone from this machine.
+/// Takes the installation off the list.
 pub(crate) fn leave(installation: &InstallationId) {
-    let _ = fs::remove_file(Path::new(FOLDER).join(installation.as_str()));
-}
-
-/// Takes away what installations left whose server is dead and of which no container is left.
-pub(crate) fn sweep() {
-    for Dead { installation, lock } in dead_in(Path::new(FOLDER)) {
-        info!(%installation, "taking away what a server left on this machine that was killed");
-        network::take_down(&installation);
-        cgroup::leave(&installation);
-        leave(&installation);
-        drop(lock);
+    if let Some(folder) = folder() {
+        let _ = fs::remove_file(folder.join(installation.as_str()));
     }
 }
 
-/// An installation that nobody stands for any more. Its server waits with its return as long as this is held.
+/// An installation whose server is dead. Its next server waits with its return as long as this is held.
 #[derive(Debug)]
-struct Dead {
-    installation: InstallationId,
-    lock: File,
+pub(crate) struct Dead {
+    pub installation: InstallationId,
+    pub here: Here,
+    _lock: File,
 }
 
-/// One after the other: no more than one is held at a time.
-fn dead_in(folder: &Path) -> impl Iterator<Item = Dead> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+/// The dead ones, one after the other: no more than one is held at a time, unless they are collected.
+pub(crate) fn dead_in(folder: &Path) -> impl Iterator<Item = Dead> + use<> {
+    let folder = folder.to_owned();
+    let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    names
-        .filter_map(|name| {
-            let lock = lock_if_dead(&folder.join(&name))?;
-            let installation = InstallationId::new(name);
-            Some(Dead { installation, lock })
+    names.filter_map(move |name| {
+        let (lock, here) = lock_if_dead(&folder.join(&name))?;
+        Some(Dead {
+            installation: InstallationId::new(name),
+            here,
+            _lock: lock,
         })
-        .filter(|dead| !cgroup::is_in_use(&dead.installation))
+    })
 }
 
-fn lock_if_dead(path: &Path) -> Option<File> {
+fn lock_if_dead(path: &Path) -> Option<(File, Here)> {
     let mut file = File::open(path).ok()?;
     rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
     // Another may have taken it away meanwhile, and its server have come back.
     fs::metadata(path)
         .is_ok_and(|there| is_same(&there, &file))
         .then_some(())?;
-    let mut root = Vec::new();
-    if file.read_to_end(&mut root).is_err() || root.is_empty() {
-        return None;
-    }
-    let containers = PathBuf::from(OsStr::from_bytes(&root)).join("containers");
-    // Those that are there are followed again when their server comes back.
-    let is_empty = fs::read_dir(containers).map_or(true, |mut left| left.next().is_none());
-    is_empty.then_some(file)
+    let mut text = String::new();
+    file.read_to_string(&mut text).ok()?;
+    // Half-written, its containers can be anywhere.
+    Some((file, read(&text)?))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn names(folder: &Path) -> Vec<InstallationId> {
-        dead_in(folder).map(|dead| dead.installation).collect()
+/// Earlier versions wrote the path of the root and nothing else.
+fn read(text: &str) -> Option<Here> {
+    if text.starts_with('/') {
+        return Some(Here {
+            root: text.into(),
+            device: 0,
+            temporary: None,
+        });
     }
-
-    #[test]
-    fn an_installation_is_dead_without_its_server_and_its_containers() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().join("root");
-        let here = folder.path().join("here");
-        fs::create_dir_all(root.join("containers/s-1")).unwrap();
-        let name = InstallationId::new("none-of-this-machine");
-        assert_eq!(names(&here), []);
-        let file = enter_in(&here, &name, &root).unwrap();
-        assert_eq!(names(&here), [], "its server lives");
-        assert!(enter_in(&here, &name, &root).is_err(), "once at a time");
-        drop(file);
-        assert_eq!(names(&here), [], "its containers may still run");
-        fs::remove_dir(root.join("containers/s-1")).unwrap();
-        assert_eq!(names(&here), std::slice::from_ref(&name));
-        fs::remove_dir_all(&root).unwrap();
-        assert_eq!(
-            names(&here),
-            std::slice::from_ref(&name),
-            "all of it is gone"
-        );
-        // Half-written: nobody knows where its containers are.
-        fs::write(here.join("half"), "").unwrap();
-        assert_eq!(names(&here), [name]);
-    }
+    serde_json::from_str(text).ok()
 }

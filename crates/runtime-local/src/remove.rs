@@ -1,6 +1,6 @@
 //! Removes a container, in whatever state it is.
 
-use std::{fs, io, path::Path};
+use std::{fs, path::Path};
 
 use airside_model::{Handle, InstallationId};
 
@@ -29,10 +29,10 @@ pub(crate) fn container(
     for entry in fs::read_dir(dir.path()).map_err(Error::disk(dir.path()))? {
         let path = entry.map_err(Error::disk(dir.path()))?.path();
         if !path.ends_with("record.json") && !path.ends_with("lock") {
-            remove_path(&path).map_err(Error::disk(&path))?;
+            airside_tree::remove(&path).map_err(Error::disk(&path))?;
         }
     }
-    fs::remove_dir_all(dir.path()).map_err(Error::disk(dir.path()))
+    airside_tree::remove(dir.path()).map_err(Error::disk(dir.path()))
 }
 
 /// With the lock held. What was left by a server that was killed before the container had a first
@@ -46,16 +46,8 @@ pub(crate) fn unstarted(
     for entry in fs::read_dir(dir.path()).map_err(Error::disk(dir.path()))? {
         let path = entry.map_err(Error::disk(dir.path()))?.path();
         if !path.ends_with("lock") {
-            remove_path(&path).map_err(Error::disk(&path))?;
+            airside_tree::remove(&path).map_err(Error::disk(&path))?;
         }
     }
     Ok(())
-}
-
-fn remove_path(path: &Path) -> io::Result<()> {
-    if fs::symlink_metadata(path)?.is_dir() {
-        fs::remove_dir_all(path)
-    } else {
-        fs::remove_file(path)
-    }
 }

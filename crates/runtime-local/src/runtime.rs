@@ -12,21 +12,23 @@ use std::{
 use airside_images::{Digest, ImageSource, Rootfs};
 use airside_model::{Handle, InstallationId, VolumeId, WorkerName};
 use airside_runtime::{
-    Board, Capabilities, Image, Listed, Observation, Observed, Placement, PlacementSpec,
+    Board, Capabilities, Condition, Image, Listed, Observation, Observed, Placement, PlacementSpec,
 };
 use async_trait::async_trait;
 use futures::stream::BoxStream;
 use parking_lot::Mutex;
 use tokio::{
     io::{Interest, unix::AsyncFd},
+    sync::watch,
     task::JoinSet,
 };
+use tracing::warn;
 
 use crate::{
     Carriage, Error, LocalOptions, cgroup,
     container::{ContainerDir, Record, Status, plain_name},
     isolation::Isolation,
-    make, network, prepare,
+    leavings, make, network, obstacle, prepare,
     presence::{self, Presence},
     process::Process,
     remove,
@@ -41,6 +43,7 @@ pub struct LocalRuntime {
     board: Arc<Board>,
     /// One per living container; they end with the runtime, the containers do not.
     watchers: Mutex<JoinSet<()>>,
+    condition: watch::Sender<Condition>,
     _presence: Option<Presence>,
 }
 
@@ -57,10 +60,19 @@ impl LocalRuntime {
             .map_err(Error::disk(&containers))?;
         let options = Arc::new(options);
         let asked = options.clone();
-        let (isolation, presence) = blocking(move || {
-            let presence = Presence::enter(&asked.installation, &asked.root);
-            presence::sweep();
-            Ok((Isolation::find(&asked), presence))
+        let (isolation, presence, condition) = blocking(move || {
+            let presence = Presence::enter(&asked);
+            leavings::sweep(asked.temporary.as_deref());
+            let checked = obstacle::check(&asked.root);
+            if let Err(error) = &checked {
+                warn!(worker = %asked.worker, %error, "no step can run on this machine");
+            }
+            let condition = obstacle::condition(&checked);
+            Ok((
+                Isolation::find(&asked, checked.is_ok()),
+                presence,
+                condition,
+            ))
         })
         .await?;
         let runtime = Self {
@@ -68,6 +80,7 @@ impl LocalRuntime {
             isolation: Arc::new(isolation),
             board: Arc::default(),
             watchers: Mutex::default(),
+            condition: watch::Sender::new(condition),
             _presence: presence,
         };
         let options = runtime.options.clone();
@@ -184,6 +197,10 @@ impl Placement for LocalRuntime {
             pulls_images: false,
             fence_after: None,
         }
+    }
+
+    fn condition(&self) -> Option<watch::Receiver<Condition>> {
+        Some(self.condition.subscribe())
     }
 
     async fn place(&self, spec: &PlacementSpec) -> Result<Option<String>, airside_runtime::Error> {

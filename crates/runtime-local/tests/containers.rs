@@ -269,6 +269,38 @@ async fn the_host_keeps_its_secrets() {
     machine.assert_clean();
 }
 
+/// A secret that is made while a step runs is none of the step's business either.
+#[tokio::test]
+async fn hostile_steps_do_not_see_secrets_that_are_made_later() {
+    let Some(machine) = Machine::new("later") else {
+        return;
+    };
+    let runtime = machine.runtime().await;
+    let script =
+        "sh echo > /out/began; until test -e /out/go; do sleep 0.05; done; ls /etc > /out/names";
+    let spec = machine.spec("s-later", Image::Host, script);
+    runtime.place(&spec).await.unwrap();
+    let out = machine.root.path().join("containers/s-later/outputs/m0");
+    while !out.join("began").exists() {
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    let secret = tempfile::Builder::new()
+        .prefix("airside-test-")
+        .tempfile_in("/etc")
+        .unwrap();
+    fs::write(out.join("go"), "").unwrap();
+    gone(&runtime, &spec.handle).await;
+    let out = machine.sealed(&runtime, &spec.handle).await;
+    let names = fs::read_to_string(out.join("names")).unwrap();
+    let secret = secret.path().file_name().unwrap().to_str().unwrap();
+    assert!(
+        names.contains("hosts") && !names.contains(secret),
+        "{names}"
+    );
+    runtime.destroy(&spec.handle).await.unwrap();
+    machine.assert_clean();
+}
+
 /// An unprivileged step's root is somebody else outside; a privileged one's is the machine's.
 #[tokio::test]
 async fn privilege_decides_who_root_is() {

@@ -14,6 +14,7 @@ use std::{
 };
 
 use airside_runtime::{Image, Placement};
+use airside_runtime_local::{HostAccess, MetadataAccess};
 use common::{Machine, gone, have};
 use rustix::thread::UnshareFlags;
 
@@ -108,6 +109,95 @@ async fn a_step_leaves_through_the_machine_and_does_not_reach_it() {
     assert_eq!(names, "lo\neth0\n");
     runtime.destroy(&spec.handle).await.unwrap();
     machine.assert_clean();
+}
+
+/// Tries to reach a port of the machine from a step, by the address of the machine's end.
+async fn reaches_the_machine(machine: &Machine, handle: &str, port: u16) -> bool {
+    let runtime = machine.runtime().await;
+    let script = format!(
+        "sh gateway=$(ip route | sed -n \"s/default via \\([^ ]*\\).*/\\1/p\"); \
+         timeout 4 bash -c \"echo > /dev/tcp/$gateway/{port}\" 2> /out/error && echo yes > /out/reached; true"
+    );
+    let spec = machine.spec(handle, Image::Host, &script);
+    runtime.place(&spec).await.unwrap();
+    gone(&runtime, &spec.handle).await;
+    let reached = machine
+        .sealed(&runtime, &spec.handle)
+        .await
+        .join("reached")
+        .exists();
+    runtime.destroy(&spec.handle).await.unwrap();
+    reached
+}
+
+/// What one installation forbids its steps is no matter of another's.
+#[tokio::test(flavor = "multi_thread")]
+async fn installations_have_rules_for_their_own_steps_only() {
+    let (Some(mut open), Some(closed)) = (Machine::new("open"), Machine::new("closed")) else {
+        return;
+    };
+    if !have(&["nft", "ip", "bash"]) {
+        return;
+    }
+    open.isolation.host_access = HostAccess::Allowed;
+    let listener = TcpListener::bind("0.0.0.0:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    // Both are there at once, and each was set up before the other once.
+    let _closed = closed.runtime().await;
+    assert!(reaches_the_machine(&open, "s-open", port).await);
+    assert!(!reaches_the_machine(&closed, "s-closed", port).await);
+    assert!(reaches_the_machine(&open, "s-open-again", port).await);
+    drop(_closed);
+    for machine in [&open, &closed] {
+        machine.assert_clean();
+    }
+}
+
+/// Clouds tell whoever asks there, from the machine or from a step on it, the machine's credentials.
+#[tokio::test(flavor = "multi_thread")]
+async fn hostile_steps_do_not_reach_the_metadata_of_the_machine() {
+    const METADATA: &str = "169.254.169.254";
+    if !have(&["nft", "ip", "bash"]) {
+        return;
+    }
+    for (access, reached) in [
+        (MetadataAccess::Denied, false),
+        (MetadataAccess::Allowed, true),
+    ] {
+        let Some(mut machine) = Machine::new("metadata") else {
+            return;
+        };
+        machine.isolation.metadata_access = access;
+        // The machine's own ports are another matter.
+        machine.isolation.host_access = HostAccess::Allowed;
+        let cloud = format!("cloud{}", std::process::id() % 10_000);
+        ip(&format!("link add {cloud} type veth peer name {cloud}p"));
+        let _cloud = Link(cloud.clone());
+        ip(&format!("addr add {METADATA}/32 dev {cloud}"));
+        ip(&format!("link set {cloud} up"));
+        let listener = TcpListener::bind((METADATA, 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let runtime = machine.runtime().await;
+        let script = format!(
+            "sh timeout 2 bash -c 'echo > /dev/tcp/{METADATA}/{port}' 2> /out/error && echo yes > /out/reached; true"
+        );
+        let spec = machine.spec("s-metadata", Image::Host, &script);
+        runtime.place(&spec).await.unwrap();
+        gone(&runtime, &spec.handle).await;
+        let out = machine.sealed(&runtime, &spec.handle).await;
+        assert_eq!(out.join("reached").exists(), reached, "{access:?}");
+        runtime.destroy(&spec.handle).await.unwrap();
+        machine.assert_clean();
+    }
+}
+
+/// An interface that goes with the test, also after a failure.
+struct Link(String);
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        let _ = Command::new("ip").args(["link", "del", &self.0]).status();
+    }
 }
 
 /// Steps share no wire and do not find each other.

@@ -18,6 +18,8 @@ static NUMBER: AtomicUsize = AtomicUsize::new(0);
 /// A folder to run pipelines in, and one for what the program makes, which must be empty afterwards.
 pub struct Run {
     home: TempDir,
+    network: &'static [&'static str],
+    path: Option<PathBuf>,
 }
 
 impl Run {
@@ -28,9 +30,30 @@ impl Run {
             .tempdir()
             .unwrap();
         fs::create_dir(home.path().join("tmp")).unwrap();
-        let run = Self { home };
+        let network = &["--local-network", "machine"];
+        let run = Self {
+            home,
+            network,
+            path: None,
+        };
         run.file("pipeline.yml", pipeline);
         run
+    }
+
+    /// Steps have a network each, as they have by default outside of tests.
+    #[must_use]
+    pub fn own_network(self) -> Self {
+        Self {
+            network: &[],
+            ..self
+        }
+    }
+
+    /// The program finds no other programs, as if they were not installed.
+    #[must_use]
+    pub fn without_programs(mut self) -> Self {
+        self.path = Some(self.path().join("no-programs"));
+        self
     }
 
     pub fn path(&self) -> &Path {
@@ -71,10 +94,13 @@ impl Run {
         FOREIGN.iter().for_each(|name| {
             command.env_remove(name);
         });
+        if let Some(path) = &self.path {
+            command.env("PATH", path);
+        }
         let child = command
             .arg("run")
             .arg("pipeline.yml")
-            .args(["--local-network", "machine"])
+            .args(self.network)
             .args(args)
             .current_dir(self.path())
             .env("TMPDIR", self.path().join("tmp"))

@@ -352,3 +352,34 @@ fn a_terminal_shows_what_runs() {
     assert!(end.contains("JOB "), "{seen:?}");
     assert!(!end.contains("\x1b[2m"), "{seen:?}");
 }
+
+#[test]
+fn a_task_for_another_platform_errs() {
+    let mut step = task("mac", "echo it ran");
+    step["config"]["platform"] = json!("darwin");
+    let run = Run::new(&pipeline(json!([]), json!([job("mac", json!([step]))])));
+    let output = run.run(&[]).ended_with(2);
+    assert_says(&output, "no workers satisfying: platform 'darwin'");
+    assert!(!output.stdout.contains("it ran"), "{}", output.stdout);
+}
+
+#[test]
+fn another_user_has_its_own_home() {
+    let mut step = task("who", "echo home=$HOME user=$USER");
+    step["config"]["run"]["user"] = json!("nobody");
+    let run = Run::new(&pipeline(json!([]), json!([job("who", json!([step]))])));
+    let output = run.run(&[]).ended_with(0);
+    let passwd = fs::read_to_string("/etc/passwd").unwrap();
+    let account = passwd.lines().find(|line| line.starts_with("nobody:"));
+    let home = account.unwrap().split(':').nth(5).unwrap();
+    assert_line(&output, "who/who", &format!("home={home} user=nobody"));
+}
+
+/// A machine without `nft`: the run must not be silent about what that means.
+#[test]
+fn steps_that_share_the_machines_network_are_told_of() {
+    let plan = json!([task("t", "echo hello")]);
+    let run = Run::new(&pipeline(json!([]), json!([job("j", plan)])));
+    let output = run.own_network().without_programs().run(&[]).ended_with(0);
+    assert_says(&output, "local steps share the machine's network");
+}

@@ -10,6 +10,16 @@ const USER_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 pub(crate) type Environment = BTreeMap<OsString, OsString>;
 
+/// Drops `HOME` from the shim's environment where the container runtime put it there for the shim's own user, whose home
+/// is `home`: a process of another user has another. An image that sets `HOME` itself has set it for all.
+pub(crate) fn for_user(
+    own: impl Iterator<Item = (OsString, OsString)>,
+    home: Option<&str>,
+) -> impl Iterator<Item = (OsString, OsString)> {
+    let runtimes = home.map(OsString::from);
+    own.filter(move |(name, value)| name != "HOME" || runtimes.as_ref() != Some(value))
+}
+
 /// `own` is the shim's environment, which is the image's: the shim's variables are wiped by now.
 pub(crate) fn build(
     own: impl Iterator<Item = (OsString, OsString)>,
@@ -66,6 +76,23 @@ mod tests {
         assert_eq!(get(&environment, "A").unwrap(), "2");
         assert_eq!(get(&environment, "B").unwrap(), "image");
         assert_eq!(get(&environment, "USER"), None);
+    }
+
+    #[test]
+    fn another_user_does_not_get_the_home_of_the_shims() {
+        let own = |home: &str| [("HOME".into(), home.into())].into_iter();
+        let ann = user(1000, Some("ann"));
+        let home = |set: &str| {
+            let environment = build(for_user(own(set), Some("/root")), &[], &ann);
+            get(&environment, "HOME").unwrap()
+        };
+        assert_eq!(home("/root"), "/home/ann");
+        assert_eq!(home("/set/by/the/image"), "/set/by/the/image");
+        let ordered = [("HOME".to_owned(), "/ordered".to_owned())];
+        let environment = build(for_user(own("/root"), Some("/root")), &ordered, &ann);
+        assert_eq!(get(&environment, "HOME").unwrap(), "/ordered");
+        let root = build(for_user(own("/root"), None), &[], &user(0, None));
+        assert_eq!(get(&root, "HOME").unwrap(), "/root");
     }
 
     #[test]

@@ -58,12 +58,11 @@ fn hide(path: &str, order: &Order) -> Result<(), Exit> {
     if !order.fetch.iter().any(within) {
         return Ok(());
     }
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Exit::Broken(format!(
+    airside_tree::remove(Path::new(path)).map_err(|error| {
+        Exit::Broken(format!(
             "cannot make room for what belongs at {path}: {error}"
-        ))),
-        _ => Ok(()),
-    }
+        ))
+    })
 }
 
 struct Folders {

@@ -21,8 +21,14 @@ use rustix::{
 use tokio::{sync::oneshot, task::JoinHandle};
 
 use crate::{
-    confine::Jail, desk::Desk, environment, executable, output::pump, reaper::Reaper,
-    stream::Stream, terminal, users::User,
+    confine::Jail,
+    desk::Desk,
+    environment, executable,
+    output::pump,
+    reaper::Reaper,
+    stream::Stream,
+    terminal,
+    users::{self, User},
 };
 
 pub(crate) struct Process {
@@ -121,6 +127,7 @@ fn holding(
 fn command(order: &Order, user: &User) -> Result<Command, Exit> {
     // What the runtime says of home, it read in the image that the shim was started in.
     let own = std::env::vars_os().filter(|(name, _)| order.image.is_none() || name != "HOME");
+    let own = environment::for_user(own, shims_home(user).as_deref());
     let environment = environment::build(own, &order.env, user);
     let dir = Path::new(&order.dir);
     let mut command = match &order.run {
@@ -140,6 +147,13 @@ fn command(order: &Order, user: &User) -> Result<Command, Exit> {
         .envs(environment)
         .current_dir(dir);
     Ok(command)
+}
+
+/// The home that the container runtime found for the shim's user, where the process is to be another: the account's, or
+/// `/` without one.
+fn shims_home(user: &User) -> Option<String> {
+    let own = rustix::process::getuid().as_raw();
+    (user.uid != own).then(|| users::home_of(own).unwrap_or_else(|| "/".to_owned()))
 }
 
 /// Arranges for the new process to leave our session, enter the step's jail and become the user, just

@@ -9,9 +9,6 @@ use std::{
 
 use crate::{log::log, users::User};
 
-/// How often what fills up again is removed again.
-const TRIES: u32 = 10;
-
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
@@ -36,20 +33,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        let mut left = fs::remove_dir_all(&self.0);
-        // Whoever was just killed may have written a last file meanwhile.
-        for _ in 0..TRIES {
-            match left {
-                Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
-                    left = fs::remove_dir_all(&self.0);
-                }
-                other => {
-                    left = other;
-                    break;
-                }
-            }
-        }
-        if let Err(error) = left {
+        if let Err(error) = airside_tree::remove(&self.0) {
             log(format_args!("{} stays: {error}", self.0.display()));
         }
     }

@@ -38,6 +38,13 @@ pub(crate) fn find(wanted: Option<&str>, own: (u32, u32)) -> Result<User, Error>
     find_in(wanted, own, &passwd, &group)
 }
 
+/// The home of the account with this number, if the image has such an account.
+pub(crate) fn home_of(uid: u32) -> Option<String> {
+    let passwd = read("/etc/passwd").ok()?;
+    let account = accounts(&passwd).find(|account| account.uid == uid);
+    account.map(|account| account.home)
+}
+
 /// Images without accounts are fine as long as nobody asks for one by name.
 fn read(path: &'static str) -> Result<String, Error> {
     match fs::read(Path::new(path)) {

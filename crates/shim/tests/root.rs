@@ -181,9 +181,9 @@ async fn guests_are_inside_too() {
 
 #[tokio::test]
 async fn an_artifact_that_is_no_image_is_told() {
-    let no_image = image(|folder| fs::remove_dir_all(folder.join("rootfs")).unwrap());
+    let no_image = image(|folder| airside_tree::remove(&folder.join("rootfs")).unwrap());
     let link = image(|folder| {
-        fs::remove_dir_all(folder.join("rootfs")).unwrap();
+        airside_tree::remove(&folder.join("rootfs")).unwrap();
         symlink("/", folder.join("rootfs")).unwrap();
     });
     for image in [no_image, link] {

@@ -5,8 +5,9 @@ use std::{io::Read, path::Path};
 use crate::{
     Error, Limits,
     archive::Archive,
-    root::{self, Root},
-    unpack::{Devices, Writer},
+    remove,
+    root::Root,
+    unpack::{Rules, Writer},
 };
 
 const WHITEOUT: &[u8] = b".wh.";
@@ -20,13 +21,13 @@ const RESERVED: &[u8] = b".wh..wh.";
 /// An opaque marker stands ahead of its directory's new contents, as every known writer has it.
 pub fn unpack_layer(tar: impl Read, dest: &Path, limits: &Limits) -> Result<(), Error> {
     let mut archive = Archive::new(tar, limits);
-    let mut writer = Writer::new(Root::open(dest)?, Devices::LeftOut);
+    let mut writer = Writer::new(Root::open(dest)?, Rules::Layer);
     while let Some(entry) = archive.next()? {
         let (folder, name) = split(&entry.name);
         if name == OPAQUE {
             let at = |source| Error::at(entry.display_name(), source);
             if let Ok(directory) = writer.root.directory(folder) {
-                root::empty(&directory).map_err(at)?;
+                remove::empty(&directory).map_err(at)?;
             }
         } else if name.starts_with(RESERVED) {
             continue;

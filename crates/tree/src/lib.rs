@@ -15,6 +15,7 @@ mod hash;
 mod layer;
 mod pack;
 mod pax;
+mod remove;
 mod root;
 mod unpack;
 
@@ -23,6 +24,7 @@ pub use error::Error;
 pub use hash::{Digest, Hasher, HashingReader};
 pub use layer::unpack_layer;
 pub use pack::{pack, pack_plain};
+pub use remove::{clear, remove, set_aside};
 pub use root::make_folder;
 pub use unpack::{unpack, unpack_plain};
 

@@ -1,9 +1,11 @@
 //! A tree becomes a zstd-compressed tar.
 //!
-//! Names are sorted, so equal trees give equal bytes. Extended attributes are not carried, and with
+//! Names are sorted, so equal trees give equal bytes. A file with several names is packed once, and its other names are
+//! hard links to the first. Extended attributes are not carried, and with
 //! them nothing of overlayfs; its whiteouts are device nodes, which are left out like sockets.
 
 use std::{
+    collections::{HashMap, hash_map::Entry},
     ffi::{OsStr, OsString},
     fs::File,
     io::{self, Read, Write},
@@ -14,7 +16,7 @@ use std::{
 use rustix::fs::{Dir, FileType, Mode, OFlags, ResolveFlags, Stat};
 use tar::{EntryType, Header};
 
-use crate::Error;
+use crate::{Error, root::FileId};
 
 const LEVEL: i32 = 1;
 const BLOCK: usize = 512;
@@ -41,6 +43,7 @@ pub fn pack_plain(dir: &Path, out: impl Write) -> Result<(), Error> {
         root: root.into(),
         out,
         buffer: vec![0; BUFFER],
+        linked: HashMap::new(),
     };
     packer.tree()?;
     packer.out.write_all(&[0; 2 * BLOCK]).map_err(Error::Write)
@@ -50,6 +53,8 @@ struct Packer<W: Write> {
     root: File,
     out: W,
     buffer: Vec<u8>,
+    /// The first name of each file that has several.
+    linked: HashMap<FileId, PathBuf>,
 }
 
 impl<W: Write> Packer<W> {
@@ -83,7 +88,13 @@ impl<W: Write> Packer<W> {
         let stat = rustix::fs::fstat(&handle).map_err(at)?;
         let kind = FileType::from_raw_mode(stat.st_mode);
         match kind {
-            FileType::RegularFile => self.file(path)?,
+            FileType::RegularFile => match self.first_name(path, &stat) {
+                Some(first) => {
+                    let first = first.as_os_str().as_bytes();
+                    self.record(path, &stat, EntryType::Link, first, 0)?;
+                }
+                None => self.file(path)?,
+            },
             FileType::Symlink => {
                 let target = rustix::fs::readlinkat(&handle, "", Vec::new()).map_err(at)?;
                 self.record(path, &stat, EntryType::Symlink, target.as_bytes(), 0)?;
@@ -92,6 +103,20 @@ impl<W: Write> Packer<W> {
             _ => {}
         }
         Ok(kind)
+    }
+
+    /// The name under which a file with several names was packed already. If it was not, this one is it.
+    fn first_name(&mut self, path: &Path, stat: &Stat) -> Option<PathBuf> {
+        if stat.st_nlink < 2 {
+            return None;
+        }
+        match self.linked.entry(FileId::of(stat)) {
+            Entry::Occupied(first) => Some(first.get().clone()),
+            Entry::Vacant(place) => {
+                place.insert(path.to_owned());
+                None
+            }
+        }
     }
 
     fn file(&mut self, path: &Path) -> Result<(), Error> {

@@ -10,11 +10,11 @@ use std::{
 };
 
 use rustix::{
-    fs::{AtFlags, Dir, FileType, Gid, Mode, OFlags, ResolveFlags, Timespec, Timestamps, Uid},
+    fs::{AtFlags, FileType, Gid, Mode, OFlags, ResolveFlags, Stat, Timespec, Timestamps, Uid},
     io::Errno,
 };
 
-use crate::{Error, archive::Entry};
+use crate::{Error, archive::Entry, remove::remove_at};
 
 const DIRECTORY: OFlags = OFlags::DIRECTORY
     .union(OFlags::RDONLY)
@@ -25,13 +25,33 @@ const NEW_FILE: OFlags = OFlags::CREATE
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-/// Deeper than anybody nests folders, and shallow enough to walk and remove.
+/// Deeper than anybody nests folders, and shallow enough to walk.
 const MAX_DEPTH: usize = 512;
 
 /// An entry's place: a folder inside of the root that is held open, and a plain name in it.
 pub(crate) struct Place {
-    pub folder: OwnedFd,
+    pub folder: Folder,
     pub name: OsString,
+}
+
+/// A file's identity for as long as it is there, whatever its names.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct FileId(u64, u64);
+
+impl FileId {
+    #[allow(
+        clippy::useless_conversion,
+        reason = "their types differ between machines"
+    )]
+    pub(crate) fn of(stat: &Stat) -> Self {
+        Self(stat.st_dev.into(), stat.st_ino.into())
+    }
+}
+
+/// A folder inside of the root, and how far below the root it stands.
+pub(crate) struct Folder {
+    pub fd: OwnedFd,
+    depth: usize,
 }
 
 pub(crate) struct Root {
@@ -52,50 +72,110 @@ impl Root {
             return Ok(None);
         };
         path.pop();
-        let folder = self
-            .folder(&path)
-            .map_err(|source| Error::at(path.join(&last), source))?;
+        let folder = self.folder(&path)?;
         Ok(Some(Place { folder, name: last }))
+    }
+
+    /// Finds a name's place as it is: no link is followed and nothing is made. `None` is the root itself.
+    pub(crate) fn place_without_links(&self, name: &[u8]) -> Result<Option<Place>, Error> {
+        let mut path = relative(name)?;
+        let Some(last) = path.file_name().map(OsStr::to_owned) else {
+            return Ok(None);
+        };
+        path.pop();
+        let fd = self
+            .resolve(&path, OFlags::empty(), ResolveFlags::NO_SYMLINKS)
+            .map_err(|source| Error::at(path.join(&last), source))?;
+        let depth = path.components().count();
+        Ok(Some(Place {
+            folder: Folder { fd, depth },
+            name: last,
+        }))
     }
 
     /// Opens a directory, not through a symlink at its end.
     pub(crate) fn directory(&self, name: &[u8]) -> Result<OwnedFd, Error> {
         let path = relative(name)?;
-        self.resolve(&path, OFlags::NOFOLLOW)
+        self.resolve(&path, OFlags::NOFOLLOW, ResolveFlags::empty())
             .map_err(|source| Error::at(path, source))
     }
 
-    fn folder(&self, path: &Path) -> io::Result<OwnedFd> {
-        match self.resolve(path, OFlags::empty()) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => self.make_folders(path),
-            other => other,
+    /// Opens the folder at `path`, and makes what is missing of it.
+    fn folder(&self, path: &Path) -> Result<Folder, Error> {
+        let at = |source: io::Error| Error::at(path, source);
+        match self.resolve(path, OFlags::empty(), ResolveFlags::NO_SYMLINKS) {
+            // Without links a name is as deep as it looks.
+            Ok(fd) => {
+                let depth = path.components().count();
+                Ok(Folder { fd, depth })
+            }
+            Err(_) => match self.follow(path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => self.make_folders(path),
+                Err(error) => Err(at(error)),
+                Ok(fd) => {
+                    let depth = self.depth(&fd).map_err(at)?;
+                    Ok(Folder { fd, depth })
+                }
+            },
         }
     }
 
-    fn make_folders(&self, path: &Path) -> io::Result<OwnedFd> {
-        let mut current = self.resolve(Path::new("."), OFlags::empty())?;
+    fn make_folders(&self, path: &Path) -> Result<Folder, Error> {
+        let at = |source: io::Error| Error::at(path, source);
+        let mut current = self.follow(Path::new(".")).map_err(at)?;
+        // Known from the first missing folder on: below it nothing can be a link.
+        let mut depth = None;
         let mut so_far = PathBuf::new();
         for component in path.components() {
             so_far.push(component);
-            current = match self.resolve(&so_far, OFlags::empty()) {
+            current = match self.follow(&so_far) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    let above = match depth {
+                        Some(depth) => depth,
+                        None => self.depth(&current).map_err(at)?,
+                    };
+                    check_depth(above + 1)?;
+                    depth = Some(above + 1);
                     let mode = Mode::from_raw_mode(0o755);
-                    rustix::fs::mkdirat(&current, component.as_os_str(), mode)?;
-                    self.resolve(&so_far, OFlags::empty())?
+                    rustix::fs::mkdirat(&current, component.as_os_str(), mode)
+                        .map_err(|error| at(error.into()))?;
+                    self.follow(&so_far).map_err(at)?
                 }
-                other => other?,
+                other => other.map_err(at)?,
             };
         }
-        Ok(current)
+        let depth = match depth {
+            Some(depth) => depth,
+            None => self.depth(&current).map_err(at)?,
+        };
+        Ok(Folder { fd: current, depth })
     }
 
-    fn resolve(&self, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+    /// Counts the folders between the root and `folder`, which is inside of it; counting stops beyond what is allowed.
+    fn depth(&self, folder: &OwnedFd) -> io::Result<usize> {
+        let root = FileId::of(&rustix::fs::fstat(&self.fd)?);
+        let mut current = folder.try_clone()?;
+        for depth in 0..=MAX_DEPTH {
+            if FileId::of(&rustix::fs::fstat(&current)?) == root {
+                return Ok(depth);
+            }
+            let flags = OFlags::DIRECTORY | OFlags::PATH | OFlags::CLOEXEC;
+            current = rustix::fs::openat(&current, "..", flags, Mode::empty())?;
+        }
+        Ok(MAX_DEPTH + 1)
+    }
+
+    fn follow(&self, path: &Path) -> io::Result<OwnedFd> {
+        self.resolve(path, OFlags::empty(), ResolveFlags::empty())
+    }
+
+    fn resolve(&self, path: &Path, flags: OFlags, how: ResolveFlags) -> io::Result<OwnedFd> {
         let path = if path.as_os_str().is_empty() {
             Path::new(".")
         } else {
             path
         };
-        let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+        let resolve = how | ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
         Ok(rustix::fs::openat2(
             &self.fd,
             path,
@@ -110,9 +190,7 @@ impl Root {
 /// never lead out. Gives it opened.
 pub fn make_folder(root: &Path, path: &Path) -> Result<OwnedFd, Error> {
     let inside = relative(path.as_os_str().as_bytes())?;
-    Root::open(root)?
-        .folder(&inside)
-        .map_err(|source| Error::at(path, source))
+    Ok(Root::open(root)?.folder(&inside)?.fd)
 }
 
 /// An archive's name without what does not matter: leading slashes and dots.
@@ -129,18 +207,23 @@ fn relative(name: &[u8]) -> Result<PathBuf, Error> {
             part => path.push(OsStr::from_bytes(part)),
         }
     }
-    if path.components().count() > MAX_DEPTH {
+    check_depth(path.components().count())?;
+    Ok(path)
+}
+
+fn check_depth(depth: usize) -> Result<(), Error> {
+    if depth > MAX_DEPTH {
         return Err(Error::damaged(format!(
             "a name is nested more than {MAX_DEPTH} folders deep"
         )));
     }
-    Ok(path)
+    Ok(())
 }
 
 impl Place {
     /// What stands here, if anything.
     pub(crate) fn kind(&self) -> io::Result<Option<FileType>> {
-        match rustix::fs::statat(&self.folder, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
+        match rustix::fs::statat(&self.folder.fd, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(FileType::from_raw_mode(stat.st_mode))),
             Err(Errno::NOENT) => Ok(None),
             Err(error) => Err(error.into()),
@@ -149,28 +232,12 @@ impl Place {
 
     /// Removes what stands here, with all below it; nothing there is fine.
     pub(crate) fn remove(&self) -> io::Result<()> {
-        match self.kind()? {
-            None => Ok(()),
-            Some(FileType::Directory) => {
-                let flags = DIRECTORY | OFlags::NOFOLLOW;
-                empty(&rustix::fs::openat(
-                    &self.folder,
-                    &self.name,
-                    flags,
-                    Mode::empty(),
-                )?)?;
-                Ok(rustix::fs::unlinkat(
-                    &self.folder,
-                    &self.name,
-                    AtFlags::REMOVEDIR,
-                )?)
-            }
-            Some(_) => Ok(rustix::fs::unlinkat(
-                &self.folder,
-                &self.name,
-                AtFlags::empty(),
-            )?),
-        }
+        remove_at(&self.folder.fd, &self.name)
+    }
+
+    /// Refuses a folder here that would be nested too deep, wherever links led.
+    pub(crate) fn check_depth(&self) -> Result<(), Error> {
+        check_depth(self.folder.depth + 1)
     }
 
     pub(crate) fn make_directory(&self) -> io::Result<()> {
@@ -178,24 +245,21 @@ impl Place {
             return Ok(());
         }
         self.remove()?;
-        Ok(rustix::fs::mkdirat(
-            &self.folder,
-            &self.name,
-            Mode::from_raw_mode(0o700),
-        )?)
+        let mode = Mode::from_raw_mode(0o700);
+        Ok(rustix::fs::mkdirat(&self.folder.fd, &self.name, mode)?)
     }
 
     pub(crate) fn make_file(&self) -> io::Result<File> {
         self.remove()?;
         let mode = Mode::from_raw_mode(0o600);
-        Ok(rustix::fs::openat(&self.folder, &self.name, NEW_FILE, mode)?.into())
+        Ok(rustix::fs::openat(&self.folder.fd, &self.name, NEW_FILE, mode)?.into())
     }
 
     pub(crate) fn make_symlink(&self, target: &[u8]) -> io::Result<()> {
         self.remove()?;
         Ok(rustix::fs::symlinkat(
             OsStr::from_bytes(target),
-            &self.folder,
+            &self.folder.fd,
             &self.name,
         )?)
     }
@@ -204,7 +268,7 @@ impl Place {
         self.remove()?;
         let mode = Mode::from_raw_mode(mode);
         Ok(rustix::fs::mknodat(
-            &self.folder,
+            &self.folder.fd,
             &self.name,
             FileType::Fifo,
             mode,
@@ -214,7 +278,8 @@ impl Place {
 
     pub(crate) fn make_link(&self, to: &Self) -> io::Result<()> {
         let flags = AtFlags::empty();
-        let link = || rustix::fs::linkat(&to.folder, &to.name, &self.folder, &self.name, flags);
+        let link =
+            || rustix::fs::linkat(&to.folder.fd, &to.name, &self.folder.fd, &self.name, flags);
         match link() {
             Err(Errno::EXIST) => {}
             other => return Ok(other?),
@@ -227,11 +292,14 @@ impl Place {
     }
 
     fn same_file(&self, other: &Self) -> io::Result<bool> {
-        let stat = |place: &Self| {
-            rustix::fs::statat(&place.folder, &place.name, AtFlags::SYMLINK_NOFOLLOW)
-        };
-        let (a, b) = (stat(self)?, stat(other)?);
-        Ok((a.st_dev, a.st_ino) == (b.st_dev, b.st_ino))
+        Ok(self.identity()? == other.identity()?)
+    }
+
+    /// The file that stands here, not followed if it is a link.
+    pub(crate) fn identity(&self) -> io::Result<FileId> {
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
+        let stat = rustix::fs::statat(&self.folder.fd, &self.name, flags)?;
+        Ok(FileId::of(&stat))
     }
 
     /// Owner and time without following a link; the owner only as far as we may.
@@ -239,14 +307,14 @@ impl Place {
         let (uid, gid) = owner(entry);
         let flags = AtFlags::SYMLINK_NOFOLLOW;
         permitted(rustix::fs::chownat(
-            &self.folder,
+            &self.folder.fd,
             &self.name,
             uid,
             gid,
             flags,
         ))?;
         Ok(rustix::fs::utimensat(
-            &self.folder,
+            &self.folder.fd,
             &self.name,
             &times(entry.mtime),
             flags,
@@ -289,20 +357,4 @@ fn times(mtime: u64) -> Timestamps {
         last_access: time,
         last_modification: time,
     }
-}
-
-/// Removes everything in a directory, by descriptors only.
-pub(crate) fn empty(dir: &OwnedFd) -> io::Result<()> {
-    for entry in Dir::read_from(dir)? {
-        let entry = entry?;
-        let name = OsStr::from_bytes(entry.file_name().to_bytes()).to_owned();
-        if name != "." && name != ".." {
-            Place {
-                folder: dir.try_clone()?,
-                name,
-            }
-            .remove()?;
-        }
-    }
-    Ok(())
 }

@@ -11,7 +11,7 @@ use tar::EntryType;
 use crate::{
     Error, Limits,
     archive::{Archive, Entry},
-    root::{self, Place, Root},
+    root::{self, FileId, Place, Root},
 };
 
 /// Unpacks what [`crate::pack`] wrote (or any zstd-compressed tar) into the directory `dest`, and
@@ -24,7 +24,7 @@ pub fn unpack(input: impl Read, dest: &Path, limits: &Limits) -> Result<(), Erro
 /// The same for a tar that is not compressed, or no longer.
 pub fn unpack_plain(tar: impl Read, dest: &Path, limits: &Limits) -> Result<(), Error> {
     let mut archive = Archive::new(tar, limits);
-    let mut writer = Writer::new(Root::open(dest)?, Devices::Refused);
+    let mut writer = Writer::new(Root::open(dest)?, Rules::Volume);
     while let Some(entry) = archive.next()? {
         writer.write(entry, &mut archive)?;
     }
@@ -32,25 +32,30 @@ pub fn unpack_plain(tar: impl Read, dest: &Path, limits: &Limits) -> Result<(), 
     archive.finish()
 }
 
-/// What to make of device nodes. Images carry some (`/dev/null`); containers get a fresh `/dev`.
+/// The kind of tree that an archive is, which says what may be in it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Devices {
-    Refused,
-    LeftOut,
+pub(crate) enum Rules {
+    /// Device nodes are refused, and a hard link names an earlier file of the same archive.
+    Volume,
+    /// Device nodes are left out, as containers get a fresh `/dev`; a hard link may name a file of a layer below.
+    Layer,
 }
 
 pub(crate) struct Writer {
     pub root: Root,
-    devices: Devices,
+    rules: Rules,
+    /// The files of this archive, which its hard links may name.
+    files: HashSet<FileId>,
     /// Modes and times of directories wait until nothing more is written below them.
     directories: Vec<Entry>,
 }
 
 impl Writer {
-    pub(crate) fn new(root: Root, devices: Devices) -> Self {
+    pub(crate) fn new(root: Root, rules: Rules) -> Self {
         Self {
             root,
-            devices,
+            rules,
+            files: HashSet::new(),
             directories: Vec::new(),
         }
     }
@@ -67,10 +72,15 @@ impl Writer {
         match entry.kind {
             EntryType::Regular | EntryType::Continuous => {
                 let mut file = place.make_file().map_err(at)?;
+                if self.rules == Rules::Volume {
+                    let stat = rustix::fs::fstat(&file).map_err(|error| at(error.into()))?;
+                    self.files.insert(FileId::of(&stat));
+                }
                 io::copy(&mut archive.data(), &mut file).map_err(at)?;
                 root::dress(&file, &entry).map_err(at)
             }
             EntryType::Directory => {
+                place.check_depth()?;
                 place.make_directory().map_err(at)?;
                 self.directories.push(entry);
                 Ok(())
@@ -84,7 +94,7 @@ impl Writer {
                 place.make_fifo(entry.mode).map_err(at)?;
                 place.dress_link(&entry).map_err(at)
             }
-            EntryType::Char | EntryType::Block if self.devices == Devices::LeftOut => Ok(()),
+            EntryType::Char | EntryType::Block if self.rules == Rules::Layer => Ok(()),
             EntryType::Char | EntryType::Block => Err(Error::Device {
                 name: entry.display_name(),
             }),
@@ -109,10 +119,18 @@ impl Writer {
         let escapes = || Error::Escapes {
             name: entry.display_name(),
         };
-        let target = self.root.place(&entry.link)?.ok_or_else(escapes)?;
-        place
-            .make_link(&target)
-            .map_err(|source| Error::at(entry.display_name(), source))
+        let at = |source| Error::at(entry.display_name(), source);
+        let target = match self.rules {
+            Rules::Volume => self.root.place_without_links(&entry.link)?,
+            Rules::Layer => self.root.place(&entry.link)?,
+        };
+        let target = target.ok_or_else(escapes)?;
+        if self.rules == Rules::Volume && !self.files.contains(&target.identity().map_err(at)?) {
+            return Err(Error::ForeignLink {
+                name: entry.display_name(),
+            });
+        }
+        place.make_link(&target).map_err(at)
     }
 
     /// Deepest first, as writing a mode or time below would change the time above.

@@ -159,6 +159,39 @@ fn hard_links_cannot_name_what_is_outside() {
 }
 
 #[test]
+fn hostile_hard_links_name_earlier_files_of_the_archive_and_nothing_else() {
+    let link = |tar: Tar, to: &str| tar.add(EntryType::Link, "x", to, b"");
+    let before = |dest: &Path| {
+        fs::create_dir(dest.join("d")).unwrap();
+        fs::write(dest.join("d/stood-there-before"), "").unwrap();
+        symlink("stood-there-before", dest.join("d/old-link")).unwrap();
+    };
+    for (tar, to) in [
+        (Tar::new(), "d/stood-there-before"),
+        (Tar::new(), "d/old-link"),
+        (Tar::new(), "d"),
+        (Tar::new().file("d/f", "").symlink("l", "d"), "l/f"),
+        (Tar::new().file("d/f", "").symlink("l", "d/f"), "l"),
+        (Tar::new().symlink("d/l", "/etc/passwd"), "d/l"),
+        (Tar::new(), "d/comes-later"),
+        (Tar::new(), "x"),
+    ] {
+        let (outer, dest) = sandbox();
+        before(&dest);
+        let error = link(tar, to).file("d/comes-later", "").unpack(&dest);
+        assert!(error.is_err(), "{to}");
+        assert!(!dest.join("x").exists(), "{to}");
+        untouched(&outer);
+    }
+    let (_outer, dest) = sandbox();
+    before(&dest);
+    link(Tar::new().file("d/f", "same"), "/d//./f")
+        .unpack(&dest)
+        .unwrap();
+    assert_eq!(fs::read_to_string(dest.join("x")).unwrap(), "same");
+}
+
+#[test]
 fn hard_links_inside_are_made() {
     let (_outer, dest) = sandbox();
     let tar = Tar::new()

@@ -78,6 +78,46 @@ fn contents_modes_links_and_odd_names_survive() {
 }
 
 #[test]
+fn files_with_several_names_stay_one_file() {
+    let (from, to) = (tempdir().unwrap(), tempdir().unwrap());
+    let (a, b) = (from.path(), to.path());
+    let long = "n".repeat(150);
+    fs::create_dir_all(a.join("sub").join(&long)).unwrap();
+    fs::write(a.join("sub").join(&long).join("first"), vec![1; 100_000]).unwrap();
+    for name in ["sub/second", "third"] {
+        fs::hard_link(a.join("sub").join(&long).join("first"), a.join(name)).unwrap();
+    }
+    // One of two names is outside of the tree: inside it is a file like any other.
+    let outside = tempdir().unwrap();
+    fs::write(outside.path().join("other"), "other").unwrap();
+    fs::hard_link(outside.path().join("other"), a.join("other")).unwrap();
+
+    let mut stream = Vec::new();
+    airside_tree::pack_plain(a, &mut stream).unwrap();
+    assert!(stream.len() < 150_000, "it was packed more than once");
+    let limits = Limits {
+        bytes: 150_000,
+        entries: 100,
+    };
+    airside_tree::unpack_plain(stream.as_slice(), b, &limits).unwrap();
+
+    let names = [
+        Path::new("sub").join(&long).join("first"),
+        "sub/second".into(),
+        "third".into(),
+    ];
+    let files = names.map(|name| fs::metadata(b.join(name)).unwrap());
+    for file in &files {
+        assert_eq!(
+            (file.ino(), file.nlink(), file.len()),
+            (files[0].ino(), 3, 100_000)
+        );
+    }
+    let other = fs::metadata(b.join("other")).unwrap();
+    assert_eq!((other.nlink(), other.len()), (1, 5));
+}
+
+#[test]
 fn owners_survive_where_we_may_give_files_away() {
     let (from, to) = (tempdir().unwrap(), tempdir().unwrap());
     fs::write(from.path().join("file"), "").unwrap();

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! root/live/<id>/   sealed; never changed again, only removed
-//! root/tmp/…        being received or removed; swept when the store is opened
+//! root/tmp/…        being received or removed
+//! root/tmp.old-…    left by an interrupted run; removed while the server runs
 //! ```
 //!
 //! A tree becomes a volume by one rename, so it is either whole or not there. Everything here blocks:
@@ -50,12 +51,11 @@ struct Inner {
 }
 
 impl Volumes {
-    /// Opens the store and removes what an interrupted run left half-made. One process at a time.
+    /// Opens the store, for one process at a time. What an interrupted run left half-made is set aside and removed
+    /// meanwhile, so that no rubbish keeps a server from starting.
     pub fn open(root: &Path) -> Result<Self, Error> {
         let (live, tmp) = (root.join("live"), root.join("tmp"));
-        if tmp.exists() {
-            fs::remove_dir_all(&tmp).map_err(Error::at("sweep", &tmp))?;
-        }
+        airside_tree::set_aside(&tmp).map_err(Error::at("sweep", &tmp))?;
         for dir in [&live, &tmp] {
             // Trees hold files of any owner and with any bits: nobody else may walk in.
             let mut builder = fs::DirBuilder::new();
@@ -155,7 +155,7 @@ impl Volumes {
     fn discard(&self, dir: &Path) -> Result<(), Error> {
         let away = self.fresh();
         match fs::rename(dir, &away) {
-            Ok(()) => fs::remove_dir_all(&away).map_err(Error::at("remove", &away)),
+            Ok(()) => airside_tree::remove(&away).map_err(Error::at("remove", &away)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(Error::at("remove", dir)(error)),
         }

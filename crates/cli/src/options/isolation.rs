@@ -1,6 +1,8 @@
 //! Options that say how steps on this machine are kept apart.
 
-use airside_runtime_local::{HostAccess, IdRange, IsolationOptions, Maker, NetworkChoice, Pool};
+use airside_runtime_local::{
+    HostAccess, IdRange, IsolationOptions, Maker, MetadataAccess, NetworkChoice, Pool,
+};
 
 #[derive(clap::Args, Clone)]
 #[command(next_help_heading = "Steps on this machine")]
@@ -34,6 +36,10 @@ pub(crate) struct IsolationArgs {
     #[arg(long)]
     local_host_access: bool,
 
+    /// Lets steps talk to link-local addresses (169.254.0.0/16), at which clouds give this machine's credentials to all who ask
+    #[arg(long)]
+    local_metadata_access: bool,
+
     /// How many processes and threads a step may have at once
     #[arg(
         long,
@@ -54,6 +60,11 @@ impl IsolationArgs {
                 HostAccess::Allowed
             } else {
                 HostAccess::Denied
+            },
+            metadata_access: if self.local_metadata_access {
+                MetadataAccess::Allowed
+            } else {
+                MetadataAccess::Denied
             },
             processes: self.local_processes,
             maker: self.local_runtime.clone(),

@@ -2,6 +2,7 @@
 //! in but the hub's for the steps.
 
 use airside_model::{PipelineId, TeamId, VolumeId};
+use airside_runtime_local::RUN_FOLDER;
 use airside_store::{InstanceVars, MAIN_TEAM, SavePipeline, Store};
 use anyhow::{Context as _, Result, anyhow};
 use tempfile::TempDir;
@@ -28,11 +29,11 @@ pub(crate) struct World {
 impl World {
     pub(crate) async fn open(given: &Options) -> Result<Self> {
         let folder = tempfile::Builder::new()
-            .prefix("airside-run-")
+            .prefix(RUN_FOLDER)
             .tempdir()
             .context("cannot make a temporary folder; TMPDIR says where")?;
         let options = server_options(given, &folder)?;
-        let data = DataFolder::open(folder.path())?;
+        let data = DataFolder::open_temporary(folder.path())?;
         let shutdown = CancellationToken::new();
         let house = House::open(&options, Mode::Up, &data, &[], URL, &shutdown).await?;
         let team = house.store.team(MAIN_TEAM).await?;
@@ -97,10 +98,9 @@ impl World {
             )));
         }
         self.house.leave(&self.data).await;
-        let shown = self.folder.path().to_owned();
-        self.folder
-            .close()
-            .with_context(|| format!("cannot remove {}", shown.display()))
+        // Steps made what is in it, however deep.
+        let folder = self.folder.keep();
+        airside_tree::remove(&folder).with_context(|| format!("cannot remove {}", folder.display()))
     }
 }
 

@@ -155,6 +155,20 @@ fn the_examples_are_spotless() {
 }
 
 #[test]
+fn a_platform_that_no_worker_has_is_warned_of() {
+    let pipeline = b"jobs:\n- name: j\n  plan:\n  - task: t\n    config: {platform: darwin, run: {path: uname}}\n";
+    for odd in [
+        check("ci.yml", pipeline, false),
+        check("t.yml", b"platform: darwin\nrun: {path: uname}", true),
+    ] {
+        assert!(odd.is_valid() && !odd.is_spotless());
+        let words = "no workers satisfying: platform 'darwin'";
+        assert!(odd.text().contains(words), "{}", odd.text());
+    }
+    assert!(check("t.yml", b"platform: ((platform))\nrun: {path: x}", true).is_spotless());
+}
+
+#[test]
 fn task_files_and_unreadable_ones() {
     assert!(check("t.yml", b"platform: linux", true).is_valid());
     assert!(!check("t.yml", b"platform: linux", false).is_valid());

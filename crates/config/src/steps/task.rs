@@ -156,6 +156,14 @@ impl TaskStep {
             );
             checker.warning("pipeline", &format!("{path}.image"), message);
         }
+        let complaint = self
+            .config
+            .as_ref()
+            .and_then(TaskConfig::platform_complaint);
+        if let Some(complaint) = complaint {
+            let place = format!("{path}.config.platform");
+            checker.warning("pipeline", &place, format!("{path}: {complaint}"));
+        }
         if self.hermetic {
             let message = format!(
                 "{path}: specifies `hermetic:`, which only works on workers that can keep a step off the network"

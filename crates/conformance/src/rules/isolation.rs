@@ -1,6 +1,6 @@
 //! A step is a stranger: what it can do to the shim, the machine and other steps. Nothing.
 
-use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
+use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt, path::Path, process::Command};
 
 use airside_model::VolumeId;
 use airside_orchestrator::StepRequest;
@@ -9,10 +9,15 @@ use crate::{Bench, step::input};
 
 /// A sealed volume with the program that tries to escape.
 fn escapes(bench: &Bench) -> VolumeId {
-    let tree = bench.ground.dir.path().join("escapes-tree");
+    compiled(bench, "escapes")
+}
+
+/// A sealed volume with one of the programs of this crate, made for any image.
+fn compiled(bench: &Bench, name: &str) -> VolumeId {
+    let tree = bench.ground.dir.path().join(format!("{name}-tree"));
     fs::create_dir(&tree).unwrap();
-    let program = tree.join("escapes");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/escapes.c");
+    let program = tree.join(name);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("programs/{name}.c"));
     let mut compiler = Command::new("cc");
     compiler
         .args(["-static", "-O1", "-w", "-o"])
@@ -20,9 +25,24 @@ fn escapes(bench: &Bench) -> VolumeId {
         .arg(source);
     assert!(compiler.status().unwrap().success());
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-    let volume = VolumeId::new("escapes");
+    let volume = VolumeId::new(name);
     bench.ground.volumes.adopt(&tree, &volume).unwrap();
     volume
+}
+
+/// Not one port of the machine is open to a step, whichever family of addresses it tries.
+pub async fn the_machines_ports_are_closed_in_both_families(bench: &Bench) {
+    let volume = compiled(bench, "machine");
+    // On every address of either family.
+    let listener = TcpListener::bind("[::]:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let ran = bench
+        .run(&format!("/step/in/machine {port}"), |request| {
+            request.inputs = vec![input(&volume, "/step/in")];
+        })
+        .await;
+    ran.assert_exited(0);
+    assert_eq!(ran.stdout, "IPv4 closed\nIPv6 closed\n", "{ran:#?}");
 }
 
 pub async fn a_root_task_does_not_escape(bench: &Bench) {

@@ -78,11 +78,13 @@ pub async fn a_terminal_is_a_terminal(bench: &Bench) {
 }
 
 pub async fn users_are_switched_to(bench: &Bench) {
-    let script = "echo $(id -u) $(id -g); touch file && echo mine";
+    let script = "echo $(id -u) $(id -g) $HOME $USER; touch file && echo mine";
     for (user, expected) in [
-        (None, "0 0\nmine\n"),
-        (Some("nobody"), "65534 65534\nmine\n"),
-        (Some("2:3"), "2 3\nmine\n"),
+        (None, "0 0 /root\nmine\n"),
+        (Some("nonroot"), "65532 65532 /home/nonroot nonroot\nmine\n"),
+        (Some("nobody"), "65534 65534 / nobody\nmine\n"),
+        (Some("2:3"), "2 3 / 2\nmine\n"),
+        (Some("77"), "77 0 / 77\nmine\n"),
     ] {
         let ran = bench
             .run(script, |request| {

@@ -54,6 +54,10 @@ pub(crate) async fn run(leaf: Leaf<'_>, task: &TaskPlan) -> Result<Status> {
         config: Box::new(shown(leaf, &config)),
     };
     leaf.say("initialize", event).await?;
+    // It would not help to wait: there are no workers of other platforms.
+    if let Some(words) = config.platform_complaint() {
+        return leaf.error(words).await;
+    }
     let image = match image(leaf, task, &config).await? {
         Ok(image) => image,
         Err(none) => return no_image(leaf, none).await,

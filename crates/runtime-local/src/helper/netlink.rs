@@ -4,13 +4,15 @@ use std::io;
 
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 
+use crate::network::Group;
+
 const LINK_INFO: u16 = 18;
 const INFO_KIND: u16 = 1;
 const INFO_DATA: u16 = 2;
 const PEER: u16 = 1;
 
-/// Makes `near` here and `far` in the network of the process `pid`.
-pub(super) fn make_pair(near: &str, far: &str, pid: i32) -> io::Result<()> {
+/// Makes `near` here, in a group of interfaces, and `far` in the network of the process `pid`. Neither is up yet.
+pub(super) fn make_pair(near: &str, group: Group, far: &str, pid: i32) -> io::Result<()> {
     let socket = rustix::net::socket_with(
         AddressFamily::NETLINK,
         SocketType::RAW,
@@ -18,15 +20,14 @@ pub(super) fn make_pair(near: &str, far: &str, pid: i32) -> io::Result<()> {
         // Routes and interfaces are the first of netlink's protocols, and the default.
         None,
     )?;
-    rustix::net::send(&socket, &request(near, far, pid), SendFlags::empty())?;
+    rustix::net::send(&socket, &request(near, group, far, pid), SendFlags::empty())?;
     let mut answer = [0; 1024];
     let (length, _) = rustix::net::recv(&socket, &mut answer[..], RecvFlags::empty())?;
     outcome(&answer[..length])
 }
 
-fn request(near: &str, far: &str, pid: i32) -> Vec<u8> {
-    // This one cannot be up before it has its other end.
-    let mut peer = interface(0);
+fn request(near: &str, group: Group, far: &str, pid: i32) -> Vec<u8> {
+    let mut peer = interface();
     attribute(&mut peer, libc::IFLA_IFNAME, &text(far));
     attribute(&mut peer, libc::IFLA_NET_NS_PID, &pid.to_ne_bytes());
     let mut data = Vec::new();
@@ -34,8 +35,9 @@ fn request(near: &str, far: &str, pid: i32) -> Vec<u8> {
     let mut info = Vec::new();
     attribute(&mut info, INFO_KIND, b"veth");
     attribute(&mut info, INFO_DATA, &data);
-    let mut body = interface(libc::IFF_UP);
+    let mut body = interface();
     attribute(&mut body, libc::IFLA_IFNAME, &text(near));
+    attribute(&mut body, libc::IFLA_GROUP, &group.number().to_ne_bytes());
     attribute(&mut body, LINK_INFO, &info);
 
     let flags = libc::NLM_F_REQUEST | libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL;
@@ -49,11 +51,10 @@ fn request(near: &str, far: &str, pid: i32) -> Vec<u8> {
     message
 }
 
-/// The description of an interface of which nothing is known but its flags.
-fn interface(flags: libc::c_int) -> Vec<u8> {
-    let flags = (flags as u32).to_ne_bytes();
-    // Family, kind and number, then flags and which of them are meant.
-    [[0; 4], [0; 4], flags, flags].concat()
+/// The description of an interface of which nothing is known: family, kind and number, then flags and which of them are
+/// meant.
+fn interface() -> Vec<u8> {
+    vec![0; 16]
 }
 
 fn text(name: &str) -> Vec<u8> {
@@ -87,7 +88,8 @@ mod tests {
 
     #[test]
     fn lengths_are_right_and_padded() {
-        let request = request("airside12345", "eth0", 7);
+        let group = Group::of(&airside_model::InstallationId::new("one"));
+        let request = request("airside12345", group, "eth0", 7);
         assert_eq!(request.len() % 4, 0);
         assert_eq!(request[..4], (request.len() as u32).to_ne_bytes());
     }

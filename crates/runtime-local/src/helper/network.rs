@@ -30,7 +30,7 @@ pub(super) fn join(network: &StepNetwork, pid: i32) -> Result<(), String> {
 
 fn take_pair(network: &StepNetwork, pid: i32) -> io::Result<Pair> {
     for pair in network.pool.pairs(network.start) {
-        match netlink::make_pair(&pair.name, INSIDE, pid) {
+        match netlink::make_pair(&pair.name, network.group, INSIDE, pid) {
             Err(error) if error.raw_os_error() == Some(libc::EEXIST) => {}
             made => return made.map(|()| pair),
         }
@@ -44,12 +44,23 @@ fn machine_end(pair: &Pair) -> io::Result<()> {
         format!("/proc/sys/net/ipv4/conf/{}/rp_filter", pair.name),
         "1",
     );
-    set_address(&socket()?, &pair.name, pair.machine)
+    without_ipv6(&pair.name);
+    let socket = socket()?;
+    set_address(&socket, &pair.name, pair.machine)?;
+    up(&socket, &pair.name)
+}
+
+/// Keeps an interface that is not up yet from giving itself an IPv6 address. Where this cannot be done there is no IPv6,
+/// or the machine's settings cannot be written: the rules drop it all the same.
+fn without_ipv6(interface: &str) {
+    let setting = format!("/proc/sys/net/ipv6/conf/{interface}/disable_ipv6");
+    let _ = fs::write(setting, "1");
 }
 
 fn step_end(pair: &Pair) -> io::Result<()> {
     let socket = socket()?;
     up(&socket, "lo")?;
+    without_ipv6(INSIDE);
     set_address(&socket, INSIDE, pair.step)?;
     up(&socket, INSIDE)?;
     default_route(&socket, pair.machine)

@@ -8,8 +8,10 @@
 //! A pair for each step and no bridge: steps share no wire, so that none can pose as another. The pair's
 //! number is taken by making the interface, so the kernel is the one who keeps the list, for all
 //! installations on the machine together; it goes with the step's last process, whatever becomes of
-//! us. What the machine must do for all of them is one table of rules ([`rules`]), and forwarding.
+//! us. What the machine must do for all of an installation is one table of rules ([`rules`]), which tells the
+//! installation's interfaces by their [`Group`], and forwarding. There is no IPv6 on either end.
 
+mod group;
 mod pool;
 mod rules;
 
@@ -18,8 +20,9 @@ use std::{fs, io};
 use airside_model::{Handle, InstallationId};
 use serde::{Deserialize, Serialize};
 
+pub(crate) use group::Group;
+pub(crate) use pool::Pair;
 pub use pool::{BadPool, Pool};
-pub(crate) use pool::{PREFIX, Pair};
 
 const FORWARDING: &str = "/proc/sys/net/ipv4/ip_forward";
 
@@ -31,10 +34,19 @@ pub enum HostAccess {
     Allowed,
 }
 
+/// Whether steps may talk to link-local addresses, at which clouds give the machine's own credentials to all who ask.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MetadataAccess {
+    #[default]
+    Denied,
+    Allowed,
+}
+
 /// What the helper must know to join a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StepNetwork {
     pub pool: Pool,
+    pub group: Group,
     /// Where to begin looking for a free pair.
     pub start: u32,
 }
@@ -43,6 +55,7 @@ pub(crate) struct StepNetwork {
 #[derive(Clone, Debug)]
 pub(crate) struct Network {
     pool: Pool,
+    group: Group,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -61,11 +74,19 @@ impl Network {
         installation: &InstallationId,
         wanted: Option<Pool>,
         host: HostAccess,
+        metadata: MetadataAccess,
     ) -> Result<Self, Error> {
         let pool = wanted.or_else(Pool::free).ok_or(Error::NoPool)?;
-        rules::install(installation, pool, host)?;
+        let group = Group::of(installation);
+        let rules = rules::Rules {
+            group,
+            pool,
+            host,
+            metadata,
+        };
+        rules::install(installation, rules)?;
         forward().map_err(Error::Forwarding)?;
-        Ok(Self { pool })
+        Ok(Self { pool, group })
     }
 
     pub(crate) fn pool(&self) -> Pool {
@@ -75,6 +96,7 @@ impl Network {
     pub(crate) fn of_step(&self, handle: &Handle) -> StepNetwork {
         StepNetwork {
             pool: self.pool,
+            group: self.group,
             start: self.pool.start_for(handle.as_str()),
         }
     }
@@ -83,6 +105,11 @@ impl Network {
 /// Removes what [`Network::set_up`] left, but for forwarding, which others may rely on by now.
 pub(crate) fn take_down(installation: &InstallationId) {
     rules::remove(installation);
+}
+
+/// True if rules of the installation are there.
+pub(crate) fn is_set_up(installation: &InstallationId) -> bool {
+    rules::exist(installation)
 }
 
 fn forward() -> io::Result<()> {

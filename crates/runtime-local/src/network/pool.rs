@@ -62,10 +62,7 @@ impl Pool {
 
     /// Spreads steps, so that few look for the same pair.
     pub(super) fn start_for(self, handle: &str) -> u32 {
-        let hash = handle.bytes().fold(0x811C_9DC5_u32, |hash, byte| {
-            (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
-        });
-        hash % PAIRS
+        hash(handle) % PAIRS
     }
 
     /// All pairs, each once, beginning somewhere.
@@ -80,6 +77,13 @@ impl Pool {
             }
         })
     }
+}
+
+/// Spreads names evenly over all numbers, always in the same way (FNV-1a).
+pub(super) fn hash(name: &str) -> u32 {
+    name.bytes().fold(0x811C_9DC5_u32, |hash, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    })
 }
 
 impl fmt::Display for Pool {

@@ -8,7 +8,10 @@ use std::{
 
 use airside_model::InstallationId;
 
-use super::{HostAccess, PREFIX, Pool};
+use super::{Group, HostAccess, MetadataAccess, Pool};
+
+/// Where clouds serve a machine's credentials, each to whoever asks from the machine.
+const LINK_LOCAL: &str = "169.254.0.0/16";
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
@@ -18,20 +21,45 @@ pub(crate) enum Error {
     Refused(String),
 }
 
-pub(super) fn install(
-    installation: &InstallationId,
-    pool: Pool,
-    host: HostAccess,
-) -> Result<(), Error> {
-    run(&text(&table(installation), pool, host))
+/// The rules of one installation, which say nothing about the interfaces of any other.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rules {
+    pub group: Group,
+    pub pool: Pool,
+    pub host: HostAccess,
+    pub metadata: MetadataAccess,
+}
+
+pub(super) fn install(installation: &InstallationId, rules: Rules) -> Result<(), Error> {
+    run(&rules.text(&table(installation)))
 }
 
 pub(super) fn remove(installation: &InstallationId) {
-    let table = table(installation);
-    // Declared first, since deleting what is not there is refused.
-    if let Err(error) = run(&format!("table ip {table}\ndelete table ip {table}\n")) {
+    if let Err(error) = run(&removal(&table(installation))) {
         tracing::debug!(%error, "cannot remove the network's rules");
     }
+}
+
+/// True if the machine has rules of this installation.
+pub(super) fn exist(installation: &InstallationId) -> bool {
+    let table = table(installation);
+    let listed = |family| {
+        let mut nft = Command::new("nft");
+        nft.args(["list", "table", family, &table]);
+        nft.stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        nft.status().is_ok_and(|status| status.success())
+    };
+    ["inet", "ip"].into_iter().any(listed)
+}
+
+/// Declares a table before it is deleted, since deleting what is not there is refused. Earlier versions had a table for
+/// IPv4 alone.
+fn removal(table: &str) -> String {
+    ["ip", "inet"]
+        .map(|family| format!("table {family} {table}\ndelete table {family} {table}\n"))
+        .concat()
 }
 
 fn table(installation: &InstallationId) -> String {
@@ -43,26 +71,61 @@ fn table(installation: &InstallationId) -> String {
     format!("airside_{plain}")
 }
 
-/// Steps reach the outside and nobody reaches them: neither each other, nor from outside, nor (unless
-/// that is allowed) the machine.
-fn text(table: &str, pool: Pool, host: HostAccess) -> String {
-    let ours = format!("\"{PREFIX}*\"");
-    let input = match host {
-        HostAccess::Allowed => String::new(),
-        HostAccess::Denied => format!(
-            "  chain input {{\n    type filter hook input priority filter; policy accept;\n    \
-             iifname {ours} ct state established,related accept\n    \
-             iifname {ours} icmp type echo-request accept\n    iifname {ours} drop\n  }}\n"
-        ),
-    };
-    format!(
-        "table ip {table}\ndelete table ip {table}\ntable ip {table} {{\n{input}  \
-         chain forward {{\n    type filter hook forward priority filter; policy accept;\n    \
-         iifname {ours} oifname {ours} drop\n    \
-         oifname {ours} ct state established,related accept\n    oifname {ours} drop\n  }}\n  \
-         chain postrouting {{\n    type nat hook postrouting priority srcnat; policy accept;\n    \
-         ip saddr {pool} oifname != {ours} masquerade\n  }}\n}}\n"
-    )
+impl Rules {
+    /// Steps reach the outside and nobody reaches them: neither each other, nor from outside, nor (unless that is allowed)
+    /// the machine. Of IPv6 nothing passes.
+    fn text(&self, table: &str) -> String {
+        let (steps, to_steps) = (
+            format!("iifgroup {}", self.group),
+            format!("oifgroup {}", self.group),
+        );
+        let mut text = removal(table) + &format!("add table inet {table}\n");
+        let mut chain = |head: &str, rules: &[String]| {
+            text.push_str(&format!(
+                "add chain inet {table} {head}; policy accept; }}\n"
+            ));
+            let name = head.split(' ').next().unwrap_or_default();
+            for rule in rules {
+                text.push_str(&format!("add rule inet {table} {name} {rule}\n"));
+            }
+        };
+        // Ahead of what others on the machine may make of such an address. Name servers may have one.
+        if self.metadata == MetadataAccess::Denied {
+            let far = format!("{steps} ip daddr {LINK_LOCAL}");
+            chain(
+                "metadata { type filter hook prerouting priority raw",
+                &[
+                    format!("{far} udp dport 53 accept"),
+                    format!("{far} tcp dport 53 accept"),
+                    format!("{far} drop"),
+                ],
+            );
+        }
+        if self.host == HostAccess::Denied {
+            chain(
+                "input { type filter hook input priority filter",
+                &[
+                    format!("{steps} ct state established,related accept"),
+                    format!("{steps} icmp type echo-request accept"),
+                    format!("{steps} drop"),
+                ],
+            );
+        }
+        chain(
+            "forward { type filter hook forward priority filter",
+            &[
+                format!("{steps} meta nfproto ipv6 drop"),
+                format!("{steps} {to_steps} drop"),
+                format!("{to_steps} ct state established,related accept"),
+                format!("{to_steps} drop"),
+            ],
+        );
+        chain(
+            "postrouting { type nat hook postrouting priority srcnat",
+            &[format!("{steps} ip saddr {} masquerade", self.pool)],
+        );
+        text
+    }
 }
 
 fn run(rules: &str) -> Result<(), Error> {
@@ -88,13 +151,39 @@ fn run(rules: &str) -> Result<(), Error> {
 mod tests {
     use super::*;
 
+    fn rules(host: HostAccess, metadata: MetadataAccess) -> String {
+        let rules = Rules {
+            group: Group::of(&InstallationId::new("one")),
+            pool: "10.80.0.0/16".parse().unwrap(),
+            host,
+            metadata,
+        };
+        rules.text("t")
+    }
+
     #[test]
-    fn the_machine_is_closed_unless_allowed() {
-        let pool = "10.80.0.0/16".parse().unwrap();
-        let denied = text("t", pool, HostAccess::Denied);
-        assert!(denied.contains("iifname \"airside*\" drop"), "{denied}");
-        assert!(denied.contains("ip saddr 10.80.0.0/16 oifname != \"airside*\" masquerade"));
-        assert!(!text("t", pool, HostAccess::Allowed).contains("hook input"));
+    fn the_machine_and_its_cloud_are_closed_unless_allowed() {
+        let closed = rules(HostAccess::Denied, MetadataAccess::Denied);
+        let group = Group::of(&InstallationId::new("one"));
+        assert!(
+            closed.contains(&format!("t input iifgroup {group} drop")),
+            "{closed}"
+        );
+        assert!(closed.contains("ip daddr 169.254.0.0/16 drop"), "{closed}");
+        let open = rules(HostAccess::Allowed, MetadataAccess::Allowed);
+        assert!(!open.contains("hook input") && !open.contains("169.254"));
+        assert!(open.contains("ip saddr 10.80.0.0/16 masquerade"));
+    }
+
+    #[test]
+    fn every_rule_is_about_the_own_interfaces() {
+        let text = rules(HostAccess::Denied, MetadataAccess::Denied);
+        let group = Group::of(&InstallationId::new("one")).to_string();
+        let other = Group::of(&InstallationId::new("other")).to_string();
+        assert_ne!(group, other);
+        for rule in text.lines().filter(|line| line.starts_with("add rule")) {
+            assert!(rule.contains(&format!("ifgroup {group}")), "{rule}");
+        }
     }
 
     #[test]

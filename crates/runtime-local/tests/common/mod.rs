@@ -69,6 +69,7 @@ impl Machine {
             hub_socket: self.root.path().join("hub/socket"),
             isolation: self.isolation.clone(),
             carriage: Carriage::Mounted,
+            temporary: None,
         })
         .await
         .unwrap()

@@ -69,7 +69,7 @@ impl Volumes {
                 Err(trouble) => patience.lose(trouble).await?,
             }
             if fresh {
-                clear(dest).map_err(|error| error.to_string())?;
+                airside_tree::clear(dest).map_err(|error| error.to_string())?;
             }
         }
     }
@@ -132,18 +132,6 @@ impl<'a> Patience<'a> {
 
 fn is_empty(folder: &Path) -> io::Result<bool> {
     Ok(fs::read_dir(folder)?.next().is_none())
-}
-
-fn clear(folder: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            fs::remove_dir_all(entry.path())?;
-        } else {
-            fs::remove_file(entry.path())?;
-        }
-    }
-    Ok(())
 }
 
 /// An error with everything that lies beneath it, on one line.

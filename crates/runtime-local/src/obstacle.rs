@@ -1,0 +1,65 @@
+//! Finds out whether steps can run on this machine at all, before one is tried.
+
+use std::path::Path;
+
+use airside_runtime::{Condition, Lack, Shape};
+
+use crate::{Error, error::with_causes, rootless::Rootless};
+
+/// The kernel's number for overlayfs.
+const OVERLAYFS: i128 = 0x794c_7630;
+
+/// Refuses where no step can run: for lack of rights, or of a file system under `root` that containers can stand on.
+pub(crate) fn check(root: &Path) -> Result<(), Error> {
+    Rootless::prepare().map_err(Error::NotRoot)?;
+    let found = rustix::fs::statfs(root).map_err(|error| Error::disk(root)(error.into()))?;
+    if is_overlayfs(found.f_type) {
+        return Err(Error::OnOverlay {
+            path: root.to_owned(),
+        });
+    }
+    Ok(())
+}
+
+/// The type of the kernel's number differs between machines.
+fn is_overlayfs(kind: impl Into<i128>) -> bool {
+    kind.into() == OVERLAYFS
+}
+
+/// The worker's condition: without obstacles it is well, and else it is shown as stalled and gets no steps.
+pub(crate) fn condition(checked: &Result<(), Error>) -> Condition {
+    let Err(error) = checked else {
+        return Condition::default();
+    };
+    let why = with_causes(error);
+    Condition {
+        stalled: Some(why.clone()),
+        lacks: vec![Lack {
+            shapes: vec![Shape::Plain],
+            why,
+        }],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_with_an_obstacle_is_stalled_and_gets_no_steps() {
+        assert_eq!(condition(&Ok(())), Condition::default());
+        let overlay = Err(Error::OnOverlay {
+            path: "/data".into(),
+        });
+        let condition = condition(&overlay);
+        assert!(condition.stalled.is_some());
+        let words = condition.cannot(&[Shape::Plain]).unwrap_or_default();
+        assert!(words.contains("/data is on overlayfs"), "{words}");
+    }
+
+    #[test]
+    fn only_overlayfs_is_overlayfs() {
+        assert!(is_overlayfs(OVERLAYFS));
+        assert!(!is_overlayfs(0xEF53_i64));
+    }
+}
