@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use airside_api::{ApiState, Tls};
+use airside_places::Places;
 use airside_registry::Registry;
 use anyhow::{Context, Result};
 use tokio::{net::TcpListener, signal::unix::Signal};
@@ -19,9 +20,14 @@ pub(crate) async fn bind(address: SocketAddr, option: &str) -> Result<TcpListene
     })
 }
 
-pub(crate) fn serve_metrics(listener: TcpListener, state: ApiState, shutdown: CancellationToken) {
+pub(crate) fn serve_metrics(
+    listener: TcpListener,
+    state: ApiState,
+    places: Places,
+    shutdown: CancellationToken,
+) {
     let router = airside_api::metrics_router(state);
-    tokio::spawn(airside_api::serve(listener, router, shutdown));
+    tokio::spawn(airside_api::serve(listener, None, router, places, shutdown));
 }
 
 /// By the certificate of the API, if that has one.
@@ -29,15 +35,11 @@ pub(crate) fn serve_registry(
     listener: TcpListener,
     tls: Option<Arc<Tls>>,
     registry: Registry,
+    places: Places,
     shutdown: CancellationToken,
 ) {
     let router = airside_api::registry_router(registry);
-    match tls {
-        Some(tls) => drop(tokio::spawn(airside_api::serve_tls(
-            listener, tls, router, shutdown,
-        ))),
-        None => drop(tokio::spawn(airside_api::serve(listener, router, shutdown))),
-    }
+    tokio::spawn(airside_api::serve(listener, tls, router, places, shutdown));
 }
 
 /// Serves the API until the shutdown, then a moment longer for requests under way.
@@ -46,19 +48,15 @@ pub(crate) async fn serve(
     tls: Option<Arc<Tls>>,
     reload: Signal,
     state: ApiState,
+    places: Places,
     shutdown: CancellationToken,
 ) -> Result<()> {
     let router = airside_api::router(state);
     let stopping = shutdown.clone();
-    let served = async move {
-        match tls {
-            None => airside_api::serve(listener, router, shutdown).await,
-            Some(tls) => {
-                tokio::spawn(read_again(tls.clone(), reload, shutdown.clone()));
-                airside_api::serve_tls(listener, tls, router, shutdown).await
-            }
-        }
-    };
+    if let Some(tls) = tls.clone() {
+        tokio::spawn(read_again(tls, reload, shutdown.clone()));
+    }
+    let served = airside_api::serve(listener, tls, router, places, shutdown);
     tokio::pin!(served);
     tokio::select! {
         result = &mut served => return Ok(result?),
