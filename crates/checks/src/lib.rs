@@ -30,6 +30,7 @@ mod run;
 mod service;
 mod spec;
 mod task;
+mod webhook_tokens;
 
 use std::{sync::Arc, time::Duration};
 
@@ -72,6 +73,7 @@ struct Parts {
     policy: CheckPolicy,
     timeout: Duration,
     max_per_second: Option<f64>,
+    tokens: webhook_tokens::WebhookTokens,
 }
 
 /// The loop that checks by itself. There is one.
@@ -90,6 +92,7 @@ impl Checks {
             policy: options.policy,
             timeout: options.timeout,
             max_per_second: options.max_per_second,
+            tokens: webhook_tokens::WebhookTokens::default(),
         });
         let (sender, asks) = mpsc::unbounded_channel();
         let checks = Self {
