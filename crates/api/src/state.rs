@@ -2,14 +2,14 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use airside_auth::{Auth, Limiter, Rate};
+use airside_auth::Auth;
 use airside_connectors::Connectors;
 use airside_credentials::{Credentials, IdTokens};
 use airside_hub::Hub;
 use airside_logs::Logs;
 use airside_metrics::Metrics;
 use airside_model::TeamId;
-use airside_places::{Peer, Transfers};
+use airside_places::Transfers;
 use airside_store::Store;
 use airside_volumes::Volumes;
 
@@ -28,13 +28,6 @@ pub const WORKER_VERSION: &str = "3.0";
 /// Artifacts that may be on their way at once, of all teams and of one.
 const TRANSFERS: usize = 128;
 const TRANSFERS_OF_A_TEAM: usize = 32;
-
-/// Webhooks with wrong tokens from one address, which may be that of a proxy.
-const WEBHOOK_TRIES: Rate = Rate {
-    burst: 100,
-    refill: Duration::from_secs(1),
-    line: 0,
-};
 
 #[derive(Clone)]
 pub struct ApiState {
@@ -62,8 +55,6 @@ pub struct ApiState {
     volumes: Option<Volumes>,
     /// Artifacts on their way.
     pub(crate) transfers: Transfers<TeamId>,
-    /// Webhooks that were not believed, by the address they came from.
-    pub(crate) webhook_tries: Arc<Limiter<Peer>>,
     /// A hijack in which nobody types for so long is ended; none: never.
     pub(crate) intercept_idle_timeout: Option<Duration>,
     /// Holds the programs that `fly sync` downloads.
@@ -97,7 +88,6 @@ impl ApiState {
             checks: None,
             hub: None,
             volumes: None,
-            webhook_tries: Arc::new(Limiter::new(WEBHOOK_TRIES)),
             transfers: Transfers::new(TRANSFERS, TRANSFERS_OF_A_TEAM),
             intercept_idle_timeout: None,
             cli_dir: None,

@@ -22,7 +22,6 @@ mod users;
 pub use action::{Access, Action, Method};
 pub use authorize::{Decision, Exposure, Target, authorize};
 pub use identity::{ConnectorName, Identity, UnknownConnector};
-pub use limiter::{Limiter, Rate};
 pub use principal::Principal;
 pub use providers::{Directory, DirectoryError, Providers};
 pub use role::Role;

@@ -15,17 +15,17 @@ const SHARED: u64 = 64;
 
 /// How fast tries may follow each other.
 #[derive(Clone, Copy, Debug)]
-pub struct Rate {
+pub(crate) struct Rate {
     /// Tries that may fail in a row.
-    pub burst: u32,
+    pub(crate) burst: u32,
     /// After that there is one more for each of these.
-    pub refill: Duration,
+    pub(crate) refill: Duration,
     /// Tries that may wait for their turn; those after them are refused.
-    pub line: u32,
+    pub(crate) line: u32,
 }
 
 /// Counts tries by a key.
-pub struct Limiter<K> {
+pub(crate) struct Limiter<K> {
     rate: Rate,
     shares: RandomState,
     buckets: Mutex<HashMap<Key<K>, Bucket>>,
@@ -43,7 +43,7 @@ struct Bucket {
 }
 
 impl<K: Clone + Eq + Hash> Limiter<K> {
-    pub fn new(rate: Rate) -> Self {
+    pub(crate) fn new(rate: Rate) -> Self {
         Self {
             rate,
             shares: RandomState::new(),
@@ -53,7 +53,7 @@ impl<K: Clone + Eq + Hash> Limiter<K> {
 
     /// Spends one try. It says how long the try has to wait for its turn, or, as an error, how long until it would be
     /// worth to come back. [`Limiter::succeeded`] gives the tries back.
-    pub fn try_once(&self, key: &K, now: Micros) -> Result<Duration, Duration> {
+    pub(crate) fn try_once(&self, key: &K, now: Micros) -> Result<Duration, Duration> {
         let refill = micros(self.rate.refill);
         let mut buckets = self.buckets();
         let key = self.counted_as(key, now, &mut buckets);
@@ -81,12 +81,12 @@ impl<K: Clone + Eq + Hash> Limiter<K> {
     }
 
     /// The tries of this key were no guesses.
-    pub fn succeeded(&self, key: &K) {
+    pub(crate) fn succeeded(&self, key: &K) {
         self.buckets().remove(&Key::Own(key.clone()));
     }
 
     /// The last try of this key was no guess; what was tried before it may have been.
-    pub fn take_back(&self, key: &K) {
+    pub(crate) fn take_back(&self, key: &K) {
         if let Some(bucket) = self.buckets().get_mut(&Key::Own(key.clone())) {
             bucket.used = bucket.used.saturating_sub(1);
         }

@@ -7,8 +7,10 @@ use airside_store::{Store, now};
 use tokio::sync::Semaphore;
 
 use crate::{
-    ConnectorName, Directory, DirectoryError, Identity, Limiter, LocalUser, Principal, Providers,
-    Rate, principal::Claims, token,
+    ConnectorName, Directory, DirectoryError, Identity, LocalUser, Principal, Providers,
+    limiter::{Limiter, Rate},
+    principal::Claims,
+    token,
 };
 
 /// Longer than any token or password that could be meant seriously.

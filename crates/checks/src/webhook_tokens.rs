@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use airside_model::PipelineId;
 use parking_lot::Mutex;
-use tokio::time::Instant;
+use tokio::{sync::Semaphore, time::Instant};
 
 /// A token that was right is right for so long without another look.
 const GOOD: Duration = Duration::from_secs(60);
@@ -23,8 +23,22 @@ pub(crate) struct Key {
     pub(crate) template: String,
 }
 
-#[derive(Default)]
-pub(crate) struct WebhookTokens(Mutex<HashMap<Key, Arc<Slot>>>);
+/// Looks at once, for all resources together.
+const LOOKS: usize = 8;
+
+pub(crate) struct WebhookTokens {
+    slots: Mutex<HashMap<Key, Arc<Slot>>>,
+    looks: Semaphore,
+}
+
+impl Default for WebhookTokens {
+    fn default() -> Self {
+        Self {
+            slots: Mutex::default(),
+            looks: Semaphore::new(LOOKS),
+        }
+    }
+}
 
 /// What is known of one token. Those who ask for it at the same time wait for one look.
 #[derive(Default)]
@@ -64,7 +78,9 @@ impl WebhookTokens {
         if known.is_within(AGAIN) {
             return Ok(false);
         }
+        let turn = self.looks.acquire().await;
         let found = look().await;
+        drop(turn);
         known.looked = Some(Instant::now());
         known.token = None;
         known.token = Some(found?);
@@ -72,7 +88,7 @@ impl WebhookTokens {
     }
 
     fn slot(&self, key: &Key) -> Arc<Slot> {
-        let mut slots = self.0.lock();
+        let mut slots = self.slots.lock();
         if slots.len() >= MOST && !slots.contains_key(key) {
             slots.retain(|_, slot| {
                 slot.0
