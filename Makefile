@@ -74,6 +74,11 @@ test-unit: ## Unit and integration tests of each crate
 test-local: build rootfs ## fly against a real server, steps on the local runtime; and the rules for runtimes
 	$(SCENARIO_ENV) cargo test -p airside-conformance -p airside-scenarios
 
+.PHONY: test-hostile
+test-hostile: build rootfs ## Tests of hostile tenants, steps, strangers and servers, with a limit of 1,024 files
+	ulimit -n 1024; cargo test --workspace --exclude airside-conformance --exclude airside-scenarios --exclude airside-tidy hostile_
+	ulimit -n 1024; $(SCENARIO_ENV) cargo test -p airside-scenarios --test 'hostile_*'
+
 .PHONY: test-cluster
 test-cluster: build cluster-images ## The same with steps as pods, in short; needs `make cluster` first
 	$(CLUSTER_TESTS) --test cluster --test cluster_path --test cluster_agent --test cluster_checks --test cluster_images --test cluster_registry --test cluster_get_image --test cluster_crash --test images_everything \

@@ -22,6 +22,7 @@ use crate::{
     error::{ApiError, Result},
     journey::{Arrival, Code, Journey, lost, redirect},
     pages,
+    serve::CameFrom,
 };
 
 const FORM: &str = "/sky/issuer/auth/local/login";
@@ -119,6 +120,7 @@ struct Submitted {
 
 async fn submit(
     State(state): State<ApiState>,
+    from: CameFrom,
     headers: HeaderMap,
     Form(submitted): Form<Submitted>,
 ) -> Result<Response> {
@@ -135,7 +137,7 @@ async fn submit(
         user: &name,
         path: FORM,
     };
-    let tried = state.auth.login(&name, &password).await;
+    let tried = state.auth.login(&name, &password, from.peer()).await;
     login.ended(tried.as_ref().err());
     let denied = match tried {
         Ok(issued) => return Ok(Code::redirect(&state, issued, &sealed)),

@@ -2,6 +2,9 @@
 
 use http::{HeaderMap, HeaderValue, header::COOKIE};
 
+/// A browser says with it what kind of page made the request.
+const SEC_FETCH_SITE: &str = "sec-fetch-site";
+
 const AUTH: &str = "skymarshal_auth";
 const CSRF: &str = "skymarshal_csrf";
 /// Ties a login under way to the browser in which it began.
@@ -54,7 +57,28 @@ pub(crate) fn csrf_is_proven(headers: &HeaderMap) -> bool {
     let shown = headers
         .get("x-csrf-token")
         .and_then(|value| value.to_str().ok());
-    matches!((shown, get(headers, CSRF)), (Some(shown), Some(kept)) if !kept.is_empty() && shown == kept)
+    shown.is_some_and(|shown| is_csrf(headers, shown))
+}
+
+/// Whether this is the second cookie's value.
+pub(crate) fn is_csrf(headers: &HeaderMap, shown: &str) -> bool {
+    csrf(headers).is_some_and(|kept| kept == shown)
+}
+
+pub(crate) fn csrf(headers: &HeaderMap) -> Option<&str> {
+    get(headers, CSRF).filter(|kept| !kept.is_empty())
+}
+
+/// Whether a browser asks: it has both cookies, or says where it was led here from.
+pub(crate) fn is_browser(headers: &HeaderMap) -> bool {
+    csrf(headers).is_some() || headers.contains_key(SEC_FETCH_SITE)
+}
+
+/// Whether a page of this very server asks.
+pub(crate) fn is_own(headers: &HeaderMap) -> bool {
+    headers
+        .get(SEC_FETCH_SITE)
+        .is_some_and(|site| site == "same-origin")
 }
 
 fn get<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {

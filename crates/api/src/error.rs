@@ -1,5 +1,8 @@
 //! What can go wrong in a request, and how `fly` is told.
 
+use std::time::Duration;
+
+use airside_places::Busy;
 use axum::{
     Json,
     response::{AppendHeaders, IntoResponse, Response},
@@ -28,6 +31,10 @@ pub(crate) enum ApiError {
     TooLarge(String),
     #[error("{0}")]
     NoRoom(String),
+    #[error("{why}; try again in {} seconds", retry_after.as_secs() + 1)]
+    TooMany { why: String, retry_after: Duration },
+    #[error("{0}; try again in a moment")]
+    Busy(String),
     #[error("{0}")]
     UnsupportedMediaType(String),
     #[error(
@@ -42,6 +49,9 @@ pub(crate) enum ApiError {
     #[error("{0}")]
     Internal(&'static str),
 }
+
+/// After this a client may as well try again.
+const SOON: Duration = Duration::from_secs(5);
 
 pub(crate) type Result<T, E = ApiError> = std::result::Result<T, E>;
 
@@ -67,6 +77,22 @@ impl From<TriggerError> for ApiError {
     }
 }
 
+impl From<Busy> for ApiError {
+    fn from(busy: Busy) -> Self {
+        match busy {
+            Busy::Owner(limit) => Self::TooMany {
+                why: format!(
+                    "the team has {limit} uploads and downloads under way, which is the most"
+                ),
+                retry_after: SOON,
+            },
+            Busy::Overall(limit) => Self::Busy(format!(
+                "the server has {limit} uploads and downloads under way, which is the most"
+            )),
+        }
+    }
+}
+
 impl ApiError {
     fn status(&self) -> StatusCode {
         match self {
@@ -76,6 +102,8 @@ impl ApiError {
             Self::BadRequest(_) | Self::Invalid(_) => StatusCode::BAD_REQUEST,
             Self::Conflict(_) => StatusCode::CONFLICT,
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::TooMany { .. } => StatusCode::TOO_MANY_REQUESTS,
+            Self::Busy(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::NoRoom(_) => StatusCode::INSUFFICIENT_STORAGE,
             Self::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::Store(error) if error.is_transient() => StatusCode::SERVICE_UNAVAILABLE,
@@ -97,6 +125,14 @@ impl IntoResponse for ApiError {
                 // A browser need not show again what is not accepted.
                 let cleared = cookies::cleared().map(|value| (SET_COOKIE, value));
                 (status, AppendHeaders(cleared), text).into_response()
+            }
+            Self::TooMany { retry_after, .. } => {
+                let seconds = (retry_after.as_secs() + 1).to_string();
+                (status, [(RETRY_AFTER, seconds)], text).into_response()
+            }
+            Self::Busy(_) => {
+                let seconds = SOON.as_secs().to_string();
+                (status, [(RETRY_AFTER, seconds)], text).into_response()
             }
             Self::Invalid(_) => (status, Json(json!({"errors": [text]}))).into_response(),
             Self::Store(error) if error.is_transient() => {

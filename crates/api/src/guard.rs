@@ -81,6 +81,7 @@ async fn pass(
     }
     found.principal = principal;
     found.vars = vars;
+    found.hide_people();
     request.extensions_mut().insert(Scope::new(found));
     Ok(next.run(request).await)
 }

@@ -20,6 +20,8 @@ use crate::{
     ApiState, audit, cookies,
     error::{ApiError, Result},
     guard::bearer,
+    pages,
+    serve::CameFrom,
 };
 
 /// The one client, known to everybody: it is `fly` that says so, not a secret.
@@ -41,11 +43,12 @@ struct Grant {
 pub(crate) fn router() -> Router<ApiState> {
     Router::new()
         .route(TOKEN, post(token))
-        .route(LOGOUT, get(logout))
+        .route(LOGOUT, get(logout).post(logout_meant))
 }
 
 async fn token(
     State(state): State<ApiState>,
+    from: CameFrom,
     headers: HeaderMap,
     form: std::result::Result<Form<Grant>, axum::extract::rejection::FormRejection>,
 ) -> Response {
@@ -74,7 +77,10 @@ async fn token(
         user: &grant.username,
         path: TOKEN,
     };
-    let tried = state.auth.login(&grant.username, &grant.password).await;
+    let tried = state
+        .auth
+        .login(&grant.username, &grant.password, from.peer())
+        .await;
     login.ended(tried.as_ref().err());
     match tried {
         Ok(issued) => Json(json!({
@@ -122,9 +128,39 @@ fn basic(headers: &HeaderMap) -> Option<(String, String)> {
     Some((name.to_owned(), secret.to_owned()))
 }
 
-/// Forgets the token that the cookie (or a bearer header) shows, and the cookies themselves.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Meant {
+    csrf_token: String,
+}
+
+/// Logs out those who mean it: fly, which shows nothing but its token, and this server's own pages. A browser that was
+/// led here from elsewhere is asked first.
 async fn logout(State(state): State<ApiState>, headers: HeaderMap) -> Result<Response> {
-    let token = bearer(&headers).or_else(|| cookies::token(&headers));
+    if bearer(&headers).is_none() && cookies::is_browser(&headers) && !cookies::is_own(&headers) {
+        let token = cookies::token(&headers).ok_or(ApiError::Unauthenticated)?;
+        let known = state.auth.authenticate(token).await?;
+        known.ok_or(ApiError::Unauthenticated)?;
+        return Ok(pages::logout(cookies::csrf(&headers).unwrap_or_default()));
+    }
+    leave(&state, &headers).await
+}
+
+/// Logs out a browser that was asked.
+async fn logout_meant(
+    State(state): State<ApiState>,
+    headers: HeaderMap,
+    Form(meant): Form<Meant>,
+) -> Result<Response> {
+    if !cookies::is_csrf(&headers, &meant.csrf_token) {
+        return Err(ApiError::Unauthenticated);
+    }
+    leave(&state, &headers).await
+}
+
+/// Forgets the token that the cookie (or a bearer header) shows, and the cookies themselves.
+async fn leave(state: &ApiState, headers: &HeaderMap) -> Result<Response> {
+    let token = bearer(headers).or_else(|| cookies::token(headers));
     let token = token.ok_or(ApiError::Unauthenticated)?;
     let principal = state.auth.authenticate(token).await?;
     let principal = principal.ok_or(ApiError::Unauthenticated)?;

@@ -1,6 +1,8 @@
 //! Pages of builds, newest first, and the links to their neighbours.
 
-use airside_model::BuildId;
+use std::collections::HashSet;
+
+use airside_model::{BuildId, TeamId};
 use airside_store::{Build, BuildFilter, BuildPage, BuildRange, Micros, Store};
 use axum::{
     Json,
@@ -13,6 +15,7 @@ use crate::{
     ApiState,
     error::{ApiError, Result},
     present,
+    scope::Scope,
 };
 
 /// The most that one response holds, however much is asked for.
@@ -67,12 +70,13 @@ impl PageQuery {
 /// none, as Concourse gives none.
 pub(crate) async fn builds(
     state: &ApiState,
+    scope: &Scope,
     uri: &Uri,
     query: &PageQuery,
     filters: &[BuildFilter],
 ) -> Result<Response> {
     let page = query.page();
-    let builds = merged(&state.store, filters, page).await?;
+    let mut builds = merged(&state.store, filters, page).await?;
     let by_id = matches!(page.range, BuildRange::Ids { .. });
     let mut neighbours = Vec::new();
     if let (Some(newest), Some(oldest), true) = (builds.first(), builds.last(), by_id) {
@@ -97,8 +101,33 @@ pub(crate) async fn builds(
         }
     }
     let headers = links(state, uri, page.limit, neighbours)?;
+    hide_people(state, scope, &mut builds).await?;
     let shown: Vec<_> = builds.iter().map(present::build::build).collect();
     Ok((headers, Json(shown)).into_response())
+}
+
+/// Leaves out who began a build, unless whoever asks belongs to its team.
+pub(crate) async fn hide_people(
+    state: &ApiState,
+    scope: &Scope,
+    builds: &mut [Build],
+) -> Result<()> {
+    if builds.iter().all(|build| build.created_by.is_none()) {
+        return Ok(());
+    }
+    let teams = state.store.teams().await?;
+    let viewed: HashSet<TeamId> = teams
+        .iter()
+        .filter(|team| scope.can_view(team))
+        .map(|team| team.id)
+        .collect();
+    for build in builds.iter_mut() {
+        build.created_by = build
+            .created_by
+            .take()
+            .filter(|_| viewed.contains(&build.team));
+    }
+    Ok(())
 }
 
 /// Links to the pages before and behind: the query's key, the id there, and what it is to this page.

@@ -106,37 +106,42 @@ fn form(state: &str, choices: &Choices, tried: Option<(&str, &str)>) -> String {
     )
 }
 
-/// Hands the token to the fly that waits on this machine, and shows it for pasting.
+/// Asks whether to log out.
+pub(crate) fn logout(csrf: &str) -> Response {
+    let csrf = escape(csrf);
+    let content = format!(
+        "<form method=\"post\" action=\"/sky/logout\">\
+         <input type=\"hidden\" name=\"csrf_token\" value=\"{csrf}\"><button>Log out</button></form>"
+    );
+    page("Log out?", &content, None)
+}
+
+/// Hands the token to the fly that waits on this machine, after a click, and shows it for pasting. Anybody can make a
+/// link here with a port of somebody else's, so nothing goes there by itself.
 pub(crate) fn fly_success(port: Option<u16>, token: &str) -> Response {
     let token = escape(token);
-    let (link, script) = match port {
-        Some(port) => {
-            let query = token.replace('+', "%2B").replace('/', "%2F");
-            let link = format!(
-                "<a class=\"button\" id=\"send\" \
-                 href=\"http://127.0.0.1:{port}/?token=bearer%20{query}\">Send the token to fly</a>"
-            );
-            let text = "const send=document.getElementById('send');fetch(send.href).then(()=>{\
-                document.getElementById('said').textContent='fly is logged in. You can close this page.';\
-                document.getElementById('token').remove();send.remove()}).catch(()=>{})";
-            let script = Script {
-                text: text.to_owned(),
-                reaches: format!("http://127.0.0.1:{port}"),
-            };
-            (link, Some(script))
-        }
-        None => Default::default(),
+    let Some(port) = port else {
+        let content = format!(
+            "<p>Paste this token where fly asks for it:</p><code id=\"token\">bearer {token}</code>"
+        );
+        return page("Logged in", &content, None);
     };
-    let said = match port {
-        Some(_) => {
-            "fly takes the token from this page. If it does not, paste it where fly asks for it:"
-        }
-        None => "Paste this token where fly asks for it:",
-    };
+    let query = token.replace('+', "%2B").replace('/', "%2F");
     let content = format!(
-        "<p id=\"said\" role=\"status\">{said}</p><code id=\"token\">bearer {token}</code>{link}"
+        "<p id=\"said\" role=\"status\">If you have just run <b>fly login</b> on this computer, hand it the token. \
+         Or paste it where fly asks for it:</p><code id=\"token\">bearer {token}</code>\
+         <a class=\"button\" id=\"send\" href=\"http://127.0.0.1:{port}/?token=bearer%20{query}\" \
+         rel=\"noreferrer\">Hand the token to fly</a>"
     );
-    page("Logged in", &content, script)
+    let text = "const send=document.getElementById('send');send.addEventListener('click',(event)=>{\
+        event.preventDefault();fetch(send.href).then(()=>{\
+        document.getElementById('said').textContent='fly is logged in. You can close this page.';\
+        document.getElementById('token').remove();send.remove()}).catch(()=>{location.href=send.href})})";
+    let script = Script {
+        text: text.to_owned(),
+        reaches: format!("http://127.0.0.1:{port}"),
+    };
+    page("Logged in", &content, Some(script))
 }
 
 /// Logged in, but nobody's member. `to` is where they wanted to go.

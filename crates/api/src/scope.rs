@@ -105,6 +105,24 @@ impl Found {
         Ok(found)
     }
 
+    /// Leaves out who did what, unless the caller belongs to the team: what is exposed shows pipelines, not people.
+    pub(crate) fn hide_people(&mut self) {
+        let caller = self.principal.as_ref();
+        let belongs = |team: &Team| caller.is_some_and(|caller| caller.can_view(team));
+        if self.team.as_ref().is_some_and(belongs) {
+            return;
+        }
+        if let Some(pipeline) = &mut self.pipeline {
+            pipeline.paused_by = None;
+        }
+        if let Some(job) = &mut self.job {
+            job.paused_by = None;
+        }
+        if let Some(build) = &mut self.build {
+            build.created_by = None;
+        }
+    }
+
     pub(crate) fn has_build(&self) -> bool {
         self.build.is_some()
     }
@@ -188,6 +206,11 @@ impl Scope {
     /// Whether whoever asks may see what the build printed and what people note about it.
     pub(crate) fn sees_output(&self) -> Result<bool> {
         Ok(self.0.exposure() == Exposure::Job || self.can_view(self.team()?))
+    }
+
+    /// Whether whoever asks belongs to the team that the path names.
+    pub(crate) fn is_insider(&self) -> bool {
+        self.existing_team().is_some_and(|team| self.can_view(team))
     }
 
     /// Whether whoever asks may see what the team does not expose.

@@ -8,6 +8,8 @@ use airside_credentials::{Credentials, IdTokens};
 use airside_hub::Hub;
 use airside_logs::Logs;
 use airside_metrics::Metrics;
+use airside_model::TeamId;
+use airside_places::Transfers;
 use airside_store::Store;
 use airside_volumes::Volumes;
 
@@ -21,7 +23,11 @@ use crate::{
 pub const CONCOURSE_VERSION: &str = "8.3.0";
 
 /// The version of the protocol between Concourse and its workers; `fly workers` compares with it.
-pub const WORKER_VERSION: &str = "2.5";
+pub const WORKER_VERSION: &str = "3.0";
+
+/// Artifacts that may be on their way at once, of all teams and of one.
+const TRANSFERS: usize = 128;
+const TRANSFERS_OF_A_TEAM: usize = 32;
 
 #[derive(Clone)]
 pub struct ApiState {
@@ -47,6 +53,8 @@ pub struct ApiState {
     hub: Option<Hub>,
     /// Where artifacts are.
     volumes: Option<Volumes>,
+    /// Artifacts on their way.
+    pub(crate) transfers: Transfers<TeamId>,
     /// A hijack in which nobody types for so long is ended; none: never.
     pub(crate) intercept_idle_timeout: Option<Duration>,
     /// Holds the programs that `fly sync` downloads.
@@ -80,6 +88,7 @@ impl ApiState {
             checks: None,
             hub: None,
             volumes: None,
+            transfers: Transfers::new(TRANSFERS, TRANSFERS_OF_A_TEAM),
             intercept_idle_timeout: None,
             cli_dir: None,
         }

@@ -25,6 +25,11 @@ pub trait WorkerLife: Send + Sync {
     /// An agent's token was changed or revoked: it is let in anew, or not at all.
     fn cut_agent(&self, _worker: &WorkerName) {}
 
+    /// A worker whose configuration mentions the team by name.
+    fn naming_team(&self, _team: &str) -> Option<WorkerName> {
+        None
+    }
+
     fn condition(&self, _worker: &WorkerName) -> WorkerCondition {
         WorkerCondition::default()
     }

@@ -31,6 +31,8 @@ pub enum Access {
     Filtered,
     /// Anybody with a good token; the answer holds only what its holder may see.
     Token,
+    /// Anybody with a role on some team; the answer holds only what they may see.
+    SomeTeam,
     /// At least this role on the team.
     Role(Role),
     /// At least this role on the team that the worker belongs to; a worker of no team is the admins'.
@@ -73,7 +75,7 @@ macro_rules! actions {
     };
 }
 
-use Access::{ExposedJob, ExposedPipeline, Filtered, Public, Token};
+use Access::{ExposedJob, ExposedPipeline, Filtered, Public, SomeTeam, Token};
 
 const VIEWER: Access = Access::Role(Role::Viewer);
 const OPERATOR: Access = Access::Role(Role::PipelineOperator);
@@ -86,7 +88,7 @@ const WORKER_MEMBER: Access = Access::WorkerTeam(Role::Member);
 actions! {
     GetInfo: Get "/api/v1/info", Public;
     GetInfoCreds: Get "/api/v1/info/creds", ADMIN;
-    GetHealth: Get "/api/v1/health", Public;
+    GetHealth: Get "/api/v1/health", Filtered;
     DownloadCli: Get "/api/v1/cli", Public;
     GetLogLevel: Get "/api/v1/log-level", ADMIN;
     SetLogLevel: Put "/api/v1/log-level", ADMIN;
@@ -106,9 +108,10 @@ actions! {
     ListTeams: Get "/api/v1/teams", Filtered;
     GetTeam: Get "/api/v1/teams/{team_name}", VIEWER;
     SetTeam: Put "/api/v1/teams/{team_name}", OWNER;
-    RenameTeam: Put "/api/v1/teams/{team_name}/rename", OWNER;
+    // Secrets, workers and rules for pods know teams by name: another name is another team to them.
+    RenameTeam: Put "/api/v1/teams/{team_name}/rename", ADMIN;
     DestroyTeam: Delete "/api/v1/teams/{team_name}", ADMIN;
-    ListTeamBuilds: Get "/api/v1/teams/{team_name}/builds", Token;
+    ListTeamBuilds: Get "/api/v1/teams/{team_name}/builds", VIEWER;
     CreateBuild: Post "/api/v1/teams/{team_name}/builds", MEMBER;
     GetCc: Get "/api/v1/teams/{team_name}/cc.xml", Filtered;
     CreateArtifact: Post "/api/v1/teams/{team_name}/artifacts", MEMBER;
@@ -259,13 +262,13 @@ actions! {
     AbortBuild: Put "/api/v1/builds/{build_id}/abort", OPERATOR;
     SetBuildComment: Put "/api/v1/builds/{build_id}/comment", OPERATOR;
 
-    ListWorkers: Get "/api/v1/workers", Token;
+    ListWorkers: Get "/api/v1/workers", SomeTeam;
     RegisterWorker: Post "/api/v1/workers", ADMIN;
     LandWorker: Put "/api/v1/workers/{worker_name}/land", WORKER_MEMBER;
     RetireWorker: Put "/api/v1/workers/{worker_name}/retire", WORKER_MEMBER;
     PruneWorker: Put "/api/v1/workers/{worker_name}/prune", WORKER_MEMBER;
-    HeartbeatWorker: Put "/api/v1/workers/{worker_name}/heartbeat", Token;
-    DeleteWorker: Delete "/api/v1/workers/{worker_name}", WORKER_MEMBER;
+    HeartbeatWorker: Put "/api/v1/workers/{worker_name}/heartbeat", ADMIN;
+    DeleteWorker: Delete "/api/v1/workers/{worker_name}", ADMIN;
     ListDestroyingContainers: Get "/api/v1/containers/destroying", WORKER_VIEWER;
     ReportWorkerContainers: Put "/api/v1/containers/report", WORKER_MEMBER;
     ListDestroyingVolumes: Get "/api/v1/volumes/destroying", WORKER_VIEWER;

@@ -37,6 +37,7 @@ pub fn authorize(action: Action, principal: Option<&Principal>, target: Target<'
         Access::Public | Access::Filtered => return Decision::Allow,
         Access::Token if principal.is_some() => return Decision::Allow,
         Access::Token => return Decision::Unauthenticated,
+        Access::SomeTeam => return of_some_team(principal),
         Access::Role(role) | Access::WorkerTeam(role) => (false, role),
         Access::ExposedPipeline => (target.exposure >= Exposure::Pipeline, Role::Viewer),
         Access::ExposedJob => (target.exposure >= Exposure::Job, Role::Viewer),
@@ -55,6 +56,14 @@ pub fn authorize(action: Action, principal: Option<&Principal>, target: Target<'
         Decision::Allow
     } else {
         Decision::Forbidden
+    }
+}
+
+fn of_some_team(principal: Option<&Principal>) -> Decision {
+    match principal {
+        None => Decision::Unauthenticated,
+        Some(principal) if principal.is_in_a_team() || principal.is_admin() => Decision::Allow,
+        Some(_) => Decision::Forbidden,
     }
 }
 

@@ -2,18 +2,39 @@
 
 use std::{sync::Arc, time::Duration};
 
+use airside_places::Peer;
 use airside_store::{Store, now};
+use tokio::sync::Semaphore;
 
 use crate::{
     ConnectorName, Directory, DirectoryError, Identity, LocalUser, Principal, Providers,
-    limiter::Limiter, principal::Claims, token,
+    limiter::{Limiter, Rate},
+    principal::Claims,
+    token,
 };
 
 /// Longer than any token or password that could be meant seriously.
 const LONGEST: usize = 1024;
 
-/// The limiter's one bucket for all names that nobody has: no user can be called this.
+/// The name under which all names are counted that no user has: no user can be called this.
 const NOBODY: &str = "";
+
+/// Wrong passwords for one name from one address. Those of other addresses keep no user out.
+const BY_NAME: Rate = Rate {
+    burst: 10,
+    refill: Duration::from_secs(6),
+    line: 2,
+};
+
+/// Wrong passwords from one address, whatever the names. It may be that of a proxy, with many people behind it.
+const BY_ADDRESS: Rate = Rate {
+    burst: 60,
+    refill: Duration::from_secs(1),
+    line: 10,
+};
+
+/// Passwords that are checked at once: each check keeps a core busy for a while, by intent.
+const CHECKS: usize = 4;
 
 /// Clones share the users and the count of wrong passwords.
 #[derive(Clone)]
@@ -24,7 +45,9 @@ struct Inner {
     users: Vec<LocalUser>,
     providers: Providers,
     duration: Duration,
-    limiter: Limiter,
+    by_name: Limiter<(String, Peer)>,
+    by_address: Limiter<Peer>,
+    checks: Semaphore,
 }
 
 /// A token that was just made. It is not stored: this is the only time it is seen.
@@ -64,7 +87,9 @@ impl Auth {
             users,
             providers,
             duration,
-            limiter: Limiter::default(),
+            by_name: Limiter::new(BY_NAME),
+            by_address: Limiter::new(BY_ADDRESS),
+            checks: Semaphore::new(CHECKS),
         }))
     }
 
@@ -96,23 +121,28 @@ impl Auth {
         self.0.users.iter().find(|user| user.name() == name)
     }
 
-    /// Exchanges a password for a token.
-    pub async fn login(&self, name: &str, password: &str) -> Result<Issued, Denied> {
+    /// Exchanges a password for a token. After many wrong ones from the same peer it waits before it looks.
+    pub async fn login(&self, name: &str, password: &str, from: Peer) -> Result<Issued, Denied> {
         let identity = match self.directory_for(name) {
-            Some(directory) => self.ask(directory, name, password).await?,
-            None => self.check_local(name, password).await?,
+            Some(directory) => self.ask(directory, name, password, from).await?,
+            None => self.check_local(name, password, from).await?,
         };
         Ok(self.admit(identity).await?)
     }
 
-    async fn check_local(&self, name: &str, password: &str) -> Result<Identity, Denied> {
+    async fn check_local(
+        &self,
+        name: &str,
+        password: &str,
+        from: Peer,
+    ) -> Result<Identity, Denied> {
         let user = self.local_user(name);
-        let counted_as = user.map_or(NOBODY, LocalUser::name);
-        self.count(counted_as)?;
+        let counted_as = (user.map_or(NOBODY, LocalUser::name).to_owned(), from);
+        self.wait_for_turn(&counted_as).await?;
         if !self.accepts(user, password).await {
             return Err(Denied::WrongPassword);
         }
-        self.0.limiter.succeeded(counted_as);
+        self.succeeded(&counted_as);
         Ok(Identity::local(name))
     }
 
@@ -121,6 +151,7 @@ impl Auth {
         directory: &Arc<dyn Directory>,
         name: &str,
         password: &str,
+        from: Peer,
     ) -> Result<Identity, Denied> {
         if name.is_empty() || password.is_empty() || name.len().max(password.len()) > LONGEST {
             return Err(Denied::WrongPassword);
@@ -132,18 +163,33 @@ impl Auth {
             directory.connector(),
             words.join(" ").to_lowercase()
         );
-        self.count(&counted_as)?;
+        let counted_as = (counted_as, from);
+        self.wait_for_turn(&counted_as).await?;
         let found = directory.check(name, password).await;
         let identity = found
             .map_err(Denied::Directory)?
             .ok_or(Denied::WrongPassword)?;
-        self.0.limiter.succeeded(&counted_as);
+        self.succeeded(&counted_as);
         Ok(identity)
     }
 
-    fn count(&self, name: &str) -> Result<(), Denied> {
-        let counted = self.0.limiter.try_once(name, now());
-        counted.map_err(|retry_after| Denied::TooManyTries { retry_after })
+    /// Counts a try, and waits if there were many before it: guesses become slow, and a right password among them is
+    /// let through all the same.
+    async fn wait_for_turn(&self, counted_as: &(String, Peer)) -> Result<(), Denied> {
+        let now = now();
+        let refused = |retry_after| Denied::TooManyTries { retry_after };
+        let by_name = self.0.by_name.try_once(counted_as, now).map_err(refused)?;
+        let by_address = self.0.by_address.try_once(&counted_as.1, now);
+        let wait = by_address.map_err(refused)?.max(by_name);
+        if !wait.is_zero() {
+            tokio::time::sleep(wait).await;
+        }
+        Ok(())
+    }
+
+    fn succeeded(&self, counted_as: &(String, Peer)) {
+        self.0.by_name.succeeded(counted_as);
+        self.0.by_address.take_back(&counted_as.1);
     }
 
     /// A token for somebody whom a connector vouches for.
@@ -182,6 +228,9 @@ impl Auth {
         if password.len() > LONGEST {
             return false;
         }
+        let Ok(_turn) = self.0.checks.acquire().await else {
+            return false;
+        };
         let password = password.to_owned();
         let check = tokio::task::spawn_blocking(move || checked.accepts(&password));
         check.await.unwrap_or(false) && user.is_some()

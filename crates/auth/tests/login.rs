@@ -7,8 +7,11 @@ use std::time::Duration;
 use airside_auth::{
     Auth, ConnectorName, Denied, Directory, DirectoryError, Identity, LocalUser, Providers, Role,
 };
+use airside_places::Peer;
 use airside_store::{Sealer, Store};
 use serde_json::json;
+
+const HERE: Peer = Peer::Here;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -28,7 +31,7 @@ async fn a_token_says_who_its_holder_is_until_logout() {
     let (auth, store, dir) = auth(DAY, &["ann:pw", &format!("bob:{hash}")]).await;
     let main = store.team("main").await.unwrap().unwrap();
 
-    let issued = auth.login("ann", "pw").await.unwrap();
+    let issued = auth.login("ann", "pw", HERE).await.unwrap();
     assert_eq!(issued.expires_in, DAY);
     let ann = auth.authenticate(&issued.token).await.unwrap().unwrap();
     assert_eq!(
@@ -38,7 +41,7 @@ async fn a_token_says_who_its_holder_is_until_logout() {
     assert_eq!(ann.role_on(&main), Some(Role::Admin));
     assert_eq!(ann.given_roles(&main), [Role::Owner]);
 
-    let other = auth.login("bob", "pw").await.unwrap();
+    let other = auth.login("bob", "pw", HERE).await.unwrap();
     let bob = auth.authenticate(&other.token).await.unwrap().unwrap();
     assert_eq!((bob.is_admin(), bob.role_on(&main)), (false, None));
 
@@ -67,13 +70,13 @@ async fn wrong_names_and_passwords_are_denied_alike() {
         ("Ann", "pw"),
     ] {
         assert!(matches!(
-            auth.login(name, password).await,
+            auth.login(name, password, HERE).await,
             Err(Denied::WrongPassword)
         ));
     }
     let long = "x".repeat(10_000);
     assert!(matches!(
-        auth.login("ann", &long).await,
+        auth.login("ann", &long, HERE).await,
         Err(Denied::WrongPassword)
     ));
     for token in ["", "nonsense", &long] {
@@ -81,29 +84,59 @@ async fn wrong_names_and_passwords_are_denied_alike() {
     }
 }
 
+/// Tries all of these at once, and says how many of them are refused without a look. Some wait for their turn, and are
+/// given up.
+async fn refused_at_once(auth: &Auth, names: &[&str], password: &str, from: Peer) -> usize {
+    let tries = names.iter().map(|name| async move {
+        let tried = auth.login(name, password, from);
+        tokio::time::timeout(Duration::from_millis(500), tried).await
+    });
+    let tried = futures::future::join_all(tries).await;
+    tried
+        .into_iter()
+        .filter(|tried| matches!(tried, Ok(Err(Denied::TooManyTries { .. }))))
+        .count()
+}
+
+fn at(last: u8) -> Peer {
+    Peer::from(std::net::SocketAddr::from(([192, 0, 2, last], 1)))
+}
+
 #[tokio::test]
-async fn guessing_is_slowed_down_even_for_the_right_password() {
+async fn hostile_guesses_are_slowed_down_and_lock_nobody_out_elsewhere() {
     let (auth, ..) = auth(DAY, &["ann:pw", "bob:pw"]).await;
-    let mut denied = auth.login("ann", "guess").await;
-    for _ in 0..20 {
-        denied = auth.login("ann", "guess").await;
-    }
-    assert!(matches!(denied, Err(Denied::TooManyTries { .. })));
+    let refused = refused_at_once(&auth, &["ann"; 30], "guess", at(1)).await;
+    assert!(refused >= 18, "{refused} of 30 guesses were refused");
+    auth.login("ann", "pw", at(2)).await.unwrap();
+    auth.login("bob", "pw", at(1)).await.unwrap();
     assert!(matches!(
-        auth.login("ann", "pw").await,
+        auth.login("ann", "pw", at(1)).await,
         Err(Denied::TooManyTries { .. })
     ));
-    auth.login("bob", "pw").await.unwrap();
+}
+
+#[tokio::test]
+async fn hostile_lists_of_names_from_one_address_are_slowed_down() {
+    let users: Vec<String> = (0..100).map(|number| format!("user{number}:pw")).collect();
+    let users: Vec<&str> = users.iter().map(String::as_str).collect();
+    let (auth, ..) = auth(DAY, &users).await;
+    let names: Vec<&str> = users
+        .iter()
+        .filter_map(|user| user.split(':').next())
+        .collect();
+    let refused = refused_at_once(&auth, &names, "guess", at(1)).await;
+    assert!(refused >= 25, "{refused} of 100 names were refused");
+    auth.login("user0", "pw", at(2)).await.unwrap();
 }
 
 #[tokio::test]
 async fn tokens_end_with_their_time_and_their_user() {
     let (auth, ..) = self::auth(Duration::ZERO, &["ann:pw"]).await;
-    let issued = auth.login("ann", "pw").await.unwrap();
+    let issued = auth.login("ann", "pw", HERE).await.unwrap();
     assert!(auth.authenticate(&issued.token).await.unwrap().is_none());
 
     let (auth, store, _dir) = self::auth(DAY, &["ann:pw"]).await;
-    let issued = auth.login("ann", "pw").await.unwrap();
+    let issued = auth.login("ann", "pw", HERE).await.unwrap();
     let without_ann = Auth::new(store, vec!["bob:pw".parse().unwrap()], DAY);
     assert!(
         without_ann
@@ -156,23 +189,21 @@ async fn a_directory_vouches_for_whoever_is_no_local_user() {
     assert_eq!(auth.connector_of("ann"), ConnectorName::Local);
     assert_eq!(auth.connector_of("eve"), ConnectorName::Ldap);
 
-    let issued = auth.login("eve", "pw").await.unwrap();
+    let issued = auth.login("eve", "pw", HERE).await.unwrap();
     let principal = auth.authenticate(&issued.token).await.unwrap().unwrap();
     assert_eq!((principal.sub(), principal.name()), ("ldap:7", "Eve"));
     assert!(!principal.is_in_a_team());
-    auth.login("ann", "pw").await.unwrap();
+    auth.login("ann", "pw", HERE).await.unwrap();
     for (name, password) in [("ann", "no"), ("eve", "no"), ("eve", ""), ("", "pw")] {
-        let denied = auth.login(name, password).await.err().unwrap();
+        let denied = auth.login(name, password, HERE).await.err().unwrap();
         assert!(matches!(denied, Denied::WrongPassword), "{name} {password}");
     }
-    let denied = auth.login("gone", "pw").await.err().unwrap();
+    let denied = auth.login("gone", "pw", HERE).await.err().unwrap();
     assert!(matches!(denied, Denied::Directory(_)), "{denied}");
 
     // However a name is spelt, its tries are counted together.
-    for name in ["eve", "EVE", " eve "].iter().cycle().take(30) {
-        auth.login(name, "no").await.err().unwrap();
-    }
-    let denied = auth.login("eVe", "pw").await.err().unwrap();
+    refused_at_once(&auth, &["eve", "EVE", " eve "].repeat(10), "no", HERE).await;
+    let denied = auth.login("eVe", "pw", HERE).await.err().unwrap();
     assert!(matches!(denied, Denied::TooManyTries { .. }), "{denied}");
 
     // A token lasts no longer than what vouched for its holder.

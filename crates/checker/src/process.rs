@@ -30,24 +30,10 @@ use tracing::{debug, info, warn};
 
 use crate::{
     checkers::{Home, Options},
+    environment,
     scratch::{Folder, Scratch},
     wire::{self, Ask, MAX_FRAME, MAX_OUTPUT, Say, What},
 };
-
-/// Of the server's environment, what a checker is told.
-const PASSED_ON: &[&str] = &[
-    "PATH",
-    "TZ",
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "http_proxy",
-    "https_proxy",
-    "no_proxy",
-    "AWS_ENDPOINT_URL",
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "NO_PROXY",
-];
 
 /// Lines of its standard error that reach the server's log.
 const LOGGED: usize = 100;
@@ -357,11 +343,7 @@ fn command(options: &Options, scratch: &Folder) -> std::io::Result<Command> {
         .args(leading)
         .arg(scratch.path())
         .env_clear()
-        .envs(
-            PASSED_ON
-                .iter()
-                .filter_map(|name| Some((*name, std::env::var_os(name)?))),
-        )
+        .envs(environment::passed_on())
         .env("HOME", scratch.path())
         .env("TMPDIR", scratch.path())
         .env("LANG", "C.UTF-8")

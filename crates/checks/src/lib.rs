@@ -30,6 +30,7 @@ mod run;
 mod service;
 mod spec;
 mod task;
+mod webhook_tokens;
 
 use std::{sync::Arc, time::Duration};
 
@@ -72,6 +73,7 @@ struct Parts {
     policy: CheckPolicy,
     timeout: Duration,
     max_per_second: Option<f64>,
+    tokens: webhook_tokens::WebhookTokens,
 }
 
 /// The loop that checks by itself. One of its clones runs at a time: another begins anew where one was broken off.
@@ -91,6 +93,7 @@ impl Checks {
             policy: options.policy,
             timeout: options.timeout,
             max_per_second: options.max_per_second,
+            tokens: webhook_tokens::WebhookTokens::default(),
         });
         let (sender, asks) = mpsc::unbounded_channel();
         let checks = Self {

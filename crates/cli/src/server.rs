@@ -15,10 +15,11 @@ mod stop;
 mod targets;
 mod workers;
 
+use airside_places::{Files, Places};
 use anyhow::Result;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use tracing::info;
+use tracing::{debug, info};
 
 use crate::{
     data::DataFolder,
@@ -69,6 +70,8 @@ pub(crate) fn on_threads<T>(main: impl Future<Output = Result<T>>) -> Result<T> 
     rustls::crypto::aws_lc_rs::default_provider()
         .install_default()
         .map_err(|_| anyhow::anyhow!("two TLS providers"))?;
+    let files = Files::raise();
+    debug!(files = files.limit(), "the limit of open files");
     let runtime = tokio::runtime::Builder::new_multi_thread()
         // Plans and resource types nest as deeply as their authors like.
         .thread_stack_size(STACK)
@@ -95,17 +98,19 @@ async fn serve(options: &ServerOptions, mode: Mode, log_level: Level) -> Result<
     let mut house = house::House::open(options, mode, &data, &users.list, &url, &shutdown).await?;
     let loops = house.start_loops(&shutdown)?;
     let state = house.api(&url, options, log_level);
+    let places = Places::new(Files::now().connections());
     if let Some(address) = options.listening.metrics_listen {
         let listener: TcpListener = listeners::bind(address, "--metrics-listen").await?;
-        listeners::serve_metrics(listener, state.clone(), shutdown.clone());
+        listeners::serve_metrics(listener, state.clone(), places.clone(), shutdown.clone());
     }
     if let (Some(address), Some(registry)) = (options.listening.registry_listen, house.registry()) {
         let listener = listeners::bind(address, "--registry-listen").await?;
         info!(address = %listener.local_addr()?, "the registry of images is served");
-        listeners::serve_registry(listener, tls.clone(), registry, shutdown.clone());
+        let (tls, places) = (tls.clone(), places.clone());
+        listeners::serve_registry(listener, tls, registry, places, shutdown.clone());
     }
     greeting::greet(mode, &url, &users);
-    listeners::serve(listener, tls, reload, state, shutdown).await?;
+    listeners::serve(listener, tls, reload, state, places, shutdown).await?;
     house.engine.shut_down().await;
     for background in loops {
         background.await?;

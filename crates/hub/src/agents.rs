@@ -34,7 +34,9 @@ impl AgentWire {
         self.sender.refuse(reason, retry).await;
     }
 
-    pub fn split(self) -> (AgentReceiver, AgentSender) {
+    /// To be called once the agent is known and may join.
+    pub fn split(mut self) -> (AgentReceiver, AgentSender) {
+        self.receiver.is_known();
         (AgentReceiver(self.receiver), AgentSender(self.sender))
     }
 }

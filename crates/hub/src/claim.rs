@@ -18,6 +18,9 @@ use crate::{
 /// How long a shim waits for the driver of its step to attach before it is told to come back.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+const NOT_TO_BE_CLAIMED: &str =
+    "the step is not to be claimed: another instance has it, or the right to it was withdrawn";
+
 pub(crate) fn hash(secret: &str) -> String {
     hex::encode(Sha256::digest(secret.as_bytes()))
 }
@@ -59,10 +62,10 @@ pub(crate) async fn serve(
     parts: &Parts,
     sessions: &Sessions,
     claim: Claim,
-    receiver: Receiver,
+    mut receiver: Receiver,
     mut sender: Sender,
 ) {
-    match judge(parts, sessions, &claim).await {
+    match judge(parts, sessions, &claim, &mut receiver).await {
         Verdict::Refused { reason, retry } => {
             warn!(handle = %claim.handle, instance = claim.instance, reason, retry, "claim refused");
             if !retry && let Some(slot) = sessions.get(&claim.handle) {
@@ -112,7 +115,12 @@ fn tell_claim(container: &Container, instance: &str) {
 }
 
 /// The claim is committed before it is answered: from then on the step may have run.
-async fn judge(parts: &Parts, sessions: &Sessions, claim: &Claim) -> Verdict {
+async fn judge(
+    parts: &Parts,
+    sessions: &Sessions,
+    claim: &Claim,
+    receiver: &mut Receiver,
+) -> Verdict {
     let container: Container = match parts.store.container(&claim.handle).await {
         Ok(Some(container)) => container,
         Ok(None) => return Verdict::never("there is no such step, or no longer"),
@@ -130,6 +138,13 @@ async fn judge(parts: &Parts, sessions: &Sessions, claim: &Claim) -> Verdict {
         );
         return unfit(parts, claim, reason).await;
     }
+    // Only the step's own shim is waited with.
+    let token = hash(&claim.token);
+    match parts.store.is_token_of(&claim.handle, &token).await {
+        Ok(true) => receiver.is_known(),
+        Ok(false) => return Verdict::never(NOT_TO_BE_CLAIMED),
+        Err(error) => return unavailable(&error),
+    }
     let Some(slot) = sessions.wait(&claim.handle, PATIENCE).await else {
         return Verdict::later("nobody drives this step at the moment");
     };
@@ -141,7 +156,7 @@ async fn judge(parts: &Parts, sessions: &Sessions, claim: &Claim) -> Verdict {
     let session = hex::encode(rand::random::<[u8; 16]>());
     let claimant = Claimant {
         handle: &claim.handle,
-        token_hash: &hash(&claim.token),
+        token_hash: &token,
         instance: &claim.instance,
         session_hash: &hash(&session),
     };
@@ -151,9 +166,7 @@ async fn judge(parts: &Parts, sessions: &Sessions, claim: &Claim) -> Verdict {
             session,
             container: Box::new(container),
         },
-        Ok(false) => Verdict::never(
-            "the step is not to be claimed: another instance has it, or the right to it was withdrawn",
-        ),
+        Ok(false) => Verdict::never(NOT_TO_BE_CLAIMED),
         Err(error) => unavailable(&error),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{io, time::Duration};
 
+use airside_places::{InFlight, Place};
 use airside_protocol::{
     HubSays, ToHub, ToShim,
     codec::{self, Message},
@@ -31,13 +32,23 @@ pub(crate) struct Receiver {
     stream: ReadHalf<TlsStream<AnyWire>>,
     buffer: BytesMut,
     heard: Instant,
+    /// Held until the peer has shown who it is.
+    stranger: Option<Stranger>,
+}
+
+/// The place of a peer that is not known yet.
+struct Stranger {
+    place: Place,
+    /// While its first word is judged, it does not give way.
+    judged: Option<InFlight>,
 }
 
 pub(crate) struct Sender {
     stream: WriteHalf<TlsStream<AnyWire>>,
 }
 
-pub(crate) fn split(stream: TlsStream<AnyWire>) -> (Receiver, Sender) {
+/// Splits a connection of a peer that has this place until it is known.
+pub(crate) fn split(stream: TlsStream<AnyWire>, place: Place) -> (Receiver, Sender) {
     let (read, write) = tokio::io::split(stream);
     let buffer = BytesMut::with_capacity(LITTLE);
     (
@@ -45,12 +56,35 @@ pub(crate) fn split(stream: TlsStream<AnyWire>) -> (Receiver, Sender) {
             stream: read,
             buffer,
             heard: Instant::now(),
+            stranger: Some(Stranger {
+                place,
+                judged: None,
+            }),
         },
         Sender { stream: write },
     )
 }
 
 impl Receiver {
+    /// The first word is here, and it is this side's turn.
+    pub(crate) fn is_judged(&mut self) {
+        if let Some(stranger) = &mut self.stranger {
+            stranger.judged = Some(stranger.place.activity().begin(SILENCE));
+        }
+    }
+
+    /// The peer has shown who it is: it needs no place among strangers, and may say more at a time.
+    pub(crate) fn is_known(&mut self) {
+        self.stranger = None;
+    }
+
+    fn longest(&self) -> usize {
+        match self.stranger {
+            Some(_) => codec::MAX_FIRST_FRAME,
+            None => codec::MAX_FRAME,
+        }
+    }
+
     /// The next message; an error also when the peer has been silent for too long. Safe to cancel.
     pub(crate) async fn next(&mut self) -> io::Result<ToHub> {
         self.next_of().await
@@ -59,7 +93,7 @@ impl Receiver {
     /// The same of those who say something else.
     pub(crate) async fn next_of<M: Message>(&mut self) -> io::Result<M> {
         loop {
-            match codec::decode(&mut self.buffer) {
+            match codec::decode_within(self.longest(), &mut self.buffer) {
                 Ok(Some(message)) => return Ok(message),
                 Ok(None) => {}
                 Err(error) => return Err(io::Error::new(io::ErrorKind::InvalidData, error)),

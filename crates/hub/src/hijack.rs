@@ -236,13 +236,13 @@ pub(crate) async fn answer(
     parts: &Parts,
     sessions: &Sessions,
     answered: Answered,
-    receiver: Receiver,
+    mut receiver: Receiver,
     mut sender: Sender,
 ) {
     let handle = &answered.handle;
     let session = hash(&answered.session);
     match parts.store.session_is_valid(handle, &session).await {
-        Ok(true) => {}
+        Ok(true) => receiver.is_known(),
         Ok(false) => {
             // Its pipeline is gone, say: whoever asked need not wait. A stranger who answers for a step changes nothing.
             if is_gone(parts, handle).await

@@ -20,6 +20,7 @@ mod claim;
 mod connection;
 mod hijack;
 mod identity;
+mod lanes;
 mod server;
 mod session;
 mod socket;

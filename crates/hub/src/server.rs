@@ -3,6 +3,7 @@
 use std::{fmt::Display, io, net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use airside_model::Handle;
+use airside_places::{Files, Peer as Counted, Place, Places};
 use airside_protocol::{ShimSays, ToHub};
 use parking_lot::RwLock;
 use tokio::{
@@ -18,6 +19,7 @@ use crate::{
     AgentWire, Agents, Error, Identity, Parts, Session, Work, claim,
     connection::{self, AnyWire, Receiver, Sender, Wire},
     hijack,
+    lanes::Lanes,
     session::Sessions,
     socket, transfer,
 };
@@ -70,6 +72,8 @@ impl Hub {
             parts,
             sessions: Sessions::default(),
             agents: Arc::default(),
+            strangers: Places::new(Files::now().unclaimed()),
+            transfers: Arc::default(),
             acceptor,
         };
         let hub = Self {
@@ -180,6 +184,15 @@ enum Peer {
     Here,
 }
 
+impl From<Peer> for Counted {
+    fn from(peer: Peer) -> Self {
+        match peer {
+            Peer::At(address) => address.into(),
+            Peer::Here => Self::Here,
+        }
+    }
+}
+
 impl Display for Peer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -194,6 +207,9 @@ struct Server {
     parts: Parts,
     sessions: Sessions,
     agents: Arc<RwLock<Option<Arc<dyn Agents>>>>,
+    /// Connections that have not shown yet who they are.
+    strangers: Places,
+    transfers: Arc<Lanes>,
     acceptor: TlsAcceptor,
 }
 
@@ -205,9 +221,13 @@ impl Server {
                 () = shutdown.cancelled() => break,
                 accepted = listener.accept() => match accepted {
                     Ok((stream, peer)) => {
+                        let Some(place) = self.strangers.enter(peer.into(), GREETING) else {
+                            debug!(%peer, "no place for a connection");
+                            continue;
+                        };
                         let (server, shutdown) = (self.clone(), shutdown.clone());
                         tasks.spawn(airside_tasks::named("hub connection", async move {
-                            shutdown.run_until_cancelled(server.serve(stream, peer)).await;
+                            shutdown.run_until_cancelled(server.serve(stream, peer, place)).await;
                         }));
                     }
                     Err(error) => {
@@ -221,13 +241,22 @@ impl Server {
         tasks.wait().await;
     }
 
-    async fn serve(self, stream: AnyWire, peer: Peer) {
-        let greeted = tokio::time::timeout(GREETING, self.greet(stream)).await;
-        let (message, receiver, mut sender) = match greeted {
-            Ok(Ok(greeted)) => greeted,
-            Ok(Err(error)) => return debug!(%peer, %error, "a peer did not greet"),
-            Err(_) => return debug!(%peer, "a peer did not greet in time"),
+    async fn serve(self, stream: AnyWire, peer: Peer, place: Place) {
+        let activity = place.activity().clone();
+        let greeting = tokio::time::timeout(GREETING, self.greet(stream, place));
+        let greeted = tokio::select! {
+            greeted = greeting => greeted,
+            ended = activity.ended() => return debug!(%peer, why = %ended, "a peer did not greet"),
         };
+        match greeted {
+            Ok(Ok((message, receiver, sender))) => self.hear(message, receiver, sender).await,
+            Ok(Err(error)) => debug!(%peer, %error, "a peer did not greet"),
+            Err(_) => debug!(%peer, "a peer did not greet in time"),
+        }
+    }
+
+    async fn hear(self, message: ToHub, mut receiver: Receiver, mut sender: Sender) {
+        receiver.is_judged();
         match message {
             ToHub::Control(ShimSays::Claim(claim)) => {
                 claim::serve(&self.parts, &self.sessions, claim, receiver, sender).await;
@@ -242,7 +271,7 @@ impl Server {
                     session,
                     volume,
                 };
-                transfer::fetch(&self.parts, &self.sessions, request, sender).await;
+                self.fetch(request, receiver, sender).await;
             }
             ToHub::Control(ShimSays::Upload {
                 handle,
@@ -254,7 +283,7 @@ impl Server {
                     session,
                     volume,
                 };
-                transfer::upload(&self.parts, &self.sessions, request, receiver, sender).await;
+                self.upload(request, receiver, sender).await;
             }
             ToHub::Control(ShimSays::Answer {
                 handle,
@@ -287,9 +316,21 @@ impl Server {
         }
     }
 
-    async fn greet(&self, stream: AnyWire) -> io::Result<(ToHub, Receiver, Sender)> {
+    async fn fetch(self, request: transfer::Request, receiver: Receiver, sender: Sender) {
+        let (parts, sessions) = (&self.parts, &self.sessions);
+        transfer::fetch(parts, sessions, &self.transfers, request, receiver, sender).await;
+    }
+
+    async fn upload(self, request: transfer::Request, receiver: Receiver, sender: Sender) {
+        let (parts, sessions) = (&self.parts, &self.sessions);
+        transfer::upload(parts, sessions, &self.transfers, request, receiver, sender).await;
+    }
+
+    async fn greet(&self, stream: AnyWire, place: Place) -> io::Result<(ToHub, Receiver, Sender)> {
         let stream = self.acceptor.accept(stream).await?;
-        let (mut receiver, sender) = connection::split(stream);
+        // A handshake is more than silence is.
+        place.activity().awaits(GREETING);
+        let (mut receiver, sender) = connection::split(stream, place);
         let message = receiver.next().await?;
         Ok((message, receiver, sender))
     }

@@ -1,25 +1,33 @@
 //! Volume connections: inputs down, outputs up, both as verified streams.
 
-use std::io::{self, Read, Write};
+use std::{
+    io::{self, Read, Write},
+    time::Duration,
+};
 
 use airside_model::{Handle, VolumeId};
+use airside_places::Pace;
 use airside_protocol::{
     End, HubSays, Order, ShimSays, ToHub, ToShim, Transfer, codec::MAX_PAYLOAD,
 };
 use airside_tree::{Hasher, HashingReader, Limits};
 use bytes::{Bytes, BytesMut};
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, time::Instant};
 use tracing::{info, warn};
 
 use crate::{
     Parts,
     claim::hash,
     connection::{Receiver, Sender},
+    lanes::{Lanes, Lead},
     session::Sessions,
 };
 
 /// Frames read ahead of the disk.
 const AHEAD: usize = 32;
+
+/// A shim may send nothing of an output for so long, though it says that it lives: what packs very well comes slowly.
+const STALLED: Duration = Duration::from_secs(300);
 
 /// Past this an output is a mistake, or an attack on the disk.
 const LIMITS: Limits = Limits {
@@ -70,7 +78,9 @@ fn names(transfers: &[Transfer], volume: &VolumeId) -> bool {
 pub(crate) async fn fetch(
     parts: &Parts,
     sessions: &Sessions,
+    lanes: &Lanes,
     request: Request,
+    mut receiver: Receiver,
     mut sender: Sender,
 ) {
     if let Err((reason, retry)) = request
@@ -81,13 +91,20 @@ pub(crate) async fn fetch(
     {
         return sender.refuse(reason, retry).await;
     }
+    receiver.is_known();
     let Some(path) = parts.volumes.path(&request.volume) else {
         return sender
             .refuse(format!("volume {} is not there", request.volume), false)
             .await;
     };
+    let (Lead { turn, held }, replaced) = match lanes.enter(&request.handle, &request.volume).await
+    {
+        Ok(entered) => entered,
+        Err(busy) => return sender.refuse(busy, true).await,
+    };
     let (chunks, mut ready) = mpsc::channel(AHEAD);
-    let packing = tokio::task::spawn_blocking(move || {
+    let packing = turn.run(move || {
+        let _held = held;
         let mut writer = Hasher::new(ChunkWriter {
             chunks,
             buffer: BytesMut::new(),
@@ -109,7 +126,10 @@ pub(crate) async fn fetch(
             }))
             .await
     };
-    match sent.await {
+    let Some(sent) = replaced.run_until_cancelled(sent).await else {
+        return info!(handle = %request.handle, volume = %request.volume, "volume is fetched anew");
+    };
+    match sent {
         Ok(()) => info!(handle = %request.handle, volume = %request.volume, "volume fetched"),
         Err(error) => {
             warn!(handle = %request.handle, volume = %request.volume, %error, "volume not fetched");
@@ -120,8 +140,9 @@ pub(crate) async fn fetch(
 pub(crate) async fn upload(
     parts: &Parts,
     sessions: &Sessions,
+    lanes: &Lanes,
     request: Request,
-    receiver: Receiver,
+    mut receiver: Receiver,
     mut sender: Sender,
 ) {
     if let Err((reason, retry)) = request
@@ -132,14 +153,23 @@ pub(crate) async fn upload(
     {
         return sender.refuse(reason, retry).await;
     }
+    receiver.is_known();
     if parts.volumes.path(&request.volume).is_some() {
         let _ = sender.say(HubSays::Stored).await;
         return;
     }
+    let (lead, replaced) = match lanes.enter(&request.handle, &request.volume).await {
+        Ok(entered) => entered,
+        Err(busy) => return sender.refuse(busy, true).await,
+    };
     if sender.say(HubSays::Begin).await.is_err() {
         return;
     }
-    match receive(parts, &request, receiver).await {
+    let received = receive(parts, &request, receiver, lead);
+    let Some(received) = replaced.run_until_cancelled(received).await else {
+        return info!(handle = %request.handle, volume = %request.volume, "volume is uploaded anew");
+    };
+    match received {
         Ok(bytes) => {
             info!(handle = %request.handle, volume = %request.volume, bytes, "volume stored");
             let _ = sender.say(HubSays::Stored).await;
@@ -155,13 +185,20 @@ pub(crate) async fn upload(
     }
 }
 
-async fn receive(parts: &Parts, request: &Request, mut receiver: Receiver) -> io::Result<u64> {
+async fn receive(
+    parts: &Parts,
+    request: &Request,
+    mut receiver: Receiver,
+    lead: Lead,
+) -> io::Result<u64> {
+    let Lead { turn, held } = lead;
     let (chunks, ready) = mpsc::channel::<Bytes>(AHEAD);
     let receiving = parts
         .volumes
         .receive(&request.volume)
         .map_err(io::Error::other)?;
-    let unpacking = tokio::task::spawn_blocking(move || {
+    let unpacking = turn.run(move || {
+        let _held = held;
         let mut reader = HashingReader::new(ChunkReader {
             chunks: ready,
             current: Bytes::new(),
@@ -172,12 +209,18 @@ async fn receive(parts: &Parts, request: &Request, mut receiver: Receiver) -> io
         unpacked.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
         Ok::<_, io::Error>((receiving, reader.finish().1))
     });
+    let mut pace = Pace::new(STALLED);
+    let mut since = Instant::now();
     let end = loop {
-        match receiver.next().await? {
+        let message = tokio::time::timeout_at(since + pace.left(), receiver.next());
+        let message = message.await.map_err(|_| too_slow())??;
+        match message {
             ToHub::Chunk(chunk) => {
+                pace.moved(since.elapsed(), chunk.len());
                 if chunks.send(chunk).await.is_err() {
                     break None;
                 }
+                since = Instant::now();
             }
             ToHub::Control(ShimSays::End(end)) => break Some(end),
             ToHub::Control(ShimSays::Heartbeat) => {}
@@ -199,6 +242,10 @@ async fn receive(parts: &Parts, request: &Request, mut receiver: Receiver) -> io
         .map_err(io::Error::other)?
         .map_err(io::Error::other)?;
     Ok(digest.bytes)
+}
+
+fn too_slow() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, "the output comes too slowly")
 }
 
 /// Cuts what is written into frames for the async side.

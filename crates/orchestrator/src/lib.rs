@@ -141,6 +141,15 @@ impl Orchestrator {
         self.parts.workers.condition(worker)
     }
 
+    /// The worker that is the team's alone, or has a rule that mentions the team by name.
+    pub fn worker_naming_team(&self, team: &str) -> Option<WorkerName> {
+        let workers = self.parts.workers.entries();
+        let naming = workers.iter().find(|worker| {
+            worker.team.as_deref() == Some(team) || worker.placement.names_team(team)
+        });
+        naming.map(|worker| worker.placement.worker().clone())
+    }
+
     /// The worker that a step of this team with these tags would be put on now.
     pub fn worker_for(&self, team: &str, tags: &[String]) -> Option<WorkerName> {
         let chosen = self.parts.workers.choose(&Wants::plain(team, tags)).ok()?;

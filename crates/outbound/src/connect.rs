@@ -55,10 +55,7 @@ pub(crate) fn connect(
             why: "its host is no name",
         }
     })?;
-    let untrusted = |source| Error::Untrusted {
-        host: address.authority(),
-        source,
-    };
+    let untrusted = |why| Error::untrusted(address.authority(), &why);
     let session = ClientConnection::new(tls.config.clone(), name).map_err(untrusted)?;
     let mut stream = StreamOwned::new(session, tcp);
     // Before anything secret is sent.

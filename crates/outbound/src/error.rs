@@ -12,12 +12,9 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
-    #[error("the connection to {host} cannot be trusted: {source}")]
-    Untrusted {
-        host: String,
-        #[source]
-        source: rustls::Error,
-    },
+    /// The words say it all, so that there is no source to be told after them.
+    #[error("the connection to {host} cannot be trusted: {why}")]
+    Untrusted { host: String, why: String },
     #[error("a certificate to trust cannot be read: {0}")]
     Certificate(String),
     #[error("{host} said nothing for {} seconds", .waited.as_secs())]
@@ -54,6 +51,29 @@ pub enum Error {
     },
 }
 
+/// What is wrong with a server's certificate, for people.
+fn distrust(error: &rustls::Error) -> String {
+    use rustls::CertificateError as Bad;
+    let rustls::Error::InvalidCertificate(bad) = error else {
+        return error.to_string();
+    };
+    let words = match bad {
+        Bad::UnknownIssuer => "its certificate was signed by an authority that is not trusted here",
+        Bad::Expired | Bad::ExpiredContext { .. } => "its certificate has expired",
+        Bad::NotValidYet | Bad::NotValidYetContext { .. } => "its certificate is not valid yet",
+        Bad::NotValidForName | Bad::NotValidForNameContext { .. } => {
+            "its certificate is for another name"
+        }
+        Bad::Revoked => "its certificate was revoked",
+        // The rules' own words have no form of ours.
+        Bad::Other(_) if bad.to_string().contains("CaUsedAsEndEntity") => {
+            "its certificate is an authority's own, and not the one that was given to trust"
+        }
+        _ => return error.to_string(),
+    };
+    words.to_owned()
+}
+
 fn said(words: &str) -> String {
     match words.is_empty() {
         true => String::new(),
@@ -78,6 +98,13 @@ impl Error {
         }
     }
 
+    pub(crate) fn untrusted(host: String, why: &rustls::Error) -> Self {
+        Self::Untrusted {
+            host,
+            why: distrust(why),
+        }
+    }
+
     /// Whether asking again may help.
     pub(crate) fn is_temporary(&self) -> bool {
         matches!(
@@ -93,7 +120,7 @@ impl Error {
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Self::Silent { host, waited },
             io::ErrorKind::UnexpectedEof => Self::Cut { host },
             _ => match source.downcast::<rustls::Error>() {
-                Ok(source) => Self::Untrusted { host, source },
+                Ok(why) => Self::untrusted(host, &why),
                 Err(source) => Self::Broken { host, source },
             },
         }

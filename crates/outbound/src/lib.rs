@@ -12,6 +12,7 @@ mod body;
 mod client;
 mod connect;
 mod error;
+mod given;
 mod message;
 mod patience;
 mod tls;

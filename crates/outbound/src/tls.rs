@@ -9,7 +9,7 @@ use rustls::{
     pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem::PemObject},
 };
 
-use crate::Error;
+use crate::{Error, given::Given};
 
 /// Bundles of this machine's own certificates, where it has one.
 const BUNDLES: [&str; 3] = [
@@ -77,7 +77,9 @@ fn config(trust: &Trust, identity: Option<&Identity>) -> Result<Arc<ClientConfig
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(NoVerifier(provider))),
         Trust::Public => builder.with_root_certificates(roots(&[])?),
-        Trust::Also(more) => builder.with_root_certificates(roots(more)?),
+        Trust::Also(more) => builder
+            .dangerous()
+            .with_custom_certificate_verifier(given(more, provider)?),
     };
     let Some(identity) = identity else {
         return Ok(Arc::new(builder.with_no_client_auth()));
@@ -85,6 +87,17 @@ fn config(trust: &Trust, identity: Option<&Identity>) -> Result<Arc<ClientConfig
     let (chain, key) = read(identity)?;
     let config = builder.with_client_auth_cert(chain, key);
     config
+        .map(Arc::new)
+        .map_err(|error| Error::Certificate(error.to_string()))
+}
+
+fn given(more: &[String], provider: Arc<CryptoProvider>) -> Result<Arc<Given>, Error> {
+    let mut certificates = Vec::new();
+    for text in more {
+        certificates.extend(CertificateDer::pem_slice_iter(text.as_bytes()).flatten());
+    }
+    let verifier = Given::new(roots(more)?, certificates, provider);
+    verifier
         .map(Arc::new)
         .map_err(|error| Error::Certificate(error.to_string()))
 }

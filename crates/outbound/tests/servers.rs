@@ -263,7 +263,16 @@ fn payloads_are_sent_whole_and_headers_have_one_line() {
 /// A server of this name on this machine; it lets in everybody, or only whoever shows this certificate.
 fn tls_server(name: &str, visitor: Option<&rcgen::Certificate>) -> (String, String, Receiver<()>) {
     let made = rcgen::generate_simple_self_signed(vec![name.to_owned()]).unwrap();
-    let (pem, key) = (made.cert.pem(), made.signing_key.serialize_der());
+    tls_server_with(&made.cert, &made.signing_key, visitor)
+}
+
+/// A server that shows this certificate.
+fn tls_server_with(
+    certificate: &rcgen::Certificate,
+    key: &rcgen::KeyPair,
+    visitor: Option<&rcgen::Certificate>,
+) -> (String, String, Receiver<()>) {
+    let (pem, key) = (certificate.pem(), key.serialize_der());
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let builder = rustls::ServerConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
@@ -279,7 +288,7 @@ fn tls_server(name: &str, visitor: Option<&rcgen::Certificate>) -> (String, Stri
         }
     };
     let config = builder
-        .with_single_cert(vec![made.cert.der().clone()], key.try_into().unwrap())
+        .with_single_cert(vec![certificate.der().clone()], key.try_into().unwrap())
         .unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!(
@@ -300,6 +309,36 @@ fn tls_server(name: &str, visitor: Option<&rcgen::Certificate>) -> (String, Stri
         }
     });
     (url, pem, receiver)
+}
+
+/// What `openssl req -x509` makes: signed by itself, and allowed to sign others.
+fn authority_of(name: &str) -> (rcgen::Certificate, rcgen::KeyPair) {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let mut wanted = rcgen::CertificateParams::new(vec![name.to_owned()]).unwrap();
+    wanted.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    (wanted.self_signed(&key).unwrap(), key)
+}
+
+#[test]
+fn a_server_may_show_the_very_certificate_that_was_given() {
+    let (certificate, key) = authority_of("localhost");
+    let (url, pem, _done) = tls_server_with(&certificate, &key, None);
+    let fetch = |url: &str, trust: Trust| {
+        let client = Client::with_patience(&trust, patience())?;
+        client.fetch(Request::get(Address::parse(url)?), 100)
+    };
+    assert_eq!(fetch(&url, Trust::Also(vec![pem.clone()])).unwrap(), b"ok");
+    let (other, _) = authority_of("localhost");
+    let error = fetch(&url, Trust::Also(vec![other.pem()])).unwrap_err();
+    let words = error.to_string();
+    assert!(
+        words.contains("not the one that was given to trust"),
+        "{words}"
+    );
+    assert!(std::error::Error::source(&error).is_none(), "{words}");
+    // It is trusted under its own names alone.
+    let elsewhere = url.replace("localhost", "127.0.0.1");
+    fetch(&elsewhere, Trust::Also(vec![pem])).unwrap_err();
 }
 
 #[test]

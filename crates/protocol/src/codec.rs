@@ -8,6 +8,9 @@ use crate::{HubSays, Output, ShimSays, ToHub, ToShim};
 /// Longer frames are refused unread. Orders carry whole environments, hence not smaller.
 pub const MAX_FRAME: usize = 8 * 1024 * 1024;
 
+/// The longest frame of a peer that has not shown yet who it is. Claims and joins are far shorter.
+pub const MAX_FIRST_FRAME: usize = 64 * 1024;
+
 /// The most payload that one `Output` or `Chunk` should carry.
 pub const MAX_PAYLOAD: usize = 64 * 1024;
 
@@ -20,8 +23,8 @@ const OUTPUT_HEAD: usize = 9;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("frame of {0} bytes is empty or longer than {MAX_FRAME}")]
-    Length(usize),
+    #[error("frame of {length} bytes is empty or longer than {longest}")]
+    Length { length: usize, longest: usize },
     #[error("frame of unknown kind {0}")]
     Kind(u8),
     #[error("output frame is cut short or names no stream")]
@@ -38,12 +41,20 @@ pub trait Message: Sized {
 
 /// Takes the next whole message from `buffer`, or nothing if there is none yet.
 pub fn decode<M: Message>(buffer: &mut BytesMut) -> Result<Option<M>, Error> {
+    decode_within(MAX_FRAME, buffer)
+}
+
+/// Takes the next whole message from `buffer`, and refuses frames that are longer than `longest` by their first bytes.
+pub fn decode_within<M: Message>(
+    longest: usize,
+    buffer: &mut BytesMut,
+) -> Result<Option<M>, Error> {
     let Some(head) = buffer.first_chunk::<4>() else {
         return Ok(None);
     };
     let length = u32::from_be_bytes(*head) as usize;
-    if length == 0 || length > MAX_FRAME {
-        return Err(Error::Length(length));
+    if length == 0 || length > longest {
+        return Err(Error::Length { length, longest });
     }
     if buffer.len() < 4 + length {
         return Ok(None);
@@ -213,6 +224,19 @@ mod tests {
             assert_eq!(super::missing(&bytes[..there]), missing, "{there}");
         }
         assert!(super::missing(&[255; 8]) <= MAX_FRAME);
+    }
+
+    #[test]
+    fn hostile_lengths_are_refused_by_the_head_alone() {
+        let head = |length: usize| BytesMut::from(&(length as u32).to_be_bytes()[..]);
+        let mut allowed = head(MAX_FIRST_FRAME);
+        assert!(matches!(
+            decode_within::<ToHub>(MAX_FIRST_FRAME, &mut allowed),
+            Ok(None)
+        ));
+        let mut longer = head(MAX_FIRST_FRAME + 1);
+        assert!(decode_within::<ToHub>(MAX_FIRST_FRAME, &mut longer).is_err());
+        assert!(decode::<ToHub>(&mut longer).is_ok());
     }
 
     #[test]

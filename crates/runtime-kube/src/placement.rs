@@ -184,6 +184,10 @@ impl Placement for KubeRuntime {
         &self.target.name
     }
 
+    fn names_team(&self, team: &str) -> bool {
+        self.target.names_team(team)
+    }
+
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             mounts_volumes: false,

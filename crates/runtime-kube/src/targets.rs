@@ -130,6 +130,11 @@ impl Target {
     }
 
     /// Whether an image is in the server's own registry.
+    pub(crate) fn names_team(&self, team: &str) -> bool {
+        let mut rules = self.pod_rules.iter();
+        self.team.as_deref() == Some(team) || rules.any(|rule| rule.matching.team == team)
+    }
+
     pub(crate) fn is_own(&self, reference: &str) -> bool {
         let Some(registry) = &self.registry else {
             return false;

@@ -88,6 +88,11 @@ pub(crate) fn lend_root(config: &mut Value) {
     }
 }
 
+/// Gives the step this soft and this hard limit of open files, whatever the server has for itself.
+pub(crate) fn limit_files(config: &mut Value, (soft, hard): (u64, u64)) {
+    config["process"]["rlimits"] = json!([{"type": "RLIMIT_NOFILE", "soft": soft, "hard": hard}]);
+}
+
 /// What the container has for itself besides what every one has.
 struct Surroundings {
     ids: Option<IdRange>,

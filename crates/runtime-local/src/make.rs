@@ -106,6 +106,9 @@ fn commit(
     if options.carriage == Carriage::Streamed && matches!(spec.image, Image::Volume { .. }) {
         bundle::lend_root(&mut config);
     }
+    if let Some(files) = airside_places::files_of_steps() {
+        bundle::limit_files(&mut config, files);
+    }
     dir.write("config.json", &config)?;
     dir.write(
         "plan.json",

@@ -78,6 +78,11 @@ pub trait Placement: Send + Sync + 'static {
 
     fn capabilities(&self) -> Capabilities;
 
+    /// Whether a rule for its steps mentions the team by name.
+    fn names_team(&self, _team: &str) -> bool {
+        false
+    }
+
     /// How it is doing, now and from now on; nothing for a runtime that is always well.
     fn condition(&self) -> Option<watch::Receiver<Condition>> {
         None

@@ -31,6 +31,7 @@ pub struct ServerOptions {
     hub_ip: IpAddr,
     own_network: bool,
     disk: Option<PathBuf>,
+    files: Option<u64>,
 }
 
 impl ServerOptions {
@@ -41,7 +42,15 @@ impl ServerOptions {
             hub_ip: Ipv4Addr::LOCALHOST.into(),
             own_network: false,
             disk: None,
+            files: None,
         }
+    }
+
+    /// The server may have no more files open than this, and has to raise its soft limit if that is more than usual.
+    #[must_use]
+    pub fn files(mut self, limit: u64) -> Self {
+        self.files = Some(limit);
+        self
     }
 
     /// Steps have a network each, as they have by default outside of tests.
@@ -155,7 +164,7 @@ impl Server {
 
     /// The command line of this server, for a second one beside it.
     pub fn command(&self) -> Command {
-        let mut command = Command::new(Environment::get().airside);
+        let mut command = self.program();
         FOREIGN.iter().for_each(|name| {
             command.env_remove(name);
         });
@@ -170,6 +179,21 @@ impl Server {
             .args(&self.options.args)
             .envs(self.options.env.iter().cloned())
             .stdin(Stdio::null());
+        command
+    }
+
+    fn program(&self) -> Command {
+        let airside = Environment::get().airside;
+        let Some(files) = self.options.files else {
+            return Command::new(airside);
+        };
+        let mut command = Command::new("bash");
+        // A machine may not allow for more than it has already.
+        let limited = format!(
+            "ulimit -Sn {} && {{ ulimit -Hn {files} 2>/dev/null || true; }} && exec \"$0\" \"$@\"",
+            files.min(1024)
+        );
+        command.arg("-c").arg(limited).arg(airside);
         command
     }
 

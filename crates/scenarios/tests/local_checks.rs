@@ -122,9 +122,9 @@ fn a_webhook_checks_for_whoever_knows_the_token() {
     assert_eq!(build["name"], "check", "{build}");
     fly.watch(build["id"].as_i64().unwrap()).succeeded();
     assert_eq!(post("hook", "?webhook_token=wrong").0, 401);
-    assert_eq!(post("hook", "").0, 400);
+    assert_eq!(post("hook", "").0, 401);
     assert_eq!(post("failing", "?webhook_token=x").0, 401);
-    assert_eq!(post("nothing", "?webhook_token=s3cret").0, 404);
+    assert_eq!(post("nothing", "?webhook_token=s3cret").0, 401);
 }
 
 #[test]

@@ -259,6 +259,19 @@ impl Store {
         Ok(count == 1)
     }
 
+    /// Whether this is the token of a step that may still be claimed, by its first instance or by the same one again.
+    pub async fn is_token_of(&self, handle: &Handle, token_hash: &str) -> Result<bool> {
+        let count: i64 = query_scalar(sql!(
+            "SELECT count(*) FROM containers WHERE handle = $1 AND token_hash = $2
+               AND state IN ('creating', 'created')"
+        ))
+        .bind(handle.as_str())
+        .bind(token_hash)
+        .fetch_one(&self.read)
+        .await?;
+        Ok(count == 1)
+    }
+
     /// Whether this session key was handed to the holder of the placement.
     pub async fn session_is_valid(&self, handle: &Handle, session_hash: &str) -> Result<bool> {
         let count: i64 = query_scalar(sql!(

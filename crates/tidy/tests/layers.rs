@@ -16,6 +16,7 @@ const LAYERS: &[(&str, u32)] = &[
     ("yaml", 1),
     ("vars", 1),
     ("outbound", 1),
+    ("places", 1),
     ("aws", 1),
     ("protocol", 1),
     ("runtime", 1),

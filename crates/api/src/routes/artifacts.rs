@@ -2,7 +2,8 @@
 
 use std::io;
 
-use airside_model::VolumeId;
+use airside_model::{TeamId, VolumeId};
+use airside_places::Turn;
 use airside_store::ArtifactId;
 use airside_tree::Limits;
 use airside_volumes::{Bytes, Volumes};
@@ -40,9 +41,10 @@ pub(super) async fn create(
     body: Body,
 ) -> Result<Response> {
     let (team, volumes) = (scope.team()?, state.volumes()?);
+    let turn = state.transfers.enter(team.id)?;
     let volume = VolumeId(format!("a-{:032x}", rand::random::<u128>()));
     let artifact = state.store.announce_artifact(team.id, &volume).await?;
-    if let Err(error) = receive(volumes.clone(), volume, body).await {
+    if let Err(error) = receive(turn, volumes.clone(), volume, body).await {
         warn!(team = team.name, %error, "upload refused");
         state.store.forget_artifact(artifact.id).await?;
         return Err(error);
@@ -56,11 +58,11 @@ pub(super) async fn create(
     Ok((StatusCode::CREATED, shown).into_response())
 }
 
-async fn receive(volumes: Volumes, volume: VolumeId, body: Body) -> Result<()> {
+async fn receive(turn: Turn<TeamId>, volumes: Volumes, volume: VolumeId, body: Body) -> Result<()> {
     let stream = body.into_data_stream().map_err(io::Error::other);
     let input = Blocking::new(StreamReader::new(stream));
     let own = volumes.clone();
-    let unpacked = tokio::task::spawn_blocking(move || {
+    let unpacked = turn.run(move || {
         let limits = Limits {
             bytes: volumes.room()?,
             entries: MOST_FILES,
@@ -71,7 +73,7 @@ async fn receive(volumes: Volumes, volume: VolumeId, body: Body) -> Result<()> {
     });
     let unpacked = unpacked
         .await
-        .map_err(|_| ApiError::Internal("the server is stopping"))?;
+        .map_err(|_| ApiError::Internal("the upload cannot be taken now"))?;
     unpacked.map_err(|error| refusal(error, &own))
 }
 
@@ -131,21 +133,23 @@ pub(super) async fn get(
     scope: Scope,
     Path(Wanted { artifact_id }): Path<Wanted>,
 ) -> Result<Response> {
-    let found = state.store.artifact(scope.team()?.id, artifact_id).await?;
+    let team = scope.team()?.id;
+    let found = state.store.artifact(team, artifact_id).await?;
     let artifact = found.ok_or(ApiError::NotFound)?;
     let volumes = state.volumes()?.clone();
     if !volumes.exists(&artifact.volume) {
         return Err(ApiError::NotFound);
     }
+    let turn = state.transfers.enter(team)?;
     let (ours, theirs) = tokio::io::duplex(AHEAD);
     let out = Blocking::new(ours);
-    tokio::task::spawn_blocking(move || {
+    drop(turn.run(move || {
         let ArtifactId(id) = artifact.id;
         // A client that goes away is none of our business; it sees a cut stream otherwise.
         if let Err(error) = volumes.send_gzip(&artifact.volume, out) {
             info!(artifact = id, %error, "download ended early");
         }
-    });
+    }));
     let body = Body::from_stream(ReaderStream::with_capacity(theirs, AHEAD / 4));
     Ok(([(CONTENT_TYPE, BINARY)], body).into_response())
 }

@@ -27,7 +27,7 @@ pub(super) async fn list(
     Query(query): Query<PageQuery>,
 ) -> Result<Response> {
     let filters = visible(&state, &scope).await?;
-    page::builds(&state, &uri, &query, &filters).await
+    page::builds(&state, &scope, &uri, &query, &filters).await
 }
 
 async fn visible(state: &ApiState, scope: &Scope) -> Result<Vec<BuildFilter>> {
@@ -68,7 +68,7 @@ pub(super) async fn of_team(
         exposed_beyond: (!scope.can_view(team)).then(Vec::new),
         ..BuildFilter::default()
     };
-    page::builds(&state, &uri, &query, &[filter]).await
+    page::builds(&state, &scope, &uri, &query, &[filter]).await
 }
 
 pub(super) async fn of_pipeline(
@@ -81,7 +81,7 @@ pub(super) async fn of_pipeline(
         pipeline: Some(scope.pipeline()?.id),
         ..BuildFilter::default()
     };
-    page::builds(&state, &uri, &query, &[filter]).await
+    page::builds(&state, &scope, &uri, &query, &[filter]).await
 }
 
 /// The comment is for those who may see the build's output.

@@ -10,6 +10,7 @@ use axum::{
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tracing::info;
 
 use super::resources::ResourceName;
 use crate::{
@@ -105,7 +106,8 @@ pub(super) struct WebhookToken {
     webhook_token: String,
 }
 
-/// Whoever knows the token may have the resource checked. What they send along can only spare that.
+/// Has the resource checked for those who know its token. What they send along can only spare that. Strangers get the
+/// same answer whatever went wrong, so that they learn nothing of what there is; the log has the reason.
 pub(super) async fn webhook(
     State(state): State<ApiState>,
     scope: Scope,
@@ -113,22 +115,41 @@ pub(super) async fn webhook(
     Query(WebhookToken { webhook_token }): Query<WebhookToken>,
     request: Body,
 ) -> Result<Response> {
-    if webhook_token.is_empty() {
+    let heard = hear(&state, &scope, &resource_name, &webhook_token, request).await;
+    match heard {
+        Ok(heard) => Ok(said(heard)),
+        Err(ApiError::Store(error)) => Err(ApiError::Store(error)),
+        Err(why) => {
+            info!(resource = resource_name, %why, "webhook refused");
+            Err(ApiError::Unauthenticated)
+        }
+    }
+}
+
+async fn hear(
+    state: &ApiState,
+    scope: &Scope,
+    resource: &str,
+    token: &str,
+    request: Body,
+) -> Result<Heard> {
+    if token.is_empty() {
         return Err(ApiError::BadRequest("no webhook_token".to_owned()));
     }
-    let pipeline = scope.active_pipeline()?;
+    let pipeline = scope.active_pipeline()?.id;
     // One that does not arrive whole tells nothing.
     let payload = to_bytes(request, PAYLOAD).await.unwrap_or_default();
-    let heard = state
-        .checks()?
-        .webhook(pipeline.id, &resource_name, &webhook_token, &payload)
-        .await?;
-    Ok(match heard {
+    let checks = state.checks()?;
+    Ok(checks.webhook(pipeline, resource, token, &payload).await?)
+}
+
+fn said(heard: Heard) -> Response {
+    match heard {
         Heard::Checking(build) => {
             (StatusCode::CREATED, Json(present::build::build(&build))).into_response()
         }
         Heard::Spared(why) => Json(json!({"not_checked": why})).into_response(),
-    })
+    }
 }
 
 impl From<CheckError> for ApiError {

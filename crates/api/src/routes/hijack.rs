@@ -22,9 +22,14 @@ use futures::{
     SinkExt, StreamExt,
     stream::{SplitSink, SplitStream},
 };
+use http::{
+    HeaderMap,
+    header::{AUTHORIZATION, HOST, ORIGIN},
+};
 use tokio::{sync::mpsc, time::timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
+use url::Url;
 
 use self::frames::{Input, Output, Process};
 use super::containers::{self, Named};
@@ -44,8 +49,12 @@ pub(super) async fn hijack(
     scope: Scope,
     Path(named): Path<Named>,
     shutdown: Option<Extension<CancellationToken>>,
+    headers: HeaderMap,
     upgrade: WebSocketUpgrade,
 ) -> Result<Response> {
+    if !is_meant(&headers, &state.external_url) {
+        return Err(ApiError::Forbidden);
+    }
     let (container, build) = containers::find(&state, &scope, named).await?;
     let caller = scope.caller()?;
     if container.labels.kind == StepKind::Check && !caller.is_admin() {
@@ -66,6 +75,24 @@ pub(super) async fn hijack(
     Ok(upgrade
         .max_message_size(LARGEST)
         .on_upgrade(|socket| session.serve(socket)))
+}
+
+/// Whether the request shows a token of its own, or a page of this server made it: a browser adds its cookie to web
+/// sockets of any page.
+fn is_meant(headers: &HeaderMap, external_url: &str) -> bool {
+    if headers.contains_key(AUTHORIZATION) {
+        return true;
+    }
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let Some(origin) = text(ORIGIN).and_then(|origin| Url::parse(origin).ok()) else {
+        return false;
+    };
+    let own = Url::parse(external_url).is_ok_and(|own| own.origin() == origin.origin());
+    let asked = text(HOST).is_some_and(|host| {
+        let asked = Url::parse(&format!("{}://{host}", origin.scheme()));
+        asked.is_ok_and(|asked| asked.origin() == origin.origin())
+    });
+    own || asked
 }
 
 struct Session {
@@ -208,5 +235,37 @@ async fn read(
             // The process has ended; its last words are on their way.
             std::future::pending().await
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_pages_open_no_web_socket_with_a_cookie() {
+        let meant = |pairs: &[(http::HeaderName, &str)]| {
+            let mut headers = HeaderMap::new();
+            for (name, value) in pairs {
+                headers.insert(name, value.parse().unwrap());
+            }
+            is_meant(&headers, "https://ci.example/")
+        };
+        let host = (HOST, "ci.example:8080");
+        assert!(meant(&[
+            (AUTHORIZATION, "bearer x"),
+            (ORIGIN, "https://evil.example")
+        ]));
+        assert!(meant(&[(ORIGIN, "https://ci.example")]));
+        assert!(meant(&[(ORIGIN, "http://ci.example:8080"), host.clone()]));
+        for origin in [
+            "https://evil.example",
+            "https://ci.example:4000",
+            "http://ci.example",
+            "null",
+        ] {
+            assert!(!meant(&[(ORIGIN, origin), host.clone()]), "{origin}");
+        }
+        assert!(!meant(&[host]), "a browser says where it comes from");
     }
 }

@@ -23,10 +23,11 @@ use crate::{
 
 pub(super) async fn list(State(state): State<ApiState>, scope: Scope) -> Result<Response> {
     let pipeline = scope.pipeline()?;
-    let jobs = state
-        .store
-        .job_overviews(JobsOf::Pipeline(pipeline.id))
-        .await?;
+    let found = state.store.job_overviews(JobsOf::Pipeline(pipeline.id));
+    let mut jobs = found.await?;
+    if !scope.is_insider() {
+        hide_people(&mut jobs);
+    }
     let shown: Vec<_> = jobs
         .iter()
         .map(|job| present::job::listed(pipeline, job))
@@ -37,7 +38,19 @@ pub(super) async fn list(State(state): State<ApiState>, scope: Scope) -> Result<
 /// Those of every pipeline that whoever asks may see.
 pub(super) async fn list_all(State(state): State<ApiState>, scope: Scope) -> Result<Response> {
     let pipelines = super::pipelines::visible(&state, &scope).await?;
-    let jobs = by_pipeline(state.store.job_overviews(JobsOf::Everybody).await?);
+    let mut jobs = by_pipeline(state.store.job_overviews(JobsOf::Everybody).await?);
+    let teams = state.store.teams().await?;
+    let viewed = |team| {
+        teams
+            .iter()
+            .any(|own| own.id == team && scope.can_view(own))
+    };
+    for pipeline in pipelines.iter().filter(|pipeline| !viewed(pipeline.team)) {
+        hide_people(
+            jobs.get_mut(&pipeline.id)
+                .map_or(&mut [], Vec::as_mut_slice),
+        );
+    }
     let shown: Vec<_> = pipelines
         .iter()
         .flat_map(|pipeline| {
@@ -46,6 +59,13 @@ pub(super) async fn list_all(State(state): State<ApiState>, scope: Scope) -> Res
         })
         .collect();
     Ok(Json(shown).into_response())
+}
+
+/// Leaves out who paused a job.
+fn hide_people(jobs: &mut [JobOverview]) {
+    for overview in jobs {
+        overview.job.paused_by = None;
+    }
 }
 
 pub(super) fn by_pipeline(jobs: Vec<JobOverview>) -> HashMap<PipelineId, Vec<JobOverview>> {
@@ -72,8 +92,13 @@ pub(super) async fn unpause(State(state): State<ApiState>, scope: Scope) -> Resu
 
 pub(super) async fn get(State(state): State<ApiState>, scope: Scope) -> Result<Response> {
     let (pipeline, job) = (scope.pipeline()?, scope.job()?);
-    let next = state.store.next_build(job.id).await?;
-    let finished = state.store.finished_build(job.id).await?;
+    let mut next = state.store.next_build(job.id).await?;
+    let mut finished = state.store.finished_build(job.id).await?;
+    if !scope.is_insider() {
+        for build in next.iter_mut().chain(&mut finished) {
+            build.created_by = None;
+        }
+    }
     let shown = present::job::job(pipeline, job, next.as_ref(), finished.as_ref());
     Ok(Json(shown).into_response())
 }
@@ -88,7 +113,7 @@ pub(super) async fn builds(
         job: Some(scope.job()?.id),
         ..BuildFilter::default()
     };
-    page::builds(&state, &uri, &query, &[filter]).await
+    page::builds(&state, &scope, &uri, &query, &[filter]).await
 }
 
 pub(super) async fn trigger(State(state): State<ApiState>, scope: Scope) -> Result<Json<Value>> {

@@ -31,6 +31,10 @@ pub(super) async fn visible(state: &ApiState, scope: &Scope) -> Result<Vec<Pipel
         .collect();
     let mut pipelines = state.store.pipelines(None).await?;
     pipelines.retain(|pipeline| pipeline.public || viewed.contains(&pipeline.team));
+    let others = pipelines.iter_mut();
+    for other in others.filter(|pipeline| !viewed.contains(&pipeline.team)) {
+        other.paused_by = None;
+    }
     Ok(pipelines)
 }
 
@@ -43,6 +47,9 @@ pub(super) async fn visible_of_team(
     let viewed = scope.can_view(team);
     let mut pipelines = state.store.pipelines(Some(team.id)).await?;
     pipelines.retain(|pipeline| pipeline.public || viewed);
+    for pipeline in pipelines.iter_mut().filter(|_| !viewed) {
+        pipeline.paused_by = None;
+    }
     Ok(pipelines)
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use airside_model::WorkerState;
-use airside_store::{Component, Micros};
+use airside_store::{Component, Micros, Worker};
 use axum::{
     Json,
     body::Body,
@@ -17,7 +17,10 @@ use serde_json::{Value, json};
 use crate::{
     ApiState, body,
     error::{ApiError, Result},
+    scope::Scope,
 };
+
+use super::workers::is_visible;
 
 #[derive(Default, Deserialize)]
 struct WallBody {
@@ -128,7 +131,7 @@ pub(super) async fn creds(State(state): State<ApiState>) -> Json<Value> {
 }
 
 /// Answers even when the database does not: that is what it is for.
-pub(super) async fn health(State(state): State<ApiState>) -> Response {
+pub(super) async fn health(State(state): State<ApiState>, scope: Scope) -> Response {
     let components = state.store.components().await;
     let workers = state.store.workers().await;
     let (Ok(components), Ok(workers)) = (components, workers) else {
@@ -146,7 +149,7 @@ pub(super) async fn health(State(state): State<ApiState>) -> Response {
     let away = workers
         .iter()
         .filter(|worker| worker.state != WorkerState::Running);
-    let away: Vec<&str> = away.map(|worker| worker.name.as_str()).collect();
+    let away: Vec<&Worker> = away.collect();
     let running = running.count();
     let status = if running == 0 || !away.is_empty() {
         "degraded"
@@ -166,10 +169,26 @@ pub(super) async fn health(State(state): State<ApiState>) -> Response {
         "workers": {"status": status, "total": workers.len(), "running": running},
         "components": components,
     });
-    if !away.is_empty() {
-        shown["workers"]["unhealthy_workers"] = json!(away);
+    let named = named(&state, &scope, &away).await;
+    if !named.is_empty() {
+        shown["workers"]["unhealthy_workers"] = json!(named);
     }
     Json(shown).into_response()
+}
+
+/// The names of those workers that whoever asks may see. Strangers learn how many there are and no more.
+async fn named<'a>(state: &ApiState, scope: &Scope, workers: &[&'a Worker]) -> Vec<&'a str> {
+    let known = scope
+        .principal()
+        .is_some_and(|principal| principal.is_in_a_team() || principal.is_admin());
+    let teams = match known && !workers.is_empty() {
+        true => state.store.teams().await.unwrap_or_default(),
+        false => return Vec::new(),
+    };
+    let seen = workers
+        .iter()
+        .filter(|worker| is_visible(worker, &teams, scope));
+    seen.map(|worker| worker.name.as_str()).collect()
 }
 
 #[derive(Deserialize)]

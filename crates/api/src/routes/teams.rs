@@ -138,8 +138,35 @@ pub(super) async fn rename(
         );
         return Err(ApiError::Invalid(why));
     }
+    if name != team.name
+        && let Some(mentions) = mentioning(&state, &name).await?
+    {
+        let why = format!(
+            "team `{}` cannot be called `{name}`: {mentions} names a team of that name, and would be this team's from \
+             then on",
+            team.name
+        );
+        return Err(ApiError::Conflict(why));
+    }
     state.store.rename_team(team.id, &name).await?;
     Ok(renamed(warning))
+}
+
+/// Something configured that mentions a team of this name, whether there is one or not.
+async fn mentioning(state: &ApiState, team: &str) -> Result<Option<String>> {
+    let workers = state.store.workers().await?;
+    let worker = workers
+        .into_iter()
+        .find(|worker| worker.team.as_deref() == Some(team));
+    let worker = worker.map(|worker| worker.name);
+    if let Some(worker) = worker.or_else(|| state.workers.naming_team(team)) {
+        return Ok(Some(format!("worker `{worker}`")));
+    }
+    let passes = state.store.agent_passes().await?;
+    let pass = passes
+        .into_iter()
+        .find(|pass| pass.team.as_deref() == Some(team));
+    Ok(pass.map(|pass| format!("the token of agent `{}`", pass.name)))
 }
 
 pub(super) async fn destroy(State(state): State<ApiState>, scope: Scope) -> Result<StatusCode> {

@@ -237,10 +237,9 @@ pub(super) async fn input_to(
     Path(path): Path<NamedVersion>,
 ) -> Result<Json<Vec<Value>>> {
     let (_, version) = version(&state, &scope, &path).await?;
-    let builds = state
-        .store
-        .builds_with_input(version.id, MOST_BUILDS)
-        .await?;
+    let found = state.store.builds_with_input(version.id, MOST_BUILDS);
+    let mut builds = found.await?;
+    page::hide_people(&state, &scope, &mut builds).await?;
     Ok(Json(builds.iter().map(present::build::build).collect()))
 }
 
@@ -250,10 +249,9 @@ pub(super) async fn output_of(
     Path(path): Path<NamedVersion>,
 ) -> Result<Json<Vec<Value>>> {
     let (_, version) = version(&state, &scope, &path).await?;
-    let builds = state
-        .store
-        .builds_with_output(version.id, MOST_BUILDS)
-        .await?;
+    let found = state.store.builds_with_output(version.id, MOST_BUILDS);
+    let mut builds = found.await?;
+    page::hide_people(&state, &scope, &mut builds).await?;
     Ok(Json(builds.iter().map(present::build::build).collect()))
 }
 

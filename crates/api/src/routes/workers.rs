@@ -33,7 +33,7 @@ pub(super) async fn list(State(state): State<ApiState>, scope: Scope) -> Result<
     Ok(Json(shown.collect()))
 }
 
-fn is_visible(worker: &Worker, teams: &[Team], scope: &Scope) -> bool {
+pub(super) fn is_visible(worker: &Worker, teams: &[Team], scope: &Scope) -> bool {
     worker.team.as_deref().is_none_or(|owner| {
         let owner = teams.iter().find(|team| team.name == owner);
         owner.is_some_and(|team| scope.can_view(team))

@@ -7,7 +7,7 @@ use axum::body::Body;
 use http::{Request, StatusCode};
 
 /// Keeps cookies as a browser does.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Browser(pub(crate) BTreeMap<String, String>);
 
 impl Browser {
@@ -107,6 +107,10 @@ async fn a_browser_logs_in_and_hands_its_token_to_fly() {
         "{}",
         page.text
     );
+    // The token goes nowhere before a click.
+    let (before, after) = page.text.split_once("fetch(").unwrap();
+    assert!(before.contains("addEventListener('click'"), "{}", page.text);
+    assert!(!after.contains("fetch("), "{}", page.text);
     let token = page
         .text
         .split("<code id=\"token\">bearer ")
@@ -125,8 +129,29 @@ async fn a_browser_logs_in_and_hands_its_token_to_fly() {
         .send(&server, "GET", "/sky/login?redirect_uri=/x", "")
         .await;
     assert!(again.header("location").starts_with("/x?csrf_token="));
-    let out = browser.send(&server, "GET", "/sky/logout", "").await;
-    assert_eq!(out.status, StatusCode::OK);
+    // Whatever led the browser there, it is asked first.
+    let asked = browser.send(&server, "GET", "/sky/logout", "").await;
+    assert_eq!(asked.status, StatusCode::OK);
+    assert!(
+        asked.text.contains("<button>Log out</button>"),
+        "{}",
+        asked.text
+    );
+    let asking = browser.clone();
+    let unmeant = browser
+        .send(&server, "POST", "/sky/logout", "csrf_token=guess")
+        .await;
+    assert_eq!(unmeant.status, StatusCode::UNAUTHORIZED);
+    assert_eq!(
+        server.get(token, "/api/v1/user").await.status,
+        StatusCode::OK
+    );
+    let csrf = asked.text.split("value=\"").nth(1).unwrap();
+    let csrf = csrf.split('"').next().unwrap();
+    let mut browser = asking;
+    let form = format!("csrf_token={csrf}");
+    let out = browser.send(&server, "POST", "/sky/logout", &form).await;
+    assert_eq!(out.status, StatusCode::OK, "{}", out.text);
     assert!(!browser.0.contains_key("skymarshal_auth"));
     assert_eq!(
         server.get(token, "/api/v1/user").await.status,

@@ -327,3 +327,32 @@ async fn builds_of_several_exposed_pipelines_make_one_list(database: TestDatabas
         assert_eq!(ids, expected, "{query}");
     }
 }
+
+#[tokio::test]
+async fn hostile_strangers_see_what_is_exposed_and_no_people() {
+    let (server, ann, build) = Server::with_build().await;
+    for path in ["jobs/hello/pause", "pause", "expose"] {
+        let changed = server.put(&ann, &format!("{TP}/{path}")).await;
+        assert_eq!(changed.status, StatusCode::OK, "{path}");
+    }
+    for path in [
+        "/api/v1/pipelines",
+        "/api/v1/teams/main/pipelines",
+        TP,
+        "/api/v1/jobs",
+        &format!("{TP}/jobs"),
+        &format!("{TP}/jobs/hello"),
+        "/api/v1/builds",
+        &format!("{TP}/builds"),
+        &format!("{TP}/jobs/hello/builds"),
+        &format!("{TP}/jobs/hello/builds/1"),
+        &format!("/api/v1/builds/{build}"),
+    ] {
+        let own = server.get(&ann, path).await;
+        assert!(own.text.contains("\"ann\""), "{path}: {}", own.text);
+        let theirs = server.call(None, "GET", path).await;
+        assert_eq!(theirs.status, StatusCode::OK, "{path}");
+        assert!(theirs.text.contains("\"p\""), "{path}: {}", theirs.text);
+        assert!(!theirs.text.contains("\"ann\""), "{path}: {}", theirs.text);
+    }
+}

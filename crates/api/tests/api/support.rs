@@ -8,6 +8,7 @@ use airside_connectors::Connectors;
 use airside_credentials::{Credentials, IdTokens, Installation, Rotation};
 use airside_logs::Logs;
 use airside_model::{BuildId, JobId};
+use airside_places::{Files, Places};
 use airside_store::{Build, NewBuild, OneOff, Patience, Store, testing::TestDatabase};
 use airside_volumes::Volumes;
 use axum::body::{Body, to_bytes};
@@ -172,7 +173,13 @@ impl Server {
         .with_volumes(Volumes::open(&dir.join("volumes")).unwrap())
         .with_cli_dir(Some(dir.join("cli")));
         let shutdown = CancellationToken::new();
-        let served = tokio::spawn(serve(listener, router(state), shutdown.clone()));
+        let served = tokio::spawn(serve(
+            listener,
+            None,
+            router(state),
+            Places::new(Files::now().connections()),
+            shutdown.clone(),
+        ));
         let client = Client::builder(TokioExecutor::new()).build_http();
         Self {
             store,

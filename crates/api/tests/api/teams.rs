@@ -58,8 +58,12 @@ async fn teams_are_made_changed_renamed_and_destroyed(database: TestDatabase) {
     }
 
     let rename = |name: &str| json!({"name": name});
+    let forbidden = server
+        .send_json(&bob, "PUT", &format!("{team}/rename"), &rename("gang"))
+        .await;
+    assert_eq!(forbidden.status, StatusCode::FORBIDDEN);
     let taken = server
-        .send_json(&bob, "PUT", &format!("{team}/rename"), &rename("main"))
+        .send_json(&ann, "PUT", &format!("{team}/rename"), &rename("main"))
         .await;
     assert_eq!(taken.status, StatusCode::BAD_REQUEST);
     assert!(
@@ -69,7 +73,7 @@ async fn teams_are_made_changed_renamed_and_destroyed(database: TestDatabase) {
             .contains("taken")
     );
     let renamed = server
-        .send_json(&bob, "PUT", &format!("{team}/rename"), &rename("gang"))
+        .send_json(&ann, "PUT", &format!("{team}/rename"), &rename("gang"))
         .await;
     assert_eq!(
         (renamed.status, renamed.text.as_str()),
@@ -250,4 +254,32 @@ async fn instances_of_a_pipeline_are_told_apart(database: TestDatabase) {
     );
     let other = server.get(&ann, &format!("{TP}/builds")).await;
     assert_eq!(other.text, "[]");
+}
+
+#[tokio::test]
+async fn hostile_renames_take_over_nothing_that_names_a_team() {
+    let server = Server::start().await;
+    let ann = server.login("ann").await;
+    let auth = json!({"auth": {"owner": {"users": ["local:bob"], "groups": []}}});
+    let made = server
+        .send_json(&ann, "PUT", "/api/v1/teams/crew", &auth)
+        .await;
+    assert_eq!(made.status, StatusCode::CREATED, "{}", made.text);
+    let worker = airside_model::WorkerName::new("gpu");
+    let kind = airside_store::WorkerKind::Local;
+    let registered = server.store.register_worker(&worker, Some("ml"), &[], kind);
+    registered.await.unwrap();
+    let token = json!({"team": "vision"});
+    let made = server
+        .send_json(&ann, "PUT", "/api/v1/agents/camera/token", &token)
+        .await;
+    assert!(made.status.is_success(), "{}", made.text);
+    for (name, mentions) in [("ml", "worker `gpu`"), ("vision", "agent `camera`")] {
+        let rename = json!({"name": name});
+        let refused = server
+            .send_json(&ann, "PUT", "/api/v1/teams/crew/rename", &rename)
+            .await;
+        assert_eq!(refused.status, StatusCode::CONFLICT, "{}", refused.text);
+        assert!(refused.text.contains(mentions), "{}", refused.text);
+    }
 }

@@ -105,7 +105,7 @@ async fn workers_of_concourse_are_told_that_they_cannot_join() {
 }
 
 #[tokio::test]
-async fn a_heartbeat_shows_a_teams_worker_to_that_team_alone() {
+async fn only_administrators_ask_for_a_heartbeat() {
     let (server, ann) = with_worker().await;
     let bob = server.login("bob").await;
     let name = WorkerName::new("mains");
@@ -115,5 +115,23 @@ async fn a_heartbeat_shows_a_teams_worker_to_that_team_alone() {
     registered.await.unwrap();
     let path = "/api/v1/workers/mains/heartbeat";
     assert_eq!(server.put(&ann, path).await.status, StatusCode::OK);
-    assert_eq!(server.put(&bob, path).await.status, StatusCode::NOT_FOUND);
+    assert_eq!(server.put(&bob, path).await.status, StatusCode::FORBIDDEN);
+}
+
+#[tokio::test]
+async fn hostile_strangers_learn_no_names_of_workers() {
+    let (server, ann) = with_worker().await;
+    server.put(&ann, &format!("{W}/land")).await;
+    let path = "/api/v1/health";
+    let seen = server.get(&ann, path).await.json();
+    assert_eq!(seen["workers"]["unhealthy_workers"], json!(["w"]), "{seen}");
+    let bob = server.login("bob").await;
+    for token in [None, Some(bob.as_str())] {
+        let health = server.call(token, "GET", path).await.json();
+        assert_eq!(health["workers"]["total"], 1, "{health}");
+        assert_eq!(health["workers"]["unhealthy_workers"], Value::Null);
+    }
+    // Somebody of no team is a stranger, too.
+    let listed = server.get(&bob, "/api/v1/workers").await;
+    assert_eq!(listed.status, StatusCode::FORBIDDEN);
 }

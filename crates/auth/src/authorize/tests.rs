@@ -22,7 +22,8 @@ fn team(name: &str, admin: bool) -> Team {
 fn principal(name: &str) -> Principal {
     let mut main = team("main", true);
     main.auth = json!({"owner": {"users": ["local:admin"]}});
-    Principal::new(Claims::from(crate::Identity::local(name)), &[main])
+    let teams = [main, team("t", false)];
+    Principal::new(Claims::from(crate::Identity::local(name)), &teams)
 }
 
 /// From nobody to admin: what each sees for an action on a hidden thing of the team.
@@ -58,6 +59,7 @@ fn each_action_needs_what_the_table_says() {
             Access::Public => ("public", [A, A, A, A, A, A, A]),
             Access::Filtered => ("filtered", [A, A, A, A, A, A, A]),
             Access::Token => ("token", [U, A, A, A, A, A, A]),
+            Access::SomeTeam => ("some team", [U, F, A, A, A, A, A]),
             Access::ExposedPipeline => ("pipeline", [U, F, A, A, A, A, A]),
             Access::ExposedJob => ("job", [U, F, A, A, A, A, A]),
             Access::Role(Role::Viewer) => ("viewer", [U, F, A, A, A, A, A]),
@@ -76,17 +78,18 @@ fn each_action_needs_what_the_table_says() {
     assert_eq!(
         counts,
         [
-            ("admin", 20),
-            ("filtered", 7),
+            ("admin", 23),
+            ("filtered", 8),
             ("job", 4),
             ("member", 13),
             ("operator", 19),
-            ("owner", 2),
+            ("owner", 1),
             ("pipeline", 19),
-            ("public", 8),
-            ("token", 4),
-            ("viewer", 7),
-            ("worker member", 6),
+            ("public", 7),
+            ("some team", 1),
+            ("token", 1),
+            ("viewer", 8),
+            ("worker member", 5),
             ("worker viewer", 2),
         ]
     );
@@ -107,7 +110,7 @@ fn what_is_exposed_may_be_seen_by_anybody_and_no_more() {
             );
             let allowed = match action.access() {
                 Access::Public | Access::Filtered => true,
-                Access::Token | Access::Role(_) | Access::WorkerTeam(_) => false,
+                Access::Token | Access::SomeTeam | Access::Role(_) | Access::WorkerTeam(_) => false,
                 Access::ExposedPipeline => exposure != Exposure::Hidden,
                 Access::ExposedJob => exposure == Exposure::Job,
             };
@@ -121,7 +124,7 @@ fn what_does_not_exist_is_for_admins_only() {
     for &action in Action::ALL {
         if matches!(
             action.access(),
-            Access::Public | Access::Filtered | Access::Token
+            Access::Public | Access::Filtered | Access::Token | Access::SomeTeam
         ) {
             continue;
         }

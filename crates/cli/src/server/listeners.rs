@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use airside_api::{ApiState, Tls};
+use airside_places::Places;
 use airside_registry::Registry;
 use anyhow::{Context, Result};
 use tokio::{net::TcpListener, signal::unix::Signal};
@@ -19,12 +20,15 @@ pub(crate) async fn bind(address: SocketAddr, option: &str) -> Result<TcpListene
     })
 }
 
-pub(crate) fn serve_metrics(listener: TcpListener, state: ApiState, shutdown: CancellationToken) {
+pub(crate) fn serve_metrics(
+    listener: TcpListener,
+    state: ApiState,
+    places: Places,
+    shutdown: CancellationToken,
+) {
     let router = airside_api::metrics_router(state);
-    airside_tasks::spawn(
-        "metrics listener",
-        airside_api::serve(listener, router, shutdown),
-    );
+    let serving = airside_api::serve(listener, None, router, places, shutdown);
+    airside_tasks::spawn("metrics listener", serving);
 }
 
 /// By the certificate of the API, if that has one.
@@ -32,19 +36,12 @@ pub(crate) fn serve_registry(
     listener: TcpListener,
     tls: Option<Arc<Tls>>,
     registry: Registry,
+    places: Places,
     shutdown: CancellationToken,
 ) {
     let router = airside_api::registry_router(registry);
-    match tls {
-        Some(tls) => drop(airside_tasks::spawn(
-            "registry listener",
-            airside_api::serve_tls(listener, tls, router, shutdown),
-        )),
-        None => drop(airside_tasks::spawn(
-            "registry listener",
-            airside_api::serve(listener, router, shutdown),
-        )),
-    }
+    let serving = airside_api::serve(listener, tls, router, places, shutdown);
+    airside_tasks::spawn("registry listener", serving);
 }
 
 /// Serves the API until the shutdown, then a moment longer for requests under way.
@@ -53,22 +50,16 @@ pub(crate) async fn serve(
     tls: Option<Arc<Tls>>,
     reload: Signal,
     state: ApiState,
+    places: Places,
     shutdown: CancellationToken,
 ) -> Result<()> {
     let router = airside_api::router(state);
     let stopping = shutdown.clone();
-    let served = async move {
-        match tls {
-            None => airside_api::serve(listener, router, shutdown).await,
-            Some(tls) => {
-                airside_tasks::spawn(
-                    "certificate reload",
-                    read_again(tls.clone(), reload, shutdown.clone()),
-                );
-                airside_api::serve_tls(listener, tls, router, shutdown).await
-            }
-        }
-    };
+    if let Some(tls) = tls.clone() {
+        let reading = read_again(tls, reload, shutdown.clone());
+        airside_tasks::spawn("certificate reload", reading);
+    }
+    let served = airside_api::serve(listener, tls, router, places, shutdown);
     tokio::pin!(served);
     tokio::select! {
         result = &mut served => return Ok(result?),

@@ -32,6 +32,10 @@ impl WorkerLife for OrchestratedWorkers {
         self.agents.cut(worker);
     }
 
+    fn naming_team(&self, team: &str) -> Option<WorkerName> {
+        self.orchestrator.worker_naming_team(team)
+    }
+
     fn condition(&self, worker: &WorkerName) -> WorkerCondition {
         let condition = self.orchestrator.worker_condition(worker);
         WorkerCondition {

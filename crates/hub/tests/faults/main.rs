@@ -5,4 +5,5 @@
 mod claims;
 mod hijacks;
 mod stand;
+mod strangers;
 mod uploads;

@@ -89,13 +89,18 @@ impl Stand {
     }
 
     pub(crate) async fn dial(&self) -> Peer {
+        self.try_dial().await.expect("the hub shakes hands")
+    }
+
+    /// A connection, unless the hub has no place for it.
+    pub(crate) async fn try_dial(&self) -> Option<Peer> {
         let tcp = TcpStream::connect(("127.0.0.1", self.hub.port()))
             .await
             .unwrap();
-        Peer {
-            stream: tls::connect(tcp).await,
+        Some(Peer {
+            stream: tls::connect(tcp).await.ok()?,
             buffer: BytesMut::new(),
-        }
+        })
     }
 
     pub(crate) fn claim_by(&self, instance: &str) -> Claim {
@@ -219,6 +224,12 @@ pub(crate) struct Peer {
 impl Peer {
     pub(crate) async fn send(&mut self, message: ToHub) {
         self.stream.write_all(&message.encode()).await.unwrap();
+        self.stream.flush().await.unwrap();
+    }
+
+    /// Sends bytes that need not be a message.
+    pub(crate) async fn send_bytes(&mut self, bytes: &[u8]) {
+        self.stream.write_all(bytes).await.unwrap();
         self.stream.flush().await.unwrap();
     }
 

@@ -11,7 +11,7 @@ use rustls::{
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
-pub(crate) async fn connect(tcp: TcpStream) -> TlsStream<TcpStream> {
+pub(crate) async fn connect(tcp: TcpStream) -> std::io::Result<TlsStream<TcpStream>> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -23,7 +23,6 @@ pub(crate) async fn connect(tcp: TcpStream) -> TlsStream<TcpStream> {
     TlsConnector::from(Arc::new(config))
         .connect(name, tcp)
         .await
-        .unwrap()
 }
 
 #[derive(Debug)]
