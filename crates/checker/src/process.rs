@@ -11,6 +11,7 @@ use std::{
 };
 
 use airside_model::Version;
+use airside_sandbox::TakenUser;
 use airside_secrets::{Error, Secret};
 use bytes::BytesMut;
 use futures::StreamExt as _;
@@ -34,21 +35,6 @@ use crate::{
     scratch::Scratch,
     wire::{self, Ask, MAX_FRAME, MAX_OUTPUT, Say, What},
 };
-
-/// Of the server's environment, what a checker is told.
-const PASSED_ON: &[&str] = &[
-    "PATH",
-    "TZ",
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "http_proxy",
-    "https_proxy",
-    "no_proxy",
-    "AWS_ENDPOINT_URL",
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "NO_PROXY",
-];
 
 /// Lines of its standard error that reach the server's log.
 const LOGGED: usize = 100;
@@ -135,7 +121,10 @@ impl Process {
             };
             home.folder()?
         };
-        let mut child = command(options, &scratch)?.spawn()?;
+        // Where there is none left, only Landlock lets it share one.
+        let user = options.users.take();
+        let number = user.as_ref().map(TakenUser::number);
+        let mut child = command(options, &scratch, number)?.spawn()?;
         let (Some(stdin), Some(stdout), Some(stderr)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
@@ -153,7 +142,11 @@ impl Process {
         tokio::spawn(write(stdin, receiver, process.ended.clone()));
         tokio::spawn(log(stderr, team.to_owned()));
         let (own, team, idle) = (process.clone(), team.to_owned(), options.idle);
-        attended.spawn(async move { own.attend(child, stdout, scratch, &team, idle).await });
+        attended.spawn(async move {
+            own.attend(child, stdout, scratch, &team, idle).await;
+            // Only now: nothing of the process is left that another one of this user could meet.
+            drop(user);
+        });
         Ok(process)
     }
 
@@ -345,20 +338,17 @@ fn understand(bytes: &BytesMut) -> Result<Say, String> {
     serde_json::from_slice(bytes).map_err(|error| error.to_string())
 }
 
-fn command(options: &Options, scratch: &TempDir) -> std::io::Result<Command> {
+fn command(options: &Options, scratch: &TempDir, user: Option<u32>) -> std::io::Result<Command> {
     let [program, leading @ ..] = options.program.as_slice() else {
         return Err(std::io::Error::other("no checker program is configured"));
     };
     let mut command = Command::new(program);
     command
         .args(leading)
+        .arg(user.map_or_else(|| "none".to_owned(), |user| user.to_string()))
         .arg(scratch.path())
         .env_clear()
-        .envs(
-            PASSED_ON
-                .iter()
-                .filter_map(|name| Some((*name, std::env::var_os(name)?))),
-        )
+        .envs(airside_sandbox::passed_on())
         .env("HOME", scratch.path())
         .env("TMPDIR", scratch.path())
         .env("LANG", "C.UTF-8")
