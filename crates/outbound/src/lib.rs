@@ -13,6 +13,7 @@ mod client;
 mod connect;
 mod error;
 mod message;
+mod nearby;
 mod patience;
 mod tls;
 
