@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::bucket::{Access, Bucket};
 use crate::{
     Failure, Object, Part,
-    aws::Keys,
+    aws::{Keys, keys_of_environment},
     lenient::{flag, switch, text},
     request::read,
 };
@@ -187,7 +187,7 @@ impl Source {
             }
         };
         let keys = match (given, self.enable_aws_creds_provider) {
-            (None, true) => Keys::of_environment(),
+            (None, true) => keys_of_environment(),
             (given, _) => given,
         };
         Bucket::open(Access {
