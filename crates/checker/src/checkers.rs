@@ -2,6 +2,7 @@
 
 use std::{collections::HashMap, ffi::OsString, path::PathBuf, sync::Arc, time::Duration};
 
+use airside_sandbox::Users;
 use parking_lot::Mutex;
 use tokio_util::task::TaskTracker;
 
@@ -19,6 +20,8 @@ pub struct Options {
     pub scratch: PathBuf,
     /// A checker that nobody asked for so long ends.
     pub idle: Duration,
+    /// The users that checkers of a server that is root become, each another one.
+    pub users: Users,
 }
 
 impl Options {
@@ -27,6 +30,7 @@ impl Options {
             program,
             scratch: std::env::temp_dir(),
             idle: Duration::from_secs(5 * 60),
+            users: Users::of_checkers(),
         }
     }
 }

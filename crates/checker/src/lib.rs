@@ -19,7 +19,6 @@
 //! bounded amount of memory for each check. *Absent:* when to check, where versions go, types with images.
 
 mod checkers;
-mod environment;
 mod failure;
 mod process;
 mod sandbox;

@@ -11,6 +11,7 @@ use std::{
 };
 
 use airside_model::Version;
+use airside_sandbox::TakenUser;
 use airside_secrets::{Error, Secret};
 use bytes::BytesMut;
 use futures::StreamExt as _;
@@ -30,7 +31,6 @@ use tracing::{debug, info, warn};
 
 use crate::{
     checkers::{Home, Options},
-    environment,
     scratch::{Folder, Scratch},
     wire::{self, Ask, MAX_FRAME, MAX_OUTPUT, Say, What},
 };
@@ -120,7 +120,10 @@ impl Process {
             };
             home.folder()?
         };
-        let mut child = command(options, &scratch)?.spawn()?;
+        // Where there is none left, only Landlock lets it share one.
+        let user = options.users.take();
+        let number = user.as_ref().map(TakenUser::number);
+        let mut child = command(options, &scratch, number)?.spawn()?;
         let (Some(stdin), Some(stdout), Some(stderr)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
@@ -141,7 +144,11 @@ impl Process {
         );
         airside_tasks::spawn("checker log", log(stderr, team.to_owned()));
         let (own, team, idle) = (process.clone(), team.to_owned(), options.idle);
-        let attending = async move { own.attend(child, stdout, scratch, &team, idle).await };
+        let attending = async move {
+            own.attend(child, stdout, scratch, &team, idle).await;
+            // Only now: nothing of the process is left that another one of this user could meet.
+            drop(user);
+        };
         attended.spawn(airside_tasks::named("checker", attending));
         Ok(process)
     }
@@ -334,16 +341,17 @@ fn understand(bytes: &BytesMut) -> Result<Say, String> {
     serde_json::from_slice(bytes).map_err(|error| error.to_string())
 }
 
-fn command(options: &Options, scratch: &Folder) -> std::io::Result<Command> {
+fn command(options: &Options, scratch: &Folder, user: Option<u32>) -> std::io::Result<Command> {
     let [program, leading @ ..] = options.program.as_slice() else {
         return Err(std::io::Error::other("no checker program is configured"));
     };
     let mut command = Command::new(program);
     command
         .args(leading)
+        .arg(user.map_or_else(|| "none".to_owned(), |user| user.to_string()))
         .arg(scratch.path())
         .env_clear()
-        .envs(environment::passed_on())
+        .envs(airside_sandbox::passed_on())
         .env("HOME", scratch.path())
         .env("TMPDIR", scratch.path())
         .env("LANG", "C.UTF-8")

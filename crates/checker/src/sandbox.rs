@@ -4,80 +4,30 @@
 //! What stays is what foreign programs such as `git` and `ssh` need: the system's programs and libraries, name
 //! resolution, certificates, a scratch folder, connections to anywhere.
 
-use std::{
-    fs, io,
-    os::unix::fs::{MetadataExt as _, chown},
-    path::Path,
-};
+use std::{fs, io, path::Path};
 
-use airside_confine::{Capabilities, Filter};
-use landlock::{
-    ABI, Access as _, AccessFs, AccessNet, Ruleset, RulesetAttr as _, RulesetCreatedAttr as _,
-    RulesetError, RulesetStatus, Scope, path_beneath_rules,
-};
-use rustix::process::{Resource, Rlimit};
+use airside_sandbox::{Confinement, Reach};
 
 use crate::serve::{STACK, THREADS};
 
-/// Whom a checker of a server that is root becomes. Every system has an account of this number, and
-/// `ssh` insists on one.
-const NOBODY: u32 = 65534;
-
-/// For all of a team's checks at once, and for each program that one of them starts.
+/// Bytes of memory for all of a team's checks at once, and for each program that one of them starts.
 const MEMORY: u64 = 1 << 30;
-/// The largest file that a check may write into its scratch folder.
+/// Bytes of the largest file that a check may write into its scratch folder.
 const FILE: u64 = 1 << 30;
 
-/// Programs, libraries and data of the system.
-const SYSTEM: &[&str] = &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64"];
-
-/// Of the system's configuration what any program may know.
-const SETTINGS: &[&str] = &[
-    "/etc/alternatives",
-    "/etc/ca-certificates",
-    "/etc/crypto-policies",
-    "/etc/gai.conf",
-    "/etc/gitconfig",
-    "/etc/group",
-    "/etc/host.conf",
-    "/etc/hosts",
-    "/etc/ld.so.cache",
-    "/etc/localtime",
-    "/etc/nsswitch.conf",
-    "/etc/passwd",
-    "/etc/pki",
-    "/etc/protocols",
-    "/etc/resolv.conf",
-    "/etc/services",
-    "/etc/ssh/ssh_config",
-    "/etc/ssh/ssh_config.d",
-    "/etc/ssh/ssh_known_hosts",
-    "/etc/ssl",
-];
-
-/// Where certificates are if the server's environment says so.
-const CERTIFICATES: &[&str] = &["SSL_CERT_FILE", "SSL_CERT_DIR"];
-
-const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"];
-
 /// Confines this process, which has one thread. Gives the names of what this machine does not have.
-pub(crate) fn enter(scratch: &Path) -> io::Result<Vec<String>> {
-    let mut without = Vec::new();
-    limit()?;
-    std::env::set_current_dir(scratch)?;
-    if rustix::process::geteuid().is_root() {
-        become_nobody(scratch)?;
-    }
+pub(crate) fn enter(scratch: &Path, user: Option<u32>) -> io::Result<Vec<String>> {
+    let mut without = airside_sandbox::enter(&Confinement {
+        folder: scratch,
+        reach: Reach::System,
+        user,
+        needs_account: true,
+        memory: MEMORY + (THREADS * STACK) as u64,
+        file: FILE,
+    })?;
     if fs::metadata(scratch.join(".")).is_err() {
         without.push("a scratch folder that it may reach".to_owned());
     }
-    // Other checkers run as the same user: none may look into another's memory.
-    rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)?;
-    rustix::thread::set_no_new_privs(true)?;
-    if !close_files(scratch).map_err(io::Error::other)? {
-        without.push("Landlock".to_owned());
-    }
-    Filter::default().install()?;
     Ok(without)
 }
 
@@ -89,66 +39,6 @@ pub(crate) fn leave(scratch: &Path) {
     if rustix::process::getpgrp() == own {
         let _ = rustix::process::kill_process_group(own, rustix::process::Signal::KILL);
     }
-}
-
-fn limit() -> io::Result<()> {
-    let stacks = (THREADS * STACK) as u64;
-    for (resource, most) in [
-        (Resource::Core, 0),
-        (Resource::Data, MEMORY + stacks),
-        (Resource::Fsize, FILE),
-    ] {
-        let now = rustix::process::getrlimit(resource);
-        let most = now.maximum.map_or(most, |allowed| allowed.min(most));
-        let limit = Rlimit {
-            current: Some(most),
-            maximum: Some(most),
-        };
-        rustix::process::setrlimit(resource, limit)?;
-    }
-    Ok(())
-}
-
-/// From root to somebody who owns nothing. The capabilities go with it, for good.
-fn become_nobody(scratch: &Path) -> io::Result<()> {
-    if fs::metadata(scratch)?.uid() == 0 {
-        chown(scratch, Some(NOBODY), Some(NOBODY))?;
-    }
-    Capabilities::NONE.bound()?;
-    // SAFETY: these calls change ids of this process and touch no memory; there is one thread.
-    let done = unsafe {
-        libc::setgroups(0, std::ptr::null()) == 0
-            && libc::setresgid(NOBODY, NOBODY, NOBODY) == 0
-            && libc::setresuid(NOBODY, NOBODY, NOBODY) == 0
-    };
-    if done {
-        Capabilities::NONE.give_up_others()
-    } else {
-        Err(io::Error::last_os_error())
-    }
-}
-
-/// Whether the kernel keeps us from other files.
-fn close_files(scratch: &Path) -> Result<bool, RulesetError> {
-    let newest = ABI::V6;
-    let (all, readable) = (AccessFs::from_all(newest), AccessFs::from_read(newest));
-    let certificates = CERTIFICATES.iter().filter_map(std::env::var_os);
-    let status = Ruleset::default()
-        .handle_access(all)?
-        // It listens to nobody. Where it connects to is its work.
-        .handle_access(AccessNet::BindTcp)?
-        .scope(Scope::from_all(newest))?
-        .create()?
-        .add_rules(path_beneath_rules(SYSTEM, readable))?
-        .add_rules(path_beneath_rules(SETTINGS, readable))?
-        .add_rules(path_beneath_rules(certificates, readable))?
-        .add_rules(path_beneath_rules(
-            DEVICES,
-            AccessFs::ReadFile | AccessFs::WriteFile,
-        ))?
-        .add_rules(path_beneath_rules([scratch], all))?
-        .restrict_self()?;
-    Ok(status.ruleset != RulesetStatus::NotEnforced)
 }
 
 #[cfg(test)]
@@ -191,7 +81,7 @@ mod tests {
         // Before it is confined it can do all of this.
         let secret = scratch.parent().unwrap().join("secret");
         fs::read(&secret).unwrap();
-        let without = enter(scratch).unwrap();
+        let without = enter(scratch, None).unwrap();
         assert_eq!(without, Vec::<String>::new());
         for path in [
             secret.to_str().unwrap(),

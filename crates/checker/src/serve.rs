@@ -24,19 +24,20 @@ use crate::{
 pub(crate) const THREADS: usize = 1024;
 pub(crate) const STACK: usize = 1 << 20;
 
-/// `checker <scratch folder>`: the process that the server starts.
+/// `checker <user> <scratch folder>`: the process that the server starts.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
-    let [scratch] = args.as_slice() else {
-        return complain("usage: checker <scratch folder>; the server starts it by itself");
+    let [user, scratch] = args.as_slice() else {
+        return complain("usage: checker <user> <scratch folder>; the server starts it by itself");
     };
+    let user = user.to_str().and_then(|user| user.parse().ok());
     let scratch = PathBuf::from(scratch);
     std::panic::set_hook(Box::new(|panic| {
         complain(&panic.to_string());
         // Whoever waits for this check hears of it at once, whatever the build profile says of panics.
         std::process::abort();
     }));
-    let without = match sandbox::enter(&scratch) {
+    let without = match sandbox::enter(&scratch, user) {
         Ok(without) => without,
         Err(error) => return complain(&format!("cannot be confined: {error}")),
     };

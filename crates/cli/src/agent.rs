@@ -23,7 +23,7 @@ use crate::{
     data::DataFolder,
     options::{IsolationArgs, Observing, duration, find_shim},
     server,
-    workers::program,
+    workers::{program, pullers},
 };
 
 pub(crate) const EXAMPLES: &str = "\
@@ -117,9 +117,12 @@ async fn serve(options: &Options, shutdown: CancellationToken) -> Result<()> {
         shim: find_shim(options.shim.as_deref())?,
         helper: vec![program()?.into_os_string(), OsString::from("rt")],
         volumes: Volumes::open(&state.join("volumes"))?,
-        images: Images::with_mirrors(
+        images: Images::open(
             &state.join("images"),
-            options.registry_mirrors.iter().cloned().collect(),
+            airside_images::Options {
+                mirrors: options.registry_mirrors.iter().cloned().collect(),
+                ..airside_images::Options::new(pullers()?)
+            },
         )?,
         hub_socket: hub_socket.clone(),
         isolation: options.isolation.choices(),

@@ -98,6 +98,12 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
+    /// Pulls or unpacks an image, confined; called by the local runtime
+    #[command(hide = true, disable_help_flag = true)]
+    Puller {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
     /// Answers checks, confined; called by the server
     #[command(hide = true, disable_help_flag = true)]
     Checker {
@@ -121,6 +127,7 @@ fn main() -> ExitCode {
         Command::Rt { args } => airside_runtime_local::helper::main(args),
         // Likewise: what confines itself has one thread.
         Command::Checker { args } => airside_checker::serve::main(args),
+        Command::Puller { args } => airside_images::puller::main(args),
         Command::Up(options) => {
             report(enter_own_world().and_then(|()| server::run(&options, &settings, Mode::Up)))
         }

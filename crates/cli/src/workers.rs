@@ -41,6 +41,11 @@ pub(crate) fn checkers() -> Result<WorkerCheckers> {
     })
 }
 
+/// The program that pulls and unpacks images, confined.
+pub(crate) fn pullers() -> Result<Vec<OsString>> {
+    Ok(vec![program()?.into_os_string(), OsString::from("puller")])
+}
+
 /// This machine as a worker.
 pub(crate) async fn local(
     data: &DataFolder,
@@ -53,6 +58,11 @@ pub(crate) async fn local(
 ) -> Result<WorkerEntry> {
     let worker = WorkerName::new(LOCAL);
     let program = program()?;
+    let images = airside_images::Options {
+        mirrors,
+        fullest: volumes.marks().high,
+        ..airside_images::Options::new(pullers()?)
+    };
     let options = LocalOptions {
         root: data.join("runtime"),
         worker: worker.clone(),
@@ -60,7 +70,7 @@ pub(crate) async fn local(
         shim: shim.to_owned(),
         helper: vec![program.into_os_string(), OsString::from("rt")],
         volumes,
-        images: Images::with_mirrors(&data.join("images"), mirrors)?,
+        images: Images::open(&data.join("images"), images)?,
         hub_socket: hub_socket(data),
         isolation,
         carriage: Carriage::Mounted,

@@ -20,6 +20,12 @@ impl Capabilities {
     /// What an unprivileged step may have as root: what Concourse gives it, and container runtimes by default.
     pub const UNPRIVILEGED: Self = Self(0xA804_25FB);
 
+    /// To write files of any owner, to give them away and to set their modes: `CHOWN`, `DAC_OVERRIDE`, `FOWNER`, `FSETID`.
+    pub const FILE_OWNERS: Self = Self(0x1B);
+
+    /// [`Self::FILE_OWNERS`], and to change ids of the process: `SETGID`, `SETUID`.
+    pub const FILE_OWNERS_AND_IDS: Self = Self(0xDB);
+
     /// A set as the kernel prints it: hexadecimal.
     pub fn parse(text: &str) -> Option<Self> {
         u64::from_str_radix(text, 16).ok().map(Self)
@@ -49,6 +55,21 @@ impl Capabilities {
             }
             return Err(error);
         }
+        Ok(())
+    }
+
+    /// Makes these the only ones that the process has and uses, as far as it may have them.
+    pub fn hold_only(self) -> io::Result<()> {
+        let kept = CapabilitySet::from_bits_retain(self.0);
+        let now = rustix::thread::capabilities(None)?;
+        rustix::thread::set_capabilities(
+            None,
+            CapabilitySets {
+                effective: now.permitted & kept,
+                permitted: now.permitted & kept,
+                inheritable: CapabilitySet::empty(),
+            },
+        )?;
         Ok(())
     }
 

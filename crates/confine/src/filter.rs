@@ -52,13 +52,25 @@ pub struct Filter(Vec<sock_filter>);
 
 impl Default for Filter {
     fn default() -> Self {
+        Self::with_rules(&[])
+    }
+}
+
+impl Filter {
+    /// The default, and no socket of any kind.
+    pub fn without_network() -> Self {
+        Self::with_rules(syscalls::NETWORK)
+    }
+
+    /// The rules that are given count before those that all processes have.
+    fn with_rules(rules: &[(libc::c_long, Rule)]) -> Self {
         let mut program = vec![
             statement(LOAD, ARCHITECTURE),
             jump(EQUAL, NATIVE, 1, 0),
             Answer::Unknown.code(),
             statement(LOAD, NUMBER),
         ];
-        for (number, rule) in syscalls::RULES {
+        for (number, rule) in rules.iter().chain(syscalls::RULES) {
             let block = block(rule);
             program.push(jump(EQUAL, number_of(*number), 0, block.len()));
             program.extend(block);
@@ -66,9 +78,7 @@ impl Default for Filter {
         program.extend(search(&segments(&syscalls::allowed())));
         Self(program)
     }
-}
 
-impl Filter {
     /// Only system calls: it runs between fork and exec.
     pub fn install(&self) -> io::Result<()> {
         let program = libc::sock_fprog {
@@ -96,6 +106,7 @@ fn block(rule: &Rule) -> Vec<sock_filter> {
     let argument = |index: u32| statement(LOAD, ARGUMENTS + 8 * index);
     match rule {
         Rule::Unknown => vec![Answer::Unknown.code()],
+        Rule::Never => vec![Answer::Deny.code()],
         Rule::WithoutBits {
             argument: index,
             bits,
@@ -298,6 +309,17 @@ mod tests {
                 "{number} {arguments:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_process_without_a_network_makes_no_socket() {
+        let filter = Filter::without_network();
+        for number in [libc::SYS_socket, libc::SYS_socketpair] {
+            let code = run(&filter.0, NATIVE, number, [libc::AF_UNIX as u64; 6]);
+            assert_eq!(code, Answer::Deny.code().k, "{number}");
+        }
+        let read = run(&filter.0, NATIVE, libc::SYS_read, [0; 6]);
+        assert_eq!(read, Answer::Allow.code().k);
     }
 
     #[test]

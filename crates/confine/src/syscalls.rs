@@ -8,6 +8,8 @@
 pub(crate) enum Rule {
     /// As if the kernel had never heard of it.
     Unknown,
+    /// Refused, whatever the arguments.
+    Never,
     WithoutBits {
         argument: u32,
         bits: u32,
@@ -29,6 +31,12 @@ const NEW_NAMESPACES: u32 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWUSER
     | libc::CLONE_NEWPID
     | libc::CLONE_NEWNET) as u32;
+
+/// The calls that a process without a network does without.
+pub(crate) const NETWORK: &[(libc::c_long, Rule)] = &[
+    (libc::SYS_socket, Rule::Never),
+    (libc::SYS_socketpair, Rule::Never),
+];
 
 /// Linux, Linux for 32-bit programs, both with an old version's name, and the question which it is.
 const PERSONALITIES: &[u32] = &[0x0, 0x8, 0x2_0000, 0x2_0008, 0xFFFF_FFFF];

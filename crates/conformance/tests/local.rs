@@ -62,7 +62,11 @@ impl Site for Machine {
             shim: shim(),
             helper: vec![program().into_os_string(), "rt".into()],
             volumes: ground.volumes.clone(),
-            images: Images::open(&root.join("images")).expect("an image store"),
+            images: Images::open(
+                &root.join("images"),
+                airside_images::Options::new(vec![program().into_os_string(), "puller".into()]),
+            )
+            .expect("an image store"),
             hub_socket: hub_socket(ground),
             isolation: IsolationOptions {
                 processes: 400,

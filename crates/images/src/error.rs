@@ -21,20 +21,22 @@ pub enum Error {
     Damaged { what: String },
     #[error("the image is damaged: a blob that should be {expected} is sha256:{actual}")]
     Mismatch { expected: Digest, actual: String },
-    #[error("the image is damaged: layer {layer} cannot be unpacked")]
-    Layer {
-        layer: Digest,
-        #[source]
-        source: airside_tree::Error,
-    },
+    #[error("the image is damaged: layer {layer} cannot be unpacked: {words}")]
+    Layer { layer: Digest, words: String },
     #[error("layer {layer} is of a kind that cannot be unpacked ({media_type})")]
     MediaType { layer: Digest, media_type: String },
     /// The registry was asked as often as made sense.
-    #[error("cannot pull {what}: {failure}")]
-    Pull {
-        what: String,
-        failure: airside_resources::Failure,
-    },
+    #[error("cannot pull {what}: {words}")]
+    Pull { what: String, words: String },
+    /// The registry that the image came from does not give it to the team.
+    #[error(
+        "{what} is on this machine for others, and its registry does not give it to this team: does the source have \
+         the right username and password?"
+    )]
+    NotYours { what: String },
+    /// The process that pulls or unpacks images did not do its work.
+    #[error("the confined process for images failed: {words}")]
+    Confined { words: String },
     #[error("there is no room for the image on the disk of {}", path.display())]
     DiskFull { path: PathBuf },
     #[error("{}", path.display())]
@@ -56,6 +58,12 @@ impl From<BadDigest> for Error {
 }
 
 impl Error {
+    pub(crate) fn confined(words: impl std::fmt::Display) -> Self {
+        Self::Confined {
+            words: words.to_string(),
+        }
+    }
+
     pub(crate) fn disk(path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Disk {
             path: path.to_owned(),

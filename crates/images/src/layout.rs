@@ -11,6 +11,7 @@ use airside_tree::HashingReader;
 use crate::{
     Digest, Error,
     document::{Descriptor, Document, Manifest, architecture},
+    wire::Layer,
 };
 
 /// More than any manifest or configuration; a layer is never read whole.
@@ -62,26 +63,67 @@ impl Layout {
         })
     }
 
+    /// The image that was fetched for a digest: each document on the way is what its digest says.
+    pub(crate) fn brought(&self, digest: &Digest) -> Result<Manifest, Error> {
+        let mut digest = digest.clone();
+        for _ in 0..MAX_DEPTH {
+            match parse(&self.document(&digest)?, &digest.to_string())? {
+                Document::Manifest(manifest) => return Ok(manifest),
+                Document::Index { manifests } => {
+                    let here = |found: &&Descriptor| self.blob(&found.digest).exists();
+                    let found = manifests.iter().find(here);
+                    let missing = || Error::Damaged {
+                        what: format!("nothing that {digest} names was fetched"),
+                    };
+                    digest = found.ok_or_else(missing)?.digest.clone();
+                }
+            }
+        }
+        Err(Error::Damaged {
+            what: "its indexes lead nowhere".to_owned(),
+        })
+    }
+
+    /// The layers of an image and where they are.
+    pub(crate) fn layers(&self, manifest: &Manifest) -> Result<Vec<Layer>, Error> {
+        let layer = |layer: &Descriptor| {
+            // One that is missing is told about here.
+            self.open(&layer.digest)?;
+            Ok(Layer {
+                path: self.blob(&layer.digest),
+                digest: layer.digest.clone(),
+                media_type: layer.media_type.clone(),
+            })
+        };
+        manifest.layers.iter().map(layer).collect()
+    }
+
+    /// Makes sure that all layers are what their digests say, and files: a process that was taken over while it fetched
+    /// them must not decide what this image is.
+    pub(crate) fn verify_layers(&self, manifest: &Manifest) -> Result<(), Error> {
+        for layer in &manifest.layers {
+            verify(self.open(&layer.digest)?, &layer.digest)?;
+        }
+        Ok(())
+    }
+
     pub(crate) fn blob(&self, digest: &Digest) -> PathBuf {
         self.root.join("blobs/sha256").join(digest.hex())
     }
 
     pub(crate) fn open(&self, digest: &Digest) -> Result<HashingReader<File>, Error> {
         let path = self.blob(digest);
-        match File::open(&path) {
+        let opened = fs::metadata(&path).and_then(|found| match found.is_file() {
+            true => File::open(&path),
+            false => Err(io::Error::other("it is no file")),
+        });
+        match opened {
             Ok(file) => Ok(HashingReader::new(file)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Error::Damaged {
                 what: format!("the blob {digest} is missing"),
             }),
             Err(error) => Err(Error::disk(&path)(error)),
         }
-    }
-
-    /// How long a blob is, as it is stored.
-    pub(crate) fn length(&self, digest: &Digest) -> Result<u64, Error> {
-        let path = self.blob(digest);
-        let metadata = std::fs::metadata(&path).map_err(Error::disk(&path))?;
-        Ok(metadata.len())
     }
 
     /// A small blob whole, and what it should be.
@@ -112,8 +154,11 @@ impl Layout {
 }
 
 pub(crate) fn parse<T: serde::de::DeserializeOwned>(text: &[u8], what: &str) -> Result<T, Error> {
-    serde_json::from_slice(text).map_err(|error| Error::Damaged {
-        what: format!("{what} cannot be read: {error}"),
+    serde_json::from_slice(text).map_err(|error| {
+        let words: String = error.to_string().chars().take(160).collect();
+        Error::Damaged {
+            what: format!("{what} cannot be read: {words}"),
+        }
     })
 }
 

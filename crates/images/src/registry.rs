@@ -1,16 +1,10 @@
 //! Images from registries, by the resource type `registry-image`: there is one way to talk to registries, with its
-//! credentials, mirrors, patience and words.
+//! credentials, mirrors, patience and words. Confined processes walk it.
 
-use std::{fs, path::Path};
+use airside_resources::{Mirrors, Object};
+use serde_json::{Value, json};
 
-use airside_model::Version;
-use airside_resources::{CheckRequest, InRequest, Mirrors, Object, Privilege};
-use serde::Deserialize;
-use serde_json::Value;
-
-use crate::{Digest, Error, assemble};
-
-const TYPE: &str = "registry-image";
+use crate::{Digest, Error, wire::Answer};
 
 /// An image that was understood: where it comes from, and under what name. Its source may hold secrets.
 #[derive(Clone)]
@@ -18,15 +12,7 @@ pub(crate) struct Image {
     /// As it was asked for.
     text: String,
     source: Object,
-    tag: String,
     digest: Option<Digest>,
-}
-
-/// What `registry-image` says of an image beside its root file system.
-#[derive(Deserialize)]
-struct Metadata {
-    env: Option<Vec<String>>,
-    user: Option<String>,
 }
 
 impl Image {
@@ -52,7 +38,6 @@ impl Image {
         Ok(Self {
             text: text.to_owned(),
             source,
-            tag: tag.to_owned(),
             digest,
         })
     }
@@ -62,67 +47,41 @@ impl Image {
         self.digest.as_ref()
     }
 
-    /// What its tag stands for now.
-    pub(crate) fn resolve(&self) -> Result<Digest, Error> {
-        let request = CheckRequest {
-            source: self.source.clone(),
-            version: None,
-        };
-        let found = airside_resources::check(TYPE, request, Privilege::of_this_process(), &mut Log)
-            .map_err(|failure| self.explain(failure))?;
-        let digest = found.last().and_then(|version| version.0.get("digest"));
-        match digest {
-            Some(digest) => Ok(Digest::parse(digest)?),
-            None => Err(Error::Missing {
+    /// The name as it was asked for.
+    pub(crate) fn name(&self) -> &str {
+        &self.text
+    }
+
+    /// The source of `registry-image`, with its secrets.
+    pub(crate) fn source(&self) -> &Object {
+        &self.source
+    }
+
+    /// Whether its registry, or a mirror that the source names, hears a login.
+    pub(crate) fn has_login(&self) -> bool {
+        airside_resources::has_login(&self.source)
+    }
+
+    /// The repository and whose it is, as a text to compare.
+    pub(crate) fn repository(&self) -> String {
+        let part = |key| self.source.get(key);
+        json!([
+            part("repository"),
+            part("aws_region"),
+            part("aws_account_id")
+        ])
+        .to_string()
+    }
+
+    /// Why it could not be pulled.
+    pub(crate) fn explain(&self, answer: Answer) -> Error {
+        match answer {
+            Answer::NotPulled(words) => Error::Pull {
                 what: self.text.clone(),
-            }),
+                words,
+            },
+            other => Error::confined(format!("it answered another question: {other:?}")),
         }
-    }
-
-    /// Fetches it into `dir`, which the caller then puts into its place.
-    pub(crate) fn fetch(&self, digest: &Digest, dir: &Path) -> Result<(), Error> {
-        let wanted = digest.to_string();
-        let request = InRequest {
-            source: self.source.clone(),
-            params: Object::new(),
-            version: Version::from([("tag", self.tag.as_str()), ("digest", wanted.as_str())]),
-        };
-        airside_resources::fetch(TYPE, request, dir, &mut Log)
-            .map_err(|failure| self.explain(failure))?;
-        let path = dir.join("metadata.json");
-        let text = fs::read(&path).map_err(Error::disk(&path))?;
-        let metadata: Metadata = crate::layout::parse(&text, "metadata.json")?;
-        let env = metadata.env.unwrap_or_default();
-        assemble::keep(dir, env, metadata.user)?;
-        tracing::info!(image = %digest, name = %self.text, "pulled an image");
-        Ok(())
-    }
-
-    fn explain(&self, failure: airside_resources::Failure) -> Error {
-        let what = self.text.clone();
-        match failure {
-            airside_resources::Failure::Io { path, error }
-                if error.kind() == std::io::ErrorKind::StorageFull =>
-            {
-                let _ = error;
-                Error::DiskFull { path }
-            }
-            failure => Error::Pull { what, failure },
-        }
-    }
-}
-
-/// What the type says on its way is for the server's log.
-struct Log;
-
-impl std::io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        tracing::debug!("{}", String::from_utf8_lossy(bytes).trim_end());
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
     }
 }
 

@@ -6,8 +6,8 @@ mod common;
 
 use std::{fs, path::PathBuf};
 
-use airside_images::{Error, ImageSource, Images};
-use common::{Compression, image, layer};
+use airside_images::{Error, ImageSource, Images, Options};
+use common::{Compression, image, layer, options};
 use tempfile::tempdir;
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
@@ -18,6 +18,7 @@ fn registry(reference: &str) -> ImageSource {
     ImageSource::Registry {
         reference: reference.to_owned(),
         source: Default::default(),
+        team: "main".to_owned(),
     }
 }
 
@@ -73,7 +74,7 @@ async fn answer(stream: TcpStream, layout: PathBuf, manifest: String) {
 #[tokio::test]
 async fn an_image_is_pulled_by_tag_and_by_digest() {
     let (store, layout) = (tempdir().unwrap(), tempdir().unwrap());
-    let images = Images::open(store.path()).unwrap();
+    let images = Images::open(store.path(), options()).unwrap();
     let digest = image(
         layout.path(),
         &[(layer(&[("f", "pulled")]), Compression::Gzip)],
@@ -97,7 +98,7 @@ async fn an_image_is_pulled_by_tag_and_by_digest() {
 #[tokio::test]
 async fn missing_images_and_registries_are_told_apart() {
     let (store, layout) = (tempdir().unwrap(), tempdir().unwrap());
-    let images = Images::open(store.path()).unwrap();
+    let images = Images::open(store.path(), options()).unwrap();
     let port = serve(layout.path().to_owned(), "sha256:none".to_owned()).await;
     let missing = registry(&format!("localhost:{port}/repo:nothing"));
     let error = images.ensure(&missing).await.unwrap_err();
@@ -125,7 +126,14 @@ async fn a_mirror_is_asked_in_the_place_of_its_registry() {
         format!("registry.example=127.0.0.1:{port}"),
     ];
     let mirrors = mirrors.iter().map(|text| text.parse().unwrap()).collect();
-    let images = Images::with_mirrors(store.path(), mirrors).unwrap();
+    let images = Images::open(
+        store.path(),
+        Options {
+            mirrors,
+            ..options()
+        },
+    )
+    .unwrap();
     for name in ["repo", "registry.example/repo:latest"] {
         let source = registry(name);
         let rootfs = images.ensure(&source).await.unwrap();

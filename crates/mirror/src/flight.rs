@@ -94,12 +94,14 @@ impl Flights {
         })
     }
 
-    /// The flight with that content. `start` is only called if there is none; its failure is its caller's alone.
+    /// The flight with that content, which may have `most` bytes. `start` is only called if there is none; its failure is
+    /// its caller's alone.
     pub(crate) async fn join<E>(
         &self,
         digest: &Digest,
         storage: &Arc<dyn Storage>,
         look: Look,
+        most: u64,
         start: impl Future<Output = Result<Reply, E>>,
     ) -> Result<Arc<Flight>, NotBegun<E>> {
         let cell = self.going.lock().entry(digest.clone()).or_default().clone();
@@ -111,7 +113,7 @@ impl Flights {
                     return Err(NotBegun::Kept);
                 }
                 let reply = start.await.map_err(NotBegun::Refused)?;
-                let begun = self.depart(digest, reply, storage.clone());
+                let begun = self.depart(digest, reply, most, storage.clone());
                 begun.map_err(NotBegun::Failed)
             })
             .await;
@@ -136,10 +138,12 @@ impl Flights {
         &self,
         digest: &Digest,
         reply: Reply,
+        most: u64,
         storage: Arc<dyn Storage>,
     ) -> io::Result<Arc<Flight>> {
         let text = |name| reply.headers().get(name)?.to_str().ok().map(str::to_owned);
-        let size = text(header::CONTENT_LENGTH).and_then(|text| text.parse().ok());
+        let size: Option<u64> = text(header::CONTENT_LENGTH).and_then(|text| text.parse().ok());
+        let most = size.map_or(most, |size| size.min(most));
         let kind = text(header::CONTENT_TYPE);
         let path = self.spool.join(format!("{:032x}", rand::random::<u128>()));
         let written = File::create_new(&path)?;
@@ -152,8 +156,13 @@ impl Flights {
         });
         let (digest, going) = (digest.clone(), self.going.clone());
         airside_tasks::spawn("fetch from a registry", async move {
-            let written = (&*path, written.into());
-            let fetched = fetch(&digest, reply, written, size, &say, &*storage).await;
+            let written = Spooled {
+                path: &path,
+                file: written.into(),
+                size,
+                most,
+            };
+            let fetched = fetch(&digest, reply, written, &say, &*storage).await;
             // Whoever comes from now on finds it in the storage, or starts anew.
             going.lock().remove(&digest);
             say.send_replace(match fetched {
@@ -169,14 +178,29 @@ impl Flights {
     }
 }
 
+/// A file that content is written to.
+struct Spooled<'a> {
+    path: &'a Path,
+    file: tokio::fs::File,
+    /// Bytes, as the registry says.
+    size: Option<u64>,
+    /// Bytes that it may have.
+    most: u64,
+}
+
 async fn fetch(
     digest: &Digest,
     reply: Reply,
-    (path, mut file): (&Path, tokio::fs::File),
-    size: Option<u64>,
+    to: Spooled<'_>,
     say: &watch::Sender<Progress>,
     storage: &dyn Storage,
 ) -> io::Result<u64> {
+    let Spooled {
+        path,
+        mut file,
+        size,
+        most,
+    } = to;
     let mut body = reply.into_body();
     let mut hash = Sha256::new();
     let mut written = 0;
@@ -188,11 +212,16 @@ async fn fetch(
         let Ok(piece) = frame.into_data() else {
             continue;
         };
+        let before: u64 = written;
+        written += piece.len() as u64;
+        if written > most {
+            return Err(io::Error::other(format!(
+                "the registry sent more than {most} bytes"
+            )));
+        }
         hash.update(&piece);
         file.write_all(&piece).await?;
         file.flush().await?;
-        let before = written;
-        written += piece.len() as u64;
         // Never the last piece: where it is not known which one that is, what was followed by another.
         match size {
             Some(size) if written < size => say.send_replace(Progress::Has(written)),

@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
 use crate::{
     Access, Answer, Asked, Caller, Reply, Storage, Upstream, Verdict, What,
-    access::verdict,
+    access::{proves, verdict},
     answer::{Head, failure, refusal},
     flight::{Flights, Look, NotBegun},
     range::Range,
@@ -21,6 +21,8 @@ const PUBLIC: Duration = Duration::from_secs(7 * 24 * 3600);
 const PUBLIC_AGAIN: Duration = Duration::from_secs(3600);
 /// Content of this kind is text that describes an image, and small.
 const LARGEST_MANIFEST: u64 = 8 << 20;
+/// Bytes beyond any layer in use; a bound on what one answer can do to the disk.
+const LARGEST_BLOB: u64 = 64 << 30;
 
 /// Cheap to clone.
 #[derive(Clone)]
@@ -86,15 +88,15 @@ impl Mirror {
             return Ok(failure(StatusCode::NOT_FOUND, "this is no tag"));
         };
         let note = NoteName::tag(repository, tag);
-        match self.0.access.ask(request.asked, request.caller).await {
+        match self.0.access.ask(request.asked, request.caller, None).await {
             Verdict::Yes(headers) => {
-                self.note_public(repository, request.caller).await?;
                 let digest = headers.get("docker-content-digest");
                 let digest = digest.and_then(|text| Digest::parse(text.to_str().ok()?).ok());
                 let Some(digest) = digest else {
                     let words = "the registry does not say which content the tag has";
                     return Ok(failure(StatusCode::NOT_FOUND, words));
                 };
+                self.note_public(repository, request.caller).await?;
                 self.0
                     .storage
                     .write_note(&note, &digest.to_string())
@@ -160,7 +162,7 @@ impl Mirror {
         let Some(size) = self.0.storage.size(digest).await? else {
             return Ok(None);
         };
-        let permit = match self.permit(request, digest).await? {
+        let permit = match self.permit(request, digest, Some(size)).await? {
             Ok(permit) => permit,
             Err(refused) => return Ok(Some(refused)),
         };
@@ -172,11 +174,12 @@ impl Mirror {
         }
     }
 
-    /// Whether the caller would get kept content from the registry too.
+    /// Whether the caller would get content of this size from the registry too.
     async fn permit(
         &self,
         request: &Request<'_>,
         digest: &Digest,
+        size: Option<u64>,
     ) -> io::Result<Result<Permit, Answer>> {
         let Request { asked, caller, .. } = request;
         let repository = &asked.repository;
@@ -185,9 +188,11 @@ impl Mirror {
         if is_linked && self.0.access.is_fresh(repository, caller) {
             return Ok(Ok(Permit::Fresh));
         }
-        match self.0.access.ask(asked, caller).await {
+        match self.0.access.ask(asked, caller, size).await {
             Verdict::Yes(headers) => {
-                self.note_public(repository, caller).await?;
+                if self.0.access.is_fresh(repository, caller) {
+                    self.note_public(repository, caller).await?;
+                }
                 if !is_linked {
                     self.0
                         .storage
@@ -252,10 +257,12 @@ impl Mirror {
 
     /// What the registry says of content that is not here.
     async fn look(&self, request: &Request<'_>, digest: &Digest) -> io::Result<Answer> {
-        match self.0.access.ask(request.asked, request.caller).await {
+        let Request { asked, caller, .. } = request;
+        match self.0.access.ask(asked, caller, None).await {
             Verdict::Yes(headers) => {
-                self.note_public(&request.asked.repository, request.caller)
-                    .await?;
+                if self.0.access.is_fresh(&asked.repository, caller) {
+                    self.note_public(&asked.repository, caller).await?;
+                }
                 let kind = headers.get(header::CONTENT_TYPE);
                 let length = headers.get(header::CONTENT_LENGTH);
                 let head = Head {
@@ -288,21 +295,24 @@ impl Mirror {
         let Inner {
             flights, storage, ..
         } = &*self.0;
-        let flight = match flights.join(digest, storage, look, start).await {
+        let most = largest(asked);
+        let flight = match flights.join(digest, storage, look, most, start).await {
             Ok(flight) => flight,
             Err(NotBegun::Refused(refused)) => return Ok(Some(*refused)),
             Err(NotBegun::Kept) => return Ok(None),
             Err(NotBegun::Failed(error)) => return Err(error),
         };
         if is_first {
-            self.note_public(&asked.repository, caller).await?;
+            if self.0.access.is_fresh(&asked.repository, caller) {
+                self.note_public(&asked.repository, caller).await?;
+            }
             let link = NoteName::link(&asked.repository, digest);
             let kind = flight.kind.as_deref().filter(|_| is_manifest(asked));
             self.0
                 .storage
                 .write_note(&link, kind.unwrap_or_default())
                 .await?;
-        } else if let Err(refused) = self.permit(request, digest).await? {
+        } else if let Err(refused) = self.permit(request, digest, flight.size).await? {
             return Ok(Some(refused));
         }
         let range = Range::parse(request.range).filter(|_| flight.size.is_some());
@@ -340,18 +350,26 @@ impl Mirror {
         })?;
         let size = reply.headers().get(header::CONTENT_LENGTH);
         let size: Option<u64> = size.and_then(|size| size.to_str().ok()?.parse().ok());
-        if is_manifest(asked) && size.is_some_and(|size| size > LARGEST_MANIFEST) {
-            let words = "the registry's manifest is larger than any";
+        if size.is_some_and(|size| size > largest(asked)) {
+            let words = "the registry's content is larger than any";
             return Err(Box::new(failure(StatusCode::BAD_GATEWAY, words)));
         }
-        match verdict(reply.status(), reply.headers().clone()) {
-            Verdict::Yes(_) => {
-                self.0.access.served(&asked.repository, caller);
-                Ok(reply)
-            }
+        if proves(asked, None, reply.status(), reply.headers()) {
+            self.0.access.served(&asked.repository, caller);
+        }
+        match verdict(asked, None, reply.status(), reply.headers().clone()) {
+            Verdict::Yes(_) => Ok(reply),
             Verdict::No(status, headers) => Err(Box::new(refusal(status, &headers))),
             Verdict::Away(status, words) => Err(Box::new(away(status, &words))),
         }
+    }
+}
+
+/// The bytes that a thing may have.
+fn largest(asked: &Asked) -> u64 {
+    match is_manifest(asked) {
+        true => LARGEST_MANIFEST,
+        false => LARGEST_BLOB,
     }
 }
 

@@ -127,5 +127,48 @@ async fn blobs_that_are_elsewhere_are_fetched_there_without_the_login() {
     let house = house.again().await;
     assert_eq!(status(&house, "GET", &blob, Some(STRANGER)).await, 401);
     assert_eq!(status(&house, "GET", &blob, Some(OWNER)).await, 200);
-    assert_eq!(house.registry.count("GET /elsewhere"), 1);
+    // Once for the blob, and once for its first byte, to see that the registry does not lead to a page for people.
+    assert_eq!(house.registry.count("GET /elsewhere"), 2);
+    assert_eq!(house.registry.bytes(), layer(100).len() as u64 + 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hostile_login_pages_open_nothing_that_is_kept() {
+    for page in [Fault::LoginPage, Fault::LoginElsewhere] {
+        let house = House::start().await;
+        let image = house.registry.push("secret", "1", &[layer(100)]);
+        house.registry.serve_to(Login::Only(OWNER.to_owned()));
+        let blob = format!("/v2/secret/blobs/{}", image.layers[0]);
+        let manifest = format!("/v2/secret/manifests/{}", image.manifest);
+        for path in [&blob, &manifest] {
+            assert_eq!(status(&house, "GET", path, Some(OWNER)).await, 200);
+        }
+        house.registry.fail(Some(page));
+        for path in [&blob, &manifest, &"/v2/secret/manifests/1".to_owned()] {
+            for method in ["GET", "HEAD"] {
+                let got = status(&house, method, path, None).await;
+                assert_eq!(got, 404, "{method} {path} {page:?}");
+            }
+        }
+        // Nor does it count for later that there was a page.
+        house.registry.fail(Some(Fault::Away));
+        for path in [&blob, &manifest] {
+            assert_eq!(status(&house, "GET", path, None).await, 502, "{page:?}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hostile_manifest_without_an_end_is_given_up() {
+    let house = House::start().await;
+    let image = house.registry.push("a", "1", &[layer(100)]);
+    house.registry.fail(Some(Fault::Endless));
+    let path = format!("/v2/a/manifests/{}", image.manifest);
+    let got = house.get(&path).await;
+    assert!(got.status == 502 || got.body.is_none(), "{}", got.status);
+    let spool = house.folder.path().join("spool");
+    until("nothing is left of it", || {
+        std::fs::read_dir(&spool).unwrap().count() == 0
+    })
+    .await;
 }

@@ -6,10 +6,24 @@ use crate::{
     Body, Error, Patience, Request, Response, Trust,
     connect::{Connected, Connection, connect},
     message::{read_head, retry_after},
+    nearby,
     tls::{self, Secured, Tls},
 };
 
 const REDIRECTIONS: u32 = 8;
+
+/// Headers that may follow a redirection to another origin.
+const HARMLESS: &[&str] = &[
+    "accept",
+    "accept-encoding",
+    "accept-language",
+    "content-type",
+    "if-modified-since",
+    "if-none-match",
+    "if-range",
+    "range",
+    "user-agent",
+];
 
 pub struct Client {
     tls: Secured,
@@ -40,8 +54,8 @@ impl Client {
         })
     }
 
-    /// Makes a request and follows redirections; headers with credentials stay with the first host. The
-    /// answer may have any status.
+    /// Makes a request and follows redirections. Another origin gets none of the request's headers but harmless ones:
+    /// any of the others may be a credential. No server elsewhere leads to this machine. The answer may have any status.
     pub fn send(&self, mut request: Request<'_>) -> Result<Response, Error> {
         for _ in 0..REDIRECTIONS {
             let response = self.patiently(&mut request)?;
@@ -60,10 +74,15 @@ impl Client {
                         why: "an encrypted server leads to it, and it is not encrypted",
                     });
                 }
-                let secret = ["authorization", "cookie"];
-                request
-                    .headers
-                    .retain(|(name, _)| !secret.contains(&name.to_ascii_lowercase().as_str()));
+                let harmless = |name: &str| {
+                    HARMLESS
+                        .iter()
+                        .any(|known| name.eq_ignore_ascii_case(known))
+                };
+                request.headers.retain(|(name, _)| harmless(name));
+            }
+            if next.host() != request.address.host() && !nearby::is_named(request.address.host()) {
+                request.not_nearby = true;
             }
             if response.status == 303 && request.method != "HEAD" {
                 request.method = "GET";
@@ -143,7 +162,12 @@ impl Client {
                 return Ok(response);
             }
         }
-        let connected = connect(&request.address, &self.tls, &self.patience)?;
+        let connected = connect(
+            &request.address,
+            &self.tls,
+            &self.patience,
+            request.not_nearby,
+        )?;
         self.exchange(request, connected)
     }
 

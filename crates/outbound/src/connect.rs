@@ -2,13 +2,13 @@
 
 use std::{
     io::{self, BufRead, BufReader, Read, Write},
-    net::{TcpStream, ToSocketAddrs},
+    net::{SocketAddr, TcpStream, ToSocketAddrs},
 };
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use rustls::{ClientConnection, StreamOwned, pki_types::ServerName};
 
-use crate::{Address, Error, Patience, tls::Secured};
+use crate::{Address, Error, Patience, nearby, tls::Secured};
 
 pub(crate) trait Stream: Read + Write + Send {}
 
@@ -27,16 +27,26 @@ pub(crate) fn connect(
     address: &Address,
     tls: &Secured,
     patience: &Patience,
+    not_nearby: bool,
 ) -> Result<Connected, Error> {
     let proxy = proxy(address)?;
+    if not_nearby && nearby::is_named(address.host()) {
+        return Err(nearby::refused(address));
+    }
     let (host, port) = match &proxy {
         Some(proxy) => (proxy.host(), proxy.port()),
         None => (address.host(), address.port()),
     };
-    let mut tcp = dial(host, port, patience).map_err(|source| Error::Connect {
+    let no_way = |source| Error::Connect {
         host: format!("{host}:{port}"),
         source,
-    })?;
+    };
+    let places = resolve(host, port).map_err(no_way)?;
+    // A proxy is the operator's, wherever it is.
+    if not_nearby && proxy.is_none() && places.iter().any(|place| nearby::is_nearby(&place.ip())) {
+        return Err(nearby::refused(address));
+    }
+    let mut tcp = dial(&places, patience).map_err(no_way)?;
     if !address.is_secure() {
         let stream: Box<dyn Stream> = Box::new(tcp);
         return Ok(Connected {
@@ -69,12 +79,16 @@ pub(crate) fn connect(
     })
 }
 
-/// The first of the host's addresses that takes us.
-fn dial(host: &str, port: u16, patience: &Patience) -> io::Result<TcpStream> {
+fn resolve(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     let name = host.trim_matches(['[', ']']);
+    Ok((name, port).to_socket_addrs()?.collect())
+}
+
+/// The first of the addresses that takes us.
+fn dial(places: &[SocketAddr], patience: &Patience) -> io::Result<TcpStream> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name leads nowhere");
-    for address in (name, port).to_socket_addrs()? {
-        match TcpStream::connect_timeout(&address, patience.connect) {
+    for place in places {
+        match TcpStream::connect_timeout(place, patience.connect) {
             Ok(stream) => {
                 stream.set_nodelay(true)?;
                 stream.set_read_timeout(Some(patience.silence))?;

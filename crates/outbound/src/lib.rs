@@ -14,6 +14,7 @@ mod connect;
 mod error;
 mod given;
 mod message;
+mod nearby;
 mod patience;
 mod tls;
 

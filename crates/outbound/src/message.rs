@@ -9,6 +9,8 @@ use crate::{Address, Body, Error, connect::Connection};
 
 /// No head of an answer is longer.
 const MAX_HEAD: u64 = 64 << 10;
+/// Characters of an answer that an error repeats: enough for a reason, too few for what a server keeps.
+const MOST_WORDS: usize = 160;
 
 /// What a request carries.
 pub enum Payload<'a> {
@@ -23,6 +25,8 @@ pub struct Request<'a> {
     pub address: Address,
     pub headers: Vec<(String, String)>,
     pub payload: Payload<'a>,
+    /// Addresses of this machine and of its link are refused, whatever name leads there.
+    pub(crate) not_nearby: bool,
 }
 
 impl<'a> Request<'a> {
@@ -32,6 +36,7 @@ impl<'a> Request<'a> {
             address,
             headers: Vec::new(),
             payload: Payload::Nothing,
+            not_nearby: false,
         }
     }
 
@@ -41,6 +46,13 @@ impl<'a> Request<'a> {
 
     pub fn header(mut self, name: &str, value: impl Into<String>) -> Self {
         self.headers.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// Refuses addresses of this machine (loopback) and of its link, where clouds have services that hand out keys. For
+    /// addresses that a stranger's server chose.
+    pub fn not_nearby(mut self) -> Self {
+        self.not_nearby = true;
         self
     }
 
@@ -134,11 +146,12 @@ impl Response {
         let text = self.body.some(2 << 10);
         let text = String::from_utf8_lossy(&text);
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let words = words.chars().filter(|c| !c.is_control());
         Err(Error::Status {
             method,
             url,
             status,
-            words: words.chars().take(300).collect(),
+            words: words.take(MOST_WORDS).collect(),
             retry_after,
         })
     }

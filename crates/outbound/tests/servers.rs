@@ -216,6 +216,49 @@ fn credentials_stay_with_their_host() {
 }
 
 #[test]
+fn hostile_redirections_get_no_header_that_may_be_a_credential() {
+    let (other, heads) = serve(|mut stream, _, _| {
+        stream
+            .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            .unwrap();
+    });
+    let (first, _) = serve(move |mut stream, _, _| {
+        let answer =
+            format!("HTTP/1.1 307 There\r\nLocation: {other}/x\r\nContent-Length: 0\r\n\r\n");
+        stream.write_all(answer.as_bytes()).unwrap();
+    });
+    let mut request = Request::get(Address::parse(&first).unwrap());
+    for name in [
+        "PRIVATE-TOKEN",
+        "X-Vault-Token",
+        "x-amz-security-token",
+        "Cookie",
+    ] {
+        request = request.header(name, "s3cret");
+    }
+    request = request.header("Accept", "a").header("Range", "bytes=0-1");
+    assert_eq!(client().fetch(request, 100).unwrap(), b"ok");
+    let head = heads.lock().unwrap()[0].clone();
+    assert!(!head.contains("s3cret"), "{head}");
+    assert!(
+        head.contains("Accept: a\r\n") && head.contains("Range: bytes=0-1\r\n"),
+        "{head}"
+    );
+}
+
+#[test]
+fn hostile_leads_to_this_machine_are_refused() {
+    let (near, heads) = serve(|_, _, _| {});
+    let port = near.rsplit(':').next().unwrap();
+    for host in ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]"] {
+        let address = Address::parse(&format!("http://{host}:{port}/")).unwrap();
+        let asked = client().send(Request::get(address).not_nearby());
+        assert!(matches!(asked, Err(Error::Address { .. })), "{host}");
+    }
+    assert_eq!(heads.lock().unwrap().len(), 0);
+}
+
+#[test]
 fn a_connection_serves_again_and_may_be_gone() {
     let (url, heads) = serve(|stream, _, _| {
         let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";

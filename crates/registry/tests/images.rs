@@ -6,7 +6,7 @@ mod common;
 
 use std::{fs, os::unix::fs::symlink, path::Path};
 
-use airside_images::{ImageSource, Images};
+use airside_model::Version;
 use airside_registry::{Access, Error, Repository};
 use airside_resources::{InRequest, Object, OutRequest};
 use common::{House, grant};
@@ -53,18 +53,27 @@ async fn a_folder_becomes_an_image_once() {
     assert_eq!(first.digest, second.digest);
     assert!(house.registry.is_there(&name, &first.digest));
 
-    let images = Images::open(images.path()).unwrap();
-    let pull = |token: String| ImageSource::Registry {
-        reference: format!("127.0.0.1:{}/{name}@{}", house.port, first.digest),
-        source: source(&house, name.as_str(), &token),
-    };
     let other = house.registry.token(&grant("team/other", Access::Delete));
-    let refused = images.ensure(&pull(other)).await.unwrap_err();
-    assert!(refused.to_string().contains("403"), "{refused}");
     let own = house.registry.token(&grant(name.as_str(), Access::Pull));
-    let rootfs = images.ensure(&pull(own)).await.unwrap();
+    let pull = |token: String| {
+        let request = InRequest {
+            source: source(&house, name.as_str(), &token),
+            params: Object::new(),
+            version: Version::from([
+                ("tag", "v1".to_owned()),
+                ("digest", first.digest.to_string()),
+            ]),
+        };
+        let folder = images.path().to_owned();
+        tokio::task::spawn_blocking(move || {
+            airside_resources::fetch("registry-image", request, &folder, &mut std::io::sink())
+        })
+    };
+    let refused = pull(other).await.unwrap().unwrap_err();
+    assert!(refused.to_string().contains("403"), "{refused}");
+    pull(own).await.unwrap().unwrap();
     assert_eq!(
-        fs::read_to_string(rootfs.layers[0].join("etc/link")).unwrap(),
+        fs::read_to_string(images.path().join("rootfs/etc/link")).unwrap(),
         "made"
     );
 }

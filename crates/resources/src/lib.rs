@@ -35,7 +35,9 @@ pub use failure::{Failure, Part};
 pub use privilege::Privilege;
 pub use program::main;
 pub use registry::{AskedImage, AskedRegistry, Asking, Pace, Standing, TagList};
-pub use registry_image::{Mirror, Mirrors, NoMirror, Registries};
+pub use registry_image::{
+    Mirror, Mirrors, NoMirror, Registries, download_image, has_image, has_login,
+};
 pub use request::{CheckRequest, InRequest, Object, OutRequest, Produced};
 pub use versions::{Constraint, Semver};
 

@@ -17,13 +17,14 @@ use crate::{
 /// The arguments make no sense.
 const USAGE: i32 = 2;
 
-/// Runs one action and returns the exit status.
+/// Runs one action in a step's own container, with the keys of its environment, and returns the exit status.
 pub fn main(
     args: &[String],
     stdin: &mut dyn Read,
     stdout: &mut dyn Write,
     stderr: &mut dyn Write,
 ) -> i32 {
+    crate::aws::trust_environment();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let stderr = &mut Remembering::new(stderr);
     let answer = match args[..] {

@@ -206,3 +206,55 @@ fn a_mirror_stands_in_for_the_default_registry_alone() {
         .check(json!({"source": source}))
         .fails_with("cannot reach 127.0.0.1:1");
 }
+
+#[test]
+fn hostile_layer_is_no_longer_than_its_manifest_says() {
+    let mut image = Image::new();
+    image.layer = vec![b'x'; 1 << 20];
+    let manifest = json!({
+        "schemaVersion": 2,
+        "config": {"mediaType": "c", "digest": digest(&image.config), "size": image.config.len()},
+        "layers": [{"mediaType": "l", "digest": digest(&image.layer), "size": 10}],
+    });
+    image.manifest = manifest.to_string().into_bytes();
+    let image = Arc::new(image);
+    let served = image.clone();
+    let host = serve(move |request| served.answer(&request));
+    get(&host, &image).fails_with("is longer than the 10 bytes it should have");
+}
+
+#[test]
+fn hostile_realm_on_this_machine_hears_nothing() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let seen = asked.clone();
+    let near = serve(move |_| {
+        seen.fetch_add(1, Ordering::Relaxed);
+        Response::new(200, json!({"token": "t"}).to_string())
+    });
+    let realm = format!("Bearer realm=\"http://{near}/latest/meta-data\",service=\"s\"");
+    let host = serve(move |_| Response::new(401, "").with("WWW-Authenticate", realm.clone()));
+    let port = host.rsplit(':').next().unwrap();
+    // By another name than the realm's, as a registry elsewhere would have.
+    let source = json!({"repository": format!("localhost:{port}/a"), "tag": "t"});
+    IMAGE
+        .check(json!({"source": source}))
+        .fails_with("it is this machine or its link");
+    assert_eq!(asked.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn hostile_answers_are_repeated_in_part_only() {
+    let words = "k3y ".repeat(1000);
+    let host = serve(move |request| match request.path() {
+        "/v2/" => Response::new(200, "{}"),
+        _ => Response::new(403, format!("\u{1b}[2J{words}")),
+    });
+    let ran = get(&host, &Image::new());
+    assert_eq!(ran.status, 1);
+    let count = ran.log.matches("k3y").count();
+    assert!(
+        (1..50).contains(&count) && !ran.log.contains('\u{1b}'),
+        "{}",
+        ran.log
+    );
+}

@@ -155,7 +155,7 @@ impl LocalRuntime {
         let status = match blocking(move || make::existing(&options, &wanted)).await? {
             Some(status) => status,
             None => {
-                let image = self.image(&spec.image).await?;
+                let image = self.image(&spec).await?;
                 let (options, wanted) = (self.options.clone(), spec.clone());
                 let isolation = self.isolation.clone();
                 blocking(move || make::container(&options, &isolation, &wanted, image.as_ref()))
@@ -166,12 +166,15 @@ impl LocalRuntime {
         Ok(())
     }
 
-    async fn image(&self, image: &Image) -> Result<Option<Rootfs>, Error> {
-        let source = match image {
+    async fn image(&self, spec: &PlacementSpec) -> Result<Option<Rootfs>, Error> {
+        let source = match &spec.image {
             Image::Shim | Image::Host | Image::Volume { .. } => return Ok(None),
-            Image::Registry { reference, source } => ImageSource::Registry {
+            Image::Registry {
+                reference, source, ..
+            } => ImageSource::Registry {
                 reference: reference.clone(),
                 source: source.0.clone(),
+                team: spec.labels.team.clone(),
             },
             Image::OciLayout { path } => ImageSource::OciLayout(path.into()),
         };

@@ -55,6 +55,12 @@ pub enum Fault {
     WrongBytes,
     /// Connections are closed.
     Away,
+    /// Every request is answered with a page where people log in.
+    LoginPage,
+    /// Every request is led to another host, where people log in.
+    LoginElsewhere,
+    /// Content comes without its length and without an end.
+    Endless,
 }
 
 /// What was pushed.
@@ -294,6 +300,43 @@ impl Shared {
                 )?;
                 return Ok(true);
             }
+            Some(Fault::LoginPage) => {
+                let page = "<html>log in</html>";
+                let length = page.len();
+                write!(
+                    stream,
+                    "HTTP/1.1 200 x\r\nContent-Type: text/html\r\nContent-Length: {length}\r\n\r\n"
+                )?;
+                if method == "GET" {
+                    write!(stream, "{page}")?;
+                }
+                return Ok(true);
+            }
+            Some(Fault::LoginElsewhere) if !path.starts_with("/login") => {
+                let port = stream.local_addr()?.port();
+                write!(
+                    stream,
+                    "HTTP/1.1 302 x\r\nLocation: http://localhost:{port}/login\r\nContent-Length: 0\r\n\r\n"
+                )?;
+                return Ok(true);
+            }
+            Some(Fault::LoginElsewhere) => {
+                let page = "HTTP/1.1 200 x\r\nContent-Length: 6\r\n\r\nlog in";
+                write!(stream, "{page}")?;
+                return Ok(true);
+            }
+            Some(Fault::Endless) if method == "GET" => {
+                write!(
+                    stream,
+                    "HTTP/1.1 200 x\r\nTransfer-Encoding: chunked\r\n\r\n"
+                )?;
+                let piece = vec![b'x'; 64 << 10];
+                loop {
+                    write!(stream, "{:x}\r\n", piece.len())?;
+                    io::Write::write_all(&mut stream, &piece)?;
+                    write!(stream, "\r\n")?;
+                }
+            }
             _ => {}
         }
         if path == "/token" {
@@ -316,6 +359,15 @@ impl Shared {
             let (_, bytes) = thing
                 .filter(|_| login.is_none() && method == "GET")
                 .unwrap_or_default();
+            if range.as_deref() == Some("bytes=0-0") && !bytes.is_empty() {
+                let whole = bytes.len();
+                write!(
+                    stream,
+                    "HTTP/1.1 206 x\r\nContent-Range: bytes 0-0/{whole}\r\nContent-Length: 1\r\n\r\n"
+                )?;
+                self.send(stream, path, &bytes[..1])?;
+                return Ok(true);
+            }
             let status = if bytes.is_empty() { 403 } else { 200 };
             write!(
                 stream,

@@ -7,11 +7,11 @@ use airside_tidy::{Package, packages, short};
 
 /// The layer of every crate. A new crate gets a line here.
 const LAYERS: &[(&str, u32)] = &[
+    ("confine", 0),
     ("model", 0),
     ("tasks", 0),
     ("metrics", 1),
     ("traces", 1),
-    ("confine", 1),
     ("image-sets", 1),
     ("yaml", 1),
     ("vars", 1),
@@ -20,6 +20,7 @@ const LAYERS: &[(&str, u32)] = &[
     ("aws", 1),
     ("protocol", 1),
     ("runtime", 1),
+    ("sandbox", 1),
     ("tree", 1),
     ("config", 2),
     ("scheduler", 2),
@@ -71,6 +72,11 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
         "images",
         "resources",
         "images of registries are pulled by the resource type for them",
+    ),
+    (
+        "images",
+        "volumes",
+        "how full the disk may become is one rule for images and volumes",
     ),
 ];
 

@@ -2,7 +2,14 @@
 
 use std::{fs, path::Path};
 
+pub mod standin;
+
 use sha2::{Digest, Sha256};
+
+/// A store that starts the real confined processes.
+pub fn options() -> airside_images::Options {
+    airside_images::Options::new(vec![env!("CARGO_BIN_EXE_airside-puller").into()])
+}
 
 pub enum Compression {
     None,

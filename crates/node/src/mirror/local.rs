@@ -104,7 +104,7 @@ impl Local {
         digest: &Digest,
         caller: &Caller,
     ) -> Answer {
-        match self.access.ask(asked, caller).await {
+        match self.access.ask(asked, caller, None).await {
             Verdict::Yes(_) => {}
             Verdict::No(status, headers) => return refusal(status, &headers),
             Verdict::Away(status, words) => {

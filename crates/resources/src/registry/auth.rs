@@ -59,6 +59,7 @@ impl Challenge {
     pub(super) fn answer(
         &self,
         client: &Client,
+        registry: &Address,
         user: Option<&(String, String)>,
         scope: &str,
     ) -> Result<Option<String>, Failure> {
@@ -77,7 +78,17 @@ impl Challenge {
                 if let Some(service) = service {
                     url += &format!("&service={}", encode(service, b""));
                 }
-                let mut request = Request::get(Address::parse(&url)?);
+                let address = Address::parse(&url)?;
+                let mut request = Request::get(address.clone());
+                // A registry elsewhere must not lead to what only this machine can ask.
+                if address.host() != registry.host() {
+                    request = request.not_nearby();
+                }
+                if basic.is_some() && registry.is_secure() && !address.is_secure() {
+                    return Err(Failure::said(format!(
+                        "{registry} wants the password sent to {address}, which is not encrypted"
+                    )));
+                }
                 if let Some(basic) = basic {
                     request = request.header("Authorization", basic);
                 }

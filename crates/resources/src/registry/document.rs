@@ -8,6 +8,9 @@ use sha2::{Digest as _, Sha256};
 
 use crate::Failure;
 
+/// Characters of an error about a document.
+const MOST_WORDS: usize = 160;
+
 /// What bytes are called.
 pub(crate) fn digest_of(bytes: &[u8]) -> Digest {
     Digest::of_sha256(Sha256::digest(bytes).into())
@@ -77,6 +80,27 @@ pub(crate) struct Manifest {
     pub(crate) annotations: BTreeMap<String, String>,
 }
 
+impl Manifest {
+    /// The bytes that its configuration and layers say they have, if that is a number.
+    pub(crate) fn size(&self) -> Option<u64> {
+        let blobs = self.layers.iter().chain([&self.config]);
+        blobs.map(|blob| blob.size).try_fold(0, u64::checked_add)
+    }
+
+    /// Refuses an image that says it is larger than this.
+    pub(crate) fn at_most(&self, bytes: u64) -> Result<(), Failure> {
+        match self.size() {
+            Some(size) if size <= bytes => Ok(()),
+            Some(size) => Err(Failure::said(format!(
+                "the image has {size} bytes, and there is room for {bytes}"
+            ))),
+            None => Err(Failure::said(
+                "the image has more bytes than can be counted",
+            )),
+        }
+    }
+}
+
 #[derive(Debug, Deserialize)]
 pub(crate) struct Index {
     pub(crate) manifests: Vec<Descriptor>,
@@ -106,7 +130,12 @@ impl Kind {
     }
 }
 
+/// The words of an error, which may repeat what a stranger's server sent, cut short.
+fn brief(error: &serde_json::Error) -> String {
+    error.to_string().chars().take(MOST_WORDS).collect()
+}
+
 pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8], what: &str) -> Result<T, Failure> {
     serde_json::from_slice(bytes)
-        .map_err(|error| Failure::said(format!("{what} cannot be read: {error}")))
+        .map_err(|error| Failure::said(format!("{what} cannot be read: {}", brief(&error))))
 }

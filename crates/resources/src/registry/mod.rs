@@ -128,7 +128,8 @@ impl Registry {
         if !kept.as_ref().is_some_and(fresh) {
             let scope = self.repository.scope(self.access.push);
             let user = self.access.user.as_ref();
-            let header = self.challenge.answer(&self.client, user, &scope)?;
+            let base = Address::parse(&self.base)?;
+            let header = self.challenge.answer(&self.client, &base, user, &scope)?;
             *kept = header.map(|header| (header, Instant::now()));
         }
         Ok(match &*kept {
@@ -228,17 +229,17 @@ impl Registry {
         }
     }
 
-    /// A blob into a file, as often as it takes, but not for ever.
+    /// A blob into a file, as often as it takes, but not for ever; never more of it than its descriptor says.
     pub(crate) fn download(
         &self,
-        blob: &Digest,
+        blob: &Descriptor,
         to: &Path,
         log: &mut dyn Write,
     ) -> Result<(), Failure> {
         for number in 1.. {
             match self.download_once(blob, to) {
                 Err(failure) if number < TRIES && matches!(failure, Failure::Outbound(_)) => {
-                    say(log, &format!("{failure}; fetching {blob} again"));
+                    say(log, &format!("{failure}; fetching {} again", blob.digest));
                 }
                 result => return result,
             }
@@ -246,10 +247,20 @@ impl Registry {
         unreachable!("the loop has no end of its own")
     }
 
-    fn download_once(&self, blob: &Digest, to: &Path) -> Result<(), Failure> {
-        let what = self.repository.with(&blob.to_string());
-        let request = Request::get(self.url(&format!("blobs/{blob}"))?);
+    fn download_once(&self, blob: &Descriptor, to: &Path) -> Result<(), Failure> {
+        let (digest, size) = (&blob.digest, blob.size);
+        let what = self.repository.with(&digest.to_string());
+        let too_long = || {
+            Failure::said(format!(
+                "{what} is longer than the {size} bytes it should have"
+            ))
+        };
+        let request = Request::get(self.url(&format!("blobs/{digest}"))?);
         let mut response = self.expect(request, &what)?;
+        if response.body.length().is_some_and(|length| length > size) {
+            return Err(too_long());
+        }
+        let mut left = size;
         let file = File::create(to).map_err(Failure::io(to))?;
         let mut hasher = Hasher::new(file);
         let mut buffer = vec![0; 64 << 10];
@@ -260,12 +271,13 @@ impl Registry {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(response.body.explain(error).into()),
             };
+            left = left.checked_sub(count as u64).ok_or_else(too_long)?;
             hasher
                 .write_all(&buffer[..count])
                 .map_err(Failure::io(to))?;
         }
         let found = hasher.finish().1.sha256;
-        match found == blob.hex() {
+        match found == digest.hex() {
             true => Ok(()),
             false => Err(Failure::said(format!(
                 "{what} is damaged: it is sha256:{found}"

@@ -24,7 +24,7 @@ use crate::{
     scratch::Scratch,
 };
 
-/// Beyond any image in use; a bound on what a hostile one can do to the disk.
+/// A size beyond any image in use; a bound on what a hostile one can do to the disk.
 const LIMITS: Limits = Limits {
     bytes: 64 << 30,
     entries: 4_000_000,
@@ -105,6 +105,7 @@ impl Get<'_> {
             }
         }
         let image = image::resolve(registry, &self.digest, &platform)?;
+        image.manifest.at_most(LIMITS.bytes)?;
         let config: Config = image.config(registry)?;
         let labels = config.config.labels.clone().unwrap_or_default();
         for (key, regex, map) in [
@@ -152,7 +153,7 @@ impl Get<'_> {
                 log,
                 &format!("layer {} ({} bytes)", short(&layer.digest), layer.size),
             );
-            registry.download(&layer.digest, &file, log)?;
+            registry.download(layer, &file, log)?;
             unpack(&file, &rootfs)
                 .map_err(|words| Failure::said(format!("layer {}: {words}", layer.digest)))?;
         }
@@ -188,7 +189,7 @@ impl Get<'_> {
         for (descriptor, is_layer) in
             std::iter::once((config, false)).chain(image.manifest.layers.iter().map(|l| (l, true)))
         {
-            registry.download(&descriptor.digest, &blob, log)?;
+            registry.download(descriptor, &blob, log)?;
             let name = match is_layer {
                 true => format!("{}.tar.gz", descriptor.digest.hex()),
                 false => descriptor.digest.to_string(),

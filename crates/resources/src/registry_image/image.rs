@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// An index may lead to another, but not for ever.
-const MAX_DEPTH: u32 = 4;
+pub(super) const MAX_DEPTH: u32 = 4;
 
 pub(super) struct Image {
     pub(super) manifest: Manifest,
@@ -48,12 +48,23 @@ pub(super) fn resolve(
     digest: &Digest,
     platform: &Platform,
 ) -> Result<Image, Failure> {
+    follow(registry, digest, platform, |_, _| {})
+}
+
+/// The image for a platform that a digest leads to; `seen` gets each document on the way.
+pub(super) fn follow(
+    registry: &Registry,
+    digest: &Digest,
+    platform: &Platform,
+    mut seen: impl FnMut(&Digest, &[u8]),
+) -> Result<Image, Failure> {
     let mut digest = digest.clone();
     for _ in 0..MAX_DEPTH {
         let what = digest.to_string();
         let Some((_, bytes)) = registry.manifest(&what)? else {
             return Err(Failure::said(format!("the registry has no image {what}")));
         };
+        seen(&digest, &bytes);
         match Kind::parse(&bytes, &what)? {
             Kind::Manifest(manifest) => {
                 return Ok(Image {

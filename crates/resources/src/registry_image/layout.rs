@@ -12,6 +12,9 @@ use crate::{
 /// Says that the layout holds one image that is not part of an index.
 pub(super) const SINGLE: &str = "single-image-digest";
 
+/// Bytes of all images of an index together; beyond any in use.
+const MOST: u64 = 256 << 30;
+
 pub(super) fn write(
     registry: &Registry,
     digest: &Digest,
@@ -39,6 +42,7 @@ pub(super) fn write(
         write(&dest.join("index.json"), index.to_string().as_bytes())?;
         write(&dest.join(SINGLE), digest.to_string().as_bytes())?;
     }
+    let mut left = MOST;
     let mut waiting = vec![digest.clone()];
     while let Some(digest) = waiting.pop() {
         let path = blobs.join(digest.hex());
@@ -50,10 +54,12 @@ pub(super) fn write(
         match Kind::parse(&bytes, &digest.to_string())? {
             Kind::Index(index) => waiting.extend(index.manifests.into_iter().map(|m| m.digest)),
             Kind::Manifest(manifest) => {
+                manifest.at_most(left)?;
+                left -= manifest.size().unwrap_or_default();
                 for blob in manifest.layers.iter().chain([&manifest.config]) {
                     let path = blobs.join(blob.digest.hex());
                     if !path.exists() {
-                        registry.download(&blob.digest, &path, log)?;
+                        registry.download(blob, &path, log)?;
                     }
                 }
             }

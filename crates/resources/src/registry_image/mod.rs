@@ -9,8 +9,12 @@ mod get;
 mod image;
 mod layout;
 mod mirrors;
+mod pull;
 mod put;
 mod settings;
 
-pub use self::mirrors::{Mirror, Mirrors, NoMirror, Registries};
 pub(crate) use self::{check::check, get::fetch, put::push};
+pub use self::{
+    mirrors::{Mirror, Mirrors, NoMirror, Registries},
+    pull::{download_image, has_image, has_login},
+};

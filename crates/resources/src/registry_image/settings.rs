@@ -114,6 +114,9 @@ impl Source {
                 return Err(Failure::source(key, "is not supported by the native type"));
             }
         }
+        if let Some(account) = &source.aws_account_id {
+            aws::host_part("aws_account_id", account)?;
+        }
         if source.aws_role_arn.is_some() && !source.aws_role_arns.is_empty() {
             let words = "and source.aws_role_arns exclude each other: leave one out";
             return Err(Failure::source("aws_role_arn", words));
@@ -153,10 +156,7 @@ impl Source {
         let mut user = pair(self.username.as_ref(), self.password.as_ref());
         if let Some(region) = &self.aws_region {
             let login = aws::ecr_login(&self.aws_keys(), region, &self.roles())?;
-            let host = match &self.aws_account_id {
-                Some(account) => format!("{account}.dkr.ecr.{region}.amazonaws.com"),
-                None => login.host,
-            };
+            let host = login.host_of(self.aws_account_id.as_deref())?;
             // As it is written: the host comes from the login.
             repository = Repository::parse(&format!("{host}/{}", self.name()))?;
             user = Some((login.user, login.password));

@@ -78,7 +78,7 @@ impl Bucket {
         let mut keys = access.keys;
         if let Some(role) = &access.role {
             let own = keys
-                .or_else(Keys::of_environment)
+                .or_else(aws::keys_of_environment)
                 .ok_or_else(|| Failure::source("access_key_id", "is needed to take on a role"))?;
             keys = Some(aws::assume_role(&own, &region, role)?);
         }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::bucket::{Access, Bucket};
 use crate::{
     Failure, Object, Part,
-    aws::Keys,
+    aws::{Keys, keys_of_environment},
     lenient::{flag, switch, text},
     request::read_with_warnings,
 };
@@ -189,7 +189,7 @@ impl Source {
             }
         };
         let keys = match (given, self.enable_aws_creds_provider) {
-            (None, true) => Keys::of_environment(),
+            (None, true) => keys_of_environment(),
             (given, _) => given,
         };
         Bucket::open(Access {

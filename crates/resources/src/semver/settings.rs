@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     Failure, Object, Part,
-    aws::Keys,
+    aws::{Keys, keys_of_environment},
     git::{self, Purpose},
     lenient::{flag, text},
     request::read_with_warnings,
@@ -184,7 +184,7 @@ impl Written {
                 secret,
                 token: self.session_token.take(),
             }),
-            _ => Keys::of_environment(),
+            _ => keys_of_environment(),
         };
         let access = s3::Access {
             bucket: needed("bucket", self.bucket.take())?,

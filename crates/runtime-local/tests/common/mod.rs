@@ -20,6 +20,14 @@ use airside_volumes::Volumes;
 use futures::StreamExt;
 use tempfile::TempDir;
 
+/// The program that pulls and unpacks images.
+fn images() -> airside_images::Options {
+    airside_images::Options::new(vec![
+        env!("CARGO_BIN_EXE_airside-rt").into(),
+        "puller".into(),
+    ])
+}
+
 pub struct Machine {
     pub root: TempDir,
     /// Where containers are: in the root, unless a test wants them elsewhere.
@@ -41,7 +49,7 @@ impl Machine {
         let root = tempfile::tempdir().unwrap();
         Some(Self {
             volumes: Volumes::open(&root.path().join("volumes")).unwrap(),
-            images: Images::open(&root.path().join("images")).unwrap(),
+            images: Images::open(&root.path().join("images"), images()).unwrap(),
             installation: InstallationId::new(format!("test-{name}-{}", std::process::id())),
             hub: listen(&root.path().join("hub")),
             helper: vec![env!("CARGO_BIN_EXE_airside-rt").into()],

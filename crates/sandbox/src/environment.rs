@@ -1,4 +1,4 @@
-//! The part of the server's environment that a checker is told.
+//! The part of the server's environment that a confined process is told.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -23,8 +23,9 @@ const PASSED_ON: &[&str] = &[
 
 static WARNED: Once = Once::new();
 
-/// Names and values. A proxy's login stays behind: what runs in a checker is for tenants.
-pub(crate) fn passed_on() -> impl Iterator<Item = (&'static str, OsString)> {
+/// The variables that a confined process gets after its environment was cleared, with their values. A proxy's login
+/// stays behind: what the process does, it does for tenants.
+pub fn passed_on() -> impl Iterator<Item = (&'static str, OsString)> {
     PASSED_ON.iter().filter_map(|name| {
         let value = std::env::var_os(name)?;
         let shown = without_login(name, &value);
@@ -32,7 +33,7 @@ pub(crate) fn passed_on() -> impl Iterator<Item = (&'static str, OsString)> {
             WARNED.call_once(|| {
                 warn!(
                     variable = name,
-                    "the proxy's login is kept from checkers: let the proxy know this machine by its address"
+                    "the proxy's login is kept from checks and pulls: let the proxy know this machine by its address"
                 );
             });
         }

@@ -1,0 +1,73 @@
+//! Landlock: the files that are left, and whom the process may signal, trace and connect to.
+
+use landlock::{
+    ABI, Access as _, AccessFs, AccessNet, Ruleset, RulesetAttr as _, RulesetCreatedAttr as _,
+    RulesetError, RulesetStatus, Scope, path_beneath_rules,
+};
+
+use crate::Reach;
+
+/// Programs, libraries and data of the system.
+const SYSTEM: &[&str] = &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64"];
+
+/// The system's configuration that any program may know.
+const SETTINGS: &[&str] = &[
+    "/etc/alternatives",
+    "/etc/ca-certificates",
+    "/etc/crypto-policies",
+    "/etc/gai.conf",
+    "/etc/gitconfig",
+    "/etc/group",
+    "/etc/host.conf",
+    "/etc/hosts",
+    "/etc/ld.so.cache",
+    "/etc/localtime",
+    "/etc/nsswitch.conf",
+    "/etc/passwd",
+    "/etc/pki",
+    "/etc/protocols",
+    "/etc/resolv.conf",
+    "/etc/services",
+    "/etc/ssh/ssh_config",
+    "/etc/ssh/ssh_config.d",
+    "/etc/ssh/ssh_known_hosts",
+    "/etc/ssl",
+];
+
+/// Variables that say where certificates are.
+const CERTIFICATES: &[&str] = &["SSL_CERT_FILE", "SSL_CERT_DIR"];
+
+const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"];
+
+/// The newest rules that are known here; older kernels apply those that they know.
+const NEWEST: ABI = ABI::V6;
+
+/// Closes all files but those within reach and below the working folder. Gives whether the kernel can do so.
+pub(crate) fn close(reach: Reach) -> Result<bool, RulesetError> {
+    let all = AccessFs::from_all(NEWEST);
+    let ruleset = Ruleset::default()
+        .handle_access(all)?
+        .scope(Scope::from_all(NEWEST))?;
+    // The process listens to nobody. Where one with a reach connects to is its work.
+    let ruleset = match reach {
+        Reach::System => ruleset.handle_access(AccessNet::BindTcp)?,
+        Reach::Folder => ruleset.handle_access(AccessNet::from_all(NEWEST))?,
+    };
+    let mut ruleset = ruleset.create()?;
+    if reach == Reach::System {
+        let readable = AccessFs::from_read(NEWEST);
+        let certificates = CERTIFICATES.iter().filter_map(std::env::var_os);
+        ruleset = ruleset
+            .add_rules(path_beneath_rules(SYSTEM, readable))?
+            .add_rules(path_beneath_rules(SETTINGS, readable))?
+            .add_rules(path_beneath_rules(certificates, readable))?
+            .add_rules(path_beneath_rules(
+                DEVICES,
+                AccessFs::ReadFile | AccessFs::WriteFile,
+            ))?;
+    }
+    let status = ruleset
+        .add_rules(path_beneath_rules(["."], all))?
+        .restrict_self()?;
+    Ok(status.ruleset != RulesetStatus::NotEnforced)
+}
