@@ -18,6 +18,11 @@ pub enum Error {
         #[source]
         source: rustls::Error,
     },
+    #[error(
+        "{host} does not speak TLS, so it may be a server for plain HTTP: name it with http:// in its address, or, for \
+         a registry, with `insecure: true` in the source"
+    )]
+    NotTls { host: String },
     #[error("a certificate to trust cannot be read: {0}")]
     Certificate(String),
     #[error("{host} said nothing for {} seconds", .waited.as_secs())]
@@ -93,6 +98,9 @@ impl Error {
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Self::Silent { host, waited },
             io::ErrorKind::UnexpectedEof => Self::Cut { host },
             _ => match source.downcast::<rustls::Error>() {
+                Ok(rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType)) => {
+                    Self::NotTls { host }
+                }
                 Ok(source) => Self::Untrusted { host, source },
                 Err(source) => Self::Broken { host, source },
             },
