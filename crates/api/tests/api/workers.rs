@@ -117,3 +117,24 @@ async fn a_heartbeat_shows_a_teams_worker_to_that_team_alone() {
     assert_eq!(server.put(&ann, path).await.status, StatusCode::OK);
     assert_eq!(server.put(&bob, path).await.status, StatusCode::NOT_FOUND);
 }
+
+#[tokio::test]
+async fn a_worker_whose_team_does_not_exist_is_told_until_it_is_made() {
+    let (server, ann) = with_worker().await;
+    let name = WorkerName::new("w");
+    let store = &server.store;
+    let kind = WorkerKind::Kubernetes;
+    let registered = store.register_worker(&name, Some("opps"), &[], kind).await;
+    registered.unwrap();
+    let worker = server.get(&ann, "/api/v1/workers").await.json()[0].clone();
+    let told = worker["addr"].as_str().unwrap_or_default();
+    assert!(told.contains("its team opps does not exist"), "{worker}");
+    let bob = server.login("bob").await;
+    let shown = server.get(&bob, "/api/v1/workers").await.json();
+    assert_eq!(shown, json!([]), "only to administrators");
+
+    let registered = store.register_worker(&name, Some("main"), &[], kind).await;
+    registered.unwrap();
+    let worker = server.get(&ann, "/api/v1/workers").await.json()[0].clone();
+    assert_eq!(worker["addr"], "");
+}
