@@ -99,6 +99,7 @@ impl Machine {
             limits: Default::default(),
             privileged: false,
             hermetic: false,
+            user: None,
             tags: Vec::new(),
         }
     }
