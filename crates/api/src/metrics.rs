@@ -18,8 +18,10 @@ pub fn metrics_router(state: ApiState) -> Router {
 
 async fn render(State(state): State<ApiState>) -> Result<impl IntoResponse> {
     let workers = state.store.workers().await?;
+    let teams = state.store.teams().await?;
     let gauges = workers.iter().map(|worker| {
-        let condition = state.workers.condition(&worker.name);
+        let mut condition = state.workers.condition(&worker.name);
+        condition.note_team(worker, &teams);
         WorkerGauge {
             name: worker.name.as_str(),
             state: present::worker::state(worker, &condition).as_str(),

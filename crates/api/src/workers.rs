@@ -1,7 +1,7 @@
 //! The seam to whatever chooses workers.
 
 use airside_model::WorkerName;
-use airside_store::{Error, Store, WorkerChange, WorkerChanged};
+use airside_store::{Error, Store, Team, Worker, WorkerChange, WorkerChanged};
 use async_trait::async_trait;
 
 /// How a worker is doing by itself, whatever operators want of it.
@@ -11,6 +11,19 @@ pub struct WorkerCondition {
     pub stalled: bool,
     /// All that is not as it should be, in words.
     pub lacks: Vec<String>,
+}
+
+impl WorkerCondition {
+    /// Adds that the worker's team does not exist: a name that was misspelt is seen nowhere else.
+    pub(crate) fn note_team(&mut self, worker: &Worker, teams: &[Team]) {
+        let Some(name) = &worker.team else { return };
+        if !teams.iter().any(|team| team.name == *name) {
+            self.lacks.push(format!(
+                "its team {name} does not exist, so no step goes there: correct `team` where the worker is \
+                 configured, or make the team (`fly set-team -n {name}`)"
+            ));
+        }
+    }
 }
 
 #[async_trait]

@@ -66,6 +66,7 @@ impl Bench {
             limits: Default::default(),
             privileged: false,
             hermetic: false,
+            user: None,
             tags: Vec::new(),
         };
         let placement = self.placement();

@@ -18,6 +18,7 @@ mod docker_config;
 mod install;
 mod lease;
 mod monitor;
+mod news;
 mod operate;
 mod overview;
 mod published;

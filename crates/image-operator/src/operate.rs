@@ -25,6 +25,7 @@ use crate::{
     deletion::{self, FINALIZER, Held, is_being_deleted},
     desired,
     monitor::Monitor,
+    news::{News, news},
     pull_secrets::PullSecrets,
     status::{View, is_worth_writing, status},
     world::{Moment, World},
@@ -229,7 +230,11 @@ impl Operator {
 
     async fn write_one(&self, write: Write) -> Result<(), kube::Error> {
         match write {
-            Write::Status(set, status) => self.writes.status(&set, &status).await,
+            Write::Status(set, status) => {
+                self.writes.status(&set, &status).await?;
+                self.tell(&set, news(set.status.as_ref(), &status)).await;
+                Ok(())
+            }
             Write::Hold(set) => self.writes.hold(&set).await,
             Write::LetGo(set, left) => {
                 if self.writes.let_go(&set).await? && !left.is_empty() {
@@ -248,6 +253,16 @@ impl Operator {
             Write::Forget(images) => {
                 tracing::info!(node = %images.name_any(), "the node is gone, and what was said of it goes too");
                 self.writes.forget(&images).await
+            }
+        }
+    }
+
+    /// Makes events of what has happened. The status says it too, so nothing hangs on whether that works.
+    async fn tell(&self, set: &ImageSet, news: Vec<News>) {
+        for news in news {
+            if let Err(error) = self.writes.event(set, news).await {
+                let error = &error as &dyn std::error::Error;
+                tracing::warn!(set = %set.name_any(), namespace = set.namespace(), error, "no event tells of it");
             }
         }
     }

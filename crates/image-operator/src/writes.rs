@@ -15,7 +15,7 @@ use kube::{
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::deletion::FINALIZER;
+use crate::{deletion::FINALIZER, news::News};
 
 /// Who we are to server-side apply.
 pub(crate) const MANAGER: &str = "airside-images-operator";
@@ -170,6 +170,21 @@ impl Writes {
                 "the set is deleted, but not all of it: {what}. Agents remove it when they come back"
             )),
             action: "Delete".to_owned(),
+            secondary: None,
+        };
+        self.counted();
+        self.recorder.publish(&event, &set.object_ref(&())).await
+    }
+
+    pub(crate) async fn event(&self, set: &ImageSet, news: News) -> Result<(), kube::Error> {
+        let event = Event {
+            type_: match news.is_warning {
+                true => EventType::Warning,
+                false => EventType::Normal,
+            },
+            reason: news.reason,
+            note: Some(news.note),
+            action: "Reconcile".to_owned(),
             secondary: None,
         };
         self.counted();

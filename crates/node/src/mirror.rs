@@ -40,7 +40,12 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use self::{
-    hosts::Hosts, local::Local, peers::Peers, probe::Probe, proof::Proof, sharing::Sharing,
+    hosts::{Hosts, Written},
+    local::Local,
+    peers::Peers,
+    probe::Probe,
+    proof::Proof,
+    sharing::Sharing,
 };
 use crate::runtime::{Runtime, RuntimeError};
 
@@ -113,6 +118,8 @@ pub enum MirrorError {
 pub struct NodeMirror {
     hosts: Hosts,
     told: Told,
+    /// Which registries containerd was told of, and which it was not.
+    written: Written,
     probe: Arc<Probe>,
     port: u16,
     runtime: Runtime,
@@ -153,10 +160,11 @@ impl NodeMirror {
             let local = local.clone();
             async move { local.answer(request).await }
         });
-        let hosts = settings.tell(port, own.as_ref())?;
+        let (hosts, written) = settings.tell(port, own.as_ref())?;
         Ok(Self {
             hosts,
             told: settings.told,
+            written,
             probe,
             port,
             runtime,
@@ -166,7 +174,10 @@ impl NodeMirror {
     /// Whether containerd really asks: the condition [`MIRROR_USED`], for `NodeImages`. Nothing where it was not told to.
     pub async fn is_used(&self) -> Option<Condition> {
         match self.told {
-            Told::Containerd => Some(self.probe.run(&self.hosts, self.port, &self.runtime).await),
+            Told::Containerd => {
+                let run = self.probe.run(&self.hosts, self.port, &self.runtime).await;
+                Some(probe::condition(&run, &self.written))
+            }
             Told::Nobody => None,
         }
     }
@@ -174,7 +185,7 @@ impl NodeMirror {
 
 impl MirrorSettings {
     /// Makes containerd's files what they should be.
-    fn tell(&self, port: u16, own: Option<&Authorities>) -> Result<Hosts, MirrorError> {
+    fn tell(&self, port: u16, own: Option<&Authorities>) -> Result<(Hosts, Written), MirrorError> {
         let hosts = Hosts::at(&self.certs);
         let registries = match self.told {
             Told::Containerd => self.registries.as_slice(),
@@ -196,7 +207,7 @@ impl MirrorSettings {
             }
             Told::Nobody => tracing::info!(port, "only pods that name this node's port have it"),
         }
-        Ok(hosts)
+        Ok((hosts, written))
     }
 }
 

@@ -9,7 +9,7 @@ use tokio::{sync::watch, time::Instant};
 use tracing::info;
 
 use crate::{
-    Held, Orchestrator, Result, StepEnd, StepResult, kept,
+    Held, Orchestrator, Result, StepEnd, StepResult,
     output::OutputLog,
     placing::{Drive, Standing},
     subject::Subject,
@@ -18,10 +18,10 @@ use crate::{
 /// A result may still be on its way when the runtime says that the container is gone.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// Who takes a container away says why within this time, if ever.
+/// A runtime that knows who takes a container away says so at once. This is for one whose own watch is late.
 const EXPLANATION: Duration = Duration::from_secs(5);
 
-/// Between two kept containers that go for a step that still finds no room.
+/// Between two looks for room, for a step that still finds none.
 const NEXT_ROOM: Duration = Duration::from_secs(5);
 
 pub(crate) enum Followed {
@@ -121,7 +121,7 @@ impl Orchestrator {
             }
             () = sleep_until(watching.crowded) => {
                 watching.crowded = Some(Instant::now() + NEXT_ROOM);
-                self.make_room(standing.worker.placement.worker()).await?;
+                self.make_room(standing, &watching.last_remark).await?;
                 Ok(Turn::GoOn)
             }
             () = sleep_until(doom) => {
@@ -185,7 +185,7 @@ impl Orchestrator {
         seen: Option<Observed>,
     ) -> Result<Turn> {
         watching.crowded = match &seen {
-            Some(Observed::Pending { reason }) if kept::lacks_room(reason) => {
+            Some(Observed::Pending { reason }) if standing.worker.placement.lacks_room(reason) => {
                 Some(watching.crowded.unwrap_or_else(Instant::now))
             }
             _ => None,
@@ -195,7 +195,6 @@ impl Orchestrator {
             && *reason != watching.last_remark
         {
             watching.last_remark.clone_from(reason);
-            drive.say_waiting().await?;
             self.remark(drive, &format!("waiting: {reason}\n")).await?;
         }
         // Nothing has run, and nothing will.
@@ -222,9 +221,9 @@ impl Orchestrator {
                 };
                 (patience, format!("{reason}{}", on(node)))
             }
-            Some(Observed::Silent { node, reason }) if !watching.connected => {
+            Some(Observed::Silent { reason, .. }) if !watching.connected => {
                 let patience = standing.worker.placement.capabilities().lost_after;
-                (patience, format!("{reason}{}", on(node)))
+                (patience, reason)
             }
             _ if watching.stopping => return,
             _ => return watching.doom = None,
@@ -280,7 +279,7 @@ impl Orchestrator {
             Exit::NotFound(words) | Exit::Broken(words) => StepEnd::Errored(words),
             Exit::Stopped => StepEnd::Stopped,
             Exit::TakenAway => {
-                // Its shim stays meanwhile: of one that ends by itself it is not told that it was evicted.
+                // Its shim stays until this is known: of one that has ended nothing more may be told.
                 let reason = taken_away(watching.seen).await;
                 let held = standing.held(Some(watching.session));
                 return Ok(Followed::Lost { reason, held });
@@ -313,21 +312,31 @@ impl Orchestrator {
     }
 }
 
-/// A container was told to end: by whom, its runtime may know, perhaps only once it is gone.
+/// A container was told to end: by whom, its runtime may know.
 async fn taken_away(mut seen: watch::Receiver<Option<Observed>>) -> String {
-    let what = "its container was taken away while it ran";
     let explained = seen.wait_for(|seen| explanation(seen.as_ref()).is_some());
     let explained = tokio::time::timeout(EXPLANATION, explained).await;
-    let Ok(Ok(seen)) = explained else {
-        return what.to_owned();
-    };
-    let why = explanation(seen.as_ref()).unwrap_or_default();
-    format!("{what}: {why}")
+    let explained = explained.ok().and_then(Result::ok).map(|seen| seen.clone());
+    let last = explained.unwrap_or_else(|| seen.borrow().clone());
+    let place = node(last.as_ref()).map_or(String::new(), |node| format!(" on node {node}"));
+    let why = explanation(last.as_ref()).map_or(String::new(), |why| format!(": {why}"));
+    format!("its container was taken away{place} while it ran{why}")
+}
+
+fn node(seen: Option<&Observed>) -> Option<&str> {
+    match seen? {
+        Observed::Started { node }
+        | Observed::Leaving { node, .. }
+        | Observed::Silent { node, .. }
+        | Observed::Gone { node, .. } => node.as_deref(),
+        Observed::Pending { .. } | Observed::Doomed { .. } => None,
+    }
 }
 
 /// That a shim which was told to end has ended explains nothing.
 fn explanation(seen: Option<&Observed>) -> Option<&str> {
     match seen {
+        Some(Observed::Leaving { reason, .. }) => Some(reason),
         Some(Observed::Gone { reason, .. }) => {
             let bare = reason.starts_with("the container exited") && !reason.contains('(');
             (!bare).then_some(reason)
@@ -367,5 +376,32 @@ mod tests {
         ] {
             assert_eq!(explanation(Some(&gone(reason))), Some(reason));
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_takes_a_running_container_away_is_told_at_once_with_its_node() {
+        let leaving = Observed::Leaving {
+            node: Some("n1".to_owned()),
+            reason: "the pod was evicted".to_owned(),
+        };
+        let (_told, seen) = watch::channel(Some(leaving));
+        let before = Instant::now();
+        let words = taken_away(seen).await;
+        assert_eq!(
+            words,
+            "its container was taken away on node n1 while it ran: the pod was evicted"
+        );
+        assert_eq!(before.elapsed(), Duration::ZERO);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_container_that_ends_unexplained_still_names_its_node() {
+        let node = Some("n1".to_owned());
+        let (_told, seen) = watch::channel(Some(Observed::Started { node }));
+        let words = taken_away(seen).await;
+        assert_eq!(
+            words,
+            "its container was taken away on node n1 while it ran"
+        );
     }
 }

@@ -135,7 +135,9 @@ impl Orchestrator {
     fn attend(&self, subject: Subject) {
         let (orchestrator, mut seen) = (self.clone(), self.parts.workers.watch(&subject.handle));
         airside_tasks::spawn("guests of a container", async move {
-            let is_gone = |seen: &Option<Observed>| matches!(seen, Some(Observed::Gone { .. }));
+            let is_gone = |seen: &Option<Observed>| {
+                matches!(seen, Some(Observed::Leaving { .. } | Observed::Gone { .. }))
+            };
             // Nobody watches what was destroyed.
             if seen.wait_for(is_gone).await.is_ok() {
                 orchestrator.give_up(&subject).await;

@@ -9,7 +9,7 @@ mod shrink;
 use std::{collections::HashMap, time::Duration};
 
 use airside_hub::Work;
-use airside_model::{BuildStatus, StepKind, WorkerName};
+use airside_model::{BuildStatus, Handle, StepKind, WorkerName};
 use airside_protocol::{Executable, Order};
 use airside_runtime::KeptLimits;
 use airside_store::{HIJACK_GRACE, Kept, Micros, now};
@@ -17,6 +17,7 @@ use futures::{StreamExt, stream};
 
 use crate::{
     Held, Orchestrator, Result, StepRequest,
+    placing::Standing,
     request::{Afterwards, Holding},
     subject::Subject,
 };
@@ -110,13 +111,6 @@ impl Keeping {
 fn is_in_use(kept: &Kept, now: Micros) -> bool {
     let hijacked_at = kept.container.hijacked_at;
     hijacked_at.is_some_and(|then| now.since(then) < HIJACK_GRACE)
-}
-
-/// Whether a runtime says that there is no room for one more: a quota, a limit on pods, or nodes that are full.
-/// A node that does not fit for another reason will not fit when a pod goes.
-pub(crate) fn lacks_room(reason: &str) -> bool {
-    let full = ["quota", "max_pods", "Insufficient ", "Too many pods"];
-    full.iter().any(|text| reason.contains(text))
 }
 
 /// Where somebody who looks inside a step begins: beside its artifacts.
@@ -222,19 +216,32 @@ impl Orchestrator {
         }
     }
 
-    /// Removes the container that a worker has kept longest, for a step that finds no room there.
-    pub(crate) async fn make_room(&self, worker: &WorkerName) -> Result<()> {
+    /// Removes kept containers for a step that finds no room, as far as its runtime says that this helps.
+    pub(crate) async fn make_room(&self, standing: &Standing, reason: &str) -> Result<()> {
+        let placement = &standing.worker.placement;
         let kept = self.parts.store.kept_containers().await?;
         let guests = &self.parts.guests;
-        let oldest = kept.iter().find(|kept| {
-            kept.container.worker == *worker
+        let may_go = kept.iter().filter(|kept| {
+            kept.container.worker == *placement.worker()
                 && !is_in_use(kept, now())
                 && !guests.is_busy(&kept.container.handle)
         });
-        let Some(oldest) = oldest else { return Ok(()) };
-        let oldest = Subject::from(&oldest.container);
-        oldest.decided("a kept container makes room");
-        self.doom(vec![oldest]).await
+        let may_go: Vec<Subject> = may_go.map(|kept| Subject::from(&kept.container)).collect();
+        let handles: Vec<Handle> = may_go.iter().map(|it| it.handle.clone()).collect();
+        let spec = &standing.placed.spec;
+        let go = match placement.make_room(spec, reason, &handles).await {
+            Ok(go) => go,
+            Err(error) => {
+                standing.subject.failed(&error, "no room is made yet");
+                return Ok(());
+            }
+        };
+        let going = may_go.into_iter().filter(|it| go.contains(&it.handle));
+        let going: Vec<Subject> = going.collect();
+        for subject in &going {
+            subject.decided("a kept container makes room");
+        }
+        self.doom(going).await
     }
 
     /// Removes the container that was kept longest on this machine's own disk, which is full. `false`: none

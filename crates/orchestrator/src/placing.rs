@@ -61,8 +61,8 @@ impl Drive<'_> {
             .await?)
     }
 
-    /// Says once that no worker has the step yet.
-    pub(crate) async fn say_waiting(&self) -> Result<()> {
+    /// Says once that no worker has the step yet. A step for which one was selected waits there, and says why.
+    async fn say_waiting(&self) -> Result<()> {
         let event = Event::WaitingForWorker {
             time: now().seconds(),
             origin: self.origin(),
@@ -324,6 +324,7 @@ impl Orchestrator {
             limits: request.limits.clone(),
             privileged: request.privileged,
             hermetic: request.hermetic,
+            user: request.user.clone(),
             tags: request.tags.clone(),
         };
         let placed = Placed {
@@ -390,15 +391,14 @@ impl Orchestrator {
                 }
                 Err(error @ RuntimeError::Unavailable { .. }) => {
                     standing.subject.failed(&error, "placement must wait");
-                    drive.say_waiting().await?;
                     let reason = error.to_string();
                     if self.is_lost(standing, &mut away_since)
                         && let Some(placing) = self.give_worker_up(drive, standing, &reason).await?
                     {
                         return Ok(placing);
                     }
-                    if kept::lacks_room(&reason) {
-                        self.make_room(standing.worker.placement.worker()).await?;
+                    if standing.worker.placement.lacks_room(&reason) {
+                        self.make_room(standing, &reason).await?;
                     }
                     if reason != said {
                         self.remark(drive, &format!("waiting: {reason}\n")).await?;

@@ -184,6 +184,9 @@ impl Workers {
             .filter_map(|candidate| candidate.cannot(&wants.shapes))
             .collect();
         if cannot.len() == fitting.len() {
+            for candidate in &fitting {
+                candidate.entry.placement.doubt();
+            }
             return Err(NoWorker::Nowhere(cannot.join("; ")));
         }
         fitting.retain(|candidate| candidate.cannot(&wants.shapes).is_none());

@@ -54,7 +54,8 @@ pub(crate) fn connect(
             through_proxy: proxy.is_some(),
         });
     }
-    let broken = |source| Error::io(address.host(), source, patience.silence);
+    let peer = format!("{}:{}", address.host(), address.port());
+    let broken = |source| Error::io(&peer, source, patience.silence);
     if proxy.is_some() {
         tunnel(&mut tcp, address).map_err(broken)?;
     }

@@ -15,6 +15,11 @@ pub enum Error {
     /// The words say it all, so that there is no source to be told after them.
     #[error("the connection to {host} cannot be trusted: {why}")]
     Untrusted { host: String, why: String },
+    #[error(
+        "{host} does not speak TLS, so it may be a server for plain HTTP: name it with http:// in its address, or, for \
+         a registry, with `insecure: true` in the source"
+    )]
+    NotTls { host: String },
     #[error("a certificate to trust cannot be read: {0}")]
     Certificate(String),
     #[error("{host} said nothing for {} seconds", .waited.as_secs())]
@@ -120,6 +125,9 @@ impl Error {
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Self::Silent { host, waited },
             io::ErrorKind::UnexpectedEof => Self::Cut { host },
             _ => match source.downcast::<rustls::Error>() {
+                Ok(rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType)) => {
+                    Self::NotTls { host }
+                }
                 Ok(why) => Self::untrusted(host, &why),
                 Err(source) => Self::Broken { host, source },
             },

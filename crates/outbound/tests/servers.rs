@@ -385,6 +385,28 @@ fn a_server_may_show_the_very_certificate_that_was_given() {
 }
 
 #[test]
+fn a_plain_server_that_is_asked_for_tls_is_told_as_such() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.write_all(b"HTTP/1.0 400 Bad Request\r\n\r\n");
+            // Closing at once would lose the answer with what was not read.
+            let _ = stream.read(&mut [0; 4096]);
+        }
+    });
+    let client = Client::with_patience(&Trust::Public, patience()).unwrap();
+    let address = Address::parse(&format!("https://127.0.0.1:{port}/v2/")).unwrap();
+    let error = client.fetch(Request::get(address), 100).unwrap_err();
+    let words = error.to_string();
+    assert!(
+        words.contains(&format!("127.0.0.1:{port} does not speak TLS")),
+        "{words}"
+    );
+    assert!(words.contains("insecure: true"), "{words}");
+}
+
+#[test]
 fn certificates_are_checked_unless_told_otherwise() {
     let (url, pem, _done) = tls_server("localhost", None);
     let fetch = |trust: Trust| {

@@ -13,19 +13,16 @@ use tokio::{
 };
 use tracing::{info, warn};
 
-use crate::{
-    network_policy,
-    preflight::{Preflight, Unknown},
-    targets::Target,
-};
+use crate::{network_policy, preflight::Preflight, targets::Target};
 
 /// How often a server that answers is asked.
 const PULSE: Duration = Duration::from_secs(10);
 /// How often one that does not.
 const ANXIOUS: Duration = Duration::from_secs(1);
-/// How soon what is lacking is looked for again: somebody may have mended it.
+/// How soon what is lacking is looked for again, at first and when a step wanted it: somebody may have mended it. As long
+/// as the answer stays the same, each pause is twice the one before.
 const AGAIN: Duration = Duration::from_secs(30);
-/// How soon it is looked whether something is lacking where nothing was: somebody may have broken it.
+/// The longest of these pauses, and how soon it is looked whether something is lacking where nothing was.
 const AT_LAST: Duration = Duration::from_secs(10 * 60);
 /// How soon what could not be found out is tried again.
 const SOON: Duration = Duration::from_secs(3);
@@ -36,7 +33,10 @@ pub(crate) fn start(
     installation: &InstallationId,
     client: &Client,
 ) -> (watch::Receiver<Condition>, Doubts, AbortHandle) {
-    let (condition, receiver) = watch::channel(Condition::default());
+    let (condition, receiver) = watch::channel(Condition {
+        not_offered: target.not_offered(),
+        ..Condition::default()
+    });
     let doubts = Doubts::default();
     let attendant = Attendant {
         target: target.clone(),
@@ -66,11 +66,42 @@ struct Attendant {
 /// By which others say that what is lacking should be looked for now: the server answers again, or has refused what it
 /// allowed before.
 #[derive(Clone, Default)]
-pub(crate) struct Doubts(Arc<Notify>);
+pub(crate) struct Doubts {
+    raised: Arc<Notify>,
+    wanted: Arc<Notify>,
+}
 
 impl Doubts {
     pub(crate) fn raise(&self) {
-        self.0.notify_one();
+        self.raised.notify_one();
+    }
+
+    /// A step wanted what is lacking. Steps may want it all the time, so this alone makes nobody look more often than
+    /// at first.
+    pub(crate) fn wanted(&self) {
+        self.wanted.notify_one();
+    }
+
+    /// Waits until it is time to look again, after a pause of `pause` unless somebody doubts.
+    async fn next(&self, pause: Duration) {
+        let asked = async {
+            tokio::time::sleep(AGAIN).await;
+            self.wanted.notified().await;
+        };
+        tokio::select! {
+            () = self.raised.notified() => {}
+            () = asked => {}
+            () = tokio::time::sleep(pause) => {}
+        }
+    }
+}
+
+/// How soon to look again: sooner where something is lacking, and ever later as long as it stays the same.
+fn pause(lacks: &[Lack], before: Option<&[Lack]>, last: Duration) -> Duration {
+    match before {
+        _ if lacks.is_empty() => AT_LAST,
+        Some(before) if before == lacks => (last * 2).clamp(AGAIN, AT_LAST),
+        _ => AGAIN,
     }
 }
 
@@ -168,30 +199,28 @@ impl Attendant {
     }
 
     async fn look_for_lacks(&self, preflight: &Preflight) {
+        let (mut before, mut last) = (None::<Vec<Lack>>, AGAIN);
         loop {
-            let again = match preflight.run().await {
-                Ok(lacks) => match self.learn_all(preflight, lacks).await {
-                    true => AGAIN,
-                    false => AT_LAST,
-                },
-                Err(Unknown) => SOON,
+            let Ok(lacks) = preflight.run().await else {
+                self.doubts.next(SOON).await;
+                continue;
             };
-            tokio::select! {
-                () = self.doubts.0.notified() => {}
-                () = tokio::time::sleep(again) => {}
-            }
+            let lacks = self.learn_all(preflight, lacks).await;
+            last = pause(&lacks, before.as_deref(), last);
+            before = Some(lacks);
+            self.doubts.next(last).await;
         }
     }
 
-    /// What was asked for is known at once; a pod takes its time. Whether anything can be mended.
-    async fn learn_all(&self, preflight: &Preflight, asked: Vec<Lack>) -> bool {
+    /// What was asked for is known at once; a pod takes its time. Gives back what can be mended.
+    async fn learn_all(&self, preflight: &Preflight, asked: Vec<Lack>) -> Vec<Lack> {
         let remarks: Vec<Lack> = network_policy::warning(&self.target).into_iter().collect();
         let learn = |nodes: &[Lack]| self.learn([&asked[..], nodes, &remarks].concat());
         learn(&preflight.known_of_nodes());
         if let Some(found) = preflight.look_at_nodes(&asked).await {
             learn(&found);
         }
-        !asked.is_empty() || !preflight.known_of_nodes().is_empty()
+        [asked, preflight.known_of_nodes()].concat()
     }
 
     /// Says what is new, once.
@@ -219,6 +248,38 @@ mod tests {
     use kube::core::Status;
 
     use super::*;
+
+    #[test]
+    fn what_stays_lacking_is_asked_for_ever_more_rarely() {
+        let lack = |why: &str| Lack {
+            shapes: Vec::new(),
+            why: why.to_owned(),
+        };
+        let (one, other) = ([lack("one")], [lack("other")]);
+        let (mut last, mut asked) = (AGAIN, 0);
+        let mut left = Duration::from_secs(24 * 3600);
+        while let Some(rest) = left.checked_sub(last) {
+            (last, left, asked) = (pause(&one, Some(&one), last), rest, asked + 1);
+        }
+        assert!(asked < 150, "{asked} times in a day");
+        assert_eq!(last, AT_LAST);
+        assert_eq!(pause(&other, Some(&one), last), AGAIN, "it is news");
+        assert_eq!(pause(&[], Some(&one), AGAIN), AT_LAST);
+        assert_eq!(pause(&one, None, AGAIN), AGAIN);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn steps_that_want_what_is_lacking_make_it_looked_for_soon_but_not_at_once() {
+        let doubts = Doubts::default();
+        doubts.wanted();
+        let before = Instant::now();
+        doubts.next(AT_LAST).await;
+        assert_eq!(before.elapsed(), AGAIN);
+        doubts.raise();
+        let before = Instant::now();
+        doubts.next(AT_LAST).await;
+        assert_eq!(before.elapsed(), Duration::ZERO);
+    }
 
     #[test]
     fn an_answer_is_told_from_silence_and_from_not_being_known() {

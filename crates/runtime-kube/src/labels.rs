@@ -11,6 +11,14 @@ pub(crate) const WORKER: &str = "airside.dev/worker";
 pub(crate) const PULL_SECRET: &str = "airside.dev/pull-secret";
 /// A pod that looks at a node for this worker, and is none of its steps.
 pub(crate) const PROBE: &str = "airside.dev/probe";
+/// What a pod is there for: the kind of its step, or [`LOOKS`].
+pub(crate) const KIND: &str = "airside.dev/kind";
+pub(crate) const LOOKS: &str = "probe";
+/// Present once the step has ended and its pod only stays for people: [`KEPT`].
+pub(crate) const STATE: &str = "airside.dev/state";
+pub(crate) const KEPT: &str = "kept";
+/// By this the cluster autoscaler knows whether it may remove the pod with its node.
+pub(crate) const SAFE_TO_EVICT: &str = "cluster-autoscaler.kubernetes.io/safe-to-evict";
 /// Who keeps the pod off the network: [`HELD`], a NetworkPolicy.
 pub(crate) const NETWORK: &str = "airside.dev/network";
 pub(crate) const HELD: &str = "held";

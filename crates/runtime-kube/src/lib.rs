@@ -33,6 +33,7 @@ mod rate;
 pub mod rbac;
 mod ready;
 mod refusal;
+mod room;
 mod secrets;
 pub mod targets;
 mod watch;
@@ -46,6 +47,6 @@ pub use proof::ProofError;
 pub use pull_secrets::{NamesInMemory, PullSecretNames};
 pub use secrets::{SecretReader, SecretsError};
 pub use targets::{
-    ClaimProof, DefaultRequests, KeptPods, PodRule, Privileged, Rate, ShimDelivery, Target,
-    TargetsError, Toleration,
+    ClaimProof, DefaultRequests, KeptPods, Offer, PodRule, PodSecurity, Privileged, Rate,
+    ShimDelivery, Target, TargetsError, Toleration,
 };

@@ -26,7 +26,7 @@ use tokio::{sync::Mutex, time::Instant};
 use crate::{
     labels,
     refusal::{classify, unavailable},
-    targets::Target,
+    targets::{Offer, Target},
 };
 
 /// Somebody may have removed it; making it again is how we find out.
@@ -99,7 +99,8 @@ pub(crate) fn holds(spec: &PlacementSpec, target: &Target) -> bool {
 
 /// What people must know of a target whose hermetic steps are held by a policy.
 pub(crate) fn warning(target: &Target) -> Option<Lack> {
-    target.host_users.then(|| Lack {
+    let held = target.host_users && target.offers(Offer::Hermetic);
+    held.then(|| Lack {
         shapes: Vec::new(),
         why: "hermetic steps are kept off the network by a NetworkPolicy only, as host_users: true gives up user \
               namespaces: the cluster's network plugin must enforce NetworkPolicies, which Airside cannot find out"

@@ -10,7 +10,11 @@ use k8s_openapi::api::core::v1::{
 
 use crate::pod::CONTAINER;
 
+/// The condition by which Kubernetes says that it takes a pod away, and why.
+const DISRUPTED: &str = "DisruptionTarget";
+
 mod before;
+mod leaving;
 mod waiting;
 
 /// What a pod that is there says. One that is there no longer is [`Observed::Gone`].
@@ -34,11 +38,14 @@ pub fn observed(pod: &Pod) -> Observed {
             reason: pod_reason(status),
         };
     }
-    if let Some(reason) = silence(status) {
+    if let Some(reason) = silence(status, node.as_deref()) {
         return Observed::Silent { node, reason };
     }
     if state.is_some_and(|state| state.running.is_some()) {
-        return Observed::Started { node };
+        return match leaving::reason(pod, status) {
+            Some(reason) => Observed::Leaving { node, reason },
+            None => Observed::Started { node },
+        };
     }
     if let Some(blocked) = before::blocked(status) {
         return blocked;
@@ -107,6 +114,9 @@ fn terminated(
     if !message.is_empty() {
         reason = format!("{reason}: {message}");
     }
+    if pod.metadata.deletion_timestamp.is_some() && condition(status, DISRUPTED).is_none() {
+        reason = format!("{reason} (the pod was deleted)");
+    }
     Observed::Gone {
         node,
         reason: with_disruption(reason, status),
@@ -133,7 +143,7 @@ fn pod_reason(status: &PodStatus) -> String {
 
 /// Adds who took the pod away (preemption, a drained node), if somebody did.
 fn with_disruption(reason: String, status: &PodStatus) -> String {
-    let target = condition(status, "DisruptionTarget").filter(|target| target.status == "True");
+    let target = condition(status, DISRUPTED).filter(|target| target.status == "True");
     match target.and_then(|target| target.message.as_deref()) {
         Some(message) if !reason.contains(message) => format!("{reason} ({})", message.trim()),
         _ => reason,
@@ -142,10 +152,14 @@ fn with_disruption(reason: String, status: &PodStatus) -> String {
 
 /// The node controller marks the pods of a node that does not answer: `Ready` becomes false without
 /// one of the kubelet's own reasons, and evicting one sets `NodeLost`.
-fn silence(status: &PodStatus) -> Option<String> {
+fn silence(status: &PodStatus, node: Option<&str>) -> Option<String> {
+    let what = match node {
+        Some(node) => format!("node {node} does not answer"),
+        None => "the node does not answer".to_owned(),
+    };
     if status.reason.as_deref() == Some("NodeLost") {
         let message = status.message.as_deref().unwrap_or_default().trim();
-        return Some(format!("the node does not answer (NodeLost: {message})"));
+        return Some(format!("{what} (NodeLost: {message})"));
     }
     // Whatever the kubelet itself says of a pod that has not started is no silence.
     let started = container_state(status).is_some_and(|state| state.running.is_some());
@@ -155,8 +169,8 @@ fn silence(status: &PodStatus) -> Option<String> {
     }
     match ready.reason.as_deref().unwrap_or_default() {
         "ContainersNotReady" | "ReadinessGatesNotReady" | "PodCompleted" | "PodFailed" => None,
-        "" => Some("the node does not answer".to_owned()),
-        reason => Some(format!("the node does not answer ({reason})")),
+        "" => Some(what),
+        reason => Some(format!("{what} ({reason})")),
     }
 }
 

@@ -2,6 +2,8 @@
 
 mod connect;
 mod create;
+mod crowd;
+mod mark;
 mod resize;
 
 use std::{
@@ -33,6 +35,7 @@ use crate::{
     proof::{self, ProofError},
     pull_secrets::{self, PullSecretNames, PullSecrets},
     refusal::{classify, denies, unavailable},
+    room::Shortage,
     targets::{ClaimProof, Target},
     watch::Watched,
 };
@@ -57,6 +60,7 @@ pub struct KubeRuntime {
     network_policies: NetworkPolicies,
     next_images: NextImages,
     shrunk: resize::Shrunk,
+    marked: mark::Marked,
     condition: watch::Receiver<Condition>,
     doubts: Doubts,
     attending: AbortHandle,
@@ -246,6 +250,7 @@ impl Placement for KubeRuntime {
             Err(error) => return Err(self.classify(&doing, &error)),
         }
         self.shrunk.forget(handle);
+        self.marked.forget(handle);
         Ok(())
     }
 
@@ -262,11 +267,32 @@ impl Placement for KubeRuntime {
         self.resize_down(handle).await
     }
 
-    /// Pull secrets that no pod names.
+    async fn mark_kept(&self, handle: &Handle) -> Result<(), Error> {
+        self.mark(handle).await
+    }
+
+    fn lacks_room(&self, reason: &str) -> bool {
+        Shortage::read(reason).is_some()
+    }
+
+    async fn make_room(
+        &self,
+        spec: &PlacementSpec,
+        reason: &str,
+        kept: &[Handle],
+    ) -> Result<Vec<Handle>, Error> {
+        self.clear_room(spec, reason, kept).await
+    }
+
+    fn doubt(&self) {
+        self.doubts.wanted();
+    }
+
     fn expect_images(&self, build: BuildId, images: &[String]) {
         self.next_images.expect(build, images);
     }
 
+    /// Removes pull secrets that no pod names.
     async fn tidy(&self) -> Result<(), Error> {
         let candidates = self.pull_secrets.candidates().await?;
         if candidates.is_empty() {

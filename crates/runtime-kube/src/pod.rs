@@ -7,13 +7,15 @@ mod nearby;
 mod powers;
 mod privileged;
 mod resources;
+mod restricted;
 pub(crate) mod rules;
 mod shim;
 
 use std::net::Ipv6Addr;
 
+use airside_model::StepKind;
 use airside_protocol::env;
-use airside_runtime::{Error, Image, PlacementSpec};
+use airside_runtime::{Condition, Error, Image, PlacementSpec, Shape};
 use k8s_openapi::api::core::v1::{
     self as core, Container, EnvVar, LocalObjectReference, Pod, PodSecurityContext, PodSpec,
     ProjectedVolumeSource, SeccompProfile, SecurityContext, ServiceAccountTokenProjection, Volume,
@@ -24,7 +26,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use self::powers::Powers;
 use crate::{
     labels, proof,
-    targets::{ClaimProof, Target, Toleration},
+    targets::{ClaimProof, PodSecurity, Target, Toleration},
 };
 
 /// The one container of ours. Others may be there: a namespace's admission adds what it wants.
@@ -36,7 +38,13 @@ pub(crate) const SHIM_CONTAINER: &str = "airside-shim";
 const SHIM_VOLUME: &str = "shim";
 const PROOF_VOLUME: &str = "proof";
 /// Nobody else may have volumes of these names, or mount anything there.
-pub(crate) const RESERVED_VOLUMES: &[&str] = &[SHIM_VOLUME, PROOF_VOLUME, powers::ROOT_VOLUME];
+pub(crate) const RESERVED_VOLUMES: &[&str] = &[
+    SHIM_VOLUME,
+    PROOF_VOLUME,
+    powers::ROOT_VOLUME,
+    restricted::STATE_VOLUME,
+    restricted::BUILD_VOLUME,
+];
 pub(crate) const RESERVED_MOUNTS: &[&str] = &["/.airside", STATE, powers::ROOT_MOUNT];
 
 const SHIM_MOUNT: &str = "/.airside/bin";
@@ -58,17 +66,18 @@ pub(crate) fn pod_from(
     published: Option<&str>,
 ) -> Result<Pod, Error> {
     privileged::check(spec, target)?;
+    check_offered(spec, target)?;
     let powers = Powers::of(spec, target, published.is_some())?;
     let image = PodImage::choose(&spec.image, target, published)?;
     let mut annotations = labels::annotations(&spec.labels);
     annotations.insert(labels::SPEC_HASH.to_owned(), spec.hash());
-    annotations.insert(
-        "cluster-autoscaler.kubernetes.io/safe-to-evict".to_owned(),
-        "false".to_owned(),
-    );
+    annotations.insert(labels::SAFE_TO_EVICT.to_owned(), safe_to_evict(spec));
     let mut inside = pod_spec(spec, target, image, powers);
     if spec.privileged {
         privileged::grant(&mut inside, target.privileged);
+    }
+    if target.pod_security == PodSecurity::Restricted {
+        restricted::restrict(&mut inside, spec.user.as_deref());
     }
     let mut labels = labels::labels(&spec.installation, &target.name, &spec.labels);
     labels.extend(powers.label());
@@ -83,7 +92,27 @@ pub(crate) fn pod_from(
         spec: Some(inside),
         status: None,
     };
-    rules::apply(pod, spec, &target.pod_rules)
+    let pod = rules::apply(pod, spec, &target.pod_rules)?;
+    privileged::check_rules(spec, &pod)?;
+    Ok(pod)
+}
+
+/// Whether the cluster autoscaler may remove the pod with its node. Checks are repeated elsewhere. Without a controller
+/// above it, a pod that says nothing holds its node as one that says no.
+fn safe_to_evict(spec: &PlacementSpec) -> String {
+    (spec.labels.kind == StepKind::Check).to_string()
+}
+
+fn check_offered(spec: &PlacementSpec, target: &Target) -> Result<(), Error> {
+    let condition = Condition {
+        not_offered: target.not_offered(),
+        ..Condition::default()
+    };
+    let shapes = Shape::of(&spec.image, spec.privileged, spec.hermetic);
+    match condition.cannot(&shapes) {
+        Some(words) => Err(refused(format!("worker {} {words}", target.name))),
+        None => Ok(()),
+    }
 }
 
 fn refused(message: String) -> Error {

@@ -14,6 +14,8 @@ pub enum Feature {
     Core,
     /// Kept pods are made smaller.
     Resize,
+    /// Kept pods say so.
+    Marks,
     /// Secrets to pull images with, made and removed for steps.
     PullSecrets,
     /// Hermetic steps on targets without user namespaces.
@@ -26,11 +28,12 @@ pub enum Feature {
 
 impl Feature {
     /// What this version uses on every target.
-    pub const EVERYWHERE: &'static [Self] = &[Self::Core, Self::Resize];
+    pub const EVERYWHERE: &'static [Self] = &[Self::Core, Self::Resize, Self::Marks];
 
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Core,
         Self::Resize,
+        Self::Marks,
         Self::PullSecrets,
         Self::NetworkPolicies,
         Self::Credentials,
@@ -42,6 +45,7 @@ impl Feature {
         match self {
             Self::Core => "core",
             Self::Resize => "resize",
+            Self::Marks => "marks",
             Self::PullSecrets => "pull-secrets",
             Self::NetworkPolicies => "network-policies",
             Self::Credentials => "credentials",
@@ -53,6 +57,8 @@ impl Feature {
         let (group, resource, verbs): (_, _, &'static [&'static str]) = match self {
             Self::Core => ("", "pods", &["create", "get", "list", "watch", "delete"]),
             Self::Resize => ("", "pods/resize", &["patch"]),
+            // Labels and annotations are changed through it too, and nothing that runs in a pod.
+            Self::Marks => ("", "pods/status", &["patch"]),
             Self::PullSecrets => ("", "secrets", &["create", "delete"]),
             Self::NetworkPolicies => ("networking.k8s.io", "networkpolicies", &["create"]),
             Self::Credentials => ("", "secrets", &["get"]),

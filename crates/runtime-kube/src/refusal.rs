@@ -43,6 +43,8 @@ fn passes(status: &Status) -> bool {
         401 | 409 | 429 => true,
         403 => {
             status.message.contains("exceeded quota")
+                // It is made again, or its worker stalls once it is gone.
+                || status.message.contains("because it is being terminated")
                 || (status.message.contains("error looking up service account")
                     && status.message.contains("not found"))
         }
@@ -73,6 +75,10 @@ mod tests {
             (
                 403,
                 "error looking up service account ci/default: serviceaccount \"default\" not found",
+            ),
+            (
+                403,
+                "pods \"s-1\" is forbidden: unable to create new content in namespace ci because it is being terminated",
             ),
             (401, "Unauthorized"),
             (409, "Operation cannot be fulfilled on resourcequotas \"q\""),

@@ -14,8 +14,9 @@
 mod file;
 mod flag;
 mod located;
+mod offer;
 mod pod_rules;
-mod quantity;
+pub(crate) mod quantity;
 
 use std::{
     collections::BTreeMap,
@@ -26,6 +27,7 @@ use std::{
 use airside_model::WorkerName;
 use serde::Deserialize;
 
+pub use self::offer::{Offer, PodSecurity};
 pub use crate::pod::rules::PodRule;
 use crate::rbac::Feature;
 
@@ -63,6 +65,9 @@ pub struct Target {
     pub grace_period: Duration,
     pub default_requests: DefaultRequests,
     pub privileged: Privileged,
+    pub pod_security: PodSecurity,
+    /// What it has beyond ordinary steps; everything that it can when absent.
+    pub offered: Option<Vec<Offer>>,
     pub shim: ShimDelivery,
     pub pod_rules: Vec<PodRule>,
     pub kept: KeptPods,
@@ -116,11 +121,17 @@ pub struct KeptPods {
 impl Target {
     /// What this target's account needs rights for.
     pub fn features(&self) -> Vec<Feature> {
-        let mut features = Feature::EVERYWHERE.to_vec();
+        let mut features = vec![Feature::Core];
+        if self.offers(Offer::KeptResize) {
+            features.push(Feature::Resize);
+        }
+        if self.offers(Offer::KeptMarks) {
+            features.push(Feature::Marks);
+        }
         if self.registry.is_some() {
             features.push(Feature::PullSecrets);
         }
-        if self.host_users {
+        if self.host_users && self.offers(Offer::Hermetic) {
             features.push(Feature::NetworkPolicies);
         }
         if self.prefetch {

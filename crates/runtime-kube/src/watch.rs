@@ -4,6 +4,7 @@
 //! meanwhile are told as gone. A pod nobody of this process ever saw is not told at all: ask `list`.
 
 mod room;
+mod unscheduled;
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -20,12 +21,16 @@ use kube::{
     runtime::{WatchStreamExt, watcher},
 };
 use parking_lot::Mutex;
-use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::{
+    sync::broadcast::{self, error::RecvError},
+    time::Instant,
+};
 use tracing::{info, warn};
 
-use crate::observed::observed;
+use crate::{observed::observed, room::Held};
 use room::Room;
 pub(crate) use room::{Full, Reserved};
+use unscheduled::Unscheduled;
 
 /// Who falls further behind than this starts again from the current states.
 const BACKLOG: usize = 4096;
@@ -33,7 +38,10 @@ const BACKLOG: usize = 4096;
 /// What is known of the target's pods.
 pub(crate) struct Watched {
     states: Mutex<HashMap<Handle, Observed>>,
+    /// What each pod takes. Locked after the states, if both are.
+    held: Mutex<HashMap<Handle, Held>>,
     room: Room,
+    unscheduled: Unscheduled,
     changes: broadcast::Sender<Observation>,
 }
 
@@ -42,7 +50,9 @@ impl Watched {
         let (changes, _) = broadcast::channel(BACKLOG);
         Arc::new(Self {
             states: Mutex::default(),
+            held: Mutex::default(),
             room: Room::default(),
+            unscheduled: Unscheduled::default(),
             changes,
         })
     }
@@ -52,8 +62,16 @@ impl Watched {
         let config = watcher::Config::default().labels(&selector);
         let mut events = pin!(watcher(pods, config).default_backoff());
         let (mut listed, mut away) = (HashSet::new(), false);
+        let mut ticks = tokio::time::interval(unscheduled::LOOK);
         loop {
-            match events.try_next().await {
+            let next = tokio::select! {
+                next = events.try_next() => next,
+                _ = ticks.tick() => {
+                    self.tell_unscheduled(Instant::now());
+                    continue;
+                }
+            };
+            match next {
                 Ok(None) => return,
                 Ok(Some(event)) => {
                     // The first event of a new watch comes before anybody was asked.
@@ -88,7 +106,9 @@ impl Watched {
         let Some(handle) = handle(pod) else { return };
         let observed = observed(pod);
         let mut states = self.states.lock();
+        self.held.lock().insert(handle.clone(), Held::of(pod));
         self.room.seen(&handle);
+        self.unscheduled.note(&handle, pod, Instant::now());
         if states.get(&handle) != Some(&observed) {
             states.insert(handle.clone(), observed.clone());
             self.tell(Observation { handle, observed });
@@ -100,6 +120,7 @@ impl Watched {
         // The last version may tell more than the one before: how its container ended.
         self.apply(pod);
         let mut states = self.states.lock();
+        self.held.lock().remove(&handle);
         if let Some(before) = states.remove(&handle) {
             self.tell_removed(handle, before);
         }
@@ -109,24 +130,44 @@ impl Watched {
     fn keep(&self, listed: &HashSet<Handle>) {
         let mut states = self.states.lock();
         self.room.counted();
+        self.held.lock().retain(|handle, _| listed.contains(handle));
         for (handle, before) in states.extract_if(|handle, _| !listed.contains(handle)) {
             self.tell_removed(handle, before);
+        }
+    }
+
+    /// Says of pods that no scheduler has looked at that they wait for one.
+    fn tell_unscheduled(&self, now: Instant) {
+        let mut states = self.states.lock();
+        for handle in self.unscheduled.overdue(now) {
+            let silent = |observed: &Observed| matches!(observed, Observed::Pending { reason } if reason.is_empty());
+            if !states.get(&handle).is_some_and(silent) {
+                continue;
+            }
+            let observed = Observed::Pending {
+                reason: unscheduled::words(),
+            };
+            states.insert(handle.clone(), observed.clone());
+            self.tell(Observation { handle, observed });
         }
     }
 
     fn tell_removed(&self, handle: Handle, before: Observed) {
         let (node, reason) = match before {
             Observed::Gone { .. } => return,
-            Observed::Silent { node, .. } => (node, "the pod was deleted, its node did not answer"),
-            Observed::Started { node } => (node, "the pod was deleted"),
-            Observed::Pending { .. } | Observed::Doomed { .. } => (None, "the pod was deleted"),
+            Observed::Leaving { node, reason } => (node, reason),
+            Observed::Silent { node, .. } => {
+                let reason = "the pod was deleted, its node did not answer";
+                (node, reason.to_owned())
+            }
+            Observed::Started { node } => (node, "the pod was deleted".to_owned()),
+            Observed::Pending { .. } | Observed::Doomed { .. } => {
+                (None, "the pod was deleted".to_owned())
+            }
         };
         self.tell(Observation {
             handle,
-            observed: Observed::Gone {
-                node,
-                reason: reason.into(),
-            },
+            observed: Observed::Gone { node, reason },
         });
     }
 
@@ -134,6 +175,15 @@ impl Watched {
     fn tell(&self, observation: Observation) {
         // Nobody listening is fine.
         let _ = self.changes.send(observation);
+    }
+
+    /// What the pods that are there take, but for those that have ended.
+    pub(crate) fn held(&self) -> Vec<Held> {
+        let states = self.states.lock();
+        let ended = |handle| matches!(states.get(handle), Some(Observed::Gone { .. }));
+        let held = self.held.lock();
+        let there = held.iter().filter(|(handle, _)| !ended(handle));
+        there.map(|(_, held)| held.clone()).collect()
     }
 
     /// Room for one more pod, unless there are `max` already. Whoever is there or has room has it.

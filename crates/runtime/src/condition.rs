@@ -61,12 +61,15 @@ pub struct Condition {
     /// Why nobody can say what happens there.
     pub stalled: Option<String>,
     pub lacks: Vec<Lack>,
+    /// What its owner does not offer there. Steps that need it go elsewhere; nothing is wrong with that.
+    pub not_offered: Vec<Lack>,
 }
 
 impl Condition {
     /// The first reason why a step of these shapes cannot run there, in words.
     pub fn cannot(&self, shapes: &[Shape]) -> Option<String> {
-        self.lacks.iter().find_map(|lack| {
+        let mut reasons = self.not_offered.iter().chain(&self.lacks);
+        reasons.find_map(|lack| {
             let shape = shapes.iter().find(|shape| lack.shapes.contains(shape))?;
             Some(format!("cannot run {shape} because {}", lack.why))
         })
@@ -97,6 +100,10 @@ mod tests {
     fn what_is_lacking_concerns_those_who_need_it() {
         let condition = Condition {
             stalled: None,
+            not_offered: vec![Lack {
+                shapes: vec![Shape::Hermetic],
+                why: "its target does not offer them".to_owned(),
+            }],
             lacks: vec![
                 Lack {
                     shapes: Vec::new(),
@@ -113,5 +120,8 @@ mod tests {
         let expected = "cannot run privileged steps because the namespace forbids it";
         assert_eq!(words.as_deref(), Some(expected));
         assert_eq!(condition.words(), ["a remark", "the namespace forbids it"]);
+        let words = condition.cannot(&[Shape::Plain, Shape::Hermetic]);
+        let expected = "cannot run hermetic steps because its target does not offer them";
+        assert_eq!(words.as_deref(), Some(expected));
     }
 }

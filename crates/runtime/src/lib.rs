@@ -118,6 +118,31 @@ pub trait Placement: Send + Sync + 'static {
         Ok(())
     }
 
+    /// Says in the cluster that a container only stays for people, so that others can tell it from one that works, and
+    /// may remove it. Doing it twice is fine, as is a container that is no longer there.
+    async fn mark_kept(&self, _handle: &Handle) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Whether this reason, which the runtime gave for a step that waits, is that there is no room for one more.
+    fn lacks_room(&self, _reason: &str) -> bool {
+        false
+    }
+
+    /// Makes room for a step that waits for this reason. It names those containers of `kept`, the oldest of which comes
+    /// first, that must go for it; none, if their end would not help.
+    async fn make_room(
+        &self,
+        _spec: &PlacementSpec,
+        _reason: &str,
+        _kept: &[Handle],
+    ) -> Result<Vec<Handle>, Error> {
+        Ok(Vec::new())
+    }
+
+    /// A step could not go here because of what is lacking: somebody may have mended it meanwhile.
+    fn doubt(&self) {}
+
     /// Names of images that steps of a build will want here, perhaps; none once it has ended. Only a hint: nothing waits
     /// for what comes of it.
     fn expect_images(&self, _build: BuildId, _images: &[String]) {}

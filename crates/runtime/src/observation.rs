@@ -23,7 +23,12 @@ pub enum Observed {
     Started {
         node: Option<String>,
     },
-    /// The machine under it does not answer; it may yet come back.
+    /// It still runs, and somebody else is taking it away: by what, in words that stand alone.
+    Leaving {
+        node: Option<String>,
+        reason: String,
+    },
+    /// The machine under it does not answer; it may yet come back. The reason names the machine.
     Silent {
         node: Option<String>,
         reason: String,

@@ -21,6 +21,10 @@ pub struct PlacementSpec {
     pub privileged: bool,
     #[serde(default)]
     pub hermetic: bool,
+    /// Whom the process runs as, as `user[:group]`, by name or number; root of the container where absent. The shim
+    /// switches by itself where it may; a runtime in which it may not starts it as this user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
     /// By which the worker was chosen; a runtime's own rules may go by them too.
     #[serde(default)]
     pub tags: Vec<String>,

@@ -42,7 +42,11 @@ pub(crate) async fn prepare(order: &Order, room: &Room, volumes: &Volumes) -> Re
         }
     }
     let folders = Folders::of(order);
-    let owner = (!user.is_root()).then_some((user.uid, user.gid));
+    let owner = match (user.uid, user.gid) {
+        _ if user.is_root() => Owner::Root,
+        ids if ids == own => Owner::Ourselves,
+        (uid, gid) => Owner::Other(uid, gid),
+    };
     // A large input takes a while to walk; the connection must not fall silent over it.
     let made = tokio::task::spawn_blocking(move || folders.make(owner)).await;
     match made {
@@ -63,6 +67,15 @@ fn hide(path: &str, order: &Order) -> Result<(), Exit> {
             "cannot make room for what belongs at {path}: {error}"
         ))
     })
+}
+
+/// Whom the process's folders are to belong to.
+#[derive(Clone, Copy)]
+enum Owner {
+    Root,
+    /// All that the shim makes is theirs already.
+    Ourselves,
+    Other(u32, u32),
 }
 
 struct Folders {
@@ -95,14 +108,16 @@ impl Folders {
         }
     }
 
-    fn make(&self, owner: Option<(u32, u32)>) -> Result<(), String> {
+    fn make(&self, owner: Owner) -> Result<(), String> {
         for folder in &self.make {
             make(folder)?;
         }
         let dir_is_new = !self.dir.exists();
         make(&self.dir)?;
-        let Some((uid, gid)) = owner else {
-            return self.given.iter().try_for_each(|folder| take(folder));
+        let (uid, gid) = match owner {
+            Owner::Root => return self.given.iter().try_for_each(|folder| take(folder)),
+            Owner::Ourselves => return Ok(()),
+            Owner::Other(uid, gid) => (uid, gid),
         };
         if dir_is_new {
             give(&self.dir, uid, gid)?;

@@ -183,7 +183,7 @@ fn switch(user: &User) -> Option<(Uid, Gid, Vec<Gid>)> {
         rustix::process::getuid().as_raw(),
         rustix::process::getgid().as_raw(),
     );
-    if user.name.is_none() || (user.is_root() && own == (user.uid, user.gid)) {
+    if user.name.is_none() || own == (user.uid, user.gid) {
         return None;
     }
     let groups = user.groups.iter().map(|gid| Gid::from_raw(*gid)).collect();

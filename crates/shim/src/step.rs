@@ -35,6 +35,10 @@ const FORGOTTEN: Duration = Duration::from_secs(24 * 3600);
 /// Exit status of a shim that is not welcome.
 pub(crate) const REFUSED: u8 = 70;
 
+/// Exit status of a shim whose container was taken away while its process ran: that of one which SIGTERM has ended. So
+/// its pod does not end as one that has succeeded.
+const TAKEN_AWAY: u8 = 143;
+
 /// The shim ends now, whatever stage it is in.
 struct Leave(ExitCode);
 
@@ -65,6 +69,8 @@ pub(crate) struct Step {
     hijacks: Hijacks,
     /// Leave as soon as the result is committed.
     leaving: bool,
+    /// With which status the shim ends.
+    status: ExitCode,
 }
 
 impl Step {
@@ -86,6 +92,7 @@ impl Step {
             confinement: identity.confinement,
             hijacks,
             leaving: false,
+            status: ExitCode::SUCCESS,
         })
     }
 
@@ -100,6 +107,9 @@ impl Step {
             Ok(exit) => exit,
             Err(leave) => return leave,
         };
+        if exit == Exit::TakenAway {
+            self.status = ExitCode::from(TAKEN_AWAY);
+        }
         self.desk.finished(exit);
         self.stay().await
     }
@@ -269,10 +279,10 @@ impl Step {
                     Ok(Heard::Committed) => committed = true,
                     Ok(_) => {}
                 },
-                () = &mut forgotten, if committed => return Leave(ExitCode::SUCCESS),
+                () = &mut forgotten, if committed => return Leave(self.status),
             }
             if committed && self.leaving {
-                return Leave(ExitCode::SUCCESS);
+                return Leave(self.status);
             }
         }
     }
@@ -313,7 +323,7 @@ impl Step {
             Word::Claimed(order) => Ok(Heard::Claimed(order)),
             Word::Stop { grace } => Ok(Heard::Stop { grace }),
             Word::Committed => Ok(Heard::Committed),
-            Word::Exit => Err(Leave(ExitCode::SUCCESS)),
+            Word::Exit => Err(Leave(self.status)),
             Word::Refused(reason) => {
                 log(format_args!("the hub refuses the claim: {reason}"));
                 Err(Leave(ExitCode::from(REFUSED)))

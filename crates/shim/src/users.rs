@@ -2,6 +2,8 @@
 
 use std::{fs, io, path::Path};
 
+use rustix::thread::CapabilitySet;
+
 const ROOT_ID: u32 = 0;
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -12,6 +14,17 @@ pub(crate) enum Error {
     NoUser(String),
     #[error("the image has no group {0:?} in /etc/group")]
     NoGroup(String),
+    #[error(
+        "user {name:?} has user id {uid} and group id {gid} in this image, and the container, which runs as user id \
+         {own}, may not switch users (a worker with pod_security: restricted): name the user as \"{uid}:{gid}\", \
+         so that the container starts as that user"
+    )]
+    Stuck {
+        name: String,
+        uid: u32,
+        gid: u32,
+        own: u32,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +48,31 @@ impl User {
 pub(crate) fn find(wanted: Option<&str>, own: (u32, u32)) -> Result<User, Error> {
     let passwd = read("/etc/passwd")?;
     let group = read("/etc/group")?;
-    find_in(wanted, own, &passwd, &group)
+    let user = find_in(wanted, own, &passwd, &group)?;
+    check_switch(&user, own, may_switch())?;
+    Ok(user)
+}
+
+/// Whether this process may become another user, and give files to it.
+fn may_switch() -> bool {
+    let needed = CapabilitySet::SETUID | CapabilitySet::SETGID | CapabilitySet::CHOWN;
+    let has = rustix::thread::capabilities(None);
+    // Where that cannot be found out, trying tells.
+    has.map_or(true, |has| has.effective.contains(needed))
+}
+
+/// A container without the right to switch users runs only whom it was started as.
+fn check_switch(user: &User, own: (u32, u32), may_switch: bool) -> Result<(), Error> {
+    let (uid, gid) = (user.uid, user.gid);
+    match &user.name {
+        Some(name) if !may_switch && own != (uid, gid) => Err(Error::Stuck {
+            name: name.clone(),
+            uid,
+            gid,
+            own: own.0,
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// The home of the account with this number, if the image has such an account.
@@ -210,6 +247,22 @@ mod tests {
             "/home/ann"
         );
         assert!(find_in(Some("root"), (0, 0), "", "").unwrap().is_root());
+    }
+
+    #[test]
+    fn who_may_not_switch_runs_whom_it_was_started_as() {
+        let find = |wanted, own| find_in(wanted, own, PASSWD, GROUP).unwrap();
+        let check = |wanted, own| check_switch(&find(wanted, own), own, false);
+        assert_eq!(check(None, (0, 0)), Ok(()));
+        assert_eq!(check(Some("root"), (0, 0)), Ok(()));
+        assert_eq!(check(Some("ann"), (1000, 1001)), Ok(()));
+        assert_eq!(check(Some("1000:1001"), (1000, 1001)), Ok(()));
+        let stuck = check(Some("ann"), (0, 0)).unwrap_err().to_string();
+        assert!(stuck.contains("name the user as \"1000:1001\""), "{stuck}");
+        assert_eq!(
+            check_switch(&find(Some("ann"), (0, 0)), (0, 0), true),
+            Ok(())
+        );
     }
 
     #[test]

@@ -77,7 +77,12 @@ async fn a_terminated_shim_passes_it_on_reports_and_leaves() {
         ("bye\n", Some(Exit::TakenAway))
     );
     control.say(HubSays::Committed).await;
-    assert!(shim.left().await.0.success());
+    let status = shim.left().await.0;
+    assert_eq!(
+        status.code(),
+        Some(143),
+        "a pod that is evicted has not succeeded"
+    );
 }
 
 #[tokio::test]

@@ -183,7 +183,7 @@ impl AgentPlacement {
 fn absent() -> Condition {
     Condition {
         stalled: Some(ABSENT.to_owned()),
-        lacks: Vec::new(),
+        ..Condition::default()
     }
 }
 

@@ -3,6 +3,7 @@
 //! Workers are what the server is configured with; none of Concourse's own can join. What those would
 //! tell a server (they are here, they live, they hold these containers) it knows of its own workers.
 
+use airside_auth::Principal;
 use airside_model::{ContainerState, WorkerName};
 use airside_store::{ContainerFilter, Team, Worker, WorkerChange, WorkerChanged};
 use axum::{
@@ -22,22 +23,30 @@ use crate::{
     scope::Scope,
 };
 
-/// A worker that belongs to a team is shown to that team alone.
+/// A worker that belongs to a team is shown to that team and to administrators; one whose team does not exist, to
+/// administrators.
 pub(super) async fn list(State(state): State<ApiState>, scope: Scope) -> Result<Json<Vec<Value>>> {
     let teams = state.store.teams().await?;
     let workers = state.store.workers().await?;
     let shown = workers
         .iter()
         .filter(|worker| is_visible(worker, &teams, &scope))
-        .map(|worker| present::worker::worker(worker, &state.workers.condition(&worker.name)));
+        .map(|worker| {
+            let mut condition = state.workers.condition(&worker.name);
+            condition.note_team(worker, &teams);
+            present::worker::worker(worker, &condition)
+        });
     Ok(Json(shown.collect()))
 }
 
 pub(super) fn is_visible(worker: &Worker, teams: &[Team], scope: &Scope) -> bool {
-    worker.team.as_deref().is_none_or(|owner| {
-        let owner = teams.iter().find(|team| team.name == owner);
-        owner.is_some_and(|team| scope.can_view(team))
-    })
+    worker
+        .team
+        .as_deref()
+        .is_none_or(|owner| match teams.iter().find(|team| team.name == owner) {
+            Some(team) => scope.can_view(team),
+            None => scope.principal().is_some_and(Principal::is_admin),
+        })
 }
 
 #[derive(Deserialize)]

@@ -135,3 +135,24 @@ async fn hostile_strangers_learn_no_names_of_workers() {
     let listed = server.get(&bob, "/api/v1/workers").await;
     assert_eq!(listed.status, StatusCode::FORBIDDEN);
 }
+
+#[tokio::test]
+async fn a_worker_whose_team_does_not_exist_is_told_until_it_is_made() {
+    let (server, ann) = with_worker().await;
+    let name = WorkerName::new("w");
+    let store = &server.store;
+    let kind = WorkerKind::Kubernetes;
+    let registered = store.register_worker(&name, Some("opps"), &[], kind).await;
+    registered.unwrap();
+    let worker = server.get(&ann, "/api/v1/workers").await.json()[0].clone();
+    let told = worker["addr"].as_str().unwrap_or_default();
+    assert!(told.contains("its team opps does not exist"), "{worker}");
+    let bob = server.login("bob").await;
+    let shown = server.get(&bob, "/api/v1/workers").await.json();
+    assert_eq!(shown, json!([]), "only to administrators");
+
+    let registered = store.register_worker(&name, Some("main"), &[], kind).await;
+    registered.unwrap();
+    let worker = server.get(&ann, "/api/v1/workers").await.json()[0].clone();
+    assert_eq!(worker["addr"], "");
+}

@@ -15,7 +15,7 @@ use crate::{
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  airside images install | kubectl apply -f -
+  airside images install | kubectl apply --server-side -f -
       installs it too; this command is what its pods run
 ";
 

@@ -14,10 +14,10 @@ use mirror::{MirrorOptions, Placed};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  airside images install | kubectl apply -f -
-  airside images install --image ci.example.com/airside:1 --ca-file our-ca.pem | kubectl apply -f -
+  airside images install | kubectl apply --server-side -f -
+  airside images install --image ci.example.com/airside:1 --ca-file our-ca.pem | kubectl apply --server-side -f -
       an image of your own registry, whose certificate is signed by your own authority
-  airside images install --placement policy | kubectl apply -f -
+  airside images install --placement policy | kubectl apply --server-side -f -
       pods are placed by the API server itself, without a webhook; Kubernetes 1.36 and later
   airside images install --mirror-registry docker.io | kubectl apply --server-side -f -
       with a mirror, so that nodes pull from the registry once

@@ -66,6 +66,21 @@ fn find<'a>(known: &'a [Known], name: &WorkerName) -> Option<&'a Known> {
     known.iter().find(|known| known.name() == name)
 }
 
+/// Warns of a target that serves a team which does not exist: no step goes there, which only a log and administrators
+/// can see.
+async fn check_team(store: &Store, target: &Target) -> Result<()> {
+    let Some(team) = &target.team else {
+        return Ok(());
+    };
+    if store.team(team).await?.is_none() {
+        warn!(
+            worker = %target.name, team,
+            "the worker's team does not exist, so no step goes there: correct `team` in its target, or make the team"
+        );
+    }
+    Ok(())
+}
+
 impl Targets {
     /// Connects all there are. Asks no cluster anything that it would wait for.
     pub(crate) async fn open(
@@ -95,6 +110,7 @@ impl Targets {
                 .register_worker(name, team.as_deref(), tags, kind)
                 .await?;
             info!(worker = %name, "worker {state}");
+            check_team(store, &known.target).await?;
             targets.proofs.add(name.clone(), known.runtime.clone());
             targets.known.push(known);
         }
@@ -231,6 +247,7 @@ impl Targets {
                 .configure_worker(name, team, tags)
                 .await?;
             info!(worker = %name, "target read again; worker {state}");
+            check_team(&self.store, &known.target).await?;
             if came_back {
                 house.change(name, WorkerChange::Register).await?;
             }

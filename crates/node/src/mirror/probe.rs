@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use parking_lot::Mutex;
 
-use super::hosts::{Hosts, Tags, text};
+use super::hosts::{Hosts, Tags, Written, text};
 use crate::runtime::Runtime;
 
 /// No registry can have this name.
@@ -40,7 +40,7 @@ impl Probe {
     }
 
     /// Tries it once.
-    pub(crate) async fn run(&self, hosts: &Hosts, port: u16, runtime: &Runtime) -> Condition {
+    pub(crate) async fn run(&self, hosts: &Hosts, port: u16, runtime: &Runtime) -> Tried {
         let tag = format!("{:016x}", rand::random::<u64>());
         let own = format!("http://127.0.0.1:{port}");
         let written = hosts.write_one(HOST, &text(Some(&own), port, Tags::Mirror, None));
@@ -55,9 +55,20 @@ impl Probe {
         if let Err(error) = hosts.remove(HOST) {
             tracing::warn!(%error, "the file of the mirror's own test stays");
         }
-        let is_used = self.seen.lock().remove(&tag);
-        condition(is_used, &said)
+        Tried {
+            came: self.seen.lock().remove(&tag),
+            said,
+        }
     }
+}
+
+/// What came of a try.
+#[derive(Debug)]
+pub(crate) struct Tried {
+    /// containerd asked our port.
+    came: bool,
+    /// What containerd said of the pull.
+    said: String,
 }
 
 /// It always fails; what it says matters where nobody came.
@@ -68,12 +79,31 @@ async fn pull(runtime: &Runtime, image: String) -> String {
     }
 }
 
-fn condition(is_used: bool, said: &str) -> Condition {
-    let (status, reason, message) = match is_used {
-        true => (
+/// What is said of the mirror: whether containerd asks it, and for which registries it does not.
+pub(crate) fn condition(tried: &Tried, told: &Written) -> Condition {
+    let Tried { came, said } = tried;
+    let others = told.others.join(", ");
+    let (status, reason, message) = match came {
+        true if told.written.is_empty() && !told.others.is_empty() => (
+            "False",
+            "SetUpByOthers",
+            format!(
+                "somebody else has set up {others} in containerd's folder, which was left alone: no registry goes \
+                 through the mirror here"
+            ),
+        ),
+        true if told.others.is_empty() => (
             "True",
             "Asked",
             "containerd asks this node's port before registries".to_owned(),
+        ),
+        true => (
+            "True",
+            "AskedForSome",
+            format!(
+                "containerd asks this node's port before {}; somebody else has set up {others}, which was left alone",
+                told.written.join(", ")
+            ),
         ),
         false => (
             "False",
@@ -98,19 +128,35 @@ fn condition(is_used: bool, said: &str) -> Condition {
 mod tests {
     use super::*;
 
+    fn said(came: bool, written: &[&str], others: &[&str]) -> Condition {
+        let names = |names: &[&str]| names.iter().map(|it| (*it).to_owned()).collect();
+        let tried = Tried {
+            came,
+            said: "no such host".to_owned(),
+        };
+        let told = Written {
+            written: names(written),
+            others: names(others),
+        };
+        condition(&tried, &told)
+    }
+
     #[test]
     fn what_is_said() {
-        let used = condition(true, "");
-        assert_eq!(
-            (used.status.as_str(), used.reason.as_str()),
-            ("True", "Asked")
-        );
-        let unused = condition(false, "no such host");
-        assert_eq!(unused.status, "False");
-        assert!(
-            unused.message.contains("no such host"),
-            "{}",
-            unused.message
-        );
+        for (came, written, others, status, reason) in [
+            (true, &["a"][..], &[][..], "True", "Asked"),
+            (true, &["a"], &["b"], "True", "AskedForSome"),
+            (true, &[], &["b"], "False", "SetUpByOthers"),
+            (false, &["a"], &[], "False", "NotAsked"),
+        ] {
+            let said = said(came, written, others);
+            assert_eq!(
+                (said.status.as_str(), said.reason.as_str()),
+                (status, reason)
+            );
+            assert!(others.iter().all(|it| said.message.contains(it)));
+        }
+        let unused = said(false, &["a"], &[]).message;
+        assert!(unused.contains("no such host"), "{unused}");
     }
 }

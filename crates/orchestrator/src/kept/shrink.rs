@@ -1,10 +1,13 @@
-//! Containers that stay and that nobody looks into give back what they had reserved.
+//! Containers that stay say so, and those that nobody looks into give back what they had reserved.
 
 use std::time::Duration;
 
 use airside_store::{Kept, Micros, now};
 
 use crate::{Orchestrator, Result, subject::Subject};
+
+/// Most containers go with their build soon after their step: only those that stay longer are marked.
+const MARKED_AFTER: Duration = Duration::from_secs(10);
 
 /// Whether nothing has happened in a kept container for so long.
 fn is_idle(kept: &Kept, idle_for: Duration, now: Micros) -> bool {
@@ -18,19 +21,25 @@ fn is_idle(kept: &Kept, idle_for: Duration, now: Micros) -> bool {
 }
 
 impl Orchestrator {
-    /// Asks runtimes to make idle containers smaller. They know which they have done already.
+    /// Asks runtimes to mark kept containers, and to make idle ones smaller. They know which they have done already.
     pub(crate) async fn shrink_kept(&self) -> Result<()> {
         for kept in self.parts.store.kept_containers().await? {
             let Some(entry) = self.parts.workers.get(&kept.container.worker) else {
                 continue;
             };
+            let handle = &kept.container.handle;
+            // One for checks is at work.
+            let stays = kept.checked_at.is_none() && now().since(kept.kept_at) >= MARKED_AFTER;
+            if stays && let Err(error) = entry.placement.mark_kept(handle).await {
+                Subject::from(&kept.container).failed(&error, "a kept container is not yet marked");
+            }
             let Some(idle_for) = entry.placement.kept().shrink_after else {
                 continue;
             };
             if !is_idle(&kept, idle_for, now()) {
                 continue;
             }
-            if let Err(error) = entry.placement.shrink(&kept.container.handle).await {
+            if let Err(error) = entry.placement.shrink(handle).await {
                 Subject::from(&kept.container)
                     .failed(&error, "a kept container is not yet smaller");
             }

@@ -171,32 +171,6 @@ fn a_worker_may_keep_fewer_and_for_less_long() {
 }
 
 #[test]
-fn what_a_runtime_says_when_it_is_full() {
-    for (reason, lacks) in [
-        (
-            "cluster: cannot create pod s-1: exceeded quota: pods=10",
-            true,
-        ),
-        (
-            "waiting for a node: 0/2 nodes are available: 2 Insufficient cpu",
-            true,
-        ),
-        (
-            "waiting for a node: 0/2 nodes are available: 2 Too many pods.",
-            true,
-        ),
-        (
-            "waiting for a node: 0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector.",
-            false,
-        ),
-        ("cluster: the API server does not answer", false),
-        ("pulling the image", false),
-    ] {
-        assert_eq!(lacks_room(reason), lacks, "{reason}");
-    }
-}
-
-#[test]
 fn what_is_kept_for_checks_stays_as_long_as_it_is_used() {
     for (minutes, over) in [(1, false), (4, false), (6, true)] {
         let kept = Kept {

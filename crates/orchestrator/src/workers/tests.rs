@@ -127,7 +127,7 @@ async fn an_untagged_step_never_lands_on_a_tagged_target() {
 async fn a_stalled_worker_gets_nothing_while_another_fits_and_is_waited_for_otherwise() {
     let stalled = Condition {
         stalled: Some("its API server has not answered for 30 s".to_owned()),
-        lacks: Vec::new(),
+        ..Condition::default()
     };
     let away = in_condition("away", "main", &[], stalled);
     let workers = Workers::new(vec![away.clone(), entry("all", "", &[])]);
@@ -150,8 +150,8 @@ async fn a_shape_that_cannot_run_gets_no_work_there_and_the_step_says_why() {
         "main",
         &[],
         Condition {
-            stalled: None,
             lacks,
+            ..Condition::default()
         },
     );
     let both = [Shape::Plain, Shape::Privileged];

@@ -165,29 +165,21 @@ fn running() {
 }
 
 #[test]
-fn being_deleted_is_running_until_it_is_gone() {
-    let mut pod = pod(with_state("Running", json!({"running": {}})));
-    pod.metadata.deletion_timestamp =
-        serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
-    assert_eq!(observed(&pod), started());
-}
-
-#[test]
 fn silent_nodes() {
     check(
         ready("False", Value::Null),
-        silent("the node does not answer"),
+        silent("node node1 does not answer"),
     );
     check(
         ready("Unknown", json!("NodeStatusUnknown")),
-        silent("the node does not answer (NodeStatusUnknown)"),
+        silent("node node1 does not answer (NodeStatusUnknown)"),
     );
     let mut lost = with_state("Running", json!({"running": {}}));
     lost["reason"] = json!("NodeLost");
     lost["message"] = json!("Node node1 is unresponsive");
     check(
         lost,
-        silent("the node does not answer (NodeLost: Node node1 is unresponsive)"),
+        silent("node node1 does not answer (NodeLost: Node node1 is unresponsive)"),
     );
 }
 
@@ -338,4 +330,35 @@ fn memory_that_is_used_up_is_told_with_its_limit() {
         observed(&pod),
         gone("the step ran out of memory: its limit is 1048576 bytes (OOMKilled)")
     );
+}
+
+#[test]
+fn who_takes_a_running_pod_away_is_told_while_it_runs() {
+    let running = || with_state("Running", json!({"running": {}}));
+    let leaving = |reason: &str| Observed::Leaving {
+        node: node(),
+        reason: reason.to_owned(),
+    };
+    let mut evicted = running();
+    evicted["conditions"] = json!([{"type": "DisruptionTarget", "status": "True",
+        "reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting"}]);
+    check(
+        evicted.clone(),
+        leaving(
+            "the pod was evicted, as `kubectl drain` and autoscalers do (Eviction API: evicting)",
+        ),
+    );
+    let mut deleted = pod(running());
+    deleted.metadata.deletion_timestamp =
+        serde_json::from_value(json!("2026-01-01T00:00:00Z")).ok();
+    assert_eq!(
+        observed(&deleted),
+        leaving(
+            "the pod was deleted, and Kubernetes names no reason: somebody ran `kubectl delete`, or its namespace \
+             is being deleted"
+        )
+    );
+    // A condition that was withdrawn says nothing.
+    evicted["conditions"][0]["status"] = json!("False");
+    check(evicted, started());
 }

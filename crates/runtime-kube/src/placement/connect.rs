@@ -13,7 +13,7 @@ use kube::{
     config::{KubeConfigOptions, Kubeconfig, KubeconfigError},
 };
 
-use super::{KubeRuntime, resize::Shrunk};
+use super::{KubeRuntime, mark::Marked, resize::Shrunk};
 use crate::{
     attend, keys::Keys, labels, network_policy::NetworkPolicies, next_images::NextImages,
     pull_secrets::PullSecrets, rate::RateLayer, targets::Target, watch::Watched,
@@ -113,6 +113,7 @@ impl KubeRuntime {
             network_policies,
             next_images,
             shrunk: Shrunk::default(),
+            marked: Marked::default(),
         }
     }
 }

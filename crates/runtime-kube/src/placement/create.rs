@@ -20,7 +20,8 @@ impl KubeRuntime {
                 if !self.server_is_ready(doing).await? {
                     let said = &status.message;
                     let message = format!(
-                        "{doing}: {said}; the API server does not say that it is ready (/readyz)"
+                        "the API server has only just started and is not ready yet (/readyz), so it denies what it \
+                         will allow: {doing}: {said}"
                     );
                     return Err(unavailable(&self.target.name, message));
                 }

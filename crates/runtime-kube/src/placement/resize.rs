@@ -14,7 +14,7 @@ use serde_json::json;
 use tracing::{info, warn};
 
 use super::KubeRuntime;
-use crate::{pod::CONTAINER, refusal};
+use crate::{pod::CONTAINER, refusal, targets::Offer};
 
 /// What a shim that waits is content with.
 const CPU: &str = "1m";
@@ -31,12 +31,17 @@ impl Shrunk {
     pub(super) fn forget(&self, handle: &Handle) {
         self.done.lock().remove(handle);
     }
+
+    /// Whether asking for less may still be tried.
+    pub(super) fn may_try(&self, handle: &Handle) -> bool {
+        !self.denied.load(Ordering::Relaxed) && !self.done.lock().contains(handle)
+    }
 }
 
 impl KubeRuntime {
     pub(super) async fn resize_down(&self, handle: &Handle) -> Result<(), Error> {
         let (shrunk, worker) = (&self.shrunk, &self.target.name);
-        if shrunk.denied.load(Ordering::Relaxed) || shrunk.done.lock().contains(handle) {
+        if !self.target.offers(Offer::KeptResize) || !shrunk.may_try(handle) {
             return Ok(());
         }
         let requests = json!({"cpu": CPU, "memory": MEMORY});

@@ -2,7 +2,7 @@
 //! the target says.
 
 use airside_runtime::{Error, PlacementSpec};
-use k8s_openapi::api::core::v1::{PodSpec, SecurityContext};
+use k8s_openapi::api::core::v1::{Pod, PodSpec, SecurityContext};
 
 use super::{CONTAINER, refused};
 use crate::targets::{Privileged, Target};
@@ -17,6 +17,23 @@ pub(super) fn check(spec: &PlacementSpec, target: &Target) -> Result<(), Error> 
         )));
     }
     Ok(())
+}
+
+/// A rule that takes rights from a step holds for privileged ones too: they are refused, as Kubernetes would.
+pub(super) fn check_rules(spec: &PlacementSpec, pod: &Pod) -> Result<(), Error> {
+    let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
+    let mut steps = containers.filter(|it| it.name == CONTAINER);
+    let lowered = steps.any(|it| {
+        let context = it.security_context.as_ref();
+        context.is_some_and(|it| it.allow_privilege_escalation == Some(false))
+    });
+    match spec.privileged && lowered {
+        true => Err(refused(
+            "the step asks for privileged, and a pod rule of its target says allowPrivilegeEscalation: false for it"
+                .to_owned(),
+        )),
+        false => Ok(()),
+    }
 }
 
 /// Gives the step's container what the target has for it.

@@ -36,6 +36,7 @@ pub(crate) fn spec() -> PlacementSpec {
         },
         privileged: false,
         hermetic: false,
+        user: None,
         tags: Vec::new(),
     }
 }
@@ -368,4 +369,76 @@ fn a_pod_prefers_nodes_that_have_its_image() {
     // The label is of content; a tag may mean something else on each node.
     assert_eq!(of("busybox:1", ""), None);
     assert_eq!(of(&image, "prefer_image_nodes: false"), None);
+}
+
+fn refused_by(spec: &PlacementSpec, target: &Target) -> String {
+    match pod_for(spec, target) {
+        Err(Error::Refused { message }) => message,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_a_target_does_not_offer_is_refused_in_words() {
+    for (settings, step, why) in [
+        (
+            "offers: [artifact_images]",
+            hermetic(),
+            "offers is without hermetic",
+        ),
+        (
+            "offers: [hermetic]",
+            assembled(),
+            "offers is without artifact_images",
+        ),
+        (
+            "pod_security: baseline",
+            hermetic(),
+            "pod_security is baseline",
+        ),
+        (
+            "pod_security: restricted",
+            assembled(),
+            "pod_security is restricted",
+        ),
+    ] {
+        let target = target(settings);
+        let said = refused_by(&step, &target);
+        assert!(
+            said.contains("its target does not offer them") && said.contains(why),
+            "{said}"
+        );
+        assert!(pod_for(&spec(), &target).is_ok(), "{settings}");
+    }
+    // Pulled by the node, an artifact takes no capability.
+    let target = target("pod_security: restricted\n  registry: localhost:5000");
+    assert!(pod_from(&artifact(), &target, Some("localhost:5000/a@sha256:00")).is_ok());
+}
+
+#[test]
+fn a_rule_that_takes_rights_away_holds_for_privileged_steps_too() {
+    let target = target(
+        "privileged: userns\n  pod_rules:\n  - match: {team: main}\n    patch: {spec: {containers: [{name: step, \
+         securityContext: {allowPrivilegeEscalation: false}}]}}",
+    );
+    let privileged = PlacementSpec {
+        privileged: true,
+        ..spec()
+    };
+    let said = refused_by(&privileged, &target);
+    assert!(said.contains("allowPrivilegeEscalation: false"), "{said}");
+    assert!(pod_for(&spec(), &target).is_ok());
+}
+
+#[test]
+fn only_steps_hold_their_node_against_autoscalers() {
+    let safe = |kind: StepKind| {
+        let mut step = spec();
+        step.labels.kind = kind;
+        let pod = pod_for(&step, &target("")).unwrap();
+        pod.metadata.annotations.unwrap()[labels::SAFE_TO_EVICT].clone()
+    };
+    assert_eq!(safe(StepKind::Task), "false");
+    assert_eq!(safe(StepKind::Get), "false");
+    assert_eq!(safe(StepKind::Check), "true");
 }

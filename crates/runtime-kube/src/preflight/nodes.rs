@@ -23,7 +23,7 @@ use crate::{
     labels,
     observed::observed,
     pod::{self, CONTAINER},
-    targets::Target,
+    targets::{Offer, Target},
 };
 
 /// How long it may take to start: an image may have to be pulled.
@@ -68,7 +68,8 @@ impl Preflight {
             return None;
         }
         // Only this shape may mount something.
-        let shape = match self.target.host_users || lacking(Shape::Assembled) {
+        let offered = self.target.offers(Offer::ArtifactImages);
+        let shape = match self.target.host_users || !offered || lacking(Shape::Assembled) {
             true => Shape::Plain,
             false => Shape::Assembled,
         };
@@ -156,6 +157,7 @@ impl Preflight {
             self.installation.to_string(),
         );
         labels.insert(labels::PROBE.to_owned(), self.target.name.to_string());
+        labels.insert(labels::KIND.to_owned(), labels::LOOKS.to_owned());
         let Some(spec) = &mut pod.spec else {
             return;
         };
@@ -220,7 +222,9 @@ fn read(pod: &Pod) -> Sent {
         return Sent::Back(probe, node.unwrap_or_default());
     }
     match observed(pod) {
-        Observed::Doomed { reason } | Observed::Gone { reason, .. } => Sent::Lost(reason),
+        Observed::Doomed { reason }
+        | Observed::Leaving { reason, .. }
+        | Observed::Gone { reason, .. } => Sent::Lost(reason),
         Observed::Pending { reason } | Observed::Silent { reason, .. } => Sent::Waiting(reason),
         Observed::Started { .. } => Sent::Waiting(String::new()),
     }

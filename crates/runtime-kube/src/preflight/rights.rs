@@ -70,9 +70,11 @@ fn lack(feature: Feature, verbs: &[&str], namespace: &str) -> Lack {
         shapes: match feature {
             Feature::Core => vec![Shape::Plain],
             Feature::NetworkPolicies => vec![Shape::Hermetic],
-            Feature::Resize | Feature::PullSecrets | Feature::Credentials | Feature::Images => {
-                Vec::new()
-            }
+            Feature::Resize
+            | Feature::Marks
+            | Feature::PullSecrets
+            | Feature::Credentials
+            | Feature::Images => Vec::new(),
         },
         why: format!(
             "its account may not {} {} in namespace {namespace}; `airside k8s rbac` prints what it needs",

@@ -76,6 +76,7 @@ impl Preflight {
             limits: ContainerLimits::default(),
             privileged: shape == Shape::Privileged,
             hermetic: shape == Shape::Hermetic,
+            user: None,
             tags: Vec::new(),
         }
     }

@@ -12,8 +12,8 @@ use serde::Deserialize;
 use serde_saphyr::{Location, Spanned};
 
 use super::{
-    ClaimProof, DefaultRequests, KeptPods, Privileged, Rate, ShimDelivery, Target, Toleration,
-    pod_rules, quantity,
+    ClaimProof, DefaultRequests, KeptPods, Offer, PodSecurity, Privileged, Rate, ShimDelivery,
+    Target, Toleration, pod_rules, quantity,
 };
 use crate::labels;
 
@@ -77,6 +77,8 @@ struct Entry {
     #[serde(default)]
     prefetch: bool,
     privileged: Option<Spanned<Privileged>>,
+    pod_security: Option<Spanned<PodSecurity>>,
+    offers: Option<Vec<Offer>>,
     #[serde(default)]
     shim: ShimDelivery,
     #[serde(default)]
@@ -131,6 +133,7 @@ impl Entry {
         check_hub_host(&self.hub_host)?;
         self.check_account()?;
         let privileged = check_privileged(self.privileged, self.host_users)?;
+        let pod_security = check_pod_security(self.pod_security, privileged, self.host_users)?;
         for secret in &self.pull_secrets {
             check_secret(secret)?;
         }
@@ -170,6 +173,8 @@ impl Entry {
                     .unwrap_or(defaults.memory),
             },
             privileged,
+            pod_security,
+            offered: self.offers,
             shim: self.shim,
             pod_rules: (self.pod_rules.into_iter())
                 .map(|rule| rule.check(privileged))
@@ -297,6 +302,32 @@ fn check_privileged(
         )),
         rule => Ok(rule.map(|rule| rule.value).unwrap_or_default()),
     }
+}
+
+/// What a namespace of this level would refuse, a target does not promise.
+fn check_pod_security(
+    level: Option<Spanned<PodSecurity>>,
+    privileged: Privileged,
+    host_users: bool,
+) -> Result<PodSecurity, Fault> {
+    let Some(level) = level else {
+        return Ok(PodSecurity::default());
+    };
+    if level.value != PodSecurity::Privileged && privileged != Privileged::Deny {
+        return Err(Fault::at(
+            level.referenced,
+            "pod_security: a namespace that enforces baseline or restricted refuses privileged pods; leave \
+             privileged out, or pod_security",
+        ));
+    }
+    if level.value == PodSecurity::Restricted && host_users {
+        return Err(Fault::at(
+            level.referenced,
+            "pod_security: restricted needs user namespaces, which host_users: true gives up: without one the \
+             shim, which is root in its pod, would be refused",
+        ));
+    }
+    Ok(level.value)
 }
 
 pub(super) fn check_filled(field: &str, text: &Spanned<String>) -> Result<(), Fault> {

@@ -5,7 +5,11 @@
 
 use std::collections::BTreeMap;
 
-const LISTS: [(&str, &str); 2] = [("tag", "tags"), ("pull_secret", "pull_secrets")];
+const LISTS: [(&str, &str); 3] = [
+    ("tag", "tags"),
+    ("pull_secret", "pull_secrets"),
+    ("offer", "offers"),
+];
 const MAPS: [&str; 2] = ["node_selector", "default_requests"];
 /// What is read as a number or a yes or no, and so is not quoted.
 const PLAIN: [&str; 10] = [

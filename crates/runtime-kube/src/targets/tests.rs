@@ -115,6 +115,15 @@ fn mistakes_are_named_with_file_line_and_field() {
             "targets.yml:5:15: privileged: userns needs user namespaces",
         ),
         (
+            "pod_security: restricted\n  host_users: true",
+            "targets.yml:5:17: pod_security: restricted needs user namespaces",
+        ),
+        (
+            "pod_security: baseline\n  privileged: userns",
+            "targets.yml:5:17: pod_security: a namespace that enforces baseline or restricted refuses privileged",
+        ),
+        ("offers: [magic]", "targets.yml:5:12: unknown variant"),
+        (
             "registry: http://localhost:5000",
             "targets.yml:5:13: registry: \"http://localhost:5000\" is no registry",
         ),
@@ -246,4 +255,20 @@ fn the_place_is_where_the_pods_are() {
     };
     assert!(read.is_same_place(&tagged));
     assert!(!read.is_same_place(&other));
+}
+
+#[test]
+fn what_is_not_offered_needs_no_right() {
+    use crate::rbac::Feature;
+    let features = |fields: &str| {
+        let text = format!("targets:\n- name: c\n  namespace: ci\n  hub_host: hub\n  {fields}\n");
+        parse(&text).unwrap().remove(0).features()
+    };
+    let all = [Feature::Core, Feature::Resize, Feature::Marks];
+    assert_eq!(features("tags: []"), all);
+    assert_eq!(features("offers: []"), [Feature::Core]);
+    assert_eq!(
+        features("offers: [kept_marks]\n  host_users: true"),
+        [Feature::Core, Feature::Marks]
+    );
 }

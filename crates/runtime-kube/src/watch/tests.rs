@@ -41,6 +41,7 @@ fn heard(stream: &mut BoxStream<'static, Observation>) -> Vec<String> {
             Observed::Pending { .. } => format!("{handle} pending"),
             Observed::Doomed { reason } => format!("{handle} doomed {reason}"),
             Observed::Started { .. } => format!("{handle} started"),
+            Observed::Leaving { reason, .. } => format!("{handle} leaving: {reason}"),
             Observed::Silent { reason, .. } => format!("{handle} silent {reason}"),
             Observed::Gone { reason, .. } => format!("{handle} gone: {reason}"),
         });
@@ -176,4 +177,55 @@ fn no_more_pods_than_allowed_and_those_there_are_let_through() {
     assert_eq!(full(&c), Some(Full::Full(2)), "seen, counted once");
     take(&watched, [Event::Apply(ended("b"))]);
     assert_eq!(full(&c), None, "what has ended takes no room");
+}
+
+#[test]
+fn a_pod_that_was_taken_away_keeps_the_reason_when_it_is_gone() {
+    let watched = Watched::new();
+    let mut stream = watched.observe();
+    let mut leaving = running("a");
+    let status = leaving.status.as_mut().unwrap();
+    status.conditions = serde_json::from_value(json!([
+        {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+    ]))
+    .unwrap();
+    take(
+        &watched,
+        [Event::Apply(leaving.clone()), Event::Delete(leaving)],
+    );
+    let why = "the pod was preempted by one of a higher priority";
+    assert_eq!(
+        heard(&mut stream),
+        [format!("a gone: {why}"), format!("a leaving: {why}")]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_no_scheduler_looks_at_is_no_silence() {
+    let watched = Watched::new();
+    let mut stream = watched.observe();
+    let new = |name: &str| -> Pod {
+        serde_json::from_value(json!({
+            "metadata": {"name": name}, "spec": {"containers": [{"name": "step"}]}, "status": {"phase": "Pending"},
+        }))
+        .unwrap()
+    };
+    take(
+        &watched,
+        [
+            Event::Apply(new("a")),
+            Event::Apply(new("b")),
+            Event::Apply(waiting("b")),
+        ],
+    );
+    heard(&mut stream);
+    watched.tell_unscheduled(Instant::now());
+    assert!(heard(&mut stream).is_empty(), "it is early");
+    tokio::time::advance(std::time::Duration::from_secs(11)).await;
+    watched.tell_unscheduled(Instant::now());
+    assert_eq!(
+        heard(&mut stream),
+        ["a pending"],
+        "b has a node, and its image comes"
+    );
 }

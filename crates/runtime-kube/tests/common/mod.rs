@@ -68,6 +68,7 @@ impl Cluster {
             },
             privileged: false,
             hermetic: false,
+            user: None,
             tags: Vec::new(),
         }
     }

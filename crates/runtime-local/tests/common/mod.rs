@@ -108,6 +108,7 @@ impl Machine {
             limits: Default::default(),
             privileged: false,
             hermetic: false,
+            user: None,
             tags: Vec::new(),
         }
     }

@@ -7,8 +7,7 @@ use crate::{
 };
 
 /// Of the container that the shim runs in.
-const STEP: &[&str] = &["name", "resources", "volumeMounts"];
-const PRIVILEGED_STEP: &[&str] = &["name", "resources", "securityContext", "volumeMounts"];
+const STEP: &[&str] = &["name", "resources", "securityContext", "volumeMounts"];
 
 /// Of a container beside it.
 const SIDECAR: &[&str] = &[
@@ -90,10 +89,13 @@ fn check_container(
     }
     check_mounts(container, path)?;
     if name == CONTAINER {
-        let deny = privileged == Privileged::Deny;
-        only(container, path, if deny { STEP } else { PRIVILEGED_STEP })?;
+        only(container, path, STEP)?;
         return match container.get("securityContext") {
-            Some(context) => only(context, &format!("{path}.securityContext"), STEP_SECURITY),
+            Some(context) => {
+                let path = format!("{path}.securityContext");
+                only(context, &path, STEP_SECURITY)?;
+                check_lowers(context, &path, privileged)
+            }
             None => Ok(()),
         };
     }
@@ -146,6 +148,33 @@ fn check_ports(container: &Located, path: &str) -> Result<(), Fault> {
     let path = format!("{path}.ports");
     for port in items(ports, &path)? {
         only(port, &path, PORT)?;
+    }
+    Ok(())
+}
+
+/// What takes rights from a step any target may say; what gives some, or changes how it is confined, only one that
+/// allows privileged steps.
+fn check_lowers(context: &Located, path: &str, privileged: Privileged) -> Result<(), Fault> {
+    if privileged != Privileged::Deny {
+        return Ok(());
+    }
+    for (key, value) in context.entries().unwrap_or_default() {
+        let said = value.value();
+        let lowers = match key.name.as_str() {
+            "allowPrivilegeEscalation" => said == false,
+            "capabilities" => said["add"].as_array().is_none_or(Vec::is_empty),
+            "seccompProfile" | "appArmorProfile" => said["type"] == "RuntimeDefault",
+            _ => false,
+        };
+        if !lowers {
+            let message = format!(
+                "pod_rules: {path}: {}: a rule may only take rights from a step (allowPrivilegeEscalation: false, \
+                 capabilities: {{drop: [...]}}) unless its target allows privileged steps (privileged: userns or \
+                 host)",
+                key.name
+            );
+            return Err(Fault::at(key.at, message));
+        }
     }
     Ok(())
 }

@@ -90,8 +90,16 @@ fn what_carries_the_isolation_is_nobodys() {
             "may not set \"env\"",
         ),
         (
-            "{containers: [{name: step, securityContext: {}}]}",
-            "may not set \"securityContext\"",
+            "{containers: [{name: step, securityContext: {capabilities: {add: [NET_ADMIN]}}}]}",
+            "capabilities: a rule may only take rights from a step",
+        ),
+        (
+            "{containers: [{name: step, securityContext: {allowPrivilegeEscalation: true}}]}",
+            "allowPrivilegeEscalation: a rule may only take rights from a step",
+        ),
+        (
+            "{containers: [{name: step, securityContext: {procMount: Unmasked}}]}",
+            "procMount: a rule may only take rights from a step",
         ),
         (
             "{containers: [{name: step, volumeMounts: [{name: d, mountPath: /.airside/bin}]}]}",
@@ -226,4 +234,13 @@ fn a_mistake_is_told_on_its_own_line() {
         said.starts_with("targets.yml:12:13: pod_rules: spec.affinity.podAffinity: unknown field"),
         "{said}"
     );
+}
+
+#[test]
+fn what_only_takes_rights_away_is_always_allowed() {
+    let rule = "{containers: [{name: step, securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: \
+                [ALL]}, seccompProfile: {type: RuntimeDefault}}}]}";
+    for privileged in ["deny", "userns", "host"] {
+        spec(privileged, rule).unwrap();
+    }
 }

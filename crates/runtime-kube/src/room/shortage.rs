@@ -1,0 +1,133 @@
+//! What a pod finds too little of, by the words of the API server, the scheduler or our own limit.
+
+use super::{Held, held::Amounts};
+use crate::targets::quantity::thousandths;
+
+/// One whole, in thousandths.
+const ONE: i128 = 1000;
+
+/// What is too little.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Shortage {
+    /// The target's own limit on pods.
+    Pods,
+    /// A quota of the namespace: so much of each must be freed.
+    Quota(Amounts),
+    /// No node has enough of these resources left, or takes one more pod.
+    Nodes { resources: Vec<String>, pods: bool },
+    /// More is asked for than there may ever be.
+    Never,
+}
+
+impl Shortage {
+    /// Reads why a pod waits; none if it waits for something else than room.
+    pub(crate) fn read(reason: &str) -> Option<Self> {
+        if reason.contains("(max_pods) is used up") {
+            return Some(Self::Pods);
+        }
+        if let Some((_, quota)) = reason.split_once("exceeded quota:") {
+            return read_quota(quota);
+        }
+        let (_, nodes) = reason.split_once("nodes are available:")?;
+        read_nodes(nodes.split("preemption:").next().unwrap_or_default())
+    }
+
+    /// Whether pods that ask for less processor and memory would help.
+    pub(super) fn can_be_shrunk_away(&self) -> bool {
+        let shrinks = |name: &str| matches!(name.trim_start_matches("requests."), "cpu" | "memory");
+        match self {
+            Self::Pods | Self::Never => false,
+            Self::Quota(needed) => needed.keys().any(|name| shrinks(name)),
+            Self::Nodes { resources, .. } => resources.iter().any(|name| shrinks(name)),
+        }
+    }
+
+    /// Whether a step finds room once these pods are gone.
+    pub(super) fn is_met_by(&self, wanted: &Held, freed: &[&Held]) -> bool {
+        let count = ONE * i128::try_from(freed.len()).unwrap_or(i128::MAX / ONE);
+        match self {
+            Self::Never => false,
+            Self::Pods => count >= ONE,
+            Self::Quota(needed) => needed.iter().all(|(name, amount)| match name.as_str() {
+                "pods" | "count/pods" => count >= *amount,
+                name => freed.iter().map(|it| counted(it, name)).sum::<i128>() >= *amount,
+            }),
+            Self::Nodes { resources, pods } => {
+                let of = |held: &Held, name: &String| {
+                    held.requests.get(name).copied().unwrap_or_default()
+                };
+                let enough = |name: &String| {
+                    freed.iter().map(|it| of(it, name)).sum::<i128>() >= of(wanted, name)
+                };
+                (!pods || count >= ONE) && resources.iter().all(enough)
+            }
+        }
+    }
+}
+
+/// What a pod counts for in a quota, under the quota's name for it.
+fn counted(held: &Held, name: &str) -> i128 {
+    let amounts = match name.split_once('.') {
+        Some(("limits", rest)) => held.limits.get(rest),
+        Some(("requests", rest)) => held.requests.get(rest),
+        _ => held.requests.get(name),
+    };
+    amounts.copied().unwrap_or_default()
+}
+
+/// Reads ` few, requested: pods=1, used: pods=3, limited: pods=3`.
+fn read_quota(text: &str) -> Option<Shortage> {
+    let part = |word: &str| {
+        let (_, rest) = text.split_once(word)?;
+        let end = rest.find(": ").and_then(|colon| rest[..colon].rfind(", "));
+        Some(amounts(&rest[..end.unwrap_or(rest.len())]))
+    };
+    let (requested, used, limited) = (part("requested: ")?, part("used: ")?, part("limited: ")?);
+    let mut needed = Amounts::new();
+    for (name, amount) in &requested {
+        let limit = limited.get(name).copied().unwrap_or_default();
+        if *amount > limit {
+            return Some(Shortage::Never);
+        }
+        let over = used.get(name).copied().unwrap_or_default() + amount - limit;
+        needed.insert(name.clone(), over.max(0));
+    }
+    (!needed.is_empty()).then_some(Shortage::Quota(needed))
+}
+
+/// Reads `pods=1,requests.cpu=100m`.
+fn amounts(text: &str) -> Amounts {
+    let pairs = text.split(',').filter_map(|pair| {
+        let (name, amount) = pair.trim().split_once('=')?;
+        let amount = amount
+            .split_whitespace()
+            .next()?
+            .trim_end_matches([';', '.']);
+        Some((name.to_owned(), thousandths(amount)?))
+    });
+    pairs.collect()
+}
+
+/// Reads ` 1 Insufficient cpu, 2 Too many pods.`
+fn read_nodes(text: &str) -> Option<Shortage> {
+    let (mut resources, mut crowded, mut short) = (Vec::new(), 0, 0);
+    for item in text.split(", ") {
+        let item = item.trim().trim_end_matches('.');
+        let Some((count, what)) = item.split_once(' ') else {
+            continue;
+        };
+        let count: u32 = count.parse().unwrap_or(1);
+        if what == "Too many pods" {
+            crowded = count;
+        } else if let Some(resource) = what.strip_prefix("Insufficient ") {
+            short = short.max(count);
+            resources.push(resource.to_owned());
+        }
+    }
+    // More nodes are crowded than are short of anything: on one of them a pod less is enough.
+    if crowded > short {
+        resources.clear();
+    }
+    let pods = crowded > 0;
+    (pods || !resources.is_empty()).then_some(Shortage::Nodes { resources, pods })
+}
