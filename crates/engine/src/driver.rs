@@ -229,6 +229,7 @@ impl Engine {
         )
         .await?;
         log.close().await?;
+        self.parts.store.note_log_size(build, log.bytes()).await?;
         Ok(self.parts.store.log_closed(build).await?)
     }
 }
