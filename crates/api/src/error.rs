@@ -59,7 +59,9 @@ impl From<airside_store::Error> for ApiError {
     fn from(error: airside_store::Error) -> Self {
         match error {
             airside_store::Error::ConfigVersion { .. } => Self::StaleConfig,
-            error @ airside_store::Error::NameTaken { .. } => Self::Invalid(error.to_string()),
+            error @ (airside_store::Error::NameTaken { .. } | airside_store::Error::Quota(_)) => {
+                Self::Invalid(error.to_string())
+            }
             error @ (airside_store::Error::NoSuchPipeline { .. } | airside_store::Error::Nul) => {
                 Self::BadRequest(error.to_string())
             }

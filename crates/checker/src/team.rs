@@ -61,7 +61,10 @@ impl Team {
             version: check.from.clone(),
         };
         match self.ask(&what, check.timeout).await? {
-            Ended::Found { versions, output } => Ok(Checked { versions, output }),
+            Ended::Found { versions, output } => match airside_model::bounded_versions(&versions) {
+                Ok(()) => Ok(Checked { versions, output }),
+                Err(why) => Err(Failure::Broken { why, output }),
+            },
             Ended::Failed { output } => Err(Failure::Failed { output }),
             other => Err(self.odd(other)),
         }

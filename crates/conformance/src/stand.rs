@@ -91,6 +91,7 @@ impl Bench {
             order,
             epoch: lease.epoch,
             output_received: 0,
+            drops_output: false,
         };
         let session = self.hub.attach(handle, work);
         Stand { spec, session }

@@ -232,6 +232,7 @@ impl Engine {
         )
         .await?;
         log.close().await?;
+        self.parts.store.note_log_size(build, log.bytes()).await?;
         Ok(self.parts.store.log_closed(build).await?)
     }
 }

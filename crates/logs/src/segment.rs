@@ -28,6 +28,9 @@ pub(crate) struct Record {
 /// Where the body of a record begins: behind its length and its checksum.
 const HEAD: usize = 8;
 
+/// The bytes of a record's position.
+const POSITION: usize = 8;
+
 /// Puts a record behind what is in `out`; `envelope` writes what it is about. Gives where that is.
 pub(crate) fn encode(
     out: &mut Vec<u8>,
@@ -50,6 +53,11 @@ pub(crate) fn encode(
 }
 
 impl Record {
+    /// The bytes that the record takes in a segment.
+    pub(crate) fn size(&self) -> u64 {
+        (HEAD + POSITION + 1 + self.key.len() + self.envelope.len()) as u64
+    }
+
     /// The next record, or `None` at the end or at the first damaged one.
     fn decode(input: &mut impl Read) -> io::Result<Option<Self>> {
         let mut head = [0; HEAD];

@@ -5,7 +5,10 @@ use std::{
     fs::File,
     io::{self, Write},
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use airside_model::{BuildId, event::Event};
@@ -35,6 +38,8 @@ const WAITING: usize = 16;
 pub struct LogWriter {
     build: BuildId,
     positions: Arc<Mutex<HashMap<String, u64>>>,
+    /// The bytes of all entries, those of earlier epochs included.
+    bytes: Arc<AtomicU64>,
     queue: mpsc::Sender<Command>,
 }
 
@@ -68,6 +73,7 @@ impl Logs {
             progress.closed = false;
         });
         let positions = Arc::new(Mutex::new(recovered.positions.clone()));
+        let bytes = recovered.total.clone();
         let (queue, commands) = mpsc::channel(1024);
         let compressing = self.inner.compressing.clone();
         airside_tasks::spawn(
@@ -77,6 +83,7 @@ impl Logs {
         Ok(LogWriter {
             build,
             positions,
+            bytes,
             queue,
         })
     }
@@ -86,6 +93,11 @@ impl LogWriter {
     /// How far entries under this key are durable.
     pub fn position(&self, key: &str) -> u64 {
         self.positions.lock().get(key).copied().unwrap_or(0)
+    }
+
+    /// The size of the whole log before it is compressed: all that is durable of it.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
     }
 
     /// Returns once the event is durable. An event whose position its key has reached already was
@@ -144,13 +156,19 @@ struct Active {
     segment: Segment,
     file: File,
     bytes: u64,
+    /// The bytes of all segments.
+    total: Arc<AtomicU64>,
     /// To be compressed.
     full: VecDeque<Segment>,
 }
 
 fn recover(folder: PathBuf, epoch: i64) -> io::Result<Active> {
     std::fs::create_dir_all(&folder)?;
-    let (next, positions) = past(&folder)?;
+    let Past {
+        next,
+        positions,
+        bytes,
+    } = past(&folder)?;
     let (segment, file) = Segment::create(&folder, next, epoch)?;
     Ok(Active {
         folder,
@@ -160,13 +178,22 @@ fn recover(folder: PathBuf, epoch: i64) -> io::Result<Active> {
         segment,
         file,
         bytes: 0,
+        total: Arc::new(AtomicU64::new(bytes)),
         full: VecDeque::new(),
     })
 }
 
+/// The state of a log as earlier writers left it.
+#[derive(Default)]
+struct Past {
+    next: u64,
+    positions: HashMap<String, u64>,
+    bytes: u64,
+}
+
 /// What was written before. The writer before may still be at compressing: a segment that was listed is then gone,
 /// and stands beside it in another form.
-fn past(folder: &Path) -> io::Result<(u64, HashMap<String, u64>)> {
+fn past(folder: &Path) -> io::Result<Past> {
     let mut tries = 0;
     loop {
         match read_past(&segment::list(folder)?) {
@@ -178,22 +205,23 @@ fn past(folder: &Path) -> io::Result<(u64, HashMap<String, u64>)> {
     }
 }
 
-fn read_past(segments: &[Segment]) -> io::Result<(u64, HashMap<String, u64>)> {
-    let (mut next, mut positions) = (0, HashMap::new());
+fn read_past(segments: &[Segment]) -> io::Result<Past> {
+    let mut past = Past::default();
     for (index, segment) in segments.iter().enumerate() {
         let end = segments
             .get(index + 1)
             .map_or(u64::MAX, |following| following.first);
         let mut records = segment.read()?;
-        next = segment.first;
-        while next < end {
+        past.next = segment.first;
+        while past.next < end {
             let Some(record) = records.next()? else { break };
-            let position = positions.entry(record.key).or_insert(0);
+            past.bytes += record.size();
+            let position = past.positions.entry(record.key).or_insert(0);
             *position = record.position.max(*position);
-            next += 1;
+            past.next += 1;
         }
     }
-    Ok((next, positions))
+    Ok(past)
 }
 
 /// The one task that writes: takes all that is waiting, writes it, syncs once, tells everybody.
@@ -283,6 +311,7 @@ impl Active {
         self.file.sync_data()?;
         self.next += envelopes.len() as u64;
         self.bytes += buffer.len() as u64;
+        self.total.fetch_add(buffer.len() as u64, Ordering::Relaxed);
         if self.bytes >= SEGMENT_BYTES {
             let (segment, file) = Segment::create(&self.folder, self.next, self.epoch)?;
             let full = std::mem::replace(&mut self.segment, segment);

@@ -1,10 +1,11 @@
 //! Following a placed step to its end, by what its shim says and what its runtime sees.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use airside_hub::{Session, SessionEvent, Work};
 use airside_protocol::Exit;
 use airside_runtime::Observed;
+use sha2::{Digest as _, Sha256};
 use tokio::{sync::watch, time::Instant};
 use tracing::info;
 
@@ -20,6 +21,9 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// A runtime that knows who takes a container away says so at once. This is for one whose own watch is late.
 const EXPLANATION: Duration = Duration::from_secs(5);
+
+/// A step's log tells of so many reasons why claims were refused; the server's log tells of all.
+const REFUSALS: usize = 8;
 
 /// Between two looks for room, for a step that still finds none.
 const NEXT_ROOM: Duration = Duration::from_secs(5);
@@ -51,28 +55,45 @@ struct Watching<'a> {
     doom: Option<(Instant, String)>,
     stopping: bool,
     last_remark: String,
+    /// The reasons of refused claims that the log has told.
+    refusals: BTreeSet<String>,
     /// When to make more room for a step that has found none.
     crowded: Option<Instant>,
 }
 
+impl Watching<'_> {
+    /// Tells a reason once, however often somebody without the right tries again.
+    async fn tell_refusal(&mut self, drive: &Drive<'_>, reason: String) -> Result<()> {
+        if self.refusals.len() >= REFUSALS || !self.refusals.insert(reason.clone()) {
+            return Ok(());
+        }
+        let digest = hex::encode(Sha256::digest(reason.as_bytes()));
+        let key = format!("refused/{}", &digest[..8]);
+        let line = format!("a claim of this step was refused: {reason}\n");
+        drive.remark_once(&key, &line).await
+    }
+}
+
 impl Orchestrator {
     pub(crate) async fn follow(&self, drive: &Drive<'_>, standing: &Standing) -> Result<Followed> {
-        let request = drive.request;
+        let output = OutputLog::new(drive, &standing.handle, self.parts.patience.output);
         let work = Work {
             order: standing.placed.order.clone(),
             epoch: drive.lease.epoch,
-            output_received: OutputLog::resume_from(drive.log, &request.plan, request.answers),
+            output_received: output.resume_from(),
+            drops_output: output.is_over(),
         };
         let mut seen = self.parts.workers.watch(&standing.handle);
         seen.mark_changed();
         let mut watching = Watching {
             session: self.parts.hub.attach(standing.handle.clone(), work),
             seen,
-            output: OutputLog::new(drive.log, &request.plan, drive.secrets, request.answers),
+            output,
             connected: false,
             doom: None,
             stopping: false,
             last_remark: String::new(),
+            refusals: BTreeSet::new(),
             crowded: None,
         };
         loop {
@@ -159,13 +180,7 @@ impl Orchestrator {
                 let seen = watching.seen.borrow().clone();
                 self.reconsider(standing, watching, seen);
             }
-            SessionEvent::Refused { reason } => {
-                self.remark(
-                    drive,
-                    &format!("a claim of this step was refused: {reason}\n"),
-                )
-                .await?;
-            }
+            SessionEvent::Refused { reason } => watching.tell_refusal(drive, reason).await?,
             SessionEvent::Unfit { reason } => {
                 if self.parts.store.revoke_unclaimed(&standing.handle).await? {
                     standing.subject.is("destroying");
@@ -268,8 +283,10 @@ impl Orchestrator {
             build = %drive.lease.build, step = %drive.request.plan, %worker, %handle, ?exit,
             "step ended"
         );
+        let no_answer = watching.output.no_answer();
         let answer = watching.output.finish().await?;
         let end = match exit {
+            Exit::Code(0) => no_answer.map_or(StepEnd::Exited(0), StepEnd::Errored),
             Exit::Code(code) => StepEnd::Exited(code),
             Exit::Signal(signal) => {
                 let line = format!("the process was killed by signal {signal}\n");

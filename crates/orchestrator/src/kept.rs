@@ -319,6 +319,7 @@ fn nothing_more(epoch: i64) -> Work {
         order,
         epoch,
         output_received: 0,
+        drops_output: false,
     }
 }
 

@@ -37,6 +37,7 @@ use workers::{NoWorker, Wants};
 
 pub use guests::{Asker, Found, GuestEnd, GuestRequest, GuestRun, Host, Ticket};
 pub use kept::Keeping;
+pub use output::OutputBounds;
 pub use request::{Artifact, Held, StepEnd, StepOutput, StepRequest, StepResult};
 pub use workers::{WorkerEntry, Workers};
 
@@ -56,7 +57,7 @@ pub enum Error {
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// How long things may take.
+/// How long things may take, and how much may be printed meanwhile.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
     /// Between SIGTERM and SIGKILL when a step is stopped.
@@ -67,6 +68,7 @@ pub struct Patience {
     pub fence_after: Duration,
     /// After their step, for those who want to look inside.
     pub keeping: Keeping,
+    pub output: OutputBounds,
 }
 
 impl Default for Patience {
@@ -76,6 +78,7 @@ impl Default for Patience {
             lost_after: Duration::from_secs(30),
             fence_after: Duration::from_secs(30 * 60),
             keeping: Keeping::default(),
+            output: OutputBounds::default(),
         }
     }
 }

@@ -1,20 +1,26 @@
 //! A step's bytes on their way into the log: whole characters, no secrets, and nothing acknowledged
 //! too early.
 
+mod answer;
+mod bounds;
+
 use airside_hub::Session;
 use airside_logs::LogWriter;
 use airside_model::{
-    PlanId,
+    Handle, PlanId,
     event::{Event, Origin, Source},
 };
 use airside_protocol::Output;
 use airside_store::now;
 use airside_vars::{End, Secrets};
 
-use crate::Result;
+use crate::{Result, placing::Drive};
 
-/// More than this is no answer a resource would give.
-pub(crate) const MAX_ANSWER: usize = 32 * 1024 * 1024;
+use self::answer::Answer;
+
+pub use bounds::OutputBounds;
+
+pub(crate) use {answer::MAX_ANSWER, bounds::LogQuota};
 
 /// The most that one event shows.
 const EVENT_BYTES: usize = 64 * 1024;
@@ -23,64 +29,111 @@ pub(crate) struct OutputLog<'a> {
     log: &'a LogWriter,
     plan: &'a PlanId,
     secrets: &'a Secrets,
+    keys: Keys,
+    bounds: OutputBounds,
+    quota: Option<LogQuota>,
+    /// A bound was met, and the log says so: what comes is dropped.
+    over: bool,
     /// Standard output is collected here instead of logged.
-    answer: Option<Vec<u8>>,
+    answer: Option<Answer>,
     /// The beginning of a character or of a secret, whose end has not come yet.
     held: Vec<u8>,
     held_source: Source,
     offset: u64,
-    /// Nothing is acknowledged while an answer is collected: it is nowhere but here and in the shim.
-    acknowledge: bool,
+}
+
+/// The keys of the build's log under which a step's output stands. A step with an answer may be placed more than once,
+/// and each placement prints anew.
+struct Keys {
+    /// Output of a step without an answer; earlier versions had all of a step's here.
+    output: String,
+    /// Output before the answer began, which the shim has forgotten.
+    before_answer: String,
+    /// Output from the first byte of the answer on.
+    beside_answer: String,
+    over: String,
+    no_answer: String,
+}
+
+impl Keys {
+    fn of(plan: &PlanId, handle: &Handle) -> Self {
+        Self {
+            output: plan.as_str().to_owned(),
+            before_answer: format!("{plan}/before-answer/{handle}"),
+            beside_answer: format!("{plan}/beside-answer/{handle}"),
+            over: format!("{plan}/output-bound"),
+            no_answer: format!("{plan}/answer-bound/{handle}"),
+        }
+    }
 }
 
 impl<'a> OutputLog<'a> {
-    pub(crate) fn new(
-        log: &'a LogWriter,
-        plan: &'a PlanId,
-        secrets: &'a Secrets,
-        answers: bool,
-    ) -> Self {
+    pub(crate) fn new(drive: &Drive<'a>, handle: &Handle, bounds: OutputBounds) -> Self {
+        let keys = Keys::of(&drive.request.plan, handle);
+        let too_large = drive.log.position(&keys.no_answer) > 0;
+        let answers = drive.request.answers;
         Self {
-            log,
-            plan,
-            secrets,
-            answer: answers.then(Vec::new),
+            log: drive.log,
+            plan: &drive.request.plan,
+            secrets: drive.secrets,
+            over: drive.log.position(&keys.over) > 0,
+            keys,
+            bounds,
+            quota: drive.log_quota.clone(),
+            answer: answers.then(|| Answer::resumed(too_large)),
             held: Vec::new(),
             held_source: Source::Stdout,
             offset: 0,
-            acknowledge: !answers,
         }
     }
 
     /// From where the shim must send (again).
-    pub(crate) fn resume_from(log: &LogWriter, plan: &PlanId, answers: bool) -> u64 {
-        if answers {
-            0
-        } else {
-            log.position(plan.as_str())
+    pub(crate) fn resume_from(&self) -> u64 {
+        match &self.answer {
+            Some(_) => self.log.position(&self.keys.before_answer),
+            None => self.log.position(&self.keys.output),
         }
+    }
+
+    /// Whether what is missing of the output is not missed.
+    pub(crate) fn is_over(&self) -> bool {
+        self.over || self.no_answer().is_some()
+    }
+
+    /// Why there is no answer, though the step may have succeeded.
+    pub(crate) fn no_answer(&self) -> Option<String> {
+        self.answer.as_ref().and_then(Answer::words)
     }
 
     pub(crate) async fn take(&mut self, output: Output, session: &Session) -> Result<()> {
         let end = output.offset + output.data.len() as u64;
-        self.offset = end;
-        if let (Some(answer), Source::Stdout) = (&mut self.answer, output.source) {
-            let room = MAX_ANSWER.saturating_sub(answer.len());
-            answer.extend_from_slice(&output.data[..output.data.len().min(room)]);
-            return Ok(());
+        match (&mut self.answer, output.source) {
+            (Some(answer), Source::Stdout) => answer.take(output.offset, &output.data),
+            _ => self.write(&output, end).await?,
         }
+        self.offset = end;
+        if let Some(answer) = &mut self.answer {
+            answer.printed_until(end);
+        }
+        self.note_lost_answer().await?;
+        if !self.answer.as_ref().is_some_and(Answer::has_begun) {
+            session.acknowledge(end - self.held.len() as u64);
+        }
+        Ok(())
+    }
+
+    /// Puts output that is no answer into the log, as far as there is room.
+    async fn write(&mut self, output: &Output, end: u64) -> Result<()> {
         if output.source != self.held_source {
             self.flush_held().await?;
         }
         self.held_source = output.source;
         // After a resume, output that was logged comes again with the answer.
-        let logged = self
-            .log
-            .position(self.plan.as_str())
-            .saturating_sub(output.offset);
+        let logged = self.logged().saturating_sub(output.offset);
         let fresh = output.data.get(logged as usize..).unwrap_or_default();
+        let (fresh, over) = self.bounded(fresh, end - fresh.len() as u64);
         let mut events = Vec::with_capacity(fresh.len().div_ceil(EVENT_BYTES));
-        let mut position = end - fresh.len() as u64;
+        let mut position = output.offset + logged.min(output.data.len() as u64);
         for (number, piece) in fresh.chunks(EVENT_BYTES).enumerate() {
             if number > 0 {
                 // Other tasks get their turn between the pieces of a large frame.
@@ -89,9 +142,61 @@ impl<'a> OutputLog<'a> {
             position += piece.len() as u64;
             events.extend(self.event_of(piece, position).await);
         }
-        self.log.append_all(self.plan.as_str(), events).await?;
-        if self.acknowledge {
-            session.acknowledge(end - self.held.len() as u64);
+        self.log.append_all(self.key(), events).await?;
+        match over {
+            Some(line) => self.drop_the_rest(&line).await,
+            None => Ok(()),
+        }
+    }
+
+    /// How far the log has this step's output.
+    fn logged(&self) -> u64 {
+        let Keys {
+            output,
+            before_answer,
+            beside_answer,
+            ..
+        } = &self.keys;
+        let keys = [output, before_answer, beside_answer];
+        let positions = keys.map(|key| self.log.position(key));
+        positions.into_iter().max().unwrap_or(0)
+    }
+
+    fn key(&self) -> &str {
+        match &self.answer {
+            Some(answer) if answer.has_begun() => &self.keys.beside_answer,
+            Some(_) => &self.keys.before_answer,
+            None => &self.keys.output,
+        }
+    }
+
+    /// The part of fresh output that has room, and the line for when that is not all of it.
+    fn bounded<'b>(&self, fresh: &'b [u8], position: u64) -> (&'b [u8], Option<String>) {
+        if self.over {
+            return (&[], None);
+        }
+        let quota = self.quota.as_ref();
+        match bounds::room(&self.bounds, quota, self.log, position, fresh.len()) {
+            Ok(()) => (fresh, None),
+            Err((room, line)) => (&fresh[..room], Some(line)),
+        }
+    }
+
+    /// Says once that a bound was met. What was held back may be the beginning of a secret: it goes, too.
+    async fn drop_the_rest(&mut self, line: &str) -> Result<()> {
+        self.over = true;
+        self.held.clear();
+        let event = self.event_from(Source::Stderr, line.as_bytes());
+        Ok(self.log.append(&self.keys.over, 1, event).await?)
+    }
+
+    /// An answer that was given up stays so, whoever follows the step next: its bytes are gone.
+    async fn note_lost_answer(&self) -> Result<()> {
+        if let Some(words) = self.no_answer()
+            && self.log.position(&self.keys.no_answer) == 0
+        {
+            let event = self.event_from(Source::Stderr, format!("{words}\n").as_bytes());
+            self.log.append(&self.keys.no_answer, 1, event).await?;
         }
         Ok(())
     }
@@ -115,7 +220,7 @@ impl<'a> OutputLog<'a> {
     /// The end of the output; what was held back goes out as it is. Gives the answer.
     pub(crate) async fn finish(mut self) -> Result<Vec<u8>> {
         self.flush_held().await?;
-        Ok(self.answer.unwrap_or_default())
+        Ok(self.answer.map(Answer::bytes).unwrap_or_default())
     }
 
     async fn flush_held(&mut self) -> Result<()> {
@@ -125,16 +230,19 @@ impl<'a> OutputLog<'a> {
             return Ok(());
         }
         let event = self.event(&text);
-        let key = self.plan.as_str();
-        Ok(self.log.append(key, self.offset, event).await?)
+        Ok(self.log.append(self.key(), self.offset, event).await?)
     }
 
     fn event(&self, text: &[u8]) -> Event {
+        self.event_from(self.held_source, text)
+    }
+
+    fn event_from(&self, source: Source, text: &[u8]) -> Event {
         Event::Log {
             time: now().seconds(),
             origin: Origin {
                 id: self.plan.clone(),
-                source: Some(self.held_source),
+                source: Some(source),
             },
             payload: String::from_utf8_lossy(text).into_owned(),
         }

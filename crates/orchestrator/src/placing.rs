@@ -20,6 +20,7 @@ use crate::{
     Held, Orchestrator, Result, StepEnd, StepRequest, StepResult,
     follow::Followed,
     kept,
+    output::LogQuota,
     request::{Afterwards, Holding, Placed},
     subject::Subject,
     workers::{NoWorker, Wants, WorkerEntry},
@@ -35,6 +36,8 @@ pub(crate) struct Drive<'a> {
     pub(crate) request: &'a StepRequest,
     pub(crate) cancel: &'a CancellationToken,
     pub(crate) secrets: &'a Secrets,
+    /// The team's quota of logs, if it has one.
+    pub(crate) log_quota: Option<LogQuota>,
 }
 
 impl Drive<'_> {
@@ -142,6 +145,7 @@ impl Orchestrator {
             request,
             cancel,
             secrets,
+            log_quota: None,
         };
         let mut current = self
             .parts

@@ -35,6 +35,7 @@ mod teams;
 pub mod testing;
 mod time;
 mod tokens;
+mod usage;
 mod users;
 mod versions;
 mod volumes;
@@ -75,6 +76,7 @@ pub use signing_keys::SigningKey;
 pub use task_caches::TaskCache;
 pub use teams::{MAIN_TEAM, Team};
 pub use time::{Micros, now};
+pub use usage::QuotaUse;
 pub use users::User;
 pub use versions::{
     CheckFrom, Found, Pin, PinError, ResourceVersion, Scope, VersionFilter, VersionPage,
@@ -115,6 +117,8 @@ pub enum Error {
     SetByNewerBuild,
     #[error("pipeline '{name}' not found")]
     NoSuchPipeline { name: String },
+    #[error(transparent)]
+    Quota(Box<airside_model::QuotaExceeded>),
     #[error(transparent)]
     Seal(#[from] SealError),
 }
@@ -162,6 +166,7 @@ pub struct Store {
     news: broadcast::Sender<News>,
     /// Held by whoever changes a history until listeners were told.
     turn: Arc<tokio::sync::Mutex<()>>,
+    quotas: Arc<airside_model::Quotas>,
 }
 
 impl Store {
@@ -194,6 +199,7 @@ impl Store {
             listener: Arc::new(Mutex::new(listener)),
             news: news::channel(),
             turn: Arc::default(),
+            quotas: Arc::default(),
         };
         store.reseal().await?;
         Ok(store)

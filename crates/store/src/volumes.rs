@@ -124,10 +124,14 @@ impl Store {
 
     pub async fn forget_volume(&self, id: &VolumeId) -> Result<()> {
         patiently!(self, Same, {
-            query(sql!("DELETE FROM volumes WHERE id = $1"))
-                .bind(id.as_str())
-                .execute(&self.write)
-                .await?;
+            let mut tx = self.write.begin().await?;
+            for statement in [
+                sql!("DELETE FROM volumes WHERE id = $1"),
+                sql!("DELETE FROM volume_sizes WHERE volume_id = $1"),
+            ] {
+                query(statement).bind(id.as_str()).execute(&mut tx).await?;
+            }
+            tx.commit().await?;
             Ok(())
         })
     }

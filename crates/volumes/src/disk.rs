@@ -71,40 +71,9 @@ impl Default for Watermarks {
     }
 }
 
-/// A number of bytes as people read it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bytes(pub u64);
-
-impl fmt::Display for Bytes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
-        let steps = (self.0.max(1).ilog2() / 10).min(UNITS.len() as u32 - 1);
-        let unit = UNITS[steps as usize];
-        if steps == 0 {
-            return write!(f, "{} {unit}", self.0);
-        }
-        let tenths = (u128::from(self.0) * 10) >> (10 * steps);
-        write!(f, "{}.{} {unit}", tenths / 10, tenths % 10)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn bytes_are_readable() {
-        for (bytes, text) in [
-            (0, "0 bytes"),
-            (1023, "1023 bytes"),
-            (1024, "1.0 KiB"),
-            (1_572_864, "1.5 MiB"),
-            (20 << 30, "20.0 GiB"),
-            (u64::MAX, "16777215.9 TiB"),
-        ] {
-            assert_eq!(Bytes(bytes).to_string(), text);
-        }
-    }
 
     #[test]
     fn a_disk_is_above_a_mark_or_has_room_below_it() {

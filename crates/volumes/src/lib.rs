@@ -32,7 +32,8 @@ use std::{
 use airside_model::VolumeId;
 use rustix::fs::{CWD, RenameFlags};
 
-pub use disk::{Bytes, Disk, Percent, Watermarks};
+pub use airside_model::Bytes;
+pub use disk::{Disk, Percent, Watermarks};
 pub use error::Error;
 pub use receive::Receiving;
 

@@ -9,7 +9,7 @@ mod native;
 
 use std::time::Duration;
 
-use airside_model::{StepKind, Version, event::Event, plan::CheckPlan};
+use airside_model::{StepKind, Version, bounded_versions, event::Event, plan::CheckPlan};
 use airside_orchestrator::GuestRequest;
 use airside_store::{Micros, now};
 use serde_json::{Map, Value};
@@ -208,10 +208,11 @@ pub(crate) fn versions(answer: &[u8]) -> Result<Vec<Version>, String> {
     }
     let versions: Option<Vec<Version>> = read(answer)?;
     let versions = versions.unwrap_or_default();
-    match versions.iter().any(Version::is_empty) {
-        true => Err("the resource found a version without any key".to_owned()),
-        false => Ok(versions),
+    if versions.iter().any(Version::is_empty) {
+        return Err("the resource found a version without any key".to_owned());
     }
+    bounded_versions(&versions)?;
+    Ok(versions)
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use airside_model::{
-    MetadataField, StepKind, Version,
-    event::{Event, FinishResource},
+    MetadataField, StepKind, Version, bounded_metadata, bounded_versions,
+    event::{Event, FinishResource, Source},
     plan::TypeImage,
 };
 use airside_orchestrator::{Artifact, StepOutput, StepRequest};
@@ -36,6 +36,7 @@ impl Answer {
         let answer: Self = read(bytes)?;
         match answer.version {
             Some(version) if !version.is_empty() => {
+                bounded_versions(std::slice::from_ref(&version))?;
                 Ok((version, answer.metadata.unwrap_or_default()))
             }
             _ => Err("the resource output a null version".to_owned()),
@@ -77,10 +78,15 @@ pub(crate) async fn outcome(
         leaf.say("finish", event(finish)).await?;
         return Ok(Err(leaf.commit(Outcome::of(Status::Failed)).await?));
     }
-    let (version, metadata) = match Answer::read(&ran.answer) {
+    let (version, mut metadata) = match Answer::read(&ran.answer) {
         Ok(answer) => answer,
         Err(words) => return Ok(Err(leaf.error(words).await?)),
     };
+    // What a put did is done: it does not fail for what it says about it.
+    if let Some(words) = bounded_metadata(&mut metadata) {
+        let line = format!("{words}\n");
+        leaf.print("metadata", Source::Stderr, &line).await?;
+    }
     finish.version = version.clone();
     finish.metadata = metadata.clone();
     leaf.say("finish", event(finish)).await?;

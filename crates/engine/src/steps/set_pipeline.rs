@@ -195,7 +195,9 @@ async fn apply(
                            by a newer build\x1b[0m\n";
             leaf.print("warning", Source::Stderr, warning).await?;
         }
-        Err(error @ airside_store::Error::ConfigVersion { .. }) => {
+        Err(
+            error @ (airside_store::Error::ConfigVersion { .. } | airside_store::Error::Quota(_)),
+        ) => {
             return leaf.error(error.to_string()).await;
         }
         Err(error) => return Err(error.into()),

@@ -103,6 +103,7 @@ impl Store {
         );
         execute_for(&mut tx, &reaped, &ids).await?;
         for head in [
+            "DELETE FROM build_logs WHERE build_id IN",
             "DELETE FROM build_nodes WHERE build_id IN",
             "DELETE FROM build_node_starts WHERE build_id IN",
             "DELETE FROM volume_uses WHERE build_id IN",

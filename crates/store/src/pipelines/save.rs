@@ -1,6 +1,6 @@
 //! Setting a pipeline: the configuration, its jobs and its resources change together or not at all.
 
-use airside_model::{PipelineId, ResourceId, SaveJob, SaveResource, TeamId};
+use airside_model::{PipelineId, Quota, ResourceId, SaveJob, SaveResource, TeamId};
 use serde_json::Value;
 
 use super::{
@@ -87,8 +87,19 @@ impl Store {
         .bind(id.0)
         .execute(&mut *tx)
         .await?;
+        let (team, resources) = (save.team, save.resources.len() as i64);
+        let resources_before = count_resources(tx, id).await?;
         contents::save_jobs(tx, id, save.jobs).await?;
         let anew = contents::save_resources(tx, id, save.resources, &changed).await?;
+        // One that changes may have as many resources as it had.
+        if existing.as_ref().is_none_or(|existing| existing.archived) {
+            self.stay_within((&mut *tx).into(), team, Quota::Pipelines)
+                .await?;
+        }
+        if resources > resources_before {
+            self.stay_within((&mut *tx).into(), team, Quota::Resources)
+                .await?;
+        }
         let summary = list::fetch(tx, id).await?;
         let saved = Saved {
             pipeline: with_config(summary, save.config, version),
@@ -130,6 +141,15 @@ async fn existing(tx: &mut Tx, save: &SavePipeline) -> Result<Option<Existing>> 
             config,
         })),
     }
+}
+
+async fn count_resources(tx: &mut Tx, pipeline: PipelineId) -> Result<i64> {
+    query_scalar(sql!(
+        "SELECT count(*) FROM resources WHERE pipeline_id = $1 AND active"
+    ))
+    .bind(pipeline.0)
+    .fetch_one(tx)
+    .await
 }
 
 /// A new pipeline comes last; a new instance comes last among those of its name. What it holds

@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use airside_model::{MetadataField, ResourceId, ResourceVersionId, Version};
+use airside_model::{MetadataField, Quota, ResourceId, ResourceVersionId, Version};
 
 use super::{CheckFrom, Found, Scope, VersionPlace, digest, pairs};
 use crate::{
@@ -35,6 +35,7 @@ impl Store {
         from: &CheckFrom,
         versions: &[(Version, Vec<MetadataField>)],
     ) -> Result<Found> {
+        let versions = self.newest_within_quota(resource, versions).await?;
         let wanted = once_each(versions);
         let scope: Option<i64> = query_scalar(sql!("SELECT scope FROM resources WHERE id = $1"))
             .bind(resource.0)
@@ -57,6 +58,30 @@ impl Store {
             self.tell(News::VersionsSaved { resource, versions });
         }
         Ok(found)
+    }
+
+    /// The newest of what a check found, as many as the team may keep: the others would be forgotten at once, and found
+    /// again by the next check.
+    async fn newest_within_quota<'v>(
+        &self,
+        resource: ResourceId,
+        versions: &'v [(Version, Vec<MetadataField>)],
+    ) -> Result<&'v [(Version, Vec<MetadataField>)]> {
+        if !self.quotas().has(Quota::Versions) {
+            return Ok(versions);
+        }
+        let team: Option<String> = query_scalar(sql!(
+            "SELECT t.name FROM resources r JOIN pipelines p ON p.id = r.pipeline_id
+             JOIN teams t ON t.id = p.team_id WHERE r.id = $1"
+        ))
+        .bind(resource.0)
+        .fetch_optional(&self.read)
+        .await?;
+        let limit = team.and_then(|team| self.quotas().limit(&team, Quota::Versions));
+        let kept = limit.map_or(usize::MAX, |limit| {
+            usize::try_from(limit).unwrap_or(usize::MAX)
+        });
+        Ok(&versions[versions.len().saturating_sub(kept.max(1))..])
     }
 
     /// Notes what a get or put learnt about a version. Nothing is written if that was known.

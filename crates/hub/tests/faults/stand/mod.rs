@@ -84,6 +84,7 @@ impl Stand {
             order,
             epoch: 1,
             output_received: 0,
+            drops_output: false,
         };
         self.hub.attach(self.handle.clone(), work)
     }

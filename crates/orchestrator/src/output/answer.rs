@@ -1,0 +1,70 @@
+//! What a resource type answers on its standard output. It is nowhere but here and in the shim, so nothing from its first
+//! byte on is acknowledged until the step ends.
+
+use airside_model::Bytes;
+
+/// The largest answer of a resource type.
+pub(crate) const MAX_ANSWER: usize = 32 * 1024 * 1024;
+
+/// The most that is printed from the first byte of the answer on; a shim has room for more.
+const MAX_SINCE: u64 = 128 * 1024 * 1024;
+
+#[derive(Default)]
+pub(super) struct Answer {
+    bytes: Vec<u8>,
+    began: Option<u64>,
+    pub(super) too_large: bool,
+}
+
+impl Answer {
+    /// The answer of a step that was followed before.
+    pub(super) fn resumed(too_large: bool) -> Self {
+        Self {
+            too_large,
+            ..Self::default()
+        }
+    }
+
+    /// Whether output before it may be forgotten.
+    pub(super) fn has_begun(&self) -> bool {
+        self.began.is_some() && !self.too_large
+    }
+
+    /// Takes what stands at `offset`.
+    pub(super) fn take(&mut self, offset: u64, data: &[u8]) {
+        self.began.get_or_insert(offset);
+        if self.too_large || self.bytes.len() + data.len() > MAX_ANSWER {
+            self.give_up();
+        } else {
+            self.bytes.extend_from_slice(data);
+        }
+    }
+
+    /// Gives the answer up if so much was printed until `end` that a shim could not keep it.
+    pub(super) fn printed_until(&mut self, end: u64) {
+        let began = self.began.unwrap_or(end);
+        if end - began > MAX_SINCE {
+            self.give_up();
+        }
+    }
+
+    fn give_up(&mut self) {
+        self.too_large = true;
+        self.bytes = Vec::new();
+    }
+
+    pub(super) fn bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    /// The words for an answer that was given up.
+    pub(super) fn words(&self) -> Option<String> {
+        self.too_large.then(|| {
+            format!(
+                "the resource's answer is larger than {}, or more than {} were printed after it began",
+                Bytes(MAX_ANSWER as u64),
+                Bytes(MAX_SINCE)
+            )
+        })
+    }
+}

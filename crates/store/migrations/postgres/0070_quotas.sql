@@ -1,0 +1,36 @@
+-- The bytes of volumes, for teams with a quota of them. Collected with the volume.
+CREATE TABLE volume_sizes (
+    volume_id TEXT PRIMARY KEY,
+    team_id BIGINT NOT NULL REFERENCES teams (id) ON DELETE CASCADE,
+    bytes BIGINT NOT NULL
+);
+CREATE INDEX volume_sizes_by_team ON volume_sizes (team_id, bytes);
+
+-- The bytes of build logs before they are compressed. Collected with the build, and when its log is removed.
+CREATE TABLE build_logs (
+    build_id BIGINT PRIMARY KEY REFERENCES builds (id) ON DELETE CASCADE,
+    team_id BIGINT NOT NULL,
+    bytes BIGINT NOT NULL
+);
+CREATE INDEX build_logs_by_team ON build_logs (team_id, bytes);
+
+-- The sum of these for each team, kept by triggers. Collected with the team.
+CREATE TABLE log_usage (
+    team_id BIGINT PRIMARY KEY REFERENCES teams (id) ON DELETE CASCADE,
+    bytes BIGINT NOT NULL
+);
+CREATE FUNCTION count_build_logs() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        INSERT INTO log_usage (team_id, bytes) VALUES (NEW.team_id, NEW.bytes)
+        ON CONFLICT (team_id) DO UPDATE SET bytes = log_usage.bytes + excluded.bytes;
+    ELSIF TG_OP = 'UPDATE' THEN
+        UPDATE log_usage SET bytes = bytes + NEW.bytes - OLD.bytes WHERE team_id = NEW.team_id;
+    ELSE
+        UPDATE log_usage SET bytes = bytes - OLD.bytes WHERE team_id = OLD.team_id;
+    END IF;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER build_logs_counted AFTER INSERT OR UPDATE OR DELETE ON build_logs
+    FOR EACH ROW EXECUTE FUNCTION count_build_logs();
