@@ -340,7 +340,11 @@ fn whoever_names_our_registry_shows_that_they_may() {
         ("registry.example/localhost:5000/a", "IfNotPresent"),
     ] {
         let target = target("registry: localhost:5000");
-        assert_eq!(pull_policy(reference, &target), policy, "{reference}");
+        assert_eq!(
+            pull_policy(&spec(), reference, &target),
+            policy,
+            "{reference}"
+        );
     }
 }
 
@@ -368,4 +372,20 @@ fn a_pod_prefers_nodes_that_have_its_image() {
     // The label is of content; a tag may mean something else on each node.
     assert_eq!(of("busybox:1", ""), None);
     assert_eq!(of(&image, "prefer_image_nodes: false"), None);
+}
+
+#[test]
+fn hostile_steps_do_not_get_an_image_by_its_name_alone() {
+    let policy = |ask_registry: bool| {
+        let spec = PlacementSpec {
+            image: Image::Registry {
+                reference: "private.example/name:tag".to_owned(),
+                source: airside_runtime::PullSource::default(),
+                ask_registry,
+            },
+            ..spec()
+        };
+        pull_policy(&spec, "private.example/name:tag", &target(""))
+    };
+    assert_eq!((policy(true), policy(false)), ("Always", "IfNotPresent"));
 }
