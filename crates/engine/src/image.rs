@@ -8,7 +8,8 @@ use airside_model::{
     plan::GetPlan,
     public_plan::public_plan,
 };
-use airside_runtime::Image;
+use airside_resources::Registries;
+use airside_runtime::{Image, PullSource};
 use airside_store::now;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -68,6 +69,14 @@ impl From<Image> for StepImage {
     }
 }
 
+/// Whether a step must know more of an image than where it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    Files,
+    /// What the image says it runs, too: the step names no program.
+    Description,
+}
+
 /// How fetching an image ended where it gave none.
 pub(crate) enum NoImage {
     Error(String),
@@ -107,12 +116,27 @@ pub(crate) async fn artifact(
     })
 }
 
+/// An image that only its name is known of: nothing shows that anybody may have it.
+pub(crate) fn by_reference(registries: &Registries, reference: &str) -> Image {
+    let name = reference.split('@').next().unwrap_or_default();
+    let repository = match name.rsplit_once(':') {
+        Some((repository, tag)) if !tag.contains('/') => repository,
+        _ => name,
+    };
+    Image::Registry {
+        reference: reference.to_owned(),
+        source: PullSource::default(),
+        ask_registry: !registries.is_on_nodes(repository),
+    }
+}
+
 /// Fetches an image by the plans for that: one that looks for its version, if there is one, and one
 /// that gets it. What the server can pull by itself is left to the runtime.
 pub(crate) async fn fetch(
     leaf: Leaf<'_>,
     check: Option<&Plan>,
     get: &Plan,
+    wanted: Wanted,
 ) -> Result<Result<StepImage, NoImage>> {
     let PlanNode::Get(image) = &get.node else {
         return Ok(Err(NoImage::Error(
@@ -122,7 +146,7 @@ pub(crate) async fn fetch(
     if image.image.get_plan.is_none() {
         match image.type_.as_str() {
             "host" => return Ok(Ok(Image::Host.into())),
-            "registry-image" => return registry::fetch(leaf, check, get, image).await,
+            "registry-image" => return registry::fetch(leaf, check, get, wanted).await,
             "oci-layout" => return Ok(layout(leaf, image).await),
             _ => {}
         }
@@ -229,5 +253,30 @@ mod tests {
         let metadata: ImageMetadata =
             serde_json::from_value(json!({"env": ["A=b=c", "odd"], "user": "u"})).unwrap();
         assert_eq!(metadata.env(), [("A".to_owned(), "b=c".to_owned())]);
+    }
+
+    #[test]
+    fn hostile_names_of_images_are_asked_about_unless_nodes_bring_them() {
+        let registries = Registries {
+            on_nodes: vec!["airside.local".to_owned()],
+            ..Registries::default()
+        };
+        for (reference, expected) in [
+            ("private.example/name:tag", true),
+            ("localhost:5000/a", true),
+            ("busybox", true),
+            ("airside.local/busybox:1", false),
+            ("airside.local/busybox@sha256:0", false),
+        ] {
+            let image = by_reference(&registries, reference);
+            let asks = matches!(
+                image,
+                Image::Registry {
+                    ask_registry: true,
+                    ..
+                }
+            );
+            assert_eq!(asks, expected, "{reference}");
+        }
     }
 }

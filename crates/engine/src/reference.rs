@@ -66,6 +66,8 @@ impl Reference {
         Image::Registry {
             reference: format!("{repository}@{digest}"),
             source: PullSource(self.get.source.clone()),
+            // Without a login the registry gave it to anybody, when it was asked for what describes it.
+            ask_registry: airside_resources::has_login(&self.get.source),
         }
     }
 }

@@ -1,16 +1,21 @@
-//! An image beside its files: what is kept of it, and how it is found again.
+//! An image becomes a folder: its layers, unpacked, and what is kept of it beside them.
 
 use std::{fs, io, path::Path};
 
+use airside_volumes::Disk;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Digest, Error, Rootfs,
+    Digest, Error, Images, Rootfs, Scratch,
     document::{Config, Manifest},
     idle::{self, Lease},
     layout::{Layout, parse},
-    wire::Answer,
+    proofs::Proofs,
+    wire::{Answer, Ask},
 };
+
+/// Bytes of an image, as it is fetched and as it is unpacked: beyond any in use.
+const MOST_BYTES: u64 = 64 << 30;
 
 /// What is kept of an image beside its files.
 #[derive(Serialize, Deserialize)]
@@ -19,8 +24,64 @@ struct Kept {
     user: Option<String>,
 }
 
+impl Images {
+    /// The bytes that may still be written.
+    pub(crate) fn room(&self) -> Result<u64, Error> {
+        let folder = &self.inner.tmp;
+        let disk = Disk::of(folder).map_err(Error::disk(folder))?;
+        match disk.room_below(self.inner.fullest) {
+            0 => Err(Error::DiskFull {
+                path: folder.clone(),
+            }),
+            room => Ok(room.min(MOST_BYTES)),
+        }
+    }
+
+    /// Unpacks an image and puts it into its place.
+    pub(crate) async fn assemble(
+        &self,
+        digest: Digest,
+        manifest: Manifest,
+        layout: Layout,
+        proofs: Option<Proofs>,
+    ) -> Result<Rootfs, Error> {
+        let work = self.fresh()?;
+        let unpacked = self.unpack(&manifest, &layout, &work).await;
+        let settled = unpacked.and_then(|()| {
+            if let Some(proofs) = proofs {
+                proofs.write(&work.0)?;
+            }
+            self.settle(&work, &digest)
+        });
+        work.discard().await;
+        if settled.is_ok() {
+            tracing::info!(image = %digest, layers = manifest.layers.len(), "unpacked an image");
+        }
+        settled
+    }
+
+    async fn unpack(
+        &self,
+        manifest: &Manifest,
+        layout: &Layout,
+        work: &Scratch,
+    ) -> Result<(), Error> {
+        let rootfs = work.0.join("rootfs");
+        fs::create_dir(&rootfs).map_err(Error::disk(&rootfs))?;
+        let ask = Ask::Unpack {
+            layers: layout.layers(manifest)?,
+            most: self.room()?,
+        };
+        match self.inner.confined.ask(&rootfs, &ask).await? {
+            Answer::Done => {}
+            other => return Err(explain(other)),
+        }
+        finish(layout, manifest, &work.0)
+    }
+}
+
 /// Writes what is kept of an image beside its files. With that it is whole.
-pub(crate) fn finish(layout: &Layout, manifest: &Manifest, dir: &Path) -> Result<(), Error> {
+fn finish(layout: &Layout, manifest: &Manifest, dir: &Path) -> Result<(), Error> {
     let config = layout.document(&manifest.config.digest)?;
     let settings = parse::<Config>(&config, "its configuration")?
         .config
@@ -36,7 +97,7 @@ pub(crate) fn finish(layout: &Layout, manifest: &Manifest, dir: &Path) -> Result
 }
 
 /// Why an image could not be unpacked.
-pub(crate) fn explain(answer: Answer) -> Error {
+fn explain(answer: Answer) -> Error {
     match answer {
         Answer::Mismatch { expected, actual } => Error::Mismatch { expected, actual },
         Answer::BadLayer { layer, words } => Error::Layer { layer, words },

@@ -55,7 +55,7 @@ impl Confined {
     }
 
     async fn run(&self, folder: &Path, user: &TakenUser, ask: &Ask) -> Result<Answer, Error> {
-        let question = serde_json::to_vec(ask).map_err(|error| Error::confined(error))?;
+        let question = serde_json::to_vec(ask).map_err(Error::confined)?;
         let mut child = self
             .command(folder, user)?
             .spawn()

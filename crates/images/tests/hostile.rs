@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use airside_images::{Error, ImageSource, Images};
+use airside_images::{Error, ImageSource, Images, Options};
 use common::{
     Compression, blob, image, layer, options,
     standin::{Gives, Standin},
@@ -237,6 +237,30 @@ async fn hostile_manifest_that_promises_too_much_fetches_nothing() {
         let asked = registry.asked();
         assert!(!asked.iter().any(|it| it.contains("/blobs/")), "{asked:?}");
     }
+}
+
+#[tokio::test]
+async fn nothing_is_pulled_onto_a_disk_that_is_full_enough() {
+    let (store, layout) = (tempdir().unwrap(), tempdir().unwrap());
+    let digest = image(layout.path(), &[(layer(&[("f", "x")]), Compression::Gzip)]);
+    let registry = Standin::new(layout.path(), Gives::Everybody);
+    let fullest = airside_volumes::Percent::new(1).unwrap();
+    let disk = airside_volumes::Disk::of(store.path()).unwrap();
+    let is_full = disk.room_below(fullest) == 0;
+    let options = Options {
+        fullest,
+        ..options()
+    };
+    let images = Images::open(store.path(), options).unwrap();
+    let reference = format!("127.0.0.1:{}/a@{digest}", registry.port);
+    let ended = images.ensure(&source(reference, "a", json!({}))).await;
+    match is_full {
+        true => assert!(matches!(ended, Err(Error::DiskFull { .. })), "{ended:?}"),
+        // A test's own disk may be next to empty.
+        false => drop(ended.unwrap()),
+    }
+    assert_eq!(registry.asked().is_empty(), is_full);
+    assert_eq!(leftovers(store.path()), 0);
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, header};
 use serde::Deserialize;
-use url::Url;
+use url::{Host, Url};
 
 /// `Bearer realm="…",service="…",scope="…"`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,10 +44,14 @@ impl Challenge {
         })
     }
 
-    /// Where anybody may ask for a token. A realm is what the registry says it is: never less safe than the registry.
+    /// Where anybody may ask for a token. A realm is what the registry says it is: never less safe than the registry, and
+    /// not what only this machine can ask, unless the registry is there.
     pub(crate) fn address(&self, registry: &str) -> Option<String> {
         let is_safe = self.realm.scheme() == "https"
             || (self.realm.scheme() == "http" && registry.starts_with("http://"));
+        let registry_host = Url::parse(registry).ok();
+        let registry_host = registry_host.as_ref().and_then(Url::host_str);
+        let is_safe = is_safe && (self.realm.host_str() == registry_host || !is_near(&self.realm));
         let mut address = self.realm.clone();
         {
             let mut pairs = address.query_pairs_mut();
@@ -58,6 +62,22 @@ impl Challenge {
             }
         }
         is_safe.then(|| address.into())
+    }
+}
+
+/// Whether an address is written as one of this machine or of its link, where clouds have services that hand out keys.
+fn is_near(realm: &Url) -> bool {
+    match realm.host() {
+        Some(Host::Ipv4(v4)) => v4.is_loopback() || v4.is_link_local() || v4.is_unspecified(),
+        Some(Host::Ipv6(v6)) => {
+            let mapped = v6.to_ipv4_mapped();
+            v6.is_loopback()
+                || v6.is_unspecified()
+                || v6.is_unicast_link_local()
+                || mapped.is_some_and(|v4| v4.is_loopback() || v4.is_link_local())
+        }
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        None => true,
     }
 }
 
@@ -73,6 +93,26 @@ pub(crate) fn bearer(answer: &[u8]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hostile_realms_on_this_machine_are_not_asked() {
+        for (realm, registry, expected) in [
+            ("http://169.254.169.254/x", "http://r.example", false),
+            ("https://127.0.0.1/x", "https://r.example", false),
+            ("https://localhost/x", "https://r.example", false),
+            ("https://[::1]/x", "https://r.example", false),
+            (
+                "https://[::ffff:169.254.169.254]/x",
+                "https://r.example",
+                false,
+            ),
+            ("http://127.0.0.1:2/x", "http://127.0.0.1:1", true),
+            ("https://auth.example/x", "https://r.example", true),
+        ] {
+            let challenge = Challenge::parse(&format!("Bearer realm=\"{realm}\"")).unwrap();
+            assert_eq!(challenge.address(registry).is_some(), expected, "{realm}");
+        }
+    }
 
     #[test]
     fn where_tokens_are() {

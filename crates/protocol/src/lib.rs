@@ -77,6 +77,9 @@ pub mod env {
     pub const TASK_CAPABILITIES: &str = "AIRSIDE_TASK_CAPABILITIES";
     /// `default`: the shim filters the process's system calls.
     pub const TASK_SECCOMP: &str = "AIRSIDE_TASK_SECCOMP";
+    /// The user of the image that the container was started in, as the image has it (`user[:group]`). The process is
+    /// that user's where its order names none.
+    pub const IMAGE_USER: &str = "AIRSIDE_IMAGE_USER";
     /// `held`: somebody else keeps hermetic processes off the network, and the shim need not.
     pub const NETWORK: &str = "AIRSIDE_NETWORK";
 }

@@ -190,7 +190,7 @@ fn pod_spec(spec: &PlacementSpec, target: &Target, image: PodImage, powers: Powe
     };
     let container = Container {
         name: CONTAINER.to_owned(),
-        image_pull_policy: Some(pull_policy(&image.reference, target).to_owned()),
+        image_pull_policy: Some(pull_policy(spec, &image.reference, target).to_owned()),
         image: Some(image.reference),
         command: Some(vec![image.command.to_owned()]),
         env: Some(environment(spec, target, powers)),
@@ -233,10 +233,18 @@ fn pod_spec(spec: &PlacementSpec, target: &Target, image: PodImage, powers: Powe
     }
 }
 
-/// An image that is on a node already was pulled by some team's pod. Of those in our registry each pod must show that
-/// its own team may have it; what is there is not fetched again.
-fn pull_policy(reference: &str, target: &Target) -> &'static str {
-    match target.is_own(reference) {
+/// An image that is on a node already was pulled by some team's pod. Of those in our registry, and of those that
+/// nothing shows to be anybody's, each pod must show that its own team may have it. What is there is not fetched again:
+/// for a digest the node's runtime only asks the registry.
+fn pull_policy(spec: &PlacementSpec, reference: &str, target: &Target) -> &'static str {
+    let ask_registry = matches!(
+        spec.image,
+        Image::Registry {
+            ask_registry: true,
+            ..
+        }
+    );
+    match ask_registry || target.is_own(reference) {
         true => "Always",
         false => "IfNotPresent",
     }

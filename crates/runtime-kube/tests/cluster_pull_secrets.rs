@@ -89,6 +89,7 @@ fn step(cluster: &Cluster, image: &str, team: &str, password: &str, build: i64) 
     let image = Image::Registry {
         reference: image.to_owned(),
         source: PullSource(source.as_object().unwrap().clone()),
+        ask_registry: true,
     };
     let mut spec = cluster.spec(image, build);
     spec.labels.team = team.to_owned();

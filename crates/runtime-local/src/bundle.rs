@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use airside_images::Rootfs;
 use airside_protocol::env;
 use airside_runtime::PlacementSpec;
 use serde_json::{Value, json};
@@ -44,7 +45,7 @@ const READ_ONLY: [&str; 5] = [
 pub(crate) fn config(
     spec: &PlacementSpec,
     isolation: &Isolation,
-    image_env: &[String],
+    image: Option<&Rootfs>,
     hub_socket: &str,
 ) -> Value {
     let surroundings = Surroundings {
@@ -75,7 +76,7 @@ pub(crate) fn config(
         "ociVersion": "1.0.2",
         "hostname": spec.handle,
         "root": {"path": helper::mounts::rootfs(), "readonly": false},
-        "process": process(spec, image_env, hub_socket),
+        "process": process(spec, image, hub_socket),
         "mounts": mounts(spec, &surroundings),
         "linux": linux,
     })
@@ -99,7 +100,7 @@ struct Surroundings {
     own_network: bool,
 }
 
-fn process(spec: &PlacementSpec, image_env: &[String], hub_socket: &str) -> Value {
+fn process(spec: &PlacementSpec, image: Option<&Rootfs>, hub_socket: &str) -> Value {
     let capabilities = if spec.privileged {
         capabilities::privileged()
     } else {
@@ -109,7 +110,7 @@ fn process(spec: &PlacementSpec, image_env: &[String], hub_socket: &str) -> Valu
         "terminal": false,
         "user": {"uid": 0, "gid": 0},
         "args": [shim_path()],
-        "env": environment(spec, image_env, hub_socket),
+        "env": environment(spec, image, hub_socket),
         "cwd": "/",
         // sudo must work.
         "noNewPrivileges": false,
@@ -120,7 +121,8 @@ fn process(spec: &PlacementSpec, image_env: &[String], hub_socket: &str) -> Valu
 }
 
 /// The image's, as a kubelet would give it, and the claim's.
-fn environment(spec: &PlacementSpec, image_env: &[String], hub_socket: &str) -> Vec<String> {
+fn environment(spec: &PlacementSpec, image: Option<&Rootfs>, hub_socket: &str) -> Vec<String> {
+    let image_env = image.map(|image| image.env.as_slice()).unwrap_or_default();
     let mut environment = Vec::new();
     if !image_env.iter().any(|entry| entry.starts_with("PATH=")) {
         environment.push(DEFAULT_PATH.to_owned());
@@ -134,6 +136,9 @@ fn environment(spec: &PlacementSpec, image_env: &[String], hub_socket: &str) -> 
         (env::STATE, STATE.to_owned()),
     ] {
         environment.push(format!("{name}={value}"));
+    }
+    if let Some(user) = image.and_then(|image| image.user.as_ref()) {
+        environment.push(format!("{}={user}", env::IMAGE_USER));
     }
     if !spec.privileged {
         let mask = capabilities::mask(&capabilities::unprivileged());

@@ -100,9 +100,8 @@ fn commit(
     dir: &ContainerDir,
     prepared: Prepared,
 ) -> Result<(), Error> {
-    let env = image.map(|image| image.env.as_slice()).unwrap_or_default();
     let (folder, socket) = options.hub_socket()?;
-    let mut config = bundle::config(spec, isolation, env, socket);
+    let mut config = bundle::config(spec, isolation, image, socket);
     if options.carriage == Carriage::Streamed && matches!(spec.image, Image::Volume { .. }) {
         bundle::lend_root(&mut config);
     }

@@ -66,6 +66,10 @@ pub enum Image {
         reference: String,
         #[serde(default, skip_serializing_if = "PullSource::is_empty")]
         source: PullSource,
+        /// A copy that a machine has already is not for this step, unless the registry gives it to the step's source,
+        /// too: nothing shows that anybody may have it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        ask_registry: bool,
     },
     /// An OCI image layout in a folder of the machine that runs the step.
     OciLayout { path: String },
@@ -79,6 +83,7 @@ impl Image {
         Self::Registry {
             reference: reference.into(),
             source: PullSource::default(),
+            ask_registry: false,
         }
     }
 

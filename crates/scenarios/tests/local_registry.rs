@@ -113,3 +113,67 @@ fn a_registry_that_says_no_or_nothing_ends_the_build_with_words() {
         );
     }
 }
+
+/// Adds to what the image of a layout says of itself.
+fn describe(layout: &Path, more: &serde_json::Value) {
+    use sha2::Digest as _;
+    let read = |name: &str| -> serde_json::Value {
+        let text = std::fs::read(layout.join(name)).unwrap();
+        serde_json::from_slice(&text).unwrap()
+    };
+    let keep = |document: &serde_json::Value| {
+        let text = document.to_string();
+        let hex = hex::encode(sha2::Sha256::digest(text.as_bytes()));
+        std::fs::write(layout.join("blobs/sha256").join(&hex), &text).unwrap();
+        (format!("sha256:{hex}"), text.len())
+    };
+    let blob = |document: &serde_json::Value| {
+        let digest = document["digest"].as_str().unwrap();
+        read(&format!("blobs/sha256/{}", &digest["sha256:".len()..]))
+    };
+    let mut index = read("index.json");
+    let mut manifest = blob(&index["manifests"][0]);
+    let mut config = blob(&manifest["config"]);
+    for (key, value) in more.as_object().unwrap() {
+        config["config"][key] = value.clone();
+    }
+    let (digest, size) = keep(&config);
+    manifest["config"]["digest"] = digest.into();
+    manifest["config"]["size"] = size.into();
+    let (digest, size) = keep(&manifest);
+    index["manifests"][0]["digest"] = digest.into();
+    index["manifests"][0]["size"] = size.into();
+    std::fs::write(layout.join("index.json"), index.to_string()).unwrap();
+}
+
+#[test]
+fn the_images_user_and_program_count_where_the_task_says_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let layout = layout(folder.path());
+    let program = ["sh", "-c", "echo by the image as $(id -u):$(id -g)"];
+    describe(
+        &layout,
+        &serde_json::json!({"User": "1234:56", "Cmd": program}),
+    );
+    let registry = Registry::start(&layout, &[]);
+    let server = Server::start();
+    let fly = server.fly();
+    let task = |run: &str| {
+        format!(
+            "  - task: work\n    config:\n      platform: linux\n      \
+             image_resource: {{type: registry-image, source: {{repository: '127.0.0.1:{}/small/image'}}}}\n      \
+             run: {run}\n",
+            registry.port
+        )
+    };
+    let script = "args: [-c, 'echo as $(id -u)']";
+    for (run, expected) in [
+        (format!("{{path: sh, {script}}}"), "as 1234"),
+        (format!("{{path: sh, user: root, {script}}}"), "as 0"),
+        ("{}".to_owned(), "by the image as 1234:56"),
+    ] {
+        fly.pipeline("p", &job(&[task(&run)]));
+        let output = fly.trigger_and_watch("p/job").succeeded();
+        assert!(output.stdout.contains(expected), "{run}: {output:?}");
+    }
+}

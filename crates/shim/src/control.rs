@@ -139,7 +139,7 @@ impl Control {
         }
     }
 
-    fn claimed(&mut self, claimed: Claimed) -> Result<u64, Error> {
+    fn claimed(&mut self, mut claimed: Claimed) -> Result<u64, Error> {
         if claimed.epoch < self.epoch {
             return Err(Error::Stale {
                 epoch: claimed.epoch,
@@ -156,6 +156,8 @@ impl Control {
         self.desk.opened(claimed.session);
         if !self.claimed {
             self.claimed = true;
+            let user = claimed.order.user.take().filter(|user| !user.is_empty());
+            claimed.order.user = user.or_else(|| self.identity.image_user.clone());
             self.hijacks.ordered(&claimed.order);
             self.tell(Word::Claimed(Box::new(claimed.order)));
         }

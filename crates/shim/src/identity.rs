@@ -57,6 +57,8 @@ pub(crate) struct Identity {
     pub(crate) state: PathBuf,
     /// Where the root file system that an order's image is may be put together.
     pub(crate) root: Option<PathBuf>,
+    /// The user of the image that the container was started in.
+    pub(crate) image_user: Option<String>,
     /// What the runtime wants of the process that the shim will start.
     pub(crate) confinement: Confinement,
     /// Made up here and kept in memory only: nobody else can claim as this shim.
@@ -116,6 +118,7 @@ fn read() -> Result<Identity, Error> {
         .map_err(Error::Confinement)?,
         state: std::env::var_os(env::STATE).map_or_else(|| DEFAULT_STATE.into(), PathBuf::from),
         root: std::env::var_os(env::ROOT).map(PathBuf::from),
+        image_user: std::env::var(env::IMAGE_USER).ok(),
         instance: hex::encode(rand::random::<[u8; 16]>()),
     })
 }

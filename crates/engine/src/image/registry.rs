@@ -6,13 +6,12 @@
 use airside_model::{
     Plan, PlanNode, Version,
     event::{Event, FinishResource, Origin},
-    plan::GetPlan,
 };
 use airside_runtime::{Image, PullSource};
 use airside_store::now;
 use serde_json::{Map, Value};
 
-use super::{NoImage, StepImage, announce, filled, run, text};
+use super::{ImageMetadata, NoImage, StepImage, Wanted, announce, artifact, filled, run, text};
 use crate::{Result, leaf::Leaf};
 
 type Source = Map<String, Value>;
@@ -21,8 +20,13 @@ pub(super) async fn fetch(
     leaf: Leaf<'_>,
     check: Option<&Plan>,
     get: &Plan,
-    image: &GetPlan,
+    wanted: Wanted,
 ) -> Result<Result<StepImage, NoImage>> {
+    let PlanNode::Get(image) = &get.node else {
+        return Ok(Err(NoImage::Error(
+            "the plan of an image is no get".to_owned(),
+        )));
+    };
     let source = match filled(leaf, &image.source).await {
         Ok(source) => source,
         Err(words) => return Ok(Err(NoImage::Error(words))),
@@ -45,13 +49,52 @@ pub(super) async fn fetch(
         },
         (None, None) => return Ok(Err(NoImage::Error("the image has no version".to_owned()))),
     };
-    say_got(leaf, get, &version).await?;
+    let metadata = match wanted {
+        Wanted::Description => match describe(leaf, get, &version).await? {
+            Ok(metadata) => metadata,
+            Err(none) => return Ok(Err(none)),
+        },
+        Wanted::Files => {
+            say_got(leaf, get, &version).await?;
+            ImageMetadata::default()
+        }
+    };
     let reference = match version.0.get("digest") {
         Some(digest) => format!("{repository}@{digest}"),
         None => by_tag(repository, &source),
     };
-    let source = PullSource(source.clone());
-    Ok(Ok(Image::Registry { reference, source }.into()))
+    // What a check found without a login is anybody's; a version that the pipeline gives shows nothing.
+    let ask_registry = image.version.is_some() || airside_resources::has_login(&source);
+    let image = Image::Registry {
+        reference,
+        source: PullSource(source.clone()),
+        ask_registry: ask_registry && !registries.is_on_nodes(repository),
+    };
+    Ok(Ok(StepImage { image, metadata }))
+}
+
+/// Gets what is said of an image, and none of its files.
+async fn describe(
+    leaf: Leaf<'_>,
+    get: &Plan,
+    version: &Version,
+) -> Result<Result<ImageMetadata, NoImage>> {
+    let mut get = get.clone();
+    let PlanNode::Get(node) = &mut get.node else {
+        return Ok(Ok(ImageMetadata::default()));
+    };
+    node.version = Some(version.clone());
+    node.version_from = None;
+    node.params = Map::from_iter([("format".to_owned(), Value::from("description"))]);
+    let name = node.name.clone();
+    let context = leaf.context.with_scope(leaf.context.scope.inner());
+    if let Err(none) = run(leaf, &get, &context, "image fetching failed").await? {
+        return Ok(Err(none));
+    }
+    let Some(found) = context.scope.artifact(&name) else {
+        return Ok(Err(NoImage::Error("fetched artifact not found".to_owned())));
+    };
+    Ok(artifact(leaf, found).await?.map(|image| image.metadata))
 }
 
 /// Without any of these a source means `latest`: to go through all tags for an image would be asking too much.

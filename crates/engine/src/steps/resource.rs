@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 use super::metadata;
 use crate::{
     Result, image,
-    image::{NoImage, StepImage},
+    image::{NoImage, StepImage, Wanted},
     leaf::{End, Leaf, Ran},
     outcome::Outcome,
     status::Status,
@@ -211,7 +211,7 @@ impl Call<'_> {
         let folder = folder(self.kind).map(str::to_owned);
         if let Some(get) = &self.image.get_plan {
             let check = self.image.check_plan.as_deref();
-            let image = match image::fetch(leaf, check, get).await? {
+            let image = match image::fetch(leaf, check, get, Wanted::Files).await? {
                 Ok(image) => image,
                 Err(none) => return Ok(Err(none)),
             };

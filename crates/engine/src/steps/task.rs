@@ -9,7 +9,6 @@ use airside_model::{
 };
 use airside_orchestrator::{Artifact, StepOutput, StepRequest};
 use airside_protocol::{Executable, Tty};
-use airside_runtime::Image;
 use airside_store::now;
 use sha2::{Digest, Sha256};
 
@@ -19,7 +18,7 @@ use super::{
 };
 use crate::{
     Result, image,
-    image::{NoImage, StepImage},
+    image::{NoImage, StepImage, Wanted},
     leaf::{End, Leaf, Ran},
     outcome::Outcome,
     reference,
@@ -152,12 +151,19 @@ async fn image(
         let plans =
             airside_config::image_plans(leaf.plan, &resource, types, &task.tags, skip_interval);
         return match plans {
-            Ok((check, get)) => image::fetch(leaf, check.as_ref(), &get).await,
+            Ok((check, get)) => {
+                let wanted = match config.run.path.is_empty() {
+                    true => Wanted::Description,
+                    false => Wanted::Files,
+                };
+                image::fetch(leaf, check.as_ref(), &get, wanted).await
+            }
             Err(error) => Ok(Err(NoImage::Error(error.to_string()))),
         };
     }
     if let Some(reference) = config.rootfs_uri.strip_prefix("docker:///") {
-        return Ok(Ok(Image::registry(reference).into()));
+        let registries = &leaf.interpreter.engine.parts.registries;
+        return Ok(Ok(image::by_reference(registries, reference).into()));
     }
     Ok(Err(NoImage::Error(
         "the task has no image: give it an `image_resource` (type `host` runs on the machine's own file \

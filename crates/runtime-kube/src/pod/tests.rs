@@ -341,7 +341,11 @@ fn whoever_names_our_registry_shows_that_they_may() {
         ("registry.example/localhost:5000/a", "IfNotPresent"),
     ] {
         let target = target("registry: localhost:5000");
-        assert_eq!(pull_policy(reference, &target), policy, "{reference}");
+        assert_eq!(
+            pull_policy(&spec(), reference, &target),
+            policy,
+            "{reference}"
+        );
     }
 }
 
@@ -441,4 +445,20 @@ fn only_steps_hold_their_node_against_autoscalers() {
     assert_eq!(safe(StepKind::Task), "false");
     assert_eq!(safe(StepKind::Get), "false");
     assert_eq!(safe(StepKind::Check), "true");
+}
+
+#[test]
+fn hostile_steps_do_not_get_an_image_by_its_name_alone() {
+    let policy = |ask_registry: bool| {
+        let spec = PlacementSpec {
+            image: Image::Registry {
+                reference: "private.example/name:tag".to_owned(),
+                source: airside_runtime::PullSource::default(),
+                ask_registry,
+            },
+            ..spec()
+        };
+        pull_policy(&spec, "private.example/name:tag", &target(""))
+    };
+    assert_eq!((policy(true), policy(false)), ("Always", "IfNotPresent"));
 }

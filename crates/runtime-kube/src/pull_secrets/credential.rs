@@ -20,7 +20,10 @@ pub(crate) struct Credential {
 impl Credential {
     /// What a step's image source has; nothing where the nodes' own rights are to do.
     pub(crate) fn of(spec: &PlacementSpec) -> Option<Self> {
-        let Image::Registry { reference, source } = &spec.image else {
+        let Image::Registry {
+            reference, source, ..
+        } = &spec.image
+        else {
             return None;
         };
         let text = |key: &str| source.0.get(key).and_then(Value::as_str);
@@ -78,6 +81,7 @@ mod tests {
             image: Image::Registry {
                 reference: reference.to_owned(),
                 source: PullSource(source),
+                ask_registry: true,
             },
             ..spec()
         }
