@@ -2,7 +2,13 @@
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
-use axum::{Extension, Router, serve::Listener};
+use axum::{
+    Extension, Router,
+    extract::Request,
+    middleware::Next,
+    response::{IntoResponse as _, Response},
+    serve::Listener,
+};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{Mutex, mpsc},
@@ -11,7 +17,7 @@ use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
-use crate::Tls;
+use crate::{Tls, error::ApiError};
 
 /// How long a client may take to agree on a key.
 const HANDSHAKE: Duration = Duration::from_secs(10);
@@ -45,10 +51,20 @@ where
     L: Listener,
     L::Addr: std::fmt::Debug,
 {
-    let router = router.layer(Extension(shutdown.clone()));
+    let router = router
+        .layer(Extension(shutdown.clone()))
+        .layer(axum::middleware::from_fn(answer_faults));
     axum::serve(listener, router)
         .with_graceful_shutdown(shutdown.cancelled_owned())
         .await
+}
+
+/// Answers a request whose handler panics outside of the guard: of logins, metrics, or the registry.
+async fn answer_faults(request: Request, next: Next) -> Response {
+    match airside_tasks::caught("HTTP request", next.run(request)).await {
+        Ok(response) => response,
+        Err(_) => ApiError::FAULT.into_response(),
+    }
 }
 
 /// Hands out connections that are past their handshake: a slow client keeps only itself waiting.

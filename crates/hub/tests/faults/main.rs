@@ -4,5 +4,6 @@
 
 mod claims;
 mod hijacks;
+mod panics;
 mod stand;
 mod uploads;
