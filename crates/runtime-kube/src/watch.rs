@@ -21,7 +21,7 @@ use kube::{
 };
 use parking_lot::Mutex;
 use tokio::sync::broadcast::{self, error::RecvError};
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use crate::observed::observed;
 use room::Room;
@@ -73,7 +73,10 @@ impl Watched {
 
     fn take(&self, event: watcher::Event<Pod>, listed: &mut HashSet<Handle>) {
         match event {
-            watcher::Event::Init => listed.clear(),
+            watcher::Event::Init => {
+                debug!("pods are listed anew");
+                listed.clear();
+            }
             watcher::Event::InitApply(pod) => {
                 listed.extend(handle(&pod));
                 self.apply(&pod);
