@@ -96,6 +96,11 @@ impl From<Busy> for ApiError {
 }
 
 impl ApiError {
+    /// The answer to a request that ended by a panic. The panic's own words stay in the log: they may hold what others sent.
+    pub(crate) const FAULT: Self = Self::Internal(
+        "a fault in Airside ended this request; nothing else is affected, and the server's log has a line on it",
+    );
+
     fn status(&self) -> StatusCode {
         match self {
             Self::Unauthenticated => StatusCode::UNAUTHORIZED,

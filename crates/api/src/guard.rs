@@ -29,7 +29,9 @@ pub(crate) async fn guard(
     let began = Instant::now();
     let path = request.uri().path().to_owned();
     let mut user = String::new();
-    let passed = pass(&state, action, &params, request, next, &mut user).await;
+    let passing = pass(&state, action, &params, request, next, &mut user);
+    let passed = airside_tasks::caught("API request", passing).await;
+    let passed = passed.unwrap_or(Err(ApiError::FAULT));
     let response = passed.unwrap_or_else(IntoResponse::into_response);
     let (method, status) = (action.method().as_str(), response.status().as_u16());
     state

@@ -7,7 +7,8 @@ use axum::{
     Extension, Router,
     body::Body,
     extract::{FromRequestParts, Request},
-    response::Response,
+    middleware::Next,
+    response::{IntoResponse as _, Response},
 };
 use http::{Method, StatusCode, request::Parts};
 use hyper_util::{
@@ -26,6 +27,7 @@ use tracing::{debug, warn};
 use crate::{
     Tls,
     connection::{Answered, Attended, Paced},
+    error::ApiError,
 };
 
 /// A client has this long for its TLS handshake and the head of its first request together.
@@ -75,7 +77,9 @@ pub async fn serve(
 ) -> io::Result<()> {
     let server = Server {
         acceptor: tls.map(|tls| TlsAcceptor::from(tls.server_config())),
-        router: router.layer(Extension(shutdown.clone())),
+        router: router
+            .layer(Extension(shutdown.clone()))
+            .layer(axum::middleware::from_fn(answer_faults)),
         shutdown: shutdown.clone(),
     };
     let attended = TaskTracker::new();
@@ -103,6 +107,14 @@ pub async fn serve(
     attended.close();
     attended.wait().await;
     Ok(())
+}
+
+/// Answers a request whose handler panics outside of the guard: of logins, metrics, or the registry.
+async fn answer_faults(request: Request, next: Next) -> Response {
+    match airside_tasks::caught("HTTP request", next.run(request)).await {
+        Ok(response) => response,
+        Err(_) => ApiError::FAULT.into_response(),
+    }
 }
 
 /// Whether only the one connection failed that was to be accepted.

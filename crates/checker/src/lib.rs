@@ -20,6 +20,7 @@
 
 mod checkers;
 mod failure;
+mod lines;
 mod process;
 mod sandbox;
 mod scratch;

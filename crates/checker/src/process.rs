@@ -18,7 +18,7 @@ use futures::StreamExt as _;
 use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use tokio::{
-    io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
+    io::{AsyncWriteExt as _, BufReader},
     process::{Child, ChildStderr, ChildStdin, ChildStdout, Command},
     sync::{mpsc, oneshot},
 };
@@ -31,6 +31,7 @@ use tracing::{debug, info, warn};
 
 use crate::{
     checkers::{Home, Options},
+    lines::next_line,
     scratch::{Folder, Scratch},
     wire::{self, Ask, MAX_FRAME, MAX_OUTPUT, Say, What},
 };
@@ -387,10 +388,10 @@ async fn write(
 }
 
 async fn log(stderr: ChildStderr, team: String) {
-    let mut lines = BufReader::new(stderr).lines();
-    let mut number = 0;
-    while let Ok(Some(line)) = lines.next_line().await {
-        number += 1;
+    let mut stderr = BufReader::new(stderr);
+    let mut number: usize = 0;
+    while let Ok(Some(line)) = next_line(&mut stderr).await {
+        number = number.saturating_add(1);
         if number <= LOGGED {
             warn!(team, "{line}");
         }

@@ -8,6 +8,7 @@ use airside_model::{BuildStatus, PlanId, Version};
 use airside_store::{CheckFrom, CheckReason, Found, LastCheck, NewCheck, now};
 use airside_vars::Secrets;
 use serde_json::{Map, Value};
+use tracing::error;
 
 use crate::{Parts, spec::Spec};
 
@@ -37,6 +38,8 @@ pub(crate) enum Error {
     Store(#[from] airside_store::Error),
     #[error(transparent)]
     Engine(#[from] airside_engine::Error),
+    #[error(transparent)]
+    Panicked(#[from] airside_tasks::Panicked),
 }
 
 /// Runs a check. `failures` is how many failed before it.
@@ -62,7 +65,8 @@ pub(crate) async fn run(
     };
     let started_at = now();
     let secrets = Secrets::default();
-    let looked = match hidden_source(parts, spec, &secrets).await {
+    let filled = airside_tasks::caught("check", hidden_source(parts, spec, &secrets)).await;
+    let looked = match filled.unwrap_or_else(|_| Err(fault(spec))) {
         Err(words) => Err(Trouble::Error(words, String::new())),
         Ok(source) => {
             let check = Check {
@@ -75,9 +79,14 @@ pub(crate) async fn run(
             };
             parts.metrics.check_started();
             let began = Instant::now();
-            let checked = match checker.check(&check).await {
-                Answer::Ended(checked) => checked,
-                Answer::Unplaced(ticket) => {
+            let answered = airside_tasks::caught("check", checker.check(&check)).await;
+            let checked = match answered {
+                Ok(Answer::Ended(checked)) => checked,
+                Err(_) => Err(Failure::Broken {
+                    why: fault(spec),
+                    output: String::new(),
+                }),
+                Ok(Answer::Unplaced(ticket)) => {
                     parts.metrics.check_became_build();
                     let ran = as_build(parts, spec, freshness).await;
                     // Only now: those who wait for the checker need not become builds too.
@@ -127,6 +136,15 @@ pub(crate) async fn run(
     ended.output = secrets.redact(&ended.output);
     ended.error = ended.error.map(|words| secrets.redact(&words));
     Ok(Ran::Ended(Box::new(ended)))
+}
+
+/// The words that people see of a check that panicked. The panic's own stay in the log: they may hold a secret.
+fn fault(spec: &Spec) -> String {
+    error!(resource = %spec.id, "the panic ends the check, which errs");
+    let resource = spec.id;
+    format!(
+        "a fault in Airside ended this check; the server's log has a line on it that names resource {resource}"
+    )
 }
 
 enum Trouble {

@@ -51,7 +51,8 @@ impl Task {
             shown: None,
             unheard: true,
         };
-        let ran = self.try_run(&mut end).await;
+        let ran = airside_tasks::caught("check", self.try_run(&mut end)).await;
+        let ran = ran.unwrap_or_else(|panicked| Err(panicked.into()));
         if self.asked && end.unheard {
             // Whoever waits for it hears of its end, whatever that was.
             self.parts.store.check_ended(self.spec.id, None);
@@ -78,9 +79,19 @@ impl Task {
             true => Freshness::FromNow,
             false => Freshness::Shared,
         };
+        let began = Moment(now().0);
         match run::run(&self.parts, &self.spec, self.failures, freshness).await? {
             Ran::Ended(ended) => self.note(*ended, end).await,
-            Ran::AsBuild | Ran::Void => self.look(end).await,
+            Ran::Void => self.look(end).await,
+            Ran::AsBuild => {
+                self.look(end).await?;
+                let facts = end.facts.as_mut();
+                // A build that came to no check, because of a fault of ours, say.
+                if let Some(facts) = facts.filter(|facts| facts.last_end < Some(began)) {
+                    facts.last_end = Some(Moment(now().0));
+                }
+                Ok(())
+            }
             Ran::Away => {
                 self.look(end).await?;
                 // As if it had ended just now, so that it is not tried again at once.

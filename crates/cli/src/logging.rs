@@ -1,5 +1,7 @@
 //! What the server writes to standard error, and where its traces go.
 
+use std::{ffi::OsString, io::IsTerminal as _};
+
 use airside_api::LogLevel;
 use airside_traces::{TARGET, Traces};
 use anyhow::{Context, Result};
@@ -36,10 +38,20 @@ impl LogLevel for Level {
     }
 }
 
-/// Whatever the level: who changed what is always written, spans never, and the Kubernetes client's
-/// own words on a lost connection neither, since ours say which target it was.
+/// The Kubernetes client's own words on connections that end are left out: ours say which target it was.
+const KUBE_CLIENT: &str =
+    "kube_client::client=error,kube_client::client::tls=warn,kube_client::client::builder=off";
+
+/// Whether text on standard error may have colours: on a terminal that can show them, unless `NO_COLOR` says otherwise.
+fn has_colours(is_terminal: bool, variable: impl Fn(&str) -> Option<OsString>) -> bool {
+    let is_set = |name| variable(name).is_some_and(|value| !value.is_empty());
+    let is_dumb = variable("TERM").is_some_and(|term| term == "dumb");
+    is_terminal && !is_dumb && !is_set("NO_COLOR")
+}
+
+/// Whatever the level: who changed what is always written, spans never.
 fn filter(level: &str) -> Result<EnvFilter> {
-    let directives = format!("{level},audit=info,{TARGET}=off,kube_client::client::builder=off");
+    let directives = format!("{level},audit=info,{TARGET}=off,{KUBE_CLIENT}");
     EnvFilter::try_new(directives).with_context(|| {
         format!(
             "cannot understand --log-level `{level}`; it is `debug`, `info`, `warn` or `error`, or has \
@@ -51,7 +63,10 @@ fn filter(level: &str) -> Result<EnvFilter> {
 /// Starts the log, and the export of traces if there is a collector for them.
 pub(crate) fn start(options: &Observing) -> Result<(Level, Option<Traces>)> {
     let (filter, handle) = reload::Layer::new(filter(&options.log_level)?);
-    let lines = fmt::layer().with_writer(std::io::stderr);
+    let colours = has_colours(std::io::stderr().is_terminal(), |name| {
+        std::env::var_os(name)
+    });
+    let lines = fmt::layer().with_writer(std::io::stderr).with_ansi(colours);
     let lines = match options.log_format {
         LogFormat::Human => lines.with_target(false).boxed(),
         LogFormat::Json => lines.json().boxed(),
@@ -75,4 +90,30 @@ pub(crate) fn start(options: &Observing) -> Result<(Level, Option<Traces>)> {
         set: Box::new(move |filter| handle.reload(filter).is_ok()),
     };
     Ok((level, traces))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_are_for_terminals_that_show_them() {
+        let with = |set: &'static [(&str, &str)]| {
+            move |name: &str| {
+                let found = set.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| OsString::from(value))
+            }
+        };
+        assert!(has_colours(true, with(&[("TERM", "xterm")])));
+        assert!(has_colours(true, with(&[("NO_COLOR", "")])));
+        assert!(!has_colours(false, with(&[("TERM", "xterm")])));
+        assert!(!has_colours(true, with(&[("TERM", "dumb")])));
+        assert!(!has_colours(true, with(&[("NO_COLOR", "1")])));
+    }
+
+    #[test]
+    fn the_level_is_read_with_all_that_is_added() {
+        assert!(filter("info").is_ok());
+        assert!(filter("info,airside_engine=debug").is_ok());
+    }
 }

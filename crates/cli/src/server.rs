@@ -119,3 +119,22 @@ async fn serve(options: &ServerOptions, mode: Mode, log_level: Level) -> Result<
     info!("stopped; running steps go on and are followed again at the next start");
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_a_loop_that_panics_again_and_again_ends_the_program_in_order() {
+        let ended = on_threads(async {
+            let shutdown = CancellationToken::new();
+            let broken = || async { panic!("a fault of the test") };
+            airside_tasks::supervise("broken loop", &shutdown, broken);
+            shutdown.cancelled().await;
+            Ok(())
+        });
+        let words = ended.unwrap_err().to_string();
+        assert!(words.contains("`broken loop` panicked 3 times"), "{words}");
+        assert!(words.contains("a fault of the test"), "{words}");
+    }
+}

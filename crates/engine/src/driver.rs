@@ -9,7 +9,7 @@ use airside_model::{
 };
 use airside_store::{Build, Lease, Micros, now};
 use airside_vars::InstanceVars;
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use tracing::{Span, field::display, info, warn};
 
 use crate::{
@@ -42,9 +42,38 @@ impl Engine {
         let renewal = airside_tasks::restart("lease of a build", move || {
             renew(store.clone(), held.clone())
         });
-        let finished = self.drive_leased(&build, &lease, cancel).await;
-        renewal.abort();
-        finished
+        // However this ends, also by a panic.
+        let _renewal = AbortOnDropHandle::new(renewal);
+        self.drive_leased(&build, &lease, cancel).await
+    }
+
+    /// Ends a build whose driving panicked: it is errored, and its log says so. The panic's own words stay in the server's
+    /// log, as they may hold a secret.
+    pub(crate) async fn end_faulty(&self, id: BuildId) -> Result<()> {
+        let parts = &self.parts;
+        let taken = parts
+            .store
+            .take_build(id, &parts.holder, &parts.address, LEASE)
+            .await?;
+        let Some(lease) = taken else {
+            return self.mend_if_ended(id).await;
+        };
+        let Some(build) = parts.store.build(id).await? else {
+            return Ok(());
+        };
+        let log = parts.logs.writer(id, lease.epoch).await?;
+        self.count_start(&build);
+        let event = Event::Error {
+            message: format!(
+                "a fault in Airside ended this build; the server's log has a line on it that names build {id}. \
+                 Trigger the build again, and report the line if it ends like this again"
+            ),
+            origin: no_step(),
+            time: now().seconds(),
+        };
+        log.append("fault", 1, event).await?;
+        self.finish(&build, &lease, &log, BuildStatus::Errored)
+            .await
     }
 
     async fn drive_leased(

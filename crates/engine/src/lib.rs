@@ -305,11 +305,22 @@ impl Engine {
         }
     }
 
+    /// Drives a build to its end. One whose driving panics is errored.
+    async fn drive_or_end(&self, build: BuildId, cancel: CancellationToken) -> Result<()> {
+        match airside_tasks::caught("build", self.drive_to_end(build, cancel)).await {
+            Ok(driven) => driven,
+            Err(_) => {
+                error!(%build, "the panic ends the build, which is errored");
+                self.end_faulty(build).await
+            }
+        }
+    }
+
     /// Drives a build to its end, from where it stands each time something was away for too long. That
     /// is what a new process would do.
     async fn drive_again(&self, build: BuildId, cancel: CancellationToken) {
         let mut pause = FIRST_PAUSE;
-        while let Err(error) = self.drive_to_end(build, cancel.clone()).await {
+        while let Err(error) = self.drive_or_end(build, cancel.clone()).await {
             if !error.is_transient() {
                 let error = &error as &dyn std::error::Error;
                 return error!(%build, error, "build is stuck until the next start");

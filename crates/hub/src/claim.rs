@@ -2,12 +2,13 @@
 
 use std::{collections::HashSet, io, sync::Arc, time::Duration};
 
+use airside_model::Handle;
 use airside_protocol::{
     Claim, Claimed, HubSays, IMAGE_PROTOCOL, OLDEST_PROTOCOL, PROTOCOL, ShimSays, ToHub,
 };
 use airside_store::{Claimant, Container};
 use sha2::{Digest, Sha256};
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use crate::{
     Parts, Unproven,
@@ -91,11 +92,21 @@ pub(crate) async fn serve(
             tell_claim(&container, &claim.instance);
             let ended = converse(&slot, session, claim.protocol, receiver, sender).await;
             if let Err(error) = ended {
-                let (build, step, worker) = (container.build, &container.plan, &container.worker);
-                info!(%build, %step, %worker, handle = %claim.handle, %error, "shim disconnected");
+                tell_end(&container, &claim.handle, &error);
             }
             let _ = slot.events.send(SessionEvent::Disconnected).await;
         }
+    }
+}
+
+/// Most shims close their connection when they are done, which is no news.
+fn tell_end(container: &Container, handle: &Handle, error: &io::Error) {
+    let (build, step, worker) = (container.build, &container.plan, &container.worker);
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => {
+            debug!(%build, %step, %worker, %handle, "the shim closed its connection");
+        }
+        _ => info!(%build, %step, %worker, %handle, %error, "shim disconnected"),
     }
 }
 

@@ -104,12 +104,23 @@ impl Receiver {
             let read = self.stream.read_buf(&mut self.buffer);
             match tokio::time::timeout_at(self.heard + SILENCE, read).await {
                 Err(_) => return Err(io::ErrorKind::TimedOut.into()),
-                Ok(Ok(0)) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(Ok(0)) => return Err(closed()),
+                Ok(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                    return Err(closed());
+                }
                 Ok(result) => result?,
             };
             self.heard = Instant::now();
         }
     }
+}
+
+/// The peer is gone. Whether it took leave of TLS first does not matter: what is whole is known by its frames.
+fn closed() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::UnexpectedEof,
+        "the peer closed the connection",
+    )
 }
 
 impl Sender {

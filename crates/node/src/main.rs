@@ -15,6 +15,9 @@ struct Options {
     node: NodeOptions,
 }
 
+/// The log's level. The Kubernetes client's own words on connections that end are left out: watches begin anew by themselves.
+const LOG: &str = "info,kube_client::client=error,kube_client::client::tls=warn";
+
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     #[error(transparent)]
@@ -34,7 +37,7 @@ fn main() -> ExitCode {
     let options = Options::parse_from(args);
     let filter = tracing_subscriber::EnvFilter::try_from_env("AIRSIDE_LOG");
     tracing_subscriber::fmt()
-        .with_env_filter(filter.unwrap_or_else(|_| "info".into()))
+        .with_env_filter(filter.unwrap_or_else(|_| LOG.into()))
         .with_writer(std::io::stderr)
         .with_ansi(false)
         .init();

@@ -25,7 +25,7 @@ use tokio::{
     sync::broadcast::{self, error::RecvError},
     time::Instant,
 };
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use crate::{observed::observed, room::Held};
 use room::Room;
@@ -91,7 +91,10 @@ impl Watched {
 
     fn take(&self, event: watcher::Event<Pod>, listed: &mut HashSet<Handle>) {
         match event {
-            watcher::Event::Init => listed.clear(),
+            watcher::Event::Init => {
+                debug!("pods are listed anew");
+                listed.clear();
+            }
             watcher::Event::InitApply(pod) => {
                 listed.extend(handle(&pod));
                 self.apply(&pod);

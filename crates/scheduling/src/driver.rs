@@ -13,7 +13,7 @@ use tokio::{
     sync::mpsc,
     time::{Instant, MissedTickBehavior, interval_at, sleep_until},
 };
-use tracing::warn;
+use tracing::{error, warn};
 
 use crate::{Ask, Checks, Result, Runner, SWEEP, Spacing, line::Line, pace::Paces};
 
@@ -119,14 +119,22 @@ impl Driver {
     async fn work(&mut self) -> bool {
         let mut failed = BTreeMap::new();
         while let Some((pipeline, jobs)) = self.due.pop_first() {
-            if let Err(error) = self.attend(pipeline, jobs.clone()).await {
-                warn!(
-                    %pipeline,
-                    error = &error as &dyn std::error::Error,
-                    "a pipeline could not be scheduled"
-                );
-                self.lines.remove(&pipeline);
-                failed.insert(pipeline, jobs);
+            let attending = self.attend(pipeline, jobs.clone());
+            match airside_tasks::caught("pass of a pipeline", attending).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => {
+                    warn!(
+                        %pipeline,
+                        error = &error as &dyn std::error::Error,
+                        "a pipeline could not be scheduled"
+                    );
+                    self.lines.remove(&pipeline);
+                    failed.insert(pipeline, jobs);
+                }
+                Err(_) => {
+                    error!(%pipeline, "the panic ends the pass; the pipeline rests until there is news of it");
+                    self.forget_what_was_read();
+                }
             }
         }
         if std::mem::take(&mut self.look_for_abandoned)
@@ -142,13 +150,18 @@ impl Driver {
         again
     }
 
-    /// Forgets all that was read, and looks at everything.
-    pub(crate) async fn sweep(&mut self) -> Result<()> {
+    /// A panic may have left any of it half changed.
+    fn forget_what_was_read(&mut self) {
         self.view = View::default();
         self.lines.clear();
-        self.pipelines = Owners::default();
         self.asked.clear();
         self.next.clear();
+    }
+
+    /// Forgets all that was read, and looks at everything.
+    pub(crate) async fn sweep(&mut self) -> Result<()> {
+        self.forget_what_was_read();
+        self.pipelines = Owners::default();
         self.look_for_abandoned = true;
         for (pipeline, job) in self.store.jobs_with_unfinished().await? {
             self.due.entry(pipeline).or_default().jobs.insert(job);

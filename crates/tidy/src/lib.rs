@@ -59,6 +59,22 @@ pub fn shown(path: &Path) -> String {
         .to_string()
 }
 
+/// The part of a source file that is no test.
+pub fn product(text: &str) -> &str {
+    text.split("#[cfg(test)]\nmod ").next().unwrap_or(text)
+}
+
+/// The crate whose sources hold the file; none if the file is a test.
+pub fn crate_of(path: &str) -> Option<&str> {
+    let (name, file) = path.strip_prefix("crates/")?.split_once("/src/")?;
+    let is_test = |part: &str| matches!(part, "tests" | "testing" | "tests.rs" | "testing.rs");
+    (!Path::new(file)
+        .iter()
+        .filter_map(|part| part.to_str())
+        .any(is_test))
+    .then_some(name)
+}
+
 /// What Cargo says of one crate of the workspace.
 #[derive(Debug)]
 pub struct Package {

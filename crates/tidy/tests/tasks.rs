@@ -1,8 +1,6 @@
 //! Every task is started by `airside-tasks`, so that no panic is lost.
 
-use std::path::Path;
-
-use airside_tidy::{files, read, shown};
+use airside_tidy::{crate_of, files, product, read, shown};
 
 /// Crates that start tasks in their own way, each with the reason.
 const EXEMPT: &[(&str, &str)] = &[
@@ -30,11 +28,6 @@ const NAMED: [&str; 5] = ["airside_tasks::named(", "named(", "move |", "|", ")"]
 /// Receivers whose method `spawn` is our own, and starts no task by itself.
 const OWN: [&str; 2] = ["self", "Self"];
 
-/// The part of a source file that is no test.
-fn product(text: &str) -> &str {
-    text.split("#[cfg(test)]\nmod ").next().unwrap_or(text)
-}
-
 /// The lines of a source file that start a task by other means.
 fn bare_spawns(text: &str) -> Vec<usize> {
     let text = product(text);
@@ -52,17 +45,6 @@ fn bare_spawns(text: &str) -> Vec<usize> {
     lines.sort_unstable();
     lines.dedup();
     lines
-}
-
-/// The crate whose sources hold the file; none if the file is a test.
-fn crate_of(path: &str) -> Option<&str> {
-    let (name, file) = path.strip_prefix("crates/")?.split_once("/src/")?;
-    let is_test = |part: &str| matches!(part, "tests" | "testing" | "tests.rs" | "testing.rs");
-    (!Path::new(file)
-        .iter()
-        .filter_map(|part| part.to_str())
-        .any(is_test))
-    .then_some(name)
 }
 
 #[test]

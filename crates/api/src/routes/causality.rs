@@ -1,6 +1,8 @@
 //! What hangs together with a version, and the scheduler's data as a whole, for people who look for faults.
 
-use airside_model::ResourceVersionId;
+use std::collections::HashMap;
+
+use airside_model::{BuildId, JobId, ResourceId, ResourceVersionId};
 use airside_store::Direction;
 use axum::{
     Json,
@@ -66,47 +68,102 @@ pub(super) async fn versions_db(
 ) -> Result<Json<Value>> {
     let (store, pipeline) = (&state.store, scope.pipeline()?.id);
     let jobs = store.jobs(pipeline).await?;
-    let jobs = jobs
-        .iter()
-        .map(|job| json!({"Name": job.name, "ID": job.id}));
-    let resources = store.resources(pipeline).await?;
-    let places = store.all_places(pipeline).await?;
-    let place = |version: ResourceVersionId| {
-        let found = places.iter().find(|(_, id, ..)| *id == version);
-        found.map(|(resource, id, order, scope)| {
-            json!({"VersionID": id, "ResourceID": resource, "CheckOrder": order, "ScopeID": scope})
-        })
+    let jobs = jobs.iter();
+    let jobs = jobs.map(|job| json!({"Name": job.name, "ID": job.id}));
+    let resources = store.resources(pipeline).await?.into_iter();
+    let data = VersionsData {
+        jobs: jobs.collect(),
+        resources: resources.map(|one| (one.name, one.id)).collect(),
+        places: store.all_places(pipeline).await?,
+        uses: store.all_uses(pipeline).await?,
+        reruns: store.all_reruns(pipeline).await?,
     };
-    let resources = resources.iter().map(|resource| {
-        let place = places.iter().find(|(of, ..)| *of == resource.id);
-        let scope = place.map(|(_, _, _, scope)| scope);
-        json!({"Name": resource.name, "ID": resource.id, "ScopeID": scope})
-    });
-    let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
-    for (build, job, version, name) in store.all_uses(pipeline).await? {
-        let Some(mut shown) = place(version) else {
-            continue;
-        };
-        shown["BuildID"] = json!(build);
-        shown["JobID"] = json!(job);
-        match name {
-            Some(name) => {
-                shown["InputName"] = json!(name);
-                inputs.push(shown);
-            }
-            None => outputs.push(shown),
+    // A long history takes a while to write down, and others want to be served meanwhile.
+    let shown = tokio::task::spawn_blocking(move || data.shown()).await;
+    Ok(Json(shown.map_err(|_| ApiError::FAULT)?))
+}
+
+/// The scheduler's data of one pipeline, as the store has it.
+struct VersionsData {
+    jobs: Vec<Value>,
+    resources: Vec<(String, ResourceId)>,
+    places: Vec<(ResourceId, ResourceVersionId, i64, i64)>,
+    uses: Vec<(BuildId, JobId, ResourceVersionId, Option<String>)>,
+    reruns: Vec<(BuildId, JobId, BuildId)>,
+}
+
+impl VersionsData {
+    /// Takes time in proportion to the data.
+    fn shown(self) -> Value {
+        let (mut versions, mut scopes) = (HashMap::new(), HashMap::new());
+        for (resource, id, order, scope) in &self.places {
+            let shown = json!({"VersionID": id, "ResourceID": resource, "CheckOrder": order, "ScopeID": scope});
+            versions.insert(*id, shown);
+            scopes.entry(*resource).or_insert(*scope);
         }
+        let resources = self
+            .resources
+            .iter()
+            .map(|(name, id)| json!({"Name": name, "ID": id, "ScopeID": scopes.get(id)}));
+        let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
+        for (build, job, version, name) in self.uses {
+            let Some(mut shown) = versions.get(&version).cloned() else {
+                continue;
+            };
+            shown["BuildID"] = json!(build);
+            shown["JobID"] = json!(job);
+            match name {
+                Some(name) => {
+                    shown["InputName"] = json!(name);
+                    inputs.push(shown);
+                }
+                None => outputs.push(shown),
+            }
+        }
+        let reruns = self.reruns.iter();
+        let reruns =
+            reruns.map(|(build, job, of)| json!({"BuildID": build, "JobID": job, "RerunOf": of}));
+        let places = self.places.iter();
+        json!({
+            "Jobs": self.jobs,
+            "Resources": resources.collect::<Vec<_>>(),
+            "ResourceVersions": places.filter_map(|(_, id, ..)| versions.get(id)).collect::<Vec<_>>(),
+            "BuildOutputs": outputs,
+            "BuildInputs": inputs,
+            "BuildReruns": reruns.collect::<Vec<_>>(),
+        })
     }
-    let reruns = store.all_reruns(pipeline).await?;
-    let reruns = reruns
-        .iter()
-        .map(|(build, job, of)| json!({"BuildID": build, "JobID": job, "RerunOf": of}));
-    Ok(Json(json!({
-        "Jobs": jobs.collect::<Vec<_>>(),
-        "Resources": resources.collect::<Vec<_>>(),
-        "ResourceVersions": places.iter().filter_map(|one| place(one.1)).collect::<Vec<_>>(),
-        "BuildOutputs": outputs,
-        "BuildInputs": inputs,
-        "BuildReruns": reruns.collect::<Vec<_>>(),
-    })))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    #[test]
+    fn hostile_histories_take_time_in_proportion() {
+        let versions = 60_000;
+        let data = VersionsData {
+            jobs: Vec::new(),
+            resources: vec![("r".to_owned(), ResourceId(1))],
+            places: (0..versions)
+                .map(|id| (ResourceId(1), ResourceVersionId(id), id, 1))
+                .collect(),
+            uses: (0..versions)
+                .map(|id| (BuildId(id), JobId(1), ResourceVersionId(id), None))
+                .collect(),
+            reruns: Vec::new(),
+        };
+        let began = Instant::now();
+        let shown = data.shown();
+        assert!(
+            began.elapsed() < Duration::from_secs(20),
+            "{:?}",
+            began.elapsed()
+        );
+        assert_eq!(shown["BuildOutputs"].as_array().map(Vec::len), Some(60_000));
+        assert_eq!(shown["BuildOutputs"][59_999]["CheckOrder"], 59_999);
+        assert_eq!(shown["Resources"][0]["ScopeID"], 1);
+    }
 }

@@ -1,6 +1,6 @@
 //! Bad input and bad times: a clear answer each, and nothing half done.
 
-use std::time::Duration;
+use std::{sync::atomic::Ordering, time::Duration};
 
 use crate::support::{PIPELINE, Server, TP, request};
 use airside_store::{DatabaseUrl, Patience, testing::TestDatabase};
@@ -59,6 +59,34 @@ async fn bodies_that_cannot_be_taken_are_refused_everywhere() {
         StatusCode::NOT_FOUND
     );
     assert_eq!(server.get(&ann, TP).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn hostile_a_panic_ends_one_request_with_words() {
+    let server = Server::start().await;
+    let ann = server.login("ann").await;
+    server.set_pipeline(&ann, "", PIPELINE).await;
+    let build = server.trigger(&ann, "hello").await.json()["id"].clone();
+    let path = format!("/api/v1/builds/{build}/preparation");
+    server.is_faulty.store(true, Ordering::Relaxed);
+    for _ in 0..3 {
+        let answer = server.get(&ann, &path).await;
+        assert_eq!(answer.status, StatusCode::INTERNAL_SERVER_ERROR);
+        assert!(
+            answer.text.contains("a fault in Airside"),
+            "{}",
+            answer.text
+        );
+        assert!(!answer.text.contains("secret word"), "{}", answer.text);
+    }
+    let counted = airside_tasks::panics();
+    let requests = counted.iter().find(|(task, _)| *task == "API request");
+    assert!(
+        requests.is_some_and(|(_, count)| *count >= 3),
+        "{counted:?}"
+    );
+    server.is_faulty.store(false, Ordering::Relaxed);
+    assert_eq!(server.get(&ann, &path).await.status, StatusCode::OK);
 }
 
 #[tokio::test]

@@ -1,6 +1,13 @@
 //! A real server on a real socket, over a real store and log.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use airside_api::{ApiState, Builds, OneOffBuild, Preparation, TriggerError, router, serve};
 use airside_auth::Auth;
@@ -39,7 +46,7 @@ jobs:
 ";
 
 /// Builds are created and marked, and nobody runs them.
-struct Recorded(Store);
+struct Recorded(Store, Arc<AtomicBool>);
 
 /// What the installation's secret manager knows.
 fn installed() -> serde_json::Map<String, Value> {
@@ -78,6 +85,10 @@ impl Builds for Recorded {
 
     /// The pipeline is paused, and the first input has no version.
     async fn preparation(&self, _: BuildId) -> Option<Preparation> {
+        assert!(
+            !self.1.load(Ordering::Relaxed),
+            "a fault of the test, with a secret word"
+        );
         Some(Preparation {
             paused_pipeline: true,
             inputs: vec![("r".into(), Some("why not".into())), ("s".into(), None)],
@@ -94,6 +105,8 @@ pub(crate) struct Server {
     pub(crate) served: JoinHandle<std::io::Result<()>>,
     client: Client<HttpConnector, Body>,
     pub(crate) database: TestDatabase,
+    /// Preparations of builds panic while this is set.
+    pub(crate) is_faulty: Arc<AtomicBool>,
 }
 
 /// A response that has arrived whole.
@@ -153,7 +166,8 @@ impl Server {
         let logs = Logs::open(&dir.join("logs")).unwrap();
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let builds = Arc::new(Recorded(store.clone()));
+        let is_faulty = Arc::new(AtomicBool::new(false));
+        let builds = Arc::new(Recorded(store.clone(), is_faulty.clone()));
         let url = format!("http://{address}/");
         let state = ApiState::new(
             store.clone(),
@@ -189,6 +203,7 @@ impl Server {
             served,
             client,
             database,
+            is_faulty,
         }
     }
 

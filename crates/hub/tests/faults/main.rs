@@ -4,6 +4,7 @@
 
 mod claims;
 mod hijacks;
+mod panics;
 mod stand;
 mod strangers;
 mod uploads;

@@ -41,3 +41,20 @@ async fn each_version_is_built_once(database: TestDatabase) {
 }
 
 airside_store::on_both_databases!(each_version_is_built_once);
+
+#[tokio::test]
+async fn hostile_a_panic_ends_one_pass_and_the_driver_goes_on() {
+    let mut stage = Stage::new(EVERY).await;
+    stage.break_runner();
+    stage.found("r", &[1]).await;
+    let broken = async {
+        while stage.is_broken() {
+            tokio::task::yield_now().await;
+        }
+    };
+    let patience = std::time::Duration::from_secs(60);
+    tokio::time::timeout(patience, broken).await.unwrap();
+    stage.found("r", &[2]).await;
+    assert_eq!(stage.next().await.shown, "a #1 r=1");
+    assert!(stage.is_driven());
+}

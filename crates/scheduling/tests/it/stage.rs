@@ -1,6 +1,12 @@
 //! A pipeline, the driver, and somebody who runs builds.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use airside_model::{
     BuildId, BuildStatus, JobId, PipelineId, Plan, PlanId, PlanNode, ResourceId, ResourceVersionId,
@@ -23,10 +29,14 @@ use tokio_util::sync::CancellationToken;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Hands builds on to the test.
-struct Starter(mpsc::UnboundedSender<BuildId>);
+struct Starter(mpsc::UnboundedSender<BuildId>, AtomicBool);
 
 impl Runner for Starter {
     fn run(&self, build: BuildId) {
+        assert!(
+            !self.1.swap(false, Ordering::Relaxed),
+            "a fault of the test"
+        );
         let _ = self.0.send(build);
     }
 }
@@ -99,7 +109,10 @@ impl Stage {
         unpaused.unwrap();
         let (sender, started) = mpsc::unbounded_channel();
         let (wants, asked) = mpsc::unbounded_channel();
-        let (starter, asker) = (Arc::new(Starter(sender)), Arc::new(Asker(wants)));
+        let (starter, asker) = (
+            Arc::new(Starter(sender, AtomicBool::new(false))),
+            Arc::new(Asker(wants)),
+        );
         let (scheduling, driver) =
             Scheduling::new(store.clone(), starter.clone(), asker.clone(), spacing);
         Self {
@@ -114,6 +127,19 @@ impl Stage {
             asked,
             _database: database,
         }
+    }
+
+    /// Whoever runs builds panics once.
+    pub(crate) fn break_runner(&self) {
+        self.starter.1.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_broken(&self) -> bool {
+        self.starter.1.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_driven(&self) -> bool {
+        !self.driver.is_finished()
     }
 
     /// The driver dies wherever it is, and another one begins.

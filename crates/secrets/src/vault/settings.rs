@@ -132,3 +132,34 @@ fn duration<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
     let text = String::deserialize(from)?;
     read_duration(&text).map_err(|why| D::Error::custom(format!("{text:?} {why}")))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn refused(name: &str, time: &str) -> String {
+        let mut config = json!({"url": "https://vault.test", "client_token": "t"});
+        config[name] = json!(time);
+        let read: Result<VaultSettings, _> = serde_json::from_value(config);
+        match read {
+            Ok(settings) => settings
+                .check(Owner::Pipeline)
+                .map_or_else(|error| error.to_string(), |()| String::new()),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn hostile_timeouts_are_refused_with_words() {
+        for name in ["login_timeout", "query_timeout"] {
+            assert_eq!(refused(name, "1h"), "");
+            assert!(refused(name, "61m").contains("an hour at most"), "{name}");
+        }
+        for name in ["login_timeout", "query_timeout", "auth_retry_max"] {
+            let words = refused(name, "5000000000000000h");
+            assert!(words.contains("longer than ten years"), "{name}: {words}");
+        }
+    }
+}
