@@ -120,7 +120,8 @@ fn long_frame(hub: SocketAddr) -> Child {
 }
 
 fn resident_mib(server: &Server) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid()));
+    let status = status.expect("Linux says so");
     let line = status.lines().find(|line| line.starts_with("VmHWM:"));
     let kilobytes = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
     kilobytes.expect("Linux says so") / 1024
