@@ -9,7 +9,7 @@ use std::{
 
 use airside_places::{Activity, InFlight, Pace, Place};
 use axum::body::{Body, Bytes};
-use http_body::{Body as _, Frame, SizeHint};
+use http_body::{Frame, SizeHint};
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     time::{Instant, Sleep},

@@ -3,6 +3,8 @@
 use airside_scenarios::Server;
 
 const PIPELINE: &str = "
+jobs:
+- {name: job, plan: [{get: plain}, {get: looked-up}, {get: without}]}
 resources:
 - {name: plain, type: mock, source: {}, webhook_token: s3cret, check_every: never}
 - {name: looked-up, type: mock, source: {}, webhook_token: ((hooks/release-token)), check_every: never}

@@ -51,8 +51,9 @@ const CALLERS: [&str; 7] = ["", "other", "viewer", "operator", "member", "owner"
 fn first_allowed(access: Access) -> usize {
     match access {
         Access::Public | Access::Filtered => 0,
-        Access::Token => 1,
-        Access::SomeTeam | Access::ExposedPipeline | Access::ExposedJob => 2,
+        // `other` belongs to another team.
+        Access::Token | Access::SomeTeam => 1,
+        Access::ExposedPipeline | Access::ExposedJob => 2,
         Access::Role(role) | Access::WorkerTeam(role) => match role {
             Role::Viewer => 2,
             Role::PipelineOperator => 3,
@@ -312,7 +313,7 @@ fn no_route_that_changes_something_is_open_to_everybody() {
         let guarded = match action.access() {
             Access::Role(role) | Access::WorkerTeam(role) => role > Role::Viewer,
             // A webhook shows a token of its own.
-            _ => **action == Action::CheckResourceWebHook,
+            _ => *action == Action::CheckResourceWebHook,
         };
         assert!(guarded, "{action:?}");
     }

@@ -283,6 +283,10 @@ async fn workers_of_a_team_are_shown_to_it_alone() {
         (&workers[0]["team"], &workers[1]["team"]),
         (&json!("main"), &json!(""))
     );
+    let crew = json!({"auth": {"viewer": {"users": ["local:bob"], "groups": []}}});
+    server
+        .send_json(&ann, "PUT", "/api/v1/teams/crew", &crew)
+        .await;
     let seen = server.get(&bob, "/api/v1/workers").await.json();
     assert_eq!(seen.as_array().unwrap().len(), 1);
     assert_eq!(seen[0]["name"], "shared");

@@ -269,11 +269,10 @@ async fn hostile_renames_take_over_nothing_that_names_a_team() {
     let kind = airside_store::WorkerKind::Local;
     let registered = server.store.register_worker(&worker, Some("ml"), &[], kind);
     registered.await.unwrap();
-    let token = json!({"team": "vision"});
-    let made = server
-        .send_json(&ann, "PUT", "/api/v1/agents/camera/token", &token)
-        .await;
-    assert!(made.status.is_success(), "{}", made.text);
+    let token = server
+        .store
+        .save_agent_token("camera", Some("vision"), &[], "hash");
+    token.await.unwrap();
     for (name, mentions) in [("ml", "worker `gpu`"), ("vision", "agent `camera`")] {
         let rename = json!({"name": name});
         let refused = server
