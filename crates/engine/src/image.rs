@@ -2,6 +2,7 @@
 
 mod registry;
 
+use airside_config::missing_base_type;
 use airside_model::{
     Plan, PlanNode,
     event::{Event, Origin},
@@ -128,11 +129,7 @@ pub(crate) async fn fetch(
         }
     }
     if image.image.get_plan.is_none() && !airside_resources::is_native(&image.type_) {
-        return Ok(Err(NoImage::Error(format!(
-            "images of type `{}` are not supported by this version of Airside; use `host`, \
-             `registry-image`, `oci-layout` or a resource type that makes one",
-            image.type_
-        ))));
+        return Ok(Err(NoImage::Error(no_image_type(&image.type_))));
     }
     announce(leaf, check, get).await?;
     let context = leaf.context.with_scope(leaf.context.scope.inner());
@@ -148,6 +145,16 @@ pub(crate) async fn fetch(
     match context.scope.artifact(&image.name) {
         Some(found) => artifact(leaf, found).await,
         None => Ok(Err(NoImage::Error("fetched artifact not found".to_owned()))),
+    }
+}
+
+fn no_image_type(type_: &str) -> String {
+    match type_ {
+        "" => "the image_resource has no `type`; `registry-image` is the usual one".to_owned(),
+        other => format!(
+            "images of type `{other}` are not part of Airside; use `registry-image`, `host` or `oci-layout`. {}",
+            missing_base_type(other)
+        ),
     }
 }
 
@@ -206,6 +213,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn an_image_of_no_known_type_says_what_to_write() {
+        assert!(no_image_type("").contains("has no `type`"));
+        let words = no_image_type("pool");
+        assert!(
+            words.contains("{name: pool, type: registry-image"),
+            "{words}"
+        );
+    }
 
     #[test]
     fn metadata_say_what_runs() {
