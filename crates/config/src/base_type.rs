@@ -64,8 +64,9 @@ pub fn missing_base_type(type_: &str) -> String {
     )
 }
 
-/// One entry of `resource_types`. Of types that are not Concourse's the image is for the user to know.
-fn resource_types_line(type_: &str) -> String {
+/// The entry of `resource_types` that brings a type. Of types that are not Concourse's the image is for the user to
+/// know.
+pub fn resource_types_line(type_: &str) -> String {
     let known = ELSEWHERE.iter().find(|(name, _)| *name == type_);
     let image = known.map_or("…", |(_, image)| *image);
     // It runs a Docker of its own.

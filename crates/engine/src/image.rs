@@ -2,7 +2,7 @@
 
 mod registry;
 
-use airside_config::missing_base_type;
+use airside_config::resource_types_line;
 use airside_model::{
     Plan, PlanNode,
     event::{Event, Origin},
@@ -152,8 +152,9 @@ fn no_image_type(type_: &str) -> String {
     match type_ {
         "" => "the image_resource has no `type`; `registry-image` is the usual one".to_owned(),
         other => format!(
-            "images of type `{other}` are not part of Airside; use `registry-image`, `host` or `oci-layout`. {}",
-            missing_base_type(other)
+            "images of type `{other}` are not supported; use `registry-image`, `host` or `oci-layout`, or bring the type \
+             with this line in `resource_types`: {}",
+            resource_types_line(other)
         ),
     }
 }

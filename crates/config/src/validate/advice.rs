@@ -94,7 +94,8 @@ fn check_type(
         return checker.warning("missing_type", &place, message);
     }
     let type_ = registry_type(type_).unwrap_or(type_);
-    if let Some(words) = source_complaint(type_, source.unwrap_or(&Map::new())) {
+    let none = Map::new();
+    if let Some(words) = source_complaint(type_, source.unwrap_or(&none)) {
         checker.warning("source", &place, format!("{path}: {words}"));
     }
 }
