@@ -86,6 +86,7 @@ pub(crate) fn read(
     };
     // Kept for as long as the pipeline is checked, so nothing that checks do not need.
     config.jobs = Vec::new();
+    config.resolve_base_types();
     pipeline.config = Value::Null;
     let home = Arc::new(Home { pipeline, config });
     let mut by_id: HashMap<ResourceId, Checkable> = checkables

@@ -1,9 +1,9 @@
 //! `airside completion`: scripts with which shells complete this command.
 
-use std::io::Write;
-
 use clap::{Args, Command};
 use clap_complete::Shell;
+
+use crate::printing::print;
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -15,6 +15,5 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options, mut command: Command) -> anyhow::Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(options.shell, &mut command, "airside", &mut script);
-    std::io::stdout().write_all(&script)?;
-    Ok(())
+    Ok(print(&String::from_utf8(script)?)?)
 }

@@ -1,6 +1,6 @@
 //! `airside k8s`: what operators of clusters ask for before anything runs there.
 
-use std::{io::Write as _, path::PathBuf};
+use std::path::PathBuf;
 
 use airside_node::{Agent, Authorities, Upstream};
 use airside_runtime_kube::rbac::{self, Account, Feature, Grant};
@@ -125,7 +125,7 @@ pub(crate) fn run(command: &K8s) -> Result<()> {
         K8s::Rbac(options) => options.manifests()?,
         K8s::NodeAgent(agent) => agent.manifest()?,
     };
-    Ok(std::io::stdout().write_all(text.as_bytes())?)
+    Ok(crate::printing::print(&text)?)
 }
 
 impl Options {

@@ -9,6 +9,7 @@ mod k8s;
 mod logging;
 mod node;
 mod options;
+mod printing;
 mod proofs;
 mod pull_secrets;
 mod run;
@@ -75,6 +76,7 @@ enum Command {
     #[command(before_long_help = worker::EXAMPLES)]
     Worker(worker::Options),
     /// Checks pipelines (or task files) without a server; fails if anything is wrong with one
+    #[command(after_help = validate::NOTE)]
     Validate(validate::Options),
     /// Prints the JSON Schema of pipelines (or task files), for editors
     Schema(schema::Options),

@@ -1,9 +1,9 @@
 //! `airside schema`: the JSON Schema of pipelines, for editors.
 
-use std::io::Write;
-
 use airside_config::{pipeline_schema, task_schema};
 use clap::Args;
+
+use crate::printing::print;
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -17,6 +17,5 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
         true => task_schema(),
         false => pipeline_schema(),
     };
-    writeln!(std::io::stdout(), "{schema:#}")?;
-    Ok(())
+    Ok(print(&format!("{schema:#}\n"))?)
 }

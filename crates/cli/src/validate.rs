@@ -1,14 +1,15 @@
 //! `airside validate`: checks pipelines and task files without a server.
 
 mod given;
+mod traps;
 
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use airside_config::{
-    Config, Problem, Section, Warning, load_node, load_task_node, parse, render_all,
-    render_warnings,
+    Config, Problem, Section, Warning, load_node, load_node_with_advice, load_task_node, parse,
+    render_all, render_warnings,
 };
 use airside_model::TaskConfig;
 use airside_yaml::{DuplicateKey, Node, Span};
@@ -16,6 +17,14 @@ use clap::Args;
 use given::Values;
 pub(crate) use given::Variables;
 use serde_json::{Value, json};
+
+pub(crate) const NOTE: &str = "\
+Refuses what `fly validate-pipeline` and `fly set-pipeline` refuse, equal keys in one map included; a server takes the last \
+of those. Warns of more: resource types that Airside does not have, sources without what their type needs, files of \
+artifacts that no step makes.
+
+With --strict it is more lenient than `fly validate-pipeline --strict` in one thing: unknown keys at the top level, where \
+people keep anchors, are no warning.";
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -62,9 +71,8 @@ pub(crate) fn run(options: &Options) -> ExitCode {
     } else {
         checks.iter().map(Check::text).collect()
     };
-    // Nobody is left to be told if this fails.
-    let _ = std::io::stdout().write_all(shown.as_bytes());
-    match checks.iter().all(passes) {
+    let printed = crate::printing::print(&shown);
+    match checks.iter().all(passes) && printed.is_ok() {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
     }
@@ -164,7 +172,8 @@ pub(crate) fn pipeline(file: &Path, variables: &Variables) -> Result<Config, Str
     let shown = file.display().to_string();
     let values = variables.read()?;
     let text = read(file).map_err(|reason| format!("cannot read {shown}: {reason}"))?;
-    let loaded = filled(&text, &values).and_then(|node| load_node(&node));
+    let node = filled(&text, &values).and_then(|node| without_duplicates(&text, node));
+    let loaded = node.and_then(|node| load_node(&node));
     match loaded {
         Ok(loaded) => Ok(loaded.config),
         Err(problems) => Err(render_all(&problems, &text, &shown)),
@@ -184,17 +193,13 @@ fn filled(text: &str, values: &Values) -> Result<Node, Vec<Problem>> {
 }
 
 fn judge(text: &str, task: bool, values: &Values) -> Found {
-    let loaded = filled(text, values).and_then(|node| match task {
-        true => load_task_node(&node).map(|config| platform_warning(&config).into_iter().collect()),
-        false => load_node(&node).map(|loaded| loaded.warnings),
-    });
+    let node = filled(text, values);
+    let loaded = match task {
+        true => node.and_then(|node| task_warnings(text, &node)),
+        false => node.and_then(|node| pipeline_warnings(text, node)),
+    };
     match loaded {
-        Ok(mut warnings) => {
-            // The document has just been read.
-            let twice = airside_yaml::duplicate_keys(text).unwrap_or_default();
-            warnings.extend(twice.iter().map(twice_warning));
-            Found::Sound(warnings)
-        }
+        Ok(warnings) => Found::Sound(warnings),
         Err(problems) => Found::Problems(problems),
     }
 }
@@ -204,13 +209,54 @@ fn platform_warning(config: &TaskConfig) -> Option<Warning> {
     Some(Warning::new("platform", message, None))
 }
 
-/// Concourse takes the last of equal keys without a word; hardly anybody wants that.
-fn twice_warning(twice: &DuplicateKey) -> Warning {
-    let message = format!(
-        "key `{}` is here a second time, and only the last one counts; the first is in line {}",
-        twice.key.text, twice.first.start.line
-    );
-    Warning::new("duplicate_key", message, Some(twice.key.span))
+fn pipeline_warnings(text: &str, node: Node) -> Result<Vec<Warning>, Vec<Problem>> {
+    let loaded = load_node_with_advice(&node, airside_resources::NATIVE);
+    match (loaded, without_duplicates(text, node)) {
+        (Ok(loaded), Ok(node)) => {
+            let traps = traps::warnings(text, &node);
+            Ok(loaded.warnings.into_iter().chain(traps).collect())
+        }
+        (loaded, unique) => {
+            let problems = loaded.err().into_iter().chain(unique.err());
+            Err(problems.flatten().collect())
+        }
+    }
+}
+
+/// Concourse takes the last of equal keys in a task file without a word; hardly anybody wants that.
+fn task_warnings(text: &str, node: &Node) -> Result<Vec<Warning>, Vec<Problem>> {
+    let loaded = load_task_node(node)?;
+    let mut warnings = loaded.warnings;
+    warnings.extend(platform_warning(&loaded.config));
+    warnings.extend(traps::warnings(text, node));
+    // The document has just been read.
+    let twice = airside_yaml::duplicate_keys(text).unwrap_or_default();
+    warnings.extend(twice.iter().map(|twice| {
+        let message = format!("{}, and only the last one counts", twice_words(twice));
+        Warning::new("duplicate_key", message, Some(twice.key.span))
+    }));
+    Ok(warnings)
+}
+
+/// `fly` refuses a pipeline with equal keys in one map, so it would not get to the server, which takes the last.
+fn without_duplicates(text: &str, node: Node) -> Result<Node, Vec<Problem>> {
+    // The document has just been read.
+    let twice = airside_yaml::duplicate_keys(text).unwrap_or_default();
+    let problem = |twice: &DuplicateKey| Problem {
+        section: Section::Syntax,
+        path: None,
+        message: twice_words(twice),
+        span: Some(twice.key.span),
+    };
+    match twice.is_empty() {
+        true => Ok(node),
+        false => Err(twice.iter().map(problem).collect()),
+    }
+}
+
+fn twice_words(twice: &DuplicateKey) -> String {
+    let (key, line) = (&twice.key.text, twice.first.start.line);
+    format!("key `{key}` is here a second time; the first is in line {line}")
 }
 
 fn warning_json(warning: &Warning) -> Value {

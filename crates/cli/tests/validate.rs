@@ -16,13 +16,28 @@ fn the_exit_status_says_whether_it_is_good() {
     home.file("good.yml", "jobs: [{name: ((name))}]\n");
     home.file("twice.yml", "jobs: [{name: a, name: b}]\n");
     home.file("bad.yml", "jobz: []\n");
+    home.file("task.yml", "{platform: linux, run: {path: a, path: b}}\n");
+    home.file(
+        "number.yml",
+        "jobs: [{name: a, plan: [{task: 5, file: a/b}]}]\n",
+    );
+    home.file(
+        "pool.yml",
+        "resources: [{name: p, type: pool}]\njobs: [{name: a, plan: [{get: p}]}]\n",
+    );
+    home.file("anchors.yml", "x-anchors: {a: 1}\njobs: [{name: a}]\n");
     home.file("vars.yml", "name: a\n");
     for (args, good) in [
         (vec!["good.yml", "-v", "name=a"], true),
         (vec!["good.yml", "-l", "vars.yml", "--strict"], true),
         (vec!["good.yml", "-y", "name=[1]"], false),
-        (vec!["twice.yml"], true),
-        (vec!["twice.yml", "--strict"], false),
+        (vec!["twice.yml"], false),
+        (vec!["task.yml", "--task"], true),
+        (vec!["task.yml", "--task", "--strict"], false),
+        (vec!["number.yml"], false),
+        (vec!["pool.yml"], true),
+        (vec!["pool.yml", "--strict"], false),
+        (vec!["anchors.yml", "--strict"], true),
         (vec!["bad.yml"], false),
         (vec!["good.yml", "bad.yml", "-v", "name=a"], false),
         (vec!["good.yml", "-l", "gone.yml"], false),
@@ -37,4 +52,26 @@ fn the_exit_status_says_whether_it_is_good() {
         let said = text(&output.stdout) + &text(&output.stderr);
         assert_eq!(output.status.success(), good, "{args:?}: {said}");
     }
+}
+
+#[test]
+fn a_closed_pipe_is_the_readers_business() {
+    for args in [&["schema"][..], &["completion", "bash"]] {
+        let mut child = airside()
+            .args(args)
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let ended = child.wait_with_output().unwrap();
+        assert!(ended.status.success(), "{args:?}: {ended:?}");
+        assert_eq!(text(&ended.stderr), "");
+    }
+}
+
+#[test]
+fn help_says_where_fly_is_stricter() {
+    let help = airside().args(["validate", "--help"]).output().unwrap();
+    assert!(text(&help.stdout).contains("fly validate-pipeline --strict"));
 }

@@ -5,9 +5,12 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::base_type::{Pulled, registry_type};
 use crate::reader::{Fields, Reader};
 use crate::shape::{Field, Kind, Shape};
-use crate::{Glob, Group, Job, Resource, ResourceType, Section, VarSource};
+use crate::{
+    Group, Job, PassedPattern, Problem, Resource, ResourceType, Section, VarSource, Warning,
+};
 use crate::{group, job, resource, resource_type, var_source};
 
 /// A pipeline's configuration. Its JSON has Concourse's names and leaves out what is empty.
@@ -61,20 +64,36 @@ impl Config {
 
     /// The jobs that a get's `passed` names, patterns resolved, each once and in pipeline order.
     pub fn passed_jobs(&self, passed: &[String]) -> Vec<&Job> {
-        let (patterns, names): (Vec<&String>, Vec<&String>) =
-            passed.iter().partition(|text| Glob::is_pattern(text));
+        let (patterns, names): (Vec<&String>, Vec<&String>) = passed
+            .iter()
+            .partition(|text| PassedPattern::is_pattern(text));
         let names: HashSet<&str> = names.into_iter().map(String::as_str).collect();
-        let globs: Vec<Glob> = patterns
+        let patterns: Vec<PassedPattern> = patterns
             .into_iter()
-            .filter_map(|pattern| Glob::new(pattern))
+            .filter_map(|pattern| PassedPattern::new(pattern))
             .collect();
         self.jobs
             .iter()
             .filter(|job| {
                 names.contains(job.name.as_str())
-                    || globs.iter().any(|glob| glob.matches(&job.name))
+                    || patterns.iter().any(|pattern| pattern.matches(&job.name))
             })
             .collect()
+    }
+}
+
+impl Config {
+    /// Gives resources of base types the types and sources that checks and gets of them use.
+    pub fn resolve_base_types(&mut self) {
+        for resource in &mut self.resources {
+            let is_own = |type_: &ResourceType| type_.name == resource.type_;
+            if registry_type(&resource.type_).is_none() || self.resource_types.iter().any(is_own) {
+                continue;
+            }
+            let pulled = Pulled::new(&resource.type_, resource.source.take().unwrap_or_default());
+            resource.type_ = pulled.type_;
+            resource.source = Some(pulled.source);
+        }
     }
 }
 
@@ -134,9 +153,32 @@ pub(crate) static DISPLAY: Shape = Shape {
     ],
 };
 
+const MISCASED: &str = "miscased_key";
+
+/// A key that differs from a section in case only is none, which explains what else is wrong.
+pub(crate) fn miscased_problem(warning: &Warning) -> Option<Problem> {
+    (warning.type_ == MISCASED).then(|| Problem {
+        section: Section::Jobs,
+        path: None,
+        message: warning.message.clone(),
+        span: warning.span,
+    })
+}
+
+fn warn_of_miscased(fields: &mut Fields<'_, '_>) {
+    for (key, section) in fields.miscased() {
+        let message = format!(
+            "key `{}` is ignored: the section is called `{section}`",
+            key.text
+        );
+        fields.reader.warning(MISCASED, key.span, message);
+    }
+}
+
 /// Reads the top level. Keys that are no section are dropped: people keep anchors there.
 pub(crate) fn read(mut fields: Fields<'_, '_>) -> Config {
     let mut config = Config::default();
+    warn_of_miscased(&mut fields);
     fields.reader.section = Section::Groups;
     config.groups = fields.list("groups", group::read);
     fields.reader.section = Section::VarSources;

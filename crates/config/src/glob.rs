@@ -1,5 +1,5 @@
-//! The patterns that `passed` and groups may use for job names: `*`, `?`, `[a-z]`, `[!x]`, `{a,b}`
-//! and `\` before a character that should mean itself.
+//! The patterns that groups may use for job names: `*`, `?`, `[a-z]`, `[!x]`, `{a,b}` and `\` before a character that
+//! should mean itself. `passed` has another dialect, [`crate::PassedPattern`].
 
 /// More alternatives than this in one pattern are a mistake.
 const MAX_ALTERNATIVES: usize = 256;
@@ -8,10 +8,16 @@ const MAX_ALTERNATIVES: usize = 256;
 pub struct Glob(Vec<Vec<Token>>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Token {
+pub(crate) enum Token {
     Char(char),
-    Any,
-    AnyChars,
+    /// Any character; a `/` only if `slash` says so.
+    Any {
+        slash: bool,
+    },
+    /// Any characters; a `/` only if `slash` says so.
+    AnyChars {
+        slash: bool,
+    },
     Class {
         negated: bool,
         ranges: Vec<(char, char)>,
@@ -56,8 +62,8 @@ impl Parser<'_> {
             }
             self.at += 1;
             let token = match c {
-                '*' => Token::AnyChars,
-                '?' => Token::Any,
+                '*' => Token::AnyChars { slash: true },
+                '?' => Token::Any { slash: true },
                 '[' => self.class()?,
                 '\\' => Token::Char(self.next()?),
                 '{' => {
@@ -133,14 +139,14 @@ fn combine(heads: &[Vec<Token>], tails: &[Vec<Token>]) -> Option<Vec<Vec<Token>>
 
 /// Keeps all positions of the name that the tokens so far can reach, so that many stars cost no more
 /// than length times length.
-fn matches(tokens: &[Token], name: &[char]) -> bool {
+pub(crate) fn matches(tokens: &[Token], name: &[char]) -> bool {
     let mut reached = vec![false; name.len() + 1];
     reached[0] = true;
     for token in tokens {
         let mut next = vec![false; name.len() + 1];
         for at in 0..=name.len() {
-            if *token == Token::AnyChars {
-                next[at] = reached[at] || (at > 0 && next[at - 1]);
+            if let Token::AnyChars { .. } = token {
+                next[at] = reached[at] || (at > 0 && next[at - 1] && fits(token, name[at - 1]));
             } else if at > 0 {
                 next[at] = reached[at - 1] && fits(token, name[at - 1]);
             }
@@ -153,7 +159,7 @@ fn matches(tokens: &[Token], name: &[char]) -> bool {
 fn fits(token: &Token, c: char) -> bool {
     match token {
         Token::Char(wanted) => *wanted == c,
-        Token::Any | Token::AnyChars => true,
+        Token::Any { slash } | Token::AnyChars { slash } => *slash || c != '/',
         Token::Class { negated, ranges } => {
             ranges.iter().any(|(low, high)| (*low..=*high).contains(&c)) != *negated
         }

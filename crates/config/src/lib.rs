@@ -19,6 +19,7 @@
 
 #![forbid(unsafe_code)]
 
+mod base_type;
 mod config;
 mod diff;
 mod glob;
@@ -28,6 +29,7 @@ mod inputs;
 mod job;
 mod load;
 mod outline;
+mod passed_pattern;
 mod plan;
 mod problem;
 mod reader;
@@ -46,6 +48,7 @@ mod yaml_text;
 
 pub use airside_model::ResourceType;
 pub use airside_model::parse_duration;
+pub use base_type::{missing_base_type, registry_type, resource_types_line};
 pub use config::{Config, Display};
 pub use diff::diff;
 pub use glob::Glob;
@@ -54,9 +57,11 @@ pub use identifier::{EmptyIdentifier, Warning, validate_identifier};
 pub use inputs::{JobInput, JobOutput, inputs, outputs};
 pub use job::{BuildLogRetention, Job};
 pub use load::{
-    Loaded, LoadedTask, load, load_filled_task, load_node, load_task, load_task_node, parse,
+    Loaded, LoadedTask, load, load_filled_task, load_node, load_node_with_advice, load_task,
+    load_task_node, parse,
 };
 pub use outline::{InputOutline, JobOutline, OutputOutline, ResourceOutline};
+pub use passed_pattern::PassedPattern;
 pub use plan::{
     CheckOptions, MAX_NODES, PlanError, PlanOptions, check_plan, image_plans, plan, plan_with,
     prototype_check_plan, resource_type_check_plan,

@@ -24,14 +24,24 @@ pub fn load(text: &str) -> Result<Loaded, Vec<Problem>> {
     load_node(&parse(text)?)
 }
 
-/// The same, of what has been read already; variables may have been filled in since.
+/// Validates a pipeline that has been read already; variables may have been filled in since.
 pub fn load_node(node: &Node) -> Result<Loaded, Vec<Problem>> {
+    load_with(node, None)
+}
+
+/// Validates a pipeline like [`load_node`], and warns about what will not run where these resource types are native.
+/// Concourse does not warn so, which is why a server does not either.
+pub fn load_node_with_advice(node: &Node, native: &[&str]) -> Result<Loaded, Vec<Problem>> {
+    load_with(node, Some(native))
+}
+
+fn load_with(node: &Node, native: Option<&[&str]>) -> Result<Loaded, Vec<Problem>> {
     let mut reader = Reader::new(Section::Syntax);
     let read = Fields::open(&mut reader, node, "", &config::SHAPE).map(config::read);
     let Some(config) = read else {
         return Err(reader.problems);
     };
-    let checked = validate::validate(&config, &reader);
+    let checked = validate::validate(&config, &reader, native);
     let (mut problems, mut warnings) = (reader.problems, reader.warnings);
     problems.extend(checked.problems);
     if problems.is_empty() {
@@ -41,6 +51,7 @@ pub fn load_node(node: &Node) -> Result<Loaded, Vec<Problem>> {
             warnings: in_order(warnings, |warning| warning.span),
         });
     }
+    problems.extend(warnings.iter().filter_map(config::miscased_problem));
     Err(sorted(problems))
 }
 
@@ -85,10 +96,21 @@ pub fn parse(text: &str) -> Result<Node, Vec<Problem>> {
         vec![Problem {
             section: Section::Syntax,
             path: None,
-            message: error.kind.to_string(),
+            message: format!("{}{}", error.kind, old_variable_hint(text, &error)),
             span: Some(span),
         }]
     })
+}
+
+/// `{{name}}` was how a variable was written once; YAML reads it as a map in a map.
+fn old_variable_hint(text: &str, error: &airside_yaml::Error) -> &'static str {
+    let is_key = matches!(error.kind, airside_yaml::ErrorKind::Key(_));
+    let before = error.position.offset.checked_sub(1);
+    let braces = before.and_then(|start| text.get(start..));
+    match is_key && braces.is_some_and(|rest| rest.starts_with("{{")) {
+        true => "; if a variable is meant, write ((name)) instead of {{name}}",
+        false => "",
+    }
 }
 
 fn sorted(problems: Vec<Problem>) -> Vec<Problem> {

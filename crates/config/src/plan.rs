@@ -11,6 +11,7 @@ pub use image::image_plans;
 use airside_model::{Plan, PlanId, PlanNode, ResourceType, Version};
 use serde_json::{Map, Value};
 
+use crate::base_type::Pulled;
 use crate::steps::modifiers::plan_hooks;
 use crate::{Config, Job, Resource, Step};
 
@@ -157,6 +158,13 @@ impl<'a> Planner<'a> {
         let mut source = defaults.cloned().unwrap_or_default();
         source.extend(resource.source.clone().unwrap_or_default());
         source
+    }
+
+    /// What checks and gets of a resource use.
+    pub(crate) fn pulled(&self, resource: &Resource) -> Pulled {
+        let source = self.source(resource);
+        let types: Vec<&ResourceType> = self.config.resource_types.iter().collect();
+        image::pulled(&resource.type_, Some(&source), &types)
     }
 
     pub(crate) fn version(&self, step: &str) -> Result<Version, PlanError> {

@@ -79,6 +79,10 @@ impl Definitions {
 
     fn field(&mut self, field: &'static Field) -> Value {
         let mut schema = self.kind(field.kind);
+        if !field.required && matches!(field.kind, Kind::Text) {
+            // Nothing is as good as no text.
+            schema = json!({"anyOf": [schema, nothing()]});
+        }
         if let Value::Object(map) = &mut schema {
             map.insert("description".into(), json!(field.doc));
         }

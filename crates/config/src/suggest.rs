@@ -27,20 +27,25 @@ pub(crate) fn hint<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>
         .unwrap_or_default()
 }
 
-/// How many characters to insert, drop or change to get from one word to the other.
+/// How many characters to insert, drop, change or swap with the next to get from one word to the other.
 fn distance(from: &str, to: &str) -> usize {
+    let from: Vec<char> = from.chars().collect();
     let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (i, from_char) in from.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, to_char) in to.iter().enumerate() {
-            let change = diagonal + usize::from(from_char != *to_char);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
+    let mut before = vec![0; to.len() + 1];
+    let mut last: Vec<usize> = (0..=to.len()).collect();
+    for i in 0..from.len() {
+        let mut row = vec![i + 1; to.len() + 1];
+        for j in 0..to.len() {
+            let change = last[j] + usize::from(from[i] != to[j]);
+            row[j + 1] = change.min(last[j + 1] + 1).min(row[j] + 1);
+            let is_swap = i > 0 && j > 0 && from[i] == to[j - 1] && from[i - 1] == to[j];
+            if is_swap {
+                row[j + 1] = row[j + 1].min(before[j - 1] + 1);
+            }
         }
+        before = std::mem::replace(&mut last, row);
     }
-    row[to.len()]
+    last[to.len()]
 }
 
 #[cfg(test)]
@@ -54,6 +59,8 @@ mod tests {
         assert_eq!(nearest("param", names), Some("params"));
         assert_eq!(nearest("confg", names), Some("config"));
         assert_eq!(nearest("banana", names), None);
+        assert_eq!(nearest("tsak", ["task", "tags"]), Some("task"));
+        assert_eq!(nearest("paln", ["plan", "public"]), Some("plan"));
         assert_eq!(distance("kitten", "sitting"), 3);
     }
 }

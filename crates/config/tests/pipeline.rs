@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use airside_config::{
-    CheckEvery, Config, JobInput, JobOutput, PlanError, VersionSpec, inputs, load,
-    load_filled_task, load_task, outputs, plan,
+    CheckEvery, CheckOptions, Config, JobInput, JobOutput, PlanError, VersionSpec, check_plan,
+    image_plans, inputs, load, load_filled_task, load_task, outputs, plan,
 };
-use airside_model::Version;
+use airside_model::{PlanId, Version};
 use serde_json::json;
 
 const PIPELINE: &str = include_str!("pipeline.yml");
@@ -298,4 +298,85 @@ fn numbers_from_variables_are_text_in_a_filled_task() {
         ["8080", "true"]
     );
     assert!(load_task(text).is_err());
+}
+
+#[test]
+fn passed_patterns_are_not_those_of_groups() {
+    let text = "resources: [{name: r, type: mock}]\n\
+                groups: [{name: g, jobs: ['{ab,cd}', '[!ac]*']}]\n\
+                jobs:\n- {name: ab, plan: [{get: r}]}\n- {name: cd, plan: [{get: r}]}\n\
+                - {name: end, plan: [{get: r, passed: ['[^ae]*']}]}";
+    let config = load(text).unwrap().config;
+    let passed = config.passed_jobs(&inputs(&config.jobs[2])[0].passed);
+    let names: Vec<&str> = passed.iter().map(|job| job.name.as_str()).collect();
+    assert_eq!(names, ["cd"]);
+    let grouped = config.job_outlines();
+    assert!(grouped.iter().all(|job| job.groups == ["g"]), "{grouped:?}");
+}
+
+/// A pipeline that only pulls images of `docker-image` runs, as those of `registry-image`.
+#[test]
+fn checks_and_gets_of_docker_image_mean_registry_image() {
+    let text = "resource_types: [{name: mine, type: docker-image, source: {repository: type}}]\n\
+                resources:\n- {name: base, type: docker-image, source: {repository: base, tag: 3}}\n\
+                - {name: other, type: mine}\n\
+                jobs: [{name: j, plan: [{get: base}, {get: other}, {put: base}]}]";
+    let config = load(text).unwrap().config;
+    let version = Version::from([("digest", "sha256:1")]);
+    let versions = ["base", "other"].map(|name| (name.to_owned(), version.clone()));
+    let planned = plan(&config.jobs[0], &config, &versions.into()).unwrap();
+    let planned = serde_json::to_value(planned).unwrap();
+    let steps = &planned["do"];
+    let base = json!({"repository": "base", "tag": "3"});
+    let get = &steps[0]["get"];
+    assert_eq!(
+        (&get["type"], &get["source"]),
+        (&json!("registry-image"), &base)
+    );
+    let image = &steps[1]["get"]["image"];
+    assert_eq!(image["base_type"], "registry-image");
+    for fetched in [&image["check_plan"]["check"], &image["get_plan"]["get"]] {
+        assert_eq!(fetched["type"], "registry-image");
+        assert_eq!(
+            fetched["source"],
+            json!({"repository": "type", "tag": "latest"})
+        );
+    }
+    // A put needs Docker, and says so; what it made could be got.
+    let put = &steps[2]["on_success"];
+    assert_eq!(put["step"]["put"]["type"], "docker-image");
+    assert_eq!(put["on_success"]["get"]["type"], "registry-image");
+
+    let check = check_plan(
+        PlanId::new("1"),
+        &config.resources[0],
+        &config,
+        CheckOptions::default(),
+    );
+    let check = serde_json::to_value(check.unwrap()).unwrap();
+    assert_eq!(
+        (&check["check"]["type"], &check["check"]["source"]),
+        (&json!("registry-image"), &base)
+    );
+    let mut resolved = config.clone();
+    resolved.resolve_base_types();
+    assert_eq!(resolved.resources[0].type_, "registry-image");
+    assert_eq!(resolved.resources[1], config.resources[1]);
+
+    let image = json!({"type": "docker-image", "source": {"repository": "a"}, "name": "image"});
+    let image = serde_json::from_value(image).unwrap();
+    let (check, get) = image_plans(
+        &PlanId::new("1"),
+        &image,
+        &config.resource_types,
+        &[],
+        false,
+    )
+    .unwrap();
+    let plans = serde_json::to_value((check, get)).unwrap();
+    assert_eq!(plans[0]["check"]["type"], "registry-image");
+    assert_eq!(
+        plans[1]["get"]["source"],
+        json!({"repository": "a", "tag": "latest"})
+    );
 }

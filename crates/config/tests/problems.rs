@@ -132,7 +132,12 @@ fn passed() {
         "7:23 jobs.ship.plan.do[0].get(s).passed: job 'build' does not interact with resource 's'\n\
          7:30 jobs.ship.plan.do[0].get(s).passed: no matching job(s) for 'biuld' (did you mean 'build'?)\n\
          7:37 jobs.ship.plan.do[0].get(s).passed: no matching job(s) for 'x*'\n\
-         7:43 jobs.ship.plan.do[0].get(s).passed: invalid glob expression '['",
+         7:43 jobs.ship.plan.do[0].get(s).passed: no matching job(s) for '['",
+    );
+    // In groups this would be the two jobs; here it is a name.
+    check(
+        "resources: [{name: r, type: mock}]\njobs:\n- name: a\n  plan: [{get: r}]\n- name: b\n  plan: [{get: r, passed: ['{a,c}']}]\n",
+        "6:28 jobs.b.plan.do[0].get(r).passed: no matching job(s) for '{a,c}'",
     );
     check(
         "resources: [{name: r, type: mock}]\njobs:\n- name: a\n  plan: [{get: r, passed: [b]}]\n- name: b\n  plan: [{get: r, passed: ['a*']}]\n",

@@ -2,6 +2,7 @@
 
 mod registry;
 
+use airside_config::resource_types_line;
 use airside_model::{
     Plan, PlanNode,
     event::{Event, Origin},
@@ -152,11 +153,7 @@ pub(crate) async fn fetch(
         }
     }
     if image.image.get_plan.is_none() && !airside_resources::is_native(&image.type_) {
-        return Ok(Err(NoImage::Error(format!(
-            "images of type `{}` are not supported by this version of Airside; use `host`, \
-             `registry-image`, `oci-layout` or a resource type that makes one",
-            image.type_
-        ))));
+        return Ok(Err(NoImage::Error(no_image_type(&image.type_))));
     }
     announce(leaf, check, get).await?;
     let context = leaf.context.with_scope(leaf.context.scope.inner());
@@ -172,6 +169,17 @@ pub(crate) async fn fetch(
     match context.scope.artifact(&image.name) {
         Some(found) => artifact(leaf, found).await,
         None => Ok(Err(NoImage::Error("fetched artifact not found".to_owned()))),
+    }
+}
+
+fn no_image_type(type_: &str) -> String {
+    match type_ {
+        "" => "the image_resource has no `type`; `registry-image` is the usual one".to_owned(),
+        other => format!(
+            "images of type `{other}` are not supported; use `registry-image`, `host` or `oci-layout`, or bring the type \
+             with this line in `resource_types`: {}",
+            resource_types_line(other)
+        ),
     }
 }
 
@@ -230,6 +238,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn an_image_of_no_known_type_says_what_to_write() {
+        assert!(no_image_type("").contains("has no `type`"));
+        let words = no_image_type("pool");
+        assert!(
+            words.contains("{name: pool, type: registry-image"),
+            "{words}"
+        );
+    }
 
     #[test]
     fn metadata_say_what_runs() {

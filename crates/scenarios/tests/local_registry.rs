@@ -177,3 +177,37 @@ fn the_images_user_and_program_count_where_the_task_says_none() {
         assert!(output.stdout.contains(expected), "{run}: {output:?}");
     }
 }
+
+/// Old pipelines pull with Docker's type, which needs Docker; what they mean needs none.
+#[test]
+fn docker_image_is_pulled_like_registry_image_and_a_put_names_the_way_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let registry = Registry::start(&layout(folder.path()), &["--user", "me:secret"]);
+    let server = Server::start();
+    let fly = server.fly();
+    let source = format!(
+        "{{repository: '{}', username: me, password: secret, max_concurrent_downloads: 3}}",
+        registry.repository()
+    );
+    let run = |name: &str| {
+        format!("run: {{path: sh, args: [-c, 'echo {name} in $(grep -c . /etc/passwd) lines']}}")
+    };
+    let pipeline = format!(
+        "resources: [{{name: base, type: docker-image, source: {source}}}]\n\
+         jobs:\n- name: job\n  plan:\n  - get: base\n\
+         \x20 - {{task: got, image: base, config: {{platform: linux, {}}}}}\n\
+         \x20 - {{task: own, config: {{platform: linux, image_resource: {{type: docker-image, source: {source}}}, {}}}}}\n\
+         \x20 - put: base\n",
+        run("got"),
+        run("own"),
+    );
+    fly.pipeline("p", &pipeline);
+    let output = fly.trigger_and_watch("p/job").ended_with(2);
+    for words in [
+        "got in 6 lines",
+        "own in 6 lines",
+        "{name: docker-image, type: registry-image, source: {repository: concourse/docker-image-resource}, privileged: true}",
+    ] {
+        assert!(output.stdout.contains(words), "no {words:?} in {output:?}");
+    }
+}

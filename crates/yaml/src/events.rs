@@ -141,7 +141,7 @@ impl<'a> Events<'a> {
         let ends_here = span.end.offset == self.text.len() && !self.text.ends_with(['\n', '\r']);
         // A line of nothing but the margin is none.
         let has_line = match margin {
-            Some(margin) => span.end.column - 1 > margin,
+            Some(margin) => span.end.column > margin + 1,
             // Nothing but spaces and breaks, of which the first ends the line of the `|`.
             None => {
                 let breaks = self.text[span.start.offset..].matches('\n').count();

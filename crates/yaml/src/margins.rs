@@ -99,7 +99,7 @@ impl<'a> Widened<'a> {
             return place;
         };
         let own = match line.number == place.line {
-            true => line.spaces.min(place.column - 1),
+            true => line.spaces.min(place.column.saturating_sub(1)),
             false => line.spaces,
         };
         let column = match line.number == place.line {

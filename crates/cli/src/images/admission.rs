@@ -1,6 +1,6 @@
 //! `airside images admission`: places pods that use images kept on nodes.
 
-use std::{io::Write as _, net::SocketAddr, time::Duration};
+use std::{net::SocketAddr, time::Duration};
 
 use airside_image_admission::{Admission, Rewrite, Rules, Settings};
 use anyhow::Result;
@@ -71,7 +71,7 @@ fn print(options: &Options) -> Result<()> {
         workloads: options.workloads,
     };
     let text = admission.manifest()?;
-    Ok(std::io::stdout().write_all(text.as_bytes())?)
+    Ok(crate::printing::print(&text)?)
 }
 
 async fn serve(options: &Options, shutdown: CancellationToken) -> Result<()> {

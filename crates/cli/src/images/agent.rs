@@ -1,7 +1,5 @@
 //! `airside images agent`: the agent on each node, as YAML.
 
-use std::io::Write as _;
-
 use airside_node::ImagesAgent;
 use anyhow::Result;
 use clap::Args;
@@ -54,5 +52,5 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         clean: options.clean,
         ..ImagesAgent::new(&options.namespace, &options.image)
     };
-    Ok(std::io::stdout().write_all(agent.manifest()?.as_bytes())?)
+    Ok(crate::printing::print(&agent.manifest()?)?)
 }

@@ -2,7 +2,7 @@
 
 mod mirror;
 
-use std::{io::Write as _, path::PathBuf};
+use std::path::PathBuf;
 
 use airside_image_admission::{Admission, Rewrite, placement_policy};
 use airside_image_operator::Installation;
@@ -120,7 +120,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    Ok(std::io::stdout().write_all(manifest(options)?.as_bytes())?)
+    Ok(crate::printing::print(&manifest(options)?)?)
 }
 
 fn manifest(options: &Options) -> Result<String> {

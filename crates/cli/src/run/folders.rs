@@ -86,6 +86,7 @@ fn missing_type<'a>(config: &'a Config, resource: &str) -> Option<&'a str> {
     let type_ = config.resource(resource)?.type_.as_str();
     let known = config.resource_type(type_).is_some()
         || airside_resources::is_native(type_)
+        || airside_config::registry_type(type_).is_some()
         // Whatever the variable comes to.
         || type_.contains("((");
     (!known).then_some(type_)

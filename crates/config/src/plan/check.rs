@@ -5,7 +5,8 @@ use airside_model::{Plan, PlanId, PlanNode, ResourceType, Version};
 use serde_json::{Map, Value};
 
 use super::PlanError;
-use super::image::{Images, interval};
+use super::image::{Images, interval, pulled};
+use crate::base_type::Pulled;
 use crate::{Config, Resource};
 
 /// What whoever wants a check says of it.
@@ -92,8 +93,12 @@ fn finish(
         nodes: &mut 0,
         skip_interval: options.skip_interval && options.skip_interval_of_types,
     };
+    let image = images.of(&id, &check.type_, types, &check.tags)?;
+    let Pulled { type_, source } = pulled(&check.type_, Some(&check.source), types);
     let check = CheckPlan {
-        image: images.of(&id, &check.type_, types, &check.tags)?,
+        type_,
+        source,
+        image,
         from_version: options.from,
         skip_interval: options.skip_interval,
         ..check

@@ -4,7 +4,10 @@ use airside_model::plan::{CheckPlan, GetPlan, TypeImage};
 use airside_model::task::ImageResource;
 use airside_model::{Plan, PlanId, PlanNode, ResourceType, go_duration};
 
+use serde_json::{Map, Value};
+
 use super::{MAX_NODES, PlanError, Planner};
+use crate::base_type::{Pulled, registry_type};
 use crate::resource::CheckEvery;
 
 /// Concourse checks for new images this often if the type does not say.
@@ -47,13 +50,13 @@ pub fn image_plans(
         nodes: &mut 0,
         skip_interval,
     };
-    let source = image.source.clone().unwrap_or_default();
+    let Pulled { type_, source } = pulled(&image.type_, image.source.as_ref(), &types);
     let check_id = PlanId::new(format!("{step}/image-check"));
     let check = match image.version {
         Some(_) => None,
         None => Some(CheckPlan {
             name: image.name.clone(),
-            type_: image.type_.clone(),
+            type_: type_.clone(),
             source: source.clone(),
             image: images.of(&check_id, &image.type_, &types, tags)?,
             interval: DEFAULT_INTERVAL.to_owned(),
@@ -65,7 +68,7 @@ pub fn image_plans(
     let get_id = PlanId::new(format!("{step}/image-get"));
     let get = GetPlan {
         name: image.name.clone(),
-        type_: image.type_.clone(),
+        type_,
         source,
         image: images.of(&get_id, &image.type_, &types, tags)?,
         params: image.params.clone().unwrap_or_default(),
@@ -95,7 +98,7 @@ impl Images<'_> {
     ) -> Result<TypeImage, PlanError> {
         let Some(parent) = types.iter().find(|parent| parent.name == type_) else {
             return Ok(TypeImage {
-                base_type: type_.to_owned(),
+                base_type: registry_type(type_).unwrap_or(type_).to_owned(),
                 ..TypeImage::default()
             });
         };
@@ -112,12 +115,12 @@ impl Images<'_> {
             [] => step_tags,
             own => own,
         };
-        let source = parent.source.clone().unwrap_or_default();
+        let pulled = pulled(&parent.type_, parent.source.as_ref(), &types);
         let check_id = PlanId::new(format!("{step}/image-check"));
         let check = CheckPlan {
             name: parent.name.clone(),
-            type_: parent.type_.clone(),
-            source: source.clone(),
+            type_: pulled.type_.clone(),
+            source: pulled.source.clone(),
             image: self.of(&check_id, &parent.type_, &types, tags)?,
             resource_type: type_.to_owned(),
             interval: interval(&parent.check_every),
@@ -130,8 +133,8 @@ impl Images<'_> {
         let base_type = image.base_type.clone();
         let get = GetPlan {
             name: parent.name.clone(),
-            type_: parent.type_.clone(),
-            source,
+            type_: pulled.type_,
+            source: pulled.source,
             image,
             params: parent.params.clone(),
             version_from: Some(check_id.clone()),
@@ -144,6 +147,22 @@ impl Images<'_> {
             base_type,
             privileged: parent.privileged,
         })
+    }
+}
+
+/// What to check or get. Only a type that none of `types` makes can mean another.
+pub(crate) fn pulled(
+    type_: &str,
+    source: Option<&Map<String, Value>>,
+    types: &[&ResourceType],
+) -> Pulled {
+    let source = source.cloned().unwrap_or_default();
+    match types.iter().any(|own| own.name == type_) {
+        true => Pulled {
+            type_: type_.to_owned(),
+            source,
+        },
+        false => Pulled::new(type_, source),
     }
 }
 

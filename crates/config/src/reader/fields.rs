@@ -272,6 +272,17 @@ impl<'r, 'n> Fields<'r, 'n> {
         }
     }
 
+    /// Keys that are those of a shape but for their case, each with the right one.
+    pub(crate) fn miscased(&self) -> Vec<(&'n Key, &'static str)> {
+        let keys = self.entries.iter().map(|(key, _)| key);
+        keys.filter_map(|key| {
+            let mut known = self.known();
+            let meant = known.find(|name| name.eq_ignore_ascii_case(&key.text))?;
+            (meant != key.text).then_some((key, meant))
+        })
+        .collect()
+    }
+
     fn unknown(&self) -> Vec<&'n Key> {
         debug_assert!(
             self.known().all(|name| self.asked.contains(&name)),

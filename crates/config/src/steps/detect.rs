@@ -112,6 +112,9 @@ fn no_kind(node: &Node) -> String {
             .chain(modifiers::SHAPE.names())
             .chain(["timeout", "across"])
     };
+    if node.get("aggregate").is_some() {
+        message.push_str("; `aggregate` is gone from Concourse, use `in_parallel`");
+    }
     for (key, _) in entries.iter().take(10) {
         // What is spelt right was not meant to be something else.
         if names().all(|name| name != key.text) {

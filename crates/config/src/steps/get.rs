@@ -6,6 +6,7 @@ use airside_yaml::Value;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Map;
 
+use crate::base_type::Pulled;
 use crate::plan::{PlanError, Planner};
 use crate::reader::Fields;
 use crate::shape::{Field, Kind, Shape};
@@ -198,7 +199,7 @@ impl GetStep {
         let span = checker.places.find(&format!("{path}.passed[{index}]"));
         let path = format!("{path}.passed");
         let config = checker.config;
-        let matching = match checker.matching_jobs(pattern) {
+        let matching = match checker.passed_jobs(pattern) {
             Ok(matching) => matching,
             Err(message) => return checker.problem_at(&path, span, message),
         };
@@ -226,11 +227,12 @@ impl GetStep {
         let tags = planner.tags(&self.tags);
         let id = planner.next_id()?;
         let image = planner.image(&id, &resource.type_, &tags, false)?;
+        let Pulled { type_, source } = planner.pulled(resource);
         let get = PlanNode::Get(GetPlan {
             name: self.name.clone(),
-            type_: resource.type_.clone(),
+            type_,
             resource: resource.name.clone(),
-            source: planner.source(resource),
+            source,
             image,
             params: self.params.clone(),
             version: Some(version),

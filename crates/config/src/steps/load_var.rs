@@ -74,6 +74,7 @@ impl LoadVarStep {
         if self.file.is_empty() {
             checker.problem(&path, "no file specified");
         }
+        checker.artifact_is_made(&self.file, &path, "file");
     }
 
     pub(super) fn plan(&self, planner: &mut Planner<'_>) -> Result<Plan, PlanError> {

@@ -6,6 +6,7 @@ use airside_yaml::Value;
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
 
+use crate::base_type::Pulled;
 use crate::plan::{PlanError, Planner};
 use crate::reader::Fields;
 use crate::shape::{Field, Kind, Shape};
@@ -131,7 +132,7 @@ impl PutStep {
                 name: self.name.clone(),
                 type_: resource.type_.clone(),
                 resource: resource.name.clone(),
-                source: source.clone(),
+                source,
                 image,
                 params: self.params.clone(),
                 inputs: self.inputs.clone().unwrap_or_default(),
@@ -145,11 +146,12 @@ impl PutStep {
         }
         let id = planner.next_id()?;
         let image = planner.image(&id, &resource.type_, &tags, skip_interval)?;
+        let Pulled { type_, source } = planner.pulled(resource);
         let get = Plan::new(
             id,
             PlanNode::Get(GetPlan {
                 name: self.name.clone(),
-                type_: resource.type_.clone(),
+                type_,
                 resource: resource.name.clone(),
                 source,
                 image,

@@ -146,6 +146,15 @@ impl TaskStep {
     pub(super) fn check(&self, path: &str, checker: &mut Checker<'_>) {
         let path = format!("{path}.task({})", self.name);
         checker.step_name(&self.name, &path);
+        checker.artifact_is_made(&self.file, &path, "file");
+        checker.artifact_is_made(&self.image, &path, "image");
+        let image = self
+            .config
+            .as_ref()
+            .and_then(|config| config.image_resource.as_ref());
+        if let Some(image) = image {
+            checker.image_type_is_there(image, &path);
+        }
         let two_images = !self.image.is_empty()
             && self.config.as_ref().is_some_and(|config| {
                 !config.rootfs_uri.is_empty() || config.image_resource.is_some()

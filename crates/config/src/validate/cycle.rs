@@ -53,7 +53,7 @@ fn upstream(checker: &mut Checker<'_>, job: usize) -> Vec<usize> {
         .iter()
         .flat_map(|input| &input.passed)
         // A broken pattern has been complained about already.
-        .flat_map(|pattern| checker.matching_jobs(pattern).unwrap_or_default())
+        .flat_map(|pattern| checker.passed_jobs(pattern).unwrap_or_default())
         .collect();
     upstream.sort_unstable_by(|a, b| b.cmp(a));
     upstream.dedup();

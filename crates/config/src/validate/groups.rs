@@ -50,7 +50,7 @@ fn check_jobs<'a>(
 ) {
     for (number, pattern) in group.jobs.iter().enumerate() {
         let place = format!("groups[{index}].jobs[{number}]");
-        let matching = match checker.matching_jobs(pattern) {
+        let matching = match checker.group_jobs(pattern) {
             Ok(matching) => matching,
             Err(words) => {
                 let message = format!("{words} for group '{}'", group.name);

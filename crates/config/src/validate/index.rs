@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::{Config, Glob};
+use crate::{Config, Glob, PassedPattern};
 
 pub(crate) struct Index<'a> {
     resources: HashSet<&'a str>,
@@ -56,13 +56,14 @@ const MAX_MATCHES: usize = 2_000_000;
 /// Matches patterns with jobs, each pattern once.
 #[derive(Default)]
 pub(super) struct Matcher {
-    known: HashMap<String, Vec<usize>>,
+    groups: HashMap<String, Vec<usize>>,
+    passed: HashMap<String, Vec<usize>>,
     matches: usize,
 }
 
 impl Matcher {
-    /// The jobs that a name or pattern stands for, or why it cannot be said.
-    pub(super) fn jobs(
+    /// The jobs that a group's name or pattern stands for, or why it cannot be said.
+    pub(super) fn group_jobs(
         &mut self,
         pattern: &str,
         index: &Index<'_>,
@@ -71,25 +72,49 @@ impl Matcher {
         if !Glob::is_pattern(pattern) {
             return Ok(index.jobs_named(pattern).to_vec());
         }
-        if let Some(known) = self.known.get(pattern) {
+        if let Some(known) = self.groups.get(pattern) {
             return Ok(known.clone());
         }
         let Some(glob) = Glob::new(pattern) else {
             return Err(format!("invalid glob expression '{pattern}'"));
         };
+        let jobs = self.matching(config, |name| glob.matches(name))?;
+        self.groups.insert(pattern.to_owned(), jobs.clone());
+        Ok(jobs)
+    }
+
+    /// The jobs that a name or pattern of `passed` stands for, or why it cannot be said. A broken one stands for none.
+    pub(super) fn passed_jobs(
+        &mut self,
+        pattern: &str,
+        index: &Index<'_>,
+        config: &Config,
+    ) -> Result<Vec<usize>, String> {
+        if !PassedPattern::is_pattern(pattern) {
+            return Ok(index.jobs_named(pattern).to_vec());
+        }
+        if let Some(known) = self.passed.get(pattern) {
+            return Ok(known.clone());
+        }
+        let jobs = match PassedPattern::new(pattern) {
+            Some(pattern) => self.matching(config, |name| pattern.matches(name))?,
+            None => Vec::new(),
+        };
+        self.passed.insert(pattern.to_owned(), jobs.clone());
+        Ok(jobs)
+    }
+
+    fn matching(
+        &mut self,
+        config: &Config,
+        is_match: impl Fn(&str) -> bool,
+    ) -> Result<Vec<usize>, String> {
         self.matches += config.jobs.len();
         if self.matches > MAX_MATCHES {
             return Err("the pipeline has too many jobs for so many patterns".to_owned());
         }
-        let matching =
-            |(index, job): (usize, &crate::Job)| glob.matches(&job.name).then_some(index);
-        let jobs: Vec<usize> = config
-            .jobs
-            .iter()
-            .enumerate()
-            .filter_map(matching)
-            .collect();
-        self.known.insert(pattern.to_owned(), jobs.clone());
-        Ok(jobs)
+        let jobs = config.jobs.iter().enumerate();
+        let matching = jobs.filter(|(_, job)| is_match(&job.name));
+        Ok(matching.map(|(index, _)| index).collect())
     }
 }

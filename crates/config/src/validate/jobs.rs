@@ -24,7 +24,7 @@ pub(super) fn check(checker: &mut Checker<'_>) {
         let path = path_of("jobs", index, &job.name);
         check_retention(checker, job, &path);
         check_size(checker, job, &path);
-        checker.begin_job();
+        checker.begin_job(job);
         let path = format!("{path}.plan");
         steps::check_list(&job.plan, &format!("{path}.do"), checker);
         check_hooks(job.hooks(), &path, checker);

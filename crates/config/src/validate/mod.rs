@@ -1,5 +1,6 @@
 //! The rules that span several parts of a pipeline. Rules about one step alone are in its own file.
 
+mod advice;
 mod cycle;
 mod display;
 mod groups;
@@ -20,15 +21,16 @@ use index::{Index, Matcher};
 use local_vars::{Declared, LocalVars};
 
 use crate::reader::{Places, Reader};
-use crate::{Config, Problem, Section, Warning, suggest, validate_identifier};
+use crate::{Config, Job, Problem, Section, Warning, suggest, validate_identifier};
 
 pub(crate) struct Checked {
     pub(crate) problems: Vec<Problem>,
     pub(crate) warnings: Vec<Warning>,
 }
 
-/// Checks what has been read. `reader` knows where it stands in the text.
-pub(crate) fn validate(config: &Config, reader: &Reader) -> Checked {
+/// Checks what has been read. `reader` knows where it stands in the text. With the names of the native resource types
+/// there is also advice about what will not run.
+pub(crate) fn validate(config: &Config, reader: &Reader, native: Option<&[&str]>) -> Checked {
     let mut checker = Checker {
         config,
         places: &reader.places,
@@ -40,6 +42,8 @@ pub(crate) fn validate(config: &Config, reader: &Reader) -> Checked {
         seen_gets: HashSet::new(),
         local_vars: LocalVars::default(),
         any_name: false,
+        native,
+        artifacts: None,
         problems: Vec::new(),
         warnings: Vec::new(),
     };
@@ -54,6 +58,9 @@ pub(crate) fn validate(config: &Config, reader: &Reader) -> Checked {
     cycle::check(&mut checker);
     checker.section = Section::Display;
     display::check(&mut checker);
+    if let Some(native) = native {
+        advice::check(&mut checker, native);
+    }
     Checked {
         problems: checker.problems,
         warnings: checker.warnings,
@@ -75,6 +82,10 @@ pub(crate) struct Checker<'a> {
     pub(crate) local_vars: LocalVars,
     /// Whether the step that is being checked may be called anything.
     pub(crate) any_name: bool,
+    /// The native resource types, if advice is wanted.
+    native: Option<&'a [&'a str]>,
+    /// What steps of the job that is being checked make, if advice is wanted and that can be told.
+    artifacts: Option<HashSet<String>>,
     problems: Vec<Problem>,
     warnings: Vec<Warning>,
 }
@@ -83,7 +94,8 @@ pub(crate) struct Checker<'a> {
 const MOST_HINTS: usize = 100;
 
 impl<'a> Checker<'a> {
-    pub(crate) fn begin_job(&mut self) {
+    pub(crate) fn begin_job(&mut self, job: &Job) {
+        self.artifacts = self.native.and_then(|_| advice::artifacts(job));
         self.seen_gets.clear();
         self.local_vars = LocalVars::default();
     }
@@ -100,9 +112,14 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The jobs that a name or pattern stands for, or why it cannot be said.
-    pub(crate) fn matching_jobs(&mut self, pattern: &str) -> Result<Vec<usize>, String> {
-        self.matcher.jobs(pattern, &self.index, self.config)
+    /// The jobs that a group's name or pattern stands for, or why it cannot be said.
+    pub(crate) fn group_jobs(&mut self, pattern: &str) -> Result<Vec<usize>, String> {
+        self.matcher.group_jobs(pattern, &self.index, self.config)
+    }
+
+    /// The jobs that a name or pattern of `passed` stands for, or why it cannot be said.
+    pub(crate) fn passed_jobs(&mut self, pattern: &str) -> Result<Vec<usize>, String> {
+        self.matcher.passed_jobs(pattern, &self.index, self.config)
     }
 
     /// ` (did you mean 'x'?)`, or nothing.

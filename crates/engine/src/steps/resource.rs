@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use airside_config::missing_base_type;
 use airside_model::{
     MetadataField, StepKind, Version, bounded_metadata, bounded_versions,
     event::{Event, FinishResource, Source},
@@ -219,10 +220,7 @@ impl Call<'_> {
             return Ok(Ok((image, run, folder.into_iter().collect())));
         }
         if !airside_resources::is_native(self.type_) {
-            let type_ = self.type_;
-            return Ok(Err(NoImage::Error(format!(
-                "resource type `{type_}` is not supported by this version of Airside"
-            ))));
+            return Ok(Err(NoImage::Error(missing_base_type(self.type_))));
         }
         // Checks are not looked into, and need nothing but the program.
         let own = leaf.interpreter.engine.parts.mock_image.as_ref();

@@ -172,6 +172,13 @@ mod tests {
     }
 
     #[test]
+    fn unknown_fields_that_concourse_ignores_are_warnings() {
+        let loaded = read_config("{platform: linux, run: {path: x, bogus: 1}}").unwrap();
+        assert_eq!(loaded.config.run.path, "x");
+        assert!(loaded.warnings[0].message.contains("bogus"), "{loaded:?}");
+    }
+
+    #[test]
     fn all_that_is_wrong_is_said() {
         let words = read_config("{run: {path: x}, inputs: [{}]}").unwrap_err();
         assert!(

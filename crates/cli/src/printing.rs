@@ -1,0 +1,38 @@
+//! Standard output of commands that print a text and end.
+
+use std::io::{self, ErrorKind, Write};
+
+/// Prints all of a text. A reader that has seen enough, such as `head`, closes the pipe: that is no mistake.
+pub(crate) fn print(text: &str) -> io::Result<()> {
+    print_to(&mut io::stdout().lock(), text)
+}
+
+fn print_to(out: &mut impl Write, text: &str) -> io::Result<()> {
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        ended => ended,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Broken(ErrorKind);
+
+    impl Write for Broken {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(self.0.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn only_a_closed_pipe_is_no_mistake() {
+        assert!(print_to(&mut Broken(ErrorKind::BrokenPipe), "x").is_ok());
+        assert!(print_to(&mut Broken(ErrorKind::StorageFull), "x").is_err());
+    }
+}
