@@ -15,7 +15,7 @@ struct SmallDisk<'a>(&'a Path);
 impl<'a> SmallDisk<'a> {
     fn over(folder: &'a Path) -> Self {
         let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", "size=8m,mode=700", "disk"]);
+        mount.args(["-t", "tmpfs", "-o", "size=32m,mode=700", "disk"]);
         assert!(mount.arg(folder).status().unwrap().success());
         Self(folder)
     }

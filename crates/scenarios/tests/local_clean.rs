@@ -6,6 +6,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use airside_scenarios::{Environment, Run, ServerOptions, plans, wait_for, wait_until};
@@ -97,8 +98,16 @@ fn killed_run() -> (Run, PathBuf, String) {
     (run, folder, installation)
 }
 
+/// Each of these tests removes what the others left, so they take turns.
+static TURN: Mutex<()> = Mutex::new(());
+
+fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[test]
 fn the_next_start_removes_what_a_killed_run_left() {
+    let _turn = turn();
     let (run, folder, installation) = killed_run();
     let said = clean(&["--dry-run"]);
     let lines = about(&said, &installation);
@@ -120,6 +129,7 @@ fn the_next_start_removes_what_a_killed_run_left() {
 
 #[test]
 fn clean_removes_what_a_killed_run_left() {
+    let _turn = turn();
     let (run, folder, installation) = killed_run();
     let said = clean(&[]);
     let lines = about(&said, &installation);
@@ -135,6 +145,7 @@ fn clean_removes_what_a_killed_run_left() {
 
 #[test]
 fn a_stopped_server_keeps_its_steps_until_its_data_folder_is_gone() {
+    let _turn = turn();
     let mut server = ServerOptions::new().own_network().start();
     let fly = server.fly();
     fly.pipeline("p", &staying());

@@ -14,7 +14,7 @@ pub(crate) type Environment = BTreeMap<OsString, OsString>;
 /// is `home`: a process of another user has another. An image that sets `HOME` itself has set it for all.
 pub(crate) fn for_user(
     own: impl Iterator<Item = (OsString, OsString)>,
-    home: Option<&str>,
+    home: Option<String>,
 ) -> impl Iterator<Item = (OsString, OsString)> {
     let runtimes = home.map(OsString::from);
     own.filter(move |(name, value)| name != "HOME" || runtimes.as_ref() != Some(value))
@@ -83,13 +83,17 @@ mod tests {
         let own = |home: &str| [("HOME".into(), home.into())].into_iter();
         let ann = user(1000, Some("ann"));
         let home = |set: &str| {
-            let environment = build(for_user(own(set), Some("/root")), &[], &ann);
+            let environment = build(for_user(own(set), Some("/root".to_owned())), &[], &ann);
             get(&environment, "HOME").unwrap()
         };
         assert_eq!(home("/root"), "/home/ann");
         assert_eq!(home("/set/by/the/image"), "/set/by/the/image");
         let ordered = [("HOME".to_owned(), "/ordered".to_owned())];
-        let environment = build(for_user(own("/root"), Some("/root")), &ordered, &ann);
+        let environment = build(
+            for_user(own("/root"), Some("/root".to_owned())),
+            &ordered,
+            &ann,
+        );
         assert_eq!(get(&environment, "HOME").unwrap(), "/ordered");
         let root = build(for_user(own("/root"), None), &[], &user(0, None));
         assert_eq!(get(&root, "HOME").unwrap(), "/root");

@@ -127,7 +127,7 @@ fn holding(
 fn command(order: &Order, user: &User) -> Result<Command, Exit> {
     // What the runtime says of home, it read in the image that the shim was started in.
     let own = std::env::vars_os().filter(|(name, _)| order.image.is_none() || name != "HOME");
-    let own = environment::for_user(own, shims_home(user).as_deref());
+    let own = environment::for_user(own, shims_home(user));
     let environment = environment::build(own, &order.env, user);
     let dir = Path::new(&order.dir);
     let mut command = match &order.run {
