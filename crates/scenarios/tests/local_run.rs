@@ -352,3 +352,23 @@ fn a_terminal_shows_what_runs() {
     assert!(end.contains("JOB "), "{seen:?}");
     assert!(!end.contains("\x1b[2m"), "{seen:?}");
 }
+
+#[test]
+fn secrets_do_not_show_and_what_has_no_value_is_named_before_anything_begins() {
+    let mut step = task("t", "echo \"it is $WORD, $PLAIN\"");
+    step["params"] = json!({"WORD": "((word))", "PLAIN": "((plain.field))"});
+    let run = Run::new(&pipeline(json!([]), json!([job("j", json!([step]))])));
+    let output = run.run(&[]);
+    assert_eq!(output.code, Some(2), "{output:?}");
+    assert_says(
+        &output,
+        "airside: no value is known for ((plain.field)), ((word)): give it with -v",
+    );
+    let secrets = run.path().join("secrets.yml");
+    run.file("secrets.yml", "word: hunter2-secret\n");
+    let secrets = secrets.to_str().unwrap();
+    let output = run.run(&["--secrets-file", secrets, "-y", "plain={field: seen}"]);
+    assert_eq!(output.code, Some(0), "{output:?}");
+    assert_line(&output, "j/t", "it is ((redacted)), seen");
+    assert!(!output.stdout.contains("hunter2"), "{output:?}");
+}
