@@ -16,6 +16,7 @@ mod progress;
 mod session;
 mod stop;
 mod table;
+mod variables;
 mod view;
 mod world;
 
@@ -25,6 +26,7 @@ use airside_config::Config;
 use airside_model::BuildStatus;
 use anyhow::Result;
 use clap::Args;
+use serde_json::{Map, Value};
 
 use crate::{
     logging,
@@ -36,6 +38,7 @@ use order::{Choice, Order};
 use session::Session;
 use stop::Stop;
 use table::JobReport;
+use variables::SecretOptions;
 use view::View;
 use world::World;
 
@@ -45,8 +48,8 @@ Examples:
       every job, each after those that its inputs must have passed
   airside run ci.yml -j unit --input repo=.
       one job, with this folder as what resource `repo` holds
-  airside run ci.yml -v branch=main -l secrets.yml
-      with values for ((variables))
+  airside run ci.yml -v branch=main -l vars.yml --secrets-file secrets.yml
+      with values for ((variables)); secrets do not show in what is printed
 
 Runs builds as a server would, and removes everything afterwards. Ctrl-C aborts the builds, whose hooks then \
 run; a second one ends them at once.
@@ -90,6 +93,8 @@ pub(crate) struct Options {
     #[command(flatten)]
     variables: validate::Variables,
     #[command(flatten)]
+    secrets: SecretOptions,
+    #[command(flatten)]
     workers: WorkerOptions,
     #[command(flatten)]
     isolation: IsolationArgs,
@@ -111,8 +116,8 @@ impl From<End> for ExitCode {
 }
 
 pub(crate) fn run(options: &Options) -> ExitCode {
-    let (config, order) = match read(options) {
-        Ok(read) => read,
+    let ready = match read(options) {
+        Ok(ready) => ready,
         Err(words) => {
             eprintln!("airside: {}", words.trim_end());
             return End::Errored.into();
@@ -121,7 +126,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
     let started = crate::enter_own_world()
         .and_then(|()| ServerOptions::of_args(["--log-level", &options.log_level]))
         .and_then(|options| logging::start(&options.observing));
-    let ran = started.and_then(|_| server::on_threads(run_all(options, &config, order)));
+    let ran = started.and_then(|_| server::on_threads(run_all(options, ready)));
     match ran {
         Ok(end) => end.into(),
         Err(error) => {
@@ -131,8 +136,15 @@ pub(crate) fn run(options: &Options) -> ExitCode {
     }
 }
 
+/// What a run begins with.
+struct Ready {
+    config: Config,
+    order: Order,
+    secrets: Map<String, Value>,
+}
+
 /// The pipeline and its jobs, or everything that is wrong with them.
-fn read(options: &Options) -> Result<(Config, Order), String> {
+fn read(options: &Options) -> Result<Ready, String> {
     let config = validate::pipeline(&options.file, &options.variables)?;
     let choice = match (options.jobs.as_slice(), options.only) {
         ([], _) => Choice::All,
@@ -140,25 +152,41 @@ fn read(options: &Options) -> Result<(Config, Order), String> {
         (jobs, false) => Choice::WithUpstream(jobs),
     };
     let order = Order::new(&config, choice)?;
-    let problems = folders::problems(&config, &order, &options.inputs);
+    let secrets = options.secrets.read()?;
+    let mut problems = folders::problems(&config, &order, &options.inputs);
+    problems.extend(variables::problem(
+        &config,
+        &order,
+        &options.inputs,
+        &secrets,
+    ));
     match problems.is_empty() {
-        true => Ok((config, order)),
+        true => Ok(Ready {
+            config,
+            order,
+            secrets,
+        }),
         false => Err(problems.join("\nairside: ")),
     }
 }
 
-async fn run_all(options: &Options, config: &Config, order: Order) -> Result<End> {
+async fn run_all(options: &Options, ready: Ready) -> Result<End> {
+    let Ready {
+        config,
+        order,
+        secrets,
+    } = ready;
     let stop = Stop::on_signals()?;
-    let world = World::open(options).await?;
+    let world = World::open(options, secrets).await?;
     let view = View::new();
     let ran = async {
-        let pipeline = world.set_pipeline(&name(&options.file), config).await?;
+        let pipeline = world.set_pipeline(&name(&options.file), &config).await?;
         let mut folders = HashMap::new();
         for folder in &options.inputs {
             folders.insert(folder.resource.clone(), world.take_in(folder).await?);
         }
         let aborted = stop.asked.clone();
-        let session = Session::new(&world, config, pipeline, &view, folders, aborted);
+        let session = Session::new(&world, &config, pipeline, &view, folders, aborted);
         session.run(order, most(options)).await
     };
     let reports = tokio::select! {

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use airside_runtime_kube::{SecretReader, SecretsError};
-use airside_secrets::{Asker, Error, Manager, Secret};
+use airside_secrets::{Asker, Error, Manager, Owner, Secret};
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 
@@ -56,7 +56,10 @@ impl Installation {
 
     pub(crate) fn keeper(&self) -> Box<dyn Keeper> {
         match &self.0 {
-            Kind::Dummy(values) => Box::new(Dummy(values.clone())),
+            Kind::Dummy(values) => Box::new(Dummy {
+                values: values.clone(),
+                owner: Owner::Installation,
+            }),
             Kind::Kubernetes(kubernetes) => Box::new(kubernetes.clone()),
             Kind::Manager(_, manager) => Box::new(Here(manager.clone())),
         }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use airside_checker::Checkers;
-use airside_secrets::Asker;
+use airside_secrets::{Asker, Owner};
 use parking_lot::Mutex;
 use serde_json::Value;
 
@@ -73,7 +73,10 @@ impl VarSources {
         match type_ {
             "dummy" => {
                 let vars = config.get("vars").and_then(Value::as_object);
-                Ok(Box::new(Dummy(vars.cloned().unwrap_or_default())))
+                Ok(Box::new(Dummy {
+                    values: vars.cloned().unwrap_or_default(),
+                    owner: Owner::Pipeline,
+                }))
             }
             "idtoken" => {
                 let signer = self.id_tokens.clone();

@@ -383,3 +383,23 @@ fn steps_that_share_the_machines_network_are_told_of() {
     let output = run.own_network().without_programs().run(&[]).ended_with(0);
     assert_says(&output, "local steps share the machine's network");
 }
+
+#[test]
+fn secrets_do_not_show_and_what_has_no_value_is_named_before_anything_begins() {
+    let mut step = task("t", "echo \"it is $WORD, $PLAIN\"");
+    step["params"] = json!({"WORD": "((word))", "PLAIN": "((plain.field))"});
+    let run = Run::new(&pipeline(json!([]), json!([job("j", json!([step]))])));
+    let output = run.run(&[]);
+    assert_eq!(output.code, Some(2), "{output:?}");
+    assert_says(
+        &output,
+        "airside: no value is known for ((plain.field)), ((word)): give it with -v",
+    );
+    let secrets = run.path().join("secrets.yml");
+    run.file("secrets.yml", "word: hunter2-secret\n");
+    let secrets = secrets.to_str().unwrap();
+    let output = run.run(&["--secrets-file", secrets, "-y", "plain={field: seen}"]);
+    assert_eq!(output.code, Some(0), "{output:?}");
+    assert_line(&output, "j/t", "it is ((redacted)), seen");
+    assert!(!output.stdout.contains("hunter2"), "{output:?}");
+}

@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use airside_secrets::{
-    Asker, Manager, Owner, SecretsManager, SecretsManagerSettings, Ssm, SsmSettings, testing::Moto,
+    Asker, Manager, Owner, SecretsManager, SecretsManagerSettings, Ssm, SsmSettings,
+    testing::{AwsStandIn, Moto},
 };
 use serde_json::{Value, json};
 
@@ -107,22 +108,19 @@ fn secrets_are_texts_or_fields() {
 
 #[test]
 fn hostile_names_do_not_find_the_secrets_of_another_team() {
-    let Some(moto) = Moto::start() else {
-        return;
-    };
-    moto.put_secret(
-        "/concourse/victim/password",
-        &json!({"SecretString": "hunter2"}),
-    );
-    moto.put_parameter("/concourse/victim/password", "hunter2");
-    moto.put_parameter("/concourse/word", "shared");
+    let aws = AwsStandIn::start();
+    aws.keep("/concourse/victim/password", "hunter2");
+    aws.keep("/concourse/word", "shared");
+    aws.keep("/concourse/common/word", "shared, too");
     let secrets = SecretsManagerSettings {
-        aws: moto.settings(),
+        aws: aws.settings(),
+        shared_prefixes: vec!["common/".to_owned()],
         ..SecretsManagerSettings::default()
     };
     let parameters = SsmSettings {
-        aws: moto.settings(),
+        aws: aws.settings(),
         shared_path: "/concourse".to_owned(),
+        shared_prefixes: vec!["common/".to_owned()],
         ..SsmSettings::default()
     };
     let managers: [Box<dyn Manager>; 2] = [
@@ -130,16 +128,24 @@ fn hostile_names_do_not_find_the_secrets_of_another_team() {
         Box::new(Ssm::new(parameters, Owner::Installation).unwrap()),
     ];
     for manager in &managers {
-        for name in ["victim/password", "victim"] {
-            for path in manager.paths(&asker(), name).unwrap() {
-                assert_eq!(value(&**manager, &path), None, "{path}");
-            }
+        let find = |team: &str, name: &str| {
+            let asker = Asker {
+                team: team.to_owned(),
+                ..asker()
+            };
+            let paths = manager.paths(&asker, name).unwrap();
+            paths.iter().find_map(|path| value(&**manager, path))
+        };
+        for name in ["victim/password", "victim", "victim/p/password"] {
+            assert_eq!(find("attacker", name), None, "{name}");
         }
+        assert_eq!(find("victim", "password"), Some(json!("hunter2")));
+        assert_eq!(find("attacker", "word"), Some(json!("shared")));
+        assert_eq!(find("attacker", "common/word"), Some(json!("shared, too")));
     }
-    assert_eq!(
-        value(&*managers[1], "/concourse/word"),
-        Some(json!("shared"))
+    let asked = aws.asked();
+    assert!(
+        asked.contains(&"/concourse/attacker/victim/password".to_owned()),
+        "{asked:?}"
     );
-    let victim = "/concourse/victim/password";
-    assert_eq!(value(&*managers[0], victim), Some(json!("hunter2")));
 }

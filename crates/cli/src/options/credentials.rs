@@ -10,6 +10,7 @@ use std::{path::Path, time::Duration};
 
 use airside_credentials::{CacheOptions, Installation, Tries};
 use anyhow::{Context, Result, bail};
+use serde_json::{Map, Value};
 
 pub(crate) use self::id_tokens::IdTokenOptions;
 use self::{
@@ -73,6 +74,12 @@ pub(crate) struct CredentialOptions {
 }
 
 impl CredentialOptions {
+    /// Gives a team values for variables, as an installation's manager would.
+    pub(crate) fn give(&mut self, team: &str, values: Map<String, Value>) {
+        let of_team = |(name, value)| (format!("{team}/{name}"), value);
+        self.dummy.given.extend(values.into_iter().map(of_team));
+    }
+
     pub(crate) fn tries(&self) -> Tries {
         Tries {
             attempts: self.secret_retry_attempts.max(1),

@@ -5,6 +5,7 @@ use airside_model::{PipelineId, TeamId, VolumeId};
 use airside_runtime_local::RUN_FOLDER;
 use airside_store::{InstanceVars, MAIN_TEAM, SavePipeline, Store};
 use anyhow::{Context as _, Result, anyhow};
+use serde_json::{Map, Value};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
@@ -27,12 +28,13 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) async fn open(given: &Options) -> Result<Self> {
+    pub(crate) async fn open(given: &Options, secrets: Map<String, Value>) -> Result<Self> {
         let folder = tempfile::Builder::new()
             .prefix(RUN_FOLDER)
             .tempdir()
             .context("cannot make a temporary folder; TMPDIR says where")?;
-        let options = server_options(given, &folder)?;
+        let mut options = server_options(given, &folder)?;
+        options.credentials.give(MAIN_TEAM, secrets);
         let data = DataFolder::open_temporary(folder.path())?;
         let shutdown = CancellationToken::new();
         let house = House::open(&options, Mode::Up, &data, &[], URL, &shutdown).await?;

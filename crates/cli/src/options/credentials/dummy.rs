@@ -21,11 +21,15 @@ pub(crate) struct DummyOptions {
     /// File with such variables, one a line
     #[arg(long, value_name = "FILE")]
     dummy_creds_var_file: Option<PathBuf>,
+
+    /// Values that the program itself gives, by team and name.
+    #[arg(skip)]
+    pub(super) given: Map<String, Value>,
 }
 
 impl DummyOptions {
     pub(super) fn installation(&self) -> Result<Option<Installation>> {
-        let mut values = Map::new();
+        let mut values = self.given.clone();
         for given in &self.dummy_creds_var {
             let (name, value) = read(given).context("in --dummy-creds-var")?;
             values.insert(name, value);
