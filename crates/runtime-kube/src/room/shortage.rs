@@ -29,7 +29,8 @@ impl Shortage {
             return read_quota(quota);
         }
         let (_, nodes) = reason.split_once("nodes are available:")?;
-        read_nodes(nodes.split("preemption:").next().unwrap_or_default())
+        // Further sentences are about claims, and about what preemption would bring.
+        read_nodes(nodes.split(". ").next().unwrap_or_default())
     }
 
     /// Whether pods that ask for less processor and memory would help.

@@ -30,8 +30,8 @@ fn handles(names: &[&str]) -> Vec<Handle> {
     names.iter().map(|name| Handle::new(*name)).collect()
 }
 
-const NO_CPU: &str = "waiting for a node: 0/2 nodes are available: 2 Insufficient cpu. preemption: 0/2 nodes are \
-                      available: 2 Preemption is not helpful for scheduling.";
+const NO_CPU: &str = "waiting for a node: 0/2 nodes are available: 2 Insufficient cpu. no new claims to deallocate, \
+                      preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling.";
 
 #[test]
 fn hostile_a_step_that_can_never_fit_takes_nobodys_kept_pods() {
