@@ -76,10 +76,15 @@ impl DataFolder {
         self.private_file("encryption-key", fresh)
     }
 
-    /// A password for the first user, where none was given.
-    pub(crate) fn password(&self) -> Result<String> {
-        let fresh = || hex::encode(rand::random::<[u8; 8]>()).into_bytes();
-        Ok(String::from_utf8(self.private_file("password", fresh)?)?)
+    /// A password for the first user, where none was given; and whether it was made up just now.
+    pub(crate) fn password(&self) -> Result<(String, bool)> {
+        let mut is_new = false;
+        let fresh = || {
+            is_new = true;
+            hex::encode(rand::random::<[u8; 8]>()).into_bytes()
+        };
+        let password = String::from_utf8(self.private_file("password", fresh)?)?;
+        Ok((password, is_new))
     }
 
     /// What an agent's runtime calls itself on its machine.

@@ -13,6 +13,7 @@ mod identity;
 mod isolation;
 mod keeping;
 mod keys;
+mod limits;
 mod listening;
 mod observing;
 mod scheduling;
@@ -37,6 +38,7 @@ use collecting::CollectingOptions;
 use connectors::ConnectorOptions;
 use credentials::CredentialOptions;
 use keeping::KeepingOptions;
+use limits::LimitOptions;
 use scheduling::SchedulingOptions;
 
 #[derive(Args)]
@@ -67,6 +69,8 @@ pub(crate) struct ServerOptions {
     pub(crate) scheduling: SchedulingOptions,
     #[command(flatten)]
     pub(crate) collecting: CollectingOptions,
+    #[command(flatten)]
+    pub(crate) limits: LimitOptions,
     #[command(flatten)]
     pub(crate) observing: Observing,
 }

@@ -116,7 +116,10 @@ async fn serve(options: &ServerOptions, mode: Mode, log_level: Level) -> Result<
         background.await?;
     }
     house.leave(&data).await;
-    info!("stopped; running steps go on and are followed again at the next start");
+    match house.leaves_steps().await {
+        true => info!("stopped; running steps go on and are followed again at the next start"),
+        false => info!("stopped"),
+    }
     Ok(())
 }
 

@@ -65,6 +65,8 @@ fn example(name: &str) -> &'static str {
         _ if name.contains("-retain") => "7",
         "max-checks-per-second" => "2.5",
         "minimum-build-spacing" => "main=3s",
+        "max-step-output" | "max-build-output" => "5MiB",
+        "team-quota" => "main/volumes=5GiB",
         "secret-retry-attempts" => "7",
         "vault-url" => "https://vault.example.com",
         "vault-auth-param" | "dummy-creds-var" => "name=value",

@@ -125,12 +125,9 @@ fn web_says_where_it_serves_and_how_much_is_up_to_the_level() {
 #[test]
 fn up_makes_what_it_needs_and_prints_how_to_log_in() {
     let home = Home::new();
-    let server = Server::start(airside().current_dir(home.path()).args([
-        "up",
-        "--listen",
-        "127.0.0.1:0",
-        "--local-worker=false",
-    ]));
+    let args = ["up", "--listen", "127.0.0.1:0", "--local-worker=false"];
+    let start = || Server::start(airside().current_dir(home.path()).args(args));
+    let mut server = start();
     let password = std::fs::read_to_string(home.path().join("airside-data/password")).unwrap();
     let line = format!(
         "fly -t airside login -c {} -u admin -p {password}",
@@ -138,6 +135,17 @@ fn up_makes_what_it_needs_and_prints_how_to_log_in() {
     );
     server.wait_for_line(&line);
     assert!(home.path().join("airside-data/encryption-key").exists());
+    // Nothing ran, so nothing goes on; and the next start says where the password is.
+    server.signal(Signal::INT);
+    assert!(server.wait().success());
+    let log = server.log();
+    assert!(
+        log.contains("stopped") && !log.contains("running steps go on"),
+        "{log}"
+    );
+    let again = start();
+    again.wait_for_line("/password')\"");
+    assert!(!again.log().contains(&password), "{}", again.log());
 }
 
 const PIPELINE: &str = "\

@@ -25,10 +25,19 @@ enum Verdict {
     Make { bytes: u64 },
 }
 
+fn size(disk: Disk) -> u64 {
+    MOST.min(disk.total / PART)
+}
+
+/// Whether so little is free that nothing may be left for a database and for logs.
+pub(crate) fn is_full(disk: Disk) -> bool {
+    disk.free < size(disk) / 4
+}
+
 fn judge(disk: Disk, is_there: bool) -> Verdict {
-    let bytes = MOST.min(disk.total / PART);
+    let bytes = size(disk);
     match is_there {
-        true if disk.free < bytes / 4 => Verdict::GiveUp,
+        true if is_full(disk) => Verdict::GiveUp,
         false if disk.free > bytes.saturating_mul(4) => Verdict::Make { bytes },
         _ => Verdict::Leave,
     }

@@ -1,6 +1,6 @@
 //! Files without rows, and volumes whose time is over.
 
-use airside_model::VolumeId;
+use airside_model::{Quota, VolumeId};
 
 use crate::{Collector, Error, Result};
 
@@ -37,7 +37,28 @@ impl Collector {
                 collected += 1;
             }
         }
+        self.measure_volumes(&there).await?;
         Ok(collected)
+    }
+
+    /// Measures volumes whose size no step has told, for teams with a quota of them: of before the quota, or before a
+    /// crash.
+    async fn measure_volumes(&self, there: &[VolumeId]) -> Result<()> {
+        let store = &self.parts.store;
+        if !store.quotas().has(Quota::Volumes) {
+            return Ok(());
+        }
+        store.forget_sizes_but_of(there).await?;
+        for some in there.chunks(BATCH) {
+            for (id, team) in store.unmeasured_volumes(some).await? {
+                let (volumes, volume) = (self.parts.volumes.clone(), id.clone());
+                // It may have gone meanwhile.
+                if let Ok(bytes) = blocking(move || volumes.size(&volume)).await {
+                    store.note_volume_size(team, &id, bytes).await?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Removes a volume, unless somebody needs it for something else.
@@ -48,9 +69,14 @@ impl Collector {
         }
     }
 
-    async fn remove_volume(&self, volume: &VolumeId) -> Result<()> {
+    /// Removes the files of a volume alone.
+    pub(crate) async fn remove_tree(&self, volume: &VolumeId) -> Result<()> {
         let (volumes, id) = (self.parts.volumes.clone(), volume.clone());
-        blocking(move || volumes.remove(&id)).await?;
+        blocking(move || volumes.remove(&id)).await
+    }
+
+    async fn remove_volume(&self, volume: &VolumeId) -> Result<()> {
+        self.remove_tree(volume).await?;
         Ok(self.parts.store.forget_volume(volume).await?)
     }
 }

@@ -18,9 +18,11 @@
 #![forbid(unsafe_code)]
 
 mod ballast;
+mod emergency;
 mod files;
 mod kind;
 mod pressure;
+mod quotas;
 mod reap;
 pub mod retention;
 mod rows;
@@ -30,6 +32,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use airside_logs::Logs;
 use airside_metrics::Metrics;
+use airside_model::Handle;
 use airside_store::Store;
 use airside_volumes::Volumes;
 use async_trait::async_trait;
@@ -59,6 +62,15 @@ pub trait Workers: Send + Sync {
 
     /// Removes the container that was kept longest for people to look inside. `false`: there is none.
     async fn give_up_kept(&self) -> bool;
+
+    /// The container that takes most of this machine's disk, with its bytes.
+    async fn largest_container(&self) -> Option<(Handle, u64)>;
+
+    /// Ends a container and its step without a word to the database; the step's build is told why.
+    async fn end_container(&self, handle: &Handle, why: &str) -> bool;
+
+    /// The bytes that a team's images take, where there is a registry.
+    async fn registry_use(&self, team: &str) -> u64;
 }
 
 /// What is kept, and for how long.

@@ -55,7 +55,7 @@ impl Collector {
     }
 
     /// How full the disk is; the metrics hear of it.
-    fn disk(&self) -> Result<Disk> {
+    pub(crate) fn disk(&self) -> Result<Disk> {
         let disk = self.parts.volumes.disk()?;
         self.parts.metrics.disk(disk.total, disk.free);
         Ok(disk)

@@ -63,7 +63,10 @@ impl Collector {
                 let before = before(IMAGE_CHECKS);
                 store.collect_image_checks(before, BATCH).await?
             }
-            Kind::Versions => store.collect_versions(BATCH).await?,
+            Kind::Versions => {
+                let beyond = store.collect_versions_beyond_quota(BATCH).await?;
+                beyond + store.collect_versions(BATCH).await?
+            }
             Kind::Resources => store.collect_resources(BATCH).await?,
             Kind::Jobs => store.collect_jobs(BATCH).await?,
             Kind::Tokens => store.collect_tokens(BATCH).await?,

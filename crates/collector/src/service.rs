@@ -32,6 +32,9 @@ struct Service {
     turn: Instant,
     paused: bool,
     disk: Instant,
+    /// The last look found the disk full to the last.
+    was_full: bool,
+    quotas: Instant,
 }
 
 impl Collector {
@@ -53,6 +56,8 @@ impl Collector {
             turn: now,
             paused: false,
             disk: now,
+            was_full: false,
+            quotas: now,
         };
         loop {
             tokio::select! {
@@ -91,6 +96,7 @@ impl Service {
 
     async fn tick(&mut self) {
         self.attend_to_disk().await;
+        self.report_quotas().await;
         if self.is_paused().await {
             return;
         }
@@ -128,6 +134,9 @@ impl Service {
                 self.turn = now + TURN;
             }
             Err(error) => {
+                if error.is_out_of_space() {
+                    let _ = store.probe().await;
+                }
                 warn!(%error, "the database does not answer; the collection waits");
                 return true;
             }
@@ -137,10 +146,7 @@ impl Service {
 
     /// Whether or not it is paused: a full disk stops everything.
     async fn attend_to_disk(&mut self) {
-        let parts = &self.collector.parts;
-        if let (Some(file), Ok(disk)) = (&parts.ballast, parts.volumes.disk()) {
-            ballast::tend(file, disk);
-        }
+        self.attend_to_full_disk().await;
         let now = Instant::now();
         if now < self.disk {
             return;
@@ -153,6 +159,41 @@ impl Service {
                 warn!(error, "no room could be made on the disk");
                 self.disk = now + TICK;
             }
+        }
+    }
+
+    /// A disk that is full to the last at two looks in a row is not getting better by itself.
+    async fn attend_to_full_disk(&mut self) {
+        let parts = &self.collector.parts;
+        let Ok(disk) = parts.volumes.disk() else {
+            return;
+        };
+        if let Some(file) = &parts.ballast {
+            ballast::tend(file, disk);
+        }
+        let is_full = ballast::is_full(disk);
+        // So that it is known whether the database takes writes; what it says otherwise is said elsewhere.
+        if is_full || parts.store.is_full() {
+            let _ = parts.store.probe().await;
+        }
+        if is_full && self.was_full {
+            let made = self.collector.make_room_without_database().await;
+            if let Err(error) = made {
+                let error = &error as &dyn std::error::Error;
+                warn!(error, "no room could be made on a full disk");
+            }
+        }
+        self.was_full = is_full;
+    }
+
+    async fn report_quotas(&mut self) {
+        let now = Instant::now();
+        if now < self.quotas {
+            return;
+        }
+        self.quotas = now + TURN;
+        if let Err(error) = self.collector.report_quotas().await {
+            warn!(%error, "what teams use of their quotas is not known at the moment");
         }
     }
 

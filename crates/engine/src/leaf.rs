@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use airside_model::{
-    Plan, PlanId, StepKind, StepLabels, VolumeId,
+    Plan, PlanId, StepKind, StepLabels, VolumeId, WorkerName,
     event::{Event, Origin, Source},
 };
 use airside_orchestrator::{Held, Host, StepEnd, StepRequest, Ticket};
@@ -35,6 +35,13 @@ pub(crate) struct Ran {
     pub(crate) answer: Vec<u8>,
     pub(crate) outputs: Vec<(String, VolumeId)>,
     held: Held,
+}
+
+impl Ran {
+    /// The worker that has its container.
+    pub(crate) fn worker(&self) -> Option<&WorkerName> {
+        self.held.worker()
+    }
 }
 
 pub(crate) enum End {

@@ -72,7 +72,9 @@ impl Error {
                 error.is_transient() || error.is_out_of_space()
             }
             Self::Log(error) | Self::Orchestrator(Step::Log(error)) => {
-                matches!(error, airside_logs::Error::Io { .. })
+                // A log that could not be written takes nothing more until it is opened anew.
+                use airside_logs::Error::{Closed, Io};
+                matches!(error, Io { .. } | Closed { .. })
             }
             Self::Orchestrator(Step::Runtime(error)) => {
                 matches!(error, airside_runtime::Error::Unavailable { .. })
@@ -248,7 +250,15 @@ impl Engine {
 
     /// Asks for the build to end; its steps are told to stop.
     pub async fn abort(&self, build: BuildId) -> Result<()> {
-        self.parts.store.request_abort(build).await?;
+        let asked = self.parts.store.request_abort(build).await;
+        // On a full disk that cannot be written, but a build that runs here can be stopped, which may make room.
+        let is_here = self.parts.running.lock().contains_key(&build);
+        match asked {
+            Err(error) if error.is_out_of_space() && is_here => {
+                warn!(%build, %error, "a build is aborted, though that cannot be written now");
+            }
+            asked => asked?,
+        }
         if let Some(running) = self.parts.running.lock().get(&build) {
             info!(%build, "build aborted");
             running.cancel.cancel();

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use airside_model::{Handle, VolumeId};
+use airside_model::{Handle, Quota, VolumeId};
 use airside_places::Pace;
 use airside_protocol::{
     End, HubSays, Order, ShimSays, ToHub, ToShim, Transfer, codec::MAX_PAYLOAD,
@@ -185,6 +185,29 @@ pub(crate) async fn upload(
     }
 }
 
+/// An output may not be larger than what its team may still have.
+async fn limits(parts: &Parts, handle: &Handle) -> io::Result<Limits> {
+    let store = &parts.store;
+    let room = async {
+        if !store.quotas().has(Quota::Volumes) {
+            return Ok(None);
+        }
+        let Some(container) = store.container(handle).await? else {
+            return Ok(None);
+        };
+        match store.build(container.build).await? {
+            Some(build) => store.quota_room(build.team, Quota::Volumes).await,
+            None => Ok(None),
+        }
+    };
+    let room: Result<Option<u64>, airside_store::Error> = room.await;
+    let room = room.map_err(io::Error::other)?.unwrap_or(u64::MAX);
+    Ok(Limits {
+        bytes: LIMITS.bytes.min(room),
+        ..LIMITS
+    })
+}
+
 async fn receive(
     parts: &Parts,
     request: &Request,
@@ -193,6 +216,7 @@ async fn receive(
 ) -> io::Result<u64> {
     let Lead { turn, held } = lead;
     let (chunks, ready) = mpsc::channel::<Bytes>(AHEAD);
+    let limits = limits(parts, &request.handle).await?;
     let receiving = parts
         .volumes
         .receive(&request.volume)
@@ -203,7 +227,7 @@ async fn receive(
             chunks: ready,
             current: Bytes::new(),
         });
-        let unpacked = receiving.unpack(&mut reader, &LIMITS);
+        let unpacked = receiving.unpack(&mut reader, &limits);
         // The hash is over everything sent, whatever the archive's own end.
         io::copy(&mut reader, &mut io::sink())?;
         unpacked.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;

@@ -78,6 +78,27 @@ async fn a_new_epoch_goes_on_where_the_old_one_stopped() {
 }
 
 #[tokio::test]
+async fn a_log_knows_its_size_whoever_wrote_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let logs = Logs::open(folder.path()).unwrap();
+    let writer = logs.writer(BuildId(1), 1).await.unwrap();
+    assert_eq!(writer.bytes(), 0);
+    let text = "x".repeat(10_000);
+    writer.append("1", 1, line(&text)).await.unwrap();
+    let one = writer.bytes();
+    assert!((10_000..11_000).contains(&one), "{one}");
+    writer.append("1", 2, line(&text)).await.unwrap();
+    assert_eq!(writer.bytes(), 2 * one);
+    let next = logs.writer(BuildId(1), 2).await.unwrap();
+    assert_eq!(next.bytes(), 2 * one);
+    next.close().await.unwrap();
+    logs.at_rest().await;
+    let compressed = Logs::open(folder.path()).unwrap();
+    let again = compressed.writer(BuildId(1), 3).await.unwrap();
+    assert_eq!(again.bytes(), 2 * one);
+}
+
+#[tokio::test]
 async fn a_torn_record_ends_its_segment_only() {
     let folder = tempfile::tempdir().unwrap();
     let logs = Logs::open(folder.path()).unwrap();

@@ -76,6 +76,12 @@ struct TaskLabels {
     task: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct QuotaLabels {
+    team: String,
+    quota: &'static str,
+}
+
 /// How builds end.
 const ENDS: [BuildStatus; 4] = [
     BuildStatus::Succeeded,
@@ -112,6 +118,8 @@ struct Inner {
     disk_bytes: Gauge,
     disk_free_bytes: Gauge,
     panics: Family<TaskLabels, Counter>,
+    quota_used: Family<QuotaLabels, Gauge>,
+    quota_limit: Family<QuotaLabels, Gauge>,
 }
 
 impl Default for Metrics {
@@ -185,6 +193,12 @@ impl Default for Metrics {
                 "panics",
                 "Panics by the task that they ended; each is a fault in Airside",
             ),
+            quota_used: family(
+                &mut registry,
+                "team_quota_used",
+                "What teams use of what they have a quota of",
+            ),
+            quota_limit: family(&mut registry, "team_quota_limit", "The quotas of teams"),
             registry,
         };
         Self(Arc::new(inner))
@@ -309,6 +323,21 @@ impl Metrics {
         self.0.disk_free_bytes.set(whole(free));
     }
 
+    /// Notes what teams use of their quotas: team, quota, used, limit. Teams that are not named are gone.
+    pub fn quotas<'a>(&self, uses: impl IntoIterator<Item = (&'a str, &'static str, u64, u64)>) {
+        let whole = |number| i64::try_from(number).unwrap_or(i64::MAX);
+        self.0.quota_used.clear();
+        self.0.quota_limit.clear();
+        for (team, quota, used, limit) in uses {
+            let labels = QuotaLabels {
+                team: team.to_owned(),
+                quota,
+            };
+            self.0.quota_used.get_or_create(&labels).set(whole(used));
+            self.0.quota_limit.get_or_create(&labels).set(whole(limit));
+        }
+    }
+
     /// Whether the targets file was read and found wrong, so that what it says is not in effect.
     pub fn targets_rejected(&self, rejected: bool) {
         self.0.targets_rejected.set(rejected.into());
@@ -393,6 +422,8 @@ mod tests {
         metrics.native_check_took("git", Duration::from_millis(3));
         metrics.collected("volumes", 3);
         metrics.disk(20, 5);
+        metrics.quotas([("gone", "logs", 1, 2)]);
+        metrics.quotas([("main", "volumes", 7, 9)]);
         let worker = WorkerGauge {
             name: "local",
             state: "running",
@@ -414,6 +445,8 @@ mod tests {
             r#"concourse_native_checks_duration_seconds_count{type="git"} 1"#,
             r#"concourse_gc_collected_total{kind="volumes"} 3"#,
             "concourse_disk_free_bytes 5",
+            r#"concourse_team_quota_used{team="main",quota="volumes"} 7"#,
+            r#"concourse_team_quota_limit{team="main",quota="volumes"} 9"#,
             r#"concourse_workers_registered{state="running"} 1"#,
             r#"concourse_workers_containers{worker="local"} 2"#,
             r#"concourse_steps_placed_total{kind="task",worker="local"} 1"#,

@@ -305,15 +305,26 @@ impl Orchestrator {
                 "the step was ended because it could not reach the hub for too long".to_owned(),
             ),
         };
-        let mut outputs = Vec::new();
-        for (name, transfer) in &standing.placed.outputs {
+        let (mut end, mut outputs) = (end, Vec::new());
+        for (_, transfer) in &standing.placed.outputs {
             if placement.capabilities().mounts_volumes {
                 let sealed = placement.seal(&standing.handle, &transfer.path, &transfer.volume);
-                sealed.await.inspect_err(|error| {
-                    standing.subject.failed(error, "an output is not sealed");
-                })?;
+                if let Err(error) = sealed.await {
+                    standing.subject.failed(&error, "an output is not sealed");
+                    if !self.was_ended(&standing.handle) {
+                        return Err(error.into());
+                    }
+                    let held = standing.held(Some(watching.session));
+                    let reason = error.to_string();
+                    return Ok(Followed::Lost { reason, held });
+                }
             }
-            if self.parts.volumes.path(&transfer.volume).is_some() {
+        }
+        if let Some(over_quota) = self.weigh_outputs(drive, standing).await? {
+            end = over_quota;
+        }
+        for (name, transfer) in &standing.placed.outputs {
+            if self.parts.volumes.exists(&transfer.volume) {
                 outputs.push((name.clone(), transfer.volume.clone()));
             }
         }

@@ -108,7 +108,7 @@ impl Keeping {
     }
 }
 
-fn is_in_use(kept: &Kept, now: Micros) -> bool {
+pub(crate) fn is_in_use(kept: &Kept, now: Micros) -> bool {
     let hijacked_at = kept.container.hijacked_at;
     hijacked_at.is_some_and(|then| now.since(then) < HIJACK_GRACE)
 }
@@ -279,7 +279,7 @@ impl Orchestrator {
         collected
     }
 
-    async fn doom(&self, containers: Vec<Subject>) -> Result<()> {
+    pub(crate) async fn doom(&self, containers: Vec<Subject>) -> Result<()> {
         for subject in &containers {
             subject.decided("the time of a kept container is over");
             self.parts.guests.withdraw(&subject.handle);

@@ -11,6 +11,7 @@
 
 #![forbid(unsafe_code)]
 
+mod ending;
 mod files;
 mod follow;
 mod guests;
@@ -18,20 +19,22 @@ mod kept;
 mod leaving;
 mod output;
 mod placing;
+mod quota;
 mod request;
 mod subject;
 mod sweep;
 mod workers;
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use airside_hub::Hub;
 use airside_metrics::Metrics;
-use airside_model::{BuildId, InstallationId, WorkerName};
+use airside_model::{BuildId, Handle, InstallationId, WorkerName};
 use airside_runtime::{Capabilities, Condition};
 use airside_store::Store;
 use airside_volumes::Volumes;
 use guests::Hosts;
+use parking_lot::Mutex;
 
 use workers::{NoWorker, Wants};
 
@@ -98,6 +101,10 @@ struct Parts {
     patience: Patience,
     metrics: Metrics,
     guests: Arc<Hosts>,
+    /// Why containers were ended whose steps had not.
+    ended: Mutex<HashMap<Handle, String>>,
+    /// Held between a look at a team's quota of containers and the next one's row.
+    counting: tokio::sync::Mutex<()>,
 }
 
 impl Orchestrator {
@@ -119,6 +126,8 @@ impl Orchestrator {
             patience,
             metrics,
             guests: Arc::default(),
+            ended: Mutex::default(),
+            counting: tokio::sync::Mutex::default(),
         };
         Self {
             parts: Arc::new(parts),
@@ -177,6 +186,18 @@ impl Orchestrator {
     pub fn capabilities(&self, worker: &WorkerName) -> Option<Capabilities> {
         let entry = self.parts.workers.get(worker)?;
         Some(entry.placement.capabilities())
+    }
+
+    /// The trust in the worker that a step would be put on now: what was fetched on one of another trust is not for it.
+    pub fn trust_for(&self, request: &StepRequest) -> Option<String> {
+        let chosen = self.parts.workers.choose(&Wants::of(request)).ok()?;
+        Some(self.parts.workers.trust(&chosen))
+    }
+
+    /// The trust in a worker.
+    pub fn trust_of(&self, worker: &WorkerName) -> Option<String> {
+        let entry = self.parts.workers.get(worker)?;
+        Some(self.parts.workers.trust(&entry))
     }
 
     /// Whether such a step would have to wait, because the workers for it take none now.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use airside_hub::{Hub, Session};
 use airside_logs::LogWriter;
 use airside_model::{
-    ContainerState, Handle, StepKind, WorkerName,
+    ContainerState, Handle, Quota, StepKind, WorkerName,
     event::{Event, Origin, Source},
 };
 use airside_runtime::{ClaimEnvironment, Error as RuntimeError, OUT_OF_MEMORY, PlacementSpec};
@@ -139,7 +139,7 @@ impl Orchestrator {
         cancel: &CancellationToken,
         secrets: &Secrets,
     ) -> Result<(StepResult, Held)> {
-        let drive = Drive {
+        let mut drive = Drive {
             lease,
             log,
             request,
@@ -147,6 +147,7 @@ impl Orchestrator {
             secrets,
             log_quota: None,
         };
+        drive.log_quota = self.log_quota(&drive).await?;
         let mut current = self
             .parts
             .store
@@ -182,8 +183,11 @@ impl Orchestrator {
             match followed {
                 Followed::Ended(result, held) => return Ok((result, held)),
                 Followed::Lost { reason, held } => {
+                    let ended = self.why_ended(&standing.handle);
                     let again = self.may_repeat(&drive, &standing).await?
-                        && !reason.contains(OUT_OF_MEMORY);
+                        && !reason.contains(OUT_OF_MEMORY)
+                        && ended.is_none();
+                    let reason = ended.unwrap_or(reason);
                     let (worker, handle) = (standing.worker.placement.worker(), &standing.handle);
                     warn!(
                         build = %lease.build, step = %request.plan, %worker, %handle, reason, again,
@@ -249,6 +253,9 @@ impl Orchestrator {
                 container.worker
             ))));
         }
+        if let Some(words) = self.quota_refusal(drive).await? {
+            return Ok(Err(StepResult::errored(words)));
+        }
         let number = current.map_or(1, |container| container.placement + 1);
         self.find_worker(drive, number).await
     }
@@ -268,7 +275,7 @@ impl Orchestrator {
             // sees the placement.
             let held = workers.states().hold().await;
             let why = match workers.choose(&Wants::of(request)) {
-                Ok(worker) => return self.announce(drive, worker, number).await.map(Ok),
+                Ok(worker) => return self.announce_within_quota(drive, worker, number).await,
                 Err(NoWorker::Nowhere(words)) => return Ok(Err(StepResult::errored(words))),
                 Err(NoWorker::Away(words)) => words,
             };
@@ -285,6 +292,31 @@ impl Orchestrator {
                 }
             }
         }
+    }
+
+    /// Stores a placement unless others of the team were faster, and it may have no more.
+    async fn announce_within_quota(
+        &self,
+        drive: &Drive<'_>,
+        worker: WorkerEntry,
+        number: u32,
+    ) -> Result<Result<Standing, StepResult>> {
+        let limited = self.limited_team(drive).await?;
+        // Two at once would count the same.
+        let _turn = match limited {
+            Some(_) => Some(self.parts.counting.lock().await),
+            None => None,
+        };
+        if let Some(team) = limited
+            && let Some(exceeded) = self
+                .parts
+                .store
+                .over_quota(team, Quota::Containers, 1)
+                .await?
+        {
+            return Ok(Err(StepResult::errored(exceeded.to_string())));
+        }
+        self.announce(drive, worker, number).await.map(Ok)
     }
 
     /// Stores a new placement with all that a resume needs. From here on it may exist.

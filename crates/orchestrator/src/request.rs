@@ -1,7 +1,9 @@
 //! What a step asks for and what it comes to.
 
 use airside_hub::Session;
-use airside_model::{Handle, PlanId, StepLabels, VolumeId, event::Event, task::ContainerLimits};
+use airside_model::{
+    Handle, PlanId, StepLabels, VolumeId, WorkerName, event::Event, task::ContainerLimits,
+};
 use airside_protocol::{Executable, Order, Transfer, Tty};
 use airside_runtime::{Access, Image, Mount, PlacementSpec};
 use serde::{Deserialize, Serialize};
@@ -102,6 +104,12 @@ pub(crate) enum Afterwards {
 }
 
 impl Held {
+    /// The worker that has the step's container.
+    pub fn worker(&self) -> Option<&WorkerName> {
+        let holding = self.0.as_ref()?;
+        Some(&holding.subject.worker)
+    }
+
     /// Of a step that was lost: wherever its process may still run, it has no right to any more.
     pub(crate) fn lost(mut self) -> Self {
         if let Some(holding) = &mut self.0 {

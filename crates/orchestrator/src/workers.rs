@@ -58,6 +58,22 @@ impl Entries {
 pub(crate) type Destruction = Arc<tokio::sync::Mutex<bool>>;
 
 impl Workers {
+    /// A name for all workers that are trusted alike: those of one kind and team, and each that joined by itself alone.
+    pub(crate) fn trust(&self, entry: &WorkerEntry) -> String {
+        let worker = entry.placement.worker();
+        let entries = self.entries.read();
+        let joined = entries
+            .joined
+            .iter()
+            .any(|own| own.placement.worker() == worker);
+        let team = entry.team.as_deref().unwrap_or_default();
+        match entry.placement.capabilities().mounts_volumes {
+            _ if joined => format!("joined/{worker}/{team}"),
+            true => format!("local/{team}"),
+            false => format!("cluster/{team}"),
+        }
+    }
+
     /// Takes the workers and watches what their runtimes see.
     pub fn new(entries: Vec<WorkerEntry>) -> Self {
         let workers = Self {

@@ -54,6 +54,8 @@ pub enum Error {
     Unsupported,
     #[error("the server's disk is nearly full; try again once room was made")]
     DiskFull,
+    #[error(transparent)]
+    Quota(Box<airside_model::QuotaExceeded>),
     #[error("{0} holds no root file system: there is no folder `rootfs` in it")]
     NoRootfs(String),
     #[error("the artifact cannot be made an image")]
@@ -81,7 +83,7 @@ impl Error {
     pub(crate) fn status(&self) -> StatusCode {
         match self {
             Self::NoToken | Self::BadToken => StatusCode::UNAUTHORIZED,
-            Self::Denied(..) => StatusCode::FORBIDDEN,
+            Self::Denied(..) | Self::Quota(_) => StatusCode::FORBIDDEN,
             Self::Endpoint
             | Self::NoRepository(_)
             | Self::NoBlob(..)
@@ -113,7 +115,7 @@ impl Error {
             Self::NoRepository(_) | Self::Endpoint => "NAME_UNKNOWN",
             Self::Digest(_) | Self::Mismatch { .. } => "DIGEST_INVALID",
             Self::NoToken | Self::BadToken => "UNAUTHORIZED",
-            Self::Denied(..) => "DENIED",
+            Self::Denied(..) | Self::Quota(_) => "DENIED",
             Self::NoBlob(..) => "BLOB_UNKNOWN",
             Self::NoManifest(..) => "MANIFEST_UNKNOWN",
             Self::Dangling(..) => "MANIFEST_BLOB_UNKNOWN",

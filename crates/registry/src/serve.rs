@@ -6,6 +6,7 @@ mod pushing;
 
 use std::{fmt::Display, path::Path, sync::Arc, time::Duration};
 
+use airside_model::Quotas;
 use airside_volumes::Watermarks;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
@@ -59,13 +60,29 @@ impl Asked<'_> {
 impl Registry {
     /// Opens the folder and removes what an interrupted run left. One process at a time.
     pub fn open(root: &Path, tokens: Tokens, marks: Watermarks) -> Result<Self, Error> {
+        Self::open_with_quotas(root, tokens, marks, Quotas::default())
+    }
+
+    /// The same for teams that may not have more than this.
+    pub fn open_with_quotas(
+        root: &Path,
+        tokens: Tokens,
+        marks: Watermarks,
+        quotas: Quotas,
+    ) -> Result<Self, Error> {
         Ok(Self {
             inner: Arc::new(Inner {
-                store: Store::open(root, marks)?,
+                store: Store::open(root, marks)?.with_quotas(quotas),
                 uploads: Uploads::default(),
                 tokens,
             }),
         })
+    }
+
+    /// The bytes that a team's repositories have, for its quota.
+    pub async fn used_by(&self, team: &str) -> Result<u64, Error> {
+        let team = team.to_owned();
+        self.blocking(move |store| store.used_by(&team)).await
     }
 
     /// With what one may do as it says.

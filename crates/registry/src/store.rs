@@ -14,6 +14,7 @@
 
 mod collect;
 mod links;
+mod usage;
 
 use std::{
     fs::{self, File},
@@ -24,11 +25,12 @@ use std::{
 };
 
 use airside_images::Digest;
+use airside_model::Quotas;
 use airside_volumes::{Disk, Watermarks};
 use parking_lot::RwLock;
 use sha2::{Digest as _, Sha256};
 
-use self::links::Links;
+use self::{links::Links, usage::Usage};
 use crate::{
     Error, Reference, Repository, clock,
     manifest::{Manifest, Referrer},
@@ -38,6 +40,7 @@ pub(crate) struct Store {
     root: PathBuf,
     marks: Watermarks,
     next: AtomicU64,
+    usage: Usage,
     /// Whoever adds something reads, whoever collects writes: nothing goes between its arrival and its first link.
     gate: RwLock<()>,
 }
@@ -60,8 +63,20 @@ impl Store {
             root: root.to_owned(),
             marks,
             next: AtomicU64::new(0),
+            usage: Usage::default(),
             gate: RwLock::new(()),
         })
+    }
+
+    /// The same for teams that may not have more than this.
+    pub(crate) fn with_quotas(self, quotas: Quotas) -> Self {
+        let usage = Usage::new(quotas);
+        Self { usage, ..self }
+    }
+
+    /// The bytes that a team uses.
+    pub(crate) fn used_by(&self, team: &str) -> Result<u64, Error> {
+        self.usage.of(&self.root, team)
     }
 
     /// Whether more may be written.
@@ -87,6 +102,10 @@ impl Store {
         digest: &Digest,
     ) -> Result<bool, Error> {
         let _gate = self.gate.read();
+        if !self.has_blob(repository, digest) {
+            let size = fs::metadata(file).map_err(Error::at("read", file))?.len();
+            self.usage.admit(&self.root, repository, size)?;
+        }
         let is_new = self.settle(file, digest)?;
         self.links(repository).add_blob(digest)?;
         Ok(is_new)
@@ -138,7 +157,12 @@ impl Store {
         if !self.has_blob(from, digest) {
             return Ok(false);
         }
-        touch(&self.blob_path(digest))?;
+        let blob = self.blob_path(digest);
+        if !self.has_blob(to, digest) {
+            let size = fs::metadata(&blob).map_err(Error::at("read", &blob))?.len();
+            self.usage.admit(&self.root, to, size)?;
+        }
+        touch(&blob)?;
         self.links(to).add_blob(digest)?;
         Ok(true)
     }
@@ -148,6 +172,7 @@ impl Store {
         repository: &Repository,
         digest: &Digest,
     ) -> Result<(), Error> {
+        self.usage.forget();
         match self.links(repository).remove_blob(digest)? {
             true => Ok(()),
             false => Err(Error::NoBlob(repository.clone(), digest.clone())),

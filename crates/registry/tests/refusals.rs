@@ -259,3 +259,37 @@ fn a_grant_for_a_while_is_the_same_token() {
     };
     assert_eq!(tokens.issue(&grant()), tokens.issue(&grant()));
 }
+
+#[tokio::test]
+async fn hostile_teams_push_no_more_than_their_quota() {
+    let quotas = ["registry=100", "other/registry=none"];
+    let quotas = quotas.map(|text| text.parse().unwrap());
+    let house = House::open_with_quotas(quotas.into_iter().collect()).await;
+    let push = async |team: &str, data: &[u8]| {
+        let repository = format!("team/{team}/app");
+        let login = basic(&house.registry.token(&grant(&repository, Access::Push)));
+        let path = format!("/v2/{repository}/blobs/uploads/?digest={}", digest(data));
+        let headers = [("authorization", login.as_str())];
+        house.ask_as("POST", &path, &headers, data).await
+    };
+    assert_eq!(push("main", &[b'a'; 60]).await.status, 201);
+    // What is there already costs nothing.
+    assert_eq!(push("main", &[b'a'; 60]).await.status, 201);
+    let refused = push("main", &[b'b'; 60]).await;
+    assert_eq!(
+        (refused.status.as_u16(), refused.code().as_str()),
+        (403, "DENIED")
+    );
+    let words = String::from_utf8_lossy(&refused.body).into_owned();
+    let expected =
+        "team `main` is over its quota of registry: the limit is 100 bytes, 60 bytes are used";
+    assert!(
+        words.contains(expected) && words.contains("team/main/app 60 bytes"),
+        "{words}"
+    );
+    assert_eq!(push("main", &[b'c'; 40]).await.status, 201);
+    assert_eq!(house.registry.used_by("main").await.unwrap(), 100);
+    // Others notice nothing.
+    assert_eq!(push("third", &[b'b'; 60]).await.status, 201);
+    assert_eq!(push("other", &[b'b'; 600]).await.status, 201);
+}

@@ -252,6 +252,20 @@ impl Placement for LocalRuntime {
             .map_err(self.refuse())
     }
 
+    async fn largest(&self) -> Result<Option<(Handle, u64)>, airside_runtime::Error> {
+        let options = self.options.clone();
+        blocking(move || {
+            let sized = ours(&options)?.into_iter().filter_map(|(dir, handle)| {
+                // One that is being removed takes no room for long.
+                let bytes = airside_volumes::size_of(dir.path()).ok()?;
+                Some((handle, bytes))
+            });
+            Ok(sized.max_by_key(|(_, bytes)| *bytes))
+        })
+        .await
+        .map_err(self.refuse())
+    }
+
     async fn collect_images(&self, unused_for: Duration) -> Result<u64, airside_runtime::Error> {
         let options = self.options.clone();
         blocking(move || {

@@ -143,6 +143,11 @@ pub trait Placement: Send + Sync + 'static {
     /// A step could not go here because of what is lacking: somebody may have mended it meanwhile.
     fn doubt(&self) {}
 
+    /// The container that takes most of the server's own disk, with its bytes. Only for a runtime on that disk.
+    async fn largest(&self) -> Result<Option<(Handle, u64)>, Error> {
+        Ok(None)
+    }
+
     /// Names of images that steps of a build will want here, perhaps; none once it has ended. Only a hint: nothing waits
     /// for what comes of it.
     fn expect_images(&self, _build: BuildId, _images: &[String]) {}

@@ -30,6 +30,27 @@ fn shim_environment(server: &Server) -> Vec<(String, String)> {
         .collect()
 }
 
+/// What a shim says that has stolen the environment of another.
+fn second_shim(server: &Server, stolen: &[(String, String)]) -> String {
+    // In a process namespace of its own: a shim believes to be the first process.
+    let second = Command::new("unshare")
+        .args(["--pid", "--fork", "--kill-child"])
+        .arg(Environment::get().airside.with_file_name("airside-shim"))
+        .env_clear()
+        .envs(stolen.iter().cloned())
+        // Where the step has it mounted, outside it is not.
+        .env(
+            "AIRSIDE_HUB",
+            format!("unix:{}", server.data().join("hub/socket").display()),
+        )
+        .env("AIRSIDE_STATE", server.home().join("second"))
+        .stdin(Stdio::null())
+        .output()
+        .expect("unshare runs");
+    assert!(!second.status.success());
+    String::from_utf8_lossy(&second.stderr).into_owned()
+}
+
 #[test]
 fn a_second_shim_with_the_right_token_is_refused_and_named_in_the_build() {
     let server = Server::start();
@@ -41,31 +62,15 @@ fn a_second_shim_with_the_right_token_is_refused_and_named_in_the_build() {
     let stolen = shim_environment(&server);
     counter.wait("work", 1);
 
-    // In a process namespace of its own: a shim believes to be the first process.
-    let second = Command::new("unshare")
-        .args(["--pid", "--fork", "--kill-child"])
-        .arg(Environment::get().airside.with_file_name("airside-shim"))
-        .env_clear()
-        .envs(stolen)
-        // Where the step has it mounted, outside it is not.
-        .env(
-            "AIRSIDE_HUB",
-            format!("unix:{}", server.data().join("hub/socket").display()),
-        )
-        .env("AIRSIDE_STATE", server.home().join("second"))
-        .stdin(Stdio::null())
-        .output()
-        .expect("unshare runs");
-    let words = String::from_utf8_lossy(&second.stderr);
-    assert!(!second.status.success(), "{words}");
-    assert!(words.contains("another instance has it"), "{words}");
+    // However often it tries, the build says it once.
+    for _ in 0..2 {
+        let words = second_shim(&server, &stolen);
+        assert!(words.contains("another instance has it"), "{words}");
+    }
 
     counter.release("work");
     let output = watching.wait().succeeded();
-    assert!(
-        output.stdout.contains("a claim of this step was refused"),
-        "{}",
-        output.stdout
-    );
+    let told = output.stdout.matches("a claim of this step was refused");
+    assert_eq!(told.count(), 1, "{}", output.stdout);
     assert_eq!(counter.count("work"), 1);
 }

@@ -233,3 +233,73 @@ fn a_step_that_fills_the_disk_fails_and_takes_nothing_else_down() {
         .join("\n");
     assert!(said.contains("still here"), "{said}");
 }
+
+#[test]
+fn a_disk_that_stays_full_is_told_and_gets_room_without_the_database() {
+    let disk = SmallDisk::mount(96);
+    let server = ServerOptions::new().on_disk(disk.0.path()).start();
+    let fly = server.fly();
+    // It takes whatever room is made, and never ends by itself.
+    let script = "while :; do dd if=/dev/zero of=big bs=64k oflag=append conv=notrunc 2>/dev/null; sleep 0.1; done";
+    let greedy = pipelines::task(
+        "greedy",
+        "outputs: [{name: out}]",
+        &format!("cd out; {script}"),
+    );
+    fly.pipeline("greedy", &pipelines::job(&[greedy]));
+    fly.pipeline(
+        "modest",
+        &pipelines::job(&[pipelines::task("modest", "", "echo still here")]),
+    );
+    let build = fly.trigger("greedy/job");
+    let mut told = Vec::new();
+    wait_until("the step that takes most of the disk ends", || {
+        let (status, health) = server.http("GET", "/api/v1/health", &[], "");
+        if !health.contains("\"status\":\"ok\",\"timestamp") {
+            told.push((status, health));
+        }
+        server.log().contains("the step that takes most of it ends")
+    });
+    assert!(!told.is_empty(), "health said ok all the time");
+    let words = "the server's disk was full, and this step took most of it";
+    wait_until("its build ends", || fly.status(build.id) == "errored");
+    let said = fly.watch(build.id).stdout;
+    assert!(said.contains(words), "{said}");
+    wait_until("health is ok again", || {
+        let (status, health) = server.http("GET", "/api/v1/health", &[], "");
+        status == 200 && health.contains("\"status\":\"ok\",\"timestamp")
+    });
+    fly.trigger_and_watch("modest/job").succeeded();
+}
+
+#[test]
+fn a_build_is_aborted_while_the_disk_is_full() {
+    let disk = SmallDisk::mount(96);
+    let server = ServerOptions::new().on_disk(disk.0.path()).start();
+    let fly = server.fly();
+    fly.pipeline(
+        "p",
+        &pipelines::job(&[pipelines::task("t", "", "echo begun; sleep 1000")]),
+    );
+    let build = fly.trigger("p/job");
+    fly.wait_for_text(build.id, "begun");
+    // Somebody else's files: nothing of the server's could go.
+    let fill = disk.0.path().join("fill");
+    let full = || {
+        let mut fill = fs::File::options()
+            .create(true)
+            .append(true)
+            .open(&fill)
+            .expect("a file");
+        while std::io::Write::write_all(&mut fill, &[0; 4096]).is_ok() {}
+    };
+    full();
+    wait_until("health says that nothing can be written", || {
+        full();
+        server.http("GET", "/api/v1/health", &[], "").0 == 507
+    });
+    fly.run(&["abort-build", "-b", &build.id.to_string()])
+        .succeeded();
+    fs::remove_file(&fill).expect("it is there");
+    wait_until("the build is aborted", || fly.status(build.id) == "aborted");
+}

@@ -201,6 +201,13 @@ impl Store {
         tx.commit().await
     }
 
+    /// The name under which the check of an image is kept. It tells nothing of `identity`, which may hold a password that
+    /// could be guessed and tried against a plain digest.
+    pub fn image_check_key(&self, identity: &str) -> String {
+        self.sealer()
+            .fingerprint("image check", identity.as_bytes())
+    }
+
     /// The last check for the image that this digest stands for.
     pub async fn image_check(&self, team: TeamId, digest: &str) -> Result<Option<ImageCheck>> {
         let row: Option<(Option<String>, i64, i64, bool)> = query_as(sql!(

@@ -42,7 +42,10 @@ mod volumes;
 mod wall;
 mod workers;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicBool, Ordering},
+};
 
 use tokio::sync::{broadcast, watch};
 
@@ -167,6 +170,8 @@ pub struct Store {
     /// Held by whoever changes a history until listeners were told.
     turn: Arc<tokio::sync::Mutex<()>>,
     quotas: Arc<airside_model::Quotas>,
+    /// The last look found no room for a write.
+    full: Arc<AtomicBool>,
 }
 
 impl Store {
@@ -200,6 +205,7 @@ impl Store {
             news: news::channel(),
             turn: Arc::default(),
             quotas: Arc::default(),
+            full: Arc::default(),
         };
         store.reseal().await?;
         Ok(store)
@@ -226,6 +232,29 @@ impl Store {
     /// Changes whenever builds change, so that nobody polls the database.
     pub fn subscribe(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
+    }
+
+    /// Looks whether the database takes a write. Of one that is away nothing new is known.
+    pub async fn probe(&self) -> Result<()> {
+        let now = now().0.to_string();
+        let probed = db::query(db::sql!(
+            "INSERT INTO settings (key, value) VALUES ('write_probe', $1)
+             ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+        ))
+        .bind(now)
+        .execute(&self.write)
+        .await;
+        match &probed {
+            Ok(_) => self.full.store(false, Ordering::Relaxed),
+            Err(error) if error.is_out_of_space() => self.full.store(true, Ordering::Relaxed),
+            Err(_) => {}
+        }
+        probed.map(|_| ())
+    }
+
+    /// Whether the last look found that the database has no room for a write.
+    pub fn is_full(&self) -> bool {
+        self.full.load(Ordering::Relaxed)
     }
 
     fn changed(&self) {

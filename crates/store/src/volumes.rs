@@ -105,6 +105,17 @@ impl Store {
         Ok(rows.into_iter().map(VolumeId).collect())
     }
 
+    /// Volumes of unfinished builds.
+    pub async fn volumes_in_the_making(&self) -> Result<Vec<VolumeId>> {
+        let rows: Vec<String> = query_scalar(sql!(
+            "SELECT v.id FROM volumes v JOIN builds b ON b.id = v.build_id
+             WHERE b.status IN ('pending', 'started')"
+        ))
+        .fetch_all(&self.read)
+        .await?;
+        Ok(rows.into_iter().map(VolumeId).collect())
+    }
+
     /// Whether this one is of those, or nothing refers to it at all.
     pub async fn is_dead_volume(&self, id: &VolumeId) -> Result<bool> {
         let unknown = self.unknown_volumes(std::slice::from_ref(id)).await?;

@@ -18,6 +18,7 @@ mod fast_gzip;
 mod file;
 mod gzip;
 mod receive;
+mod size;
 
 use std::{
     fs, io,
@@ -36,6 +37,7 @@ pub use airside_model::Bytes;
 pub use disk::{Disk, Percent, Watermarks};
 pub use error::Error;
 pub use receive::Receiving;
+pub use size::of as size_of;
 
 /// A handle to the store; clones share it.
 #[derive(Clone, Debug)]
@@ -122,6 +124,12 @@ impl Volumes {
         let dir = self.fresh();
         fs::create_dir(&dir).map_err(Error::at("make", &dir))?;
         Ok(Receiving::new(self.clone(), id.clone(), dir))
+    }
+
+    /// The bytes of the disk that the volume takes.
+    pub fn size(&self, id: &VolumeId) -> Result<u64, Error> {
+        let place = self.place(id)?;
+        size::of(&place).map_err(Error::at("measure", &place))
     }
 
     /// Writes the volume as a packed stream.

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use airside_model::{TeamId, VolumeId};
+use airside_model::{Quota, TeamId, VolumeId};
 use airside_places::Turn;
 use airside_store::ArtifactId;
 use airside_tree::Limits;
@@ -43,11 +43,26 @@ pub(super) async fn create(
     let (team, volumes) = (scope.team()?, state.volumes()?);
     let turn = state.transfers.enter(team.id)?;
     let volume = VolumeId(format!("a-{:032x}", rand::random::<u128>()));
+    let over = state.store.over_quota(team.id, Quota::Volumes, 1).await?;
+    if let Some(over) = over {
+        return Err(ApiError::NoRoom(over.to_string()));
+    }
+    let quota = state.store.quota_room(team.id, Quota::Volumes).await?;
     let artifact = state.store.announce_artifact(team.id, &volume).await?;
-    if let Err(error) = receive(turn, volumes.clone(), volume, body).await {
+    let received = receive(turn, volumes.clone(), volume.clone(), quota, body).await;
+    if let Err(error) = received {
         warn!(team = team.name, %error, "upload refused");
         state.store.forget_artifact(artifact.id).await?;
         return Err(error);
+    }
+    if quota.is_some() {
+        let (volumes, id) = (volumes.clone(), volume.clone());
+        let size = tokio::task::spawn_blocking(move || volumes.size(&id)).await;
+        // What cannot be measured now is measured by the collector.
+        if let Ok(Ok(bytes)) = size {
+            let store = &state.store;
+            store.note_volume_size(team.id, &volume, bytes).await?;
+        }
     }
     info!(
         team = team.name,
@@ -58,13 +73,20 @@ pub(super) async fn create(
     Ok((StatusCode::CREATED, shown).into_response())
 }
 
-async fn receive(turn: Turn<TeamId>, volumes: Volumes, volume: VolumeId, body: Body) -> Result<()> {
+/// Takes a stream; `quota` is what the team may still have.
+async fn receive(
+    turn: Turn<TeamId>,
+    volumes: Volumes,
+    volume: VolumeId,
+    quota: Option<u64>,
+    body: Body,
+) -> Result<()> {
     let stream = body.into_data_stream().map_err(io::Error::other);
     let input = Blocking::new(StreamReader::new(stream));
     let own = volumes.clone();
     let unpacked = turn.run(move || {
         let limits = Limits {
-            bytes: volumes.room()?,
+            bytes: volumes.room()?.min(quota.unwrap_or(u64::MAX)),
             entries: MOST_FILES,
         };
         let receiving = volumes.receive(&volume)?;
@@ -74,7 +96,17 @@ async fn receive(turn: Turn<TeamId>, volumes: Volumes, volume: VolumeId, body: B
     let unpacked = unpacked
         .await
         .map_err(|_| ApiError::Internal("the upload cannot be taken now"))?;
-    unpacked.map_err(|error| refusal(error, &own))
+    unpacked.map_err(|error| match error {
+        airside_volumes::Error::Stream {
+            source: airside_tree::Error::TooManyBytes { limit },
+            ..
+        } if quota == Some(limit) => ApiError::NoRoom(format!(
+            "the upload cannot be taken: it holds more than {}, which is what the team may still have of its quota \
+             of volumes (--team-quota volumes)",
+            Bytes(limit)
+        )),
+        error => refusal(error, &own),
+    })
 }
 
 /// What whoever uploads must know.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use airside_model::WorkerState;
+use airside_model::{Bytes, WorkerState};
 use airside_store::{Component, Micros, Worker};
 use axum::{
     Json,
@@ -151,10 +151,16 @@ pub(super) async fn health(State(state): State<ApiState>, scope: Scope) -> Respo
         .filter(|worker| worker.state != WorkerState::Running);
     let away: Vec<&Worker> = away.collect();
     let running = running.count();
-    let status = if running == 0 || !away.is_empty() {
+    let of_workers = if running == 0 || !away.is_empty() {
         "degraded"
     } else {
         "ok"
+    };
+    let room = room(&state);
+    let status = match &room {
+        Room::None(_) => "failing",
+        Room::Little(_) => "degraded",
+        Room::Enough => of_workers,
     };
     let components: Vec<Value> = components
         .iter()
@@ -166,14 +172,50 @@ pub(super) async fn health(State(state): State<ApiState>, scope: Scope) -> Respo
     let mut shown = json!({
         "status": status, "timestamp": rfc3339(airside_store::now()),
         "database": {"status": "ok"},
-        "workers": {"status": status, "total": workers.len(), "running": running},
+        "workers": {"status": of_workers, "total": workers.len(), "running": running},
         "components": components,
     });
     let named = named(&state, &scope, &away).await;
     if !named.is_empty() {
         shown["workers"]["unhealthy_workers"] = json!(named);
     }
-    Json(shown).into_response()
+    match room {
+        Room::Enough => Json(shown).into_response(),
+        Room::Little(words) => {
+            shown["disk"] = json!({"status": "degraded", "error": words});
+            Json(shown).into_response()
+        }
+        Room::None(words) => {
+            shown["database"] = json!({"status": "failing", "error": words});
+            (StatusCode::INSUFFICIENT_STORAGE, Json(shown)).into_response()
+        }
+    }
+}
+
+/// Whether there is room for what the server writes; the words are for people.
+enum Room {
+    Enough,
+    Little(String),
+    None(&'static str),
+}
+
+fn room(state: &ApiState) -> Room {
+    if state.store.is_full() {
+        return Room::None(
+            "the disk of the database is full: nothing can be changed until there is room",
+        );
+    }
+    let Ok(volumes) = state.volumes() else {
+        return Room::Enough;
+    };
+    match volumes.disk() {
+        Ok(disk) if disk.is_above(volumes.marks().high) => Room::Little(format!(
+            "the server's disk is nearly full: {} of {} are free",
+            Bytes(disk.free),
+            Bytes(disk.total)
+        )),
+        _ => Room::Enough,
+    }
 }
 
 /// The names of those workers that whoever asks may see. Strangers learn how many there are and no more.

@@ -13,7 +13,7 @@ use airside_engine::{Engine, EngineOptions};
 use airside_hub::{Hub, Identity};
 use airside_logs::Logs;
 use airside_metrics::Metrics;
-use airside_model::{InstallationId, WorkerState};
+use airside_model::{Handle, InstallationId, WorkerState};
 use airside_orchestrator::{Orchestrator, Patience, WorkerEntry, Workers};
 use airside_registry::{Registry, Tokens};
 use airside_scheduling::{Driver, Scheduling};
@@ -85,7 +85,9 @@ impl House {
     ) -> Result<Self> {
         let sealer = options.keys.sealer(data)?;
         let registry_key = sealer.key_for("registry tokens");
+        let quotas = options.limits.quotas();
         let store = Store::open(options.database.url(data)?, sealer).await?;
+        let store = store.with_quotas(quotas.clone());
         let alone = store.take_alone().await?;
         store.release_all_leases().await?;
         let installation = store.installation().await?;
@@ -100,7 +102,8 @@ impl House {
         let images = match options.listening.registry_listen {
             Some(_) => {
                 let tokens = Tokens::new(&registry_key);
-                let registry = Registry::open(&data.join("registry"), tokens, volumes.marks())?;
+                let (root, marks) = (data.join("registry"), volumes.marks());
+                let registry = Registry::open_with_quotas(&root, tokens, marks, quotas)?;
                 Some(ArtifactImages::new(registry, volumes.clone()))
             }
             None => None,
@@ -137,6 +140,7 @@ impl House {
             installation.clone(),
             Patience {
                 keeping: options.keeping.keeping(),
+                output: options.limits.output(),
                 ..Patience::default()
             },
             metrics.clone(),
@@ -346,6 +350,13 @@ impl House {
         Ok(self.orchestrator.clear_away().await?)
     }
 
+    /// Whether a step runs that will go on without this server.
+    pub(crate) async fn leaves_steps(&self) -> bool {
+        let all = self.store.containers(&ContainerFilter::default()).await;
+        // Of a database that does not answer the worst is assumed.
+        all.map_or(true, |all| all.iter().any(|one| one.kept_at.is_none()))
+    }
+
     /// Takes back what this machine's steps needed of it, if none is left.
     pub(crate) async fn leave(&self, data: &DataFolder) {
         let swept = tokio::time::timeout(SWEEPING_UP, self.orchestrator.sweep_up());
@@ -367,6 +378,19 @@ impl airside_collector::Workers for CollectedWorkers {
             None => 0,
         };
         own + self.0.collect_images(unused_for).await
+    }
+
+    async fn largest_container(&self) -> Option<(Handle, u64)> {
+        self.0.largest_container().await
+    }
+
+    async fn end_container(&self, handle: &Handle, why: &str) -> bool {
+        self.0.end_container(handle, why).await
+    }
+
+    async fn registry_use(&self, team: &str) -> u64 {
+        let Some(images) = &self.1 else { return 0 };
+        images.registry.used_by(team).await.unwrap_or(0)
     }
 
     async fn give_up_kept(&self) -> bool {

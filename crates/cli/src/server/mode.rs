@@ -17,7 +17,8 @@ pub(crate) enum Mode {
 /// Who may log in with a password.
 pub(crate) struct Users {
     pub(crate) list: Vec<LocalUser>,
-    /// The password of the first, if it had to be made up.
+    /// The password of the first as a shell reads it, if it had to be made up: itself when that was just now, and
+    /// afterwards the file that has it, so that it is not in every log.
     pub(crate) made_up: Option<String>,
 }
 
@@ -64,10 +65,14 @@ impl Mode {
                 made_up: None,
             });
         }
-        let password = data.password()?;
+        let (password, is_new) = data.password()?;
+        let shown = match is_new {
+            true => password.clone(),
+            false => format!("\"$(cat '{}')\"", data.join("password").display()),
+        };
         Ok(Users {
             list: vec![format!("admin:{password}").parse()?],
-            made_up: Some(password),
+            made_up: Some(shown),
         })
     }
 }

@@ -24,6 +24,18 @@ pub struct NoWorkers;
 
 #[async_trait]
 impl Workers for NoWorkers {
+    async fn largest_container(&self) -> Option<(Handle, u64)> {
+        None
+    }
+
+    async fn end_container(&self, _handle: &Handle, _why: &str) -> bool {
+        false
+    }
+
+    async fn registry_use(&self, _team: &str) -> u64 {
+        0
+    }
+
     async fn collect_images(&self, _: Duration) -> u64 {
         0
     }

@@ -92,8 +92,8 @@ pub(crate) async fn run(leaf: Leaf<'_>, get: &GetPlan) -> Result<Status> {
     let ran = leaf.run(&request, timeout).await?;
     let status = match outcome(leaf, &ran, Event::FinishGet).await? {
         Ok(outcome) => {
-            if let Some(key) = &key {
-                get_cache::keep(leaf, key, &outcome, owner).await?;
+            if let (Some(key), Some(worker)) = (&key, ran.worker()) {
+                get_cache::keep(leaf, key, worker, &outcome, owner).await?;
             }
             commit(leaf, get, reference, outcome).await?
         }

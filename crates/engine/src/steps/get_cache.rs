@@ -1,9 +1,10 @@
 //! What gets have fetched before. The same version of the same thing, fetched in the same way, is
-//! fetched once for a team; of equal gets at the same time one does the work and the others wait.
+//! fetched once for a team; of equal gets at the same time one does the work and the others wait. What workers of one trust
+//! fetched is not found by gets on others: a machine that was taken over has only its own to spoil.
 
 use std::{sync::Arc, time::Duration};
 
-use airside_model::{Version, event::Source};
+use airside_model::{Version, WorkerName, event::Source};
 use airside_orchestrator::StepRequest;
 use airside_runtime::Image;
 use airside_store::{CacheOwner, ResourceCache};
@@ -14,7 +15,10 @@ use tracing::{info, warn};
 use crate::{Result, leaf::Leaf, outcome::Outcome, status::Cause};
 
 /// Under what a get is remembered.
-pub(crate) struct Key(String);
+pub(crate) struct Key {
+    identity: Value,
+    name: String,
+}
 
 /// The right to fetch something while others wait.
 pub(crate) struct Turn {
@@ -24,10 +28,28 @@ pub(crate) struct Turn {
 impl Key {
     /// None for what may change though nothing of its description does: then it is always fetched.
     pub(crate) fn of(leaf: Leaf<'_>, request: &StepRequest) -> Option<Self> {
-        let identity = identity(request)?;
-        let store = &leaf.interpreter.engine.parts.store;
-        Some(Self(store.resource_cache_key(&identity)))
+        let parts = &leaf.interpreter.engine.parts;
+        let trust = parts.orchestrator.trust_for(request);
+        Some(Self::named(leaf, identity(request)?, trust.as_deref()))
     }
+
+    /// The key of what was fetched on this worker, which may be another one than was to be expected.
+    fn fetched_on(&self, leaf: Leaf<'_>, worker: &WorkerName) -> Self {
+        let parts = &leaf.interpreter.engine.parts;
+        let trust = parts.orchestrator.trust_of(worker);
+        Self::named(leaf, self.identity.clone(), trust.as_deref())
+    }
+
+    fn named(leaf: Leaf<'_>, identity: Value, trust: Option<&str>) -> Self {
+        let store = &leaf.interpreter.engine.parts.store;
+        let name = store.resource_cache_key(&with_trust(&identity, trust));
+        Self { identity, name }
+    }
+}
+
+/// The whole of what a get is remembered by, always written the same way.
+fn with_trust(identity: &Value, trust: Option<&str>) -> String {
+    json!([trust, identity]).to_string()
 }
 
 /// An image by what it surely is; none of one that may change under its name.
@@ -44,7 +66,7 @@ pub(super) fn unchanging(image: &Image) -> Option<Value> {
 }
 
 /// All that decides what a get fetches, always written the same way.
-fn identity(request: &StepRequest) -> Option<String> {
+fn identity(request: &StepRequest) -> Option<Value> {
     let program = match unchanging(&request.image) {
         Some(program) => program,
         // The image that `mock` hands out is the operator's.
@@ -59,7 +81,7 @@ fn identity(request: &StepRequest) -> Option<String> {
         "asked": asked,
     });
     identity.sort_all_objects();
-    Some(identity.to_string())
+    Some(identity)
 }
 
 /// Waits until nobody else fetches the same. `Err`: the step was stopped first.
@@ -73,7 +95,7 @@ pub(crate) async fn turn(
         .engine
         .parts
         .fetching
-        .of((interpreter.build.team, key.0.clone()));
+        .of((interpreter.build.team, key.name.clone()));
     if let Ok(held) = Arc::clone(&lock).try_lock_owned() {
         return Ok(Ok(Turn { _held: held }));
     }
@@ -105,7 +127,7 @@ pub(crate) async fn find(
     let parts = &interpreter.engine.parts;
     let Some(found) = parts
         .store
-        .use_resource_cache(interpreter.lease, &key.0, owner)
+        .use_resource_cache(interpreter.lease, &key.name, owner)
         .await?
     else {
         return Ok(None);
@@ -127,10 +149,11 @@ pub(crate) async fn announce(leaf: Leaf<'_>, version: &Version) -> Result<()> {
     leaf.print("cached", Source::Stderr, &text).await
 }
 
-/// Keeps what a get fetched for others to find.
+/// Keeps what a get fetched on a worker for others to find.
 pub(crate) async fn keep(
     leaf: Leaf<'_>,
     key: &Key,
+    worker: &WorkerName,
     outcome: &Outcome,
     owner: CacheOwner<'_>,
 ) -> Result<()> {
@@ -142,9 +165,10 @@ pub(crate) async fn keep(
         volume: volume.clone(),
         metadata: outcome.metadata.clone(),
     };
+    let key = key.fetched_on(leaf, worker);
     let store = &interpreter.engine.parts.store;
     let saved = store
-        .save_resource_cache(interpreter.lease, &key.0, &fetched, owner)
+        .save_resource_cache(interpreter.lease, &key.name, &fetched, owner)
         .await?;
     if !saved {
         info!(build = %interpreter.build.id, step = %leaf.plan, %volume, "not kept as a resource cache");

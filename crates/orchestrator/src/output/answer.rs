@@ -68,3 +68,33 @@ impl Answer {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_answers_are_given_up_with_words() {
+        let mut answer = Answer::default();
+        assert!(!answer.has_begun());
+        answer.printed_until(1 << 40);
+        answer.take(1 << 40, b"{}");
+        assert!(answer.has_begun() && answer.words().is_none());
+        answer.take((1 << 40) + 2, &vec![b' '; MAX_ANSWER]);
+        assert!(!answer.has_begun(), "what it printed may be forgotten");
+        assert!(
+            answer
+                .words()
+                .is_some_and(|words| words.contains("32.0 MiB"))
+        );
+        assert_eq!(answer.bytes(), b"");
+
+        let mut answer = Answer::default();
+        answer.take(0, b"{}");
+        answer.printed_until(MAX_SINCE);
+        assert!(answer.words().is_none());
+        answer.printed_until(MAX_SINCE + 1);
+        assert!(answer.words().is_some());
+        assert!(Answer::resumed(true).words().is_some());
+    }
+}

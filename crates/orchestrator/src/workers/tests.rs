@@ -187,3 +187,23 @@ async fn whoever_waits_hears_of_new_workers_and_new_conditions() {
     changes.changed().await.unwrap();
     assert!(plain(&workers, "main", &[]).starts_with("away"));
 }
+
+#[tokio::test]
+async fn hostile_machines_that_joined_are_trusted_alone() {
+    let configured = vec![
+        entry("a", "", &[]),
+        entry("b", "", &[]),
+        entry("c", "team", &[]),
+    ];
+    let workers = Workers::new(configured);
+    workers.join(entry("d", "", &[]));
+    workers.join(entry("e", "", &[]));
+    let trust = |name: &str| {
+        let entry = workers.get(&WorkerName::new(name)).unwrap();
+        workers.trust(&entry)
+    };
+    assert_eq!(trust("a"), trust("b"));
+    let all = [trust("a"), trust("c"), trust("d"), trust("e")];
+    let different: std::collections::HashSet<_> = all.iter().collect();
+    assert_eq!(different.len(), all.len(), "{all:?}");
+}

@@ -31,6 +31,7 @@ impl Store {
         let before = clock::now().checked_sub(unused_for);
         let is_old = |time: SystemTime| before.is_some_and(|before| time < before);
         let _gate = self.gate.write();
+        self.usage.forget();
         let (mut removed, mut kept) = (0, HashSet::new());
         for folder in repositories(&self.root.join("repositories"))? {
             removed += self.tidy(&Links::new(folder), is_old, &mut kept)?;
@@ -109,7 +110,7 @@ impl Store {
 }
 
 /// The folders of all repositories, and of those that only have some below them.
-fn repositories(root: &Path) -> Result<Vec<PathBuf>, Error> {
+pub(super) fn repositories(root: &Path) -> Result<Vec<PathBuf>, Error> {
     let (mut found, mut pending) = (Vec::new(), vec![root.to_owned()]);
     while let Some(folder) = pending.pop() {
         let below = entries(&folder)?.into_iter();

@@ -4,6 +4,7 @@
 
 use std::{convert::Infallible, time::Duration};
 
+use airside_model::Quotas;
 use airside_registry::{Access, Grant, Registry, Repository, Tokens};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
@@ -72,9 +73,14 @@ pub fn digest(data: &[u8]) -> String {
 
 impl House {
     pub async fn open() -> Self {
+        Self::open_with_quotas(Quotas::default()).await
+    }
+
+    pub async fn open_with_quotas(quotas: Quotas) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let tokens = Tokens::new(b"a key of the tests");
-        let registry = Registry::open(folder.path(), tokens, Default::default()).unwrap();
+        let marks = Default::default();
+        let registry = Registry::open_with_quotas(folder.path(), tokens, marks, quotas).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         tokio::spawn(serve(listener, registry.clone()));

@@ -46,11 +46,11 @@ fn request(image: Image, run: Executable, stdin: Value) -> StepRequest {
     }
 }
 
-fn native(stdin: Value) -> Option<String> {
+fn native(stdin: Value) -> Option<Value> {
     identity(&request(Image::Shim, Executable::Shim, stdin))
 }
 
-fn custom(image: Image) -> Option<String> {
+fn custom(image: Image) -> Option<Value> {
     let run = Executable::Path("/opt/resource/in".to_owned());
     identity(&request(image, run, json!({"source": {}})))
 }
@@ -92,4 +92,14 @@ fn what_may_change_under_its_name_is_not_remembered() {
         json!({"source": {}}),
     );
     assert!(identity(&own).is_some());
+}
+
+#[test]
+fn hostile_workers_spoil_nothing_for_others() {
+    let identity = native(json!({"source": {}})).unwrap();
+    let of = |trust| with_trust(&identity, trust);
+    assert_eq!(of(Some("local/")), of(Some("local/")));
+    assert_ne!(of(Some("local/")), of(Some("joined/gpu-1/")));
+    assert_ne!(of(Some("joined/gpu-2/")), of(Some("joined/gpu-1/")));
+    assert_ne!(of(None), of(Some("local/")));
 }

@@ -1,0 +1,61 @@
+//! Containers that end though their steps have not: what takes most of a full disk.
+
+use airside_model::Handle;
+use tracing::warn;
+
+use crate::Orchestrator;
+
+impl Orchestrator {
+    /// The container that takes most of this machine's disk, with its bytes.
+    pub async fn largest_container(&self) -> Option<(Handle, u64)> {
+        let mut largest: Option<(Handle, u64)> = None;
+        for entry in self.parts.workers.entries().iter() {
+            match entry.placement.largest().await {
+                Ok(found) => {
+                    let both = largest.into_iter().chain(found);
+                    largest = both.max_by_key(|(_, bytes)| *bytes);
+                }
+                Err(error) => {
+                    let worker = entry.placement.worker();
+                    warn!(%worker, %error, "how large containers are is not known");
+                }
+            }
+        }
+        largest
+    }
+
+    /// Ends a container of this machine, and its step with it, without a word to the database. Who follows the step tells
+    /// its build why.
+    pub async fn end_container(&self, handle: &Handle, why: &str) -> bool {
+        for entry in self.parts.workers.entries().iter() {
+            let placement = &entry.placement;
+            let is_here = placement.capabilities().mounts_volumes;
+            let listed = match is_here {
+                true => placement.list().await.unwrap_or_default(),
+                false => Vec::new(),
+            };
+            if !listed.iter().any(|listed| listed.handle == *handle) {
+                continue;
+            }
+            self.parts
+                .ended
+                .lock()
+                .insert(handle.clone(), why.to_owned());
+            match placement.destroy(handle).await {
+                Ok(()) => return true,
+                Err(error) => warn!(%handle, %error, "the container cannot be ended"),
+            }
+        }
+        false
+    }
+
+    /// Whether the container was ended before its step.
+    pub(crate) fn was_ended(&self, handle: &Handle) -> bool {
+        self.parts.ended.lock().contains_key(handle)
+    }
+
+    /// Why the step's container was ended, if it was; told once.
+    pub(crate) fn why_ended(&self, handle: &Handle) -> Option<String> {
+        self.parts.ended.lock().remove(handle)
+    }
+}

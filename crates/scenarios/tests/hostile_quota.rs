@@ -1,0 +1,130 @@
+//! Teams and steps that use more than they may.
+
+use airside_scenarios::{
+    Counter, ServerOptions,
+    pipelines::{job, task},
+};
+
+/// The script does not name the letter, since fly shows the script.
+fn flood(bytes: u32) -> String {
+    format!("head -c {bytes} /dev/zero | tr '\\0' '\\176'; echo")
+}
+
+fn letters(text: &str) -> usize {
+    text.matches('~').count()
+}
+
+#[test]
+fn a_step_that_prints_without_end_is_cut_and_goes_on() {
+    let options = ServerOptions::new().args(["--max-step-output", "64KiB"]);
+    let server = options.start();
+    let fly = server.fly();
+    let plan = [
+        task("flood", "", &flood(3_000_000)),
+        task("next", "", "echo next; true"),
+    ];
+    fly.pipeline("p", &job(&plan));
+    let said = fly.trigger_and_watch("p/job").succeeded().stdout;
+    assert_eq!(said.matches("(--max-step-output)").count(), 1, "{said}");
+    assert_eq!(letters(&said), 64 << 10);
+    assert!(said.contains("next"), "{said}");
+}
+
+#[test]
+fn output_that_was_dropped_is_not_missed_after_a_restart() {
+    let options = ServerOptions::new().args(["--max-step-output", "64KiB"]);
+    let mut server = options.start();
+    let fly = server.fly();
+    let counter = Counter::start();
+    // More than a shim has room for: what is dropped is acknowledged.
+    let script = format!(
+        "{}; {}; {}",
+        flood(300 << 20),
+        counter.bump("half"),
+        flood(99_999)
+    );
+    fly.pipeline("p", &job(&[task("flood", "", &script)]));
+    counter.hold("half");
+    let build = fly.trigger("p/job");
+    counter.wait("half", 1);
+    server.kill_9();
+    server.restart();
+    counter.release("half");
+    let said = fly.watch(build.id).succeeded().stdout;
+    assert_eq!(said.matches("(--max-step-output)").count(), 1, "{said}");
+    assert_eq!(letters(&said), 64 << 10);
+}
+
+#[test]
+fn a_builds_log_is_bounded_too() {
+    let options = ServerOptions::new().args(["--max-build-output", "1MiB"]);
+    let server = options.start();
+    let fly = server.fly();
+    let plan = [
+        task("flood", "", &flood(3_000_000)),
+        task("next", "", "echo what comes is dropped; true"),
+    ];
+    fly.pipeline("p", &job(&plan));
+    let said = fly.trigger_and_watch("p/job").succeeded().stdout;
+    assert_eq!(said.matches("(--max-build-output)").count(), 2, "{said}");
+    assert!(letters(&said) <= 2 << 20);
+}
+
+#[test]
+fn a_step_whose_team_is_over_its_quota_of_volumes_fails_with_words() {
+    let options = ServerOptions::new().args(["--team-quota", "volumes=1MiB,other/volumes=none"]);
+    let server = options.start();
+    let fly = server.fly();
+    let greedy = task(
+        "greedy",
+        "outputs: [{name: out}]",
+        "head -c 3000000 /dev/zero >out/big",
+    );
+    fly.pipeline("greedy", &job(&[greedy]));
+    fly.pipeline("modest", &job(&[task("modest", "", "echo still here")]));
+    let ended = fly.trigger_and_watch("greedy/job");
+    assert_ne!(ended.code, Some(0), "{}", ended.stdout);
+    let words = "team `main` is over its quota of volumes: the limit is 1.0 MiB";
+    assert!(ended.stdout.contains(words), "{}", ended.stdout);
+    // What was too much is gone, so that others of the team go on.
+    fly.trigger_and_watch("modest/job").succeeded();
+}
+
+#[test]
+fn pipelines_beyond_the_quota_are_refused_with_words() {
+    let options = ServerOptions::new().args(["--team-quota", "pipelines=1"]);
+    let server = options.start();
+    let fly = server.fly();
+    let config = job(&[task("t", "", "true")]);
+    fly.pipeline("one", &config);
+    let refused = fly.set_pipeline("two", &config);
+    assert_ne!(refused.code, Some(0));
+    let said = format!("{}{}", refused.stdout, refused.stderr);
+    assert!(
+        said.contains("quota of pipelines: the limit is 1"),
+        "{said}"
+    );
+    fly.set_pipeline("one", &config).succeeded();
+}
+
+#[test]
+fn a_team_at_its_quota_of_containers_gives_up_kept_ones_first() {
+    let options = ServerOptions::new().args(["--team-quota", "containers=1"]);
+    let server = options.start();
+    let fly = server.fly();
+    fly.pipeline("p", &job(&[task("t", "", "false")]));
+    // The container of a build that failed is kept, and goes for the next one.
+    fly.trigger_and_watch("p/job").ended_with(1);
+    fly.trigger_and_watch("p/job").ended_with(1);
+    let both = [task("a", "", "sleep 1000"), task("b", "", "sleep 1000")];
+    fly.pipeline(
+        "q",
+        &job(&[airside_scenarios::pipelines::in_parallel(
+            "fail_fast: true",
+            &both,
+        )]),
+    );
+    let ended = fly.trigger_and_watch("q/job");
+    let words = "over its quota of containers: the limit is 1";
+    assert!(ended.stdout.contains(words), "{}", ended.stdout);
+}
