@@ -93,7 +93,7 @@ pub async fn serve(
                 Some(place) => {
                     let attending = server.clone().attend(stream, from, place);
                     drop(attended.spawn(airside_tasks::named("API connection", attending)));
-                },
+                }
                 None => debug!(%from, "no place for a connection"),
             },
             Err(error) if is_of_the_client(&error) => {}

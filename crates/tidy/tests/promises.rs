@@ -40,7 +40,10 @@ fn every_promise_of_the_security_page_has_a_test() -> Result<()> {
         });
         known.extend(functions.map(str::to_owned));
         if shown(&path).contains("/tests/") {
-            known.extend(path.file_stem().map(|stem| stem.to_string_lossy().into_owned()));
+            known.extend(
+                path.file_stem()
+                    .map(|stem| stem.to_string_lossy().into_owned()),
+            );
         }
     }
     let missing: Vec<&str> = rows
