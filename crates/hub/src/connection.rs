@@ -105,10 +105,7 @@ impl Receiver {
             match tokio::time::timeout_at(self.heard + SILENCE, read).await {
                 Err(_) => return Err(io::ErrorKind::TimedOut.into()),
                 Ok(Ok(0)) => return Err(closed()),
-                Ok(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                    return Err(closed());
-                }
-                Ok(result) => result?,
+                Ok(result) => result.map_err(in_words)?,
             };
             self.heard = Instant::now();
         }
@@ -121,6 +118,14 @@ fn closed() -> io::Error {
         io::ErrorKind::UnexpectedEof,
         "the peer closed the connection",
     )
+}
+
+/// The library's own text on a closed connection is for those who write servers.
+fn in_words(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => closed(),
+        _ => error,
+    }
 }
 
 impl Sender {
@@ -147,5 +152,21 @@ impl Sender {
         if self.say(says).await.is_ok() {
             let _ = self.stream.shutdown().await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_that_closes_is_told_of_in_words() {
+        let of_tls =
+            "peer closed connection without sending TLS close_notify: https://docs.rs/rustls";
+        let told = in_words(io::Error::new(io::ErrorKind::UnexpectedEof, of_tls));
+        assert_eq!(told.kind(), io::ErrorKind::UnexpectedEof);
+        assert_eq!(told.to_string(), "the peer closed the connection");
+        let other = in_words(io::Error::new(io::ErrorKind::InvalidData, "no frame"));
+        assert_eq!(other.to_string(), "no frame");
     }
 }
