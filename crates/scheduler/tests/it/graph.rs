@@ -26,7 +26,7 @@ jobs:
   disable_reruns: true
   plan:
   - {get: repo, passed: ['unit-*']}
-  - {get: src, resource: repo, passed: [unit-b, 'unit-{a,b}'], version: {ref: abc}, trigger: true}
+  - {get: src, resource: repo, passed: [unit-b, 'unit-[ab]'], version: {ref: abc}, trigger: true}
   - {get: image}
   - {get: tool, resource: image, version: {ref: own}}
   - {get: bucket}
