@@ -136,7 +136,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
     }
 }
 
-/// What a run begins with.
+/// The pipeline, jobs and secrets that a run begins with.
 struct Ready {
     config: Config,
     order: Order,

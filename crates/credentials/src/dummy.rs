@@ -7,9 +7,9 @@ use serde_json::{Map, Value};
 use crate::keeper::Keeper;
 
 pub(crate) struct Dummy {
-    /// By name; a team and a pipeline before it make it theirs.
+    /// The values by name; a team and a pipeline before it make it theirs.
     pub(crate) values: Map<String, Value>,
-    /// Whose they are: those of the installation are kept apart by team.
+    /// The owner of the values: those of the installation are kept apart by team.
     pub(crate) owner: Owner,
 }
 

@@ -7,6 +7,7 @@
 mod announce;
 mod coerce;
 mod recipe;
+mod settled;
 mod template;
 
 use std::{ops::Range, sync::Arc};
@@ -14,13 +15,11 @@ use std::{ops::Range, sync::Arc};
 use airside_model::{
     PlanId,
     event::{Event, Origin, Source},
-    plan::{AcrossPlan, AcrossVar, MaxInFlight},
+    plan::{AcrossPlan, MaxInFlight},
 };
 use airside_store::now;
 use airside_vars::{LOCAL, Lookup, Reference};
 use parking_lot::Mutex;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::{
     Result,
@@ -29,34 +28,8 @@ use crate::{
     scope::{Context, LocalVar},
     status::Status,
 };
-use recipe::{Recipe, Values};
-
-/// What an `across` decides when it begins.
-#[derive(Clone, Default, Serialize, Deserialize)]
-#[serde(from = "Stored")]
-struct Settled {
-    values: Values,
-    /// Values of variables that were looked up for them: none of the build's output shows them.
-    secrets: Vec<Value>,
-}
-
-/// Versions before the secrets were kept wrote the values alone.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Stored {
-    Values(Values),
-    Settled { values: Values, secrets: Vec<Value> },
-}
-
-impl From<Stored> for Settled {
-    fn from(stored: Stored) -> Self {
-        let (values, secrets) = match stored {
-            Stored::Values(values) => (values, Vec::new()),
-            Stored::Settled { values, secrets } => (values, secrets),
-        };
-        Self { values, secrets }
-    }
-}
+use recipe::Recipe;
+use settled::settle;
 
 pub(crate) async fn run(
     interpreter: &Interpreter<'_>,
@@ -170,55 +143,6 @@ async fn warn_of_shadows(
     Ok(())
 }
 
-/// The values, once and for all. They are not settled if there are too many of them.
-async fn settle(
-    interpreter: &Interpreter<'_>,
-    id: &PlanId,
-    node: &AcrossPlan,
-    context: &Context,
-) -> Result<Result<Settled, String>> {
-    let store = &interpreter.engine.parts.store;
-    if let Some(settled) = store.settled::<Settled>(interpreter.build.id, id).await? {
-        return Ok(Ok(settled));
-    }
-    let mut settled = Settled::default();
-    for var in &node.vars {
-        match evaluate(interpreter, var, context).await {
-            Ok((list, secrets)) => {
-                settled.values.push(list);
-                settled.secrets.extend(secrets);
-            }
-            Err(words) => return Ok(Err(words)),
-        }
-    }
-    if let Err(words) = recipe::check_count(&settled.values, context.combinations) {
-        return Ok(Err(words));
-    }
-    let begun = store
-        .begin_node(interpreter.lease, id, Some(settled.clone()))
-        .await?;
-    Ok(Ok(begun.1.unwrap_or(settled)))
-}
-
-/// Gives the values of a variable, and the secrets that went into them.
-async fn evaluate(
-    interpreter: &Interpreter<'_>,
-    var: &AcrossVar,
-    context: &Context,
-) -> Result<(Vec<Value>, Vec<Value>), String> {
-    let local = Some(context.scope.vars());
-    let filled = interpreter.variables.fill(var.values.clone(), local).await;
-    let (values, secrets) = filled.map_err(|error| error.to_string())?;
-    match values {
-        Value::Array(list) => Ok((list, secrets)),
-        Value::Null => Ok((Vec::new(), secrets)),
-        _ => Err(format!(
-            "the values of the across var '{}' are no list",
-            var.name
-        )),
-    }
-}
-
 struct Across<'a> {
     interpreter: &'a Interpreter<'a>,
     node: &'a AcrossPlan,
@@ -313,8 +237,6 @@ impl Across<'_> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -322,17 +244,5 @@ mod tests {
         assert_eq!(several(&["a".into()]), "1 error occurred:\n\t* a\n\n");
         let two = several(&["a".into(), "b".into()]);
         assert_eq!(two, "2 errors occurred:\n\t* a\n\t* b\n\n");
-    }
-
-    #[test]
-    fn what_was_settled_is_read_again_also_from_before_secrets_were_kept() {
-        let new = Settled {
-            values: vec![vec![json!("s")]],
-            secrets: vec![json!("s")],
-        };
-        let again: Settled = serde_json::from_value(json!(new)).unwrap();
-        assert_eq!((again.values, again.secrets), (new.values, new.secrets));
-        let old: Settled = serde_json::from_value(json!([["s"], []])).unwrap();
-        assert_eq!(old.values, [vec![json!("s")], vec![]]);
     }
 }

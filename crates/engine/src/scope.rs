@@ -86,7 +86,7 @@ pub(crate) struct Context {
     pub(crate) attempts: Vec<u32>,
     /// What the hook it belongs to is for.
     pub(crate) status: Option<BuildStatus>,
-    /// How many combinations the `across` steps around it have.
+    /// The number of combinations that the `across` steps around it have.
     pub(crate) combinations: u64,
 }
 

@@ -17,7 +17,7 @@ fn events(server: &Server, fly: &Fly, build: i64) -> String {
     server.http("GET", &path, &headers, "").1
 }
 
-/// The same pipeline with a var source that knows [`SECRET`] as `((d:s))`.
+/// A pipeline of one job, with a var source that knows [`SECRET`] as `((d:s))`.
 fn with_secret(plan: Value) -> String {
     let source = json!({"name": "d", "type": "dummy", "config": {"vars": {"s": SECRET}}});
     let jobs = json!([{"name": "job", "plan": plan}]);

@@ -13,9 +13,9 @@ pub(crate) struct Places {
     fence: Option<Fence>,
 }
 
-/// What keeps teams apart. The managers of pipelines have none: their login is the tenant's own.
+/// The rules that keep teams apart. The managers of pipelines have none: their login is the tenant's own.
 struct Fence {
-    /// What the names of each team's secrets begin with, up to the team's name.
+    /// The beginnings of the names of each team's secrets, up to the team's name.
     team_folders: Vec<String>,
     /// Names below a shared place may begin with these.
     allowed: Vec<String>,
@@ -58,7 +58,7 @@ impl Places {
         Ok(filled.collect())
     }
 
-    /// Whether folders of teams may be below this place of all teams.
+    /// Tells whether folders of teams may be below this place of all teams.
     pub(crate) fn may_hold_teams(&self, place: &str) -> bool {
         let fence = self.fence.as_ref();
         fence.is_some_and(|fence| {
@@ -70,7 +70,7 @@ impl Places {
     }
 }
 
-/// Whether `path` is a team's name after what the teams' folders begin with.
+/// Tells whether `path` is `folder`, a team's name and a slash.
 fn is_team_folder(path: &str, folder: &str) -> bool {
     let name = path
         .strip_prefix(folder)

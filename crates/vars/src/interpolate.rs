@@ -32,7 +32,7 @@ const MOST_BYTES: usize = 64 * 1024 * 1024;
 
 struct Interpolation<'a> {
     lookup: &'a dyn Lookup,
-    /// How many more bytes may be put in.
+    /// The number of bytes that may still be put in.
     room: usize,
     missing: BTreeSet<String>,
 }

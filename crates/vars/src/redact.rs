@@ -10,6 +10,7 @@ mod trie;
 
 use std::{
     borrow::Cow,
+    fmt,
     sync::{Arc, Mutex, PoisonError, RwLock},
 };
 
@@ -28,11 +29,18 @@ const FEW: usize = 64 * 1024;
 /// The secrets that a build has come to know; clones share them.
 ///
 /// The time it takes to find them in a text grows with the text and not with the secrets, whatever they are.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Secrets {
     known: Arc<RwLock<Arc<Known>>>,
     /// Held while something is added, so that nothing gets lost and output goes on meanwhile.
     adding: Arc<Mutex<()>>,
+}
+
+impl fmt::Debug for Secrets {
+    /// Shows nothing of them.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Secrets").finish_non_exhaustive()
+    }
 }
 
 impl Secrets {
@@ -49,12 +57,12 @@ impl Secrets {
         Ok(())
     }
 
-    /// Whether adding the value takes so little that any thread may do it.
+    /// Tells whether adding the value takes so little that any thread may do it.
     pub fn is_quick_to_add(&self, value: &Value) -> bool {
         lines::text_bytes(value) + self.known().bytes() <= FEW
     }
 
-    /// Whether there are so few secrets that any thread may look for them in a piece of output.
+    /// Tells whether there are so few secrets that any thread may look for them in a piece of output.
     pub fn are_few(&self) -> bool {
         self.known().bytes() <= FEW
     }

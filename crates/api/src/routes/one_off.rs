@@ -73,11 +73,11 @@ fn check(plan: &Plan) -> Result<(), String> {
     Checked::default().check(plan, 1)
 }
 
-/// What was seen of a plan so far.
+/// The nodes of a plan that were seen so far.
 #[derive(Default)]
 struct Checked {
     ids: BTreeSet<String>,
-    /// How many nodes a build of it will have.
+    /// The number of nodes that a build of it will have.
     nodes: u64,
 }
 

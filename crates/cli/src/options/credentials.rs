@@ -121,7 +121,7 @@ impl CredentialOptions {
     }
 }
 
-/// Without the slash it would allow more folders than the one that is meant.
+/// Reads a prefix. Without the slash it would allow more folders than the one that is meant.
 fn shared_prefix(text: &str) -> Result<String, &'static str> {
     match text.strip_suffix('/') {
         Some(folder) if !folder.is_empty() && !folder.starts_with('/') => Ok(text.to_owned()),

@@ -99,7 +99,7 @@ mod tests {
     const PIPELINE: &str = "
 resources:
 - {name: a, type: git, source: {uri: ((uri))}}
-- {name: unused, type: git, source: {uri: ((other))}}
+- {name: b, type: git, source: {uri: ((other))}}
 var_sources: [{name: v, type: dummy, config: {vars: {}}}]
 jobs:
 - name: one
@@ -109,6 +109,8 @@ jobs:
     config: {platform: linux, run: {path: echo, args: [((word.field)), ((v:x)), ((.:y)), ((word))]}}
 - name: two
   plan: [{task: t, file: ((file))}]
+- name: three
+  plan: [{get: b}]
 ";
 
     fn words(jobs: &[&str], folders: &[Folder], secrets: Value) -> Option<String> {

@@ -56,7 +56,7 @@ pub(super) fn check(config: &Map<String, Value>) -> Result<(), String> {
     }
 }
 
-/// Whether the value is one variable and may become anything.
+/// Tells whether the value is one variable, which may become anything.
 fn is_variable(value: &Value) -> bool {
     let text = value.as_str().unwrap_or_default();
     text.starts_with("((") && text.ends_with("))")

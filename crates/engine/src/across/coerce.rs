@@ -78,7 +78,7 @@ fn texts(node: &mut Node, keys: &[&str]) {
     }
 }
 
-/// What is no scalar stays, and is refused when the plan is read.
+/// Makes a text of a scalar. Anything else stays, and is refused when the plan is read.
 fn text(value: &mut Value) {
     if let Value::Number(_) | Value::Bool(_) | Value::Null = value {
         *value = Value::String(env_text(value));

@@ -1,4 +1,4 @@
-//! How the plan of each combination is made: when its turn comes, and not before.
+//! Makes the plan of each combination: when its turn comes, and not before.
 
 use airside_model::{
     Plan, PlanId, PlanNode,

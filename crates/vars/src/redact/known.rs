@@ -7,27 +7,26 @@ use super::{
     trie::{ROOT, Trie},
 };
 
-/// Some lines, and the automata that find them.
-#[derive(Debug)]
+/// A part of the lines, with the automata that find them.
 struct Shelf {
-    /// Sorted, all different.
+    /// The lines are sorted and all different.
     lines: Vec<Arc<[u8]>>,
     bytes: usize,
-    /// Of the lines, to see which of them may have begun at the end of a text.
+    /// The automaton of the lines tells which of them may have begun at the end of a text.
     forwards: Trie,
-    /// Of the lines from their last byte to their first: read from the end of a text to its beginning, it
-    /// finds the longest line that begins at each place.
+    /// The automaton of the lines from their last byte to their first: fed from the end of a text to its beginning,
+    /// it finds the longest line that begins at each place.
     backwards: Trie,
 }
 
-/// All lines. They are on several shelves, each less than half as large as the one before: as lines are added
-/// one by one, each is sorted in anew only as often as a shelf doubles.
-#[derive(Clone, Debug, Default)]
+/// All lines of a build's secrets. They are on several shelves, each less than half as large as the one before: as
+/// lines are added one by one, each is sorted in anew only as often as a shelf doubles.
+#[derive(Clone, Default)]
 pub(super) struct Known {
     shelves: Vec<Arc<Shelf>>,
 }
 
-/// What was found in a text.
+/// The places of lines in a text.
 #[derive(Default)]
 pub(super) struct Findings {
     /// The length of the longest line that begins at each place. Empty: there is none anywhere.

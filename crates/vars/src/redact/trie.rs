@@ -10,7 +10,6 @@ pub(super) const ROOT: u32 = 0;
 
 /// A trie of words with failure links. States are numbered level by level, so that the children of a state
 /// lie next to each other.
-#[derive(Debug)]
 pub(super) struct Trie {
     /// The first child of each state; the children end where those of the next state begin.
     first_child: Vec<u32>,
