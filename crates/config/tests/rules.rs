@@ -1,5 +1,7 @@
 //! Rules about steps, modifiers, types, sources and names, and what is said when they are broken.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
+
 use airside_config::load;
 
 #[track_caller]

@@ -221,7 +221,10 @@ fn hostile_repositories_run_nothing_in_a_put() {
         build.file("tag", "v1");
         let mut params = params.clone();
         params["tag"] = json!("tag");
-        if params.get("merge").or(params.get("rebase")).is_none() {
+        let joins = ["merge", "rebase"]
+            .iter()
+            .any(|key| params.get(key).is_some());
+        if !joins {
             params["force"] = json!(true);
         }
         build.put(params.clone()).ok();

@@ -38,6 +38,7 @@ pub(crate) fn condition(checked: &Result<(), Error>) -> Condition {
             shapes: vec![Shape::Plain],
             why,
         }],
+        not_offered: Vec::new(),
     }
 }
 

@@ -76,7 +76,8 @@ mod tests {
     #[test]
     fn no_two_processes_have_one_user() {
         let users = Users::range(7, 2);
-        let (first, second) = (users.take().unwrap(), users.clone().take().unwrap());
+        let same = users.clone();
+        let (first, second) = (users.take().unwrap(), same.take().unwrap());
         assert_eq!((first.number(), second.number()), (7, 8));
         assert!(users.take().is_none());
         drop(first);

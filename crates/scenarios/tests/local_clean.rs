@@ -55,7 +55,7 @@ fn left(installation: &str) -> Vec<String> {
         .unwrap()
         .flatten()
         .map(|entry| entry.path());
-    for hierarchy in hierarchies.chain([root.clone()]) {
+    for hierarchy in hierarchies.chain([root]) {
         let group = hierarchy.join("airside").join(installation);
         left.extend(group.exists().then(|| group.display().to_string()));
     }

@@ -90,8 +90,8 @@ pub(super) fn check_count(values: &[Vec<Value>], around: u64) -> Result<(), Stri
     if values.iter().any(Vec::is_empty) {
         return Ok(());
     }
-    let lengths = values.iter().map(|list| list.len() as u64);
-    let count = lengths.fold(Some(around), |count, length| count?.checked_mul(length));
+    let mut lengths = values.iter().map(|list| list.len() as u64);
+    let count = lengths.try_fold(around, u64::checked_mul);
     if count.is_some_and(|count| count <= MOST_COMBINATIONS) {
         return Ok(());
     }

@@ -15,7 +15,7 @@ const NOT_BY_HAND: u32 = 1 << 30;
 impl Group {
     pub(crate) fn of(installation: &InstallationId) -> Self {
         let hash = super::pool::hash(installation.as_str());
-        Self(hash % NOT_BY_HAND | NOT_BY_HAND)
+        Self((hash % NOT_BY_HAND) | NOT_BY_HAND)
     }
 
     pub(crate) fn number(self) -> u32 {

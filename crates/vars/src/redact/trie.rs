@@ -36,7 +36,8 @@ impl Trie {
             depths: Vec::new(),
             of_root: Box::new([ROOT; 256]),
         };
-        let mut level = vec![0..words.len()];
+        let all = 0..words.len();
+        let mut level = Vec::from([all]);
         while !level.is_empty() {
             level = trie.add_level(words, &level);
         }
