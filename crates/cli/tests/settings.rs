@@ -68,6 +68,7 @@ fn example(name: &str) -> &'static str {
         "max-step-output" | "max-build-output" => "5MiB",
         "team-quota" => "main/volumes=5GiB",
         "secret-retry-attempts" => "7",
+        "secret-shared-prefix" => "common/",
         "vault-url" => "https://vault.example.com",
         "vault-auth-param" | "dummy-creds-var" => "name=value",
         _ if name.starts_with("secret-") && name.ends_with("-enabled") => "true",

@@ -51,6 +51,8 @@ pub enum Error {
         url: String,
         status: u16,
         words: String,
+        /// The beginning of the answer, for programs that read a code in it. People are never shown it.
+        answer: String,
         /// How long the server asks us to stay away.
         retry_after: Option<Duration>,
     },

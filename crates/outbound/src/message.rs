@@ -146,12 +146,14 @@ impl Response {
         let text = self.body.some(2 << 10);
         let text = String::from_utf8_lossy(&text);
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let answer = text.into_owned();
         let words = words.chars().filter(|c| !c.is_control());
         Err(Error::Status {
             method,
             url,
             status,
             words: words.take(MOST_WORDS).collect(),
+            answer,
             retry_after,
         })
     }

@@ -98,8 +98,8 @@ impl Service {
             &body.to_string(),
         );
         let answer = answer.map_err(|error| match error {
-            airside_outbound::Error::Status { status, words, .. } => {
-                refusal(target, status, &words)
+            airside_outbound::Error::Status { status, answer, .. } => {
+                refusal(target, status, &answer)
             }
             other => Refusal::from(Error::from(other)),
         })?;
@@ -146,8 +146,8 @@ impl From<Error> for Refusal {
 }
 
 /// `{"__type": "com.amazonaws…#Code", "message": "…"}`; an outage need not say so.
-fn refusal(target: &str, status: u16, words: &str) -> Refusal {
-    let said: Value = serde_json::from_str(words).unwrap_or(Value::Null);
+fn refusal(target: &str, status: u16, answer: &str) -> Refusal {
+    let said: Value = serde_json::from_str(answer).unwrap_or(Value::Null);
     let code = said
         .get("__type")
         .and_then(Value::as_str)

@@ -148,8 +148,8 @@ async fn a_worker_whose_team_does_not_exist_is_told_until_it_is_made() {
     let told = worker["addr"].as_str().unwrap_or_default();
     assert!(told.contains("its team opps does not exist"), "{worker}");
     let bob = server.login("bob").await;
-    let shown = server.get(&bob, "/api/v1/workers").await.json();
-    assert_eq!(shown, json!([]), "only to administrators");
+    let listed = server.get(&bob, "/api/v1/workers").await;
+    assert_eq!(listed.status, StatusCode::FORBIDDEN, "bob is in no team");
 
     let registered = store.register_worker(&name, Some("main"), &[], kind).await;
     registered.unwrap();
