@@ -70,7 +70,7 @@ fn whatever_a_check_does_only_it_fails() {
         ("garbage", 2, "this is [no JSON"),
         ("strange", 2, "not what it should be"),
         ("empty", 2, "without any key"),
-        ("wide", 2, "not what it should be"),
+        ("wide", 2, "the resource's answer is larger than 32.0 MiB"),
         ("hang", 1, "timeout exceeded"),
     ] {
         let text = check(&fly, name, &[], code);

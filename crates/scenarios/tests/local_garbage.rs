@@ -77,8 +77,13 @@ fn presence(data: &Path) -> Option<String> {
     let root = data.join("runtime");
     let entries = fs::read_dir("/run/airside/installations").into_iter();
     let mut entries = entries.flatten().flatten();
-    let found = entries
-        .find(|entry| fs::read_to_string(entry.path()).is_ok_and(|text| Path::new(&text) == root));
+    let root_of = |entry: &fs::DirEntry| -> Option<serde_json::Value> {
+        let text = fs::read(entry.path()).ok()?;
+        serde_json::from_slice(&text).ok()
+    };
+    let found = entries.find(|entry| {
+        root_of(entry).is_some_and(|here| here["root"].as_str().map(Path::new) == Some(&root))
+    });
     found.map(|entry| entry.file_name().to_string_lossy().into_owned())
 }
 
