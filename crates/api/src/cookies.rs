@@ -60,7 +60,7 @@ pub(crate) fn csrf_is_proven(headers: &HeaderMap) -> bool {
     shown.is_some_and(|shown| is_csrf(headers, shown))
 }
 
-/// Whether this is the second cookie's value.
+/// Returns true if this is the second cookie's value.
 pub(crate) fn is_csrf(headers: &HeaderMap, shown: &str) -> bool {
     csrf(headers).is_some_and(|kept| kept == shown)
 }
@@ -69,12 +69,12 @@ pub(crate) fn csrf(headers: &HeaderMap) -> Option<&str> {
     get(headers, CSRF).filter(|kept| !kept.is_empty())
 }
 
-/// Whether a browser asks: it has both cookies, or says where it was led here from.
+/// Returns true if a browser asks: it has both cookies, or says where it was led here from.
 pub(crate) fn is_browser(headers: &HeaderMap) -> bool {
     csrf(headers).is_some() || headers.contains_key(SEC_FETCH_SITE)
 }
 
-/// Whether a page of this very server asks.
+/// Returns true if a page of this very server asks.
 pub(crate) fn is_own(headers: &HeaderMap) -> bool {
     headers
         .get(SEC_FETCH_SITE)

@@ -208,7 +208,7 @@ impl Scope {
         Ok(self.0.exposure() == Exposure::Job || self.can_view(self.team()?))
     }
 
-    /// Whether whoever asks belongs to the team that the path names.
+    /// Returns true if whoever asks belongs to the team that the path names.
     pub(crate) fn is_insider(&self) -> bool {
         self.existing_team().is_some_and(|team| self.can_view(team))
     }

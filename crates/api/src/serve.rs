@@ -117,7 +117,7 @@ async fn answer_faults(request: Request, next: Next) -> Response {
     }
 }
 
-/// Whether only the one connection failed that was to be accepted.
+/// Returns true if only the one connection failed that was to be accepted.
 fn is_of_the_client(error: &io::Error) -> bool {
     matches!(
         error.kind(),

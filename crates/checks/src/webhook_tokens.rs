@@ -40,7 +40,7 @@ impl Default for WebhookTokens {
     }
 }
 
-/// What is known of one token. Those who ask for it at the same time wait for one look.
+/// The state of one token. Those who ask for it at the same time wait for one look.
 #[derive(Default)]
 struct Slot(tokio::sync::Mutex<Known>);
 
@@ -62,7 +62,7 @@ impl Known {
 }
 
 impl WebhookTokens {
-    /// Whether the resource's token was shown. `look` finds the token out, at most once every few seconds; the error is
+    /// Returns true if the resource's token was shown. `look` finds the token out, at most once every few seconds; the error is
     /// that look's own, and after one nothing is right until the next.
     pub(crate) async fn is_right<E>(
         &self,

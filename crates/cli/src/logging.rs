@@ -42,7 +42,7 @@ impl LogLevel for Level {
 const KUBE_CLIENT: &str =
     "kube_client::client=error,kube_client::client::tls=warn,kube_client::client::builder=off";
 
-/// Whether text on standard error may have colours: on a terminal that can show them, unless `NO_COLOR` says otherwise.
+/// Returns true if text on standard error may have colours: on a terminal that can show them, unless `NO_COLOR` says otherwise.
 fn has_colours(is_terminal: bool, variable: impl Fn(&str) -> Option<OsString>) -> bool {
     let is_set = |name| variable(name).is_some_and(|value| !value.is_empty());
     let is_dumb = variable("TERM").is_some_and(|term| term == "dumb");

@@ -29,7 +29,7 @@ fn size(disk: Disk) -> u64 {
     MOST.min(disk.total / PART)
 }
 
-/// Whether so little is free that nothing may be left for a database and for logs.
+/// Returns true if so little is free that nothing may be left for a database and for logs.
 pub(crate) fn is_full(disk: Disk) -> bool {
     disk.free < size(disk) / 4
 }

@@ -9,14 +9,14 @@ use tracing::{info, warn};
 
 use crate::{Collector, Result, ballast};
 
-/// What goes.
+/// A thing that is removed to make room.
 #[derive(Debug, PartialEq, Eq)]
 enum Victim {
     Container(Handle, u64),
     Output(VolumeId, u64),
 }
 
-/// What has less of the disk than one part in so many did not fill it, and would make no room to speak of.
+/// A container with less than one part in so many of the disk did not fill it, and its end would make little room.
 const PART: u64 = 20;
 
 /// The larger of the two, if it has `least` bytes.

@@ -1,4 +1,4 @@
-//! What teams use of their quotas, for the metrics.
+//! Metrics of what teams use of their quotas.
 
 use airside_model::Quota;
 

@@ -25,7 +25,7 @@ impl PassedPattern {
         Some(Self(tokens))
     }
 
-    /// Whether a text is more than a plain name.
+    /// Returns true if a text is more than a plain name.
     pub fn is_pattern(text: &str) -> bool {
         text.contains(['*', '?', '[', '\\'])
     }
@@ -38,7 +38,7 @@ impl PassedPattern {
 
 type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
 
-/// What stands between brackets. The first `]` may end it only after a character.
+/// Reads the text between brackets. The first `]` may end it only after a character.
 fn class(chars: &mut Chars<'_>) -> Option<Token> {
     let negated = chars.next_if_eq(&'^').is_some();
     let mut ranges = Vec::new();

@@ -160,7 +160,7 @@ impl<'a> Planner<'a> {
         source
     }
 
-    /// What checks and gets of a resource use.
+    /// Returns the type and source that checks and gets of a resource use.
     pub(crate) fn pulled(&self, resource: &Resource) -> Pulled {
         let source = self.source(resource);
         let types: Vec<&ResourceType> = self.config.resource_types.iter().collect();

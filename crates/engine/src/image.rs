@@ -70,11 +70,11 @@ impl From<Image> for StepImage {
     }
 }
 
-/// Whether a step must know more of an image than where it is.
+/// True if a step must know more of an image than where it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
     Files,
-    /// What the image says it runs, too: the step names no program.
+    /// The place of the image and the program that it names: the step names no program.
     Description,
 }
 

@@ -1,4 +1,4 @@
-//! Who may have an image that is here: everybody if it was pulled without a login, else the teams that their own login
+//! The teams that may have an image that is here: everybody if it was pulled without a login, else the teams that their own login
 //! got it for.
 //!
 //! A digest is no secret: versions show it. So the registry is asked for each team once, and only the registry that
@@ -27,7 +27,7 @@ pub(crate) struct Proofs {
     repositories: BTreeSet<String>,
 }
 
-/// What is known of a team that asks for an image.
+/// The standing of a team that asks for an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
     Proved,

@@ -57,7 +57,7 @@ impl Image {
         &self.source
     }
 
-    /// Whether its registry, or a mirror that the source names, hears a login.
+    /// Returns true if its registry, or a mirror that the source names, hears a login.
     pub(crate) fn has_login(&self) -> bool {
         airside_resources::has_login(&self.source)
     }

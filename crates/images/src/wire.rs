@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) enum Ask {
     /// The digest that the source's tag stands for now.
     Resolve { source: Object },
-    /// Whether the source's registry gives this image to the source's user.
+    /// True if the source's registry gives this image to the source's user.
     Has { source: Object, digest: Digest },
     /// The image's blobs, into the working folder, if they have no more bytes than that.
     Download {

@@ -144,7 +144,7 @@ impl Access {
 }
 
 impl Verdict {
-    /// For an answer that is not the thing: to the caller, the registry does not have it.
+    /// Returns the verdict on an answer that is not the thing: to the caller, the registry does not have it.
     fn nothing_like_it() -> Self {
         Self::No(StatusCode::NOT_FOUND, HeaderMap::new())
     }
@@ -194,7 +194,7 @@ fn is_blob(asked: &Asked) -> bool {
     matches!(asked.what, What::Blob(_))
 }
 
-/// Whether an answer to a request for the first byte of a blob is of one with this size.
+/// Returns true if an answer to a request for the first byte of a blob is of one with this size.
 fn leads_to(status: StatusCode, headers: &HeaderMap, size: u64) -> bool {
     if status == StatusCode::PARTIAL_CONTENT {
         let range = headers.get(header::CONTENT_RANGE);
@@ -204,7 +204,7 @@ fn leads_to(status: StatusCode, headers: &HeaderMap, size: u64) -> bool {
     status == StatusCode::OK && length(headers) == Some(size)
 }
 
-/// Whether an answer shows that the registry serves the caller, so that it need not be asked again for a while.
+/// Returns true if an answer shows that the registry serves the caller, so that it need not be asked again for a while.
 pub(crate) fn proves(
     asked: &Asked,
     kept: Option<u64>,

@@ -44,7 +44,7 @@ impl Challenge {
         })
     }
 
-    /// Where anybody may ask for a token. A realm is what the registry says it is: never less safe than the registry, and
+    /// Returns the address at which a caller may ask for a token. A realm is what the registry says it is: never less safe than the registry, and
     /// not what only this machine can ask, unless the registry is there.
     pub(crate) fn address(&self, registry: &str) -> Option<String> {
         let is_safe = self.realm.scheme() == "https"
@@ -65,7 +65,7 @@ impl Challenge {
     }
 }
 
-/// Whether an address is written as one of this machine or of its link, where clouds have services that hand out keys.
+/// Returns true if an address is written as one of this machine or of its link, where clouds have services that hand out keys.
 fn is_near(realm: &Url) -> bool {
     match realm.host() {
         Some(Host::Ipv4(v4)) => v4.is_loopback() || v4.is_link_local() || v4.is_unspecified(),

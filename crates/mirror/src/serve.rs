@@ -174,7 +174,7 @@ impl Mirror {
         }
     }
 
-    /// Whether the caller would get content of this size from the registry too.
+    /// Returns true if the caller would get content of this size from the registry too.
     async fn permit(
         &self,
         request: &Request<'_>,

@@ -1,4 +1,4 @@
-//! What a team may use at most, and the words for a team that uses more.
+//! Quotas: the limits of what a team may use, and the words for a team that uses more.
 
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
@@ -145,7 +145,7 @@ impl Quotas {
         }
     }
 
-    /// Whether any team has a limit of it.
+    /// Returns true if any team has a limit of it.
     pub fn has(&self, quota: Quota) -> bool {
         let limited =
             |own: &BTreeMap<Quota, Option<u64>>| own.get(&quota).copied().flatten().is_some();
@@ -167,7 +167,7 @@ pub struct QuotaExceeded {
     pub used: u64,
     /// The amount that was wanted on top of that.
     pub wanted: u64,
-    /// What uses most of it, and how much.
+    /// The largest users of it, with their amounts.
     pub users: Vec<(String, u64)>,
 }
 

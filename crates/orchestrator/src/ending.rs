@@ -49,7 +49,7 @@ impl Orchestrator {
         false
     }
 
-    /// Whether the container was ended before its step.
+    /// Returns true if the container was ended before its step.
     pub(crate) fn was_ended(&self, handle: &Handle) -> bool {
         self.parts.ended.lock().contains_key(handle)
     }

@@ -95,7 +95,7 @@ impl<'a> OutputLog<'a> {
         }
     }
 
-    /// Whether what is missing of the output is not missed.
+    /// Returns true if what is missing of the output is not missed.
     pub(crate) fn is_over(&self) -> bool {
         self.over || self.no_answer().is_some()
     }

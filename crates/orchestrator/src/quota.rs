@@ -11,7 +11,7 @@ use crate::{
     subject::Subject,
 };
 
-/// What a step uses up.
+/// The quotas that a step uses.
 const OF_STEPS: [Quota; 3] = [Quota::Logs, Quota::Volumes, Quota::Containers];
 
 impl Orchestrator {

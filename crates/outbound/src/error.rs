@@ -58,7 +58,7 @@ pub enum Error {
     },
 }
 
-/// What is wrong with a server's certificate, for people.
+/// Says what is wrong with a server's certificate, for people.
 fn distrust(error: &rustls::Error) -> String {
     use rustls::CertificateError as Bad;
     let rustls::Error::InvalidCertificate(bad) = error else {

@@ -4,10 +4,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::{Address, Error};
 
-/// Where a cloud answers over IPv6 what it answers at a link-local address over IPv4.
+/// The address at which a cloud answers over IPv6 what it answers at a link-local address over IPv4.
 const CLOUD: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
 
-/// Whether the host is written as an address of this machine or of its link.
+/// Returns true if the host is written as an address of this machine or of its link.
 pub(crate) fn is_named(host: &str) -> bool {
     let host = host.trim_matches(['[', ']']);
     let name = host.trim_end_matches('.').to_ascii_lowercase();
@@ -24,7 +24,7 @@ pub(crate) fn refused(address: &Address) -> Error {
     }
 }
 
-/// Whether an address is this machine's, or one that only its link knows.
+/// Returns true if an address is this machine's, or one that only its link knows.
 pub(crate) fn is_nearby(address: &IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(v4) => is_nearby_v4(v4),

@@ -354,7 +354,7 @@ fn tls_server_with(
     (url, pem, receiver)
 }
 
-/// What `openssl req -x509` makes: signed by itself, and allowed to sign others.
+/// Makes a certificate as `openssl req -x509` does: signed by itself, and allowed to sign others.
 fn authority_of(name: &str) -> (rcgen::Certificate, rcgen::KeyPair) {
     let key = rcgen::KeyPair::generate().unwrap();
     let mut wanted = rcgen::CertificateParams::new(vec![name.to_owned()]).unwrap();

@@ -18,7 +18,7 @@ pub enum Ended {
     GaveWay,
 }
 
-/// What a connection does at the moment. Clones share it.
+/// The state of a connection at the moment. Clones share it.
 #[derive(Clone)]
 pub struct Activity(Arc<Shared>);
 

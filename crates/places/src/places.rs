@@ -134,7 +134,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// What the connection does, for those who serve it.
+    /// Returns the state of the connection, for those who serve it.
     pub fn activity(&self) -> &Activity {
         &self.activity
     }

@@ -63,7 +63,7 @@ impl Registry {
         Self::open_with_quotas(root, tokens, marks, Quotas::default())
     }
 
-    /// The same for teams that may not have more than this.
+    /// Opens a registry in which teams may not have more than these quotas.
     pub fn open_with_quotas(
         root: &Path,
         tokens: Tokens,

@@ -68,7 +68,7 @@ impl Store {
         })
     }
 
-    /// The same for teams that may not have more than this.
+    /// Returns a store in which teams may not have more than these quotas.
     pub(crate) fn with_quotas(self, quotas: Quotas) -> Self {
         let usage = Usage::new(quotas);
         Self { usage, ..self }

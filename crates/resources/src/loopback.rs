@@ -5,7 +5,7 @@ use std::io::{self, Write};
 const HINT: &str = "In a step, loopback is the step itself and not the machine that Airside runs on. Give an address of the \
     machine, or, for steps on this machine, start Airside with --local-network machine";
 
-/// As much as the last lines of a program have.
+/// The last bytes of a program's output that are kept, which is a few lines.
 const KEPT: usize = 4096;
 
 /// The hint, if what was said is that nothing listens on loopback.

@@ -212,7 +212,7 @@ impl Attendant {
         }
     }
 
-    /// What was asked for is known at once; a pod takes its time. Gives back what can be mended.
+    /// Learns what the target lacks. The answers to `asked` are known at once; a pod takes its time. Gives back what can be mended.
     async fn learn_all(&self, preflight: &Preflight, asked: Vec<Lack>) -> Vec<Lack> {
         let remarks: Vec<Lack> = network_policy::warning(&self.target).into_iter().collect();
         let learn = |nodes: &[Lack]| self.learn([&asked[..], nodes, &remarks].concat());

@@ -11,7 +11,7 @@ pub(crate) const WORKER: &str = "airside.dev/worker";
 pub(crate) const PULL_SECRET: &str = "airside.dev/pull-secret";
 /// A pod that looks at a node for this worker, and is none of its steps.
 pub(crate) const PROBE: &str = "airside.dev/probe";
-/// What a pod is there for: the kind of its step, or [`LOOKS`].
+/// The purpose of a pod: the kind of its step, or [`LOOKS`].
 pub(crate) const KIND: &str = "airside.dev/kind";
 pub(crate) const LOOKS: &str = "probe";
 /// Present once the step has ended and its pod only stays for people: [`KEPT`].

@@ -97,7 +97,7 @@ pub(crate) fn pod_from(
     Ok(pod)
 }
 
-/// Whether the cluster autoscaler may remove the pod with its node. Checks are repeated elsewhere. Without a controller
+/// Returns true if the cluster autoscaler may remove the pod with its node. Checks are repeated elsewhere. Without a controller
 /// above it, a pod that says nothing holds its node as one that says no.
 fn safe_to_evict(spec: &PlacementSpec) -> String {
     (spec.labels.kind == StepKind::Check).to_string()

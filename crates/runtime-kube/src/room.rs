@@ -13,7 +13,7 @@ use airside_model::Handle;
 pub(crate) use held::Held;
 pub(crate) use shortage::Shortage;
 
-/// What is to be done for a step that finds no room.
+/// The plan for a step that finds no room.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Plan {
     /// Nothing of ours would help, or what goes already will.

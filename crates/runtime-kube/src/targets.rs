@@ -66,7 +66,7 @@ pub struct Target {
     pub default_requests: DefaultRequests,
     pub privileged: Privileged,
     pub pod_security: PodSecurity,
-    /// What it has beyond ordinary steps; everything that it can when absent.
+    /// The features that it has beyond ordinary steps; everything that it can when absent.
     pub offered: Option<Vec<Offer>>,
     pub shim: ShimDelivery,
     pub pod_rules: Vec<PodRule>,

@@ -38,7 +38,7 @@ const BACKLOG: usize = 4096;
 /// What is known of the target's pods.
 pub(crate) struct Watched {
     states: Mutex<HashMap<Handle, Observed>>,
-    /// What each pod takes. Locked after the states, if both are.
+    /// The share of each pod. Locked after the states, if both are.
     held: Mutex<HashMap<Handle, Held>>,
     room: Room,
     unscheduled: Unscheduled,
@@ -180,7 +180,7 @@ impl Watched {
         let _ = self.changes.send(observation);
     }
 
-    /// What the pods that are there take, but for those that have ended.
+    /// Returns the shares of the pods that are there, but for those that have ended.
     pub(crate) fn held(&self) -> Vec<Held> {
         let states = self.states.lock();
         let ended = |handle| matches!(states.get(handle), Some(Observed::Gone { .. }));

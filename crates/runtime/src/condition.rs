@@ -61,7 +61,7 @@ pub struct Condition {
     /// Why nobody can say what happens there.
     pub stalled: Option<String>,
     pub lacks: Vec<Lack>,
-    /// What its owner does not offer there. Steps that need it go elsewhere; nothing is wrong with that.
+    /// The features that its owner does not offer there. Steps that need it go elsewhere; nothing is wrong with that.
     pub not_offered: Vec<Lack>,
 }
 

@@ -78,7 +78,7 @@ pub trait Placement: Send + Sync + 'static {
 
     fn capabilities(&self) -> Capabilities;
 
-    /// Whether a rule for its steps mentions the team by name.
+    /// Returns true if a rule for its steps mentions the team by name.
     fn names_team(&self, _team: &str) -> bool {
         false
     }
@@ -124,7 +124,7 @@ pub trait Placement: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Whether this reason, which the runtime gave for a step that waits, is that there is no room for one more.
+    /// Returns true if this reason, which the runtime gave for a step that waits, is that there is no room for one more.
     fn lacks_room(&self, _reason: &str) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! What those who run a cluster see and do: drained nodes, pods that are only kept, namespaces that enforce Pod Security,
+//! Scenes from the work of a cluster's administrator: drained nodes, pods that are only kept, namespaces that enforce Pod Security,
 //! and steps that could never fit. Needs a cluster: see `make test-cluster-all`.
 
 #![allow(clippy::unwrap_used, clippy::panic)]

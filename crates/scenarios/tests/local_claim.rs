@@ -30,7 +30,7 @@ fn shim_environment(server: &Server) -> Vec<(String, String)> {
         .collect()
 }
 
-/// What a shim says that has stolen the environment of another.
+/// Runs a shim that has stolen the environment of another, and returns its words.
 fn second_shim(server: &Server, stolen: &[(String, String)]) -> String {
     // In a process namespace of its own: a shim believes to be the first process.
     let second = Command::new("unshare")

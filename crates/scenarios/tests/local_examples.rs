@@ -198,7 +198,7 @@ fn serve_mirror(folder: &Path) -> Service {
     Service { process, port }
 }
 
-/// Whether the registry has an image by this tag.
+/// Returns true if the registry has an image by this tag.
 fn pushed(registry: &Service, name: &str, tag: &str) -> bool {
     let url = format!(
         "http://127.0.0.1:{}/v2/{name}/manifests/{tag}",

@@ -53,7 +53,7 @@ pub(crate) fn find(wanted: Option<&str>, own: (u32, u32)) -> Result<User, Error>
     Ok(user)
 }
 
-/// Whether this process may become another user, and give files to it.
+/// Returns true if this process may become another user, and give files to it.
 fn may_switch() -> bool {
     let needed = CapabilitySet::SETUID | CapabilitySet::SETGID | CapabilitySet::CHOWN;
     let has = rustix::thread::capabilities(None);

@@ -259,7 +259,7 @@ impl Store {
         Ok(count == 1)
     }
 
-    /// Whether this is the token of a step that may still be claimed, by its first instance or by the same one again.
+    /// Returns true if this is the token of a step that may still be claimed, by its first instance or by the same one again.
     pub async fn is_token_of(&self, handle: &Handle, token_hash: &str) -> Result<bool> {
         let count: i64 = query_scalar(sql!(
             "SELECT count(*) FROM containers WHERE handle = $1 AND token_hash = $2

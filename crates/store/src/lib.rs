@@ -252,7 +252,7 @@ impl Store {
         probed.map(|_| ())
     }
 
-    /// Whether the last look found that the database has no room for a write.
+    /// Returns true if the last look found that the database has no room for a write.
     pub fn is_full(&self) -> bool {
         self.full.load(Ordering::Relaxed)
     }

@@ -31,7 +31,7 @@ impl Micros {
     }
 }
 
-/// As many microseconds as the database can hold, where a duration has more.
+/// Returns the microseconds of a duration, or the most that the database can hold.
 fn micros(duration: std::time::Duration) -> i64 {
     i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
 }

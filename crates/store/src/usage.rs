@@ -1,4 +1,4 @@
-//! What teams use of what they have a quota of.
+//! Usage of teams and their quotas.
 //!
 //! No sum goes over the past: volumes are summed by an index of those that are there, logs are counted by triggers, and the
 //! rest is as many rows as the team has things.
@@ -17,7 +17,7 @@ use crate::{
 /// How many of those who use most are named.
 const NAMED: i64 = 3;
 
-/// What a team uses of one thing, and how much it may.
+/// A team's usage of one quota, with its limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuotaUse {
     pub team: String,
@@ -27,7 +27,7 @@ pub struct QuotaUse {
 }
 
 impl Store {
-    /// The same store for teams that may not use more than this.
+    /// Returns this store with quotas for its teams.
     #[must_use]
     pub fn with_quotas(self, quotas: Quotas) -> Self {
         let quotas = Arc::new(quotas);
@@ -95,7 +95,7 @@ impl Store {
         Ok(Some(limit.saturating_sub(used(on(), team, quota).await?)))
     }
 
-    /// What all teams with a limit use. Images in the registry are not known here.
+    /// Returns the usage of all teams with a limit. Images in the registry are not known here.
     pub async fn quota_uses(&self) -> Result<Vec<QuotaUse>> {
         let mut uses = Vec::new();
         let limited = |quota: &Quota| self.quotas.has(*quota);
@@ -136,7 +136,7 @@ impl Store {
         }))
     }
 
-    /// Who uses most of it.
+    /// Returns the largest users of it.
     async fn users(&self, team: TeamId, quota: Quota) -> Result<Vec<(String, u64)>> {
         let statement = match quota {
             Quota::Volumes => sql!(

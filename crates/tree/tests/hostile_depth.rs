@@ -19,7 +19,7 @@ use tempfile::tempdir;
 
 const DEPTH: usize = 3_000;
 
-/// The same for every test of this program: far fewer files than levels.
+/// Limits the open files of this program to far fewer than there are levels.
 fn few_files() {
     let maximum = getrlimit(Resource::Nofile).maximum;
     let current = Some(256);

@@ -57,7 +57,7 @@ pub(crate) enum ScalarTag {
 pub(crate) struct Events<'a> {
     text: &'a str,
     parser: Parser<'a, StrInput<'a>>,
-    /// Where the last event ended.
+    /// The end of the last event.
     after: usize,
     open_quote: Option<OpenQuote>,
 }
@@ -65,7 +65,7 @@ pub(crate) struct Events<'a> {
 /// The parser stopped at the margin of a line, maybe inside a quoted text.
 #[derive(Clone, Copy)]
 pub(crate) struct OpenQuote {
-    /// Where what stands before it ends.
+    /// The end of what stands before it.
     pub(crate) after: usize,
     pub(crate) stopped: usize,
 }

@@ -127,7 +127,7 @@ fn column(text: &str, offset: usize) -> usize {
     text[start..offset].chars().count()
 }
 
-/// Where the quoted text begins that the parser stopped in, and where its lines but the first do.
+/// Returns the beginning of the quoted text that the parser stopped in, and those of its lines but the first.
 fn continued_lines(text: &str, quote: OpenQuote) -> Option<(usize, Vec<usize>)> {
     let start = quote_after(text, quote.after)?;
     let end = closing_quote(text, start)?;

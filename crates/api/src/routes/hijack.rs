@@ -77,7 +77,7 @@ pub(super) async fn hijack(
         .on_upgrade(|socket| session.serve(socket)))
 }
 
-/// Whether the request shows a token of its own, or a page of this server made it: a browser adds its cookie to web
+/// Returns true if the request shows a token of its own, or a page of this server made it: a browser adds its cookie to web
 /// sockets of any page.
 fn is_meant(headers: &HeaderMap, external_url: &str) -> bool {
     if headers.contains_key(AUTHORIZATION) {

@@ -192,7 +192,7 @@ pub(super) async fn health(State(state): State<ApiState>, scope: Scope) -> Respo
     }
 }
 
-/// Whether there is room for what the server writes; the words are for people.
+/// True if there is room for what the server writes; the words are for people.
 enum Room {
     Enough,
     Little(String),

@@ -14,7 +14,7 @@ pub(crate) struct LimitOptions {
     #[arg(long, value_name = "BYTES", default_value = "4GiB", value_parser = bytes)]
     max_build_output: u64,
 
-    /// What each team may use at most: `volumes=50GiB`, `logs`, `registry`, `pipelines=100`, `resources`, `versions`
+    /// Limits of what each team may use: `volumes=50GiB`, `logs`, `registry`, `pipelines=100`, `resources`, `versions`
     /// (of each resource), `containers`; for one team only: `TEAM/QUOTA=LIMIT`, or `none` [default: no limit]
     #[arg(
         id = "team-quota",

@@ -350,7 +350,7 @@ impl House {
         Ok(self.orchestrator.clear_away().await?)
     }
 
-    /// Whether a step runs that will go on without this server.
+    /// Returns true if a step runs that will go on without this server.
     pub(crate) async fn leaves_steps(&self) -> bool {
         let all = self.store.containers(&ContainerFilter::default()).await;
         // Of a database that does not answer the worst is assumed.

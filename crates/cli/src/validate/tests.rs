@@ -83,7 +83,7 @@ fn keys_that_are_there_twice_are_refused_with_their_place() {
     );
 }
 
-/// Where the first warning of a type stands: its line and column.
+/// Returns the line and column of the first warning of a type.
 fn warned(text: &str, type_: &str) -> Option<(u64, u64)> {
     let odd = check("ci.yml", text.as_bytes(), false).json();
     let mut warnings = odd["warnings"].as_array()?.iter();

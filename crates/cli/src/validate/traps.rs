@@ -22,7 +22,7 @@ pub(super) fn warnings(text: &str, node: &Node) -> Vec<Warning> {
 
 struct Traps<'a> {
     text: &'a str,
-    /// Where values begin that were looked at: one behind an anchor is met again at each alias.
+    /// The beginnings of values that were looked at: one behind an anchor is met again at each alias.
     seen: HashSet<usize>,
     found: Vec<Warning>,
 }

@@ -150,7 +150,7 @@ impl Images<'_> {
     }
 }
 
-/// What to check or get. Only a type that none of `types` makes can mean another.
+/// Returns the type and source to check or get. Only a type that none of `types` makes can mean another.
 pub(crate) fn pulled(
     type_: &str,
     source: Option<&Map<String, Value>>,

@@ -1,4 +1,4 @@
-//! What will go wrong when a pipeline runs, although Concourse's rules let it be set: types that are not there, sources
+//! Warnings of what will go wrong when a pipeline runs, although Concourse's rules let it be set: types that are not there, sources
 //! without what their type needs, files of artifacts that nothing makes. Only who asks for advice hears of it.
 
 use std::collections::HashSet;
@@ -100,7 +100,7 @@ fn check_type(
     }
 }
 
-/// What is wrong with the source of a native type; variables may be anything.
+/// Returns the mistake in the source of a native type; variables may be anything.
 fn source_complaint(type_: &str, source: &Map<String, Value>) -> Option<String> {
     let text = |key: &str| source.get(key).and_then(Value::as_str);
     let needed = match type_ {

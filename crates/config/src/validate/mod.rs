@@ -84,7 +84,7 @@ pub(crate) struct Checker<'a> {
     pub(crate) any_name: bool,
     /// The native resource types, if advice is wanted.
     native: Option<&'a [&'a str]>,
-    /// What steps of the job that is being checked make, if advice is wanted and that can be told.
+    /// The artifacts that steps of the checked job make, if advice is wanted and that can be told.
     artifacts: Option<HashSet<String>>,
     problems: Vec<Problem>,
     warnings: Vec<Warning>,

@@ -62,12 +62,12 @@ impl Probe {
     }
 }
 
-/// What came of a try.
+/// The result of a try.
 #[derive(Debug)]
 pub(crate) struct Tried {
     /// containerd asked our port.
     came: bool,
-    /// What containerd said of the pull.
+    /// The words of containerd about the pull.
     said: String,
 }
 
@@ -79,7 +79,7 @@ async fn pull(runtime: &Runtime, image: String) -> String {
     }
 }
 
-/// What is said of the mirror: whether containerd asks it, and for which registries it does not.
+/// Returns the condition of the mirror: whether containerd asks it, and for which registries it does not.
 pub(crate) fn condition(tried: &Tried, told: &Written) -> Condition {
     let Tried { came, said } = tried;
     let others = told.others.join(", ");

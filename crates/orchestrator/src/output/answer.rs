@@ -1,4 +1,4 @@
-//! What a resource type answers on its standard output. It is nowhere but here and in the shim, so nothing from its first
+//! The answer of a resource type on its standard output. It is nowhere but here and in the shim, so nothing from its first
 //! byte on is acknowledged until the step ends.
 
 use airside_model::Bytes;
@@ -25,7 +25,7 @@ impl Answer {
         }
     }
 
-    /// Whether output before it may be forgotten.
+    /// Returns true if output before it may be forgotten.
     pub(super) fn has_begun(&self) -> bool {
         self.began.is_some() && !self.too_large
     }

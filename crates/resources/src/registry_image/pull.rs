@@ -17,7 +17,7 @@ pub fn has_image(source: Object, digest: &Digest) -> Result<bool, Failure> {
     Ok(registry.resolve(&digest.to_string())?.as_ref() == Some(digest))
 }
 
-/// Whether a source has any login, to its registry or to a mirror.
+/// Returns true if a source has any login, to its registry or to a mirror.
 pub fn has_login(source: &Object) -> bool {
     let is_secret = |key: &str| key == "username" || key == "password" || key.starts_with("aws_");
     let in_mirror = source

@@ -35,7 +35,7 @@ impl Marked {
     }
 }
 
-/// What a kept pod says of itself.
+/// Returns the labels and annotations of a kept pod.
 pub(super) fn marks() -> Value {
     json!({"metadata": {
         "labels": {labels::STATE: labels::KEPT},

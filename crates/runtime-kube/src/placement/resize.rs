@@ -32,7 +32,7 @@ impl Shrunk {
         self.done.lock().remove(handle);
     }
 
-    /// Whether asking for less may still be tried.
+    /// Returns true if asking for less may still be tried.
     pub(super) fn may_try(&self, handle: &Handle) -> bool {
         !self.denied.load(Ordering::Relaxed) && !self.done.lock().contains(handle)
     }

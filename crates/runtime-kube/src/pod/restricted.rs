@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::{
 
 use super::{CONTAINER, STATE};
 
-/// Where steps have their folders.
+/// The folder that holds the folders of steps.
 const BUILD: &str = "/tmp/build";
 pub(super) const STATE_VOLUME: &str = "airside-state";
 pub(super) const BUILD_VOLUME: &str = "airside-build";

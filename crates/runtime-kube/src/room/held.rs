@@ -1,4 +1,4 @@
-//! What one pod takes of its node and of its namespace's quota.
+//! The share that one pod takes of its node and of its namespace's quota.
 
 use std::collections::BTreeMap;
 
@@ -54,7 +54,7 @@ impl Held {
         }
     }
 
-    /// Whether the node that this pod is on could take the other, as far as pods say themselves: it is asked for at
+    /// Returns true if the node that this pod is on could take the other, as far as pods say themselves: it is asked for at
     /// least as narrowly, and for nothing that the other does not bear.
     pub(crate) fn shows_a_place_for(&self, wanted: &Self) -> bool {
         let mut selected = wanted.node_selector.iter();

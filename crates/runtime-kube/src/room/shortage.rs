@@ -1,4 +1,4 @@
-//! What a pod finds too little of, by the words of the API server, the scheduler or our own limit.
+//! Shortages that a pod meets, read from the words of the API server, the scheduler or our own limit.
 
 use super::{Held, held::Amounts};
 use crate::targets::quantity::thousandths;
@@ -6,7 +6,7 @@ use crate::targets::quantity::thousandths;
 /// One whole, in thousandths.
 const ONE: i128 = 1000;
 
-/// What is too little.
+/// A resource of which there is too little.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Shortage {
     /// The target's own limit on pods.
@@ -33,7 +33,7 @@ impl Shortage {
         read_nodes(nodes.split(". ").next().unwrap_or_default())
     }
 
-    /// Whether pods that ask for less processor and memory would help.
+    /// Returns true if pods that ask for less processor and memory would help.
     pub(super) fn can_be_shrunk_away(&self) -> bool {
         let shrinks = |name: &str| matches!(name.trim_start_matches("requests."), "cpu" | "memory");
         match self {
@@ -43,7 +43,7 @@ impl Shortage {
         }
     }
 
-    /// Whether a step finds room once these pods are gone.
+    /// Returns true if a step finds room once these pods are gone.
     pub(super) fn is_met_by(&self, wanted: &Held, freed: &[&Held]) -> bool {
         let count = ONE * i128::try_from(freed.len()).unwrap_or(i128::MAX / ONE);
         match self {
@@ -66,7 +66,7 @@ impl Shortage {
     }
 }
 
-/// What a pod counts for in a quota, under the quota's name for it.
+/// Returns what a pod counts for in a quota, under the quota's name for it.
 fn counted(held: &Held, name: &str) -> i128 {
     let amounts = match name.split_once('.') {
         Some(("limits", rest)) => held.limits.get(rest),

@@ -304,7 +304,7 @@ fn check_privileged(
     }
 }
 
-/// What a namespace of this level would refuse, a target does not promise.
+/// Refuses a target that promises what a namespace of this level would refuse.
 fn check_pod_security(
     level: Option<Spanned<PodSecurity>>,
     privileged: Privileged,

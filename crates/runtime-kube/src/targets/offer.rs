@@ -1,4 +1,4 @@
-//! What a target has beyond ordinary steps, as its owner declares it: what is not offered is neither looked for nor
+//! The features that a target has beyond ordinary steps, as its owner declares it: what is not offered is neither looked for nor
 //! lacking.
 
 use std::fmt;
@@ -47,7 +47,7 @@ pub enum PodSecurity {
 }
 
 impl Target {
-    /// Whether the target has this, by what its owner says.
+    /// Returns true if the target has this, by what its owner says.
     pub fn offers(&self, offer: Offer) -> bool {
         self.withheld(offer).is_none()
     }

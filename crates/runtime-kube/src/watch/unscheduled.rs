@@ -25,7 +25,7 @@ impl Unscheduled {
         }
     }
 
-    /// Those whose time is over, each once.
+    /// Returns the pods whose time is over, each once.
     pub(super) fn overdue(&self, now: Instant) -> Vec<Handle> {
         let mut waiting = self.0.lock();
         let late = |_: &Handle, since: &mut Instant| now.duration_since(*since) >= PATIENCE;
@@ -38,7 +38,7 @@ pub(super) fn words() -> String {
     format!("waiting for a node: no scheduler has looked at the pod for {seconds} s")
 }
 
-/// Whether the pod has no node, and no word from a scheduler.
+/// Returns true if the pod has no node, and no word from a scheduler.
 fn is_unscheduled(pod: &Pod) -> bool {
     let has_node = (pod.spec.as_ref()).is_some_and(|spec| spec.node_name.is_some());
     let conditions = pod

@@ -34,7 +34,7 @@ pub enum HostAccess {
     Allowed,
 }
 
-/// Whether steps may talk to link-local addresses, at which clouds give the machine's own credentials to all who ask.
+/// True if steps may talk to link-local addresses, at which clouds give the machine's own credentials to all who ask.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MetadataAccess {
     #[default]

@@ -10,7 +10,7 @@ use airside_model::InstallationId;
 
 use super::{Group, HostAccess, MetadataAccess, Pool};
 
-/// Where clouds serve a machine's credentials, each to whoever asks from the machine.
+/// The addresses at which clouds serve a machine's credentials to any program on it.
 const LINK_LOCAL: &str = "169.254.0.0/16";
 
 #[derive(Debug, thiserror::Error)]

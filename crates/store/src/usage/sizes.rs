@@ -28,7 +28,7 @@ impl Store {
         })
     }
 
-    /// Of these volumes, those whose size is not known, each with its team; none where no team has a quota of them.
+    /// Returns those of these volumes whose size is not known, each with its team; none where no team has a quota of them.
     pub async fn unmeasured_volumes(&self, there: &[VolumeId]) -> Result<Vec<(VolumeId, TeamId)>> {
         if !self.quotas.has(Quota::Volumes) {
             return Ok(Vec::new());

@@ -152,7 +152,7 @@ fn check_ports(container: &Located, path: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What takes rights from a step any target may say; what gives some, or changes how it is confined, only one that
+/// A rule that takes rights from a step is allowed in any target; one that gives some, or changes how it is confined, only one that
 /// allows privileged steps.
 fn check_lowers(context: &Located, path: &str, privileged: Privileged) -> Result<(), Fault> {
     if privileged != Privileged::Deny {
