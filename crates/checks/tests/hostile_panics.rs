@@ -212,8 +212,19 @@ fn task() -> Plan {
     serde_json::from_value(json!({"id": "1", "task": task})).unwrap()
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn hostile_a_panic_ends_one_build_with_words() {
+/// Runs a test on threads with the stack that the server's have: plans nest as deeply as their authors like.
+fn on_large_stacks(test: impl Future<Output = ()>) {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let runtime = builder.thread_stack_size(16 << 20).enable_all().build();
+    runtime.unwrap().block_on(test);
+}
+
+#[test]
+fn hostile_a_panic_ends_one_build_with_words() {
+    on_large_stacks(a_panic_ends_one_build());
+}
+
+async fn a_panic_ends_one_build() {
     let house = House::new().await;
     for number in 1..=2 {
         let plan = task();
@@ -240,8 +251,12 @@ async fn hostile_a_panic_ends_one_build_with_words() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn hostile_a_panic_ends_one_check_and_the_loop_goes_on() {
+#[test]
+fn hostile_a_panic_ends_one_check_and_the_loop_goes_on() {
+    on_large_stacks(a_panic_ends_one_check());
+}
+
+async fn a_panic_ends_one_check() {
     let house = House::new().await;
     let resource = house.resource().await;
     let (checks, service) = Checks::new(airside_checks::Options {
