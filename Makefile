@@ -24,10 +24,10 @@ URL ?=
 IMAGE ?= airside-image.tar
 NODE_IMAGE ?= $(AIRSIDE_CACHE)/node-image.tar
 
-# The tests of crates/scenarios run these programs; the local ones leave the cluster alone.
+# The tests of crates/tests/scenarios run these programs; the local ones leave the cluster alone.
 SCENARIO_ENV = AIRSIDE_BIN=$(BIN)/airside AIRSIDE_FLY="$$(dev/fly)" AIRSIDE_ROOTFS=$(AIRSIDE_CACHE)/rootfs.tar
 CLUSTER_TESTS = $(SCENARIO_ENV) AIRSIDE_TEST_CLUSTER=1 KUBECONFIG="$$(dev/cluster kubeconfig)" \
-  cargo test -p airside-runtime-kube -p airside-conformance -p airside-scenarios
+  cargo test -p airside-runtime-kubernetes -p airside-conformance -p airside-scenarios
 
 .PHONY: help
 help: ## List the targets
@@ -54,7 +54,7 @@ fmt: ## Format the sources
 	cargo fmt --all
 
 .PHONY: check
-check: ## Formatting, lints, and the rules of the tree (crates/tidy)
+check: ## Formatting, lints, and the rules of the tree (crates/tests/tidy)
 	cargo fmt --all -- --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo test -q -p airside-tidy
@@ -137,7 +137,7 @@ cluster-images: build rootfs ## Load the images of the shim, the node agent and 
 .PHONY: node-image
 node-image: ## The small agent of nodes as an OCI archive, static: airside.local/node:dev (NODE_IMAGE=FILE)
 	@dev/setup --no-go
-	cargo build -p airside-node --profile shim --target $(MUSL)
+	cargo build -p airside-node-agent --profile shim --target $(MUSL)
 	dev/image node $(CARGO_TARGET_DIR)/$(MUSL)/shim/airside-node $(NODE_IMAGE)
 
 .PHONY: old-shims

@@ -10,7 +10,7 @@ use std::{
     path::Path,
 };
 
-use airside_tree::{Limits, unpack, unpack_layer, unpack_plain};
+use airside_archive::{Limits, unpack, unpack_layer, unpack_plain};
 use libfuzzer_sys::fuzz_target;
 use tar::{EntryType, Header};
 

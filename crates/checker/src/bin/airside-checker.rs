@@ -1,7 +1,0 @@
-//! The confined process that answers checks, as a program of its own.
-
-use std::process::ExitCode;
-
-fn main() -> ExitCode {
-    airside_checker::serve::main(std::env::args_os().skip(1))
-}

@@ -1,0 +1,220 @@
+//! `airside k8s`: what operators of clusters ask for before anything runs there.
+
+use std::path::PathBuf;
+
+use airside_node_agent::{Agent, Authorities, Upstream};
+use airside_runtime_kubernetes::rbac::{self, Account, Feature, Grant};
+use anyhow::{Result, bail};
+use clap::{Args, Subcommand, builder::PossibleValuesParser};
+
+use crate::target_source::TargetSource;
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  airside k8s rbac --targets targets.yml | kubectl apply -f -
+      the rights for every namespace of the file
+  airside k8s rbac --namespace ci --credentials-namespace airside-main
+      the same for one namespace, and to read one team's secrets
+";
+
+#[derive(Subcommand)]
+pub(crate) enum K8s {
+    /// Prints the service account, Roles and RoleBindings that targets need, and nothing more than that
+    #[command(before_long_help = EXAMPLES)]
+    Rbac(Options),
+    /// Prints the DaemonSet of the node agent, through which nodes pull from the server's registry
+    #[command(before_long_help = NODE_EXAMPLES)]
+    NodeAgent(NodeAgent),
+}
+
+pub(crate) const NODE_EXAMPLES: &str = "\
+Examples:
+  airside k8s node-agent --registry http://ci.example.com:5000 --image ci.example.com/airside:1 | kubectl apply -f -
+      then `registry: localhost:5000` in the targets of this cluster
+  airside k8s node-agent --registry https://ci.example.com:5000 --ca ca.pem --image ci.example.com/airside:1
+      the same where an authority of one's own signs the registry's certificate
+";
+
+#[derive(Args)]
+pub(crate) struct NodeAgent {
+    /// The server's registry (its --registry-listen), as pods of the cluster reach it: http://… or https://…
+    #[arg(long, value_name = "URL")]
+    registry: Upstream,
+
+    /// Certificates of who signs that of an https registry, as PEM; they become a ConfigMap [default: those that
+    /// Airside's own image trusts]
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
+
+    /// Airside's own image (`make image`), as nodes find it
+    #[arg(
+        long,
+        value_name = "IMAGE",
+        default_value = "airside.local/airside:dev"
+    )]
+    image: String,
+
+    /// Where the DaemonSet goes; it must exist
+    #[arg(long, value_name = "NAMESPACE", default_value = "airside")]
+    namespace: String,
+
+    /// The port of each node's loopback
+    #[arg(long, value_name = "PORT", default_value_t = 5000)]
+    port: u16,
+}
+
+impl NodeAgent {
+    fn manifest(&self) -> Result<String> {
+        let agent = Agent {
+            namespace: self.namespace.clone(),
+            image: self.image.clone(),
+            registry: self.registry.clone(),
+            authorities: self.ca.as_deref().map(Authorities::read).transpose()?,
+            port: self.port,
+        };
+        Ok(agent.manifest()?)
+    }
+}
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// For the targets of this file
+    #[arg(long, value_name = "FILE")]
+    targets: Option<PathBuf>,
+
+    /// For this target, as with `airside up`. Can be given more than once
+    #[arg(id = "target", long, value_name = "FIELD=VALUE,...")]
+    target: Vec<String>,
+
+    /// For a namespace. Can be given more than once
+    #[arg(id = "namespace", long, value_name = "NAMESPACE")]
+    namespaces: Vec<String>,
+
+    /// A feature that needs rights of its own in each of those namespaces, beside what the targets use. Can be given
+    /// more than once
+    #[arg(
+        id = "feature",
+        long,
+        value_name = "FEATURE",
+        value_parser = PossibleValuesParser::new(MORE.map(Feature::name))
+    )]
+    features: Vec<String>,
+
+    /// A namespace from which credentials are read (--kubernetes-…). Can be given more than once
+    #[arg(id = "credentials-namespace", long, value_name = "NAMESPACE")]
+    credentials: Vec<String>,
+
+    /// The service account's name
+    #[arg(long, value_name = "NAME", default_value = "airside")]
+    account: String,
+
+    /// The service account's namespace [default: the first there is]
+    #[arg(long, value_name = "NAMESPACE")]
+    account_namespace: Option<String>,
+}
+
+/// What can be asked for beside what every target uses.
+const MORE: [Feature; 3] = [
+    Feature::PullSecrets,
+    Feature::NetworkPolicies,
+    Feature::Images,
+];
+
+pub(crate) fn run(command: &K8s) -> Result<()> {
+    let text = match command {
+        K8s::Rbac(options) => options.manifests()?,
+        K8s::NodeAgent(agent) => agent.manifest()?,
+    };
+    Ok(crate::printing::print(&text)?)
+}
+
+impl Options {
+    fn manifests(&self) -> Result<String> {
+        let grants = self.grants()?;
+        let Some(first) = grants.first() else {
+            bail!(
+                "for which namespaces? give --targets FILE, --namespace or --credentials-namespace"
+            );
+        };
+        let namespace = self.account_namespace.as_ref();
+        let account = Account {
+            name: self.account.clone(),
+            namespace: namespace.unwrap_or(&first.namespace).clone(),
+        };
+        Ok(rbac::manifests(&account, &grants))
+    }
+
+    fn grants(&self) -> Result<Vec<Grant>> {
+        let targets = TargetSource::new(self.targets.clone(), self.target.clone()).read()?;
+        let mut used: Vec<(String, Vec<Feature>)> = targets
+            .iter()
+            .map(|target| (target.namespace.clone(), target.features()))
+            .collect();
+        let named = self.namespaces.iter();
+        used.extend(named.map(|namespace| (namespace.clone(), Feature::EVERYWHERE.to_vec())));
+        let more = MORE
+            .into_iter()
+            .filter(|feature| self.features.iter().any(|name| name == feature.name()));
+        let mut grants = Vec::new();
+        for (namespace, features) in used {
+            grants.extend(
+                features
+                    .into_iter()
+                    .chain(more.clone())
+                    .map(|feature| Grant {
+                        namespace: namespace.clone(),
+                        feature,
+                    }),
+            );
+        }
+        grants.extend(self.credentials.iter().map(|namespace| Grant {
+            namespace: namespace.clone(),
+            feature: Feature::Credentials,
+        }));
+        Ok(grants)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args as _, Command, FromArgMatches as _};
+
+    use super::*;
+
+    fn printed(args: &[&str]) -> Result<String> {
+        let command = Options::augment_args(Command::new("rbac").no_binary_name(true));
+        let matches = command.try_get_matches_from(args)?;
+        Options::from_arg_matches(&matches)?.manifests()
+    }
+
+    #[test]
+    fn per_feature_in_use() {
+        insta::assert_snapshot!(
+            printed(&[
+                "--target=name=a,namespace=ci,hub_host=h",
+                "--namespace=other",
+                "--feature=pull-secrets",
+                "--target=name=b,namespace=old,hub_host=h,host_users=true",
+                "--credentials-namespace=airside-main",
+                "--account-namespace=airside",
+            ])
+            .unwrap()
+        );
+    }
+
+    #[test]
+    fn mistakes() {
+        for (args, expected) in [
+            (&[][..], "for which namespaces?"),
+            (
+                &["--namespace=ci", "--feature=exec"],
+                "invalid value 'exec'",
+            ),
+            (&["--target=name=a"], "missing field"),
+            (&["--targets=/no/such/file"], "cannot read the targets file"),
+        ] {
+            let error = printed(args).expect_err(expected).to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+}

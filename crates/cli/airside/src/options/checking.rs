@@ -1,0 +1,49 @@
+//! Options about checks: how often, how long, how many.
+
+use std::time::Duration;
+
+use airside_schedule::checks::CheckPolicy;
+
+use super::duration;
+
+#[derive(clap::Args)]
+#[command(next_help_heading = "Checks")]
+pub(crate) struct CheckingOptions {
+    /// How often resources are checked that do not say so themselves
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "1m")]
+    resource_checking_interval: Duration,
+
+    /// The same for resources with a webhook token [default: as other resources]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    resource_with_webhook_checking_interval: Option<Duration>,
+
+    /// How long a check may take if its resource does not say
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "1h")]
+    global_resource_check_timeout: Duration,
+
+    /// At most so many checks a second that nobody asked for [default: no limit]
+    #[arg(long, value_name = "N")]
+    max_checks_per_second: Option<f64>,
+}
+
+impl CheckingOptions {
+    pub(crate) fn policy(&self) -> CheckPolicy {
+        let resources = self.resource_checking_interval;
+        CheckPolicy {
+            resources,
+            resources_with_webhook: self
+                .resource_with_webhook_checking_interval
+                .unwrap_or(resources),
+            ..CheckPolicy::default()
+        }
+    }
+
+    pub(crate) fn timeout(&self) -> Duration {
+        self.global_resource_check_timeout
+    }
+
+    /// Zero and less is no limit, as with Concourse.
+    pub(crate) fn max_per_second(&self) -> Option<f64> {
+        self.max_checks_per_second.filter(|most| *most > 0.0)
+    }
+}

@@ -1,0 +1,181 @@
+//! AWS's parameter store or Secrets Manager as the installation's secret manager.
+
+use std::path::PathBuf;
+
+use airside_secret_managers::{
+    AwsSettings, Owner, SecretsManager, SecretsManagerSettings, Ssm, SsmSettings,
+};
+use airside_secrets::Installation;
+use anyhow::{Context, Result};
+
+use super::secret;
+
+#[derive(clap::Args)]
+#[command(next_help_heading = "Credentials: AWS Systems Manager")]
+pub(crate) struct SsmOptions {
+    /// Look variables up in the parameter store of this region. See docs/credentials/aws-ssm.md
+    #[arg(long, value_name = "REGION")]
+    aws_ssm_region: Option<String>,
+
+    /// An access key id [default: whoever this machine is to AWS]
+    #[arg(long, value_name = "ID")]
+    aws_ssm_access_key: Option<String>,
+
+    /// Its secret; better in a file, as others can see arguments
+    #[arg(long, value_name = "SECRET", hide_env_values = true)]
+    aws_ssm_secret_key: Option<String>,
+
+    /// File with its secret
+    #[arg(long, value_name = "FILE")]
+    aws_ssm_secret_key_file: Option<PathBuf>,
+
+    /// A session token, if the key is good for a while only
+    #[arg(long, value_name = "TOKEN", hide_env_values = true)]
+    aws_ssm_session_token: Option<String>,
+
+    /// File with the session token
+    #[arg(long, value_name = "FILE")]
+    aws_ssm_session_token_file: Option<PathBuf>,
+
+    /// The name of a parameter of one pipeline
+    #[arg(
+        long,
+        value_name = "TEMPLATE",
+        default_value = "/concourse/{{.Team}}/{{.Pipeline}}/{{.Secret}}"
+    )]
+    aws_ssm_pipeline_secret_template: String,
+
+    /// The name of a parameter of one team
+    #[arg(
+        long,
+        value_name = "TEMPLATE",
+        default_value = "/concourse/{{.Team}}/{{.Secret}}"
+    )]
+    aws_ssm_team_secret_template: String,
+
+    /// The path of parameters for all teams
+    #[arg(long, value_name = "PATH")]
+    aws_ssm_shared_path: Option<String>,
+}
+
+impl SsmOptions {
+    pub(super) fn installation(&self, shared: &[String]) -> Result<Option<Installation>> {
+        let Some(region) = &self.aws_ssm_region else {
+            return Ok(None);
+        };
+        let settings = SsmSettings {
+            aws: AwsSettings {
+                access_key: self.aws_ssm_access_key.clone().unwrap_or_default(),
+                secret_key: secret(
+                    "--aws-ssm-secret-key",
+                    &self.aws_ssm_secret_key,
+                    self.aws_ssm_secret_key_file.as_deref(),
+                )?
+                .unwrap_or_default(),
+                session_token: secret(
+                    "--aws-ssm-session-token",
+                    &self.aws_ssm_session_token,
+                    self.aws_ssm_session_token_file.as_deref(),
+                )?
+                .unwrap_or_default(),
+                region: region.clone(),
+                endpoint: None,
+            },
+            pipeline_secret_template: self.aws_ssm_pipeline_secret_template.clone(),
+            team_secret_template: self.aws_ssm_team_secret_template.clone(),
+            shared_path: self.aws_ssm_shared_path.clone().unwrap_or_default(),
+            shared_prefixes: shared.to_vec(),
+        };
+        let ssm = Ssm::new(settings, Owner::Installation).context("cannot use --aws-ssm-region")?;
+        Ok(Some(Installation::ssm(ssm)))
+    }
+}
+
+#[derive(clap::Args)]
+#[command(next_help_heading = "Credentials: AWS Secrets Manager")]
+pub(crate) struct SecretsManagerOptions {
+    /// Look variables up in Secrets Manager of this region. See docs/credentials/aws-secrets-manager.md
+    #[arg(long, value_name = "REGION")]
+    aws_secretsmanager_region: Option<String>,
+
+    /// An access key id [default: whoever this machine is to AWS]
+    #[arg(long, value_name = "ID")]
+    aws_secretsmanager_access_key: Option<String>,
+
+    /// Its secret; better in a file, as others can see arguments
+    #[arg(long, value_name = "SECRET", hide_env_values = true)]
+    aws_secretsmanager_secret_key: Option<String>,
+
+    /// File with its secret
+    #[arg(long, value_name = "FILE")]
+    aws_secretsmanager_secret_key_file: Option<PathBuf>,
+
+    /// A session token, if the key is good for a while only
+    #[arg(long, value_name = "TOKEN", hide_env_values = true)]
+    aws_secretsmanager_session_token: Option<String>,
+
+    /// File with the session token
+    #[arg(long, value_name = "FILE")]
+    aws_secretsmanager_session_token_file: Option<PathBuf>,
+
+    /// The name of a secret of one pipeline
+    #[arg(
+        long,
+        value_name = "TEMPLATE",
+        default_value = "/concourse/{{.Team}}/{{.Pipeline}}/{{.Secret}}"
+    )]
+    aws_secretsmanager_pipeline_secret_template: String,
+
+    /// The name of a secret of one team
+    #[arg(
+        long,
+        value_name = "TEMPLATE",
+        default_value = "/concourse/{{.Team}}/{{.Secret}}"
+    )]
+    aws_secretsmanager_team_secret_template: String,
+
+    /// The name of a secret for all teams
+    #[arg(
+        long,
+        value_name = "TEMPLATE",
+        default_value = "/concourse/{{.Secret}}"
+    )]
+    aws_secretsmanager_shared_secret_template: String,
+}
+
+impl SecretsManagerOptions {
+    pub(super) fn installation(&self, shared: &[String]) -> Result<Option<Installation>> {
+        let Some(region) = &self.aws_secretsmanager_region else {
+            return Ok(None);
+        };
+        let settings = SecretsManagerSettings {
+            aws: AwsSettings {
+                access_key: self
+                    .aws_secretsmanager_access_key
+                    .clone()
+                    .unwrap_or_default(),
+                secret_key: secret(
+                    "--aws-secretsmanager-secret-key",
+                    &self.aws_secretsmanager_secret_key,
+                    self.aws_secretsmanager_secret_key_file.as_deref(),
+                )?
+                .unwrap_or_default(),
+                session_token: secret(
+                    "--aws-secretsmanager-session-token",
+                    &self.aws_secretsmanager_session_token,
+                    self.aws_secretsmanager_session_token_file.as_deref(),
+                )?
+                .unwrap_or_default(),
+                region: region.clone(),
+                endpoint: None,
+            },
+            pipeline_secret_template: self.aws_secretsmanager_pipeline_secret_template.clone(),
+            team_secret_template: self.aws_secretsmanager_team_secret_template.clone(),
+            shared_secret_template: self.aws_secretsmanager_shared_secret_template.clone(),
+            shared_prefixes: shared.to_vec(),
+        };
+        let manager = SecretsManager::new(settings, Owner::Installation);
+        let manager = manager.context("cannot use --aws-secretsmanager-region")?;
+        Ok(Some(Installation::secrets_manager(manager)))
+    }
+}

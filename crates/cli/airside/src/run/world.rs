@@ -1,0 +1,117 @@
+//! A server for nobody but this run: the same parts, a data folder that is gone afterwards, and no way
+//! in but the hub's for the steps.
+
+use airside_model::{PipelineId, TeamId, VolumeId};
+use airside_runtime_local::RUN_FOLDER;
+use airside_store::{InstanceVars, MAIN_TEAM, SavePipeline, Store};
+use anyhow::{Context as _, Result, anyhow};
+use serde_json::{Map, Value};
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+use super::{Options, folders::Folder};
+use crate::{
+    data::DataFolder,
+    options::ServerOptions,
+    server::{House, Mode},
+};
+
+/// What steps are told of the server's address, which nobody can reach.
+const URL: &str = "http://localhost";
+
+pub(crate) struct World {
+    pub(crate) house: House,
+    pub(crate) team: TeamId,
+    data: DataFolder,
+    folder: TempDir,
+    shutdown: CancellationToken,
+}
+
+impl World {
+    pub(crate) async fn open(given: &Options, secrets: Map<String, Value>) -> Result<Self> {
+        let folder = tempfile::Builder::new()
+            .prefix(RUN_FOLDER)
+            .tempdir()
+            .context("cannot make a temporary folder; TMPDIR says where")?;
+        let mut options = server_options(given, &folder)?;
+        options.credentials.give(MAIN_TEAM, secrets);
+        let data = DataFolder::open_temporary(folder.path())?;
+        let shutdown = CancellationToken::new();
+        let house = House::open(&options, Mode::Up, &data, &[], URL, &shutdown).await?;
+        let team = house.store.team(MAIN_TEAM).await?;
+        Ok(Self {
+            team: team.context("the store has no team main")?.id,
+            house,
+            data,
+            folder,
+            shutdown,
+        })
+    }
+
+    /// Stores the pipeline, which builds belong to. It stays paused: only this run starts anything.
+    pub(crate) async fn set_pipeline(
+        &self,
+        name: &str,
+        config: &airside_config::Config,
+    ) -> Result<PipelineId> {
+        let save = SavePipeline {
+            team: self.team,
+            name: name.to_owned(),
+            instance_vars: InstanceVars::default(),
+            config: serde_json::to_value(config)?,
+            jobs: config.job_rows(),
+            resources: config.resource_rows(),
+            expected_version: None,
+        };
+        Ok(self.store().save_pipeline(save).await?.pipeline.id)
+    }
+
+    /// Copies a folder into the world; the number under which plans know it.
+    pub(crate) async fn take_in(&self, folder: &Folder) -> Result<i64> {
+        let volume = VolumeId(format!("a-{:032x}", rand::random::<u128>()));
+        let artifact = self.store().announce_artifact(self.team, &volume).await?;
+        let (volumes, path) = (self.house.volumes.clone(), folder.path.clone());
+        let copied = tokio::task::spawn_blocking(move || -> Result<()> {
+            let receiving = volumes.receive(&volume)?;
+            airside_archive::copy(&path, receiving.dir())?;
+            Ok(receiving.commit()?)
+        });
+        copied
+            .await?
+            .with_context(|| format!("cannot copy {}", folder.path.display()))?;
+        Ok(artifact.id.0)
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.house.store
+    }
+
+    /// Ends what still runs and removes all of it. If something cannot be removed the folder stays:
+    /// a container may have mounted parts of the machine beneath it.
+    pub(crate) async fn close(self) -> Result<()> {
+        self.house.engine.shut_down().await;
+        let cleared = self.house.clear_away().await;
+        self.shutdown.cancel();
+        if let Err(error) = cleared {
+            let kept = self.folder.keep();
+            return Err(anyhow!(error).context(format!(
+                "not everything could be removed; what is left is in {}",
+                kept.display()
+            )));
+        }
+        self.house.leave(&self.data).await;
+        // Steps made what is in it, however deep.
+        let folder = self.folder.keep();
+        airside_archive::remove(&folder)
+            .with_context(|| format!("cannot remove {}", folder.display()))
+    }
+}
+
+/// What a server of one's own is told: what was given, nothing kept, nobody let in.
+fn server_options(given: &Options, folder: &TempDir) -> Result<ServerOptions> {
+    let mut options = ServerOptions::of_args(["--keep-failed=0s", "--keep-one-off=0s"])?;
+    options.database.data = folder.path().to_owned();
+    options.workers = given.workers.clone();
+    options.isolation = given.isolation.clone();
+    Ok(options)
+}

@@ -1,0 +1,143 @@
+//! The server: opens the data folder, joins the parts, serves until told to stop.
+//!
+//! If you want to know who gets what, read [`serve`] from top to bottom. There is no logic in here but
+//! what differs between `up` and `web`, which is all in [`Mode`].
+
+mod agents;
+mod artifact_images;
+mod builds;
+mod checks;
+mod greeting;
+mod house;
+pub(crate) mod listeners;
+mod mode;
+mod stop;
+mod targets;
+mod workers;
+
+use airside_limits::{Files, Places};
+use anyhow::Result;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, info};
+
+use crate::{
+    data::DataFolder,
+    logging::{self, Level},
+    options::{Observing, ServerOptions},
+    settings::{self, Setting},
+};
+
+pub(crate) use house::House;
+pub(crate) use mode::Mode;
+
+/// Of each of the server's threads; what is not used costs nothing.
+const STACK: usize = 16 << 20;
+
+pub(crate) fn run(options: &ServerOptions, settings: &[Setting], mode: Mode) -> Result<()> {
+    if options.configuration.print_config {
+        settings::print(settings, &mut std::io::stdout())?;
+        return Ok(());
+    }
+    mode.check(options)?;
+    let (log_level, traces) = logging::start(&options.observing)?;
+    let result = on_threads(serve(options, mode, log_level));
+    if let Some(traces) = traces {
+        traces.finish();
+    }
+    result
+}
+
+/// Runs a command of its own log that serves until somebody tells it to end.
+pub(crate) fn until_told(
+    observing: &Observing,
+    serve: impl AsyncFnOnce(CancellationToken) -> Result<()>,
+) -> Result<()> {
+    let (_, traces) = logging::start(observing)?;
+    let result = on_threads(async {
+        let shutdown = CancellationToken::new();
+        stop::on_signals(shutdown.clone())?;
+        serve(shutdown).await
+    });
+    if let Some(traces) = traces {
+        traces.finish();
+    }
+    result
+}
+
+/// Runs what the house is part of, on threads as it needs them.
+pub(crate) fn on_threads<T>(main: impl Future<Output = Result<T>>) -> Result<T> {
+    rustls::crypto::aws_lc_rs::default_provider()
+        .install_default()
+        .map_err(|_| anyhow::anyhow!("two TLS providers"))?;
+    let files = Files::raise();
+    debug!(files = files.limit(), "the limit of open files");
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        // Plans and resource types nest as deeply as their authors like.
+        .thread_stack_size(STACK)
+        .enable_all()
+        .build()?;
+    let result = runtime.block_on(main);
+    // What still blocks (a name look-up, say) must not hold up the exit.
+    runtime.shutdown_background();
+    let result = result?;
+    airside_tasks::verdict()?;
+    Ok(result)
+}
+
+async fn serve(options: &ServerOptions, mode: Mode, log_level: Level) -> Result<()> {
+    let shutdown = CancellationToken::new();
+    // Before anything that could take long: whoever asks it to stop is heard from the start.
+    stop::on_signals(shutdown.clone())?;
+    let reload = stop::on_hangup()?;
+    let data = DataFolder::open(&options.database.data)?;
+    let tls = options.listening.tls()?;
+    let listener = listeners::bind(options.listening.listen, "--listen").await?;
+    let url = options.listening.url(listener.local_addr()?)?;
+    let users = mode.users(options, &data)?;
+    let mut house = house::House::open(options, mode, &data, &users.list, &url, &shutdown).await?;
+    let loops = house.start_loops(&shutdown)?;
+    let state = house.api(&url, options, log_level);
+    let places = Places::new(Files::now().connections());
+    if let Some(address) = options.listening.metrics_listen {
+        let listener: TcpListener = listeners::bind(address, "--metrics-listen").await?;
+        listeners::serve_metrics(listener, state.clone(), places.clone(), shutdown.clone());
+    }
+    if let (Some(address), Some(registry)) = (options.listening.registry_listen, house.registry()) {
+        let listener = listeners::bind(address, "--registry-listen").await?;
+        info!(address = %listener.local_addr()?, "the registry of images is served");
+        let (tls, places) = (tls.clone(), places.clone());
+        listeners::serve_registry(listener, tls, registry, places, shutdown.clone());
+    }
+    greeting::greet(mode, &url, &users);
+    listeners::serve(listener, tls, reload, state, places, shutdown).await?;
+    house.engine.shut_down().await;
+    for background in loops {
+        background.await?;
+    }
+    house.leave(&data).await;
+    match house.leaves_steps().await {
+        true => info!("stopped; running steps go on and are followed again at the next start"),
+        false => info!("stopped"),
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_a_loop_that_panics_again_and_again_ends_the_program_in_order() {
+        let ended = on_threads(async {
+            let shutdown = CancellationToken::new();
+            let broken = || async { panic!("a fault of the test") };
+            airside_tasks::supervise("broken loop", &shutdown, broken);
+            shutdown.cancelled().await;
+            Ok(())
+        });
+        let words = ended.unwrap_err().to_string();
+        assert!(words.contains("`broken loop` panicked 3 times"), "{words}");
+        assert!(words.contains("a fault of the test"), "{words}");
+    }
+}

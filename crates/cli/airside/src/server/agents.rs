@@ -1,0 +1,54 @@
+//! Agents as workers of this server.
+
+use airside_agents::server::{Hall, Offer, Unwelcome};
+use airside_model::WorkerState;
+use airside_orchestrator::{Orchestrator, WorkerEntry};
+use airside_protocol::Arrival;
+use airside_store::WorkerKind;
+use async_trait::async_trait;
+use tracing::warn;
+
+pub(crate) struct WorkerHall(pub(crate) Orchestrator);
+
+impl WorkerHall {
+    /// Makes it one of those that steps are placed on.
+    pub(crate) fn join(&self, offer: &Offer) {
+        self.0.workers().join(WorkerEntry {
+            placement: offer.placement.clone(),
+            team: offer.team.clone(),
+            tags: offer.tags.clone(),
+        });
+    }
+
+    /// Whether the configuration has a worker of this name.
+    fn is_taken(&self, offer: &Offer) -> bool {
+        let known = self.0.workers().get(offer.worker());
+        let own = offer.placement.clone() as airside_runtime::AnyPlacement;
+        known.is_some_and(|known| !std::sync::Arc::ptr_eq(&known.placement, &own))
+    }
+}
+
+#[async_trait]
+impl Hall for WorkerHall {
+    async fn admit(&self, offer: &Offer, arrival: Arrival) -> Result<WorkerState, Unwelcome> {
+        let worker = offer.worker();
+        if self.is_taken(offer) {
+            return Err(Unwelcome::Taken {
+                worker: worker.clone(),
+            });
+        }
+        let arrival = match arrival {
+            Arrival::Started => airside_store::Arrival::Started,
+            Arrival::Back => airside_store::Arrival::There,
+        };
+        let registered = self
+            .0
+            .welcome_agent(worker, offer.team.as_deref(), &offer.tags, arrival);
+        let state = registered.await.map_err(|error| {
+            warn!(%worker, %error, kind = WorkerKind::Agent.as_str(), "a worker cannot be registered");
+            Unwelcome::Unable
+        })?;
+        self.join(offer);
+        Ok(state)
+    }
+}

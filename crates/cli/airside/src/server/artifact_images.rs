@@ -1,0 +1,127 @@
+//! Artifacts become images of the server's own registry, each once.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use airside_model::VolumeId;
+use airside_registry::{Access, Digest, Error, Grant, Registry, Repository};
+use airside_runtime_kubernetes::{ImagePublisher, Login, PublishError};
+use airside_volumes::Volumes;
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use tokio::sync::Mutex as Turn;
+use tracing::{info, warn};
+
+/// Below the team's own name: what its builds have made.
+const REPOSITORY: &str = "artifacts";
+/// A pod that waits for room for longer cannot pull any more.
+const LOGIN: Duration = Duration::from_secs(6 * 3600);
+/// Whatever else is known of an image: somebody may be about to pull it.
+const GRACE: Duration = Duration::from_secs(3600);
+/// Volumes that are remembered before it is looked which are gone.
+const MANY: usize = 1024;
+
+type Made = Arc<Turn<Option<Digest>>>;
+
+#[derive(Clone)]
+pub(crate) struct ArtifactImages {
+    pub(crate) registry: Registry,
+    volumes: Volumes,
+    /// Whoever comes second waits for the first. A restart only costs packing again: what it comes to is there.
+    known: Arc<Mutex<HashMap<(String, VolumeId), Made>>>,
+}
+
+impl ArtifactImages {
+    pub(crate) fn new(registry: Registry, volumes: Volumes) -> Self {
+        Self {
+            registry,
+            volumes,
+            known: Arc::default(),
+        }
+    }
+
+    /// Removes images that nobody used for so long; how many things went.
+    pub(crate) async fn collect(&self, unused_for: Duration) -> u64 {
+        let collected = self.registry.collect(unused_for.max(GRACE)).await;
+        collected.unwrap_or_else(|error| {
+            let error = &error as &dyn std::error::Error;
+            warn!(error, "the registry of images cannot be tidied");
+            0
+        })
+    }
+
+    fn made(&self, team: &str, volume: &VolumeId) -> Made {
+        let mut known = self.known.lock();
+        if known.len() >= MANY {
+            known.retain(|(_, volume), _| self.volumes.exists(volume));
+        }
+        let key = (team.to_owned(), volume.clone());
+        known.entry(key).or_default().clone()
+    }
+
+    /// Blocks for as long as packing takes.
+    fn ensure(
+        &self,
+        repository: &Repository,
+        volume: &VolumeId,
+        before: Option<&Digest>,
+    ) -> Result<Digest, Error> {
+        if let Some(digest) = before
+            && self.registry.is_there(repository, digest)
+        {
+            return Ok(digest.clone());
+        }
+        let folder = self.volumes.path(volume);
+        let folder = folder.ok_or_else(|| Error::NoRootfs(volume.to_string()))?;
+        let published = self.registry.publish(repository, &folder)?;
+        let (image, new) = (&published.digest, published.is_new);
+        info!(%volume, %repository, %image, new, "an artifact is an image");
+        Ok(published.digest)
+    }
+}
+
+fn repository(team: &str) -> Repository {
+    let team = Repository::of_team(team);
+    team.join(REPOSITORY).unwrap_or(team)
+}
+
+#[async_trait]
+impl ImagePublisher for ArtifactImages {
+    async fn publish(&self, team: &str, volume: &VolumeId) -> Result<String, PublishError> {
+        let made = self.made(team, volume);
+        let mut made = made.lock_owned().await;
+        let (own, repository, volume) = (self.clone(), repository(team), volume.clone());
+        let name = repository.clone();
+        let before = made.clone();
+        let ensured =
+            tokio::task::spawn_blocking(move || own.ensure(&repository, &volume, before.as_ref()));
+        let stopping = |_| PublishError::Unavailable("the server is stopping".to_owned());
+        let digest = ensured.await.map_err(stopping)?.map_err(explain)?;
+        *made = Some(digest.clone());
+        Ok(format!("{name}@{digest}"))
+    }
+
+    fn login(&self, team: &str) -> Login {
+        let grant = Grant::steady(repository(team), Access::Pull, LOGIN);
+        Login {
+            username: "airside".to_owned(),
+            password: self.registry.token(&grant),
+        }
+    }
+}
+
+/// With what was behind it, in one line.
+fn explain(error: Error) -> PublishError {
+    let mut words = error.to_string();
+    let mut source = std::error::Error::source(&error);
+    while let Some(cause) = source {
+        words = format!("{words}: {cause}");
+        source = cause.source();
+    }
+    match error {
+        Error::NoRootfs(_) => PublishError::Refused(format!(
+            "{words}; an image artifact comes from a get of an image, or from a task that makes one in rootfs format"
+        )),
+        Error::Pack(_) => PublishError::Refused(words),
+        _ => PublishError::Unavailable(words),
+    }
+}

@@ -1,0 +1,98 @@
+//! The ports that people and Prometheus come to.
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use airside_api::{ApiState, Tls};
+use airside_limits::Places;
+use airside_registry::Registry;
+use anyhow::{Context, Result};
+use tokio::{net::TcpListener, signal::unix::Signal};
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+/// How long requests under way may take to end once the server is told to stop. Event streams do not
+/// count: they are cut at once.
+const LAST_REQUESTS: Duration = Duration::from_secs(10);
+
+pub(crate) async fn bind(address: SocketAddr, option: &str) -> Result<TcpListener> {
+    airside_hub::listen(address).await.with_context(|| {
+        format!("cannot listen on {address}; choose another address with {option}")
+    })
+}
+
+pub(crate) fn serve_metrics(
+    listener: TcpListener,
+    state: ApiState,
+    places: Places,
+    shutdown: CancellationToken,
+) {
+    let router = airside_api::metrics_router(state);
+    let serving = airside_api::serve(listener, None, router, places, shutdown);
+    airside_tasks::spawn("metrics listener", serving);
+}
+
+/// By the certificate of the API, if that has one.
+pub(crate) fn serve_registry(
+    listener: TcpListener,
+    tls: Option<Arc<Tls>>,
+    registry: Registry,
+    places: Places,
+    shutdown: CancellationToken,
+) {
+    let router = airside_api::registry_router(registry);
+    let serving = airside_api::serve(listener, tls, router, places, shutdown);
+    airside_tasks::spawn("registry listener", serving);
+}
+
+/// Serves the API until the shutdown, then a moment longer for requests under way.
+pub(crate) async fn serve(
+    listener: TcpListener,
+    tls: Option<Arc<Tls>>,
+    reload: Signal,
+    state: ApiState,
+    places: Places,
+    shutdown: CancellationToken,
+) -> Result<()> {
+    let router = airside_api::router(state);
+    let stopping = shutdown.clone();
+    if let Some(tls) = tls.clone() {
+        let reading = read_again(tls, reload, shutdown.clone());
+        airside_tasks::spawn("certificate reload", reading);
+    }
+    let served = airside_api::serve(listener, tls, router, places, shutdown);
+    tokio::pin!(served);
+    tokio::select! {
+        result = &mut served => return Ok(result?),
+        () = stopping.cancelled() => {}
+    }
+    match tokio::time::timeout(LAST_REQUESTS, served).await {
+        Ok(result) => Ok(result?),
+        Err(_) => {
+            warn!("some requests did not end in time and are cut");
+            Ok(())
+        }
+    }
+}
+
+/// Keeps the certificate as new as its files: they are looked at now and then, and on SIGHUP.
+async fn read_again(tls: Arc<Tls>, mut asked: Signal, shutdown: CancellationToken) {
+    let mut now_and_then = tokio::time::interval(Tls::LOOK);
+    loop {
+        let read = tokio::select! {
+            () = shutdown.cancelled() => return,
+            _ = asked.recv() => tls.reload().await.map(|()| true),
+            _ = now_and_then.tick() => tls.reload_if_changed().await,
+        };
+        match read {
+            Ok(true) => info!("the certificate was read again"),
+            Ok(false) => {}
+            Err(error) => {
+                let error = &error as &dyn std::error::Error;
+                warn!(
+                    error,
+                    "the new certificate cannot be used; the one read before stays"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! The Kubernetes targets while the server runs: which there are, and what becomes of them when the file changes.
+//!
+//! A target that is new registers. One that is taken out retires: its steps end, nothing new comes, and once
+//! nothing of it is left it is forgotten. One that is put back registers again. One that changes is replaced, and
+//! steps that run go on; if it is elsewhere now (another cluster or namespace), it retires from there first.
+//! A file with a mistake changes nothing.
+
+mod news;
+
+use std::{sync::Arc, time::Duration};
+
+use airside_metrics::Metrics;
+use airside_model::{InstallationId, WorkerName};
+use airside_orchestrator::{Orchestrator, WorkerEntry};
+use airside_runtime_kubernetes::{KubeRuntime, Target};
+use airside_store::{Store, WorkerChange, WorkerKind};
+use anyhow::{Context, Result, bail};
+use tokio::signal::unix::Signal;
+use tokio_util::sync::CancellationToken;
+use tracing::{error, info, warn};
+
+use self::news::News;
+use super::artifact_images::ArtifactImages;
+use crate::{proofs::WorkerProofs, pull_secrets::StoredNames, target_source::TargetSource};
+
+/// How often it is looked whether a target that leaves is done.
+const LEAVING: Duration = Duration::from_secs(1);
+
+pub(crate) struct Targets {
+    source: TargetSource,
+    installation: InstallationId,
+    proofs: WorkerProofs,
+    store: Store,
+    images: Option<ArtifactImages>,
+    known: Vec<Known>,
+    /// Taken out, or moved elsewhere, and not done yet.
+    leaving: Vec<Known>,
+    /// Some target waits until its own past is gone.
+    is_awaiting: bool,
+}
+
+/// A target with a runtime that does as it says.
+#[derive(Clone)]
+struct Known {
+    target: Target,
+    /// What the kubeconfig said: it may be renewed under its name.
+    kubeconfig: Option<Vec<u8>>,
+    runtime: Arc<KubeRuntime>,
+}
+
+impl Known {
+    fn name(&self) -> &WorkerName {
+        &self.target.name
+    }
+
+    fn entry(&self) -> WorkerEntry {
+        WorkerEntry {
+            placement: self.runtime.clone(),
+            team: self.target.team.clone(),
+            tags: self.target.tags.clone(),
+        }
+    }
+}
+
+fn find<'a>(known: &'a [Known], name: &WorkerName) -> Option<&'a Known> {
+    known.iter().find(|known| known.name() == name)
+}
+
+/// Warns of a target that serves a team which does not exist: no step goes there, which only a log and administrators
+/// can see.
+async fn check_team(store: &Store, target: &Target) -> Result<()> {
+    let Some(team) = &target.team else {
+        return Ok(());
+    };
+    if store.team(team).await?.is_none() {
+        warn!(
+            worker = %target.name, team,
+            "the worker's team does not exist, so no step goes there: correct `team` in its target, or make the team"
+        );
+    }
+    Ok(())
+}
+
+impl Targets {
+    /// Connects all there are. Asks no cluster anything that it would wait for.
+    pub(crate) async fn open(
+        source: TargetSource,
+        installation: &InstallationId,
+        proofs: &WorkerProofs,
+        store: &Store,
+        images: Option<&ArtifactImages>,
+    ) -> Result<Self> {
+        let mut targets = Self {
+            source,
+            installation: installation.clone(),
+            proofs: proofs.clone(),
+            store: store.clone(),
+            images: images.cloned(),
+            known: Vec::new(),
+            leaving: Vec::new(),
+            is_awaiting: false,
+        };
+        for target in targets.source.read()? {
+            let known = targets.connect(target).await?;
+            let Target {
+                name, team, tags, ..
+            } = &known.target;
+            let kind = WorkerKind::Kubernetes;
+            let state = store
+                .register_worker(name, team.as_deref(), tags, kind)
+                .await?;
+            info!(worker = %name, "worker {state}");
+            check_team(store, &known.target).await?;
+            targets.proofs.add(name.clone(), known.runtime.clone());
+            targets.known.push(known);
+        }
+        Ok(targets)
+    }
+
+    pub(crate) fn entries(&self) -> impl Iterator<Item = WorkerEntry> {
+        self.known.iter().chain(&self.leaving).map(Known::entry)
+    }
+
+    async fn connect(&self, target: Target) -> Result<Known> {
+        let kubeconfig = kubeconfig(&target);
+        let connected = KubeRuntime::connect(target.clone(), self.installation.clone()).await;
+        let runtime = connected.with_context(|| format!("target `{}`", target.name))?;
+        runtime.remember_pull_secrets(Arc::new(StoredNames(self.store.clone())));
+        match &self.images {
+            Some(images) => runtime.publish_images_with(Arc::new(images.clone())),
+            None if target.registry.is_some() => bail!(
+                "target `{}` names a registry, and this server serves none: start it with --registry-listen, or leave \
+                 `registry` out",
+                target.name
+            ),
+            None => {}
+        }
+        Ok(Known {
+            target,
+            kubeconfig,
+            runtime: Arc::new(runtime),
+        })
+    }
+
+    /// What the source says now, connected; what is the same as before is what it was. A target that has moved is
+    /// left out as long as something is left where it was.
+    async fn read(&mut self) -> Result<Vec<Known>> {
+        let (mut next, mut is_awaiting) = (Vec::new(), false);
+        for target in self.source.read()? {
+            let before =
+                find(&self.known, &target.name).or_else(|| find(&self.leaving, &target.name));
+            match before {
+                Some(before) if !before.target.is_same_place(&target) => is_awaiting = true,
+                Some(before)
+                    if before.target == target && before.kubeconfig == kubeconfig(&target) =>
+                {
+                    next.push(before.clone());
+                }
+                _ => next.push(self.connect(target).await?),
+            }
+        }
+        self.is_awaiting = is_awaiting;
+        Ok(next)
+    }
+
+    /// Reads the source whenever it changes or a signal asks for it, until the shutdown. `others` are the workers
+    /// that are not targets.
+    pub(crate) async fn run(
+        &mut self,
+        orchestrator: Orchestrator,
+        others: Vec<WorkerEntry>,
+        metrics: Metrics,
+        hangup: &mut Signal,
+        shutdown: CancellationToken,
+    ) {
+        let house = House {
+            orchestrator,
+            others,
+            metrics,
+        };
+        let mut news = self.source.file().and_then(|file| {
+            let watched = News::of(file);
+            watched.inspect_err(unwatched).ok()
+        });
+        loop {
+            let heard = async {
+                match &news {
+                    Some(news) => news.wait().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = shutdown.cancelled() => return,
+                Some(()) = hangup.recv() => self.reload(&house).await,
+                () = tokio::time::sleep(LEAVING), if !self.leaving.is_empty() => {
+                    self.see_off(&house).await;
+                }
+                heard = heard => match heard {
+                    Ok(()) => self.reload(&house).await,
+                    Err(error) => {
+                        unwatched(&error);
+                        news = None;
+                    }
+                },
+            }
+        }
+    }
+
+    async fn reload(&mut self, house: &House) {
+        let done = match self.read().await {
+            Ok(next) => self.apply(next, house).await,
+            Err(error) => Err(error),
+        };
+        house.metrics.targets_rejected(done.is_err());
+        if let Err(error) = done {
+            error!("the targets stay as they were: {error:#}");
+        }
+    }
+
+    async fn apply(&mut self, next: Vec<Known>, house: &House) -> Result<()> {
+        let (before, left) = (self.known.clone(), std::mem::take(&mut self.leaving));
+        let gone = |old: &&Known| find(&next, old.name()).is_none();
+        self.leaving = before.iter().chain(&left).filter(gone).cloned().collect();
+        self.known = next;
+        for known in &self.known {
+            self.proofs.add(known.name().clone(), known.runtime.clone());
+        }
+        house.set(self);
+        for known in self
+            .leaving
+            .iter()
+            .filter(|it| find(&left, it.name()).is_none())
+        {
+            info!(worker = %known.name(), "target taken out; the worker retires");
+            house.change(known.name(), WorkerChange::Retire).await?;
+        }
+        for known in &self.known {
+            let name = known.name();
+            let same = |old: &Known| Arc::ptr_eq(&old.runtime, &known.runtime);
+            let came_back = find(&left, name).is_some();
+            if find(&before, name).is_some_and(same) {
+                continue;
+            }
+            let (team, tags) = (known.target.team.as_deref(), &known.target.tags);
+            let state = house
+                .orchestrator
+                .configure_worker(name, team, tags)
+                .await?;
+            info!(worker = %name, "target read again; worker {state}");
+            check_team(&self.store, &known.target).await?;
+            if came_back {
+                house.change(name, WorkerChange::Register).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets the targets of which nothing is left.
+    async fn see_off(&mut self, house: &House) {
+        let (before, mut left) = (self.leaving.len(), Vec::new());
+        for known in std::mem::take(&mut self.leaving) {
+            match house.is_gone(known.name()).await {
+                Ok(true) => {
+                    info!(worker = %known.name(), "worker gone: its target was taken out and nothing of it is left");
+                    self.proofs.remove(known.name());
+                }
+                Ok(false) => left.push(known),
+                Err(error) => {
+                    warn!(worker = %known.name(), "a worker that leaves is looked at again later: {error:#}");
+                    left.push(known);
+                }
+            }
+        }
+        self.leaving = left;
+        if self.leaving.len() == before {
+            return;
+        }
+        house.set(self);
+        if self.is_awaiting {
+            self.reload(house).await;
+        }
+    }
+}
+
+fn unwatched(error: &std::io::Error) {
+    warn!(%error, "the targets file is not watched; SIGHUP makes the server read it again");
+}
+
+fn kubeconfig(target: &Target) -> Option<Vec<u8>> {
+    std::fs::read(target.kubeconfig.as_ref()?).ok()
+}
+
+/// The rest of the server, as far as it concerns targets.
+struct House {
+    orchestrator: Orchestrator,
+    others: Vec<WorkerEntry>,
+    metrics: Metrics,
+}
+
+impl House {
+    fn set(&self, targets: &Targets) {
+        let others = self.others.iter().cloned();
+        self.orchestrator
+            .workers()
+            .set(others.chain(targets.entries()).collect());
+    }
+
+    async fn change(&self, worker: &WorkerName, change: WorkerChange) -> Result<()> {
+        self.orchestrator.change_worker(worker, change).await?;
+        Ok(())
+    }
+
+    async fn is_gone(&self, worker: &WorkerName) -> Result<bool> {
+        self.orchestrator.settle_workers().await?;
+        Ok(self.orchestrator.forget_worker(worker).await?)
+    }
+}

@@ -1,0 +1,286 @@
+//! `airside validate`: checks pipelines and task files without a server.
+
+mod given;
+mod traps;
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use airside_config::{
+    Config, Problem, Section, Warning, load_node, load_node_with_advice, load_task_node, parse,
+    render_all, render_warnings,
+};
+use airside_model::TaskConfig;
+use airside_yaml::{DuplicateKey, Node, Span};
+use clap::Args;
+use given::Values;
+pub(crate) use given::Variables;
+use serde_json::{Value, json};
+
+pub(crate) const NOTE: &str = "\
+Refuses what `fly validate-pipeline` and `fly set-pipeline` refuse, equal keys in one map included; a server takes the last \
+of those. Warns of more: resource types that Airside does not have, sources without what their type needs, files of \
+artifacts that no step makes.
+
+With --strict it is more lenient than `fly validate-pipeline --strict` in one thing: unknown keys at the top level, where \
+people keep anchors, are no warning.";
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Files to check; `-` is standard input
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// The files are task configurations instead of pipelines
+    #[arg(long)]
+    task: bool,
+    /// Fails if there are warnings too
+    #[arg(long)]
+    strict: bool,
+    /// Prints what was found as JSON, for programs
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    variables: Variables,
+}
+
+/// Succeeds if nothing is wrong with any file. Warnings are nothing wrong, unless they are to be.
+pub(crate) fn run(options: &Options) -> ExitCode {
+    let values = match options.variables.read() {
+        Ok(values) => values,
+        Err(reason) => {
+            eprintln!("airside: {reason}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let checks: Vec<Check> = options
+        .files
+        .iter()
+        .map(|file| Check::of(file, options.task, &values))
+        .collect();
+    let passes = |check: &Check| match options.strict {
+        true => check.is_spotless(),
+        false => check.is_valid(),
+    };
+    let shown = if options.json {
+        let files: Vec<Value> = checks.iter().map(Check::json).collect();
+        format!(
+            "{:#}\n",
+            json!({"valid": checks.iter().all(passes), "files": files})
+        )
+    } else {
+        checks.iter().map(Check::text).collect()
+    };
+    let printed = crate::printing::print(&shown);
+    match checks.iter().all(passes) && printed.is_ok() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    }
+}
+
+/// What there is to say about one file.
+struct Check {
+    file: String,
+    text: String,
+    found: Found,
+}
+
+enum Found {
+    Unreadable(String),
+    Problems(Vec<Problem>),
+    Sound(Vec<Warning>),
+}
+
+impl Check {
+    fn of(file: &Path, task: bool, values: &Values) -> Self {
+        let name = match file == Path::new("-") {
+            true => "standard input".to_owned(),
+            false => file.display().to_string(),
+        };
+        match read(file) {
+            Ok(text) => Self {
+                file: name,
+                found: judge(&text, task, values),
+                text,
+            },
+            Err(reason) => Self {
+                file: name,
+                text: String::new(),
+                found: Found::Unreadable(reason),
+            },
+        }
+    }
+
+    fn is_valid(&self) -> bool {
+        matches!(self.found, Found::Sound(_))
+    }
+
+    fn is_spotless(&self) -> bool {
+        matches!(&self.found, Found::Sound(warnings) if warnings.is_empty())
+    }
+
+    fn text(&self) -> String {
+        match &self.found {
+            Found::Unreadable(reason) => format!("error: cannot read {}: {reason}\n", self.file),
+            Found::Problems(problems) => {
+                let shown = render_all(problems, &self.text, &self.file);
+                let count = match problems.len() {
+                    1 => "1 problem".to_owned(),
+                    many => format!("{many} problems"),
+                };
+                format!("{shown}{}: {count}\n", self.file)
+            }
+            Found::Sound(warnings) => {
+                let shown = render_warnings(warnings, &self.text, &self.file);
+                format!("{shown}{}: looks good\n", self.file)
+            }
+        }
+    }
+
+    fn json(&self) -> Value {
+        let (problems, warnings) = match &self.found {
+            Found::Unreadable(reason) => (vec![json!({"message": reason})], Vec::new()),
+            Found::Problems(problems) => (problems.iter().map(problem_json).collect(), Vec::new()),
+            Found::Sound(warnings) => (Vec::new(), warnings.iter().map(warning_json).collect()),
+        };
+        json!({
+            "file": self.file,
+            "valid": self.is_valid(),
+            "problems": problems,
+            "warnings": warnings,
+        })
+    }
+}
+
+fn read(file: &Path) -> Result<String, String> {
+    let bytes = if file == Path::new("-") {
+        let mut bytes = Vec::new();
+        let read = std::io::stdin().read_to_end(&mut bytes);
+        read.map(|_| bytes)
+    } else {
+        std::fs::read(file)
+    };
+    let bytes = bytes.map_err(|error| error.to_string())?;
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        format!("it is not UTF-8 text (byte {at})")
+    })
+}
+
+/// A pipeline with its variables filled in, or everything that is wrong with it, for people.
+pub(crate) fn pipeline(file: &Path, variables: &Variables) -> Result<Config, String> {
+    let shown = file.display().to_string();
+    let values = variables.read()?;
+    let text = read(file).map_err(|reason| format!("cannot read {shown}: {reason}"))?;
+    let node = filled(&text, &values).and_then(|node| without_duplicates(&text, node));
+    let loaded = node.and_then(|node| load_node(&node));
+    match loaded {
+        Ok(loaded) => Ok(loaded.config),
+        Err(problems) => Err(render_all(&problems, &text, &shown)),
+    }
+}
+
+/// The document with the variables that are known filled in.
+fn filled(text: &str, values: &Values) -> Result<Node, Vec<Problem>> {
+    values.fill(parse(text)?).map_err(|unfilled| {
+        vec![Problem {
+            section: Section::Syntax,
+            path: None,
+            message: unfilled.message,
+            span: Some(unfilled.span),
+        }]
+    })
+}
+
+fn judge(text: &str, task: bool, values: &Values) -> Found {
+    let node = filled(text, values);
+    let loaded = match task {
+        true => node.and_then(|node| task_warnings(text, &node)),
+        false => node.and_then(|node| pipeline_warnings(text, node)),
+    };
+    match loaded {
+        Ok(warnings) => Found::Sound(warnings),
+        Err(problems) => Found::Problems(problems),
+    }
+}
+
+fn platform_warning(config: &TaskConfig) -> Option<Warning> {
+    let message = config.platform_complaint()?;
+    Some(Warning::new("platform", message, None))
+}
+
+fn pipeline_warnings(text: &str, node: Node) -> Result<Vec<Warning>, Vec<Problem>> {
+    let loaded = load_node_with_advice(&node, airside_resource_types::NATIVE);
+    match (loaded, without_duplicates(text, node)) {
+        (Ok(loaded), Ok(node)) => {
+            let traps = traps::warnings(text, &node);
+            Ok(loaded.warnings.into_iter().chain(traps).collect())
+        }
+        (loaded, unique) => {
+            let problems = loaded.err().into_iter().chain(unique.err());
+            Err(problems.flatten().collect())
+        }
+    }
+}
+
+/// Concourse takes the last of equal keys in a task file without a word; hardly anybody wants that.
+fn task_warnings(text: &str, node: &Node) -> Result<Vec<Warning>, Vec<Problem>> {
+    let loaded = load_task_node(node)?;
+    let mut warnings = loaded.warnings;
+    warnings.extend(platform_warning(&loaded.config));
+    warnings.extend(traps::warnings(text, node));
+    // The document has just been read.
+    let twice = airside_yaml::duplicate_keys(text).unwrap_or_default();
+    warnings.extend(twice.iter().map(|twice| {
+        let message = format!("{}, and only the last one counts", twice_words(twice));
+        Warning::new("duplicate_key", message, Some(twice.key.span))
+    }));
+    Ok(warnings)
+}
+
+/// `fly` refuses a pipeline with equal keys in one map, so it would not get to the server, which takes the last.
+fn without_duplicates(text: &str, node: Node) -> Result<Node, Vec<Problem>> {
+    // The document has just been read.
+    let twice = airside_yaml::duplicate_keys(text).unwrap_or_default();
+    let problem = |twice: &DuplicateKey| Problem {
+        section: Section::Syntax,
+        path: None,
+        message: twice_words(twice),
+        span: Some(twice.key.span),
+    };
+    match twice.is_empty() {
+        true => Ok(node),
+        false => Err(twice.iter().map(problem).collect()),
+    }
+}
+
+fn twice_words(twice: &DuplicateKey) -> String {
+    let (key, line) = (&twice.key.text, twice.first.start.line);
+    format!("key `{key}` is here a second time; the first is in line {line}")
+}
+
+fn warning_json(warning: &Warning) -> Value {
+    placed(json!(warning), warning.span)
+}
+
+/// With its place in the file.
+fn placed(mut shown: Value, span: Option<Span>) -> Value {
+    if let Some(span) = span {
+        shown["line"] = json!(span.start.line);
+        shown["column"] = json!(span.start.column);
+        shown["end_line"] = json!(span.end.line);
+        shown["end_column"] = json!(span.end.column);
+    }
+    shown
+}
+
+fn problem_json(problem: &Problem) -> Value {
+    let mut shown = json!({"section": problem.section.title(), "message": problem.message});
+    if let Some(path) = &problem.path {
+        shown["path"] = json!(path);
+    }
+    placed(shown, problem.span)
+}
+
+#[cfg(test)]
+mod tests;

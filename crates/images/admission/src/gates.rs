@@ -1,0 +1,174 @@
+//! Lets pods go that wait for their images: once enough nodes have them, or once they have waited long enough.
+//!
+//! What a pod waits for is worked out of the pod and the sets each time, and its deadline is counted from when it was made.
+//! So a restart forgets nothing, and replicas need not agree: who takes the gate away first has done it, the others find it
+//! gone.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use airside_image_rules::placement::{GATE, GATED, Gate, Opened, gate_of};
+use futures::StreamExt as _;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
+use kube::{
+    Api, Client, Resource as _,
+    api::{Patch, PatchParams},
+    runtime::watcher::{self, Event},
+};
+use serde_json::json;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use crate::{
+    NAME, View,
+    events::Events,
+    kept::{self, Key},
+    watch::{Seen, patient, until},
+};
+
+/// After an API server that did not take a patch.
+const AGAIN: Duration = Duration::from_secs(5);
+
+pub(crate) async fn keep(client: Client, seen: Seen, shutdown: CancellationToken) {
+    tokio::select! {
+        () = shutdown.cancelled() => {}
+        () = follow(client, seen) => {}
+    }
+}
+
+/// Pods that wait. They are few: the watch is by their label.
+#[derive(Default)]
+struct Waiting {
+    pods: BTreeMap<Key, Pod>,
+    /// Of a list that is not whole yet.
+    coming: BTreeMap<Key, Pod>,
+}
+
+async fn follow(client: Client, mut seen: Seen) {
+    let pods: Api<Pod> = Api::all(client.clone());
+    let events = Events::new(client.clone());
+    let watched = watcher::Config::default().labels(&format!("{GATED}=true"));
+    let mut news = patient(kube::runtime::watcher(pods, watched), "pods that wait");
+    let mut waiting = Waiting::default();
+    let mut next: Option<Instant> = None;
+    loop {
+        tokio::select! {
+            event = news.next() => match event {
+                Some(event) => waiting.take(event),
+                None => return,
+            },
+            changed = seen.changed() => if changed.is_err() { return },
+            () = until(next) => {}
+        }
+        let Some(view) = seen.borrow_and_update().clone() else {
+            continue;
+        };
+        next = waiting.let_go(&client, &events, &view).await;
+    }
+}
+
+impl Waiting {
+    fn take(&mut self, event: Event<Pod>) {
+        match event {
+            Event::Init => self.coming.clear(),
+            Event::InitApply(pod) => drop(self.coming.insert(kept::key(&pod), pod)),
+            Event::InitDone => self.pods = std::mem::take(&mut self.coming),
+            Event::Apply(pod) => drop(self.pods.insert(kept::key(&pod), pod)),
+            Event::Delete(pod) => drop(self.pods.remove(&kept::key(&pod))),
+        }
+        self.pods.retain(|_, pod| is_gated(pod));
+    }
+
+    /// Lets go who may; says when the next one may.
+    async fn let_go(&mut self, client: &Client, events: &Events, view: &View) -> Option<Instant> {
+        let now = Timestamp::now();
+        let mut next: Option<Duration> = None;
+        let mut gone = Vec::new();
+        for (key, pod) in &self.pods {
+            let pause = match gate_of(pod, view.of(&key.0), now) {
+                Gate::Closed { until } => {
+                    Duration::try_from(until.duration_since(now)).unwrap_or_default()
+                }
+                Gate::Open(why) => match open(client, pod, key).await {
+                    Ok(is_ours) => {
+                        if is_ours {
+                            info!(
+                                namespace = key.0,
+                                pod = key.1,
+                                ?why,
+                                "a pod waits no longer"
+                            );
+                            events
+                                .tell(&pod.object_ref(&()), "Released", words(why))
+                                .await;
+                        }
+                        gone.push(key.clone());
+                        continue;
+                    }
+                    Err(error) => {
+                        warn!(
+                            error = &error as &dyn std::error::Error,
+                            namespace = key.0,
+                            pod = key.1,
+                            "a pod cannot be let go"
+                        );
+                        AGAIN
+                    }
+                },
+            };
+            next = Some(next.map_or(pause, |next| next.min(pause)));
+        }
+        for key in gone {
+            self.pods.remove(&key);
+        }
+        next.map(|pause| airside_model::deadline_after(Instant::now(), pause))
+    }
+}
+
+fn is_gated(pod: &Pod) -> bool {
+    gate_index(pod).is_some()
+}
+
+fn gate_index(pod: &Pod) -> Option<usize> {
+    let gates = pod.spec.as_ref()?.scheduling_gates.as_ref()?;
+    gates.iter().position(|gate| gate.name == GATE)
+}
+
+/// Takes the gate and its label away; whether it was us. Somebody else may have, or the pod is gone.
+async fn open(client: &Client, pod: &Pod, key: &Key) -> Result<bool, kube::Error> {
+    let Some(index) = gate_index(pod) else {
+        return Ok(false);
+    };
+    let at = format!("/spec/schedulingGates/{index}");
+    let label = format!("/metadata/labels/{}", GATED.replace('/', "~1"));
+    let steps = json!([
+        {"op": "test", "path": "/metadata/uid", "value": pod.metadata.uid},
+        {"op": "test", "path": format!("{at}/name"), "value": GATE},
+        {"op": "remove", "path": at},
+        {"op": "remove", "path": label},
+    ]);
+    let steps = serde_json::from_value(steps).map_err(kube::Error::SerdeError)?;
+    let pods: Api<Pod> = Api::namespaced(client.clone(), &key.0);
+    let params = PatchParams {
+        field_manager: Some(NAME.to_owned()),
+        ..PatchParams::default()
+    };
+    match pods
+        .patch(&key.1, &params, &Patch::<Pod>::Json(steps))
+        .await
+    {
+        Ok(_) => Ok(true),
+        Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409 | 422) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn words(why: Opened) -> String {
+    match why {
+        Opened::Present => "enough nodes have the images of this pod",
+        Opened::Late => "the images of this pod are not on enough nodes, and it has waited for as long as its image set says",
+        Opened::Unwanted => "no image set lets this pod wait any more",
+    }
+    .to_owned()
+}

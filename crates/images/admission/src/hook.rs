@@ -1,0 +1,129 @@
+//! Tells the API server whom to trust: the authorities' certificates in our webhook configuration.
+//!
+//! Everything else in it is from the manifest. Only that object is touched, by its name, and only these fields.
+
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
+use kube::{
+    Api, Client,
+    api::{Patch, PatchParams},
+    runtime::{WatchStreamExt as _, watcher},
+};
+use serde_json::{Value, json};
+use tokio::{sync::watch, time::Instant};
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use airside_image_certs::OwnCerts;
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+
+use crate::{NAME, watch::until};
+
+/// After an API server that could not be told.
+const AGAIN: Duration = Duration::from_secs(15);
+
+/// Keeps the configuration current until the shutdown.
+pub(crate) async fn keep(client: Client, certs: OwnCerts, shutdown: CancellationToken) {
+    tokio::select! {
+        () = shutdown.cancelled() => {}
+        () = follow(client, certs) => {}
+    }
+}
+
+async fn follow(client: Client, certs: OwnCerts) {
+    let hooks: Api<MutatingWebhookConfiguration> = Api::all(client);
+    let mut bundle = certs.bundle();
+    let mut objects = watcher::watch_object(hooks.clone(), NAME)
+        .default_backoff()
+        .boxed();
+    let mut current: Option<MutatingWebhookConfiguration> = None;
+    let mut again: Option<Instant> = None;
+    loop {
+        tokio::select! {
+            () = until(again) => {}
+            changed = bundle.changed() => if changed.is_err() { return },
+            found = objects.next() => match found {
+                Some(Ok(found)) => {
+                    if found.is_none() {
+                        warn!("there is no webhook configuration {NAME}; nothing is placed until it is installed again");
+                    }
+                    current = found;
+                }
+                Some(Err(error)) => {
+                    warn!(error = &error as &dyn std::error::Error, "the webhook configuration cannot be watched");
+                    continue;
+                }
+                None => return,
+            },
+        }
+        let is_right = match &current {
+            Some(hook) => correct(&hooks, hook, &certs, &mut bundle).await,
+            None => true,
+        };
+        again = (!is_right).then(|| Instant::now() + AGAIN);
+    }
+}
+
+/// Whether all is right now. What another replica has written may be newer than what we have: then it is what we read.
+async fn correct(
+    hooks: &Api<MutatingWebhookConfiguration>,
+    hook: &MutatingWebhookConfiguration,
+    certs: &OwnCerts,
+    bundle: &mut watch::Receiver<String>,
+) -> bool {
+    if is_told(hook, &bundle.borrow_and_update()) {
+        return true;
+    }
+    if let Err(error) = certs.refresh().await {
+        warn!(
+            error = &error as &dyn std::error::Error,
+            "our certificates cannot be read"
+        );
+    }
+    let wanted = bundle.borrow_and_update().clone();
+    if is_told(hook, &wanted) {
+        return true;
+    }
+    let patch = Patch::Apply(told(hook, &wanted));
+    match hooks
+        .patch(NAME, &PatchParams::apply(NAME).force(), &patch)
+        .await
+    {
+        Ok(_) => {
+            info!("the API server was told whom to trust");
+            true
+        }
+        Err(error) => {
+            warn!(
+                error = &error as &dyn std::error::Error,
+                "the API server cannot be told whom to trust"
+            );
+            false
+        }
+    }
+}
+
+fn is_told(hook: &MutatingWebhookConfiguration, bundle: &str) -> bool {
+    hook.webhooks.iter().flatten().all(|webhook| {
+        let told = webhook.client_config.ca_bundle.as_ref();
+        told.is_some_and(|told| told.0 == bundle.as_bytes())
+    })
+}
+
+fn told(hook: &MutatingWebhookConfiguration, bundle: &str) -> Value {
+    let encoded = STANDARD.encode(bundle);
+    let webhooks: Vec<Value> = hook
+        .webhooks
+        .iter()
+        .flatten()
+        .map(|webhook| json!({"name": webhook.name, "clientConfig": {"caBundle": encoded}}))
+        .collect();
+    json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingWebhookConfiguration",
+        "metadata": {"name": NAME},
+        "webhooks": webhooks,
+    })
+}

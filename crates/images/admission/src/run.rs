@@ -1,0 +1,86 @@
+//! All of it together, until it is told to stop.
+
+use std::{sync::Arc, time::Duration};
+
+use airside_image_certs::{CertsError, Lifetimes, OwnCerts, Wanted};
+use jiff::SignedDuration;
+use kube::Client;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::{NAME, Rules, gates, hook, serve, serve::Door, watch, workloads};
+
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where all this is installed; its sets speak for everybody.
+    pub namespace: String,
+    pub rules: Rules,
+    /// Whether workloads that are there already are looked at, which takes rights on all of them.
+    pub workloads: bool,
+    /// How long its certificates last, if not as long as they should.
+    pub certificates_last: Option<Duration>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    #[error(
+        "no client can be made for the cluster; run this in a pod with a service account, or set KUBECONFIG"
+    )]
+    Client(#[source] Box<kube::Error>),
+    #[error("no certificate can be had")]
+    Certs(#[from] CertsError),
+}
+
+/// Serves on the listener. With the pod's service account, or by KUBECONFIG.
+pub async fn run(
+    listener: TcpListener,
+    settings: Settings,
+    shutdown: CancellationToken,
+) -> Result<(), RunError> {
+    let client = Client::try_default().await;
+    let client = client.map_err(|error| RunError::Client(Box::new(error)))?;
+    let namespace = &settings.namespace;
+    let certs = OwnCerts::open(
+        client.clone(),
+        Wanted {
+            namespace: namespace.clone(),
+            secret: format!("{NAME}-tls"),
+            names: vec![
+                format!("{NAME}.{namespace}.svc"),
+                format!("{NAME}.{namespace}.svc.cluster.local"),
+            ],
+            lifetimes: lifetimes(settings.certificates_last),
+        },
+    )
+    .await?;
+    let seen = watch::start(client.clone(), namespace.clone(), shutdown.clone());
+    let door = Door {
+        seen: seen.clone(),
+        rules: Arc::new(settings.rules),
+    };
+    let looked_after = async {
+        if settings.workloads {
+            workloads::keep(
+                client.clone(),
+                namespace.clone(),
+                seen.clone(),
+                shutdown.clone(),
+            )
+            .await;
+        }
+    };
+    let tls = certs.server_config()?;
+    tokio::join!(
+        certs.run(shutdown.clone()),
+        hook::keep(client.clone(), certs.clone(), shutdown.clone()),
+        gates::keep(client.clone(), seen.clone(), shutdown.clone()),
+        looked_after,
+        serve::serve(listener, tls, door, shutdown.clone()),
+    );
+    Ok(())
+}
+
+fn lifetimes(last: Option<Duration>) -> Lifetimes {
+    let last = last.and_then(|last| SignedDuration::try_from(last).ok());
+    last.map(Lifetimes::of_certificates).unwrap_or_default()
+}

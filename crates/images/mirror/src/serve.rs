@@ -1,0 +1,402 @@
+//! A mirror's answers.
+
+use std::{io, path::Path, sync::Arc, time::Duration};
+
+use airside_image_rules::{Repository, Which};
+use airside_model::image::Digest;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+
+use crate::{
+    Access, Answer, Asked, Caller, Reply, Storage, Upstream, Verdict, What,
+    access::{proves, verdict},
+    answer::{Head, failure, refusal},
+    flight::{Flights, Look, NotBegun},
+    range::Range,
+    storage::NoteName,
+};
+
+/// How long it counts while a registry is away that it served a repository to anybody.
+const PUBLIC: Duration = Duration::from_secs(7 * 24 * 3600);
+/// That it does is written down this often at most.
+const PUBLIC_AGAIN: Duration = Duration::from_secs(3600);
+/// Content of this kind is text that describes an image, and small.
+const LARGEST_MANIFEST: u64 = 8 << 20;
+/// Bytes beyond any layer in use; a bound on what one answer can do to the disk.
+const LARGEST_BLOB: u64 = 64 << 30;
+
+/// Cheap to clone.
+#[derive(Clone)]
+pub struct Mirror(Arc<Inner>);
+
+struct Inner {
+    access: Access,
+    storage: Arc<dyn Storage>,
+    flights: Flights,
+}
+
+/// One request.
+pub(crate) struct Request<'a> {
+    pub(crate) asked: &'a Asked,
+    pub(crate) caller: &'a Caller,
+    pub(crate) range: Option<&'a HeaderValue>,
+    pub(crate) is_head: bool,
+}
+
+/// Whether the registry could be asked whether the caller may have it.
+enum Permit {
+    Fresh,
+    Stale,
+}
+
+impl Mirror {
+    /// `spool` is for what is on its way; with a [`crate::Folder`] it must be on the same file system.
+    pub fn open(upstream: Upstream, storage: Arc<dyn Storage>, spool: &Path) -> io::Result<Self> {
+        Ok(Self(Arc::new(Inner {
+            access: Access::new(upstream),
+            storage,
+            flights: Flights::open(spool)?,
+        })))
+    }
+
+    pub(crate) fn storage(&self) -> &Arc<dyn Storage> {
+        &self.0.storage
+    }
+
+    pub(crate) async fn answer(&self, request: &Request<'_>) -> Answer {
+        let host = request.asked.repository.host();
+        if !self.0.access.upstream().knows(host) {
+            let words = format!("{host} is not mirrored here");
+            return failure(StatusCode::NOT_FOUND, &words);
+        }
+        let answered = match request.asked.digest() {
+            Some(digest) => self.content(request, digest, false).await,
+            None => self.tag(request).await,
+        };
+        answered.unwrap_or_else(|error| {
+            tracing::error!(%error, thing = request.asked.path(), "what is kept cannot be read or written");
+            failure(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "the mirror failed; its log says why",
+            )
+        })
+    }
+
+    /// What a tag means is the registry's to say; only while it is away counts what it said last.
+    async fn tag(&self, request: &Request<'_>) -> io::Result<Answer> {
+        let Asked { repository, what } = request.asked;
+        let What::Manifest(Which::Tag(tag)) = what else {
+            return Ok(failure(StatusCode::NOT_FOUND, "this is no tag"));
+        };
+        let note = NoteName::tag(repository, tag);
+        match self.0.access.ask(request.asked, request.caller, None).await {
+            Verdict::Yes(headers) => {
+                let digest = headers.get("docker-content-digest");
+                let digest = digest.and_then(|text| Digest::parse(text.to_str().ok()?).ok());
+                let Some(digest) = digest else {
+                    let words = "the registry does not say which content the tag has";
+                    return Ok(failure(StatusCode::NOT_FOUND, words));
+                };
+                self.note_public(repository, request.caller).await?;
+                self.0
+                    .storage
+                    .write_note(&note, &digest.to_string())
+                    .await?;
+                self.same(request, &digest, false).await
+            }
+            Verdict::No(status, headers) => Ok(refusal(status, &headers)),
+            Verdict::Away(status, words) => {
+                let known = self.0.storage.note(&note).await?;
+                let known = known.and_then(|note| Digest::parse(&note.text).ok());
+                let Some(digest) = known else {
+                    return Ok(away(status, &words));
+                };
+                tracing::warn!(%repository, tag, error = words, "what the tag meant before is served");
+                self.same(request, &digest, true).await
+            }
+        }
+    }
+
+    async fn same(
+        &self,
+        request: &Request<'_>,
+        digest: &Digest,
+        is_stale: bool,
+    ) -> io::Result<Answer> {
+        let asked = request.asked.at(digest);
+        let request = Request {
+            asked: &asked,
+            ..*request
+        };
+        Box::pin(self.content(&request, digest, is_stale)).await
+    }
+
+    async fn content(
+        &self,
+        request: &Request<'_>,
+        digest: &Digest,
+        is_stale: bool,
+    ) -> io::Result<Answer> {
+        if let Some(answer) = self.stored(request, digest, is_stale).await? {
+            return Ok(answer);
+        }
+        if request.is_head {
+            return self.look(request, digest).await;
+        }
+        if let Some(answer) = self.fetched(request, digest, Look::Again).await? {
+            return Ok(answer);
+        }
+        if let Some(answer) = self.stored(request, digest, is_stale).await? {
+            return Ok(answer);
+        }
+        let answer = self.fetched(request, digest, Look::NoMore).await?;
+        answer.ok_or_else(|| io::Error::other("content is neither kept nor fetched"))
+    }
+
+    /// Nothing if it is not there.
+    async fn stored(
+        &self,
+        request: &Request<'_>,
+        digest: &Digest,
+        is_stale: bool,
+    ) -> io::Result<Option<Answer>> {
+        let Some(size) = self.0.storage.size(digest).await? else {
+            return Ok(None);
+        };
+        let permit = match self.permit(request, digest, Some(size)).await? {
+            Ok(permit) => permit,
+            Err(refused) => return Ok(Some(refused)),
+        };
+        let is_stale = is_stale || matches!(permit, Permit::Stale);
+        match self.kept(request, digest, size, is_stale).await {
+            // Somebody's garbage meanwhile: as if it had not been there.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            answered => answered.map(Some),
+        }
+    }
+
+    /// Returns true if the caller would get content of this size from the registry too.
+    async fn permit(
+        &self,
+        request: &Request<'_>,
+        digest: &Digest,
+        size: Option<u64>,
+    ) -> io::Result<Result<Permit, Answer>> {
+        let Request { asked, caller, .. } = request;
+        let repository = &asked.repository;
+        let link = NoteName::link(repository, digest);
+        let is_linked = self.0.storage.note(&link).await?.is_some();
+        if is_linked && self.0.access.is_fresh(repository, caller) {
+            return Ok(Ok(Permit::Fresh));
+        }
+        match self.0.access.ask(asked, caller, size).await {
+            Verdict::Yes(headers) => {
+                if self.0.access.is_fresh(repository, caller) {
+                    self.note_public(repository, caller).await?;
+                }
+                if !is_linked {
+                    self.0
+                        .storage
+                        .write_note(&link, kind(asked, &headers))
+                        .await?;
+                }
+                Ok(Ok(Permit::Fresh))
+            }
+            Verdict::No(status, headers) => Ok(Err(refusal(status, &headers))),
+            Verdict::Away(status, words) => {
+                let public = self.0.storage.note(&NoteName::public(repository)).await?;
+                let is_public = public.is_some_and(|note| note.age < PUBLIC);
+                if is_linked && (is_public || self.0.access.is_stale(repository, caller)) {
+                    tracing::warn!(%repository, %digest, error = words, "what is kept is served unasked");
+                    return Ok(Ok(Permit::Stale));
+                }
+                Ok(Err(away(status, &words)))
+            }
+        }
+    }
+
+    async fn note_public(&self, repository: &Repository, caller: &Caller) -> io::Result<()> {
+        if !caller.is_anybody() {
+            return Ok(());
+        }
+        let name = NoteName::public(repository);
+        let known = self.0.storage.note(&name).await?;
+        match known.is_some_and(|note| note.age < PUBLIC_AGAIN) {
+            true => Ok(()),
+            false => self.0.storage.write_note(&name, "").await,
+        }
+    }
+
+    async fn kept(
+        &self,
+        request: &Request<'_>,
+        digest: &Digest,
+        size: u64,
+        is_stale: bool,
+    ) -> io::Result<Answer> {
+        let link = NoteName::link(&request.asked.repository, digest);
+        let link = self.0.storage.note(&link).await?;
+        let kind = link.map(|note| note.text).filter(|text| !text.is_empty());
+        let range = Range::parse(request.range);
+        let Some(length) = range.map_or(Some(size), |range| range.length(size)) else {
+            return Ok(outside(size));
+        };
+        let head = Head {
+            digest,
+            kind: kind.as_deref(),
+            length: Some(length),
+            part: range.map(|range| (range.first, size)),
+            is_stale,
+        };
+        if request.is_head {
+            return Ok(head.with(None));
+        }
+        let first = range.map_or(0, |range| range.first);
+        let pieces = self.0.storage.read(digest, first, length).await?;
+        Ok(head.with(Some(pieces)))
+    }
+
+    /// What the registry says of content that is not here.
+    async fn look(&self, request: &Request<'_>, digest: &Digest) -> io::Result<Answer> {
+        let Request { asked, caller, .. } = request;
+        match self.0.access.ask(asked, caller, None).await {
+            Verdict::Yes(headers) => {
+                if self.0.access.is_fresh(&asked.repository, caller) {
+                    self.note_public(&asked.repository, caller).await?;
+                }
+                let kind = headers.get(header::CONTENT_TYPE);
+                let length = headers.get(header::CONTENT_LENGTH);
+                let head = Head {
+                    digest,
+                    kind: kind.and_then(|kind| kind.to_str().ok()),
+                    length: length.and_then(|text| text.to_str().ok()?.parse().ok()),
+                    part: None,
+                    is_stale: false,
+                };
+                Ok(head.with(None))
+            }
+            Verdict::No(status, headers) => Ok(refusal(status, &headers)),
+            Verdict::Away(status, words) => Ok(away(status, &words)),
+        }
+    }
+
+    /// Served while it comes; nothing if somebody else brought it meanwhile.
+    async fn fetched(
+        &self,
+        request: &Request<'_>,
+        digest: &Digest,
+        look: Look,
+    ) -> io::Result<Option<Answer>> {
+        let Request { asked, caller, .. } = request;
+        let mut is_first = false;
+        let start = async {
+            is_first = true;
+            self.begin(asked, caller).await
+        };
+        let Inner {
+            flights, storage, ..
+        } = &*self.0;
+        let most = largest(asked);
+        let flight = match flights.join(digest, storage, look, most, start).await {
+            Ok(flight) => flight,
+            Err(NotBegun::Refused(refused)) => return Ok(Some(*refused)),
+            Err(NotBegun::Kept) => return Ok(None),
+            Err(NotBegun::Failed(error)) => return Err(error),
+        };
+        if is_first {
+            if self.0.access.is_fresh(&asked.repository, caller) {
+                self.note_public(&asked.repository, caller).await?;
+            }
+            let link = NoteName::link(&asked.repository, digest);
+            let kind = flight.kind.as_deref().filter(|_| is_manifest(asked));
+            self.0
+                .storage
+                .write_note(&link, kind.unwrap_or_default())
+                .await?;
+        } else if let Err(refused) = self.permit(request, digest, flight.size).await? {
+            return Ok(Some(refused));
+        }
+        let range = Range::parse(request.range).filter(|_| flight.size.is_some());
+        let length = match (range, flight.size) {
+            (Some(range), Some(size)) => match range.length(size) {
+                Some(length) => Some(length),
+                None => return Ok(Some(outside(size))),
+            },
+            (_, size) => size,
+        };
+        let first = range.map_or(0, |range| range.first);
+        let pieces = match flight.read(first, length).await {
+            Ok(pieces) => pieces,
+            Err(error) => return Ok(Some(away(None, &error.to_string()))),
+        };
+        let head = Head {
+            digest,
+            kind: flight.kind.as_deref().filter(|_| is_manifest(asked)),
+            length,
+            part: range
+                .zip(flight.size)
+                .map(|(range, size)| (range.first, size)),
+            is_stale: false,
+        };
+        Ok(Some(head.with(Some(pieces))))
+    }
+
+    /// Asks the registry for it, as the caller.
+    async fn begin(&self, asked: &Asked, caller: &Caller) -> Result<Reply, Box<Answer>> {
+        let upstream = self.0.access.upstream();
+        let reply = upstream.ask(&Method::GET, asked, caller, None).await;
+        let reply = reply.map_err(|error| match Verdict::of(&error) {
+            Verdict::Away(status, words) => Box::new(away(status, &words)),
+            Verdict::Yes(_) | Verdict::No(..) => Box::new(away(None, &error.to_string())),
+        })?;
+        let size = reply.headers().get(header::CONTENT_LENGTH);
+        let size: Option<u64> = size.and_then(|size| size.to_str().ok()?.parse().ok());
+        if size.is_some_and(|size| size > largest(asked)) {
+            let words = "the registry's content is larger than any";
+            return Err(Box::new(failure(StatusCode::BAD_GATEWAY, words)));
+        }
+        if proves(asked, None, reply.status(), reply.headers()) {
+            self.0.access.served(&asked.repository, caller);
+        }
+        match verdict(asked, None, reply.status(), reply.headers().clone()) {
+            Verdict::Yes(_) => Ok(reply),
+            Verdict::No(status, headers) => Err(Box::new(refusal(status, &headers))),
+            Verdict::Away(status, words) => Err(Box::new(away(status, &words))),
+        }
+    }
+}
+
+/// The bytes that a thing may have.
+fn largest(asked: &Asked) -> u64 {
+    match is_manifest(asked) {
+        true => LARGEST_MANIFEST,
+        false => LARGEST_BLOB,
+    }
+}
+
+fn is_manifest(asked: &Asked) -> bool {
+    matches!(asked.what, What::Manifest(_))
+}
+
+/// The type of a manifest; that of a blob says nothing.
+fn kind<'a>(asked: &Asked, headers: &'a HeaderMap) -> &'a str {
+    let kind = headers
+        .get(header::CONTENT_TYPE)
+        .filter(|_| is_manifest(asked));
+    kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default()
+}
+
+fn outside(size: u64) -> Answer {
+    let mut answer = failure(
+        StatusCode::RANGE_NOT_SATISFIABLE,
+        "the content is shorter than that",
+    );
+    if let Ok(value) = HeaderValue::from_str(&format!("bytes */{size}")) {
+        answer.headers_mut().insert(header::CONTENT_RANGE, value);
+    }
+    answer
+}
+
+/// Runtimes go to the registry themselves then.
+fn away(status: Option<StatusCode>, words: &str) -> Answer {
+    failure(status.unwrap_or(StatusCode::BAD_GATEWAY), words)
+}

@@ -1,0 +1,94 @@
+//! Copies ahead what the cluster's `ImageSet`s want, as their statuses say what tags mean.
+
+use std::collections::HashSet;
+
+use airside_image_rules::{ImageSet, Reference, TagState};
+use airside_model::image::Digest;
+use futures::TryStreamExt as _;
+use kube::{
+    Api, Client,
+    runtime::{WatchStreamExt as _, watcher},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{Ahead, Mirror};
+
+impl Mirror {
+    /// Until the shutdown. What cannot be copied is tried again when its set says something new.
+    pub async fn follow_sets(&self, client: Client, shutdown: &CancellationToken) {
+        let sets = Api::<ImageSet>::all(client);
+        let changes = watcher(sets, watcher::Config::default());
+        let mut changes = Box::pin(changes.default_backoff().applied_objects());
+        let mut copied = HashSet::new();
+        loop {
+            let change = tokio::select! {
+                () = shutdown.cancelled() => return,
+                change = changes.try_next() => change,
+            };
+            match change {
+                Ok(Some(set)) => self.copy_set(&set, &mut copied).await,
+                Ok(None) => return,
+                Err(error) => tracing::warn!(%error, "image sets cannot be watched"),
+            }
+        }
+    }
+
+    async fn copy_set(&self, set: &ImageSet, copied: &mut HashSet<(Reference, Vec<String>)>) {
+        for ahead in wanted(set) {
+            let key = (ahead.image.clone(), ahead.platforms.clone());
+            if copied.contains(&key) {
+                continue;
+            }
+            match self.copy(&ahead).await {
+                Ok(()) => {
+                    tracing::info!(image = %ahead.image, "copied ahead");
+                    copied.insert(key);
+                }
+                Err(error) => tracing::warn!(%error, "not copied ahead"),
+            }
+        }
+    }
+}
+
+/// By content: what a tag means is the set's to say.
+fn wanted(set: &ImageSet) -> Vec<Ahead> {
+    let images = set.status.iter().flat_map(|status| &status.images);
+    let found = images.filter(|image| image.state == TagState::Found);
+    let ahead = found.filter_map(|image| {
+        let name: Reference = image.image.parse().ok()?;
+        let digest = Digest::parse(&image.digest).ok()?;
+        Some(Ahead {
+            image: name.at(&digest),
+            platforms: image.platforms.keys().cloned().collect(),
+        })
+    });
+    ahead.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_sets_want() {
+        let digest = format!("sha256:{}", "a".repeat(64));
+        let set: ImageSet = serde_json::from_value(serde_json::json!({
+            "apiVersion": "images.airside.dev/v1alpha1", "kind": "ImageSet", "metadata": {"name": "s"},
+            "spec": {"images": [{"image": "busybox"}]},
+            "status": {"images": [
+                {"image": "docker.io/library/busybox:latest", "digest": digest, "state": "found",
+                 "platforms": {"linux/arm64": {"digest": digest, "id": digest, "sizeBytes": 1}}},
+                {"image": "docker.io/library/gone:latest", "state": "missing"},
+                {"image": "docker.io/library/odd:latest", "digest": "x", "state": "found"},
+            ]},
+        }))
+        .unwrap();
+        let wanted = wanted(&set);
+        assert_eq!(wanted.len(), 1, "{wanted:?}");
+        assert_eq!(
+            wanted[0].image.to_string(),
+            format!("docker.io/library/busybox@{digest}")
+        );
+        assert_eq!(wanted[0].platforms, ["linux/arm64"]);
+    }
+}

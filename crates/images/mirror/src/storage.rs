@@ -1,0 +1,102 @@
+//! What is kept, wherever that is: content by its digest, and small notes by their names.
+//!
+//! Several mirrors may share one. Content is what its digest says, so two that keep the same do no harm, and one that was
+//! removed under a reader is fetched again. Nothing here knows what the content is.
+
+use std::{
+    io,
+    path::Path,
+    pin::Pin,
+    time::{Duration, SystemTime},
+};
+
+use airside_image_rules::Repository;
+use airside_model::image::Digest;
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::Stream;
+
+pub(crate) type Pieces = Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>;
+
+#[async_trait]
+pub trait Storage: Send + Sync {
+    /// Nothing if it is not kept. Counts as a use of it.
+    async fn size(&self, digest: &Digest) -> io::Result<Option<u64>>;
+
+    /// So many bytes from there on; [`io::ErrorKind::NotFound`] if it went meanwhile.
+    async fn read(&self, digest: &Digest, from: u64, length: u64) -> io::Result<Pieces>;
+
+    /// Takes the file, whose content has that digest, as whole as it is.
+    async fn keep(&self, digest: &Digest, file: &Path) -> io::Result<()>;
+
+    async fn note(&self, name: &NoteName) -> io::Result<Option<Note>>;
+
+    async fn write_note(&self, name: &NoteName, text: &str) -> io::Result<()>;
+
+    async fn notes(&self) -> io::Result<Vec<Noted>>;
+
+    /// It is no error if it is gone.
+    async fn remove_note(&self, name: &NoteName) -> io::Result<()>;
+
+    /// Everything that is kept.
+    async fn list(&self) -> io::Result<Vec<Kept>>;
+
+    /// It is no error if it is gone.
+    async fn remove(&self, digest: &Digest) -> io::Result<()>;
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    pub digest: Digest,
+    pub size: u64,
+    pub used: SystemTime,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    pub text: String,
+    pub age: Duration,
+}
+
+/// That there is a note.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Noted {
+    pub name: NoteName,
+    pub age: Duration,
+}
+
+/// Made of names that were checked: nothing in it leads out of a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoteName(String);
+
+impl NoteName {
+    /// That a repository has this content; its text is the content's type, if that matters.
+    pub(crate) fn link(repository: &Repository, digest: &Digest) -> Self {
+        Self(format!("links/{repository}/_/{}", digest.hex()))
+    }
+
+    /// What a tag meant when the registry was last asked.
+    pub(crate) fn tag(repository: &Repository, tag: &str) -> Self {
+        Self(format!("tags/{repository}/_/{tag}"))
+    }
+
+    /// That the registry serves the repository to anybody.
+    pub(crate) fn public(repository: &Repository) -> Self {
+        Self(format!("public/{repository}/_/anybody"))
+    }
+
+    /// As a storage lists its own.
+    pub(crate) fn listed(text: String) -> Self {
+        Self(text)
+    }
+
+    /// The content that it is about, if it is a link.
+    pub(crate) fn linked(&self) -> Option<Digest> {
+        let (_, hex) = self.0.strip_prefix("links/")?.rsplit_once("/_/")?;
+        Digest::parse(&format!("sha256:{hex}")).ok()
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}

@@ -1,0 +1,212 @@
+//! The registries themselves, asked as whoever asks the mirror, or as nobody.
+
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use airside_image_rules::Repository;
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
+use http_body_util::{BodyExt as _, Limited};
+use hyper::body::Incoming;
+use parking_lot::Mutex;
+
+use crate::{
+    Asked, Away, Caller, Client, Registries,
+    challenge::{self, Challenge},
+};
+
+/// All that an image may be described by.
+const MANIFESTS: &str = "application/vnd.oci.image.index.v1+json, \
+    application/vnd.docker.distribution.manifest.list.v2+json, application/vnd.oci.image.manifest.v1+json, \
+    application/vnd.docker.distribution.manifest.v2+json, */*;q=0.1";
+const LARGEST_TOKEN: usize = 1 << 20;
+/// What realms give without a word about it is good for at least a minute.
+const TOKEN_LIVES: Duration = Duration::from_secs(50);
+/// Where a registry that wants to be left alone does not say for how long.
+const REST: Duration = Duration::from_secs(30);
+const LONGEST_REST: Duration = Duration::from_secs(600);
+
+pub type Reply = Response<Incoming>;
+
+/// Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Upstream(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    client: Client,
+    way: Way,
+    /// What anybody gets, by repository.
+    tokens: Mutex<HashMap<Repository, (HeaderValue, Instant)>>,
+    /// Registries that want to be left alone, and until when.
+    resting: Mutex<HashMap<String, Instant>>,
+}
+
+#[derive(Debug)]
+enum Way {
+    Registries(Registries),
+    /// A mirror, which knows the registries.
+    Mirror(String),
+}
+
+impl Upstream {
+    pub fn new(client: Client, registries: Registries) -> Self {
+        Self::by(client, Way::Registries(registries))
+    }
+
+    /// By way of a mirror at this address, such as `http://10.0.0.1:5000`.
+    pub fn through(client: Client, mirror: &str) -> Self {
+        let mirror = mirror.trim_end_matches('/').to_owned();
+        Self::by(client, Way::Mirror(mirror))
+    }
+
+    fn by(client: Client, way: Way) -> Self {
+        Self(Arc::new(Inner {
+            client,
+            way,
+            tokens: Mutex::default(),
+            resting: Mutex::default(),
+        }))
+    }
+
+    /// Whether images of this host are asked for at all.
+    pub fn knows(&self, host: &str) -> bool {
+        match &self.0.way {
+            Way::Registries(registries) => registries.base(host).is_some(),
+            Way::Mirror(_) => true,
+        }
+    }
+
+    /// Where a thing is, and the base of that.
+    fn address(&self, asked: &Asked) -> Option<(String, String)> {
+        let host = asked.repository.host();
+        let path = asked.path();
+        match &self.0.way {
+            Way::Registries(registries) => {
+                let base = registries.base(host)?;
+                Some((format!("{base}{path}"), base))
+            }
+            Way::Mirror(base) => {
+                let host = host
+                    .replace(':', "%3A")
+                    .replace('[', "%5B")
+                    .replace(']', "%5D");
+                Some((format!("{base}{path}?ns={host}"), base.clone()))
+            }
+        }
+    }
+
+    /// Asks with the caller's own login. Without one it is asked as anybody may: with a token that everybody gets, if that
+    /// is what the registry wants; if that does not do, the answer is the registry's own question for a login.
+    pub async fn ask(
+        &self,
+        method: &Method,
+        asked: &Asked,
+        caller: &Caller,
+        range: Option<&HeaderValue>,
+    ) -> Result<Reply, Away> {
+        let host = asked.repository.host();
+        let Some((address, base)) = self.address(asked) else {
+            return Err(Away::Address(host.to_owned()));
+        };
+        self.rested(&base)?;
+        let mut headers = HeaderMap::new();
+        headers.insert(header::ACCEPT, HeaderValue::from_static(MANIFESTS));
+        headers.extend(range.map(|range| (header::RANGE, range.clone())));
+        let known = caller
+            .login()
+            .cloned()
+            .or_else(|| self.token(&asked.repository));
+        headers.extend(known.map(|login| (header::AUTHORIZATION, login)));
+        let answer = self.0.client.send(method, &address, &headers).await?;
+        let answer = match caller.login() {
+            None if answer.status() == StatusCode::UNAUTHORIZED => {
+                self.as_anybody(method, asked, &base, headers, answer)
+                    .await?
+            }
+            _ => answer,
+        };
+        if answer.status() == StatusCode::TOO_MANY_REQUESTS {
+            self.rest(&base, answer.headers());
+        }
+        Ok(answer)
+    }
+
+    /// The same once more with a token that anybody gets, if there is such a thing.
+    async fn as_anybody(
+        &self,
+        method: &Method,
+        asked: &Asked,
+        base: &str,
+        mut headers: HeaderMap,
+        refused: Reply,
+    ) -> Result<Reply, Away> {
+        let realm = Challenge::of(refused.headers()).and_then(|it| it.address(base));
+        let Some(realm) = realm.filter(|_| matches!(self.0.way, Way::Registries(_))) else {
+            return Ok(refused);
+        };
+        let answer = self
+            .0
+            .client
+            .send(&Method::GET, &realm, &HeaderMap::new())
+            .await?;
+        if !answer.status().is_success() {
+            return Ok(refused);
+        }
+        let body = Limited::new(answer.into_body(), LARGEST_TOKEN)
+            .collect()
+            .await;
+        let token = body
+            .ok()
+            .and_then(|body| challenge::bearer(&body.to_bytes()));
+        let token = token.and_then(|token| HeaderValue::from_str(&token).ok());
+        let Some(token) = token else {
+            return Ok(refused);
+        };
+        headers.insert(header::AUTHORIZATION, token.clone());
+        let (address, _) = self
+            .address(asked)
+            .ok_or_else(|| Away::Address(base.to_owned()))?;
+        let answer = self.0.client.send(method, &address, &headers).await?;
+        match answer.status() {
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Ok(refused),
+            _ => {
+                let until = Instant::now() + TOKEN_LIVES;
+                let mut tokens = self.0.tokens.lock();
+                tokens.retain(|_, (_, until)| *until > Instant::now());
+                tokens.insert(asked.repository.clone(), (token, until));
+                Ok(answer)
+            }
+        }
+    }
+
+    fn token(&self, repository: &Repository) -> Option<HeaderValue> {
+        let tokens = self.0.tokens.lock();
+        let (token, until) = tokens.get(repository)?;
+        (*until > Instant::now()).then(|| token.clone())
+    }
+
+    fn rested(&self, base: &str) -> Result<(), Away> {
+        let mut resting = self.0.resting.lock();
+        resting.retain(|_, until| *until > Instant::now());
+        match resting.contains_key(base) {
+            true => Err(Away::Resting(base.to_owned())),
+            false => Ok(()),
+        }
+    }
+
+    fn rest(&self, base: &str, headers: &HeaderMap) {
+        let said = headers.get(header::RETRY_AFTER);
+        let said = said.and_then(|said| said.to_str().ok()?.parse().ok());
+        let rest = said.map_or(REST, Duration::from_secs).min(LONGEST_REST);
+        tracing::warn!(
+            registry = base,
+            seconds = rest.as_secs(),
+            "a registry wants to be left alone"
+        );
+        let until = airside_model::deadline_after(Instant::now(), rest);
+        self.0.resting.lock().insert(base.to_owned(), until);
+    }
+}

@@ -1,0 +1,167 @@
+//! What the agent remembers between two looks: how pulls went. All of it can be lost; what matters after a restart is
+//! read back from what was said before.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use airside_image_rules::{
+    NodeImageState, NodeImagesStatus,
+    plan::{Attempts, Wanted},
+};
+use jiff::Timestamp;
+use tokio::task::AbortHandle;
+
+use super::{
+    pull::{Ended, How},
+    wanted::Want,
+};
+
+/// All by the image's content.
+#[derive(Default)]
+pub(crate) struct Memory {
+    pub(crate) attempts: BTreeMap<String, Attempts>,
+    /// What went wrong last.
+    pub(crate) words: BTreeMap<String, String>,
+    pub(crate) pulling: BTreeMap<String, Pulling>,
+    /// Those that may not begin yet, and are no failures.
+    pub(crate) held: BTreeMap<String, Held>,
+    /// By name and content: since when it is in its state.
+    pub(crate) since: BTreeMap<String, (NodeImageState, Timestamp)>,
+    /// Of the wish that failures are counted for.
+    pub(crate) generations: BTreeMap<String, i64>,
+    /// What was being pulled when the agent before this one ended. What came of it is ours.
+    pub(crate) broken_off: BTreeMap<String, Timestamp>,
+}
+
+pub(crate) struct Pulling {
+    pub(crate) since: Timestamp,
+    pub(crate) task: AbortHandle,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Held {
+    pub(crate) until: Timestamp,
+    pub(crate) why: String,
+}
+
+impl Memory {
+    /// What an agent before this one said.
+    pub(crate) fn recall(&mut self, said: &NodeImagesStatus) {
+        for image in &said.images {
+            let Ok(name) = image.image.parse::<airside_image_rules::Reference>() else {
+                continue;
+            };
+            let Ok(digest) = airside_model::image::Digest::parse(&image.digest) else {
+                continue;
+            };
+            let content = name.at(&digest).to_string();
+            let since = image.since.as_ref().map(|time| time.0);
+            if image.state == NodeImageState::Pulling {
+                let since = since.unwrap_or_else(Timestamp::now);
+                self.broken_off.insert(content.clone(), since);
+            }
+            if let Some(since) = since {
+                self.since
+                    .insert(format!("{name} {content}"), (image.state, since));
+            }
+            if image.attempts > 0 || image.collected {
+                let attempts = Attempts {
+                    failures: image.attempts,
+                    last: since.filter(|_| image.attempts > 0),
+                    collected: image.collected,
+                };
+                self.attempts.insert(content.clone(), attempts);
+            }
+            if image.attempts > 0 {
+                self.words.insert(content, image.message.clone());
+            }
+        }
+    }
+
+    /// What nobody wants any more is forgotten, and its pulls are broken off; with the next wish it begins anew.
+    pub(crate) fn keep_only(&mut self, wants: &[Want]) {
+        let contents: BTreeSet<String> = wants
+            .iter()
+            .map(|want| want.wanted.content.to_string())
+            .collect();
+        self.pulling.retain(|content, pulling| {
+            let is_wanted = contents.contains(content);
+            if !is_wanted {
+                pulling.task.abort();
+            }
+            is_wanted
+        });
+        self.begin_anew(wants);
+        self.attempts
+            .retain(|content, _| contents.contains(content));
+        self.words.retain(|content, _| contents.contains(content));
+        self.held.retain(|content, _| contents.contains(content));
+        let names: BTreeSet<String> = wants.iter().map(|want| key(&want.wanted)).collect();
+        self.since.retain(|name, _| names.contains(name));
+    }
+
+    /// Failures of what is now wanted otherwise do not count any more.
+    fn begin_anew(&mut self, wants: &[Want]) {
+        let now: BTreeMap<String, i64> = wants
+            .iter()
+            .map(|want| (want.wanted.content.to_string(), want.generation))
+            .collect();
+        for (content, generation) in &now {
+            let before = self.generations.get(content);
+            if before.is_some_and(|before| before != generation)
+                && let Some(attempts) = self.attempts.get_mut(content)
+            {
+                *attempts = Attempts {
+                    collected: attempts.collected,
+                    ..Attempts::default()
+                };
+                self.held.remove(content);
+            }
+        }
+        self.generations = now;
+    }
+
+    pub(crate) fn release(&mut self, now: Timestamp) {
+        self.held.retain(|_, held| held.until > now);
+    }
+
+    pub(crate) fn ended(&mut self, ended: &Ended, now: Timestamp) {
+        let content = ended.want.wanted.content.to_string();
+        // Broken off meanwhile, as nobody wanted it any more.
+        if self.pulling.remove(&content).is_none() {
+            return;
+        }
+        match &ended.how {
+            How::Done => {
+                self.attempts.remove(&content);
+                self.words.remove(&content);
+            }
+            How::Later(wait, why) => {
+                let until = after(now, *wait);
+                let why = why.clone();
+                self.held.insert(content, Held { until, why });
+            }
+            How::Failed(words) => {
+                let attempts = self.attempts.entry(content.clone()).or_default();
+                *attempts = attempts.failed(now);
+                self.words.insert(content, words.clone());
+            }
+        }
+    }
+
+    /// It went to make room.
+    pub(crate) fn collected(&mut self, wanted: &Wanted) {
+        let attempts = self.attempts.entry(wanted.content.to_string());
+        attempts.or_default().collected = true;
+    }
+}
+
+pub(crate) fn key(wanted: &Wanted) -> String {
+    format!("{} {}", wanted.name, wanted.content)
+}
+
+pub(crate) fn after(now: Timestamp, wait: Duration) -> Timestamp {
+    now.checked_add(wait).unwrap_or(now)
+}

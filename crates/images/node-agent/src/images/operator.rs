@@ -1,0 +1,176 @@
+//! Asks the operator before a pull: for a place among the pulls of the cluster, and for logins.
+//!
+//! Nothing is kept: logins live as long as one pull.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use airside_image_rules::{PULLS_PATH, PullGrant, PullRequest};
+use bytes::Bytes;
+use http::{Method, Request, StatusCode, Uri, header};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper_rustls::HttpsConnectorBuilder;
+use hyper_util::{
+    client::legacy::{Client, connect::HttpConnector},
+    rt::TokioExecutor,
+};
+use rustls::{
+    ClientConfig, RootCertStore,
+    pki_types::{CertificateDer, pem::PemObject as _},
+};
+use serde_json::Value;
+
+/// For each question. An operator that does not answer must hold nobody up for long.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+/// How long to wait where the operator does not say.
+const BETWEEN: Duration = Duration::from_secs(5);
+const LARGEST_ANSWER: usize = 1 << 20;
+
+/// Where the operator is, and by what it knows us. Files are read each time: they change.
+#[derive(Clone, Debug)]
+pub struct Operator {
+    pub url: Uri,
+    /// Whom to trust, as PEM.
+    pub ca: PathBuf,
+    /// This agent's token, for the operator alone.
+    pub token: PathBuf,
+    /// For each question.
+    pub(crate) patience: Duration,
+}
+
+/// What came of asking.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    Granted(PullGrant),
+    /// Others go first.
+    Later(Duration),
+    /// It does not belong here by what the operator knows.
+    Denied(String),
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the operator at {url} cannot be asked: {why}")]
+pub(crate) struct Unreachable {
+    url: Uri,
+    why: String,
+}
+
+impl Operator {
+    /// The same question again renews what was granted.
+    pub(crate) async fn ask(&self, request: &PullRequest) -> Result<Answer, Unreachable> {
+        let body = serde_json::to_vec(request).map_err(|error| self.unreachable(error))?;
+        let answer = self.send(Method::POST, PULLS_PATH, body).await?;
+        let (parts, body) = answer.into_parts();
+        match parts.status {
+            StatusCode::OK => {
+                let grant = serde_json::from_slice(&body).map_err(|error| self.unreachable(error));
+                grant.map(Answer::Granted)
+            }
+            StatusCode::TOO_MANY_REQUESTS => {
+                let seconds = parts.headers.get(header::RETRY_AFTER);
+                let seconds = seconds.and_then(|value| value.to_str().ok()?.parse().ok());
+                let wait = seconds.map_or(BETWEEN, |seconds: u64| {
+                    Duration::from_secs(seconds.clamp(1, 60))
+                });
+                Ok(Answer::Later(wait))
+            }
+            StatusCode::FORBIDDEN => Ok(Answer::Denied(words(&body))),
+            other => Err(self.unreachable(format!("{other}: {}", words(&body)))),
+        }
+    }
+
+    pub(crate) async fn give_back(&self, permit: &str) -> Result<(), Unreachable> {
+        let path = format!("{PULLS_PATH}/{permit}");
+        self.send(Method::DELETE, &path, Vec::new()).await.map(drop)
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Vec<u8>,
+    ) -> Result<http::Response<Bytes>, Unreachable> {
+        let sent = tokio::time::timeout(self.patience, self.try_send(method, path, body)).await;
+        match sent {
+            Ok(answer) => answer.map_err(|why| self.unreachable(why)),
+            Err(_) => Err(self.unreachable("it does not answer")),
+        }
+    }
+
+    /// A connection for each question: pulls are rare, and the certificate may have changed.
+    async fn try_send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Vec<u8>,
+    ) -> Result<http::Response<Bytes>, String> {
+        let token = tokio::fs::read_to_string(&self.token).await;
+        let token = token.map_err(|error| format!("{}: {error}", self.token.display()))?;
+        let base = self.url.to_string();
+        let request = Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", base.trim_end_matches('/')))
+            .header(header::AUTHORIZATION, format!("Bearer {}", token.trim()))
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(Full::new(Bytes::from(body)))
+            .map_err(|error| error.to_string())?;
+        let answer = self.client().await?.request(request).await;
+        let answer = answer.map_err(|error| crate::causes(&error))?;
+        let (parts, body) = answer.into_parts();
+        let body = Limited::new(body, LARGEST_ANSWER).collect().await;
+        let body = body.map_err(|error| crate::causes(&*error))?.to_bytes();
+        Ok(http::Response::from_parts(parts, body))
+    }
+
+    async fn client(
+        &self,
+    ) -> Result<Client<hyper_rustls::HttpsConnector<HttpConnector>, Full<Bytes>>, String> {
+        let mut roots = RootCertStore::empty();
+        if self.url.scheme_str() == Some("https") {
+            let pem = tokio::fs::read(&self.ca).await;
+            let pem = pem.map_err(|error| format!("{}: {error}", self.ca.display()))?;
+            for certificate in CertificateDer::pem_slice_iter(&pem) {
+                let certificate = certificate
+                    .map_err(|error| format!("{} is no certificate: {error}", self.ca.display()))?;
+                roots.add(certificate).map_err(|error| error.to_string())?;
+            }
+        }
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let tls = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| error.to_string())?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let mut connector = HttpConnector::new();
+        connector.enforce_http(false);
+        connector.set_connect_timeout(Some(self.patience));
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(tls)
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(connector);
+        Ok(Client::builder(TokioExecutor::new()).build(connector))
+    }
+
+    fn unreachable(&self, why: impl ToString) -> Unreachable {
+        Unreachable {
+            url: self.url.clone(),
+            why: why.to_string(),
+        }
+    }
+}
+
+/// What an answer says, as JSON with a message or as text.
+fn words(body: &[u8]) -> String {
+    let told: Option<Value> = serde_json::from_slice(body).ok();
+    let message = told.as_ref().and_then(|told| {
+        let message = told.get("message").or_else(|| told.get("error"));
+        message?.as_str()
+    });
+    match message {
+        Some(message) => message.to_owned(),
+        None => String::from_utf8_lossy(body).trim().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,197 @@
+//! One pull, from the question whether it may be to the marks on what came.
+
+use std::{sync::Arc, time::Duration};
+
+use airside_image_rules::{PullGrant, PullLogin, PullRequest, Which};
+use jiff::Timestamp;
+use tracing::{info, warn};
+
+use super::{
+    marks,
+    operator::{Answer, Operator},
+    wanted::Want,
+};
+use crate::runtime::{Runtime, RuntimeError};
+
+/// Nodes that pull without asking do not all begin in the same second.
+const SPREAD: Duration = Duration::from_secs(5);
+
+/// What came of it.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) want: Want,
+    pub(crate) how: How,
+    /// Whether the operator answered; none if it was not asked.
+    pub(crate) operator: Option<Result<(), String>>,
+}
+
+#[derive(Debug)]
+pub(crate) enum How {
+    /// The next look shows it.
+    Done,
+    /// Not begun, or broken off by others: no failure. To be tried again after this long.
+    Later(Duration, String),
+    Failed(String),
+}
+
+#[derive(Clone)]
+pub(crate) struct Puller {
+    pub(crate) runtime: Runtime,
+    pub(crate) operator: Option<Arc<Operator>>,
+}
+
+impl Puller {
+    pub(crate) async fn pull(self, want: Want) -> Ended {
+        let (grant, operator) = match &self.operator {
+            None if want.needs_login => {
+                let words = "it needs a login, and no operator is there who has it".to_owned();
+                let how = How::Later(Duration::from_secs(30), words);
+                return ended(want, how, None);
+            }
+            None => (None, None),
+            Some(operator) => match operator.ask(&request(&want)).await {
+                Ok(Answer::Granted(grant)) => (Some(grant), Some(Ok(()))),
+                Ok(Answer::Later(wait)) => {
+                    let words = "others of the cluster go first".to_owned();
+                    return ended(want, How::Later(wait, words), Some(Ok(())));
+                }
+                Ok(Answer::Denied(words)) => {
+                    let words = format!("the operator denies it: {words}");
+                    return ended(want, How::Failed(words), Some(Ok(())));
+                }
+                Err(error) if want.needs_login => {
+                    let words = format!("it waits for a login: {error}");
+                    let how = How::Later(Duration::from_secs(5), words);
+                    return ended(want, how, Some(Err(error.to_string())));
+                }
+                Err(error) => {
+                    warn!(image = %want.wanted.name, %error, "pulled without asking");
+                    tokio::time::sleep(SPREAD.mul_f32(rand::random::<f32>())).await;
+                    (None, Some(Err(error.to_string())))
+                }
+            },
+        };
+        let how = match grant {
+            Some(grant) => self.pull_with(&want, &grant).await,
+            None => self.how(&want, &[]).await,
+        };
+        ended(want, how, operator)
+    }
+
+    /// Holds the place until the pull is over.
+    async fn pull_with(&self, want: &Want, grant: &PullGrant) -> How {
+        let Some(operator) = &self.operator else {
+            return self.how(want, &grant.logins).await;
+        };
+        let renew = async {
+            let between = Duration::from_secs(u64::from(grant.seconds.max(2) / 2));
+            loop {
+                tokio::time::sleep(between).await;
+                if let Err(error) = operator.ask(&request(want)).await {
+                    warn!(%error, "a place among the pulls could not be renewed");
+                }
+            }
+        };
+        let how = tokio::select! {
+            how = self.how(want, &grant.logins) => how,
+            never = renew => never,
+        };
+        if let Err(error) = operator.give_back(&grant.permit).await {
+            warn!(%error, "a place among the pulls was not given back; it ends by itself");
+        }
+        how
+    }
+
+    async fn how(&self, want: &Want, logins: &[PullLogin]) -> How {
+        match self.bring(want, logins).await {
+            Ok(()) => How::Done,
+            Err(RuntimeError::Away(words)) => How::Later(Duration::from_secs(1), words),
+            Err(error) => How::Failed(error.to_string()),
+        }
+    }
+
+    /// By its digest: what a tag means was decided for the whole cluster. The tag is given to what came.
+    async fn bring(&self, want: &Want, logins: &[PullLogin]) -> Result<(), RuntimeError> {
+        let wanted = &want.wanted;
+        let was_there = self.runtime.name(&wanted.id).await?.is_some();
+        let has_content = was_there && self.has(wanted).await?;
+        let id = match has_content {
+            true => wanted.id.clone(),
+            false => self.pull_by(&wanted.content.to_string(), logins).await?,
+        };
+        // A name that was there before us is not ours.
+        let given: &[_] = match has_content {
+            true => &[&wanted.name],
+            false => &[&wanted.content, &wanted.name],
+        };
+        // Marked whatever it is: what is not wanted must be known as ours to go again.
+        let Some(image) = self.runtime.name(&id).await? else {
+            return Err(RuntimeError::Refused(format!(
+                "the runtime pulled {id}, and does not have it"
+            )));
+        };
+        let names = marks::with_names(&image, given);
+        let mut changes = vec![(marks::NAMES, Some(names))];
+        if !was_there {
+            changes.push((marks::PULLED, Some(Timestamp::now().to_string())));
+        }
+        self.runtime.label(&id, &changes).await?;
+        if id != wanted.id {
+            return Err(RuntimeError::Refused(format!(
+                "its registry gave {id}, but {} belongs here",
+                wanted.id
+            )));
+        }
+        if matches!(wanted.name.which(), Which::Tag(_)) {
+            let (from, name) = (wanted.content.to_string(), wanted.name.to_string());
+            self.runtime.tag(&from, &name).await?;
+        }
+        info!(image = %wanted.name, digest = %wanted.content, "pulled");
+        Ok(())
+    }
+
+    /// Whether the runtime has the content under its digest already, and only the tag is missing.
+    async fn has(&self, wanted: &airside_image_rules::plan::Wanted) -> Result<bool, RuntimeError> {
+        let content = wanted.content.to_string();
+        let images = self.runtime.images().await?;
+        let image = images.iter().find(|image| image.id == wanted.id);
+        Ok(image.is_some_and(|image| image.digests.contains(&content)))
+    }
+
+    /// With each login in turn, or without one.
+    async fn pull_by(&self, image: &str, logins: &[PullLogin]) -> Result<String, RuntimeError> {
+        let Some((last, others)) = logins.split_last() else {
+            return self.runtime.pull(image, None).await;
+        };
+        for login in others {
+            match self.runtime.pull(image, Some(login)).await {
+                Err(RuntimeError::Refused(words) | RuntimeError::NotFound(words)) => {
+                    info!(
+                        image,
+                        user = login.username,
+                        error = words,
+                        "not by this login"
+                    );
+                }
+                other => return other,
+            }
+        }
+        self.runtime.pull(image, Some(last)).await
+    }
+}
+
+fn request(want: &Want) -> PullRequest {
+    let digest = want.wanted.content.digest();
+    PullRequest {
+        image: want.wanted.name.to_string(),
+        digest: digest.map(ToString::to_string).unwrap_or_default(),
+    }
+}
+
+fn ended(want: Want, how: How, operator: Option<Result<(), String>>) -> Ended {
+    Ended {
+        want,
+        how,
+        operator,
+    }
+}

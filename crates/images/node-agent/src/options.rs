@@ -1,0 +1,209 @@
+//! What the agent can be told about images, by whichever program it is.
+
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
+
+use airside_image_rules::plan::{DiskRules, GarbageMode, GarbageOrder};
+use clap::{Args, ValueEnum};
+use http::Uri;
+
+use crate::{Operator, Settings, Task, images::PATIENCE};
+
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Images that sets of the cluster want")]
+pub struct ImageOptions {
+    /// Keep images on this node
+    #[arg(long)]
+    pub images: bool,
+
+    /// The name of this node
+    #[arg(long, value_name = "NAME", env = "NODE_NAME")]
+    node: Option<String>,
+
+    /// Where this node's containerd listens
+    #[arg(
+        long,
+        value_name = "PATH",
+        default_value = "/run/containerd/containerd.sock"
+    )]
+    pub(crate) runtime_socket: PathBuf,
+
+    /// A folder on the file system that images are on, to see how full it is
+    #[arg(long, value_name = "DIR", default_value = "/var/lib/containerd")]
+    image_root: PathBuf,
+
+    /// How many images are pulled at the same time
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pulls_at_once: u32,
+
+    /// From here on nothing is added, in percent of the file system; below the kubelet's imageGCHighThresholdPercent (85)
+    #[arg(long, value_name = "PERCENT", default_value_t = 75, value_parser = clap::value_parser!(u8).range(1..=100))]
+    high_mark: u8,
+
+    /// Down to here images go that were pulled for sets, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 65, value_parser = clap::value_parser!(u8).range(0..=100))]
+    low_mark: u8,
+
+    /// What happens at the high mark, beside that nothing is added
+    #[arg(long, value_enum, default_value = "collect")]
+    at_high_mark: AtHighMark,
+
+    /// What goes first, once everything that no set wants is gone
+    #[arg(long, value_enum, default_value = "oldest")]
+    goes_first: GoesFirst,
+
+    /// How much may be kept from the kubelet's garbage collection, in megabytes [default: no limit]
+    #[arg(long, value_name = "MB")]
+    pin_budget: Option<u64>,
+
+    /// How often the agent says that what it said is so, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=3600))]
+    heartbeat: u32,
+
+    /// The operator, which is asked before each pull: https://…
+    #[arg(long, value_name = "URL")]
+    operator: Option<Uri>,
+
+    /// Whom to trust to be the operator, as PEM
+    #[arg(
+        long,
+        value_name = "FILE",
+        default_value = "/run/airside/operator/ca.crt"
+    )]
+    operator_ca: PathBuf,
+
+    /// This agent's token for the operator
+    #[arg(long, value_name = "FILE", default_value = "/run/airside/token/token")]
+    operator_token: PathBuf,
+
+    /// Where a probe finds an open port once the node was looked at, or is clean
+    #[arg(long, value_name = "ADDR")]
+    health: Option<SocketAddr>,
+
+    /// Take labels, pins and images of ours away from this node instead; then wait, if there is --health
+    #[arg(long, requires = "images")]
+    pub clean: bool,
+
+    /// With --clean: leave the images
+    #[arg(long, requires = "clean")]
+    keep_images: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum AtHighMark {
+    /// Nothing goes either
+    Refuse,
+    /// Images that were pulled for sets go, down to the low mark
+    Collect,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum GoesFirst {
+    Oldest,
+    Largest,
+}
+
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Missing {
+    #[error("--images needs --node, the name of this node; in a pod, NODE_NAME from spec.nodeName")]
+    Node,
+    #[error("--low-mark {low} must be below --high-mark {high}")]
+    Marks { low: u8, high: u8 },
+}
+
+impl ImageOptions {
+    /// None if no images are to be kept.
+    pub fn settings(&self) -> Result<Option<(Settings, Task)>, Missing> {
+        if !self.images {
+            return Ok(None);
+        }
+        let (low, high) = (self.low_mark, self.high_mark);
+        if low >= high {
+            return Err(Missing::Marks { low, high });
+        }
+        let megabytes = |budget: u64| budget.saturating_mul(1_000_000);
+        let rules = DiskRules {
+            high,
+            low,
+            mode: match self.at_high_mark {
+                AtHighMark::Refuse => GarbageMode::Refuse,
+                AtHighMark::Collect => GarbageMode::Collect,
+            },
+            order: match self.goes_first {
+                GoesFirst::Oldest => GarbageOrder::Oldest,
+                GoesFirst::Largest => GarbageOrder::Largest,
+            },
+            pin_budget: self.pin_budget.map_or(u64::MAX, megabytes),
+        };
+        let settings = Settings {
+            node: self.node.clone().ok_or(Missing::Node)?,
+            runtime_socket: self.runtime_socket.clone(),
+            image_root: self.image_root.clone(),
+            pulls_at_once: usize::try_from(self.pulls_at_once).unwrap_or(usize::MAX),
+            rules,
+            heartbeat: Duration::from_secs(self.heartbeat.into()),
+            operator: self.operator.clone().map(|url| Operator {
+                url,
+                ca: self.operator_ca.clone(),
+                token: self.operator_token.clone(),
+                patience: PATIENCE,
+            }),
+            health: self.health,
+        };
+        let task = match self.clean {
+            true => Task::Clean {
+                keep_images: self.keep_images,
+            },
+            false => Task::Keep,
+        };
+        Ok(Some((settings, task)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args as _, Command, FromArgMatches as _};
+
+    use super::*;
+
+    fn read(args: &[&str]) -> Result<Option<(Settings, Task)>, String> {
+        let command = ImageOptions::augment_args(Command::new("node").no_binary_name(true));
+        let matches = command
+            .try_get_matches_from(args)
+            .map_err(|error| error.to_string())?;
+        let options = ImageOptions::from_arg_matches(&matches).unwrap();
+        options.settings().map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_is_said_is_what_is_done() {
+        assert!(read(&[]).unwrap().is_none());
+        let (settings, task) = read(&["--images", "--node=n1"]).unwrap().unwrap();
+        assert_eq!((settings.rules, task), (DiskRules::default(), Task::Keep));
+        let more = ["--pin-budget=5", "--clean", "--goes-first=largest"];
+        let args = [&["--images", "--node=n1"][..], &more].concat();
+        let (settings, task) = read(&args).unwrap().unwrap();
+        assert_eq!(settings.rules.pin_budget, 5_000_000);
+        assert_eq!(settings.rules.order, GarbageOrder::Largest);
+        assert_eq!(task, Task::Clean { keep_images: false });
+    }
+
+    #[test]
+    fn mistakes() {
+        for (args, expected) in [
+            (
+                &["--images", "--node=n", "--low-mark=75"][..],
+                "must be below --high-mark 75",
+            ),
+            (&["--images", "--node=n", "--high-mark=101"], "101"),
+            (
+                &["--images", "--node=n", "--pulls-at-once=0"],
+                "0 is not in",
+            ),
+            (&["--clean"], "--images"),
+            (&["--images", "--node=n", "--keep-images"], "--clean"),
+        ] {
+            let error = read(args).expect_err(expected);
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! The node's container runtime, over its socket: what the kubelet asks (CRI), and containerd's own service for names
+//! and their labels, which CRI has no words for.
+//!
+//! Messages are written out by hand ([`messages`]): of both services a handful of fields is needed. Nothing here decides
+//! anything.
+
+mod content;
+mod messages;
+mod rpc;
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use airside_image_rules::PullLogin;
+
+pub(crate) use self::messages::{Container, NamedImage, RuntimeImage};
+pub use self::rpc::RuntimeError;
+use self::{messages as wire, rpc::Rpc};
+
+const IMAGES: &str = "/containerd.services.images.v1.Images/";
+
+/// Cheap to clone: one connection, made when it is needed and made again when it broke.
+#[derive(Clone)]
+pub(crate) struct Runtime {
+    rpc: Rpc,
+}
+
+impl Runtime {
+    /// The socket must be there; whether somebody answers shows with the first question.
+    pub(crate) fn at(socket: &Path) -> Result<Self, RuntimeError> {
+        if !socket.exists() {
+            return Err(RuntimeError::NoSocket(PathBuf::from(socket)));
+        }
+        let rpc = Rpc::to(socket)?;
+        Ok(Self { rpc })
+    }
+
+    /// Who answers, such as `containerd v2.1.0`.
+    pub(crate) async fn version(&self) -> Result<String, RuntimeError> {
+        let said: wire::Version = self
+            .rpc
+            .ask(
+                "/runtime.v1.RuntimeService/Version",
+                wire::VersionRequest::default(),
+            )
+            .await?;
+        Ok(format!("{} {}", said.runtime_name, said.runtime_version))
+    }
+
+    /// What the kubelet would be told.
+    pub(crate) async fn images(&self) -> Result<Vec<RuntimeImage>, RuntimeError> {
+        let request = wire::ListRequest::default();
+        let listed: wire::RuntimeImages = self
+            .rpc
+            .ask("/runtime.v1.ImageService/ListImages", request)
+            .await?;
+        Ok(listed.images)
+    }
+
+    /// Also those that have ended: the kubelet starts them again from the same image.
+    pub(crate) async fn containers(&self) -> Result<Vec<Container>, RuntimeError> {
+        let request = wire::ListRequest::default();
+        let listed: wire::Containers = self
+            .rpc
+            .ask("/runtime.v1.RuntimeService/ListContainers", request)
+            .await?;
+        Ok(listed.containers)
+    }
+
+    /// The id of what was pulled. It takes as long as it takes: nothing is heard before the end.
+    pub(crate) async fn pull(
+        &self,
+        image: &str,
+        login: Option<&PullLogin>,
+    ) -> Result<String, RuntimeError> {
+        let request = wire::PullRequest {
+            image: Some(wire::ImageSpec {
+                image: image.to_owned(),
+            }),
+            // Without the address of a server: one that does not fit letter by letter makes the runtime send nothing.
+            auth: login.map(|login| wire::AuthConfig {
+                username: login.username.clone(),
+                password: login.password.clone(),
+            }),
+        };
+        let pulled: wire::Pulled = self
+            .rpc
+            .ask_patiently("/runtime.v1.ImageService/PullImage", request)
+            .await?;
+        Ok(pulled.image_ref)
+    }
+
+    /// Every name that containerd has, with its labels.
+    pub(crate) async fn names(&self) -> Result<Vec<NamedImage>, RuntimeError> {
+        let request = wire::ListNames::default();
+        let listed: wire::NamedImages = self.rpc.ask(&format!("{IMAGES}List"), request).await?;
+        Ok(listed.images)
+    }
+
+    pub(crate) async fn name(&self, name: &str) -> Result<Option<NamedImage>, RuntimeError> {
+        let request = wire::OneName {
+            name: name.to_owned(),
+            sync: false,
+        };
+        match self
+            .rpc
+            .ask::<_, wire::OneImage>(&format!("{IMAGES}Get"), request)
+            .await
+        {
+            Ok(found) => Ok(found.image),
+            Err(RuntimeError::NotFound(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Changes labels of a name: a value is set, none takes the label away.
+    pub(crate) async fn label(
+        &self,
+        name: &str,
+        changes: &[(&str, Option<String>)],
+    ) -> Result<(), RuntimeError> {
+        let Some(mut image) = self.name(name).await? else {
+            return Err(no_such(name));
+        };
+        let before = image.labels.clone();
+        for (key, value) in changes {
+            match value {
+                Some(value) => image.labels.insert((*key).to_owned(), value.clone()),
+                None => image.labels.remove(*key),
+            };
+        }
+        if image.labels == before {
+            return Ok(());
+        }
+        self.update(image, &["labels"]).await
+    }
+
+    /// Gives what `from` names another name too, or moves that name there.
+    pub(crate) async fn tag(&self, from: &str, name: &str) -> Result<(), RuntimeError> {
+        let Some(image) = self.name(from).await? else {
+            return Err(no_such(from));
+        };
+        let tagged = NamedImage {
+            name: name.to_owned(),
+            ..image
+        };
+        match self.name(name).await? {
+            None => {
+                let request = wire::OneImage {
+                    image: Some(tagged),
+                };
+                let _: wire::OneImage = self.rpc.ask(&format!("{IMAGES}Create"), request).await?;
+                Ok(())
+            }
+            Some(there) if there.target == tagged.target => Ok(()),
+            Some(_) => self.update(tagged, &["target", "labels"]).await,
+        }
+    }
+
+    /// The target goes along whatever is changed: containerd ends with a panic where it is missing.
+    async fn update(&self, image: NamedImage, fields: &[&str]) -> Result<(), RuntimeError> {
+        if image.target.is_none() {
+            return Err(no_such(&image.name));
+        }
+        let request = wire::UpdateImage {
+            image: Some(image),
+            mask: Some(wire::FieldMask {
+                paths: fields.iter().map(|&field| field.to_owned()).collect(),
+            }),
+        };
+        let _: wire::OneImage = self.rpc.ask(&format!("{IMAGES}Update"), request).await?;
+        Ok(())
+    }
+
+    /// Takes one name away; what no name holds any more is gone when this returns.
+    pub(crate) async fn forget(&self, name: &str) -> Result<(), RuntimeError> {
+        let request = wire::OneName {
+            name: name.to_owned(),
+            sync: true,
+        };
+        match self
+            .rpc
+            .ask::<_, ()>(&format!("{IMAGES}Delete"), request)
+            .await
+        {
+            Ok(()) | Err(RuntimeError::NotFound(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns when an image or a container went or came; with an error when the runtime went away.
+    pub(crate) async fn events(&self) -> Result<rpc::Events, RuntimeError> {
+        let filters = ["/images/", "/containers/"].map(|topic| format!("topic~=^{topic}"));
+        let request = wire::Subscribe {
+            filters: filters.to_vec(),
+        };
+        let path = "/containerd.services.events.v1.Events/Subscribe";
+        Ok(rpc::Events(self.rpc.follow(path, request).await?))
+    }
+}
+
+fn no_such(name: &str) -> RuntimeError {
+    RuntimeError::NotFound(format!("the container runtime has no {name}"))
+}
+
+pub(crate) type Labels = BTreeMap<String, String>;

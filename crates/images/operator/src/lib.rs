@@ -1,0 +1,186 @@
+//! The operator of images on nodes: asks registries what tags mean, and tells in each `ImageSet` what is where.
+//!
+//! ```text
+//! ImageSets, Nodes, NodeImages ──▶ world ──▶ operate ──▶ writes: status, finalizers, labels of dead agents
+//!                                             │  ▲
+//!                                       topics▼  │answers
+//!                                             monitor ──▶ registries
+//! ```
+//!
+//! It runs in the cluster and is its only part that may read pull secrets. It pulls nothing: agents do.
+
+#![forbid(unsafe_code)]
+
+mod agents;
+mod deletion;
+mod desired;
+mod docker_config;
+mod install;
+mod lease;
+mod monitor;
+mod news;
+mod operate;
+mod overview;
+mod published;
+mod pull_secrets;
+mod pulls;
+mod status;
+mod world;
+mod writes;
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use airside_image_certs::{CertsError, Lifetimes, OwnCerts, Wanted};
+use kube::Client;
+use tokio::{net::TcpListener, sync::watch};
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+
+pub use self::{
+    install::{InstallError, Installation, definitions},
+    lease::{Lost, Terms},
+    monitor::{Rate, RegistryRules},
+    overview::{Overview, Style, follow, table},
+};
+use self::{
+    lease::Leadership,
+    operate::Operator,
+    pull_secrets::PullSecrets,
+    pulls::{Permits, Reviewer, Server},
+};
+
+/// Under which name one of several replicas works.
+const LEASE: &str = "airside-images-operator";
+/// Where the certificates of its own service are kept.
+const CERTS_SECRET: &str = "airside-images-operator-certs";
+/// Where agents read whom to trust.
+const CA_CONFIG_MAP: &str = "airside-images-ca";
+/// Of its service.
+const PORT: u16 = 8443;
+
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Of the operator itself.
+    pub namespace: String,
+    /// What this replica is called.
+    pub identity: String,
+    /// Where agents ask for pulls.
+    pub listen: SocketAddr,
+    /// How many pulls of the whole cluster are under way at once.
+    pub pulls_at_once: usize,
+    pub registries: RegistryRules,
+    /// Of requests to one registry.
+    pub rate: Rate,
+    /// How long an agent may be silent before its node's labels go.
+    pub agent_patience: Duration,
+    /// How long a deleted set waits for nodes.
+    pub deletion_deadline: Duration,
+    pub lease: Terms,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum OperatorError {
+    #[error("there is no cluster: neither a kubeconfig nor a service account")]
+    Config(#[from] kube::config::InferConfigError),
+    #[error("the cluster cannot be spoken to")]
+    Client(#[from] Box<kube::Error>),
+    #[error(transparent)]
+    Lost(#[from] Lost),
+    #[error(transparent)]
+    Certificates(#[from] CertsError),
+    #[error("cannot listen on {address}; choose another address with --listen")]
+    Listen {
+        address: SocketAddr,
+        source: std::io::Error,
+    },
+}
+
+/// The pod's own account, or what `KUBECONFIG` names.
+pub async fn client() -> Result<Client, OperatorError> {
+    let config = kube::Config::infer().await?;
+    Ok(Client::try_from(config).map_err(Box::new)?)
+}
+
+/// Works whenever it is this replica's turn, until the shutdown. An error means that the turn was lost: nothing of it goes
+/// on, and the process is best started anew.
+pub async fn run(
+    client: Client,
+    options: Options,
+    shutdown: CancellationToken,
+) -> Result<(), OperatorError> {
+    let server = serve(&client, &options, &shutdown).await?;
+    let leadership = Leadership::new(
+        client.clone(),
+        &options.namespace,
+        LEASE,
+        options.identity.clone(),
+        options.lease,
+    );
+    if !leadership.acquire(&shutdown).await {
+        return Ok(());
+    }
+    let work = async {
+        let operator = Operator::new(&client, options).await;
+        server.decide_by(operator.world());
+        operator.run(shutdown.clone()).await;
+        // The lease is given back once nothing is written any more.
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        kept = leadership.keep(&shutdown) => Ok(kept?),
+        () = work => Ok(()),
+    }
+}
+
+/// Begins to answer agents; until it is this replica's turn they are told to ask again.
+async fn serve(
+    client: &Client,
+    options: &Options,
+    shutdown: &CancellationToken,
+) -> Result<Arc<Server>, OperatorError> {
+    let service = format!("airside-images-operator.{}.svc", options.namespace);
+    let wanted = Wanted {
+        namespace: options.namespace.clone(),
+        secret: CERTS_SECRET.to_owned(),
+        names: vec![service],
+        lifetimes: Lifetimes::default(),
+    };
+    let certificates = OwnCerts::open(client.clone(), wanted).await?;
+    let tls = TlsAcceptor::from(certificates.server_config()?);
+    publish(client, options, certificates.bundle(), shutdown);
+    let (certificates, until) = (Arc::new(certificates), shutdown.clone());
+    airside_tasks::supervise("certificates", shutdown, move || {
+        let (certificates, until) = (certificates.clone(), until.clone());
+        async move { certificates.run(until).await }
+    });
+    let address = options.listen;
+    let listener = TcpListener::bind(address).await;
+    let listener = listener.map_err(|source| OperatorError::Listen { address, source })?;
+    let server = Arc::new(Server::new(
+        Reviewer::new(client.clone(), &options.namespace),
+        PullSecrets::new(client.clone()),
+        Permits::new(options.pulls_at_once),
+    ));
+    let (serving, listener, until) = (server.clone(), Arc::new(listener), shutdown.clone());
+    airside_tasks::supervise("permits to pull", shutdown, move || {
+        let serving = serving.clone();
+        serving.serve(listener.clone(), tls.clone(), until.clone())
+    });
+    Ok(server)
+}
+
+/// Tells agents whom to trust, until the shutdown.
+fn publish(
+    client: &Client,
+    options: &Options,
+    bundle: watch::Receiver<String>,
+    shutdown: &CancellationToken,
+) {
+    let (client, namespace) = (client.clone(), options.namespace.clone());
+    let until = shutdown.clone();
+    airside_tasks::supervise("published certificates", shutdown, move || {
+        let publishing = published::keep(client.clone(), namespace.clone(), bundle.clone());
+        let until = until.clone();
+        async move { until.run_until_cancelled(publishing).await.unwrap_or(()) }
+    });
+}

@@ -1,0 +1,275 @@
+//! Asks a registry about one topic, on a thread that may wait.
+
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use airside_blocking_http::Patience;
+use airside_image_rules::{PlatformImage, PullLogin, Reference, Repository, TagState, Which};
+use airside_resource_types::{AskedRegistry, Asking, Failure, Standing, TagList};
+use jiff::Timestamp;
+use parking_lot::Mutex;
+
+use super::{
+    book::{Due, Known, Trouble},
+    budget::Budgets,
+    topic::Question,
+};
+
+/// A connection with its token serves this long.
+const KEPT: Duration = Duration::from_secs(300);
+/// More questions than one at once to a repository are few.
+const KEPT_FOR_EACH: usize = 4;
+/// Tags that nobody asked about for so long are forgotten.
+const REMEMBERED: Duration = Duration::from_secs(3600);
+
+/// For a registry that is asked too often and does not say for how long.
+const LEFT_ALONE: Duration = Duration::from_secs(60);
+
+/// How registries are reached.
+#[derive(Clone, Debug, Default)]
+pub struct RegistryRules {
+    /// Hosts with ports that have no TLS.
+    pub plain: Vec<String>,
+    /// Whom to trust beside those that everybody trusts, as PEM.
+    pub certificates: Vec<String>,
+}
+
+/// Asks, and keeps connections for the next time.
+pub(crate) struct Asker {
+    rules: RegistryRules,
+    budgets: Arc<Budgets>,
+    idle: Mutex<HashMap<Way, Vec<(AskedRegistry, Instant)>>>,
+    /// The tags of repositories as they were last told, by who asked: not everybody is told the same.
+    lists: Mutex<HashMap<Way, (TagList, Instant)>>,
+}
+
+/// One repository, as somebody.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Way {
+    repository: Repository,
+    login: Option<(String, String)>,
+}
+
+impl Asker {
+    pub(crate) fn new(rules: RegistryRules, budgets: Arc<Budgets>) -> Self {
+        Self {
+            rules,
+            budgets,
+            idle: Mutex::default(),
+            lists: Mutex::default(),
+        }
+    }
+
+    /// With each login until one is let in; with none if there is none.
+    pub(crate) fn ask(
+        &self,
+        due: &Due,
+        logins: &[PullLogin],
+        now: Timestamp,
+    ) -> Result<Vec<Known>, Trouble> {
+        let pair = |login: &PullLogin| Some((login.username.clone(), login.password.clone()));
+        let mut ways: Vec<_> = logins.iter().map(pair).collect();
+        if ways.is_empty() {
+            ways.push(None);
+        }
+        let mut last = None;
+        for login in ways {
+            let way = Way {
+                repository: due.topic.question.repository().clone(),
+                login,
+            };
+            match self.ask_as(due, way, now) {
+                Ok(known) => return Ok(known),
+                // Some registries say that there is nothing to those who may not see it.
+                Err(trouble) if trouble.may_be_login => last = Some(trouble.trouble),
+                Err(trouble) => return Err(trouble.trouble),
+            }
+        }
+        Err(last.unwrap_or_else(|| Trouble {
+            state: TagState::Error,
+            words: "there is nobody to ask as".to_owned(),
+            retry_after: None,
+        }))
+    }
+
+    fn ask_as(&self, due: &Due, way: Way, now: Timestamp) -> Result<Vec<Known>, Refused> {
+        let registry = self.connect(&way)?;
+        let known = match &due.topic.question {
+            Question::Image(image) => {
+                let found = look(&registry, image, due, now)?;
+                vec![found.ok_or_else(|| missing(&image.to_string()))?]
+            }
+            Question::Tags {
+                repository,
+                rule,
+                keep,
+            } => {
+                let mut known = Vec::new();
+                for tag in rule.choose(self.tags(&registry, &way)?, *keep) {
+                    let image = repository.with(Which::Tag(tag));
+                    known.extend(look(&registry, &image, due, now)?);
+                }
+                if known.is_empty() {
+                    return Err(missing(&format!("tag that fits {}", due.topic.question)));
+                }
+                known
+            }
+        };
+        let mut idle = self.idle.lock();
+        idle.retain(|_, kept| {
+            kept.retain(|(_, since)| since.elapsed() < KEPT);
+            !kept.is_empty()
+        });
+        let kept = idle.entry(way).or_default();
+        if kept.len() < KEPT_FOR_EACH {
+            kept.push((registry, Instant::now()));
+        }
+        Ok(known)
+    }
+
+    /// All tags; pages that have not changed since the last time are not sent.
+    fn tags(&self, registry: &AskedRegistry, way: &Way) -> Result<Vec<String>, Failure> {
+        let before = self.lists.lock().get(way).map(|(list, _)| list.clone());
+        let list = registry.tags(&before.unwrap_or_default())?;
+        let mut lists = self.lists.lock();
+        lists.retain(|_, (_, since)| since.elapsed() < REMEMBERED);
+        lists.insert(way.clone(), (list.clone(), Instant::now()));
+        Ok(list.into_tags())
+    }
+
+    fn connect(&self, way: &Way) -> Result<AskedRegistry, Failure> {
+        if let Some((registry, since)) = self.idle.lock().get_mut(way).and_then(Vec::pop)
+            && since.elapsed() < KEPT
+        {
+            return Ok(registry);
+        }
+        let host = way.repository.host();
+        let asking = Asking {
+            login: way.login.clone(),
+            certificates: self.rules.certificates.clone(),
+            plain: self.rules.plain.iter().any(|plain| plain == host),
+            // Who asks again decides when.
+            patience: Patience {
+                connect: Duration::from_secs(10),
+                silence: Duration::from_secs(20),
+                grace: Duration::from_secs(20),
+                tries: 1,
+                ..Patience::default()
+            },
+            pace: self.budgets.pace(host),
+        };
+        AskedRegistry::connect(&way.repository.to_string(), asking)
+    }
+}
+
+struct Refused {
+    trouble: Trouble,
+    may_be_login: bool,
+}
+
+impl From<Failure> for Refused {
+    fn from(failure: Failure) -> Self {
+        let (status, retry_after) = match &failure {
+            Failure::Refused {
+                status: 429,
+                retry_after,
+                ..
+            } => (Some(429), Some(retry_after.unwrap_or(LEFT_ALONE))),
+            Failure::Refused {
+                status,
+                retry_after,
+                ..
+            } => (Some(*status), *retry_after),
+            _ => (None, None),
+        };
+        Self {
+            trouble: Trouble {
+                state: TagState::Error,
+                words: failure.to_string(),
+                retry_after,
+            },
+            may_be_login: matches!(status, Some(401 | 403 | 404)),
+        }
+    }
+}
+
+fn missing(what: &str) -> Refused {
+    Refused {
+        trouble: Trouble {
+            state: TagState::Missing,
+            words: format!("the registry has no {what}"),
+            retry_after: None,
+        },
+        may_be_login: true,
+    }
+}
+
+/// What an image is now. Manifests are fetched only if it is another, or more platforms of it are wanted.
+fn look(
+    registry: &AskedRegistry,
+    image: &Reference,
+    due: &Due,
+    now: Timestamp,
+) -> Result<Option<Known>, Failure> {
+    let before = due.before.iter().find(|known| known.image == *image);
+    let reference = match image.which() {
+        Which::Tag(tag) => tag.clone(),
+        Which::Digest(digest) => digest.to_string(),
+    };
+    let mark = before.and_then(|known| known.mark.as_deref());
+    let (digest, mark) = match (registry.standing(&reference, mark)?, before) {
+        (Standing::Missing, _) | (Standing::Same, None) => return Ok(None),
+        (Standing::Same, Some(known)) => (known.digest.clone(), known.mark.clone()),
+        (Standing::For { digest, mark }, _) => (digest, mark),
+    };
+    if let Some(known) = before
+        && known.digest == digest
+        && due.platforms.is_subset(&known.asked_for)
+    {
+        return Ok(Some(Known {
+            mark,
+            ..known.clone()
+        }));
+    }
+    let wanted: Vec<String> = due.platforms.iter().cloned().collect();
+    let found = registry.images(&digest, &wanted)?;
+    let platforms = found.into_iter().map(|(platform, image)| {
+        let image = PlatformImage {
+            digest: image.manifest.to_string(),
+            id: image.config.to_string(),
+            size_bytes: image.size,
+        };
+        (platform, image)
+    });
+    let platforms = platforms.collect();
+    let moved = match before {
+        None => None,
+        // An index that changed for others only is no move.
+        Some(known) if same_content(&known.platforms, &platforms) => known.moved,
+        Some(_) => Some(now),
+    };
+    Ok(Some(Known {
+        image: image.clone(),
+        digest,
+        platforms,
+        asked_for: due.platforms.clone(),
+        mark,
+        moved,
+    }))
+}
+
+type Platforms = std::collections::BTreeMap<String, PlatformImage>;
+
+/// Whether what both have is the same.
+fn same_content(before: &Platforms, after: &Platforms) -> bool {
+    let mut common = before
+        .iter()
+        .filter_map(|(name, image)| Some((image, after.get(name)?)));
+    common.all(|(one, other)| one.digest == other.digest)
+}
+
+#[cfg(test)]
+mod tests;

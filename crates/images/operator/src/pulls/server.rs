@@ -1,0 +1,244 @@
+//! Agents' questions over HTTPS. What is answered is decided elsewhere.
+
+use std::{
+    convert::Infallible,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use airside_image_rules::{PULLS_PATH, PullGrant, PullLogin, PullRequest, Reference};
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use parking_lot::{Mutex, RwLock};
+use serde_json::json;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Permits, Reviewer,
+    belongs::belongs,
+    permits::{ASK_AGAIN, LASTS, Pull},
+    review::Refusal,
+};
+use crate::{pull_secrets::PullSecrets, world::World};
+
+/// For a handshake, and for the head of a request.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// No question is longer.
+const MOST_BYTES: usize = 16 << 10;
+
+type Answer = Response<Full<Bytes>>;
+
+pub(crate) struct Server {
+    reviewer: Reviewer,
+    secrets: PullSecrets,
+    permits: Mutex<Permits>,
+    /// Nothing is known while another replica works.
+    world: RwLock<Option<World>>,
+}
+
+impl Server {
+    pub(crate) fn new(reviewer: Reviewer, secrets: PullSecrets, permits: Permits) -> Self {
+        Self {
+            reviewer,
+            secrets,
+            permits: Mutex::new(permits),
+            world: RwLock::default(),
+        }
+    }
+
+    /// From now on this replica decides.
+    pub(crate) fn decide_by(&self, world: World) {
+        *self.world.write() = Some(world);
+    }
+
+    pub(crate) async fn serve(
+        self: Arc<Self>,
+        listener: Arc<TcpListener>,
+        tls: TlsAcceptor,
+        shutdown: CancellationToken,
+    ) {
+        loop {
+            let accepted = tokio::select! {
+                () = shutdown.cancelled() => return,
+                accepted = listener.accept() => accepted,
+            };
+            match accepted {
+                Ok((stream, _)) => {
+                    let attending = self.clone().attend(stream, tls.clone());
+                    drop(airside_tasks::spawn("agent's connection", attending));
+                }
+                // Out of files, say: there will be some again.
+                Err(error) => {
+                    tracing::warn!(%error, "no connection");
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+            }
+        }
+    }
+
+    async fn attend(self: Arc<Self>, stream: TcpStream, tls: TlsAcceptor) {
+        let Ok(Ok(stream)) = tokio::time::timeout(PATIENCE, tls.accept(stream)).await else {
+            return;
+        };
+        let service = service_fn(|request| {
+            let server = self.clone();
+            async move { Ok::<_, Infallible>(server.answer(request).await) }
+        });
+        let served = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(PATIENCE)
+            .serve_connection(TokioIo::new(stream), service);
+        if let Err(error) = served.await {
+            tracing::debug!(%error, "a connection ended early");
+        }
+    }
+
+    async fn answer(&self, request: Request<Incoming>) -> Answer {
+        let path = request.uri().path().to_owned();
+        let permit = path
+            .strip_prefix(PULLS_PATH)
+            .and_then(|rest| rest.strip_prefix('/'));
+        match (request.method().clone(), permit) {
+            (Method::GET, None) if path == "/healthz" => said(StatusCode::OK, "well"),
+            (Method::POST, None) if path == PULLS_PATH => self.grant(request).await,
+            (Method::DELETE, Some(permit)) => self.give_back(&request, permit).await,
+            _ => said(StatusCode::NOT_FOUND, "there is nothing here"),
+        }
+    }
+
+    async fn grant(&self, request: Request<Incoming>) -> Answer {
+        let Some(world) = self.world.read().clone() else {
+            return later("another replica decides; ask again");
+        };
+        let node = match self.node(&request).await {
+            Ok(node) => node,
+            Err(refused) => return refused,
+        };
+        let body = Limited::new(request.into_body(), MOST_BYTES).collect();
+        let Ok(Ok(body)) = tokio::time::timeout(PATIENCE, body).await else {
+            return said(StatusCode::BAD_REQUEST, "the question was not sent whole");
+        };
+        let asked: PullRequest = match serde_json::from_slice(&body.to_bytes()) {
+            Ok(asked) => asked,
+            Err(error) => return said(StatusCode::BAD_REQUEST, &error.to_string()),
+        };
+        let Some(found) = belongs(&world.now(), &node, &asked) else {
+            let words = format!(
+                "no set wants {} with {} on {node}",
+                asked.image, asked.digest
+            );
+            return said(StatusCode::FORBIDDEN, &words);
+        };
+        let pull = Pull {
+            node,
+            image: asked.image,
+            digest: asked.digest,
+        };
+        let Some(permit) = self.permits.lock().ask(&pull, found.need, Instant::now()) else {
+            return later("others go first");
+        };
+        match self.logins(&pull, &found.secrets).await {
+            Ok(logins) => granted(permit, logins),
+            Err(words) => {
+                self.permits.lock().give_back(&pull.node, &permit);
+                tracing::warn!(
+                    image = pull.image,
+                    node = pull.node,
+                    error = words,
+                    "no login"
+                );
+                said(StatusCode::SERVICE_UNAVAILABLE, &words)
+            }
+        }
+    }
+
+    async fn logins(
+        &self,
+        pull: &Pull,
+        secrets: &[crate::monitor::Secrets],
+    ) -> Result<Vec<PullLogin>, String> {
+        let image: Reference = pull
+            .image
+            .parse()
+            .map_err(|error: airside_image_rules::BadReference| error.to_string())?;
+        let mut logins = Vec::new();
+        for secrets in secrets {
+            let found = self.secrets.logins(secrets, image.repository()).await;
+            for login in found.map_err(|error| error.to_string())? {
+                if !logins.contains(&login) {
+                    logins.push(login);
+                }
+            }
+        }
+        Ok(logins)
+    }
+
+    async fn give_back(&self, request: &Request<Incoming>, permit: &str) -> Answer {
+        let node = match self.node(request).await {
+            Ok(node) => node,
+            Err(refused) => return refused,
+        };
+        match self.permits.lock().give_back(&node, permit) {
+            true => said(StatusCode::OK, "it is another's turn"),
+            false => said(StatusCode::NOT_FOUND, "this node has no such permit"),
+        }
+    }
+
+    /// Who asks, by its token.
+    async fn node(&self, request: &Request<Incoming>) -> Result<String, Answer> {
+        let header = request.headers().get(header::AUTHORIZATION);
+        let token = header.and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
+        let Some(token) = token else {
+            return Err(said(StatusCode::UNAUTHORIZED, "there is no token"));
+        };
+        self.reviewer
+            .node(token)
+            .await
+            .map_err(|refusal| match &refusal {
+                Refusal::Unknown(error) => {
+                    tracing::warn!(
+                        error = error as &dyn std::error::Error,
+                        "a token cannot be reviewed"
+                    );
+                    said(StatusCode::SERVICE_UNAVAILABLE, &refusal.to_string())
+                }
+                Refusal::Token => said(StatusCode::UNAUTHORIZED, &refusal.to_string()),
+                Refusal::Account(_) | Refusal::Node => {
+                    said(StatusCode::FORBIDDEN, &refusal.to_string())
+                }
+            })
+    }
+}
+
+fn granted(permit: String, logins: Vec<PullLogin>) -> Answer {
+    let grant = PullGrant {
+        permit,
+        seconds: u32::try_from(LASTS.as_secs()).unwrap_or(u32::MAX),
+        logins,
+    };
+    of(StatusCode::OK, &json!(grant))
+}
+
+fn later(words: &str) -> Answer {
+    let mut answer = said(StatusCode::TOO_MANY_REQUESTS, words);
+    let seconds = HeaderValue::from(ASK_AGAIN.as_secs());
+    answer.headers_mut().insert(header::RETRY_AFTER, seconds);
+    answer
+}
+
+fn said(status: StatusCode, words: &str) -> Answer {
+    of(status, &json!({"message": words}))
+}
+
+fn of(status: StatusCode, body: &serde_json::Value) -> Answer {
+    let mut answer = Response::new(Full::new(Bytes::from(body.to_string())));
+    *answer.status_mut() = status;
+    let kind = HeaderValue::from_static("application/json");
+    answer.headers_mut().insert(header::CONTENT_TYPE, kind);
+    answer
+}

@@ -1,0 +1,94 @@
+//! What the cluster looks like: kept up to date by watches, read from memory. Nothing is asked for twice.
+
+use std::{collections::BTreeMap, fmt, hash::Hash, sync::Arc};
+
+use airside_image_rules::{ImageSet, NodeImages};
+use futures::StreamExt as _;
+use k8s_openapi::api::core::v1::Node;
+use kube::{
+    Api, Client, Resource, ResourceExt as _,
+    runtime::{WatchStreamExt as _, reflector, reflector::Store, watcher},
+};
+use serde::de::DeserializeOwned;
+use tokio::{sync::Notify, task::JoinSet};
+
+#[derive(Clone)]
+pub(crate) struct World {
+    sets: Store<ImageSet>,
+    nodes: Store<Node>,
+    node_images: Store<NodeImages>,
+}
+
+/// One moment of it.
+pub(crate) struct Moment {
+    /// By namespace and name.
+    pub(crate) sets: Vec<Arc<ImageSet>>,
+    pub(crate) nodes: Vec<Arc<Node>>,
+    pub(crate) node_images: BTreeMap<String, Arc<NodeImages>>,
+}
+
+impl World {
+    /// Watches, and says whenever something has changed. It knows everything when this returns.
+    pub(crate) async fn watch(
+        client: &Client,
+        changed: &Arc<Notify>,
+        tasks: &mut JoinSet<()>,
+    ) -> Self {
+        let world = Self {
+            sets: follow(Api::all(client.clone()), "ImageSets", changed, tasks),
+            nodes: follow::<Node>(Api::all(client.clone()), "Nodes", changed, tasks),
+            node_images: follow(Api::all(client.clone()), "NodeImages", changed, tasks),
+        };
+        // A writer is dropped only with its task, which ends with this process.
+        let _ = world.sets.wait_until_ready().await;
+        let _ = world.nodes.wait_until_ready().await;
+        let _ = world.node_images.wait_until_ready().await;
+        world
+    }
+
+    pub(crate) fn now(&self) -> Moment {
+        let mut sets = self.sets.state();
+        sets.sort_by_key(|set| (set.namespace(), set.name_any()));
+        let mut nodes = self.nodes.state();
+        nodes.sort_by_key(|node| node.name_any());
+        let node_images = self.node_images.state();
+        Moment {
+            sets,
+            nodes,
+            node_images: node_images
+                .into_iter()
+                .map(|it| (it.name_any(), it))
+                .collect(),
+        }
+    }
+}
+
+fn follow<K>(
+    api: Api<K>,
+    what: &'static str,
+    changed: &Arc<Notify>,
+    tasks: &mut JoinSet<()>,
+) -> Store<K>
+where
+    K: Resource + Clone + fmt::Debug + DeserializeOwned + Send + Sync + 'static,
+    K::DynamicType: Default + Eq + Hash + Clone + Send + Sync,
+{
+    let (store, writer) = reflector::store();
+    let changed = changed.clone();
+    let events = watcher(api, watcher::Config::default())
+        .default_backoff()
+        // What nobody here reads, and is most of it.
+        .modify(|object| object.managed_fields_mut().clear())
+        .reflect(writer);
+    let following = async move {
+        let mut events = std::pin::pin!(events);
+        while let Some(event) = events.next().await {
+            match event {
+                Ok(_) => changed.notify_one(),
+                Err(error) => tracing::warn!(%error, what, "cannot be watched at present"),
+            }
+        }
+    };
+    tasks.spawn(airside_tasks::named("watch of the cluster", following));
+    store
+}

@@ -1,0 +1,36 @@
+//! A registry of images inside the server: the OCI distribution API on a folder of its own.
+//!
+//! ```text
+//! request ──▶ serve ──▶ route (which endpoint) ──▶ token (who may) ──▶ store (folders)
+//! folder with a root file system ──▶ publish ──▶ store
+//! ```
+//!
+//! Repositories belong to teams by their names (`team/NAME/…`), and a token opens the repositories under one name
+//! alone, for as long as it says; without one there is nothing to see. A blob is kept once, however many repositories
+//! have it, and is served by those alone that it was pushed or mounted to: to know a digest opens nothing.
+//!
+//! Nothing here listens or knows of steps and pods. What is pushed is not looked into further than its manifest, and
+//! never unpacked.
+
+#![forbid(unsafe_code)]
+
+mod answer;
+mod clock;
+mod error;
+mod manifest;
+mod name;
+mod publish;
+mod range;
+mod route;
+mod serve;
+mod store;
+mod token;
+mod uploads;
+
+pub use airside_rootfs::Digest;
+pub use answer::Body;
+pub use error::Error;
+pub use name::{Reference, Repository, Tag};
+pub use publish::Published;
+pub use serve::Registry;
+pub use token::{Access, Grant, Tokens};

@@ -1,0 +1,152 @@
+//! A folder with a root file system becomes an image of one layer.
+//!
+//! Equal folders become equal images: names are sorted, and everything about a file is taken from the folder. So what is
+//! published again is found to be there.
+
+use std::{
+    fs::{self, File},
+    io::Write as _,
+    path::Path,
+};
+
+use airside_archive::Hasher;
+use airside_rootfs::Digest;
+use serde_json::json;
+
+use crate::{Error, Reference, Registry, Repository, manifest::Manifest, name, store::Store};
+
+const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
+const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+zstd";
+/// Fast: it is packed while somebody waits.
+const LEVEL: i32 = 1;
+
+/// An image that nodes can pull.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Published {
+    pub digest: Digest,
+    /// Its layer was not here before.
+    pub is_new: bool,
+}
+
+struct Stored {
+    digest: Digest,
+    size: u64,
+    is_new: bool,
+}
+
+impl Registry {
+    /// Makes `folder/rootfs` an image of the repository. It blocks for as long as packing takes.
+    pub fn publish(&self, repository: &Repository, folder: &Path) -> Result<Published, Error> {
+        let rootfs = folder.join("rootfs");
+        // Whoever made the folder is not trusted: a link could lead anywhere on this machine.
+        if !fs::symlink_metadata(&rootfs).is_ok_and(|found| found.is_dir()) {
+            let name = folder.file_name().unwrap_or_default();
+            return Err(Error::NoRootfs(name.to_string_lossy().into_owned()));
+        }
+        let store = &self.inner.store;
+        store.has_room()?;
+        let (layer, tar) = store_layer(store, repository, &rootfs)?;
+        let config = json!({
+            "architecture": architecture(), "os": "linux", "config": {},
+            "rootfs": {"type": "layers", "diff_ids": [tar.to_string()]},
+        });
+        let config = store_text(store, repository, config.to_string().as_bytes())?;
+        let described = |kind: &str, stored: &Stored| json!({"mediaType": kind, "digest": stored.digest, "size": stored.size});
+        let manifest = json!({
+            "schemaVersion": 2, "mediaType": MANIFEST, "config": described(CONFIG, &config),
+            "layers": [described(LAYER, &layer)],
+        });
+        let text = manifest.to_string();
+        let parsed = Manifest::parse(text.as_bytes(), MANIFEST)?;
+        let digest = of(text.as_bytes())?;
+        let reference = Reference::Digest(digest.clone());
+        store.put_manifest(repository, &reference, text.as_bytes(), &parsed)?;
+        Ok(Published {
+            digest,
+            is_new: layer.is_new,
+        })
+    }
+
+    /// Whether an image is still here; then it counts as used now. It blocks.
+    pub fn is_there(&self, repository: &Repository, digest: &Digest) -> bool {
+        let reference = Reference::Digest(digest.clone());
+        self.inner.store.manifest(repository, &reference).is_ok()
+    }
+}
+
+/// Packs the tree; also says what the tar was before it was compressed.
+fn store_layer(
+    store: &Store,
+    repository: &Repository,
+    rootfs: &Path,
+) -> Result<(Stored, Digest), Error> {
+    let scratch = Scratch::new(store);
+    let file = File::create(&scratch.0).map_err(Error::at("write", &scratch.0))?;
+    let packed = zstd::stream::write::Encoder::new(Hasher::new(file), LEVEL);
+    let mut tar = Hasher::new(packed.map_err(Error::at("write", &scratch.0))?);
+    airside_archive::pack_plain(rootfs, &mut tar).map_err(|error| match error.is_disk_full() {
+        true => Error::DiskFull,
+        false => Error::Pack(error),
+    })?;
+    let (encoder, tar) = tar.finish();
+    let finished = encoder.finish().and_then(|hasher| {
+        let (mut file, digest) = hasher.finish();
+        file.flush()?;
+        file.sync_data()?;
+        Ok(digest)
+    });
+    let layer = finished.map_err(Error::at("write", &scratch.0))?;
+    let digest = name::digest(&format!("sha256:{}", layer.sha256))?;
+    let is_new = store.adopt(&scratch.0, repository, &digest)?;
+    let stored = Stored {
+        digest,
+        size: layer.bytes,
+        is_new,
+    };
+    Ok((stored, name::digest(&format!("sha256:{}", tar.sha256))?))
+}
+
+fn store_text(store: &Store, repository: &Repository, text: &[u8]) -> Result<Stored, Error> {
+    let scratch = Scratch::new(store);
+    fs::write(&scratch.0, text).map_err(Error::at("write", &scratch.0))?;
+    let digest = of(text)?;
+    let is_new = store.adopt(&scratch.0, repository, &digest)?;
+    Ok(Stored {
+        digest,
+        size: text.len() as u64,
+        is_new,
+    })
+}
+
+fn of(text: &[u8]) -> Result<Digest, Error> {
+    let mut hasher = Hasher::new(std::io::sink());
+    hasher
+        .write_all(text)
+        .map_err(Error::at("hash", Path::new("a document")))?;
+    name::digest(&format!("sha256:{}", hasher.finish().1.sha256))
+}
+
+/// As images name it.
+fn architecture() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    }
+}
+
+/// A file that goes unless it became a blob.
+struct Scratch(std::path::PathBuf);
+
+impl Scratch {
+    fn new(store: &Store) -> Self {
+        Self(store.fresh())
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}

@@ -1,0 +1,157 @@
+//! Blobs on their way in, in one piece or in many. They are hashed as they come, and known to this process alone: after a
+//! restart clients begin again.
+
+use std::{
+    collections::HashMap,
+    fmt::Display,
+    fs,
+    path::{Path, PathBuf},
+    pin::pin,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use airside_rootfs::Digest;
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use parking_lot::Mutex;
+use sha2::{Digest as _, Sha256};
+use tokio::{fs::File, io::AsyncWriteExt as _, sync::Mutex as Turn};
+
+use crate::{Error, Repository};
+
+/// Each holds a file open.
+const MOST: usize = 256;
+/// How long a client may be silent within a piece, and between two of them.
+const PATIENCE: Duration = Duration::from_secs(60);
+const IDLE: Duration = Duration::from_secs(3600);
+
+#[derive(Default)]
+pub(crate) struct Uploads {
+    open: Mutex<HashMap<String, Arc<Turn<Upload>>>>,
+}
+
+pub(crate) struct Upload {
+    repository: Repository,
+    path: PathBuf,
+    file: File,
+    hash: Sha256,
+    written: u64,
+    touched: Instant,
+}
+
+impl Uploads {
+    pub(crate) async fn begin(
+        &self,
+        repository: &Repository,
+        path: PathBuf,
+    ) -> Result<String, Error> {
+        self.sweep();
+        let file = File::create(&path)
+            .await
+            .map_err(Error::at("write", &path))?;
+        let upload = Upload {
+            repository: repository.clone(),
+            path,
+            file,
+            hash: Sha256::new(),
+            written: 0,
+            touched: Instant::now(),
+        };
+        let id = format!("{:032x}", rand::random::<u128>());
+        let mut open = self.open.lock();
+        if open.len() >= MOST {
+            return Err(Error::Busy);
+        }
+        open.insert(id.clone(), Arc::new(Turn::new(upload)));
+        Ok(id)
+    }
+
+    /// Whoever began it in another repository does not find it in this one.
+    pub(crate) async fn find(
+        &self,
+        repository: &Repository,
+        id: &str,
+    ) -> Result<Arc<Turn<Upload>>, Error> {
+        let found = self.open.lock().get(id).cloned();
+        let found = found.ok_or(Error::NoUpload)?;
+        match found.lock().await.repository == *repository {
+            true => Ok(found.clone()),
+            false => Err(Error::NoUpload),
+        }
+    }
+
+    /// Its file goes with the last who uses it.
+    pub(crate) fn forget(&self, id: &str) {
+        self.open.lock().remove(id);
+    }
+
+    pub(crate) fn sweep(&self) {
+        let in_use = |upload: &Arc<Turn<Upload>>| {
+            let upload = upload.try_lock();
+            upload.is_ok_and(|upload| upload.touched.elapsed() > IDLE)
+        };
+        self.open.lock().retain(|_, upload| !in_use(upload));
+    }
+}
+
+impl Upload {
+    pub(crate) fn written(&self) -> u64 {
+        self.written
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Takes all of a piece. If it ends too early, what came is kept and the client may go on from there.
+    pub(crate) async fn append<B>(&mut self, body: B) -> Result<(), Error>
+    where
+        B: http_body::Body<Data = Bytes>,
+        B::Error: Display,
+    {
+        let mut body = pin!(body);
+        loop {
+            let frame = tokio::time::timeout(PATIENCE, body.frame()).await;
+            self.touched = Instant::now();
+            let frame = match frame {
+                Err(_) => return Err(Error::Cut("nothing came any more".to_owned())),
+                Ok(None) => break,
+                Ok(Some(Err(error))) => return Err(Error::Cut(error.to_string())),
+                Ok(Some(Ok(frame))) => frame,
+            };
+            let Ok(data) = frame.into_data() else {
+                continue;
+            };
+            let written = self.file.write_all(&data).await;
+            written.map_err(Error::at("write", &self.path))?;
+            self.hash.update(&data);
+            self.written += data.len() as u64;
+        }
+        self.flush().await
+    }
+
+    async fn flush(&mut self) -> Result<(), Error> {
+        let flushed = self.file.flush().await;
+        flushed.map_err(Error::at("write", &self.path))
+    }
+
+    /// Whether all that came is what it should be; then it is on the disk for good.
+    pub(crate) async fn verify(&mut self, expected: &Digest) -> Result<(), Error> {
+        let actual = hex::encode(self.hash.clone().finalize());
+        if actual != expected.hex() {
+            let expected = expected.clone();
+            return Err(Error::Mismatch { expected, actual });
+        }
+        self.flush().await?;
+        let synced = self.file.sync_data().await;
+        synced.map_err(Error::at("write", &self.path))
+    }
+}
+
+impl Drop for Upload {
+    fn drop(&mut self) {
+        // It is gone already if it became a blob.
+        let _ = fs::remove_file(&self.path);
+    }
+}

@@ -1,7 +1,0 @@
-//! The confined processes of the image store, as a program of their own.
-
-use std::process::ExitCode;
-
-fn main() -> ExitCode {
-    airside_images::puller::main(std::env::args_os().skip(1))
-}

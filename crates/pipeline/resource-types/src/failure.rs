@@ -1,0 +1,100 @@
+//! Why an action of a resource type did not work, in words for the build log.
+
+use std::path::{Path, PathBuf};
+
+use airside_model::image::BadDigest;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    #[error("there is no native resource type named {name:?}")]
+    UnknownType { name: String },
+    #[error("the request is not what the action expects: {0}")]
+    Request(#[source] serde_json::Error),
+    /// A key that does not exist, or a value of the wrong kind.
+    #[error("{part}{dot}{key} is not valid: {error}",
+        dot = if key.is_some() { "." } else { "" }, key = key.as_deref().unwrap_or_default())]
+    Invalid {
+        part: Part,
+        /// Where in it, if the failure is about one key.
+        key: Option<String>,
+        error: serde_json::Error,
+    },
+    /// A key whose value makes no sense, alone or beside others.
+    #[error("{part}.{key} {words}")]
+    Key {
+        part: Part,
+        key: String,
+        words: String,
+    },
+    #[error("{path}: {error}", path = path.display())]
+    Io {
+        path: PathBuf,
+        error: std::io::Error,
+    },
+    /// Somebody else's server.
+    #[error(transparent)]
+    Outbound(#[from] airside_blocking_http::Error),
+    /// A registry that answered, and said no.
+    #[error("{words}")]
+    Refused {
+        status: u16,
+        /// How long it asks us to stay away.
+        retry_after: Option<std::time::Duration>,
+        words: String,
+    },
+    /// What the type itself has to say.
+    #[error("{0}")]
+    Said(String),
+}
+
+impl From<BadDigest> for Failure {
+    fn from(error: BadDigest) -> Self {
+        Self::said(error.to_string())
+    }
+}
+
+impl Failure {
+    pub(crate) fn said(text: impl Into<String>) -> Self {
+        Self::Said(text.into())
+    }
+
+    /// What is wrong with a key of the source, as the rest of a sentence that begins with it.
+    pub(crate) fn source(key: &str, words: impl Into<String>) -> Self {
+        Self::key(Part::Source, key, words)
+    }
+
+    /// The same of the params.
+    pub(crate) fn params(key: &str, words: impl Into<String>) -> Self {
+        Self::key(Part::Params, key, words)
+    }
+
+    fn key(part: Part, key: &str, words: impl Into<String>) -> Self {
+        let (key, words) = (key.to_owned(), words.into());
+        Self::Key { part, key, words }
+    }
+
+    pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Self + '_ {
+        move |error| Self::Io {
+            path: path.to_owned(),
+            error,
+        }
+    }
+}
+
+/// The part of a request that a failure is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    Source,
+    Params,
+    Version,
+}
+
+impl std::fmt::Display for Part {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Source => "source",
+            Self::Params => "params",
+            Self::Version => "version",
+        })
+    }
+}

@@ -1,0 +1,230 @@
+//! What others than resource types ask of a registry: what a tag stands for, on which platforms, and which tags there are.
+//!
+//! Nothing is fetched but documents, and nothing is written.
+
+use std::collections::BTreeMap;
+
+use super::{
+    Access, Descriptor, Digest, Kind, MANIFESTS, Manifest, Pace, Platform, Registry, Repository,
+    TagList,
+};
+use crate::Failure;
+use airside_blocking_http::{Patience, Request};
+
+/// How a registry is asked.
+#[derive(Clone, Debug, Default)]
+pub struct Asking {
+    pub login: Option<(String, String)>,
+    /// Whom to trust beside those that everybody trusts, as PEM.
+    pub certificates: Vec<String>,
+    /// It has no TLS.
+    pub plain: bool,
+    pub patience: Patience,
+    pub pace: Pace,
+}
+
+/// A repository of a registry that was found to answer.
+pub struct AskedRegistry(Registry);
+
+/// What a tag or digest stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// The registry does not have it.
+    Missing,
+    /// The same as before.
+    Same,
+    For {
+        digest: Digest,
+        /// What the registry wants to hear to say that nothing has changed.
+        mark: Option<String>,
+    },
+}
+
+/// The image of one platform.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AskedImage {
+    pub manifest: Digest,
+    /// What runtimes call it.
+    pub config: Digest,
+    /// Of its layers, as they are fetched.
+    pub size: u64,
+}
+
+impl AskedRegistry {
+    /// `repository` is a name without a tag.
+    pub fn connect(repository: &str, asking: Asking) -> Result<Self, Failure> {
+        let access = Access {
+            user: asking.login,
+            certificates: asking.certificates,
+            plain: asking.plain,
+            patience: asking.patience,
+            pace: asking.pace,
+            ..Access::default()
+        };
+        Registry::connect(Repository::parse(repository)?, access).map(Self)
+    }
+
+    /// What a tag or digest stands for now, by a question that fetches nothing. `mark` is from an earlier answer.
+    pub fn standing(&self, reference: &str, mark: Option<&str>) -> Result<Standing, Failure> {
+        let address = self.0.url(&format!("manifests/{reference}"))?;
+        let mut request = Request::new("HEAD", address).header("Accept", MANIFESTS);
+        if let Some(mark) = mark {
+            request = request.header("If-None-Match", mark);
+        }
+        let response = self.0.send(request)?;
+        let mark = response.header("etag").map(str::to_owned);
+        let found = response.header("docker-content-digest").map(Digest::parse);
+        match (response.status, found) {
+            (304, _) => {
+                self.0.client.done(response);
+                Ok(Standing::Same)
+            }
+            (404, _) => Ok(Standing::Missing),
+            (200..300, Some(digest)) => {
+                self.0.client.done(response);
+                let digest = digest?;
+                Ok(Standing::For { digest, mark })
+            }
+            (401 | 403 | 429 | 500.., _) => {
+                let what = self.0.repository.with(reference);
+                let refused = response.success("HEAD").map(|_| Standing::Missing);
+                refused.map_err(|error| self.0.explain(error, &what))
+            }
+            // Not every registry says it in the head, or knows HEAD.
+            _ => Ok(match self.0.manifest(reference)? {
+                Some((digest, _)) => Standing::For { digest, mark },
+                None => Standing::Missing,
+            }),
+        }
+    }
+
+    /// The images that a digest stands for, by platforms (`os/architecture`, or with a variant) that are wanted; one
+    /// that it has none for is left out.
+    pub fn images(
+        &self,
+        digest: &Digest,
+        wanted: &[String],
+    ) -> Result<BTreeMap<String, AskedImage>, Failure> {
+        let what = digest.to_string();
+        match Kind::parse(&self.stored(digest)?, &what)? {
+            Kind::Manifest(manifest) => {
+                let platform: Platform =
+                    super::document::parse(&self.0.document(&manifest.config.digest)?, &what)?;
+                let fits = |wanted: &&String| wanted.parse().is_ok_and(|it| fits(&it, &platform));
+                let image = AskedImage::of(digest, &manifest);
+                let found = wanted
+                    .iter()
+                    .filter(fits)
+                    .map(|name| (name.clone(), image.clone()));
+                Ok(found.collect())
+            }
+            Kind::Index(index) => {
+                let mut images = BTreeMap::new();
+                for name in wanted {
+                    let Some(found) = name
+                        .parse()
+                        .ok()
+                        .and_then(|it| choose(&index.manifests, &it))
+                    else {
+                        continue;
+                    };
+                    let bytes = self.stored(&found.digest)?;
+                    let manifest: Manifest =
+                        super::document::parse(&bytes, &found.digest.to_string())?;
+                    images.insert(name.clone(), AskedImage::of(&found.digest, &manifest));
+                }
+                Ok(images)
+            }
+        }
+    }
+
+    /// All tags, however many pages they fill. `before` is an earlier answer: what is still the same is not sent again.
+    pub fn tags(&self, before: &TagList) -> Result<TagList, Failure> {
+        self.0.tag_list(before)
+    }
+
+    fn stored(&self, digest: &Digest) -> Result<Vec<u8>, Failure> {
+        let what = digest.to_string();
+        let found = self.0.manifest(&what)?;
+        let missing = || Failure::said(format!("{} is gone", self.0.repository.with(&what)));
+        found.map(|(_, bytes)| bytes).ok_or_else(missing)
+    }
+}
+
+impl AskedImage {
+    fn of(digest: &Digest, manifest: &Manifest) -> Self {
+        Self {
+            manifest: digest.clone(),
+            config: manifest.config.digest.clone(),
+            size: manifest.layers.iter().map(|layer| layer.size).sum(),
+        }
+    }
+}
+
+/// A platform that says no variant means any.
+fn fits(wanted: &Platform, found: &Platform) -> bool {
+    wanted.is_like(found) && (wanted.variant.is_none() || wanted.variant == found.variant)
+}
+
+/// The one with the newest variant, if there are several: nodes do not say which they are, and new ones are many.
+fn choose<'a>(manifests: &'a [Descriptor], wanted: &Platform) -> Option<&'a Descriptor> {
+    let fitting = manifests.iter().filter(|found| {
+        let platform = found.platform.as_ref();
+        platform.is_some_and(|platform| fits(wanted, platform))
+    });
+    fitting.max_by_key(|found| {
+        found
+            .platform
+            .as_ref()
+            .and_then(|platform| platform.variant.clone())
+    })
+}
+
+impl std::str::FromStr for Platform {
+    type Err = Failure;
+
+    fn from_str(text: &str) -> Result<Self, Failure> {
+        let mut parts = text.splitn(3, '/').map(str::to_owned);
+        match (parts.next(), parts.next(), parts.next()) {
+            (Some(os), Some(architecture), variant) => Ok(Self {
+                architecture,
+                os,
+                variant,
+            }),
+            _ => Err(Failure::said(format!(
+                "{text:?} is no platform such as linux/amd64"
+            ))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn platforms_with_and_without_variants() {
+        let digest = |number: u8| format!("sha256:{number:064x}");
+        let manifests: Vec<Descriptor> = serde_json::from_value(json!([
+            {"digest": digest(1), "platform": {"os": "linux", "architecture": "amd64"}},
+            {"digest": digest(2), "platform": {"os": "linux", "architecture": "arm", "variant": "v6"}},
+            {"digest": digest(3), "platform": {"os": "linux", "architecture": "arm", "variant": "v7"}},
+            {"digest": digest(4), "platform": {"os": "unknown", "architecture": "unknown"}},
+        ]))
+        .unwrap();
+        for (wanted, expected) in [
+            ("linux/amd64", Some(1)),
+            ("linux/arm", Some(3)),
+            ("linux/arm/v6", Some(2)),
+            ("linux/arm/v5", None),
+            ("windows/amd64", None),
+        ] {
+            let found = choose(&manifests, &wanted.parse().unwrap());
+            let found = found.map(|found| found.digest.to_string());
+            assert_eq!(found, expected.map(digest), "{wanted}");
+        }
+        assert!("linux".parse::<Platform>().is_err());
+    }
+}

@@ -1,0 +1,329 @@
+//! An image on disk that is to be pushed: an OCI layout in a folder or a tarball, or what `docker save`
+//! makes.
+
+use std::{
+    collections::HashMap,
+    fs::{self, File},
+    io::{self, Read, Seek, SeekFrom},
+    path::{Component, Path, PathBuf},
+};
+
+use airside_archive::Hasher;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::layout::{SINGLE, media_type};
+use crate::{
+    Failure,
+    registry::{Descriptor, Digest, Kind, digest_of},
+    scratch::Scratch,
+};
+
+/// No document in a tarball is larger.
+const MAX_DOCUMENT: u64 = 16 << 20;
+const MAX_DEPTH: u32 = 4;
+
+/// A manifest or index, and what it is.
+pub(super) struct Document {
+    pub(super) digest: Digest,
+    pub(super) media_type: String,
+    pub(super) bytes: Vec<u8>,
+}
+
+impl Document {
+    fn new(bytes: Vec<u8>) -> Self {
+        Self {
+            digest: digest_of(&bytes),
+            media_type: media_type(&bytes),
+            bytes,
+        }
+    }
+}
+
+pub(super) struct Bundle {
+    store: Store,
+    /// What is to be tagged.
+    pub(super) top: Document,
+    /// What it names, to be pushed before it.
+    pub(super) below: Vec<Document>,
+    pub(super) blobs: Vec<Descriptor>,
+}
+
+impl Bundle {
+    pub(super) fn open(path: &Path) -> Result<Self, Failure> {
+        let store = match path.is_dir() {
+            true => Store::Folder(path.to_owned()),
+            false => Store::tarball(path)?,
+        };
+        match store {
+            Store::Tarball { .. } if store.has("manifest.json") => Self::docker(store),
+            store => Self::layout(store),
+        }
+    }
+
+    pub(super) fn blob(&self, blob: &Digest) -> Result<(Box<dyn Read>, u64), Failure> {
+        self.store.open(&format!("blobs/sha256/{}", blob.hex()))
+    }
+
+    fn layout(store: Store) -> Result<Self, Failure> {
+        let mut top = Document::new(store.read("index.json")?);
+        if store.has(SINGLE) {
+            let text = String::from_utf8_lossy(&store.read(SINGLE)?)
+                .trim()
+                .to_owned();
+            top = store.document(&Digest::parse(&text)?)?;
+        }
+        // An index of nothing but another index stands for that.
+        for _ in 0..MAX_DEPTH {
+            let Kind::Index(index) = Kind::parse(&top.bytes, "index.json")? else {
+                break;
+            };
+            let [only] = &index.manifests[..] else { break };
+            let inner = store.document(&only.digest)?;
+            match Kind::parse(&inner.bytes, &inner.digest.to_string())? {
+                Kind::Index(_) => top = inner,
+                Kind::Manifest(_) => break,
+            }
+        }
+        let (mut below, mut blobs) = (Vec::new(), Vec::new());
+        collect(&store, &top, &mut below, &mut blobs, MAX_DEPTH)?;
+        Ok(Self {
+            store,
+            top,
+            below,
+            blobs,
+        })
+    }
+
+    /// A manifest is made from what `docker save` wrote; layers that are not compressed are now.
+    fn docker(store: Store) -> Result<Self, Failure> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "PascalCase")]
+        struct Saved {
+            config: String,
+            layers: Vec<String>,
+        }
+        let saved: Vec<Saved> = serde_json::from_slice(&store.read("manifest.json")?)
+            .map_err(|error| Failure::said(format!("manifest.json cannot be read: {error}")))?;
+        let [saved] = &saved[..] else {
+            let words = format!(
+                "the tarball holds {} images: push one at a time",
+                saved.len()
+            );
+            return Err(Failure::said(words));
+        };
+        let scratch = Scratch::new()?;
+        let mut made = Made::new(scratch.path())?;
+        let config = made.add(store.open(&saved.config)?.0, false)?;
+        let mut layers = Vec::new();
+        for layer in &saved.layers {
+            layers.push(made.add(store.open(layer)?.0, true)?);
+        }
+        let manifest = json!({
+            "schemaVersion": 2,
+            "mediaType": "application/vnd.docker.distribution.manifest.v2+json",
+            "config": config,
+            "layers": layers,
+        });
+        let mut blobs = layers;
+        blobs.push(config);
+        Ok(Self {
+            store: Store::Made { scratch },
+            top: Document::new(manifest.to_string().into_bytes()),
+            below: Vec::new(),
+            blobs,
+        })
+    }
+}
+
+/// Everything that a document leads to.
+fn collect(
+    store: &Store,
+    document: &Document,
+    below: &mut Vec<Document>,
+    blobs: &mut Vec<Descriptor>,
+    depth: u32,
+) -> Result<(), Failure> {
+    match Kind::parse(&document.bytes, &document.digest.to_string())? {
+        Kind::Manifest(manifest) => {
+            blobs.extend(manifest.layers);
+            blobs.push(manifest.config);
+        }
+        Kind::Index(_) if depth == 0 => {
+            return Err(Failure::said("the image's indexes lead nowhere"));
+        }
+        Kind::Index(index) => {
+            for entry in index.manifests {
+                let inner = store.document(&entry.digest)?;
+                collect(store, &inner, below, blobs, depth - 1)?;
+                below.push(inner);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Where the files of an image are.
+enum Store {
+    Folder(PathBuf),
+    Tarball {
+        path: PathBuf,
+        places: HashMap<PathBuf, (u64, u64)>,
+    },
+    Made {
+        scratch: Scratch,
+    },
+}
+
+impl Store {
+    fn tarball(path: &Path) -> Result<Self, Failure> {
+        let file = File::open(path).map_err(Failure::io(path))?;
+        let mut archive = tar::Archive::new(file);
+        let (mut places, mut links) = (HashMap::new(), Vec::new());
+        let entries = archive.entries_with_seek().map_err(Failure::io(path))?;
+        for entry in entries {
+            let entry = entry.map_err(|error| {
+                Failure::said(format!(
+                    "{} is no image in a tarball: {error}",
+                    path.display()
+                ))
+            })?;
+            let name = entry.path().map_err(Failure::io(path))?;
+            let name = clean(Path::new(""), &name);
+            let link = entry.link_name().map_err(Failure::io(path))?;
+            match link {
+                Some(link) if entry.header().entry_type().is_symlink() => {
+                    let folder = name.parent().unwrap_or_else(|| Path::new("")).to_owned();
+                    links.push((name, clean(&folder, &link)));
+                }
+                Some(link) => links.push((name, clean(Path::new(""), &link))),
+                None => {
+                    places.insert(name, (entry.raw_file_position(), entry.size()));
+                }
+            }
+        }
+        for (name, target) in links {
+            if let Some(place) = places.get(&target).copied() {
+                places.insert(name, place);
+            }
+        }
+        let path = path.to_owned();
+        Ok(Self::Tarball { path, places })
+    }
+
+    fn has(&self, name: &str) -> bool {
+        match self {
+            Self::Folder(folder) => folder.join(name).is_file(),
+            Self::Tarball { places, .. } => places.contains_key(Path::new(name)),
+            Self::Made { scratch } => scratch.path().join(name).is_file(),
+        }
+    }
+
+    fn open(&self, name: &str) -> Result<(Box<dyn Read>, u64), Failure> {
+        let missing = || Failure::said(format!("the image is damaged: it has no {name}"));
+        let whole = |folder: &Path| {
+            let path = folder.join(clean(Path::new(""), Path::new(name)));
+            let file = File::open(&path).map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound => missing(),
+                _ => Failure::Io {
+                    path: path.clone(),
+                    error,
+                },
+            })?;
+            let size = file.metadata().map_err(Failure::io(&path))?.len();
+            let reader: Box<dyn Read> = Box::new(file);
+            Ok((reader, size))
+        };
+        match self {
+            Self::Folder(folder) => whole(folder),
+            Self::Made { scratch } => whole(scratch.path()),
+            Self::Tarball { path, places } => {
+                let name = clean(Path::new(""), Path::new(name));
+                let (start, size) = *places.get(&name).ok_or_else(missing)?;
+                let mut file = File::open(path).map_err(Failure::io(path))?;
+                file.seek(SeekFrom::Start(start))
+                    .map_err(Failure::io(path))?;
+                Ok((Box::new(file.take(size)), size))
+            }
+        }
+    }
+
+    fn read(&self, name: &str) -> Result<Vec<u8>, Failure> {
+        let (reader, _) = self.open(name)?;
+        let mut bytes = Vec::new();
+        let read = reader.take(MAX_DOCUMENT).read_to_end(&mut bytes);
+        read.map_err(Failure::io(Path::new(name)))?;
+        Ok(bytes)
+    }
+
+    fn document(&self, digest: &Digest) -> Result<Document, Failure> {
+        let document = Document::new(self.read(&format!("blobs/sha256/{}", digest.hex()))?);
+        match document.digest == *digest {
+            true => Ok(document),
+            false => Err(Failure::said(format!(
+                "the image is damaged: {digest} is something else"
+            ))),
+        }
+    }
+}
+
+/// A path without anything that leads up or out.
+fn clean(folder: &Path, name: &Path) -> PathBuf {
+    let mut path = folder.to_owned();
+    for component in name.components() {
+        match component {
+            Component::Normal(part) => path.push(part),
+            Component::ParentDir => drop(path.pop()),
+            _ => {}
+        }
+    }
+    path
+}
+
+/// Blobs that are made here.
+struct Made {
+    blobs: PathBuf,
+}
+
+impl Made {
+    fn new(folder: &Path) -> Result<Self, Failure> {
+        let blobs = folder.join("blobs/sha256");
+        fs::create_dir_all(&blobs).map_err(Failure::io(&blobs))?;
+        Ok(Self { blobs })
+    }
+
+    fn add(&mut self, from: impl Read, is_layer: bool) -> Result<Descriptor, Failure> {
+        let path = self.blobs.join("new");
+        let file = File::create(&path).map_err(Failure::io(&path))?;
+        let mut from = io::BufReader::with_capacity(1 << 16, from);
+        let mut hasher = Hasher::new(file);
+        let first = io::BufRead::fill_buf(&mut from).map_err(Failure::io(&path))?;
+        let packed =
+            first.starts_with(&[0x1f, 0x8b]) || first.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]);
+        let zstd = first.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]);
+        if is_layer && !packed {
+            let level = flate2::Compression::default();
+            let mut encoder = flate2::write::GzEncoder::new(&mut hasher, level);
+            let written =
+                io::copy(&mut from, &mut encoder).and_then(|_| encoder.finish().map(|_| ()));
+            written.map_err(Failure::io(&path))?;
+        } else {
+            io::copy(&mut from, &mut hasher).map_err(Failure::io(&path))?;
+        }
+        let digest = hasher.finish().1;
+        let to = self.blobs.join(&digest.sha256);
+        fs::rename(&path, &to).map_err(Failure::io(&to))?;
+        let media_type = match (is_layer, zstd) {
+            (false, _) => "application/vnd.docker.container.image.v1+json",
+            (true, false) => "application/vnd.docker.image.rootfs.diff.tar.gzip",
+            (true, true) => "application/vnd.docker.image.rootfs.diff.tar.zstd",
+        };
+        Ok(Descriptor {
+            media_type: media_type.to_owned(),
+            digest: Digest::parse(&format!("sha256:{}", digest.sha256))?,
+            size: digest.bytes,
+            platform: None,
+            annotations: Default::default(),
+        })
+    }
+}

@@ -1,0 +1,103 @@
+//! What can go wrong on this machine, in words for the build's log.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use airside_model::{Handle, VolumeId, WorkerName};
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("{}", path.display())]
+    Disk {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("{name:?} cannot be part of a path")]
+    BadName { name: String },
+    #[error("the container {handle} exists already, and was made from another specification")]
+    Different { handle: Handle },
+    #[error("the container {handle} belongs to another installation")]
+    Foreign { handle: Handle },
+    #[error("the container {handle} does not exist")]
+    NoContainer { handle: Handle },
+    #[error("{path:?} is no output of the container {handle}")]
+    NoOutput { handle: Handle, path: String },
+    #[error("the input {path:?} needs the volume {volume}, which this machine does not have")]
+    NoVolume { path: String, volume: VolumeId },
+    #[error(
+        "the volume {volume} is no image: it has no folder `rootfs`. An image artifact comes from a get \
+         of an image, or from a task that makes one in rootfs format"
+    )]
+    NoRootfs { volume: VolumeId },
+    #[error("{path:?} cannot be mounted: mounts need an absolute path below /, without '..'")]
+    BadMount { path: String },
+    #[error(
+        "steps on this machine need root, or an ordinary user with what root would have: {0}. Steps can also go to a \
+         Kubernetes target"
+    )]
+    NotRoot(crate::Obstacle),
+    #[error(
+        "the data folder {} is on overlayfs, on which the kernel lets no container stand: give one on another file \
+         system with --data (in a container, a volume), or, for `airside run`, with TMPDIR. Steps can also go to a \
+         Kubernetes target",
+        path.display()
+    )]
+    OnOverlay { path: PathBuf },
+    #[error("the container could not be made: {message}")]
+    Helper { message: String },
+    #[error("the container {handle} does not die")]
+    Undead { handle: Handle },
+    #[error(transparent)]
+    Image(#[from] airside_rootfs::Error),
+    #[error(transparent)]
+    Volume(#[from] airside_volumes::Error),
+    #[error("an input cannot be copied")]
+    Tree(#[from] airside_archive::Error),
+    #[error("the server is stopping")]
+    Stopping,
+}
+
+impl Error {
+    pub(crate) fn disk(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Disk {
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    /// As the contract has it. Only what a later attempt may find changed is called unavailable.
+    pub(crate) fn into_runtime(self, worker: &WorkerName) -> airside_runtime::Error {
+        let temporary = match &self {
+            Self::Image(image) => image.is_temporary(),
+            Self::Stopping | Self::Undead { .. } => true,
+            _ => false,
+        };
+        let message = with_causes(&self);
+        if temporary {
+            airside_runtime::Error::Unavailable {
+                worker: worker.clone(),
+                message,
+            }
+        } else {
+            airside_runtime::Error::Refused { message }
+        }
+    }
+}
+
+/// An error and all that led to it, in one line.
+pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let message = error.to_string();
+        if !text.ends_with(&message) {
+            text.push_str(": ");
+            text.push_str(&message);
+        }
+        cause = error.source();
+    }
+    text
+}

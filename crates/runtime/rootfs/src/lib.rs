@@ -1,0 +1,245 @@
+//! Root file systems for steps on this machine, from OCI image layouts and registries.
+//!
+//! ```text
+//! root/images/<digest>/rootfs/      the image's layers, merged
+//! root/images/<digest>/image.json   environment and user; written last
+//! root/images/<digest>/proofs.json  which teams may have it
+//! root/tmp/…                        downloads and half-made images; swept when opened
+//! ```
+//!
+//! Each image is merged once into one folder, named by its manifest's digest, and then shared by every
+//! step as the read-only lower folder of an overlay. Merged rather than one folder per layer: an
+//! overlay of one folder mounts fastest, needs no whiteouts on disk and has no limit on layers; what
+//! it costs is that images with common layers each hold them.
+//!
+//! When an image was last asked for is the time of its `image.json`. Whoever has a [`Rootfs`] holds a lease
+//! on it: it is not removed meanwhile.
+//!
+//! This process reads nothing that a stranger sent but documents that were checked by their digest. Registries are asked,
+//! and layers unpacked, by confined processes ([`puller`]) without its environment. Nothing here knows of steps.
+
+#![forbid(unsafe_code)]
+
+mod assemble;
+mod confined;
+mod document;
+mod error;
+mod idle;
+mod layout;
+mod proofs;
+mod pull;
+pub mod puller;
+mod registry;
+mod unpack;
+mod wire;
+
+use std::{
+    collections::HashMap,
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+pub use airside_model::image::Digest;
+use airside_resource_types::{Mirrors, Object};
+use airside_volumes::{Percent, Watermarks};
+use confined::Confined;
+pub use error::Error;
+pub use idle::Lease;
+use layout::Layout;
+
+/// Where an image comes from.
+#[derive(Clone, PartialEq, Eq)]
+pub enum ImageSource {
+    /// A folder with `index.json` and `blobs`.
+    OciLayout(PathBuf),
+    /// `name:tag` or `name@digest`, and what else a `registry-image` says in its source. Registries on this
+    /// machine's loopback may speak plain HTTP. An image that is here already is given only to a team that its registry
+    /// gives it to.
+    Registry {
+        reference: String,
+        source: Object,
+        team: String,
+    },
+}
+
+/// How an image store works.
+#[derive(Clone)]
+pub struct Options {
+    /// Program and leading arguments of the confined processes: `airside puller`.
+    pub program: Vec<OsString>,
+    /// Other places to pull from.
+    pub mirrors: Mirrors,
+    /// Nothing is pulled while more of the disk is used than that.
+    pub fullest: Percent,
+}
+
+impl Options {
+    pub fn new(program: Vec<OsString>) -> Self {
+        Self {
+            program,
+            mirrors: Mirrors::default(),
+            fullest: Watermarks::default().high,
+        }
+    }
+}
+
+/// An image that is ready to be the lower folder of an overlay.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rootfs {
+    /// Topmost first, as overlayfs takes them. Today always one.
+    pub layers: Vec<PathBuf>,
+    /// `NAME=value`, as the image has it.
+    pub env: Vec<String>,
+    pub user: Option<String>,
+    /// The manifest's digest.
+    pub digest: Digest,
+    /// While it lives the image stays.
+    pub lease: Lease,
+}
+
+/// A handle to the image store; clones share it.
+#[derive(Clone)]
+pub struct Images {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    images: PathBuf,
+    tmp: PathBuf,
+    next: AtomicU64,
+    mirrors: Mirrors,
+    fullest: Percent,
+    confined: Confined,
+    /// One image is made by one caller; the others wait and find it.
+    making: Mutex<HashMap<Digest, Arc<tokio::sync::Mutex<()>>>>,
+    /// Who uses which image at the moment.
+    leases: Mutex<HashMap<Digest, Lease>>,
+}
+
+impl Images {
+    /// Opens the store and removes what an interrupted run left. One process at a time.
+    pub fn open(root: &Path, options: Options) -> Result<Self, Error> {
+        let (images, tmp) = (root.join("images"), root.join("tmp"));
+        airside_archive::set_aside(&tmp).map_err(Error::disk(&tmp))?;
+        for dir in [&images, &tmp] {
+            use std::os::unix::fs::DirBuilderExt;
+            let mut builder = fs::DirBuilder::new();
+            builder
+                .recursive(true)
+                .mode(0o700)
+                .create(dir)
+                .map_err(Error::disk(dir))?;
+        }
+        Ok(Self {
+            inner: Arc::new(Inner {
+                images,
+                tmp,
+                next: AtomicU64::new(0),
+                mirrors: options.mirrors,
+                fullest: options.fullest,
+                confined: Confined::new(options.program),
+                making: Mutex::default(),
+                leases: Mutex::default(),
+            }),
+        })
+    }
+
+    /// Makes the image's root file system, unless it is there already.
+    pub async fn ensure(&self, image: &ImageSource) -> Result<Rootfs, Error> {
+        match image {
+            ImageSource::OciLayout(path) => self.layout_image(path).await,
+            ImageSource::Registry {
+                reference,
+                source,
+                team,
+            } => self.registry_image(reference, source, team).await,
+        }
+    }
+
+    async fn layout_image(&self, path: &Path) -> Result<Rootfs, Error> {
+        let layout = Layout::new(path);
+        let (layout, found) = blocking(move || {
+            let found = layout.image()?;
+            Ok((layout, found))
+        })
+        .await?;
+        let (digest, manifest) = found;
+        let _turn = self.turn(&digest).await;
+        match self.ready(&digest)? {
+            Some(rootfs) => Ok(rootfs),
+            None => self.assemble(digest, manifest, layout, None).await,
+        }
+    }
+
+    /// Puts an image that is whole where it is looked for.
+    fn settle(&self, work: &Scratch, digest: &Digest) -> Result<Rootfs, Error> {
+        let place = self.place(digest);
+        fs::rename(&work.0, &place).map_err(Error::disk(&place))?;
+        self.ready(digest)?.ok_or_else(|| Error::Missing {
+            what: digest.to_string(),
+        })
+    }
+
+    fn ready(&self, digest: &Digest) -> Result<Option<Rootfs>, Error> {
+        let lease = self.lease(digest);
+        assemble::read(&self.place(digest), digest.clone(), lease)
+    }
+
+    fn place(&self, digest: &Digest) -> PathBuf {
+        self.inner.images.join(digest.hex())
+    }
+
+    async fn turn(&self, digest: &Digest) -> tokio::sync::OwnedMutexGuard<()> {
+        let lock = {
+            let mut making = self
+                .inner
+                .making
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            making.entry(digest.clone()).or_default().clone()
+        };
+        lock.lock_owned().await
+    }
+
+    fn fresh(&self) -> Result<Scratch, Error> {
+        let number = self.inner.next.fetch_add(1, Ordering::Relaxed);
+        let dir = self.inner.tmp.join(number.to_string());
+        fs::create_dir(&dir).map_err(Error::disk(&dir))?;
+        Ok(Scratch(dir))
+    }
+}
+
+/// A folder that goes away again, unless it was renamed in the meantime.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    /// Removes the folder where that may take its time.
+    async fn discard(self) {
+        let _ = blocking(move || {
+            drop(self);
+            Ok(())
+        })
+        .await;
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if let Err(error) = airside_archive::remove(&self.0) {
+            tracing::warn!(path = %self.0.display(), %error, "cannot remove a scratch folder");
+        }
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|_| Error::Interrupted)?
+}

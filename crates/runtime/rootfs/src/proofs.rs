@@ -1,0 +1,122 @@
+//! The teams that may have an image that is here: everybody if it was pulled without a login, else the teams that their own login
+//! got it for.
+//!
+//! A digest is no secret: versions show it. So the registry is asked for each team once, and only the registry that
+//! the image came from: any other would say what its owner likes, and must give the whole image instead.
+
+use std::{collections::BTreeSet, fs, io, path::Path};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, layout::parse, registry::Image};
+
+const FILE: &str = "proofs.json";
+/// More teams and repositories than any image has; who is not written down is only asked for again.
+const MOST: usize = 10_000;
+
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Proofs {
+    /// A registry gave it to somebody without a login.
+    #[serde(default)]
+    anybody: bool,
+    /// The teams that a registry gave it to.
+    #[serde(default)]
+    teams: BTreeSet<String>,
+    /// The repositories that it came from.
+    #[serde(default)]
+    repositories: BTreeSet<String>,
+}
+
+/// The standing of a team that asks for an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    Proved,
+    /// The registry that the image came from can tell.
+    AskRegistry,
+    /// Only the whole image is a proof.
+    Fetch,
+}
+
+impl Proofs {
+    /// Reads those of the image in `dir`; an image without any has none.
+    pub(crate) fn read(dir: &Path) -> Result<Self, Error> {
+        let path = dir.join(FILE);
+        match fs::read(&path) {
+            Ok(text) => parse(&text, FILE),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
+            Err(error) => Err(Error::disk(&path)(error)),
+        }
+    }
+
+    pub(crate) fn write(&self, dir: &Path) -> Result<(), Error> {
+        let (path, new) = (dir.join(FILE), dir.join("proofs.new"));
+        let text = serde_json::to_vec(self).map_err(io::Error::other);
+        text.and_then(|text| fs::write(&new, text))
+            .and_then(|()| fs::rename(&new, &path))
+            .map_err(Error::disk(&path))
+    }
+
+    pub(crate) fn standing(&self, team: &str, image: &Image) -> Standing {
+        if self.anybody || self.teams.contains(team) {
+            return Standing::Proved;
+        }
+        match self.repositories.contains(&image.repository()) {
+            true => Standing::AskRegistry,
+            false => Standing::Fetch,
+        }
+    }
+
+    /// Notes that the image's registry gave it to the team.
+    pub(crate) fn add(&mut self, team: &str, image: &Image) {
+        match image.has_login() {
+            true if self.teams.len() < MOST => drop(self.teams.insert(team.to_owned())),
+            true => {}
+            false => self.anybody = true,
+        }
+        if self.repositories.len() < MOST {
+            self.repositories.insert(image.repository());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use airside_resource_types::Mirrors;
+    use serde_json::json;
+
+    use super::*;
+
+    fn image(name: &str, login: bool) -> Image {
+        let source = match login {
+            true => json!({"username": "u", "password": "p"}),
+            false => json!({}),
+        };
+        Image::parse(name, source.as_object().unwrap(), &Mirrors::default()).unwrap()
+    }
+
+    #[test]
+    fn hostile_teams_prove_nothing_by_their_own_registries() {
+        let (private, elsewhere) = (image("a.example/x", true), image("evil.example/x", false));
+        let mut proofs = Proofs::default();
+        assert_eq!(proofs.standing("own", &private), Standing::Fetch);
+        proofs.add("own", &private);
+        assert_eq!(proofs.standing("own", &private), Standing::Proved);
+        assert_eq!(proofs.standing("own", &elsewhere), Standing::Proved);
+        assert_eq!(proofs.standing("other", &private), Standing::AskRegistry);
+        let without = image("a.example/x", false);
+        assert_eq!(proofs.standing("other", &without), Standing::AskRegistry);
+        assert_eq!(proofs.standing("other", &elsewhere), Standing::Fetch);
+        proofs.add("third", &elsewhere);
+        assert_eq!(proofs.standing("other", &private), Standing::Proved);
+    }
+
+    #[test]
+    fn proofs_are_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(Proofs::read(folder.path()).unwrap(), Proofs::default());
+        let mut proofs = Proofs::default();
+        proofs.add("own", &image("a.example/x", true));
+        proofs.write(folder.path()).unwrap();
+        assert_eq!(Proofs::read(folder.path()).unwrap(), proofs);
+    }
+}

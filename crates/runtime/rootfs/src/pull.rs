@@ -1,0 +1,140 @@
+//! Images of registries: found, fetched, and given to teams that may have them.
+
+use std::fs;
+
+use airside_resource_types::Object;
+
+use crate::{
+    Digest, Error, Images, Rootfs, Scratch, blocking,
+    document::Manifest,
+    layout::Layout,
+    proofs::{Proofs, Standing},
+    registry::Image,
+    wire::{Answer, Ask},
+};
+
+impl Images {
+    /// The root file system of an image that the team may have.
+    pub(crate) async fn registry_image(
+        &self,
+        reference: &str,
+        source: &Object,
+        team: &str,
+    ) -> Result<Rootfs, Error> {
+        let image = Image::parse(reference, source, &self.inner.mirrors)?;
+        let digest = match image.pinned() {
+            Some(digest) => digest.clone(),
+            None => self.resolve(&image).await?,
+        };
+        if let Some(rootfs) = self.ready(&digest)?
+            && self.standing(&digest, team, &image)? == Standing::Proved
+        {
+            return Ok(rootfs);
+        }
+        let _turn = self.turn(&digest).await;
+        let Some(rootfs) = self.ready(&digest)? else {
+            return self.pull(&image, &digest, team).await;
+        };
+        match self.standing(&digest, team, &image)? {
+            Standing::Proved => return Ok(rootfs),
+            // Whoever just heard the digest from the registry was given it.
+            Standing::AskRegistry if image.pinned().is_none() => {}
+            Standing::AskRegistry => self.ask_registry(&image, &digest).await?,
+            Standing::Fetch => {
+                let work = self.fresh()?;
+                let brought = self.download(&image, &digest, &work).await;
+                work.discard().await;
+                brought?;
+            }
+        }
+        let place = self.place(&digest);
+        let mut proofs = Proofs::read(&place)?;
+        proofs.add(team, &image);
+        proofs.write(&place)?;
+        Ok(rootfs)
+    }
+
+    fn standing(&self, digest: &Digest, team: &str, image: &Image) -> Result<Standing, Error> {
+        Ok(Proofs::read(&self.place(digest))?.standing(team, image))
+    }
+
+    /// The digest that the image's tag stands for now.
+    async fn resolve(&self, image: &Image) -> Result<Digest, Error> {
+        let source = image.source().clone();
+        match self.ask(image, &Ask::Resolve { source }).await? {
+            Answer::Digest(Some(digest)) => Ok(digest),
+            Answer::Digest(None) => Err(Error::Missing {
+                what: image.name().to_owned(),
+            }),
+            other => Err(image.explain(other)),
+        }
+    }
+
+    /// Fails unless the registry gives the image to the source's user.
+    async fn ask_registry(&self, image: &Image, digest: &Digest) -> Result<(), Error> {
+        let ask = Ask::Has {
+            source: image.source().clone(),
+            digest: digest.clone(),
+        };
+        match self.ask(image, &ask).await? {
+            Answer::Has(true) => Ok(()),
+            Answer::Has(false) => Err(Error::NotYours {
+                what: image.name().to_owned(),
+            }),
+            other => Err(image.explain(other)),
+        }
+    }
+
+    /// Asks a process whose folder goes away again.
+    async fn ask(&self, image: &Image, ask: &Ask) -> Result<Answer, Error> {
+        let work = self.fresh()?;
+        tracing::debug!(image = image.name(), "asking a registry");
+        self.inner.confined.ask(&work.0, ask).await
+    }
+
+    /// Fetches an image and unpacks it.
+    async fn pull(&self, image: &Image, digest: &Digest, team: &str) -> Result<Rootfs, Error> {
+        let work = self.fresh()?;
+        let pulled = match self.download(image, digest, &work).await {
+            Ok((layout, manifest)) => {
+                let mut proofs = Proofs::default();
+                proofs.add(team, image);
+                self.assemble(digest.clone(), manifest, layout, Some(proofs))
+                    .await
+            }
+            Err(error) => Err(error),
+        };
+        work.discard().await;
+        if pulled.is_ok() {
+            tracing::info!(image = %digest, name = image.name(), "pulled an image");
+        }
+        pulled
+    }
+
+    /// Fetches the blobs of an image into a folder, and makes sure that each is what its digest says.
+    async fn download(
+        &self,
+        image: &Image,
+        digest: &Digest,
+        work: &Scratch,
+    ) -> Result<(Layout, Manifest), Error> {
+        let folder = work.0.join("download");
+        fs::create_dir(&folder).map_err(Error::disk(&folder))?;
+        let ask = Ask::Download {
+            source: image.source().clone(),
+            digest: digest.clone(),
+            most: self.room()?,
+        };
+        match self.inner.confined.ask(&folder, &ask).await? {
+            Answer::Done => {}
+            other => return Err(image.explain(other)),
+        }
+        let (layout, digest) = (Layout::new(&folder), digest.clone());
+        blocking(move || {
+            let manifest = layout.brought(&digest)?;
+            layout.verify_layers(&manifest)?;
+            Ok((layout, manifest))
+        })
+        .await
+    }
+}

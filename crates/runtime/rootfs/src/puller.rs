@@ -1,0 +1,127 @@
+//! The confined processes of the image store, from inside: each reads one question, confines itself, answers and ends.
+//!
+//! One kind asks registries: it has the system's reach, no capability and a cleared environment, and writes blobs. The
+//! other unpacks layers: it has no server, no file but the root file system that it makes, and of root's powers those
+//! over owners of files.
+
+use std::{
+    ffi::OsString,
+    io::{self, Read as _, Write},
+    path::Path,
+    process::ExitCode,
+};
+
+use airside_model::image::Digest;
+use airside_resource_types::{CheckRequest, Failure, Object, Privilege};
+use airside_sandbox::{Confinement, Reach};
+
+use crate::{
+    unpack::{self, Opened},
+    wire::{Answer, Ask},
+};
+
+/// Bytes of memory: a few documents and the windows of decompressors.
+const MEMORY: u64 = 1 << 30;
+/// Bytes of the largest file.
+const FILE: u64 = 64 << 30;
+
+/// `puller <user> <folder>`: a process that the image store starts.
+pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let args: Vec<OsString> = args.into_iter().collect();
+    let user = args.first().and_then(|user| user.to_str()?.parse().ok());
+    let (Some(user), [_, folder]) = (user, args.as_slice()) else {
+        return complain("usage: puller <user> <folder>; the image store starts it by itself");
+    };
+    let answer = match answer(user, Path::new(folder)) {
+        Ok(answer) => answer,
+        Err(error) => Answer::Broken(error.to_string()),
+    };
+    let said = serde_json::to_vec(&answer).map_err(io::Error::other);
+    match said.and_then(|said| io::stdout().write_all(&said)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => complain(&error.to_string()),
+    }
+}
+
+/// The image store logs what is said here.
+fn complain(words: &str) -> ExitCode {
+    let _ = writeln!(io::stderr(), "puller: {words}");
+    ExitCode::FAILURE
+}
+
+fn answer(user: u32, folder: &Path) -> io::Result<Answer> {
+    let mut text = Vec::new();
+    io::stdin().read_to_end(&mut text)?;
+    let ask: Ask = serde_json::from_slice(&text)?;
+    // Opened while the process still sees them.
+    let layers = match &ask {
+        Ask::Unpack { layers, .. } => layers.iter().map(Opened::open).collect(),
+        _ => Ok(Vec::new()),
+    };
+    let without = airside_sandbox::enter(&Confinement {
+        folder,
+        reach: reach(&ask),
+        user: Some(user),
+        needs_account: false,
+        memory: MEMORY,
+        file: FILE,
+    })?;
+    for missing in without {
+        complain(&format!("is confined without {missing}"));
+    }
+    Ok(match ask {
+        Ask::Resolve { source } => resolve(source),
+        Ask::Has { source, digest } => match airside_resource_types::has_image(source, &digest) {
+            Ok(has) => Answer::Has(has),
+            Err(failure) => not_pulled(&failure),
+        },
+        Ask::Download {
+            source,
+            digest,
+            most,
+        } => download(source, &digest, most),
+        Ask::Unpack { most, .. } => unpack::all(layers?, most),
+    })
+}
+
+fn reach(ask: &Ask) -> Reach {
+    match ask {
+        Ask::Unpack { .. } => Reach::Folder,
+        Ask::Resolve { .. } | Ask::Has { .. } | Ask::Download { .. } => Reach::System,
+    }
+}
+
+fn resolve(source: Object) -> Answer {
+    let request = CheckRequest {
+        source,
+        version: None,
+    };
+    let found = airside_resource_types::check(
+        "registry-image",
+        request,
+        Privilege::Unprivileged,
+        &mut io::stderr(),
+    );
+    match found {
+        Ok(found) => {
+            let last = found.last().and_then(|version| version.0.get("digest"));
+            Answer::Digest(last.and_then(|digest| Digest::parse(digest).ok()))
+        }
+        Err(failure) => not_pulled(&failure),
+    }
+}
+
+fn download(source: Object, digest: &Digest, most: u64) -> Answer {
+    let folder = Path::new(".");
+    match airside_resource_types::download_image(source, digest, folder, most, &mut io::stderr()) {
+        Ok(()) => Answer::Done,
+        Err(failure) => not_pulled(&failure),
+    }
+}
+
+fn not_pulled(failure: &Failure) -> Answer {
+    match failure {
+        Failure::Io { error, .. } if error.kind() == io::ErrorKind::StorageFull => Answer::DiskFull,
+        failure => Answer::NotPulled(failure.to_string()),
+    }
+}

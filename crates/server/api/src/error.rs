@@ -1,0 +1,169 @@
+//! What can go wrong in a request, and how `fly` is told.
+
+use std::time::Duration;
+
+use airside_limits::Busy;
+use axum::{
+    Json,
+    response::{AppendHeaders, IntoResponse, Response},
+};
+use http::{
+    StatusCode,
+    header::{RETRY_AFTER, SET_COOKIE},
+};
+use serde_json::json;
+
+use crate::{TriggerError, cookies};
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ApiError {
+    #[error("not authorized")]
+    Unauthenticated,
+    #[error("forbidden")]
+    Forbidden,
+    #[error("not found")]
+    NotFound,
+    #[error("{0}")]
+    BadRequest(String),
+    #[error("{0}")]
+    Conflict(String),
+    #[error("{0}")]
+    TooLarge(String),
+    #[error("{0}")]
+    NoRoom(String),
+    #[error("{why}; try again in {} seconds", retry_after.as_secs() + 1)]
+    TooMany { why: String, retry_after: Duration },
+    #[error("{0}; try again in a moment")]
+    Busy(String),
+    #[error("{0}")]
+    UnsupportedMediaType(String),
+    #[error(
+        "failed to save config: comparison with existing config failed during save: somebody else \
+         has changed the pipeline since it was read"
+    )]
+    StaleConfig,
+    #[error("{0}")]
+    Invalid(String),
+    #[error("the database failed")]
+    Store(#[source] airside_store::Error),
+    #[error("{0}")]
+    Internal(&'static str),
+}
+
+/// After this a client may as well try again.
+const SOON: Duration = Duration::from_secs(5);
+
+pub(crate) type Result<T, E = ApiError> = std::result::Result<T, E>;
+
+impl From<airside_store::Error> for ApiError {
+    fn from(error: airside_store::Error) -> Self {
+        match error {
+            airside_store::Error::ConfigVersion { .. } => Self::StaleConfig,
+            error @ (airside_store::Error::NameTaken { .. } | airside_store::Error::Quota(_)) => {
+                Self::Invalid(error.to_string())
+            }
+            error @ (airside_store::Error::NoSuchPipeline { .. } | airside_store::Error::Nul) => {
+                Self::BadRequest(error.to_string())
+            }
+            error => Self::Store(error),
+        }
+    }
+}
+
+impl From<TriggerError> for ApiError {
+    fn from(error: TriggerError) -> Self {
+        match error {
+            TriggerError::Refused(why) => Self::Conflict(why),
+            TriggerError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<Busy> for ApiError {
+    fn from(busy: Busy) -> Self {
+        match busy {
+            Busy::Owner(limit) => Self::TooMany {
+                why: format!(
+                    "the team has {limit} uploads and downloads under way, which is the most"
+                ),
+                retry_after: SOON,
+            },
+            Busy::Overall(limit) => Self::Busy(format!(
+                "the server has {limit} uploads and downloads under way, which is the most"
+            )),
+        }
+    }
+}
+
+impl ApiError {
+    /// The answer to a request that ended by a panic. The panic's own words stay in the log: they may hold what others sent.
+    pub(crate) const FAULT: Self = Self::Internal(
+        "a fault in Airside ended this request; nothing else is affected, and the server's log has a line on it",
+    );
+
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::Unauthenticated => StatusCode::UNAUTHORIZED,
+            Self::Forbidden => StatusCode::FORBIDDEN,
+            Self::NotFound => StatusCode::NOT_FOUND,
+            Self::BadRequest(_) | Self::Invalid(_) => StatusCode::BAD_REQUEST,
+            Self::Conflict(_) => StatusCode::CONFLICT,
+            Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::TooMany { .. } => StatusCode::TOO_MANY_REQUESTS,
+            Self::Busy(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::NoRoom(_) => StatusCode::INSUFFICIENT_STORAGE,
+            Self::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::Store(error) if error.is_transient() => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Store(error) if error.is_out_of_space() => StatusCode::INSUFFICIENT_STORAGE,
+            Self::StaleConfig | Self::Store(_) | Self::Internal(_) => {
+                StatusCode::INTERNAL_SERVER_ERROR
+            }
+        }
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let status = self.status();
+        let text = self.to_string();
+        match self {
+            Self::NotFound => status.into_response(),
+            Self::Unauthenticated => {
+                // A browser need not show again what is not accepted.
+                let cleared = cookies::cleared().map(|value| (SET_COOKIE, value));
+                (status, AppendHeaders(cleared), text).into_response()
+            }
+            Self::TooMany { retry_after, .. } => {
+                let seconds = (retry_after.as_secs() + 1).to_string();
+                (status, [(RETRY_AFTER, seconds)], text).into_response()
+            }
+            Self::Busy(_) => {
+                let seconds = SOON.as_secs().to_string();
+                (status, [(RETRY_AFTER, seconds)], text).into_response()
+            }
+            Self::Invalid(_) => (status, Json(json!({"errors": [text]}))).into_response(),
+            Self::Store(error) if error.is_transient() => {
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "the database is away"
+                );
+                let why = "the database is locked or cannot be reached; try again in a moment";
+                (status, [(RETRY_AFTER, "5")], why).into_response()
+            }
+            Self::Store(error) if error.is_out_of_space() => {
+                tracing::error!(
+                    error = &error as &dyn std::error::Error,
+                    "the database has no room left"
+                );
+                let why = "the disk of the database is full, so nothing was changed; make room on the \
+                           server, then try again";
+                (status, why).into_response()
+            }
+            Self::Store(error) => {
+                tracing::error!(error = &error as &dyn std::error::Error, "a request failed");
+                (status, "the server failed to answer; its log says why").into_response()
+            }
+            _ => (status, text).into_response(),
+        }
+    }
+}

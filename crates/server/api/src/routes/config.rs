@@ -1,0 +1,171 @@
+//! Setting a pipeline, and reading back what was set.
+
+use airside_config::{Config, Loaded, Warning, api_errors, load};
+use airside_model::TeamId;
+use airside_secrets::Asker;
+use airside_store::{InstanceVars, SavePipeline};
+use axum::{
+    Json,
+    body::Body,
+    extract::{Path, Query, State},
+    response::{IntoResponse, Response},
+};
+use http::{HeaderMap, HeaderValue, StatusCode, header::CONTENT_TYPE};
+use serde_json::{Value, json};
+
+use super::{PipelineName, teams::check_name};
+use crate::{
+    ApiState, body, check_creds,
+    error::{ApiError, Result},
+    scope::Scope,
+};
+
+const CONFIG_VERSION: &str = "x-concourse-config-version";
+const LARGEST_MIB: usize = 10;
+
+pub(super) async fn get(State(state): State<ApiState>, scope: Scope) -> Result<Response> {
+    let pipeline = scope.pipeline()?;
+    if pipeline.archived {
+        return Err(ApiError::NotFound);
+    }
+    let found = state.store.pipeline_config(pipeline.id).await?;
+    let (config, version) = found.ok_or(ApiError::NotFound)?;
+    let headers = [
+        (CONFIG_VERSION, HeaderValue::from(version)),
+        ("content-type", HeaderValue::from_static("application/json")),
+    ];
+    // As it is stored: it can be long, and nobody here needs to understand it.
+    Ok((headers, format!("{{\"config\":{config}}}")).into_response())
+}
+
+#[derive(serde::Deserialize)]
+pub(super) struct Wishes {
+    /// With any value, or none.
+    check_creds: Option<String>,
+}
+
+pub(super) async fn save(
+    State(state): State<ApiState>,
+    scope: Scope,
+    Path(PipelineName { pipeline_name }): Path<PipelineName>,
+    Query(wishes): Query<Wishes>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response> {
+    let team = scope.team()?.id;
+    let expected_version = Some(config_version(&headers)?);
+    check_content_type(&headers)?;
+    let odd_name = match check_name(&pipeline_name, "pipeline") {
+        Ok(warning) => warning,
+        Err(error) => return Ok(invalid(&[error])),
+    };
+    let loaded =
+        match read_config(body::text(body, "the configuration", LARGEST_MIB << 20).await?).await? {
+            Ok(loaded) => loaded,
+            Err(errors) => return Ok(invalid(&errors)),
+        };
+    if wishes.check_creds.is_some() {
+        let asker = Asker {
+            team: scope.team()?.name.clone(),
+            pipeline: Some(pipeline_name.clone()),
+            instance_vars: airside_vars::InstanceVars(scope.instance_vars().as_map().clone()),
+            job: None,
+        };
+        let variables = state.credentials.of(asker, &loaded.config.var_sources);
+        if let Some(refusal) = check_creds::refusal(&loaded.config, &variables).await {
+            return Ok(invalid(&[refusal]));
+        }
+    }
+    let save = to_save(
+        team,
+        pipeline_name,
+        scope.instance_vars().clone(),
+        &loaded.config,
+        expected_version,
+    )?;
+    let saved = state.store.save_pipeline(save).await?;
+    let status = if saved.created {
+        StatusCode::CREATED
+    } else {
+        StatusCode::OK
+    };
+    let warnings: Vec<Warning> = loaded.warnings.into_iter().chain(odd_name).collect();
+    let shown = if warnings.is_empty() {
+        json!({})
+    } else {
+        json!({"warnings": warnings})
+    };
+    Ok((status, Json(shown)).into_response())
+}
+
+/// Reads a configuration, or says in `fly`'s words what is wrong with it. A long one takes a while,
+/// and other requests would wait on this thread.
+async fn read_config(text: String) -> Result<std::result::Result<Loaded, Vec<String>>> {
+    let read = move || load(&text).map_err(|problems| api_errors(&problems));
+    tokio::task::spawn_blocking(read)
+        .await
+        .map_err(|_| ApiError::Internal("reading the configuration failed"))
+}
+
+fn to_save(
+    team: TeamId,
+    name: String,
+    instance_vars: InstanceVars,
+    config: &Config,
+    expected_version: Option<i64>,
+) -> Result<SavePipeline> {
+    Ok(SavePipeline {
+        team,
+        name,
+        instance_vars,
+        config: serde_json::to_value(config)
+            .map_err(|_| ApiError::Internal("the configuration is not JSON"))?,
+        jobs: config.job_rows(),
+        resources: config.resource_rows(),
+        expected_version,
+    })
+}
+
+fn invalid(errors: &[String]) -> Response {
+    let shown: Value = json!({"errors": errors});
+    (StatusCode::BAD_REQUEST, Json(shown)).into_response()
+}
+
+/// The version that the change was made from; none is that of a pipeline that is not there.
+fn config_version(headers: &HeaderMap) -> Result<i64> {
+    let Some(version) = headers
+        .get(CONFIG_VERSION)
+        .filter(|version| !version.is_empty())
+    else {
+        return Ok(0);
+    };
+    let number = version
+        .to_str()
+        .ok()
+        .and_then(|version| version.trim().parse().ok());
+    number.ok_or_else(|| {
+        let text = String::from_utf8_lossy(version.as_bytes());
+        ApiError::BadRequest(format!(
+            "config version is malformed: `{text}` is not a number"
+        ))
+    })
+}
+
+fn check_content_type(headers: &HeaderMap) -> Result<()> {
+    let given = headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    let kind = given
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_ascii_lowercase();
+    match kind.as_str() {
+        "application/x-yaml" | "application/yaml" | "application/json" => Ok(()),
+        _ => Err(ApiError::UnsupportedMediaType(format!(
+            "a pipeline is sent as `application/x-yaml` or `application/json`, not as `{kind}`"
+        ))),
+    }
+}

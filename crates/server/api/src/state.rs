@@ -1,0 +1,181 @@
+//! What every handler can reach.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use airside_auth::Auth;
+use airside_hub::Hub;
+use airside_identity_providers::Connectors;
+use airside_limits::Transfers;
+use airside_logs::Logs;
+use airside_metrics::Metrics;
+use airside_model::TeamId;
+use airside_secrets::{Credentials, IdTokens};
+use airside_store::Store;
+use airside_volumes::Volumes;
+
+use crate::{
+    Builds, Checks, LogLevel, WorkerLife,
+    error::{ApiError, Result},
+    log_level::Fixed,
+};
+
+/// The version of Concourse whose API this is: `fly` refuses a server of another major or minor.
+pub const CONCOURSE_VERSION: &str = "8.3.0";
+
+/// The version of the protocol between Concourse and its workers; `fly workers` compares with it.
+pub const WORKER_VERSION: &str = "3.0";
+
+/// Artifacts that may be on their way at once, of all teams and of one.
+const TRANSFERS: usize = 128;
+const TRANSFERS_OF_A_TEAM: usize = 32;
+
+#[derive(Clone)]
+pub struct ApiState {
+    pub store: Store,
+    pub auth: Auth,
+    pub builds: Arc<dyn Builds>,
+    pub logs: Logs,
+    pub metrics: Metrics,
+    /// Where users reach this server; links begin with it. No slash at the end.
+    pub external_url: Arc<str>,
+    /// Our own version, as opposed to [`CONCOURSE_VERSION`].
+    pub version: Arc<str>,
+    pub log_level: Arc<dyn LogLevel>,
+    /// Whom the login page offers beside passwords.
+    pub connectors: Arc<Connectors>,
+    /// Who knows the values of variables.
+    pub credentials: Credentials,
+    id_tokens: Option<IdTokens>,
+    /// Lands workers and brings them back.
+    pub(crate) workers: Arc<dyn WorkerLife>,
+    checks: Option<Arc<dyn Checks>>,
+    /// The way into containers.
+    hub: Option<Hub>,
+    /// Where artifacts are.
+    volumes: Option<Volumes>,
+    /// Artifacts on their way.
+    pub(crate) transfers: Transfers<TeamId>,
+    /// A hijack in which nobody types for so long is ended; none: never.
+    pub(crate) intercept_idle_timeout: Option<Duration>,
+    /// Holds the programs that `fly sync` downloads.
+    pub(crate) cli_dir: Option<Arc<PathBuf>>,
+}
+
+impl ApiState {
+    pub fn new(
+        store: Store,
+        auth: Auth,
+        builds: Arc<dyn Builds>,
+        logs: Logs,
+        metrics: Metrics,
+        external_url: &str,
+        version: &str,
+    ) -> Self {
+        let external_url = external_url.trim_end_matches('/').into();
+        Self {
+            workers: Arc::new(store.clone()),
+            store,
+            auth,
+            builds,
+            logs,
+            metrics,
+            external_url,
+            version: version.into(),
+            log_level: Arc::new(Fixed),
+            connectors: Arc::default(),
+            credentials: Credentials::new(airside_secrets::Options::default()),
+            id_tokens: None,
+            checks: None,
+            hub: None,
+            volumes: None,
+            transfers: Transfers::new(TRANSFERS, TRANSFERS_OF_A_TEAM),
+            intercept_idle_timeout: None,
+            cli_dir: None,
+        }
+    }
+
+    /// Lets people ask for checks.
+    pub fn with_checks(mut self, checks: Arc<dyn Checks>) -> Self {
+        self.checks = Some(checks);
+        self
+    }
+
+    /// Asks these for the values of variables.
+    pub fn with_credentials(mut self, credentials: Credentials) -> Self {
+        self.credentials = credentials;
+        self
+    }
+
+    /// Publishes the keys of these.
+    pub fn with_id_tokens(mut self, id_tokens: IdTokens) -> Self {
+        self.id_tokens = Some(id_tokens);
+        self
+    }
+
+    /// Tells whoever chooses workers what operators want of them.
+    pub fn with_workers(mut self, workers: Arc<dyn WorkerLife>) -> Self {
+        self.workers = workers;
+        self
+    }
+
+    /// Lets people into containers.
+    pub fn with_hub(mut self, hub: Hub) -> Self {
+        self.hub = Some(hub);
+        self
+    }
+
+    /// Lets people upload and download artifacts.
+    pub fn with_volumes(mut self, volumes: Volumes) -> Self {
+        self.volumes = Some(volumes);
+        self
+    }
+
+    /// Ends hijacks in which nobody types for so long.
+    pub fn with_intercept_idle_timeout(mut self, timeout: Option<Duration>) -> Self {
+        self.intercept_idle_timeout = timeout;
+        self
+    }
+
+    /// Gives out the programs in this folder to `fly sync`.
+    pub fn with_cli_dir(mut self, dir: Option<PathBuf>) -> Self {
+        self.cli_dir = dir.map(Arc::new);
+        self
+    }
+
+    pub(crate) fn checks(&self) -> Result<&dyn Checks> {
+        let absent = ApiError::Internal("this server checks nothing");
+        self.checks.as_deref().ok_or(absent)
+    }
+
+    pub(crate) fn id_tokens(&self) -> Result<&IdTokens> {
+        let absent = ApiError::Internal("this server signs no id tokens");
+        self.id_tokens.as_ref().ok_or(absent)
+    }
+
+    pub(crate) fn hub(&self) -> Result<&Hub> {
+        let absent = ApiError::Internal("this server has no hub");
+        self.hub.as_ref().ok_or(absent)
+    }
+
+    pub(crate) fn volumes(&self) -> Result<&Volumes> {
+        let absent = ApiError::Internal("this server has no volumes");
+        self.volumes.as_ref().ok_or(absent)
+    }
+
+    /// Lets administrators see and change how much the server logs.
+    pub fn with_log_level(mut self, log_level: Arc<dyn LogLevel>) -> Self {
+        self.log_level = log_level;
+        self
+    }
+
+    /// Lets users log in through these. [`Auth`] must know them, too.
+    pub fn with_connectors(mut self, connectors: Connectors) -> Self {
+        self.connectors = Arc::new(connectors);
+        self
+    }
+
+    /// Whether browsers come over TLS, so that cookies need not travel without.
+    pub(crate) fn is_secure(&self) -> bool {
+        self.external_url.starts_with("https:")
+    }
+}

@@ -1,0 +1,188 @@
+use airside_model::Version;
+use airside_schedule::{checks::CheckRule, graph::Part};
+
+use super::*;
+
+const PIPELINE: PipelineId = PipelineId(1);
+
+fn now(seconds: u64) -> Now {
+    // The wall began long before the server did.
+    Now {
+        wall: Moment(1_000_000_000_000_000 + seconds as i64 * 1_000_000),
+        run: Duration::from_secs(seconds),
+    }
+}
+
+fn resource(id: i64, part: Part) -> Known<&'static str> {
+    Known {
+        resource: Resource {
+            id: ResourceId(id),
+            check: CheckRule::default(),
+            pin: None,
+            part,
+        },
+        facts: CheckFacts::default(),
+        spec: "spec",
+    }
+}
+
+fn desk(resources: Vec<Known<&'static str>>, arrival: Arrival) -> Desk<&'static str> {
+    let mut desk = Desk::new(CheckPolicy::default());
+    desk.set_pipeline(PIPELINE, false, resources, arrival, now(0));
+    desk
+}
+
+fn ended(at: Now, failures: u32) -> CheckFacts {
+    CheckFacts {
+        last_end: Some(at.wall),
+        failures,
+        has_versions: true,
+        has_pinned_version: false,
+    }
+}
+
+/// All that begin by then.
+fn started(desk: &mut Desk<&'static str>, at: Now) -> Vec<i64> {
+    std::iter::from_fn(|| desk.start(at, false))
+        .map(|start| start.resource.0)
+        .collect()
+}
+
+#[test]
+fn a_new_trigger_is_checked_at_once_and_then_every_minute() {
+    let mut desk = desk(vec![resource(1, Part::Trigger)], Arrival::Later);
+    assert_eq!(started(&mut desk, now(0)), [1]);
+    assert_eq!(desk.next(), None, "under way");
+    desk.finished(ResourceId(1), Some(ended(now(1), 0)), now(1));
+    let first = desk.next().unwrap();
+    let nearly = Duration::from_secs(30)..=Duration::from_secs(92);
+    assert!(nearly.contains(&first), "{first:?}");
+    let at = Now {
+        run: first,
+        wall: Moment(now(0).wall.0 + first.as_micros() as i64),
+    };
+    assert_eq!(started(&mut desk, at), [1]);
+    desk.finished(ResourceId(1), Some(ended(at, 0)), at);
+    assert_eq!(desk.next(), Some(first + Duration::from_secs(60)));
+}
+
+#[test]
+fn what_nobody_waits_for_is_checked_once() {
+    let mut desk = desk(vec![resource(1, Part::NoInput)], Arrival::Later);
+    assert_eq!(started(&mut desk, now(0)), [1]);
+    desk.finished(ResourceId(1), Some(ended(now(1), 0)), now(1));
+    assert_eq!(desk.next(), None);
+}
+
+#[test]
+fn paused_pipelines_and_never_wait_until_somebody_asks() {
+    let mut never = resource(2, Part::Trigger);
+    never.resource.check.every = Some(Interval::Never);
+    let mut desk = Desk::new(CheckPolicy::default());
+    let all = vec![resource(1, Part::Trigger), never];
+    desk.set_pipeline(PIPELINE, true, all.clone(), Arrival::Later, now(0));
+    assert_eq!(started(&mut desk, now(1000)), [0; 0]);
+    assert!(desk.ask(ResourceId(2)));
+    assert_eq!(desk.next(), Some(Duration::ZERO));
+    assert_eq!(started(&mut desk, now(0)), [2]);
+    desk.set_pipeline(PIPELINE, false, all, Arrival::Later, now(0));
+    assert_eq!(started(&mut desk, now(0)), [1]);
+    assert!(!desk.ask(ResourceId(3)));
+}
+
+#[test]
+fn an_administrators_pause_holds_up_only_what_nobody_asked_for() {
+    let both = vec![resource(1, Part::Trigger), resource(2, Part::Trigger)];
+    let mut desk = desk(both, Arrival::Later);
+    desk.ask(ResourceId(2));
+    let start = desk.start(now(0), true).map(|start| start.resource.0);
+    assert_eq!(start, Some(2));
+    assert_eq!(desk.start(now(0), true), None);
+    assert_eq!(started(&mut desk, now(0)), [1]);
+}
+
+#[test]
+fn who_asks_while_a_check_is_under_way_gets_another() {
+    let mut desk = desk(vec![resource(1, Part::Trigger)], Arrival::Later);
+    assert_eq!(started(&mut desk, now(0)), [1]);
+    desk.ask(ResourceId(1));
+    desk.ask(ResourceId(1));
+    assert_eq!(started(&mut desk, now(0)), [0; 0]);
+    desk.finished(ResourceId(1), Some(ended(now(1), 0)), now(1));
+    assert_eq!(
+        desk.start(now(1), false).map(|start| start.asked),
+        Some(true)
+    );
+    desk.finished(ResourceId(1), Some(ended(now(2), 0)), now(2));
+    assert_eq!(desk.start(now(2), false), None, "once for both");
+}
+
+#[test]
+fn failing_ones_wait_longer_each_time_but_not_for_ever() {
+    let mut desk = desk(vec![resource(1, Part::Trigger)], Arrival::Later);
+    let mut at = now(0);
+    let mut waits = Vec::new();
+    for failures in 1..=7 {
+        assert_eq!(started(&mut desk, at), [1]);
+        desk.finished(ResourceId(1), Some(ended(at, failures)), at);
+        let next = desk.next().unwrap();
+        waits.push((next - at.run).as_secs());
+        at = now(next.as_secs());
+    }
+    assert_eq!(waits, [60, 120, 240, 480, 600, 600, 600]);
+}
+
+#[test]
+fn after_a_restart_what_is_overdue_is_spread() {
+    let overdue = |id| Known {
+        facts: CheckFacts {
+            last_end: Some(Moment(0)),
+            has_versions: true,
+            ..CheckFacts::default()
+        },
+        ..resource(id, Part::Trigger)
+    };
+    let mut desk = desk((1..=600).map(overdue).collect(), Arrival::AtStart);
+    let mut total = 0;
+    for second in 0..60 {
+        let count = started(&mut desk, now(second + 1)).len();
+        assert!((5..=15).contains(&count), "{second}: {count}");
+        total += count;
+    }
+    assert_eq!(total, 600);
+}
+
+#[test]
+fn a_clock_that_was_set_back_silences_nothing() {
+    let mut known = resource(1, Part::Trigger);
+    let hour = 3_600_000_000;
+    known.facts.last_end = Some(Moment(now(0).wall.0 + hour));
+    let mut desk = desk(vec![known], Arrival::Later);
+    let next = desk.next().unwrap();
+    assert!(next <= Duration::from_secs(90), "{next:?}");
+}
+
+#[test]
+fn what_a_configuration_no_longer_has_is_forgotten() {
+    let mut desk = desk(
+        vec![resource(1, Part::Trigger), resource(2, Part::Trigger)],
+        Arrival::Later,
+    );
+    let left = vec![resource(2, Part::Trigger)];
+    desk.set_pipeline(PIPELINE, false, left, Arrival::Later, now(0));
+    assert_eq!(started(&mut desk, now(0)), [2]);
+    desk.remove_pipeline(PIPELINE);
+    desk.finished(ResourceId(2), Some(ended(now(1), 0)), now(1));
+    assert_eq!(desk.next(), None);
+}
+
+#[test]
+fn a_pin_that_nobody_has_seen_is_looked_for() {
+    let mut desk = desk(vec![resource(1, Part::Input)], Arrival::Later);
+    started(&mut desk, now(0));
+    desk.finished(ResourceId(1), Some(ended(now(1), 0)), now(1));
+    assert_eq!(desk.next(), None);
+    let pin = |known: &mut Known<_>| known.resource.pin = Some(Version::from([("v", "1")]));
+    desk.learn(ResourceId(1), pin, now(100));
+    assert_eq!(started(&mut desk, now(200)), [1]);
+}

@@ -1,0 +1,190 @@
+//! Images in registries: a check looks for the version, and whoever places the step pulls just that.
+//!
+//! The get is lazy. Its events say what is used, but nothing is fetched into a volume: a runtime keeps images by
+//! digest, and a node's own runtime pulls for it.
+
+use airside_model::{
+    Plan, PlanNode, Version,
+    event::{Event, FinishResource, Origin},
+};
+use airside_runtime::{Image, PullSource};
+use airside_store::now;
+use serde_json::{Map, Value};
+
+use super::{ImageMetadata, NoImage, StepImage, Wanted, announce, artifact, filled, run, text};
+use crate::{Result, leaf::Leaf};
+
+type Source = Map<String, Value>;
+
+pub(super) async fn fetch(
+    leaf: Leaf<'_>,
+    check: Option<&Plan>,
+    get: &Plan,
+    wanted: Wanted,
+) -> Result<Result<StepImage, NoImage>> {
+    let PlanNode::Get(image) = &get.node else {
+        return Ok(Err(NoImage::Error(
+            "the plan of an image is no get".to_owned(),
+        )));
+    };
+    let source = match filled(leaf, &image.source).await {
+        Ok(source) => source,
+        Err(words) => return Ok(Err(NoImage::Error(words))),
+    };
+    let repository = match text(&image.type_, &source, "repository") {
+        Ok(repository) => repository,
+        Err(words) => return Ok(Err(NoImage::Error(words))),
+    };
+    let registries = &leaf.interpreter.engine.parts.registries;
+    if image.version.is_none() && registries.is_on_nodes(repository) {
+        let reference = by_tag(repository, &source);
+        return Ok(Ok(Image::registry(reference).into()));
+    }
+    announce(leaf, check, get).await?;
+    let version = match (&image.version, check) {
+        (Some(version), _) => version.clone(),
+        (None, Some(check)) => match look(leaf, check, &source).await? {
+            Ok(version) => version,
+            Err(none) => return Ok(Err(none)),
+        },
+        (None, None) => return Ok(Err(NoImage::Error("the image has no version".to_owned()))),
+    };
+    let metadata = match wanted {
+        Wanted::Description => match describe(leaf, get, &version).await? {
+            Ok(metadata) => metadata,
+            Err(none) => return Ok(Err(none)),
+        },
+        Wanted::Files => {
+            say_got(leaf, get, &version).await?;
+            ImageMetadata::default()
+        }
+    };
+    let reference = match version.0.get("digest") {
+        Some(digest) => format!("{repository}@{digest}"),
+        None => by_tag(repository, &source),
+    };
+    // What a check found without a login is anybody's; a version that the pipeline gives shows nothing.
+    let ask_registry = image.version.is_some() || airside_resource_types::has_login(&source);
+    let image = Image::Registry {
+        reference,
+        source: PullSource(source.clone()),
+        ask_registry: ask_registry && !registries.is_on_nodes(repository),
+    };
+    Ok(Ok(StepImage { image, metadata }))
+}
+
+/// Gets what is said of an image, and none of its files.
+async fn describe(
+    leaf: Leaf<'_>,
+    get: &Plan,
+    version: &Version,
+) -> Result<Result<ImageMetadata, NoImage>> {
+    let mut get = get.clone();
+    let PlanNode::Get(node) = &mut get.node else {
+        return Ok(Ok(ImageMetadata::default()));
+    };
+    node.version = Some(version.clone());
+    node.version_from = None;
+    node.params = Map::from_iter([("format".to_owned(), Value::from("description"))]);
+    let name = node.name.clone();
+    let context = leaf.context.with_scope(leaf.context.scope.inner());
+    if let Err(none) = run(leaf, &get, &context, "image fetching failed").await? {
+        return Ok(Err(none));
+    }
+    let Some(found) = context.scope.artifact(&name) else {
+        return Ok(Err(NoImage::Error("fetched artifact not found".to_owned())));
+    };
+    Ok(artifact(leaf, found).await?.map(|image| image.metadata))
+}
+
+/// Without any of these a source means `latest`: to go through all tags for an image would be asking too much.
+const CHOOSING: [&str; 5] = [
+    "tag",
+    "tag_regex",
+    "semver_constraint",
+    "variant",
+    "pre_releases",
+];
+
+/// Runs the check, at the registry's mirror if the operator has one.
+async fn look(leaf: Leaf<'_>, check: &Plan, source: &Source) -> Result<Result<Version, NoImage>> {
+    let mut check = check.clone();
+    if let PlanNode::Check(node) = &mut check.node {
+        let mut wanted = source.clone();
+        let registries = &leaf.interpreter.engine.parts.registries;
+        registries.mirrors.apply(&mut wanted);
+        if !CHOOSING.iter().any(|key| wanted.contains_key(*key)) {
+            wanted.insert("tag".to_owned(), Value::String("latest".to_owned()));
+        }
+        if &wanted != source {
+            node.source = wanted;
+        }
+    }
+    let context = leaf.context.with_scope(leaf.context.scope.inner());
+    if let Err(none) = run(leaf, &check, &context, "image check failed").await? {
+        return Ok(Err(none));
+    }
+    let found = leaf.interpreter.version(&check.id);
+    Ok(found.ok_or_else(|| {
+        let name = source.get("repository").and_then(Value::as_str);
+        let name = by_tag(name.unwrap_or_default(), source);
+        NoImage::Error(format!("the registry has no image {name}"))
+    }))
+}
+
+/// The get's part of the build's events.
+async fn say_got(leaf: Leaf<'_>, get: &Plan, version: &Version) -> Result<()> {
+    let (time, origin) = (now().seconds(), || Origin::step(&get.id));
+    let finish = FinishResource {
+        origin: origin(),
+        time,
+        exit_status: 0,
+        version: version.clone(),
+        metadata: Vec::new(),
+    };
+    let (initialize, start) = (
+        Event::InitializeGet {
+            origin: origin(),
+            time,
+        },
+        Event::StartGet {
+            origin: origin(),
+            time,
+        },
+    );
+    for (what, event) in [
+        ("initialize", initialize),
+        ("start", start),
+        ("finish", Event::FinishGet(finish)),
+    ] {
+        leaf.interpreter.say(&get.id, what, event).await?;
+    }
+    Ok(())
+}
+
+fn by_tag(repository: &str, source: &Source) -> String {
+    match source.get("tag") {
+        None => format!("{repository}:latest"),
+        Some(Value::String(tag)) => format!("{repository}:{tag}"),
+        Some(tag) => format!("{repository}:{tag}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_tag_need_not_be_text() {
+        for (source, expected) in [
+            (json!({}), "a:latest"),
+            (json!({"tag": "t"}), "a:t"),
+            (json!({"tag": 3}), "a:3"),
+        ] {
+            let source = source.as_object().unwrap();
+            assert_eq!(by_tag("a", source), expected);
+        }
+    }
+}

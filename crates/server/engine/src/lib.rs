@@ -1,0 +1,346 @@
+//! Drives builds.
+//!
+//! A build's plan is a tree. The outcome of each leaf is committed to the store when it is reached;
+//! after a crash the tree is walked again: finished leaves answer from the store, running ones are
+//! followed further, the rest start. Whoever drives a build holds its lease, and every write carries
+//! the lease's epoch.
+//!
+//! The engine knows no HTTP and no runtime: it speaks to steps through the orchestrator alone.
+
+#![forbid(unsafe_code)]
+
+mod across;
+mod checks;
+mod driver;
+mod files;
+mod image;
+mod inputs;
+mod interpret;
+mod leaf;
+mod outcome;
+mod parallel;
+mod reference;
+mod scope;
+mod status;
+mod steps;
+mod stop;
+mod turns;
+mod upcoming;
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use airside_logs::Logs;
+use airside_metrics::Metrics;
+use airside_model::{BuildId, BuildStatus, JobId, PipelineId, Plan, PlanId, TeamId, Version};
+use airside_orchestrator::Orchestrator;
+use airside_resource_types::Registries;
+use airside_runtime::Image;
+use airside_secrets::Credentials;
+use airside_store::{Build, NewBuild, OneOff, Store};
+use airside_traces::Cause;
+use parking_lot::Mutex;
+use tokio::task::JoinHandle;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tracing::{Instrument as _, error, field::Empty, info, warn};
+
+use checks::Visits;
+pub use checks::{Answer, Checker, Elsewhere, WorkerCheckers};
+use outcome::{Hidden, Outcome};
+use turns::Turns;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Store(#[from] airside_store::Error),
+    #[error(transparent)]
+    Log(#[from] airside_logs::Error),
+    #[error(transparent)]
+    Orchestrator(#[from] airside_orchestrator::Error),
+    #[error("the server is stopping")]
+    Interrupted,
+}
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// Whether the same may work a little later: the database, the log's disk or a runtime was away, or
+    /// one of them full.
+    fn is_transient(&self) -> bool {
+        use airside_orchestrator::Error as Step;
+        match self {
+            Self::Store(error) | Self::Orchestrator(Step::Store(error)) => {
+                error.is_transient() || error.is_out_of_space()
+            }
+            Self::Log(error) | Self::Orchestrator(Step::Log(error)) => {
+                // A log that could not be written takes nothing more until it is opened anew.
+                use airside_logs::Error::{Closed, Io};
+                matches!(error, Io { .. } | Closed { .. })
+            }
+            Self::Orchestrator(Step::Runtime(error)) => {
+                matches!(error, airside_runtime::Error::Unavailable { .. })
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Before a build is taken up again that something was away for; doubled each time, up to the second.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// A lease that is not renewed for this long may be taken by another server.
+const LEASE: Duration = Duration::from_secs(30);
+
+/// A handle on the engine; clones share it.
+#[derive(Clone)]
+pub struct Engine {
+    parts: Arc<Parts>,
+}
+
+/// What an engine is made of.
+pub struct EngineOptions {
+    pub store: Store,
+    pub logs: Logs,
+    pub orchestrator: Orchestrator,
+    pub metrics: Metrics,
+    /// Under which URL people reach the server.
+    pub external_url: String,
+    /// Where other servers reach this one's hub.
+    pub address: String,
+    /// Who knows the values of variables.
+    pub credentials: Credentials,
+    /// What the resource type `mock` hands out as its own image.
+    pub mock_image: Option<Image>,
+    /// What the operator says of registries that images come from.
+    pub registries: Registries,
+    /// Who answers native checks.
+    pub checkers: Option<WorkerCheckers>,
+    /// A check may take so long, unless its resource says otherwise.
+    pub check_timeout: Duration,
+}
+
+struct Parts {
+    store: Store,
+    logs: Logs,
+    orchestrator: Orchestrator,
+    metrics: Metrics,
+    external_url: String,
+    credentials: Credentials,
+    mock_image: Option<Image>,
+    registries: Registries,
+    checkers: Option<WorkerCheckers>,
+    check_timeout: Duration,
+    /// Resources, by pipeline and name, that are being checked.
+    checking: Turns<(PipelineId, String)>,
+    /// Who holds the leases: this process.
+    holder: String,
+    /// Where other servers reach this one's hub.
+    address: String,
+    /// Checks that run as guests.
+    visits: Visits,
+    /// What is being fetched for teams, by the key of its cache.
+    fetching: Turns<(TeamId, String)>,
+    running: Mutex<HashMap<BuildId, Running>>,
+    /// What traces builds are part of that have not begun.
+    causes: Mutex<HashMap<BuildId, Cause>>,
+    tasks: TaskTracker,
+    shutdown: CancellationToken,
+}
+
+/// A build that this process drives.
+struct Running {
+    cancel: CancellationToken,
+    /// Whether it was counted as one that runs: once, however often it is taken up.
+    counted: bool,
+}
+
+impl Engine {
+    pub fn new(options: EngineOptions) -> Self {
+        let parts = Parts {
+            store: options.store,
+            logs: options.logs,
+            orchestrator: options.orchestrator,
+            metrics: options.metrics,
+            external_url: options.external_url,
+            credentials: options.credentials,
+            mock_image: options.mock_image,
+            registries: options.registries,
+            checkers: options.checkers,
+            check_timeout: options.check_timeout,
+            checking: Turns::default(),
+            holder: format!("{}-{}", std::process::id(), options.address),
+            address: options.address,
+            visits: Visits::default(),
+            fetching: Turns::default(),
+            running: Mutex::default(),
+            causes: Mutex::default(),
+            tasks: TaskTracker::new(),
+            shutdown: CancellationToken::new(),
+        };
+        Self {
+            parts: Arc::new(parts),
+        }
+    }
+
+    /// Takes up every build that an earlier process left unfinished. Those that have no inputs yet are the
+    /// scheduler's.
+    pub async fn resume(&self) -> Result<()> {
+        for build in self.parts.store.builds_with_open_log().await? {
+            self.mend(&build).await?;
+        }
+        for build in self.parts.store.unfinished_builds().await? {
+            if build.status == BuildStatus::Pending && !build.inputs_ready {
+                continue;
+            }
+            info!(build = %build.id, status = %build.status, "build resumed");
+            self.drive(build.id);
+        }
+        Ok(())
+    }
+
+    /// A build that was just created will be part of the current trace, if there is one.
+    pub fn note_cause(&self, build: BuildId) {
+        if let Some(cause) = Cause::current() {
+            self.parts.causes.lock().insert(build, cause);
+        }
+    }
+
+    /// Runs a build that has its inputs, or ends one that was aborted before it had them. One that runs
+    /// already goes on.
+    pub fn run(&self, build: BuildId) {
+        if !self.parts.running.lock().contains_key(&build) {
+            self.drive(build);
+        }
+    }
+
+    /// Creates a build of the job that runs this plan, whatever versions there are and whoever else
+    /// waits, and sets it going.
+    pub async fn trigger_planned(&self, job: JobId, by: &str, plan: &Plan) -> Result<Build> {
+        let parts = &self.parts;
+        let new = NewBuild {
+            job,
+            created_by: Some(by),
+        };
+        let build = parts.store.create_build(new).await?;
+        info!(build = %build.id, created_by = by, "build created with its plan");
+        let taken = parts
+            .store
+            .take_build(build.id, &parts.holder, &parts.address, LEASE)
+            .await?;
+        if let Some(lease) = taken {
+            parts.store.start_build(&lease, plan).await?;
+        }
+        self.drive(build.id);
+        Ok(build)
+    }
+
+    /// The version that a step of a build came to, if it came to one.
+    pub async fn version(&self, build: BuildId, step: &PlanId) -> Result<Option<Version>> {
+        let outcome = self.parts.store.outcome::<Outcome, Hidden>(build, step);
+        Ok(outcome.await?.and_then(|(outcome, _)| outcome.version))
+    }
+
+    /// Creates a build of a plan, without a job, and sets it going.
+    pub async fn start(&self, one_off: OneOff<'_>) -> Result<Build> {
+        let build = self.parts.store.create_one_off(one_off).await?;
+        info!(build = %build.id, created_by = build.created_by, "one-off build created");
+        self.drive(build.id);
+        Ok(build)
+    }
+
+    /// Asks for the build to end; its steps are told to stop.
+    pub async fn abort(&self, build: BuildId) -> Result<()> {
+        let asked = self.parts.store.request_abort(build).await;
+        // On a full disk that cannot be written, but a build that runs here can be stopped, which may make room.
+        let is_here = self.parts.running.lock().contains_key(&build);
+        match asked {
+            Err(error) if error.is_out_of_space() && is_here => {
+                warn!(%build, %error, "a build is aborted, though that cannot be written now");
+            }
+            asked => asked?,
+        }
+        if let Some(running) = self.parts.running.lock().get(&build) {
+            info!(%build, "build aborted");
+            running.cancel.cancel();
+        }
+        Ok(())
+    }
+
+    /// Stops driving. Steps go on by themselves and are followed again after the next start.
+    pub async fn shut_down(&self) {
+        self.parts.shutdown.cancel();
+        self.parts.tasks.close();
+        self.parts.tasks.wait().await;
+        if let Some(here) = &self.parts.checkers {
+            here.checkers.close().await;
+        }
+        self.parts.logs.at_rest().await;
+    }
+
+    fn drive(&self, build: BuildId) -> JoinHandle<()> {
+        let cancel = CancellationToken::new();
+        let running = Running {
+            cancel: cancel.clone(),
+            counted: false,
+        };
+        self.parts.running.lock().insert(build, running);
+        let engine = self.clone();
+        // Part of the trace that triggered it, if there is one.
+        let span =
+            airside_traces::span!("build", %build, pipeline = Empty, job = Empty, status = Empty);
+        if let Some(cause) = self.parts.causes.lock().remove(&build) {
+            cause.lead_to(&span);
+        }
+        let driven = async move {
+            let shutdown = engine.parts.shutdown.clone();
+            shutdown
+                .run_until_cancelled(engine.drive_again(build, cancel))
+                .await;
+            engine.parts.running.lock().remove(&build);
+        };
+        self.parts
+            .tasks
+            .spawn(airside_tasks::named("build", driven).instrument(span))
+    }
+
+    fn count_start(&self, build: &Build) {
+        let mut running = self.parts.running.lock();
+        if let Some(running) = running.get_mut(&build.id)
+            && !std::mem::replace(&mut running.counted, true)
+        {
+            match build.is_check {
+                true => self.parts.metrics.check_started(),
+                false => self.parts.metrics.build_started(),
+            }
+        }
+    }
+
+    /// Drives a build to its end. One whose driving panics is errored.
+    async fn drive_or_end(&self, build: BuildId, cancel: CancellationToken) -> Result<()> {
+        match airside_tasks::caught("build", self.drive_to_end(build, cancel)).await {
+            Ok(driven) => driven,
+            Err(_) => {
+                error!(%build, "the panic ends the build, which is errored");
+                self.end_faulty(build).await
+            }
+        }
+    }
+
+    /// Drives a build to its end, from where it stands each time something was away for too long. That
+    /// is what a new process would do.
+    async fn drive_again(&self, build: BuildId, cancel: CancellationToken) {
+        let mut pause = FIRST_PAUSE;
+        while let Err(error) = self.drive_or_end(build, cancel.clone()).await {
+            if !error.is_transient() {
+                let error = &error as &dyn std::error::Error;
+                return error!(%build, error, "build is stuck until the next start");
+            }
+            {
+                let error = &error as &dyn std::error::Error;
+                warn!(%build, error, ?pause, "build stands still; it is taken up again");
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! What get, put and check share: the call of a resource type's program, and reading its answer.
+
+use std::time::Duration;
+
+use airside_config::missing_base_type;
+use airside_model::{
+    MetadataField, StepKind, Version, bounded_metadata, bounded_versions,
+    event::{Event, FinishResource, Source},
+    plan::TypeImage,
+};
+use airside_orchestrator::{Artifact, StepOutput, StepRequest};
+use airside_protocol::Executable;
+use airside_runtime::Image;
+use airside_store::now;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::metadata;
+use crate::{
+    Result, image,
+    image::{NoImage, StepImage, Wanted},
+    leaf::{End, Leaf, Ran},
+    outcome::Outcome,
+    status::Status,
+};
+
+/// What a resource type answers to `in` and `out`.
+#[derive(Debug, Deserialize)]
+struct Answer {
+    version: Option<Version>,
+    #[serde(default)]
+    metadata: Option<Vec<MetadataField>>,
+}
+
+impl Answer {
+    fn read(bytes: &[u8]) -> Result<(Version, Vec<MetadataField>), String> {
+        let answer: Self = read(bytes)?;
+        match answer.version {
+            Some(version) if !version.is_empty() => {
+                bounded_versions(std::slice::from_ref(&version))?;
+                Ok((version, answer.metadata.unwrap_or_default()))
+            }
+            _ => Err("the resource output a null version".to_owned()),
+        }
+    }
+}
+
+/// Reads what a resource type printed.
+pub(crate) fn read<T: for<'de> Deserialize<'de>>(bytes: &[u8]) -> Result<T, String> {
+    serde_json::from_slice(bytes).map_err(|error| {
+        let shown: String = String::from_utf8_lossy(bytes).chars().take(200).collect();
+        format!("the resource's answer is not what it should be ({error}): {shown}")
+    })
+}
+
+/// Reads what a get or put came to and says so. A call that succeeded gives the outcome to commit;
+/// any other end is committed here.
+pub(crate) async fn outcome(
+    leaf: Leaf<'_>,
+    ran: &Ran,
+    event: fn(FinishResource) -> Event,
+) -> Result<Result<Outcome, Status>> {
+    let exit_status = match &ran.end {
+        End::Errored(words) => return Ok(Err(leaf.error(words).await?)),
+        End::Stopped(cause) => {
+            let nothing = Outcome::of(Status::Aborted);
+            return Ok(Err(leaf.stopped(*cause, nothing).await?));
+        }
+        End::Exited(code) => *code,
+    };
+    let mut finish = FinishResource {
+        origin: leaf.origin(),
+        time: now().seconds(),
+        exit_status,
+        version: Version::default(),
+        metadata: Vec::new(),
+    };
+    if exit_status != 0 {
+        leaf.say("finish", event(finish)).await?;
+        return Ok(Err(leaf.commit(Outcome::of(Status::Failed)).await?));
+    }
+    let (version, mut metadata) = match Answer::read(&ran.answer) {
+        Ok(answer) => answer,
+        Err(words) => return Ok(Err(leaf.error(words).await?)),
+    };
+    // What a put did is done: it does not fail for what it says about it.
+    if let Some(words) = bounded_metadata(&mut metadata) {
+        let line = format!("{words}\n");
+        leaf.print("metadata", Source::Stderr, &line).await?;
+    }
+    finish.version = version.clone();
+    finish.metadata = metadata.clone();
+    leaf.say("finish", event(finish)).await?;
+    Ok(Ok(Outcome {
+        version: Some(version),
+        metadata,
+        artifacts: ran.outputs.iter().cloned().collect(),
+        ..Outcome::of(Status::Succeeded)
+    }))
+}
+
+/// A timeout as steps have it, or the words about one that is none.
+pub(crate) fn timeout(text: &str) -> Result<Option<Duration>, String> {
+    match airside_model::read_duration(text) {
+        _ if text.is_empty() => Ok(None),
+        Ok(timeout) => Ok(Some(timeout)),
+        Err(why) => Err(format!("parse timeout: `{text}` {why}")),
+    }
+}
+
+/// The variables of a source or of params, filled in.
+pub(crate) async fn filled(
+    leaf: Leaf<'_>,
+    map: &Map<String, Value>,
+) -> Result<Map<String, Value>, String> {
+    match leaf.fill(Value::Object(map.clone())).await? {
+        Value::Object(map) => Ok(map),
+        _ => Ok(Map::new()),
+    }
+}
+
+/// Where a resource type finds or leaves files. It is there even if nothing is in it.
+fn folder(kind: StepKind) -> Option<&'static str> {
+    match kind {
+        StepKind::Check => None,
+        StepKind::Put => Some("/tmp/build/put"),
+        _ => Some("/tmp/build/get"),
+    }
+}
+
+/// One call of a resource type's program.
+pub(crate) struct Call<'a> {
+    pub(crate) kind: StepKind,
+    pub(crate) name: &'a str,
+    pub(crate) type_: &'a str,
+    pub(crate) image: &'a TypeImage,
+    pub(crate) tags: &'a [String],
+    pub(crate) source: Map<String, Value>,
+    pub(crate) params: Map<String, Value>,
+    pub(crate) version: Option<Version>,
+    pub(crate) inputs: Vec<Artifact>,
+    pub(crate) outputs: Vec<StepOutput>,
+    pub(crate) start_event: Event,
+    pub(crate) created_by: Option<&'a str>,
+}
+
+impl Call<'_> {
+    /// The whole request, its image fetched if it is one of the pipeline's own types.
+    pub(crate) async fn request(self, leaf: Leaf<'_>) -> Result<Result<StepRequest, NoImage>> {
+        Ok(match self.program(leaf).await? {
+            Ok(program) => Ok(self.request_with(leaf, program)),
+            Err(none) => Err(none),
+        })
+    }
+
+    /// The same where it is known what to run.
+    pub(crate) fn request_with(
+        self,
+        leaf: Leaf<'_>,
+        (image, run, args): (StepImage, Executable, Vec<String>),
+    ) -> StepRequest {
+        let Leaf { interpreter, .. } = leaf;
+        let mut stdin = json!({"source": self.source});
+        if !self.params.is_empty() {
+            stdin["params"] = json!(self.params);
+        }
+        if let Some(version) = self.version {
+            stdin["version"] = json!(version);
+        }
+        let url = &interpreter.engine.parts.external_url;
+        let status = leaf.context.status;
+        let mut env = image.metadata.env();
+        env.extend(metadata::of_resource(
+            interpreter.build,
+            url,
+            status,
+            self.created_by,
+        ));
+        StepRequest {
+            plan: leaf.plan.clone(),
+            labels: leaf.labels(self.name, self.kind),
+            tags: self.tags.to_vec(),
+            image: image.image,
+            run,
+            args,
+            env,
+            dir: "/".to_owned(),
+            user: image.metadata.user.filter(|user| !user.is_empty()),
+            tty: None,
+            stdin: Some(stdin.to_string()),
+            inputs: self.inputs,
+            outputs: self.outputs,
+            folders: folder(self.kind).map(str::to_owned).into_iter().collect(),
+            limits: Default::default(),
+            privileged: self.image.privileged,
+            hermetic: false,
+            answers: true,
+            start_event: self.start_event,
+        }
+    }
+
+    /// What to run in which image. Types that nobody brings must be ours.
+    pub(crate) async fn program(
+        &self,
+        leaf: Leaf<'_>,
+    ) -> Result<Result<(StepImage, Executable, Vec<String>), NoImage>> {
+        let verb = match self.kind {
+            StepKind::Check => "check",
+            StepKind::Put => "out",
+            _ => "in",
+        };
+        let folder = folder(self.kind).map(str::to_owned);
+        if let Some(get) = &self.image.get_plan {
+            let check = self.image.check_plan.as_deref();
+            let image = match image::fetch(leaf, check, get, Wanted::Files).await? {
+                Ok(image) => image,
+                Err(none) => return Ok(Err(none)),
+            };
+            let run = Executable::Path(format!("/opt/resource/{verb}"));
+            return Ok(Ok((image, run, folder.into_iter().collect())));
+        }
+        if !airside_resource_types::is_native(self.type_) {
+            return Ok(Err(NoImage::Error(missing_base_type(self.type_))));
+        }
+        // Checks are not looked into, and need nothing but the program.
+        let own = leaf.interpreter.engine.parts.mock_image.as_ref();
+        let own = own.filter(|_| airside_resource_types::has_an_image(self.type_));
+        let image = match own {
+            Some(own) if self.kind != StepKind::Check => own.clone(),
+            // The machine's own programs, without its data.
+            _ if airside_resource_types::needs_programs(self.type_, &self.source) => Image::Host,
+            _ => Image::Shim,
+        };
+        let args = ["resource", self.type_, verb].map(str::to_owned);
+        let args = args.into_iter().chain(folder).collect();
+        Ok(Ok((image.into(), Executable::Shim, args)))
+    }
+}
+
+/// Ends a step whose image could not be had.
+pub(crate) async fn no_image(leaf: Leaf<'_>, none: NoImage) -> Result<Status> {
+    match (none, leaf.context.stop.cause()) {
+        (NoImage::Error(words), _) => leaf.error(words).await,
+        (NoImage::Stopped, Some(cause)) => leaf.stopped(cause, Outcome::of(Status::Aborted)).await,
+        (NoImage::Stopped, None) => leaf.error("fetching the image was interrupted").await,
+    }
+}

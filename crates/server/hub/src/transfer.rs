@@ -1,0 +1,325 @@
+//! Volume connections: inputs down, outputs up, both as verified streams.
+
+use std::{
+    io::{self, Read, Write},
+    time::Duration,
+};
+
+use airside_archive::{Hasher, HashingReader, Limits};
+use airside_limits::Pace;
+use airside_model::{Handle, Quota, VolumeId};
+use airside_protocol::{
+    End, HubSays, Order, ShimSays, ToHub, ToShim, Transfer, codec::MAX_PAYLOAD,
+};
+use bytes::{Bytes, BytesMut};
+use tokio::{sync::mpsc, time::Instant};
+use tracing::{info, warn};
+
+use crate::{
+    Parts,
+    claim::hash,
+    connection::{Receiver, Sender},
+    lanes::{Lanes, Lead},
+    session::Sessions,
+};
+
+/// Frames read ahead of the disk.
+const AHEAD: usize = 32;
+
+/// A shim may send nothing of an output for so long, though it says that it lives: what packs very well comes slowly.
+const STALLED: Duration = Duration::from_secs(300);
+
+/// Past this an output is a mistake, or an attack on the disk.
+const LIMITS: Limits = Limits {
+    bytes: 1 << 38,
+    entries: 20_000_000,
+};
+
+pub(crate) struct Request {
+    pub(crate) handle: Handle,
+    pub(crate) session: String,
+    pub(crate) volume: VolumeId,
+}
+
+impl Request {
+    /// A session may touch only what its own order names.
+    async fn permitted(
+        &self,
+        parts: &Parts,
+        sessions: &Sessions,
+        named: impl Fn(&Order, &VolumeId) -> bool,
+    ) -> Result<(), (String, bool)> {
+        let valid = parts
+            .store
+            .session_is_valid(&self.handle, &hash(&self.session))
+            .await;
+        match valid {
+            Ok(true) => {}
+            Ok(false) => return Err(("the session is not valid, or no longer".into(), true)),
+            Err(_) => return Err(("the hub cannot judge sessions at the moment".into(), true)),
+        }
+        let Some(slot) = sessions.get(&self.handle) else {
+            return Err(("nobody drives this step at the moment".into(), true));
+        };
+        match named(&slot.work.order, &self.volume) {
+            true => Ok(()),
+            false => Err((
+                format!("volume {} is no business of this step", self.volume),
+                false,
+            )),
+        }
+    }
+}
+
+fn names(transfers: &[Transfer], volume: &VolumeId) -> bool {
+    transfers.iter().any(|transfer| transfer.volume == *volume)
+}
+
+pub(crate) async fn fetch(
+    parts: &Parts,
+    sessions: &Sessions,
+    lanes: &Lanes,
+    request: Request,
+    mut receiver: Receiver,
+    mut sender: Sender,
+) {
+    if let Err((reason, retry)) = request
+        .permitted(parts, sessions, |order, volume| {
+            order.image.as_ref() == Some(volume) || names(&order.fetch, volume)
+        })
+        .await
+    {
+        return sender.refuse(reason, retry).await;
+    }
+    receiver.is_known();
+    let Some(path) = parts.volumes.path(&request.volume) else {
+        return sender
+            .refuse(format!("volume {} is not there", request.volume), false)
+            .await;
+    };
+    let (Lead { turn, held }, replaced) = match lanes.enter(&request.handle, &request.volume).await
+    {
+        Ok(entered) => entered,
+        Err(busy) => return sender.refuse(busy, true).await,
+    };
+    let (chunks, mut ready) = mpsc::channel(AHEAD);
+    let packing = turn.run(move || {
+        let _held = held;
+        let mut writer = Hasher::new(ChunkWriter {
+            chunks,
+            buffer: BytesMut::new(),
+        });
+        airside_archive::pack(&path, &mut writer).map_err(io::Error::other)?;
+        writer.flush()?;
+        Ok::<_, io::Error>(writer.finish().1)
+    });
+    let sent = async {
+        sender.say(HubSays::Begin).await?;
+        while let Some(chunk) = ready.recv().await {
+            sender.send(&ToShim::Chunk(chunk)).await?;
+        }
+        let digest = packing.await.map_err(io::Error::other)??;
+        sender
+            .say(HubSays::End(End {
+                sha256: digest.sha256,
+                bytes: digest.bytes,
+            }))
+            .await
+    };
+    let Some(sent) = replaced.run_until_cancelled(sent).await else {
+        return info!(handle = %request.handle, volume = %request.volume, "volume is fetched anew");
+    };
+    match sent {
+        Ok(()) => info!(handle = %request.handle, volume = %request.volume, "volume fetched"),
+        Err(error) => {
+            warn!(handle = %request.handle, volume = %request.volume, %error, "volume not fetched");
+        }
+    }
+}
+
+pub(crate) async fn upload(
+    parts: &Parts,
+    sessions: &Sessions,
+    lanes: &Lanes,
+    request: Request,
+    mut receiver: Receiver,
+    mut sender: Sender,
+) {
+    if let Err((reason, retry)) = request
+        .permitted(parts, sessions, |order, volume| {
+            names(&order.upload, volume)
+        })
+        .await
+    {
+        return sender.refuse(reason, retry).await;
+    }
+    receiver.is_known();
+    if parts.volumes.path(&request.volume).is_some() {
+        let _ = sender.say(HubSays::Stored).await;
+        return;
+    }
+    let (lead, replaced) = match lanes.enter(&request.handle, &request.volume).await {
+        Ok(entered) => entered,
+        Err(busy) => return sender.refuse(busy, true).await,
+    };
+    if sender.say(HubSays::Begin).await.is_err() {
+        return;
+    }
+    let received = receive(parts, &request, receiver, lead);
+    let Some(received) = replaced.run_until_cancelled(received).await else {
+        return info!(handle = %request.handle, volume = %request.volume, "volume is uploaded anew");
+    };
+    match received {
+        Ok(bytes) => {
+            info!(handle = %request.handle, volume = %request.volume, bytes, "volume stored");
+            let _ = sender.say(HubSays::Stored).await;
+        }
+        Err(error) => {
+            warn!(handle = %request.handle, volume = %request.volume, %error, "volume not stored");
+            // Damage on the way is worth another try; a tree that cannot be unpacked is not.
+            let retry = error.kind() != io::ErrorKind::InvalidInput;
+            sender
+                .refuse(format!("the output could not be stored: {error}"), retry)
+                .await;
+        }
+    }
+}
+
+/// An output may not be larger than what its team may still have.
+async fn limits(parts: &Parts, handle: &Handle) -> io::Result<Limits> {
+    let store = &parts.store;
+    let room = async {
+        if !store.quotas().has(Quota::Volumes) {
+            return Ok(None);
+        }
+        let Some(container) = store.container(handle).await? else {
+            return Ok(None);
+        };
+        match store.build(container.build).await? {
+            Some(build) => store.quota_room(build.team, Quota::Volumes).await,
+            None => Ok(None),
+        }
+    };
+    let room: Result<Option<u64>, airside_store::Error> = room.await;
+    let room = room.map_err(io::Error::other)?.unwrap_or(u64::MAX);
+    Ok(Limits {
+        bytes: LIMITS.bytes.min(room),
+        ..LIMITS
+    })
+}
+
+async fn receive(
+    parts: &Parts,
+    request: &Request,
+    mut receiver: Receiver,
+    lead: Lead,
+) -> io::Result<u64> {
+    let Lead { turn, held } = lead;
+    let (chunks, ready) = mpsc::channel::<Bytes>(AHEAD);
+    let limits = limits(parts, &request.handle).await?;
+    let receiving = parts
+        .volumes
+        .receive(&request.volume)
+        .map_err(io::Error::other)?;
+    let unpacking = turn.run(move || {
+        let _held = held;
+        let mut reader = HashingReader::new(ChunkReader {
+            chunks: ready,
+            current: Bytes::new(),
+        });
+        let unpacked = receiving.unpack(&mut reader, &limits);
+        // The hash is over everything sent, whatever the archive's own end.
+        io::copy(&mut reader, &mut io::sink())?;
+        unpacked.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        Ok::<_, io::Error>((receiving, reader.finish().1))
+    });
+    let mut pace = Pace::new(STALLED);
+    let mut since = Instant::now();
+    let end = loop {
+        let message = tokio::time::timeout_at(since + pace.left(), receiver.next());
+        let message = message.await.map_err(|_| too_slow())??;
+        match message {
+            ToHub::Chunk(chunk) => {
+                pace.moved(since.elapsed(), chunk.len());
+                if chunks.send(chunk).await.is_err() {
+                    break None;
+                }
+                since = Instant::now();
+            }
+            ToHub::Control(ShimSays::End(end)) => break Some(end),
+            ToHub::Control(ShimSays::Heartbeat) => {}
+            other => {
+                return Err(io::Error::other(format!(
+                    "{other:?} does not belong in an upload"
+                )));
+            }
+        }
+    };
+    drop(chunks);
+    let (receiving, digest) = unpacking.await.map_err(io::Error::other)??;
+    let end = end.ok_or_else(|| io::Error::other("the stream was cut short"))?;
+    if (end.sha256.as_str(), end.bytes) != (digest.sha256.as_str(), digest.bytes) {
+        return Err(io::Error::other("the stream was damaged on its way"));
+    }
+    tokio::task::spawn_blocking(move || receiving.commit())
+        .await
+        .map_err(io::Error::other)?
+        .map_err(io::Error::other)?;
+    Ok(digest.bytes)
+}
+
+fn too_slow() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, "the output comes too slowly")
+}
+
+/// Cuts what is written into frames for the async side.
+struct ChunkWriter {
+    chunks: mpsc::Sender<Bytes>,
+    buffer: BytesMut,
+}
+
+impl Write for ChunkWriter {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        self.buffer.extend_from_slice(data);
+        while self.buffer.len() >= MAX_PAYLOAD {
+            self.send(MAX_PAYLOAD)?;
+        }
+        Ok(data.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self.buffer.len() {
+            0 => Ok(()),
+            length => self.send(length),
+        }
+    }
+}
+
+impl ChunkWriter {
+    fn send(&mut self, length: usize) -> io::Result<()> {
+        let chunk = self.buffer.split_to(length).freeze();
+        self.chunks
+            .blocking_send(chunk)
+            .map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+}
+
+/// Reads what the async side receives; its end is the end of the file.
+struct ChunkReader {
+    chunks: mpsc::Receiver<Bytes>,
+    current: Bytes,
+}
+
+impl Read for ChunkReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.current.is_empty() {
+            match self.chunks.blocking_recv() {
+                Some(chunk) => self.current = chunk,
+                None => return Ok(0),
+            }
+        }
+        let length = buffer.len().min(self.current.len());
+        buffer[..length].copy_from_slice(&self.current.split_to(length));
+        Ok(length)
+    }
+}

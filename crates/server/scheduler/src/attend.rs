@@ -1,0 +1,405 @@
+//! Passes of a pipeline's jobs, and what comes of them.
+
+use std::{
+    collections::{BTreeSet, VecDeque},
+    hash::{DefaultHasher, Hash, Hasher},
+};
+
+use airside_model::{BuildId, JobId, PipelineId};
+use airside_schedule::{
+    BuildKey, Carried, Change, Event, History, NameId, Order, Resolution,
+    graph::Job,
+    pass::{Action, InputsFrom, JobState, Next, Pass, Pauses, Wait, pass},
+    preparation::{Preparation, preparation},
+};
+use airside_store::{GivenInput, NextInput, NextInputs, Unfinished, now};
+use tokio::time::Instant;
+use tracing::{debug, info};
+
+use crate::{
+    Ask, Prepared, Result, WantedChecks,
+    answer::{answer, pipe},
+    driver::{Driver, Due},
+    line::Line,
+    state::State,
+};
+
+/// How often a job is passed in a row: each round starts or creates a build, so that the rest of a very
+/// long queue waits for the next event instead of holding everybody else up.
+const MOST_ROUNDS: usize = 1000;
+
+impl Driver {
+    /// Gives these jobs of the pipeline their passes, and whoever is concerned by what that changes.
+    pub(crate) async fn attend(&mut self, pipeline: PipelineId, due: Due) -> Result<()> {
+        let mut state = State::read(&self.store, pipeline, &mut self.names).await?;
+        if state.paused && state.unfinished.is_empty() {
+            // Most pipelines rest most of the time: their configuration need not even be read.
+            self.forget(pipeline);
+            return Ok(());
+        }
+        let Some(line) = self.line(pipeline).await? else {
+            return Ok(());
+        };
+        let mut jobs = due.jobs;
+        if due.all {
+            jobs.extend(line.graph.concerned(Event::Sweep));
+        }
+        self.go_on(&line, &mut state).await?;
+        let ids = jobs.iter().copied();
+        state.know(&self.store, &line.graph, ids).await?;
+        let mut queue: VecDeque<JobId> = jobs.into_iter().collect();
+        while let Some(id) = queue.pop_front() {
+            if let Some(job) = line.graph.job(id) {
+                state
+                    .know(&self.store, &line.graph, [id].into_iter())
+                    .await?;
+                for peer in self.pass_job(&line, job, &mut state).await? {
+                    if !queue.contains(&peer) {
+                        queue.push_back(peer);
+                    }
+                }
+            }
+        }
+        self.trim();
+        Ok(())
+    }
+
+    /// What needs no judgement: builds that have their inputs run, and builds that no job stands for end.
+    async fn go_on(&mut self, line: &Line, state: &mut State) -> Result<()> {
+        for build in state.unfinished.clone() {
+            if build.runs {
+                if !build.has_started {
+                    self.runner.run(build.id);
+                }
+            } else if line.graph.job(build.job).is_none() && !line.unreadable {
+                self.end(&build).await?;
+                state.ended(build.id);
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends a build that never started.
+    async fn end(&mut self, build: &Unfinished) -> Result<()> {
+        if !build.aborted {
+            self.store.request_abort(build.id).await?;
+        }
+        self.runner.run(build.id);
+        Ok(())
+    }
+
+    /// One job, until nothing more is to be done about it. Who else is concerned.
+    async fn pass_job(&mut self, line: &Line, job: &Job, state: &mut State) -> Result<Vec<JobId>> {
+        let mut judged = self.judge(line, job, state).await?;
+        for _ in 0..MOST_ROUNDS {
+            let (resolution, outcome) = &judged;
+            // Also after a build has started: what it took is new to the job no longer.
+            let mut again = outcome.next == Next::Again;
+            for action in &outcome.actions {
+                again |= self.carry_out(line, job, state, resolution, action).await?;
+            }
+            if !again {
+                break;
+            }
+            judged = self.judge(line, job, state).await?;
+        }
+        let (resolution, outcome) = &judged;
+        self.note_inputs(line, job, state, resolution, outcome)
+            .await
+    }
+
+    async fn judge(&mut self, line: &Line, job: &Job, state: &State) -> Result<(Resolution, Pass)> {
+        let pauses = pauses(line, state, job.id);
+        let resolution = match pauses.pipeline || pauses.job {
+            true => Resolution::default(),
+            false => self.resolve(job).await?,
+        };
+        let pending = state.pending(job.id);
+        let pace = self.paces.pace(&line.team, job.id, Instant::now());
+        let judged = pass(&JobState {
+            job,
+            pauses,
+            pending: &pending,
+            group: state.group(&line.graph, job.id),
+            pace,
+            checked: &self.checked,
+            inputs: &resolution,
+        });
+        Ok((resolution, judged))
+    }
+
+    /// Stores what the next build would get, if that is not what is stored. Who else is concerned by it.
+    async fn note_inputs(
+        &mut self,
+        line: &Line,
+        job: &Job,
+        state: &mut State,
+        resolution: &Resolution,
+        outcome: &Pass,
+    ) -> Result<Vec<JobId>> {
+        let pauses = pauses(line, state, job.id);
+        if pauses.pipeline || pauses.job {
+            return Ok(Vec::new());
+        }
+        let next = self.next_inputs(resolution, outcome.has_new_inputs);
+        let hash = hash(&next);
+        if self.next.get(&job.id) != Some(&hash) {
+            self.store.save_next_inputs(job.id, &next).await?;
+            self.next.insert(job.id, hash);
+        }
+        let row = state.jobs.entry(job.id).or_default();
+        let determined = next.is_determined();
+        if std::mem::replace(&mut row.determined, determined) == determined {
+            return Ok(Vec::new());
+        }
+        Ok(line.graph.concerned(Event::InputsDetermined(job.id)))
+    }
+
+    fn next_inputs(&self, resolution: &Resolution, has_new: bool) -> NextInputs {
+        let inputs = resolution.inputs.iter().map(|(name, outcome)| NextInput {
+            name: self.names.name(*name).to_owned(),
+            chosen: match outcome {
+                Ok(chosen) => Ok((chosen.carried.version, chosen.first_occurrence)),
+                Err(reason) => Err(reason.to_string()),
+            },
+        });
+        NextInputs {
+            inputs: inputs.collect(),
+            has_new,
+        }
+    }
+
+    /// Whether a build was started.
+    async fn carry_out(
+        &mut self,
+        line: &Line,
+        job: &Job,
+        state: &mut State,
+        resolution: &Resolution,
+        action: &Action,
+    ) -> Result<bool> {
+        match action {
+            Action::Create { because } => {
+                match self.store.create_triggered_build(job.id).await? {
+                    Some(build) => {
+                        let input = self.names.name(*because);
+                        info!(%build, job = %job.id, input, "build created for a new version");
+                        state.unfinished.push(created(build, job.id));
+                    }
+                    // Somebody has asked for one just now.
+                    None => {
+                        *state = State::read(&self.store, line.id, &mut self.names).await?;
+                        let ids = [job.id].into_iter();
+                        state.know(&self.store, &line.graph, ids).await?;
+                    }
+                }
+            }
+            Action::Start { build, inputs } => {
+                self.start(job, state, resolution, *build, *inputs).await?;
+                self.paces.started(&line.team, job.id, Instant::now());
+                return Ok(true);
+            }
+            Action::Abort { build } => {
+                let found = state.unfinished.iter().find(|one| one.id == build.build);
+                if let Some(found) = found.copied() {
+                    self.end(&found).await?;
+                    state.ended(found.id);
+                }
+            }
+            Action::Check {
+                build,
+                resources,
+                skip_interval,
+            } => {
+                let asked = self.asked.entry(build.build).or_default();
+                let new = resources.iter().filter(|resource| asked.insert(**resource));
+                let resources: Vec<_> = new.copied().collect();
+                if !resources.is_empty() {
+                    self.checks.ask(WantedChecks {
+                        build: build.build,
+                        resources,
+                        skip_interval: *skip_interval,
+                    });
+                }
+            }
+            Action::Wait { build, reason } => {
+                debug!(build = %build.build, %reason, "build waits");
+                if *reason == Wait::Spacing {
+                    self.paces.wake(line.id, job.id);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    async fn start(
+        &mut self,
+        job: &Job,
+        state: &mut State,
+        resolution: &Resolution,
+        build: BuildKey,
+        from: InputsFrom,
+    ) -> Result<()> {
+        let given = match from {
+            InputsFrom::Original(original) => {
+                self.store.give_inputs_of(build.build, original).await?
+            }
+            InputsFrom::Resolution => self.give(build.build, resolution).await?,
+        };
+        if given {
+            match from {
+                InputsFrom::Original(_) => self.view.apply(Change::ForgetJob(job.id)),
+                InputsFrom::Resolution => self.note_use(job.id, resolution).await?,
+            }
+        }
+        // If it was not given any: an earlier try had gone through, or it was aborted just now.
+        state.started(build.build);
+        self.asked.remove(&build.build);
+        self.runner.run(build.build);
+        Ok(())
+    }
+
+    async fn give(&self, build: BuildId, resolution: &Resolution) -> Result<bool> {
+        let chosen = resolution.inputs.iter().filter_map(|(name, outcome)| {
+            let chosen = outcome.as_ref().ok()?;
+            Some(GivenInput {
+                name: self.names.name(*name).to_owned(),
+                version: chosen.carried.version,
+                first_occurrence: chosen.first_occurrence,
+            })
+        });
+        let given: Vec<GivenInput> = chosen.collect();
+        let pipes = pipes(resolution);
+        Ok(self.store.give_inputs(build, &given, &pipes).await?)
+    }
+
+    /// Tells the view that the job used what was resolved.
+    async fn note_use(&mut self, job: JobId, resolution: &Resolution) -> Result<()> {
+        let mut inputs: Vec<(NameId, Carried, Order)> = Vec::new();
+        for (name, outcome) in &resolution.inputs {
+            if let Ok(chosen) = outcome {
+                let order = self.order(chosen.carried).await?;
+                inputs.push((*name, chosen.carried, order));
+            }
+        }
+        let places = self.store.build_places(&pipes(resolution)).await?;
+        let pipes = places.into_iter().map(pipe).collect();
+        self.view.apply(Change::InputsUsed { job, inputs, pipes });
+        Ok(())
+    }
+
+    async fn order(&mut self, carried: Carried) -> Result<Order> {
+        loop {
+            match self.view.version(carried) {
+                Ok(found) => return Ok(found.map_or(Order(0), |found| found.order)),
+                Err(question) => {
+                    let (ticket, page) = (self.view.ticket(), self.view.page());
+                    let answer = answer(&self.store, &self.names, &question, page).await?;
+                    let _ = self.view.learn(ticket, &question, answer)?;
+                }
+            }
+        }
+    }
+
+    pub(crate) async fn answer_ask(&mut self, ask: Ask) {
+        let Ask::Preparation(build, sender) = ask;
+        match self.prepare(build).await {
+            Ok(prepared) => {
+                // Whoever asked may have gone.
+                let _ = sender.send(prepared);
+            }
+            Err(error) => {
+                let error = &error as &dyn std::error::Error;
+                tracing::warn!(%build, error, "cannot tell what a build waits for");
+            }
+        }
+    }
+
+    /// What a build that waits is waiting for.
+    async fn prepare(&mut self, id: BuildId) -> Result<Option<Prepared>> {
+        let Some(build) = self.store.build(id).await? else {
+            return Ok(None);
+        };
+        let (Some(pipeline), Some(job)) = (build.pipeline, build.job) else {
+            return Ok(None);
+        };
+        let Some(line) = self.line(pipeline).await? else {
+            return Ok(None);
+        };
+        let mut state = State::read(&self.store, pipeline, &mut self.names).await?;
+        let ids = [job].into_iter();
+        state.know(&self.store, &line.graph, ids).await?;
+        let waiting = state
+            .unfinished
+            .iter()
+            .find(|one| one.id == id && !one.runs);
+        let (Some(waiting), Some(job)) = (waiting, line.graph.job(job)) else {
+            return Ok(None);
+        };
+        let resolution = self.resolve(job).await?;
+        let pending = state.pending(job.id);
+        let judged = JobState {
+            job,
+            pauses: pauses(&line, &state, job.id),
+            pending: &pending,
+            group: state.group(&line.graph, job.id),
+            pace: self.paces.pace(&line.team, job.id, Instant::now()),
+            checked: &self.checked,
+            inputs: &resolution,
+        };
+        let preparation = preparation(&judged, &state.as_pending(waiting), &self.names);
+        Ok(Some(self.named(preparation)))
+    }
+
+    fn named(&self, preparation: Preparation) -> Prepared {
+        let reason = |name: &NameId| {
+            let reasons = &preparation.missing_input_reasons;
+            let found = reasons.iter().find(|(missing, _)| missing == name);
+            found.map(|(_, reason)| reason.clone())
+        };
+        let inputs = preparation.inputs.iter();
+        let inputs = inputs.map(|(name, _)| (self.names.name(*name).to_owned(), reason(name)));
+        Prepared {
+            inputs: inputs.collect(),
+            preparation,
+        }
+    }
+}
+
+fn hash(next: &NextInputs) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    next.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn pauses(line: &Line, state: &State, job: JobId) -> Pauses {
+    Pauses {
+        pipeline: state.paused,
+        job: state.jobs.get(&job).is_some_and(|row| row.paused),
+        archived: line.archived,
+    }
+}
+
+/// The upstream builds that the inputs come from, each once.
+fn pipes(resolution: &Resolution) -> Vec<BuildId> {
+    let chosen = resolution
+        .inputs
+        .iter()
+        .filter_map(|(_, outcome)| outcome.as_ref().ok());
+    let builds: BTreeSet<BuildId> = chosen.flat_map(|chosen| chosen.passed.clone()).collect();
+    builds.into_iter().collect()
+}
+
+/// A build that a pass has just created.
+fn created(build: BuildId, job: JobId) -> Unfinished {
+    Unfinished {
+        id: build,
+        job,
+        original: build,
+        manual: false,
+        created_at: now(),
+        aborted: false,
+        runs: false,
+        has_started: false,
+    }
+}

@@ -1,0 +1,221 @@
+//! The loop: hears, looks at what is concerned, waits.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use airside_model::{BuildId, JobId, PipelineId, ResourceId};
+use airside_schedule::{Names, View, pass::Checked};
+use airside_store::Store;
+use tokio::{
+    sync::mpsc,
+    time::{Instant, MissedTickBehavior, interval_at, sleep_until},
+};
+use tracing::{error, warn};
+
+use crate::{Ask, Checks, Result, Runner, SWEEP, Spacing, line::Line, pace::Paces};
+
+/// After a failure of the store.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// What is kept of a job or a resource at most, between two sweeps.
+const MOST_ROWS: usize = 20_000;
+
+/// Of how many jobs the configuration is kept at most.
+const MOST_JOBS: usize = 50_000;
+
+pub(crate) struct Driver {
+    pub(crate) store: Store,
+    pub(crate) runner: Arc<dyn Runner>,
+    pub(crate) checks: Arc<dyn Checks>,
+    pub(crate) view: View,
+    pub(crate) names: Names,
+    /// Pipelines as they are configured, until they are set anew.
+    pub(crate) lines: HashMap<PipelineId, Arc<Line>>,
+    pub(crate) pipelines: Owners,
+    /// Jobs that are to have a pass.
+    pub(crate) due: BTreeMap<PipelineId, Due>,
+    /// Whether pipelines that builds set may have lost whoever stood for them.
+    pub(crate) look_for_abandoned: bool,
+    pub(crate) checked: HashMap<ResourceId, Checked>,
+    /// What builds asked to be checked for them.
+    pub(crate) asked: HashMap<BuildId, HashSet<ResourceId>>,
+    pub(crate) paces: Paces,
+    /// What is stored as the next inputs of jobs; of each only a hash, as there are many.
+    pub(crate) next: HashMap<JobId, u64>,
+}
+
+/// Which jobs of a pipeline are to have a pass; none is a look at its builds alone.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Due {
+    pub(crate) all: bool,
+    pub(crate) jobs: BTreeSet<JobId>,
+}
+
+/// To which pipelines jobs and resources belong.
+#[derive(Default)]
+pub(crate) struct Owners {
+    /// Those that have any here.
+    pub(crate) known: HashSet<PipelineId>,
+    pub(crate) jobs: HashMap<JobId, PipelineId>,
+    pub(crate) resources: HashMap<ResourceId, PipelineId>,
+}
+
+impl Driver {
+    pub(crate) fn new(
+        store: Store,
+        runner: Arc<dyn Runner>,
+        checks: Arc<dyn Checks>,
+        spacing: Spacing,
+    ) -> Self {
+        Self {
+            store,
+            runner,
+            checks,
+            view: View::default(),
+            names: Names::default(),
+            lines: HashMap::new(),
+            pipelines: Owners::default(),
+            due: BTreeMap::new(),
+            look_for_abandoned: true,
+            checked: HashMap::new(),
+            asked: HashMap::new(),
+            paces: Paces::new(spacing),
+            next: HashMap::new(),
+        }
+    }
+
+    /// Runs until it is dropped.
+    pub(crate) async fn run(&mut self, asks: &mut mpsc::Receiver<Ask>) {
+        // Before the first look: what happens meanwhile is heard.
+        let mut news = self.store.news();
+        let mut sweeps = interval_at(Instant::now() + SWEEP, SWEEP);
+        sweeps.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        self.sweep_patiently().await;
+        loop {
+            let again = self.work().await;
+            tokio::select! {
+                () = tokio::time::sleep(PAUSE), if again => {}
+                heard = news.next() => {
+                    self.hear_patiently(heard).await;
+                    while let Some(heard) = news.waiting() {
+                        self.hear_patiently(heard).await;
+                    }
+                }
+                () = sleep_until(self.paces.next().unwrap_or_else(Instant::now)), if self.paces.next().is_some() => {
+                    while let Some((pipeline, job)) = self.paces.rested(Instant::now()) {
+                        self.due.entry(pipeline).or_default().jobs.insert(job);
+                    }
+                }
+                Some(ask) = asks.recv() => self.answer_ask(ask).await,
+                _ = sweeps.tick() => self.sweep_patiently().await,
+            }
+        }
+    }
+
+    /// Looks at every job that is due. Whether something failed and is to be looked at again a little later.
+    async fn work(&mut self) -> bool {
+        let mut failed = BTreeMap::new();
+        while let Some((pipeline, jobs)) = self.due.pop_first() {
+            let attending = self.attend(pipeline, jobs.clone());
+            match airside_tasks::caught("pass of a pipeline", attending).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => {
+                    warn!(
+                        %pipeline,
+                        error = &error as &dyn std::error::Error,
+                        "a pipeline could not be scheduled"
+                    );
+                    self.lines.remove(&pipeline);
+                    failed.insert(pipeline, jobs);
+                }
+                Err(_) => {
+                    error!(%pipeline, "the panic ends the pass; the pipeline rests until there is news of it");
+                    self.forget_what_was_read();
+                }
+            }
+        }
+        if std::mem::take(&mut self.look_for_abandoned)
+            && let Err(error) = self.archive_abandoned().await
+        {
+            warn!(
+                error = &error as &dyn std::error::Error,
+                "pipelines that builds set could not be looked through"
+            );
+        }
+        let again = !failed.is_empty();
+        self.due.extend(failed);
+        again
+    }
+
+    /// A panic may have left any of it half changed.
+    fn forget_what_was_read(&mut self) {
+        self.view = View::default();
+        self.lines.clear();
+        self.asked.clear();
+        self.next.clear();
+    }
+
+    /// Forgets all that was read, and looks at everything.
+    pub(crate) async fn sweep(&mut self) -> Result<()> {
+        self.forget_what_was_read();
+        self.pipelines = Owners::default();
+        self.look_for_abandoned = true;
+        for (pipeline, job) in self.store.jobs_with_unfinished().await? {
+            self.due.entry(pipeline).or_default().jobs.insert(job);
+        }
+        for pipeline in self.store.pipelines(None).await? {
+            // What rests has nothing to look at but builds of before.
+            if !pipeline.paused && !pipeline.archived {
+                self.look_at_all(pipeline.id);
+            }
+        }
+        Ok(())
+    }
+
+    async fn sweep_patiently(&mut self) {
+        while let Err(error) = self.sweep().await {
+            warn!(
+                error = &error as &dyn std::error::Error,
+                "the store cannot be looked through; trying again"
+            );
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    async fn hear_patiently(&mut self, heard: Result<airside_store::News, airside_store::Missed>) {
+        let done = match heard {
+            Ok(news) => self.hear(news).await,
+            Err(airside_store::Missed) => self.sweep().await,
+        };
+        if let Err(error) = done {
+            warn!(
+                error = &error as &dyn std::error::Error,
+                "news could not be followed up; looking at everything"
+            );
+            self.sweep_patiently().await;
+        }
+    }
+
+    /// Keeps what is remembered of the past within bounds.
+    pub(crate) fn trim(&mut self) {
+        if self.view.size() > MOST_ROWS {
+            self.view.trim(MOST_ROWS / 4);
+        }
+        if self.pipelines.jobs.len() > MOST_JOBS {
+            self.lines.clear();
+            self.pipelines = Owners::default();
+        }
+    }
+
+    /// Puts away pipelines that builds set and nobody stands for any more.
+    async fn archive_abandoned(&mut self) -> Result<()> {
+        for pipeline in self.store.abandoned_pipelines().await? {
+            tracing::info!(%pipeline, "pipeline archived: no build stands for it any more");
+            self.store.archive_pipeline(pipeline).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,225 @@
+//! From news to what the view learns and who gets a pass.
+
+use airside_model::{BuildId, JobId, PipelineId, ResourceId};
+use airside_schedule::{
+    BuildKey, Carried, Change, Event, Moment, Order, history::VersionState, pass::Checked,
+};
+use airside_store::{CarryingBuild, News, VersionPlace};
+
+use crate::{Result, driver::Driver};
+
+/// More versions at once are looked up when they are needed, instead of being told one by one.
+const MANY: usize = 256;
+
+impl Driver {
+    pub(crate) async fn hear(&mut self, news: News) -> Result<()> {
+        match news {
+            News::VersionsSaved { resource, versions } => {
+                if versions.len() > MANY {
+                    self.view.apply(Change::ForgetResource(resource));
+                } else {
+                    for place in versions {
+                        self.view.apply(saved(resource, place));
+                    }
+                }
+                self.concern_resource(resource, Event::VersionsFound(resource))
+                    .await
+            }
+            News::VersionEnabled {
+                resource,
+                version,
+                enabled,
+            } => {
+                self.view.apply(Change::VersionEnabled {
+                    resource,
+                    version,
+                    enabled,
+                });
+                self.concern_resource(resource, Event::VersionsChosen(resource))
+                    .await
+            }
+            News::HistoryChanged(resource) => {
+                self.view.apply(Change::ForgetResource(resource));
+                self.checked.remove(&resource);
+                self.concern_resource(resource, Event::VersionsChosen(resource))
+                    .await
+            }
+            News::PinChanged(resource) => {
+                if let Some(pipeline) = self.pipeline_of_resource(resource).await? {
+                    self.lines.remove(&pipeline);
+                }
+                self.concern_resource(resource, Event::VersionsChosen(resource))
+                    .await
+            }
+            News::CheckEnded {
+                resource,
+                at,
+                next_due,
+            } => {
+                let checked = Checked {
+                    last_end: Some(Moment(at.0)),
+                    next_due: next_due.map(|due| Moment(due.0)),
+                };
+                self.checked.insert(resource, checked);
+                // Most checks nobody waits for, and there are many of them.
+                match self.asked.values().any(|asked| asked.contains(&resource)) {
+                    true => {
+                        self.concern_resource(resource, Event::CheckEnded(resource))
+                            .await
+                    }
+                    false => Ok(()),
+                }
+            }
+            News::JobAsked(job) => self.concern_job(job, Event::JobAsked(job)).await,
+            News::BuildsForgotten(job) => {
+                self.view.apply(Change::ForgetJob(job));
+                Ok(())
+            }
+            News::JobPaused(job) => self.concern_job(job, Event::JobPaused(job)).await,
+            News::JobUnpaused(job) => self.concern_job(job, Event::JobUnpaused(job)).await,
+            News::BuildFinished {
+                build,
+                job,
+                succeeded,
+            } => self.hear_of_end(build, job, succeeded).await,
+            News::PipelineSet(pipeline) => {
+                self.lines.remove(&pipeline);
+                self.look_for_abandoned = true;
+                self.look_at_all(pipeline);
+                Ok(())
+            }
+            News::PipelineUnpaused(pipeline) => {
+                self.look_at_all(pipeline);
+                Ok(())
+            }
+            News::PipelinePaused(pipeline) => {
+                // It may be that nothing of it has to be kept any more.
+                self.due.entry(pipeline).or_default();
+                Ok(())
+            }
+            News::PipelineArchived(pipeline) => {
+                self.lines.remove(&pipeline);
+                self.look_for_abandoned = true;
+                self.due.entry(pipeline).or_default();
+                Ok(())
+            }
+            News::PipelineGone(pipeline) => {
+                self.forget(pipeline);
+                self.look_for_abandoned = true;
+                Ok(())
+            }
+        }
+    }
+
+    async fn hear_of_end(&mut self, build: BuildId, job: JobId, succeeded: bool) -> Result<()> {
+        self.asked.remove(&build);
+        if succeeded {
+            self.look_for_abandoned = true;
+            if let Some(carrying) = self.store.carried(build).await? {
+                self.view.apply(carried(job, &carrying));
+            }
+        }
+        self.concern_job(job, Event::BuildFinished { job, succeeded })
+            .await
+    }
+
+    /// Gives a pass to those jobs of the pipeline that the event concerns.
+    pub(crate) async fn concern(&mut self, pipeline: PipelineId, event: Event) -> Result<()> {
+        let Some(line) = self.line(pipeline).await? else {
+            return Ok(());
+        };
+        let jobs = line.graph.concerned(event);
+        if !jobs.is_empty() {
+            self.due.entry(pipeline).or_default().jobs.extend(jobs);
+        }
+        Ok(())
+    }
+
+    async fn concern_resource(&mut self, resource: ResourceId, event: Event) -> Result<()> {
+        match self.pipeline_of_resource(resource).await? {
+            Some(pipeline) => self.concern(pipeline, event).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn concern_job(&mut self, job: JobId, event: Event) -> Result<()> {
+        let Some(pipeline) = self.pipeline_of_job(job).await? else {
+            return Ok(());
+        };
+        // Also for a job that the configuration does not have any more: its builds may wait.
+        self.due.entry(pipeline).or_default();
+        self.concern(pipeline, event).await
+    }
+
+    /// Which jobs these are is found out once it is their turn, if the pipeline is not at rest.
+    pub(crate) fn look_at_all(&mut self, pipeline: PipelineId) {
+        self.due.entry(pipeline).or_default().all = true;
+    }
+
+    pub(crate) async fn pipeline_of_job(&mut self, job: JobId) -> Result<Option<PipelineId>> {
+        if let Some(pipeline) = self.pipelines.jobs.get(&job) {
+            return Ok(Some(*pipeline));
+        }
+        let row = self.store.job_by_id(job).await?;
+        Ok(row.map(|row| row.pipeline))
+    }
+
+    async fn pipeline_of_resource(&mut self, resource: ResourceId) -> Result<Option<PipelineId>> {
+        if let Some(pipeline) = self.pipelines.resources.get(&resource) {
+            return Ok(Some(*pipeline));
+        }
+        let row = self.store.resource_by_id(resource).await?;
+        Ok(row.map(|row| row.pipeline))
+    }
+
+    /// All about a pipeline that is gone, or at rest.
+    pub(crate) fn forget(&mut self, pipeline: PipelineId) {
+        self.due.remove(&pipeline);
+        self.lines.remove(&pipeline);
+        if !self.pipelines.known.remove(&pipeline) {
+            return;
+        }
+        for (job, _) in self
+            .pipelines
+            .jobs
+            .extract_if(|_, owner| *owner == pipeline)
+        {
+            self.view.apply(Change::ForgetJob(job));
+            self.next.remove(&job);
+        }
+        let resources = &mut self.pipelines.resources;
+        for (resource, _) in resources.extract_if(|_, owner| *owner == pipeline) {
+            self.view.apply(Change::ForgetResource(resource));
+            self.checked.remove(&resource);
+        }
+    }
+}
+
+fn saved(resource: ResourceId, place: VersionPlace) -> Change {
+    Change::VersionSaved {
+        resource,
+        version: place.version,
+        state: VersionState {
+            order: Order(place.order),
+            enabled: place.enabled,
+        },
+    }
+}
+
+fn carried(job: JobId, carrying: &CarryingBuild) -> Change {
+    Change::BuildSucceeded {
+        job,
+        key: BuildKey {
+            original: carrying.original,
+            build: carrying.build,
+        },
+        carried: crate::answer::carried(carrying),
+    }
+}
+
+/// So that nobody has to spell it out.
+pub(crate) fn as_carried(
+    (resource, version): (ResourceId, airside_model::ResourceVersionId),
+) -> Carried {
+    Carried { resource, version }
+}

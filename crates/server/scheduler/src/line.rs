@@ -1,0 +1,74 @@
+//! A pipeline as it is configured, read once and kept until it changes.
+
+use std::{collections::HashMap, sync::Arc};
+
+use airside_config::Config;
+use airside_model::PipelineId;
+use airside_schedule::{Graph, graph::Ids};
+use tracing::warn;
+
+use crate::{Error, Result, driver::Driver};
+
+pub(crate) struct Line {
+    pub(crate) id: PipelineId,
+    pub(crate) team: String,
+    pub(crate) graph: Graph,
+    pub(crate) archived: bool,
+    /// Its configuration cannot be read: nothing is done about its builds until it is set anew.
+    pub(crate) unreadable: bool,
+}
+
+impl Driver {
+    /// `None`: there is no such pipeline.
+    pub(crate) async fn line(&mut self, pipeline: PipelineId) -> Result<Option<Arc<Line>>> {
+        if let Some(line) = self.lines.get(&pipeline) {
+            return Ok(Some(line.clone()));
+        }
+        let Some(row) = self.store.pipeline_by_id(pipeline).await? else {
+            return Ok(None);
+        };
+        let (graph, unreadable) = match row.archived {
+            true => (Graph::default(), false),
+            false => match self.graph(pipeline, row.config).await {
+                Ok(graph) => (graph, false),
+                Err(error @ (Error::Config { .. } | Error::Graph { .. })) => {
+                    let error = &error as &dyn std::error::Error;
+                    warn!(%pipeline, error, "the pipeline is not scheduled");
+                    (Graph::default(), true)
+                }
+                Err(error) => return Err(error),
+            },
+        };
+        let line = Arc::new(Line {
+            id: pipeline,
+            team: row.team_name,
+            graph,
+            archived: row.archived,
+            unreadable,
+        });
+        self.lines.insert(pipeline, line.clone());
+        Ok(Some(line))
+    }
+
+    async fn graph(&mut self, pipeline: PipelineId, config: serde_json::Value) -> Result<Graph> {
+        let config: Config =
+            serde_json::from_value(config).map_err(|source| Error::Config { pipeline, source })?;
+        let mut ids = Ids::default();
+        self.pipelines.known.insert(pipeline);
+        for job in self.store.jobs(pipeline).await? {
+            self.pipelines.jobs.insert(job.id, pipeline);
+            ids.jobs.insert(job.name, job.id);
+        }
+        let mut pins = HashMap::new();
+        for resource in self.store.resources(pipeline).await? {
+            self.pipelines.resources.insert(resource.id, pipeline);
+            if let Some(pin) = resource.pin.filter(|pin| !pin.in_config) {
+                pins.insert(resource.id, pin.version);
+            }
+            ids.resources.insert(resource.name, resource.id);
+        }
+        ids.pins = pins;
+        Graph::read(&config, &ids, &mut self.names)
+            .map_err(|source| Error::Graph { pipeline, source })
+    }
+}

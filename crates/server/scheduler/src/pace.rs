@@ -1,0 +1,111 @@
+//! Spacing: builds of one job that an operator wants to start some time apart. Kept in memory only, by a clock
+//! that never jumps: a server that was just started lets every job begin at once.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    time::Duration,
+};
+
+use airside_model::{JobId, PipelineId};
+use airside_schedule::pass::Pace;
+use tokio::time::Instant;
+
+/// How far apart builds of one job start, by team.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Spacing {
+    /// Of teams that are not named.
+    pub everybody: Duration,
+    pub teams: HashMap<String, Duration>,
+}
+
+impl Spacing {
+    fn of(&self, team: &str) -> Duration {
+        self.teams.get(team).copied().unwrap_or(self.everybody)
+    }
+}
+
+/// When jobs started their last builds, and when those that wait may start the next.
+#[derive(Default)]
+pub(crate) struct Paces {
+    spacing: Spacing,
+    /// Until when a job rests.
+    rests: HashMap<JobId, Instant>,
+    wakes: BTreeSet<(Instant, PipelineId, JobId)>,
+}
+
+impl Paces {
+    pub(crate) fn new(spacing: Spacing) -> Self {
+        Self {
+            spacing,
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn pace(&self, team: &str, job: JobId, now: Instant) -> Pace {
+        if self.spacing.of(team).is_zero() {
+            return Pace::Free;
+        }
+        match self.rests.get(&job) {
+            Some(until) if *until > now => Pace::Rest,
+            _ => Pace::One,
+        }
+    }
+
+    /// A build of the job starts now.
+    pub(crate) fn started(&mut self, team: &str, job: JobId, now: Instant) {
+        let spacing = self.spacing.of(team);
+        if !spacing.is_zero() {
+            self.rests.retain(|_, until| *until > now);
+            self.rests
+                .insert(job, airside_model::deadline_after(now, spacing));
+        }
+    }
+
+    /// A build of the job waits for the end of its rest.
+    pub(crate) fn wake(&mut self, pipeline: PipelineId, job: JobId) {
+        if let Some(until) = self.rests.get(&job) {
+            self.wakes.insert((*until, pipeline, job));
+        }
+    }
+
+    /// Takes a job whose rest is over.
+    pub(crate) fn rested(&mut self, now: Instant) -> Option<(PipelineId, JobId)> {
+        let first = *self.wakes.first().filter(|(at, ..)| *at <= now)?;
+        self.wakes.remove(&first);
+        let (_, pipeline, job) = first;
+        Some((pipeline, job))
+    }
+
+    /// When the next rest of somebody who waits is over.
+    pub(crate) fn next(&self) -> Option<Instant> {
+        self.wakes.first().map(|(at, ..)| *at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_team_has_its_own_spacing_or_everybodys() {
+        let spacing = Spacing {
+            everybody: Duration::ZERO,
+            teams: [("slow".to_owned(), Duration::from_secs(2))].into(),
+        };
+        let mut paces = Paces::new(spacing);
+        let (job, now) = (JobId(1), Instant::now());
+        assert_eq!(paces.pace("main", job, now), Pace::Free);
+        assert_eq!(paces.pace("slow", job, now), Pace::One);
+        paces.started("slow", job, now);
+        let later = now + Duration::from_secs(1);
+        assert_eq!(paces.pace("slow", job, later), Pace::Rest);
+        assert_eq!(paces.pace("slow", JobId(2), later), Pace::One);
+        paces.wake(PipelineId(7), job);
+        assert_eq!(paces.rested(later), None);
+        let end = paces.next().unwrap();
+        assert_eq!(end, now + Duration::from_secs(2));
+        assert_eq!(paces.rested(end), Some((PipelineId(7), job)));
+        assert_eq!(paces.pace("slow", job, end), Pace::One);
+        assert_eq!(paces.next(), None);
+    }
+}

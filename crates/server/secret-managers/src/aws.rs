@@ -1,0 +1,224 @@
+//! AWS: the parameters of Systems Manager (SSM), and Secrets Manager.
+
+mod secrets_manager;
+mod ssm;
+
+use airside_aws::{Identity, IdentityError, Keys, Signer};
+use airside_blocking_http::{Client, Patience, Trust};
+use parking_lot::Mutex;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{Error, Owner, Template};
+pub use secrets_manager::{SecretsManager, SecretsManagerSettings};
+pub use ssm::{Ssm, SsmSettings};
+
+/// How long one request may take, in seconds.
+const SILENCE: std::time::Duration = std::time::Duration::from_secs(30);
+const IDLE: usize = 8;
+
+/// What both of them are told.
+#[derive(Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct AwsSettings {
+    pub access_key: String,
+    pub secret_key: String,
+    pub session_token: String,
+    pub region: String,
+    /// Where its service is, if not where AWS has it.
+    #[serde(skip)]
+    pub endpoint: Option<String>,
+}
+
+/// A service of AWS that speaks JSON.
+struct Service {
+    name: &'static str,
+    region: String,
+    endpoint: String,
+    identity: Identity,
+    idle: Mutex<Vec<Client>>,
+}
+
+impl Service {
+    fn new(name: &'static str, settings: &AwsSettings, owner: Owner) -> Result<Self, Error> {
+        let region = &settings.region;
+        if !airside_aws::is_host_part(region) {
+            return Err(Error::Settings(format!("{region:?} is no region of AWS")));
+        }
+        let identity = match (&*settings.access_key, &*settings.secret_key) {
+            ("", "") if owner == Owner::Pipeline => {
+                let words = "a pipeline needs its own access_key and secret_key: it cannot be to AWS \
+                             what the server is";
+                return Err(Error::Settings(words.to_owned()));
+            }
+            ("", "") if settings.session_token.is_empty() => Identity::of_machine(region),
+            ("", _) | (_, "") => {
+                let words = "an access key and a secret key go together, and one is missing";
+                return Err(Error::Settings(words.to_owned()));
+            }
+            (id, secret) => {
+                let token = &settings.session_token;
+                let keys = Keys {
+                    id: id.to_owned(),
+                    secret: secret.to_owned(),
+                    token: (!token.is_empty()).then(|| token.clone()),
+                };
+                Identity::given(keys, region)
+            }
+        };
+        Ok(Self {
+            name,
+            region: region.clone(),
+            endpoint: match &settings.endpoint {
+                Some(endpoint) => endpoint.clone(),
+                None => airside_aws::endpoint(name, region),
+            },
+            identity,
+            idle: Mutex::default(),
+        })
+    }
+
+    fn call(&self, target: &str, body: &Value) -> Result<Value, Refusal> {
+        let keys = self.identity.keys().map_err(of_identity)?;
+        let signer = Signer {
+            keys: &keys,
+            region: &self.region,
+            service: self.name,
+        };
+        let client = self.client()?;
+        let headers = [
+            ("X-Amz-Target", target),
+            ("Content-Type", "application/x-amz-json-1.1"),
+        ];
+        let answer = airside_aws::call(
+            &client,
+            &signer,
+            &self.endpoint,
+            &headers,
+            &body.to_string(),
+        );
+        let answer = answer.map_err(|error| match error {
+            airside_blocking_http::Error::Status { status, answer, .. } => {
+                refusal(target, status, &answer)
+            }
+            other => Refusal::from(Error::from(other)),
+        })?;
+        let mut idle = self.idle.lock();
+        if idle.len() < IDLE {
+            idle.push(client);
+        }
+        drop(idle);
+        let bad = |_| {
+            Error::Away(format!(
+                "AWS answers {target} with something that is not JSON"
+            ))
+        };
+        serde_json::from_slice(&answer).map_err(|error| bad(error).into())
+    }
+
+    fn client(&self) -> Result<Client, Error> {
+        if let Some(client) = self.idle.lock().pop() {
+            return Ok(client);
+        }
+        let patience = Patience {
+            silence: SILENCE,
+            // Who asks for secrets has its own second tries.
+            tries: 1,
+            ..Patience::default()
+        };
+        Ok(Client::with_patience(&Trust::Public, patience)?)
+    }
+}
+
+/// Why a call failed, with AWS's own name for that.
+struct Refusal {
+    code: String,
+    error: Error,
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Self {
+            code: String::new(),
+            error,
+        }
+    }
+}
+
+/// `{"__type": "com.amazonaws…#Code", "message": "…"}`; an outage need not say so.
+fn refusal(target: &str, status: u16, answer: &str) -> Refusal {
+    let said: Value = serde_json::from_str(answer).unwrap_or(Value::Null);
+    let code = said
+        .get("__type")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    let code = code.rsplit('#').next().unwrap_or_default().to_owned();
+    let message = said.get("message").or_else(|| said.get("Message"));
+    let message = message.and_then(Value::as_str).unwrap_or_default();
+    let shown = match code.is_empty() {
+        true => status.to_string(),
+        false => format!("{code}: {message}"),
+    };
+    let words = format!("AWS answers {target} with {shown}");
+    let throttled = matches!(
+        code.as_str(),
+        "ThrottlingException" | "InternalServiceError" | "InternalServerError" | "RequestExpired"
+    );
+    let error = match throttled {
+        true => Error::Away(words),
+        false => Error::of_status(status, words),
+    };
+    Refusal { code, error }
+}
+
+fn of_identity(error: IdentityError) -> Error {
+    match error {
+        IdentityError::Outbound(error) => error.into(),
+        other => Error::Settings(other.to_string()),
+    }
+}
+
+fn templates(texts: &[&str]) -> Result<Vec<Template>, Error> {
+    let parsed = texts.iter().map(|text| Template::parse(text));
+    parsed
+        .collect::<Result<_, _>>()
+        .map_err(|error| Error::Settings(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_have_names_and_some_pass() {
+        for (status, words, code, transient) in [
+            (
+                400,
+                r#"{"__type":"ParameterNotFound"}"#,
+                "ParameterNotFound",
+                false,
+            ),
+            (
+                400,
+                r#"{"__type":"com.amazonaws.x#ThrottlingException","message":"m"}"#,
+                "ThrottlingException",
+                true,
+            ),
+            (
+                400,
+                r#"{"__type":"AccessDeniedException","Message":"m"}"#,
+                "AccessDeniedException",
+                false,
+            ),
+            (503, "<html>", "", true),
+            (403, "", "", false),
+        ] {
+            let refused = refusal("T", status, words);
+            assert_eq!(
+                (refused.code.as_str(), refused.error.is_transient()),
+                (code, transient),
+                "{words}"
+            );
+        }
+    }
+}
