@@ -26,8 +26,8 @@ NODE_IMAGE ?= $(AIRSIDE_CACHE)/node-image.tar
 
 # The tests of crates/tests/scenarios run these programs; the local ones leave the cluster alone.
 SCENARIO_ENV = AIRSIDE_BIN=$(BIN)/airside AIRSIDE_FLY="$$(dev/fly)" AIRSIDE_ROOTFS=$(AIRSIDE_CACHE)/rootfs.tar
-CLUSTER_TESTS = $(SCENARIO_ENV) AIRSIDE_TEST_CLUSTER=1 KUBECONFIG="$$(dev/cluster kubeconfig)" \
-  cargo test -p airside-runtime-kubernetes -p airside-conformance -p airside-scenarios
+CLUSTER_ENV = $(SCENARIO_ENV) AIRSIDE_TEST_CLUSTER=1 KUBECONFIG="$$(dev/cluster kubeconfig)"
+CLUSTER_RULES = $(CLUSTER_ENV) cargo test -p airside-conformance --test cluster -- --test-threads 2
 
 .PHONY: help
 help: ## List the targets
@@ -77,18 +77,21 @@ test-local: build rootfs ## fly against a real server, steps on the local runtim
 .PHONY: test-hostile
 test-hostile: build rootfs ## Tests of hostile tenants, steps, strangers and servers, with a limit of 1,024 files
 	ulimit -n 1024; cargo test --workspace --exclude airside-conformance --exclude airside-scenarios --exclude airside-tidy hostile_
-	ulimit -n 1024; $(SCENARIO_ENV) cargo test -p airside-scenarios --test 'hostile_*'
+	ulimit -n 1024; $(SCENARIO_ENV) cargo test -p airside-scenarios --test local hostile_
 
 .PHONY: test-cluster
 test-cluster: build cluster-images ## The same with steps as pods, in short; needs `make cluster` first
-	$(CLUSTER_TESTS) --test cluster --test cluster_path --test cluster_agent --test cluster_checks --test cluster_images --test cluster_registry --test cluster_get_image --test cluster_crash --test images_everything \
-	  -- --test-threads 2
+	$(CLUSTER_RULES)
+	$(CLUSTER_ENV) cargo test -p airside-scenarios --test cluster -- --test-threads 2 path:: agent:: checks:: images:: registry:: get_image:: crash::
+	$(CLUSTER_ENV) cargo test -p airside-scenarios --test images -- everything::
 
 .PHONY: test-cluster-all
 test-cluster-all: old-shims build cluster-images buildah-image ## All of it, with lost pods, nodes and API servers, and more crashes
-	AIRSIDE_BUILDAH=$(AIRSIDE_CACHE)/buildah.tar AIRSIDE_OLD_SHIMS=$(BIN) AIRSIDE_CRASH_BUILDS=$${AIRSIDE_CRASH_BUILDS:-20} $(CLUSTER_TESTS) --test 'cluster*' -- --test-threads 2
+	$(CLUSTER_RULES)
+	$(CLUSTER_ENV) cargo test -p airside-runtime-kubernetes --test 'cluster*' -- --test-threads 2
+	AIRSIDE_BUILDAH=$(AIRSIDE_CACHE)/buildah.tar AIRSIDE_OLD_SHIMS=$(BIN) AIRSIDE_CRASH_BUILDS=$${AIRSIDE_CRASH_BUILDS:-20} $(CLUSTER_ENV) dev/scenarios cluster -- --test-threads 2
 	$(SCENARIO_ENV) dev/test-outage
-	$(CLUSTER_TESTS) --test 'images*' -- --test-threads 1
+	$(CLUSTER_ENV) dev/scenarios images -- --test-threads 1
 	$(SCENARIO_ENV) dev/test-image-disk
 
 .PHONY: test-faults
@@ -101,7 +104,7 @@ test-all: ## Everything, cluster and deny included, with the minutes each part t
 
 .PHONY: test-crash
 test-crash: build ## 100 builds while the server is killed at random
-	$(SCENARIO_ENV) AIRSIDE_CRASH_BUILDS=$${AIRSIDE_CRASH_BUILDS:-100} cargo test -p airside-scenarios --test local_crash -- --nocapture
+	$(SCENARIO_ENV) AIRSIDE_CRASH_BUILDS=$${AIRSIDE_CRASH_BUILDS:-100} dev/scenarios local crash -- --nocapture
 
 .PHONY: fuzz
 fuzz: ## Feed a reader of foreign bytes with anything (TARGET=unpack, FUZZ_SECONDS=300); see fuzz/README.md

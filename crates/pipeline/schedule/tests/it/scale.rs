@@ -2,7 +2,7 @@
 //!
 //! The past is a [`Grid`], which makes each row up when it is asked for: a million versions cost nothing
 //! here, and every row that a view takes is counted. Times are printed by
-//! `cargo test --release -p airside-scheduler --test it -- --ignored --nocapture scale`.
+//! `cargo test --release -p airside-schedule --test it -- --ignored --nocapture scale`.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

@@ -1,6 +1,6 @@
 //! A thousand jobs over two hundred resources with a million versions stored.
 //!
-//! `cargo test --release -p airside-scheduling --test it -- --ignored --nocapture scale`
+//! `cargo test --release -p airside-scheduler --test it -- --ignored --nocapture scale`
 
 use std::{fmt::Write, time::Instant};
 
