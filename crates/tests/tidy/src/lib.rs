@@ -86,6 +86,8 @@ pub struct Package {
     /// What it needs to be built, by package name; what only its tests need is left out, since tests
     /// may reach wherever they like.
     pub dependencies: Vec<String>,
+    /// Every dependency that its manifest declares, and true if only its tests need it.
+    pub declared: Vec<(String, bool)>,
 }
 
 /// The workspace's crates by name, without the product's prefix.
@@ -139,6 +141,14 @@ fn describe(package: &Value) -> Package {
             .filter(needed)
             .filter_map(|dependency| dependency["name"].as_str())
             .map(str::to_owned)
+            .collect(),
+        declared: array(&package["dependencies"])
+            .filter_map(|dependency| {
+                let name = dependency["rename"]
+                    .as_str()
+                    .or(dependency["name"].as_str())?;
+                Some((name.to_owned(), dependency["kind"] == "dev"))
+            })
             .collect(),
     }
 }

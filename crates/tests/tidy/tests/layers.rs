@@ -134,6 +134,7 @@ fn a_dependency_against_the_order_is_found() {
         place: place.to_owned(),
         description: None,
         roots: Vec::new(),
+        declared: Vec::new(),
         dependencies: dependencies.iter().map(|&name| name.to_owned()).collect(),
     };
     let used = ["airside-model", "airside-logs", "airside-mirror", "axum"];
