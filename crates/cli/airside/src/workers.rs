@@ -80,14 +80,14 @@ pub(crate) async fn local(
     let state = store
         .register_worker(&worker, None, &[], WorkerKind::Local)
         .await?;
-    match airside_runtime::Placement::condition(&runtime).map(|now| now.borrow().words()) {
+    match airside_runtime::Runtime::condition(&runtime).map(|now| now.borrow().words()) {
         Some(words) if !words.is_empty() => {
             info!(%worker, "worker {state}, but takes no steps: {}", words.join("; "));
         }
         _ => info!(%worker, "worker {state}"),
     }
     Ok(WorkerEntry {
-        placement: Arc::new(runtime),
+        runtime: Arc::new(runtime),
         team: None,
         tags: Vec::new(),
     })

@@ -1,5 +1,5 @@
 //! What is known of each container, and who wants to hear of it: the keeping of books behind
-//! [`crate::Placement::observe`], for runtimes that have nobody else to do it.
+//! [`crate::Runtime::observe`], for runtimes that have nobody else to do it.
 
 use std::collections::BTreeMap;
 

@@ -54,7 +54,7 @@ pub struct KeptLimits {
     pub most: Option<usize>,
     /// How long after a build that did not succeed.
     pub stay: Option<Duration>,
-    /// Idle for so long, one is to [`Placement::shrink`]. Absent: never.
+    /// Idle for so long, one is to [`Runtime::shrink`]. Absent: never.
     pub shrink_after: Option<Duration>,
 }
 
@@ -73,7 +73,7 @@ pub struct Listed {
 }
 
 #[async_trait]
-pub trait Placement: Send + Sync + 'static {
+pub trait Runtime: Send + Sync + 'static {
     fn worker(&self) -> &WorkerName;
 
     fn capabilities(&self) -> Capabilities;
@@ -164,4 +164,4 @@ pub trait Placement: Send + Sync + 'static {
     }
 }
 
-pub type AnyPlacement = Arc<dyn Placement>;
+pub type AnyRuntime = Arc<dyn Runtime>;

@@ -24,7 +24,6 @@ mod network_policy;
 mod next_images;
 mod observed;
 mod own_images;
-mod placement;
 mod pod;
 mod preflight;
 mod proof;
@@ -34,6 +33,7 @@ pub mod rbac;
 mod ready;
 mod refusal;
 mod room;
+mod runtime;
 mod secrets;
 pub mod targets;
 mod watch;
@@ -41,10 +41,10 @@ mod watch;
 pub use keys::KeysError;
 pub use observed::observed;
 pub use own_images::{ImagePublisher, Login, PublishError};
-pub use placement::{ConnectError, KubeRuntime};
 pub use pod::pod_for;
 pub use proof::ProofError;
 pub use pull_secrets::{NamesInMemory, PullSecretNames};
+pub use runtime::{ConnectError, KubeRuntime};
 pub use secrets::{SecretReader, SecretsError};
 pub use targets::{
     ClaimProof, DefaultRequests, KeptPods, Offer, PodRule, PodSecurity, Privileged, Rate,

@@ -6,7 +6,7 @@ use airside_model::VolumeId;
 use airside_runtime::{Error, Image, PlacementSpec};
 use async_trait::async_trait;
 
-use crate::{placement::KubeRuntime, pull_secrets::Credential, refusal::unavailable};
+use crate::{pull_secrets::Credential, refusal::unavailable, runtime::KubeRuntime};
 
 /// Makes artifacts images that nodes can pull.
 #[async_trait]

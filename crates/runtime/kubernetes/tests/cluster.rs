@@ -5,7 +5,7 @@
 mod common;
 
 use airside_model::task::ContainerLimits;
-use airside_runtime::{Error, Image, Observed, Placement, PlacementSpec};
+use airside_runtime::{Error, Image, Observed, PlacementSpec, Runtime};
 use airside_runtime_kubernetes::{KubeRuntime, Target};
 use common::{BUSYBOX, Cluster, busybox, target, wait_for};
 

@@ -7,7 +7,7 @@ mod common;
 
 use std::fs;
 
-use airside_runtime::{Observed, Placement};
+use airside_runtime::{Observed, Runtime};
 use airside_runtime_kubernetes::{
     KubeRuntime, Target,
     rbac::{self, Account, Feature, Grant},

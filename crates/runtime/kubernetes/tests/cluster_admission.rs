@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use airside_runtime::{Observed, Placement};
+use airside_runtime::{Observed, Runtime};
 use airside_runtime_kubernetes::{KubeRuntime, Target};
 use common::{BUSYBOX, Cluster, busybox, target, wait_for};
 

@@ -6,7 +6,7 @@ mod common;
 
 use std::{process::Command, time::Duration};
 
-use airside_runtime::{Error, Observed, Placement};
+use airside_runtime::{Error, Observed, Runtime};
 use common::{Cluster, busybox, wait_for};
 
 fn command(program: &str, args: &[&str]) {

@@ -6,7 +6,7 @@
 
 mod common;
 
-use airside_runtime::{Observed, Placement, PlacementSpec};
+use airside_runtime::{Observed, PlacementSpec, Runtime};
 use airside_runtime_kubernetes::{KubeRuntime, Target, targets};
 use common::{BUSYBOX, Cluster, busybox, target, wait_for};
 

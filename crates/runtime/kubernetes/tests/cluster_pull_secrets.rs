@@ -14,7 +14,7 @@ use std::{
 };
 
 use airside_model::WorkerName;
-use airside_runtime::{Image, Observed, Placement, PlacementSpec, PullSource};
+use airside_runtime::{Image, Observed, PlacementSpec, PullSource, Runtime};
 use airside_runtime_kubernetes::{KubeRuntime, NamesInMemory, PullSecretNames};
 use common::{Cluster, target, wait_for};
 use serde_json::json;

@@ -12,7 +12,7 @@ use std::{
 use airside_model::{Handle, InstallationId, VolumeId, WorkerName};
 use airside_rootfs::{Digest, ImageSource, Rootfs};
 use airside_runtime::{
-    Board, Capabilities, Condition, Image, Listed, Observation, Observed, Placement, PlacementSpec,
+    Board, Capabilities, Condition, Image, Listed, Observation, Observed, PlacementSpec, Runtime,
 };
 use async_trait::async_trait;
 use futures::stream::BoxStream;
@@ -187,7 +187,7 @@ impl LocalRuntime {
 }
 
 #[async_trait]
-impl Placement for LocalRuntime {
+impl Runtime for LocalRuntime {
     fn worker(&self) -> &WorkerName {
         &self.options.worker
     }

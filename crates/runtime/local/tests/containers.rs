@@ -7,7 +7,7 @@ mod common;
 use std::{fs, io::Read, path::Path};
 
 use airside_model::{Handle, VolumeId, task::ContainerLimits};
-use airside_runtime::{Error, Image, Observed, Placement};
+use airside_runtime::{Error, Image, Observed, Runtime};
 use common::{Machine, gone, have, input, output};
 use futures::StreamExt;
 

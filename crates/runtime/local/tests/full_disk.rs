@@ -6,7 +6,7 @@ mod common;
 
 use std::{fs, path::Path, process::Command};
 
-use airside_runtime::{Image, Placement};
+use airside_runtime::{Image, Runtime};
 use common::{Machine, gone};
 
 /// A small disk under a test's folder; unmounted when dropped.

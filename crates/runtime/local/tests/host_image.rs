@@ -8,7 +8,7 @@ mod common;
 use std::{fs, path::Path};
 
 use airside_model::task::ContainerLimits;
-use airside_runtime::{Image, Placement};
+use airside_runtime::{Image, Runtime};
 use common::{Machine, gone};
 
 #[tokio::test]

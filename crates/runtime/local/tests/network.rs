@@ -13,7 +13,7 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use airside_runtime::{Image, Placement};
+use airside_runtime::{Image, Runtime};
 use airside_runtime_local::{HostAccess, MetadataAccess};
 use common::{Machine, gone, have};
 use rustix::thread::UnshareFlags;

@@ -6,7 +6,7 @@ mod common;
 
 use std::{fs, path::PathBuf, process::Command};
 
-use airside_runtime::{Image, Placement, Shape};
+use airside_runtime::{Image, Runtime, Shape};
 use common::Machine;
 
 /// An overlayfs that goes with the test, also after a failure.

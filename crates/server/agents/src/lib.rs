@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! server                                        the other machine
-//! orchestrator ─▶ AgentPlacement ─▶ line ◀─TLS─ link ─▶ a runtime (the local one) ─▶ containers
+//! orchestrator ─▶ AgentRuntime ─▶ line ◀─TLS─ link ─▶ a runtime (the local one) ─▶ containers
 //!                                    hub ◀─TCP─ relay ◀─── a socket ◀───────────────── shims
 //! ```
 //!

@@ -14,7 +14,7 @@ use std::{
 
 use airside_model::InstallationId;
 use airside_protocol::{AGENT_PROTOCOL, AgentToken, Arrival, BadAgentToken, Join, PROTOCOL};
-use airside_runtime::AnyPlacement;
+use airside_runtime::AnyRuntime;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
@@ -123,7 +123,7 @@ pub fn token(path: &Path, name: Option<&str>) -> Result<AgentToken, Error> {
 /// Serves until the shutdown, or until the server says that it never will be let in. What runs goes on either way.
 pub async fn run(
     options: Options,
-    placement: AnyPlacement,
+    runtime: AnyRuntime,
     shutdown: CancellationToken,
 ) -> Result<(), Error> {
     let listener =
@@ -135,20 +135,18 @@ pub async fn run(
     let relay = airside_tasks::supervise("relay", &shutdown, move || {
         relay::serve(listener.clone(), hub.clone())
     });
-    let (collected, keep) = (placement.clone(), options.keep_images);
+    let (collected, keep) = (runtime.clone(), options.keep_images);
     let images = airside_tasks::supervise("image collector", &shutdown, move || {
         work::collect_images(collected.clone(), keep)
     });
-    let served = shutdown
-        .run_until_cancelled(stay(&options, &placement))
-        .await;
+    let served = shutdown.run_until_cancelled(stay(&options, &runtime)).await;
     relay.abort();
     images.abort();
     served.unwrap_or(Ok(()))
 }
 
 /// Connects, over and over.
-async fn stay(options: &Options, placement: &AnyPlacement) -> Result<(), Error> {
+async fn stay(options: &Options, runtime: &AnyRuntime) -> Result<(), Error> {
     let instance = hex::encode(rand::random::<[u8; 16]>());
     let mut arrival = Arrival::Started;
     let (mut pause, mut said) = (FIRST_PAUSE, String::new());
@@ -170,7 +168,7 @@ async fn stay(options: &Options, placement: &AnyPlacement) -> Result<(), Error> 
                 info!(hub = %options.hub, server, worker = token.name, "joined");
                 (arrival, pause) = (Arrival::Back, FIRST_PAUSE);
                 said.clear();
-                work::attend(link, placement, &options.installation)
+                work::attend(link, runtime, &options.installation)
                     .await
                     .to_string()
             }

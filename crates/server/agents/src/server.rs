@@ -1,15 +1,15 @@
 //! The server's end: who may join, and each agent as a runtime.
 
 mod admission;
+mod agent_runtime;
 mod conversation;
-mod placement;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use airside_hub::AgentWire;
 use airside_model::{ContainerState, Handle, WorkerName, WorkerState};
 use airside_protocol::{Arrival, Join};
-use airside_runtime::Placement as _;
+use airside_runtime::Runtime as _;
 use airside_store::{ContainerFilter, Store};
 use async_trait::async_trait;
 use parking_lot::Mutex;
@@ -18,24 +18,24 @@ use tracing::{info, warn};
 
 use self::{
     admission::{Admitted, Refusal},
+    agent_runtime::{Asked, Line},
     conversation::converse,
-    placement::{Asked, Line},
 };
 use crate::ServerSays;
 
-pub use placement::AgentPlacement;
+pub use agent_runtime::AgentRuntime;
 
 /// An agent as a worker.
 #[derive(Clone)]
 pub struct Offer {
-    pub placement: Arc<AgentPlacement>,
+    pub runtime: Arc<AgentRuntime>,
     pub team: Option<String>,
     pub tags: Vec<String>,
 }
 
 impl Offer {
     pub fn worker(&self) -> &WorkerName {
-        self.placement.worker()
+        self.runtime.worker()
     }
 }
 
@@ -66,7 +66,7 @@ pub struct Agents {
 struct Inner {
     store: Store,
     lost_after: Duration,
-    known: Mutex<HashMap<WorkerName, Arc<AgentPlacement>>>,
+    known: Mutex<HashMap<WorkerName, Arc<AgentRuntime>>>,
 }
 
 impl Agents {
@@ -84,12 +84,12 @@ impl Agents {
         };
         let mut offers = Vec::new();
         for worker in store.agents().await? {
-            let placement = agents.placement(&worker.name);
+            let runtime = agents.runtime(&worker.name);
             for handle in agents.placed(&worker.name).await? {
-                placement.silent(&handle);
+                runtime.silent(&handle);
             }
             offers.push(Offer {
-                placement,
+                runtime,
                 team: worker.team,
                 tags: worker.tags,
             });
@@ -108,17 +108,17 @@ impl Agents {
     /// Ends the connection of an agent: whether it may come back, its token says then.
     pub fn cut(&self, worker: &WorkerName) {
         let known = self.inner.known.lock().get(worker).cloned();
-        if let Some(placement) = known {
-            placement.cut();
+        if let Some(runtime) = known {
+            runtime.cut();
         }
     }
 
-    pub fn placement(&self, worker: &WorkerName) -> Arc<AgentPlacement> {
+    pub fn runtime(&self, worker: &WorkerName) -> Arc<AgentRuntime> {
         let mut known = self.inner.known.lock();
         let inner = &self.inner;
-        let fresh = || AgentPlacement::new(worker.clone(), inner.lost_after, inner.store.clone());
-        let placement = known.entry(worker.clone());
-        placement.or_insert_with(|| Arc::new(fresh())).clone()
+        let fresh = || AgentRuntime::new(worker.clone(), inner.lost_after, inner.store.clone());
+        let runtime = known.entry(worker.clone());
+        runtime.or_insert_with(|| Arc::new(fresh())).clone()
     }
 
     /// The containers that the agent's machine should have. The agent may speak of all that were placed there.
@@ -129,7 +129,7 @@ impl Agents {
         };
         let containers = self.inner.store.containers(&filter).await?;
         let handles = containers.iter().map(|container| container.handle.clone());
-        self.placement(worker).adopt(handles);
+        self.runtime(worker).adopt(handles);
         Ok(containers
             .into_iter()
             .filter(|container| container.state == ContainerState::Created)
@@ -168,14 +168,14 @@ struct Guest {
 impl Door {
     async fn judge(&self, worker: &WorkerName, join: &Join) -> Result<Guest, Refusal> {
         let Admitted { team, tags } = admission::judge(&self.agents.inner.store, join).await?;
-        let placement = self.agents.placement(worker);
-        if placement.is_taken_from(&join.instance) {
+        let runtime = self.agents.runtime(worker);
+        if runtime.is_taken_from(&join.instance) {
             return Err(Refusal::later(format!(
                 "another agent is connected as `{worker}`; every machine needs a name and a token of its own"
             )));
         }
         let offer = Offer {
-            placement,
+            runtime,
             team,
             tags,
         };
@@ -210,20 +210,20 @@ impl Door {
         if sender.say(welcome).await.is_err() {
             return;
         }
-        let placement = offer.placement;
+        let runtime = offer.runtime;
         let (asks, asked) = mpsc::unbounded_channel::<Asked>();
-        placement.connect(Line {
+        runtime.connect(Line {
             instance: join.instance,
             asks: asks.clone(),
         });
         info!(%worker, version = join.version, %state, "agent connected");
-        airside_tasks::spawn("look for lost steps", look_for(placement.clone(), placed));
-        // Only the placement's end of it keeps the line open.
+        airside_tasks::spawn("look for lost steps", look_for(runtime.clone(), placed));
+        // Only the runtime's end of it keeps the line open.
         let weak = asks.downgrade();
         drop(asks);
-        let ended = converse(&placement, asked, &mut receiver, &mut sender).await;
+        let ended = converse(&runtime, asked, &mut receiver, &mut sender).await;
         if let Some(asks) = weak.upgrade() {
-            placement.disconnect(&asks);
+            runtime.disconnect(&asks);
         }
         match ended {
             Ok(()) => info!(%worker, "agent's connection ended by the server"),
@@ -233,17 +233,17 @@ impl Door {
 }
 
 /// Notices what an agent's machine has lost while nobody could ask it.
-async fn look_for(placement: Arc<AgentPlacement>, placed: Vec<Handle>) {
+async fn look_for(runtime: Arc<AgentRuntime>, placed: Vec<Handle>) {
     if placed.is_empty() {
         return;
     }
     // An agent that goes at once is looked at when it is back.
-    let Ok(there) = placement.list().await else {
+    let Ok(there) = runtime.list().await else {
         return;
     };
     for handle in placed {
         if !there.iter().any(|listed| listed.handle == handle) {
-            placement.missing(&handle);
+            runtime.missing(&handle);
         }
     }
 }

@@ -6,7 +6,7 @@ use std::{net::Ipv4Addr, sync::Arc, time::Duration};
 
 use airside_agents::{
     AgentSays, Answer, Ask, ServerSays,
-    server::{AgentPlacement, Agents, Hall, Offer, Unwelcome},
+    server::{AgentRuntime, Agents, Hall, Offer, Unwelcome},
 };
 use airside_hub::{Hub, Identity, Parts, Proofs, Unproven};
 use airside_model::{Handle, WorkerName, WorkerState};
@@ -15,7 +15,7 @@ use airside_protocol::{
     codec::{self, Json, Message},
     pin,
 };
-use airside_runtime::{Observation, Observed, Placement as _};
+use airside_runtime::{Observation, Observed, Runtime as _};
 use airside_store::{Container, Sealer, Store, WorkerKind};
 use airside_volumes::Volumes;
 use async_trait::async_trait;
@@ -111,12 +111,12 @@ impl House {
     }
 
     /// The agent `far`, once it can be asked.
-    async fn connected(&self) -> Arc<AgentPlacement> {
-        let placement = self.agents.placement(&WorkerName::new("far"));
-        let mut condition = placement.condition().unwrap();
+    async fn connected(&self) -> Arc<AgentRuntime> {
+        let runtime = self.agents.runtime(&WorkerName::new("far"));
+        let mut condition = runtime.condition().unwrap();
         let well = condition.wait_for(|now| now.stalled.is_none());
         timeout(PATIENCE, well).await.unwrap().unwrap();
-        placement
+        runtime
     }
 }
 
@@ -215,10 +215,10 @@ async fn an_agents_word_counts_for_its_own_containers_alone() {
     let house = House::open().await;
     house.admit().await;
     let (mut far, _) = house.join(join()).await;
-    let placement = house.connected().await;
+    let runtime = house.connected().await;
     let listing = tokio::spawn({
-        let placement = placement.clone();
-        async move { placement.list().await }
+        let runtime = runtime.clone();
+        async move { runtime.list().await }
     });
     far.say(AgentSays::Saw {
         observation: Observation {
@@ -239,7 +239,7 @@ async fn an_agents_word_counts_for_its_own_containers_alone() {
     let listed = listing.await.unwrap().unwrap();
     assert_eq!(listed.len(), 1, "the sweeper hears of what nobody knows");
     // It said so before it answered.
-    let seen = placement.observe().next().now_or_never();
+    let seen = runtime.observe().next().now_or_never();
     assert_eq!(seen, None, "nobody hears what it says of another's");
 }
 
@@ -248,16 +248,16 @@ async fn who_is_gone_cannot_be_asked() {
     let house = House::open().await;
     house.admit().await;
     let (far, _) = house.join(join()).await;
-    let placement = house.connected().await;
+    let runtime = house.connected().await;
     let asking = tokio::spawn({
-        let placement = placement.clone();
-        async move { placement.list().await }
+        let runtime = runtime.clone();
+        async move { runtime.list().await }
     });
     drop(far);
     let unanswered = timeout(PATIENCE, asking).await.unwrap();
     let error = unanswered.unwrap().unwrap_err().to_string();
     assert_eq!(error, "far: its agent is not connected");
-    let mut condition = placement.condition().unwrap();
+    let mut condition = runtime.condition().unwrap();
     let stalled = condition.wait_for(|now| now.stalled.is_some());
     timeout(PATIENCE, stalled).await.unwrap().unwrap();
 }

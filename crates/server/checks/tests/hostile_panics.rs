@@ -18,7 +18,7 @@ use airside_logs::Logs;
 use airside_metrics::Metrics;
 use airside_model::{BuildId, BuildStatus, Handle, Plan, ResourceId, TeamId, VolumeId, WorkerName};
 use airside_orchestrator::{Orchestrator, Patience, WorkerEntry, Workers};
-use airside_runtime::{Capabilities, Error, Listed, Observation, Placement, PlacementSpec};
+use airside_runtime::{Capabilities, Error, Listed, Observation, PlacementSpec, Runtime};
 use airside_secrets::Credentials;
 use airside_store::{
     Container, OneOff, Pausing, SaveJob, SavePipeline, SaveResource, Store, WorkerKind,
@@ -40,7 +40,7 @@ struct Faulty {
 }
 
 #[async_trait]
-impl Placement for Faulty {
+impl Runtime for Faulty {
     fn worker(&self) -> &WorkerName {
         &self.name
     }
@@ -118,7 +118,7 @@ impl House {
         let registered = store.register_worker(&name, None, &[], WorkerKind::Local);
         registered.await.unwrap();
         let entry = WorkerEntry {
-            placement: Arc::new(Faulty {
+            runtime: Arc::new(Faulty {
                 name,
                 asked: placed.clone(),
             }),

@@ -10,13 +10,13 @@ impl Orchestrator {
     pub async fn largest_container(&self) -> Option<(Handle, u64)> {
         let mut largest: Option<(Handle, u64)> = None;
         for entry in self.parts.workers.entries().iter() {
-            match entry.placement.largest().await {
+            match entry.runtime.largest().await {
                 Ok(found) => {
                     let both = largest.into_iter().chain(found);
                     largest = both.max_by_key(|(_, bytes)| *bytes);
                 }
                 Err(error) => {
-                    let worker = entry.placement.worker();
+                    let worker = entry.runtime.worker();
                     warn!(%worker, %error, "how large containers are is not known");
                 }
             }
@@ -28,10 +28,10 @@ impl Orchestrator {
     /// its build why.
     pub async fn end_container(&self, handle: &Handle, why: &str) -> bool {
         for entry in self.parts.workers.entries().iter() {
-            let placement = &entry.placement;
-            let is_here = placement.capabilities().mounts_volumes;
+            let runtime = &entry.runtime;
+            let is_here = runtime.capabilities().mounts_volumes;
             let listed = match is_here {
-                true => placement.list().await.unwrap_or_default(),
+                true => runtime.list().await.unwrap_or_default(),
                 false => Vec::new(),
             };
             if !listed.iter().any(|listed| listed.handle == *handle) {
@@ -41,7 +41,7 @@ impl Orchestrator {
                 .ended
                 .lock()
                 .insert(handle.clone(), why.to_owned());
-            match placement.destroy(handle).await {
+            match runtime.destroy(handle).await {
                 Ok(()) => return true,
                 Err(error) => warn!(%handle, %error, "the container cannot be ended"),
             }

@@ -200,7 +200,7 @@ impl Orchestrator {
         seen: Option<Observed>,
     ) -> Result<Turn> {
         watching.crowded = match &seen {
-            Some(Observed::Pending { reason }) if standing.worker.placement.lacks_room(reason) => {
+            Some(Observed::Pending { reason }) if standing.worker.runtime.lacks_room(reason) => {
                 Some(watching.crowded.unwrap_or_else(Instant::now))
             }
             _ => None,
@@ -237,7 +237,7 @@ impl Orchestrator {
                 (patience, format!("{reason}{}", on(node)))
             }
             Some(Observed::Silent { reason, .. }) if !watching.connected => {
-                let patience = standing.worker.placement.capabilities().lost_after;
+                let patience = standing.worker.runtime.capabilities().lost_after;
                 (patience, reason)
             }
             _ if watching.stopping => return,
@@ -277,7 +277,7 @@ impl Orchestrator {
         watching: Watching<'_>,
         exit: Exit,
     ) -> Result<Followed> {
-        let placement = &standing.worker.placement;
+        let runtime = &standing.worker.runtime;
         let Subject { worker, handle, .. } = &standing.subject;
         info!(
             build = %drive.lease.build, step = %drive.request.plan, %worker, %handle, ?exit,
@@ -307,8 +307,8 @@ impl Orchestrator {
         };
         let (mut end, mut outputs) = (end, Vec::new());
         for (_, transfer) in &standing.placed.outputs {
-            if placement.capabilities().mounts_volumes {
-                let sealed = placement.seal(&standing.handle, &transfer.path, &transfer.volume);
+            if runtime.capabilities().mounts_volumes {
+                let sealed = runtime.seal(&standing.handle, &transfer.path, &transfer.volume);
                 if let Err(error) = sealed.await {
                     standing.subject.failed(&error, "an output is not sealed");
                     if !self.was_ended(&standing.handle) {

@@ -210,26 +210,26 @@ impl Orchestrator {
                 ..Room::default()
             },
             Some(entry) => Room {
-                shared: !entry.placement.capabilities().mounts_volumes,
-                limits: entry.placement.kept(),
+                shared: !entry.runtime.capabilities().mounts_volumes,
+                limits: entry.runtime.kept(),
             },
         }
     }
 
     /// Removes kept containers for a step that finds no room, as far as its runtime says that this helps.
     pub(crate) async fn make_room(&self, standing: &Standing, reason: &str) -> Result<()> {
-        let placement = &standing.worker.placement;
+        let runtime = &standing.worker.runtime;
         let kept = self.parts.store.kept_containers().await?;
         let guests = &self.parts.guests;
         let may_go = kept.iter().filter(|kept| {
-            kept.container.worker == *placement.worker()
+            kept.container.worker == *runtime.worker()
                 && !is_in_use(kept, now())
                 && !guests.is_busy(&kept.container.handle)
         });
         let may_go: Vec<Subject> = may_go.map(|kept| Subject::from(&kept.container)).collect();
         let handles: Vec<Handle> = may_go.iter().map(|it| it.handle.clone()).collect();
         let spec = &standing.placed.spec;
-        let go = match placement.make_room(spec, reason, &handles).await {
+        let go = match runtime.make_room(spec, reason, &handles).await {
             Ok(go) => go,
             Err(error) => {
                 standing.subject.failed(&error, "no room is made yet");
@@ -250,7 +250,7 @@ impl Orchestrator {
         let kept = self.parts.store.kept_containers().await?;
         let is_here = |name: &WorkerName| {
             let entry = self.parts.workers.get(name);
-            entry.is_some_and(|entry| entry.placement.capabilities().mounts_volumes)
+            entry.is_some_and(|entry| entry.runtime.capabilities().mounts_volumes)
         };
         let oldest = kept.iter().find(|kept| {
             kept.status.is_finished() && is_here(&kept.container.worker) && !is_in_use(kept, now())
@@ -268,10 +268,10 @@ impl Orchestrator {
     pub async fn collect_images(&self, unused_for: Duration) -> u64 {
         let mut collected = 0;
         for entry in self.parts.workers.entries().iter() {
-            match entry.placement.collect_images(unused_for).await {
+            match entry.runtime.collect_images(unused_for).await {
                 Ok(images) => collected += images,
                 Err(error) => {
-                    let worker = entry.placement.worker();
+                    let worker = entry.runtime.worker();
                     tracing::warn!(%worker, %error, "images could not be collected");
                 }
             }

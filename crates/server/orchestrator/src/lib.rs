@@ -144,7 +144,7 @@ impl Orchestrator {
         let entries = self.parts.workers.entries();
         let of_team = |entry: &&WorkerEntry| entry.team.as_deref().is_none_or(|own| own == team);
         for entry in entries.iter().filter(of_team) {
-            entry.placement.expect_images(build, images);
+            entry.runtime.expect_images(build, images);
         }
     }
 
@@ -156,16 +156,16 @@ impl Orchestrator {
     /// The worker that is the team's alone, or has a rule that mentions the team by name.
     pub fn worker_naming_team(&self, team: &str) -> Option<WorkerName> {
         let workers = self.parts.workers.entries();
-        let naming = workers.iter().find(|worker| {
-            worker.team.as_deref() == Some(team) || worker.placement.names_team(team)
-        });
-        naming.map(|worker| worker.placement.worker().clone())
+        let naming = workers
+            .iter()
+            .find(|worker| worker.team.as_deref() == Some(team) || worker.runtime.names_team(team));
+        naming.map(|worker| worker.runtime.worker().clone())
     }
 
     /// The worker that a step of this team with these tags would be put on now.
     pub fn worker_for(&self, team: &str, tags: &[String]) -> Option<WorkerName> {
         let chosen = self.parts.workers.choose(&Wants::plain(team, tags)).ok()?;
-        Some(chosen.placement.worker().clone())
+        Some(chosen.runtime.worker().clone())
     }
 
     /// The same as soon as one of those for it takes steps. None: there is none for it.
@@ -175,7 +175,7 @@ impl Orchestrator {
         loop {
             changes.mark_unchanged();
             match workers.choose(&Wants::plain(team, tags)) {
-                Ok(chosen) => return Some(chosen.placement.worker().clone()),
+                Ok(chosen) => return Some(chosen.runtime.worker().clone()),
                 Err(NoWorker::Nowhere(_)) => return None,
                 Err(NoWorker::Away(_)) => changes.changed().await.ok()?,
             }
@@ -185,7 +185,7 @@ impl Orchestrator {
     /// What the runtime of a worker can do.
     pub fn capabilities(&self, worker: &WorkerName) -> Option<Capabilities> {
         let entry = self.parts.workers.get(worker)?;
-        Some(entry.placement.capabilities())
+        Some(entry.runtime.capabilities())
     }
 
     /// The trust in the worker that a step would be put on now: what was fetched on one of another trust is not for it.

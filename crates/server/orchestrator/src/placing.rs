@@ -112,7 +112,7 @@ enum Placing {
 impl Standing {
     /// From the runtime's first word of it until it is lost or done.
     fn span(&self, lease: &Lease, request: &StepRequest) -> Span {
-        let (worker, handle) = (self.worker.placement.worker(), &self.handle);
+        let (worker, handle) = (self.worker.runtime.worker(), &self.handle);
         span!("placement", build = %lease.build, step = %request.plan, %worker, %handle)
     }
 
@@ -188,7 +188,7 @@ impl Orchestrator {
                         && !reason.contains(OUT_OF_MEMORY)
                         && ended.is_none();
                     let reason = ended.unwrap_or(reason);
-                    let (worker, handle) = (standing.worker.placement.worker(), &standing.handle);
+                    let (worker, handle) = (standing.worker.runtime.worker(), &standing.handle);
                     warn!(
                         build = %lease.build, step = %request.plan, %worker, %handle, reason, again,
                         "step lost"
@@ -337,7 +337,7 @@ impl Orchestrator {
         );
         let token = hex::encode(rand::random::<[u8; 24]>());
         let outputs = request.outputs_of(&handle);
-        let can = worker.placement.capabilities();
+        let can = worker.runtime.capabilities();
         let fence = can.fence_after.unwrap_or(parts.patience.fence_after);
         let order = request.order(&outputs, can.mounts_volumes, fence.as_secs());
         for (_, transfer) in &outputs {
@@ -368,7 +368,7 @@ impl Orchestrator {
             order,
             outputs,
         };
-        let name = &worker.placement.worker().clone();
+        let name = &worker.runtime.worker().clone();
         let new = NewPlacement {
             handle: &handle,
             plan: &request.plan,
@@ -407,7 +407,7 @@ impl Orchestrator {
                 standing.subject.is("destroying");
                 return Ok(Placing::Ended(StepResult::ended(StepEnd::Stopped)));
             }
-            match standing.worker.placement.place(&standing.placed.spec).await {
+            match standing.worker.runtime.place(&standing.placed.spec).await {
                 Ok(uid) => {
                     store
                         .placement_created(drive.lease, &standing.handle, uid.as_deref())
@@ -433,7 +433,7 @@ impl Orchestrator {
                     {
                         return Ok(placing);
                     }
-                    if standing.worker.placement.lacks_room(&reason) {
+                    if standing.worker.runtime.lacks_room(&reason) {
                         self.make_room(standing, &reason).await?;
                     }
                     if reason != said {
@@ -451,11 +451,11 @@ impl Orchestrator {
 
     /// Whether the worker has been away for longer than it may be.
     fn is_lost(&self, standing: &Standing, away_since: &mut Option<Instant>) -> bool {
-        let placement = &standing.worker.placement;
+        let runtime = &standing.worker.runtime;
         if self
             .parts
             .workers
-            .condition(placement.worker())
+            .condition(runtime.worker())
             .stalled
             .is_none()
         {
@@ -463,7 +463,7 @@ impl Orchestrator {
             return false;
         }
         let since = away_since.get_or_insert_with(Instant::now);
-        since.elapsed() >= placement.capabilities().lost_after
+        since.elapsed() >= runtime.capabilities().lost_after
     }
 
     /// A step that nobody has claimed goes to another worker, if there is one for it; what was claimed is followed, which
@@ -496,7 +496,7 @@ impl Orchestrator {
     /// Whether a placement that was there is not any more. A runtime that does not answer now will
     /// tell later.
     async fn vanished(&self, standing: &Standing) -> bool {
-        match standing.worker.placement.list().await {
+        match standing.worker.runtime.list().await {
             Ok(there) => !there.iter().any(|listed| listed.handle == standing.handle),
             Err(error) => {
                 let so = "whether the container is still there will be seen later";
@@ -520,12 +520,12 @@ fn lost_words(standing: &Standing, reason: &str) -> String {
     if reason.contains(OUT_OF_MEMORY) {
         return format!(
             "{reason} (worker {}). Let it use less memory, or raise its container_limits.memory",
-            standing.worker.placement.worker()
+            standing.worker.runtime.worker()
         );
     }
     format!(
         "the step was lost on worker {}: {reason}. It had started, so it is not run again by itself; \
          trigger the job again if that is safe",
-        standing.worker.placement.worker()
+        standing.worker.runtime.worker()
     )
 }

@@ -73,7 +73,7 @@ impl Orchestrator {
                 warn!(%error, "kept containers stay as large as they are");
             }
             for entry in self.parts.workers.entries().iter() {
-                let worker = entry.placement.worker();
+                let worker = entry.runtime.worker();
                 // It has said so itself, and could be asked nothing.
                 if self.worker_condition(worker).stalled.is_some() {
                     continue;
@@ -81,7 +81,7 @@ impl Orchestrator {
                 if let Err(error) = self.sweep_worker(worker).await {
                     warn!(%worker, %error, "sweep failed");
                 }
-                if let Err(error) = entry.placement.tidy().await {
+                if let Err(error) = entry.runtime.tidy().await {
                     warn!(%worker, %error, "what steps no longer use stays for the next sweep");
                 }
             }
@@ -92,8 +92,8 @@ impl Orchestrator {
     /// to be rid of it.
     pub async fn sweep_up(&self) {
         for entry in self.parts.workers.entries().iter() {
-            let worker = entry.placement.worker();
-            if !entry.placement.capabilities().mounts_volumes {
+            let worker = entry.runtime.worker();
+            if !entry.runtime.capabilities().mounts_volumes {
                 continue;
             }
             if let Err(error) = self.sweep_worker(worker).await {
@@ -106,10 +106,10 @@ impl Orchestrator {
     /// of an installation, when nobody drives builds any more.
     pub async fn clear_away(&self) -> Result<()> {
         for entry in self.parts.workers.entries().iter() {
-            let worker = entry.placement.worker();
+            let worker = entry.runtime.worker();
             let mut tries = 0;
             loop {
-                let there = entry.placement.list().await?.into_iter();
+                let there = entry.runtime.list().await?.into_iter();
                 let there: Vec<_> = there
                     .map(|listed| Subject::unknown(worker, &listed.handle))
                     .collect();
@@ -134,7 +134,7 @@ impl Orchestrator {
         let Some(entry) = self.parts.workers.get(worker) else {
             return Ok(());
         };
-        let there = entry.placement.list().await?;
+        let there = entry.runtime.list().await?;
         let filter = ContainerFilter {
             worker: Some(worker.clone()),
             ..Default::default()
@@ -211,7 +211,7 @@ impl Orchestrator {
         self.parts.guests.withdraw(handle);
         self.parts.hub.let_go(handle);
         if let Some(entry) = self.parts.workers.get(worker)
-            && let Err(error) = entry.placement.destroy(handle).await
+            && let Err(error) = entry.runtime.destroy(handle).await
         {
             return subject.failed(&error, "container not destroyed yet");
         }

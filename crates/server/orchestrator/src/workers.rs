@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use airside_model::{Handle, WorkerName, WorkerState};
-use airside_runtime::{AnyPlacement, Condition, Observed, Shape};
+use airside_runtime::{AnyRuntime, Condition, Observed, Shape};
 use futures::StreamExt;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
@@ -13,7 +13,7 @@ use crate::{leaving::States, request::StepRequest};
 /// A placement target and whom it serves.
 #[derive(Clone)]
 pub struct WorkerEntry {
-    pub placement: AnyPlacement,
+    pub runtime: AnyRuntime,
     /// A team's own worker serves that team alone.
     pub team: Option<String>,
     pub tags: Vec<String>,
@@ -47,7 +47,7 @@ impl Entries {
             .collect();
         let before = std::mem::replace(&mut self.all, all);
         let is_new = |entry: &&WorkerEntry| {
-            let known = |old: &WorkerEntry| Arc::ptr_eq(&old.placement, &entry.placement);
+            let known = |old: &WorkerEntry| Arc::ptr_eq(&old.runtime, &entry.runtime);
             !before.iter().any(known)
         };
         self.all.iter().filter(is_new).cloned().collect()
@@ -60,14 +60,14 @@ pub(crate) type Destruction = Arc<tokio::sync::Mutex<bool>>;
 impl Workers {
     /// A name for all workers that are trusted alike: those of one kind and team, and each that joined by itself alone.
     pub(crate) fn trust(&self, entry: &WorkerEntry) -> String {
-        let worker = entry.placement.worker();
+        let worker = entry.runtime.worker();
         let entries = self.entries.read();
         let joined = entries
             .joined
             .iter()
-            .any(|own| own.placement.worker() == worker);
+            .any(|own| own.runtime.worker() == worker);
         let team = entry.team.as_deref().unwrap_or_default();
-        match entry.placement.capabilities().mounts_volumes {
+        match entry.runtime.capabilities().mounts_volumes {
             _ if joined => format!("joined/{worker}/{team}"),
             true => format!("local/{team}"),
             false => format!("cluster/{team}"),
@@ -96,7 +96,7 @@ impl Workers {
     /// A worker came by itself. One of its name that joined before is replaced.
     pub fn join(&self, entry: WorkerEntry) {
         self.renew(|known| {
-            let other = |old: &WorkerEntry| old.placement.worker() != entry.placement.worker();
+            let other = |old: &WorkerEntry| old.runtime.worker() != entry.runtime.worker();
             known.joined.retain(other);
             known.joined.push(entry);
         });
@@ -104,7 +104,7 @@ impl Workers {
 
     /// A worker that joined is not to be one any more.
     pub fn part(&self, worker: &WorkerName) {
-        self.renew(|known| known.joined.retain(|old| old.placement.worker() != worker));
+        self.renew(|known| known.joined.retain(|old| old.runtime.worker() != worker));
     }
 
     fn renew(&self, change: impl FnOnce(&mut Entries)) {
@@ -114,14 +114,14 @@ impl Workers {
             entries.renew()
         };
         for entry in &fresh {
-            self.listen(&entry.placement);
+            self.listen(&entry.runtime);
         }
         self.states.tell();
     }
 
     /// Hears what a runtime sees and how it is doing, until it is dropped.
-    fn listen(&self, placement: &AnyPlacement) {
-        let mut observations = placement.observe();
+    fn listen(&self, runtime: &AnyRuntime) {
+        let mut observations = runtime.observe();
         let seen = self.seen.clone();
         airside_tasks::spawn("observations", async move {
             while let Some(observation) = observations.next().await {
@@ -130,7 +130,7 @@ impl Workers {
                 sender.send_replace(Some(observation.observed));
             }
         });
-        if let Some(mut condition) = placement.condition() {
+        if let Some(mut condition) = runtime.condition() {
             let states = self.states.clone();
             airside_tasks::spawn("worker condition", async move {
                 while condition.changed().await.is_ok() {
@@ -147,9 +147,7 @@ impl Workers {
 
     pub fn get(&self, name: &WorkerName) -> Option<WorkerEntry> {
         let entries = self.entries();
-        let found = entries
-            .iter()
-            .find(|entry| entry.placement.worker() == name);
+        let found = entries.iter().find(|entry| entry.runtime.worker() == name);
         found.cloned()
     }
 
@@ -185,7 +183,7 @@ impl Workers {
             .filter(|entry| entry.fits(wants.team, wants.tags))
             .map(|entry| Candidate {
                 entry,
-                state: self.states.of(entry.placement.worker()),
+                state: self.states.of(entry.runtime.worker()),
                 condition: entry.condition(),
             })
             .filter(|candidate| candidate.state != WorkerState::Retired)
@@ -201,7 +199,7 @@ impl Workers {
             .collect();
         if cannot.len() == fitting.len() {
             for candidate in &fitting {
-                candidate.entry.placement.doubt();
+                candidate.entry.runtime.doubt();
             }
             return Err(NoWorker::Nowhere(cannot.join("; ")));
         }
@@ -261,11 +259,11 @@ impl Candidate<'_> {
 
     fn cannot(&self, shapes: &[Shape]) -> Option<String> {
         let words = self.condition.cannot(shapes)?;
-        Some(format!("worker {} {words}", self.entry.placement.worker()))
+        Some(format!("worker {} {words}", self.entry.runtime.worker()))
     }
 
     fn away(&self) -> String {
-        let (worker, state) = (self.entry.placement.worker(), self.state);
+        let (worker, state) = (self.entry.runtime.worker(), self.state);
         match &self.condition.stalled {
             Some(words) if state == WorkerState::Running => {
                 format!("worker {worker} is stalled: {words}")
@@ -297,7 +295,7 @@ fn nowhere(team: &str, tags: &[String]) -> String {
 
 impl WorkerEntry {
     fn condition(&self) -> Condition {
-        let condition = self.placement.condition();
+        let condition = self.runtime.condition();
         condition
             .map(|now| now.borrow().clone())
             .unwrap_or_default()

@@ -7,7 +7,7 @@ use airside_logs::Logs;
 use airside_metrics::Metrics;
 use airside_model::{Handle, InstallationId, JobId};
 use airside_orchestrator::{Orchestrator, Patience, WorkerEntry, Workers};
-use airside_runtime::{AnyPlacement, Image};
+use airside_runtime::{AnyRuntime, Image};
 use airside_store::{Container, SaveJob, SavePipeline, Sealer, Store};
 use airside_volumes::Volumes;
 use async_trait::async_trait;
@@ -25,7 +25,7 @@ const LONG_GRACE: Duration = Duration::from_secs(60);
 #[async_trait]
 pub trait Site: Send + Sync + 'static {
     /// A runtime over whatever is there, as after a start of the server.
-    async fn open(&self, ground: &Ground, installation: &InstallationId) -> AnyPlacement;
+    async fn open(&self, ground: &Ground, installation: &InstallationId) -> AnyRuntime;
 
     /// What checks proofs of claims from here.
     fn proofs(&self) -> Arc<dyn Proofs>;
@@ -79,7 +79,7 @@ pub struct Bench {
     pub ground: Ground,
     pub hub: Hub,
     pub(crate) job: JobId,
-    placement: Mutex<AnyPlacement>,
+    runtime: Mutex<AnyRuntime>,
     /// How long a step that is told to end may take.
     stop_grace: Mutex<Duration>,
     shutdown: CancellationToken,
@@ -103,7 +103,7 @@ impl Bench {
             installation,
             dir,
         };
-        let placement = site.open(&ground, &ground.installation).await;
+        let runtime = site.open(&ground, &ground.installation).await;
         let shutdown = CancellationToken::new();
         let parts = Parts {
             store: ground.store.clone(),
@@ -124,7 +124,7 @@ impl Bench {
             ground,
             hub,
             job,
-            placement: Mutex::new(placement),
+            runtime: Mutex::new(runtime),
             stop_grace: Mutex::new(LONG_GRACE),
             shutdown,
         }
@@ -135,8 +135,8 @@ impl Bench {
         *self.stop_grace.lock() = Duration::from_secs(1);
     }
 
-    pub fn placement(&self) -> AnyPlacement {
-        self.placement.lock().clone()
+    pub fn runtime(&self) -> AnyRuntime {
+        self.runtime.lock().clone()
     }
 
     /// Drops the runtime and makes it anew over what is there.
@@ -145,12 +145,12 @@ impl Bench {
             .site
             .open(&self.ground, &self.ground.installation)
             .await;
-        *self.placement.lock() = fresh;
+        *self.runtime.lock() = fresh;
     }
 
     pub fn orchestrator(&self) -> Orchestrator {
         let entry = WorkerEntry {
-            placement: self.placement(),
+            runtime: self.runtime(),
             team: None,
             tags: Vec::new(),
         };
@@ -170,16 +170,16 @@ impl Bench {
 
     /// Removes what the rule left, and waits until nothing is there.
     pub async fn clear(self) {
-        let placement = self.placement();
-        for listed in placement.list().await.unwrap() {
-            placement.destroy(&listed.handle).await.unwrap();
+        let runtime = self.runtime();
+        for listed in runtime.list().await.unwrap() {
+            runtime.destroy(&listed.handle).await.unwrap();
         }
         self.wait_until_empty().await;
     }
 
     pub(crate) async fn wait_until_empty(&self) {
-        let placement = self.placement();
-        let empty = async || placement.list().await.unwrap().is_empty();
+        let runtime = self.runtime();
+        let empty = async || runtime.list().await.unwrap().is_empty();
         wait_until("nothing is left on the worker", empty).await;
     }
 }

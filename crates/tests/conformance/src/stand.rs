@@ -5,7 +5,7 @@ use std::time::Duration;
 use airside_hub::{Hub, Session, SessionEvent, Work};
 use airside_model::{Handle, InstallationId, PlanId, StepKind, StepLabels};
 use airside_protocol::{Executable, Exit, Order};
-use airside_runtime::{AnyPlacement, ClaimEnvironment, Observed, PlacementSpec};
+use airside_runtime::{AnyRuntime, ClaimEnvironment, Observed, PlacementSpec};
 use airside_store::{Lease, NewBuild, NewPlacement};
 use futures::StreamExt;
 
@@ -69,13 +69,13 @@ impl Bench {
             user: None,
             tags: Vec::new(),
         };
-        let placement = self.placement();
+        let runtime = self.runtime();
         let new = NewPlacement {
             handle: &handle,
             plan: &plan,
             attempt: 1,
             placement: 1,
-            worker: placement.worker(),
+            worker: runtime.worker(),
             labels: &spec.labels,
             token_hash: &Hub::token_hash(&token),
             dir: "/work",
@@ -166,12 +166,12 @@ impl Stand {
 
 /// Waits until the runtime itself says so.
 pub(crate) async fn observed(
-    placement: &AnyPlacement,
+    runtime: &AnyRuntime,
     handle: &Handle,
     what: &str,
     fits: fn(&Observed) -> bool,
 ) -> Observed {
-    let mut stream = placement.observe();
+    let mut stream = runtime.observe();
     within(what, async {
         while let Some(observation) = stream.next().await {
             if observation.handle == *handle && fits(&observation.observed) {

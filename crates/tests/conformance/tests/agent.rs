@@ -21,7 +21,7 @@ use airside_conformance::{Ground, NoProofs, Site, program, shim, wait_until};
 use airside_hub::{Hub, Proofs};
 use airside_model::{Handle, InstallationId, WorkerName, WorkerState};
 use airside_protocol::{AgentToken, Arrival};
-use airside_runtime::{AnyPlacement, Image};
+use airside_runtime::{AnyRuntime, Image};
 use airside_runtime_local::LocalRuntime;
 use airside_store::{Store, WorkerKind};
 use async_trait::async_trait;
@@ -116,8 +116,8 @@ impl Elsewhere {
             child: command.spawn().expect("the agent starts"),
         };
         self.machines.lock().insert(installation.clone(), machine);
-        let placement = agents.placement(&WorkerName::new(&name));
-        let joined = async || placement.is_connected();
+        let runtime = agents.runtime(&WorkerName::new(&name));
+        let joined = async || runtime.is_connected();
         wait_until("the agent joins", joined).await;
     }
 }
@@ -217,7 +217,7 @@ fn layout(path: PathBuf) -> Image {
 
 #[async_trait]
 impl Site for Elsewhere {
-    async fn open(&self, ground: &Ground, installation: &InstallationId) -> AnyPlacement {
+    async fn open(&self, ground: &Ground, installation: &InstallationId) -> AnyRuntime {
         let before = self.machines.lock().remove(installation);
         let anew = before.is_some();
         if let Some(mut machine) = before {
@@ -226,7 +226,7 @@ impl Site for Elsewhere {
         }
         let agents = self.agents(ground, anew).await;
         self.start(ground, installation, &agents).await;
-        agents.placement(&WorkerName::new(name(installation)))
+        agents.runtime(&WorkerName::new(name(installation)))
     }
 
     async fn meet(&self, hub: &Hub, ground: &Ground) {

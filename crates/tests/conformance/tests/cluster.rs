@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, net::IpAddr, path::Path, process::Command, sync
 use airside_conformance::{Ground, Site};
 use airside_hub::{Proofs, Unproven};
 use airside_model::{Handle, InstallationId};
-use airside_runtime::{AnyPlacement, Image};
+use airside_runtime::{AnyRuntime, Image};
 use airside_runtime_kubernetes::{KubeRuntime, targets};
 use airside_store::Container;
 use async_trait::async_trait;
@@ -55,7 +55,7 @@ fn cluster(args: &[&str]) -> String {
 
 #[async_trait]
 impl Site for Cluster {
-    async fn open(&self, ground: &Ground, installation: &InstallationId) -> AnyPlacement {
+    async fn open(&self, ground: &Ground, installation: &InstallationId) -> AnyRuntime {
         let text = format!(
             "targets:\n- name: cluster\n  kubeconfig: {}\n  namespace: {NAMESPACE}\n  hub_host: {}\n",
             self.kubeconfig, self.host

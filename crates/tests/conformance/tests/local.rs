@@ -12,7 +12,7 @@ use airside_conformance::{Ground, NoProofs, Site, program, shim};
 use airside_hub::Proofs;
 use airside_model::{Handle, InstallationId, WorkerName};
 use airside_rootfs::Images;
-use airside_runtime::{AnyPlacement, Image};
+use airside_runtime::{AnyRuntime, Image};
 use airside_runtime_local::{Carriage, IsolationOptions, LocalOptions, LocalRuntime};
 use async_trait::async_trait;
 use tempfile::TempDir;
@@ -53,7 +53,7 @@ fn hub_socket(ground: &Ground) -> PathBuf {
 
 #[async_trait]
 impl Site for Machine {
-    async fn open(&self, ground: &Ground, installation: &InstallationId) -> AnyPlacement {
+    async fn open(&self, ground: &Ground, installation: &InstallationId) -> AnyRuntime {
         let root = ground.dir.path();
         let options = LocalOptions {
             root: root.join("runtime"),

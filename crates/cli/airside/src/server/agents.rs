@@ -14,7 +14,7 @@ impl WorkerHall {
     /// Makes it one of those that steps are placed on.
     pub(crate) fn join(&self, offer: &Offer) {
         self.0.workers().join(WorkerEntry {
-            placement: offer.placement.clone(),
+            runtime: offer.runtime.clone(),
             team: offer.team.clone(),
             tags: offer.tags.clone(),
         });
@@ -23,8 +23,8 @@ impl WorkerHall {
     /// Whether the configuration has a worker of this name.
     fn is_taken(&self, offer: &Offer) -> bool {
         let known = self.0.workers().get(offer.worker());
-        let own = offer.placement.clone() as airside_runtime::AnyPlacement;
-        known.is_some_and(|known| !std::sync::Arc::ptr_eq(&known.placement, &own))
+        let own = offer.runtime.clone() as airside_runtime::AnyRuntime;
+        known.is_some_and(|known| !std::sync::Arc::ptr_eq(&known.runtime, &own))
     }
 }
 

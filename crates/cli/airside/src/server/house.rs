@@ -460,7 +460,7 @@ impl Found<'_> {
             .iter()
             .cloned()
             .chain(targets.entries())
-            .map(|entry| entry.placement.worker().clone())
+            .map(|entry| entry.runtime.worker().clone())
             .chain(agents.iter().map(|offer| offer.worker().clone()))
             .collect();
         for worker in self.store.workers().await? {

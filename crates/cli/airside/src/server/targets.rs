@@ -55,7 +55,7 @@ impl Known {
 
     fn entry(&self) -> WorkerEntry {
         WorkerEntry {
-            placement: self.runtime.clone(),
+            runtime: self.runtime.clone(),
             team: self.target.team.clone(),
             tags: self.target.tags.clone(),
         }

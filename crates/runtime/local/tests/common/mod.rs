@@ -13,7 +13,7 @@ use std::{
 use airside_model::{BuildId, Handle, InstallationId, StepKind, StepLabels, VolumeId, WorkerName};
 use airside_rootfs::Images;
 use airside_runtime::{
-    Access, ClaimEnvironment, Image, Mount, Observation, Observed, Placement, PlacementSpec,
+    Access, ClaimEnvironment, Image, Mount, Observation, Observed, PlacementSpec, Runtime,
 };
 use airside_runtime_local::{Carriage, IsolationOptions, LocalOptions, LocalRuntime};
 use airside_volumes::Volumes;

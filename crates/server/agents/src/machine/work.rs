@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use airside_hub::AgentWire;
 use airside_model::InstallationId;
-use airside_runtime::{AnyPlacement, Error as RuntimeError};
+use airside_runtime::{AnyRuntime, Error as RuntimeError};
 use futures::StreamExt;
 use tokio::sync::mpsc;
 use tracing::{info, warn};
@@ -18,14 +18,14 @@ const LOOK: Duration = Duration::from_secs(3600);
 /// Serves one connection until it ends; why it did. What was asked is done to its end all the same.
 pub(super) async fn attend(
     link: Link,
-    placement: &AnyPlacement,
+    runtime: &AnyRuntime,
     installation: &InstallationId,
 ) -> link::Error {
     let Link {
         mut receiver,
         mut sender,
     } = link;
-    let mut observations = placement.observe();
+    let mut observations = runtime.observe();
     let (answered, mut answers) = mpsc::unbounded_channel();
     let mut heartbeat = tokio::time::interval(AgentWire::HEARTBEAT);
     loop {
@@ -41,10 +41,10 @@ pub(super) async fn attend(
             _ = heartbeat.tick() => sender.say(AgentSays::Heartbeat).await,
             said = receiver.next() => match said {
                 Ok(ServerSays::Ask { id, ask }) => {
-                    let (placement, answered) = (placement.clone(), answered.clone());
+                    let (runtime, answered) = (runtime.clone(), answered.clone());
                     let installation = installation.clone();
                     airside_tasks::spawn("question of the server", async move {
-                        let answer = answer(&placement, installation, ask).await;
+                        let answer = answer(&runtime, installation, ask).await;
                         // Nobody hears it if the connection has ended; the server asks again.
                         let _ = answered.send((id, answer));
                     });
@@ -60,18 +60,18 @@ pub(super) async fn attend(
     }
 }
 
-async fn answer(placement: &AnyPlacement, installation: InstallationId, ask: Ask) -> Answer {
+async fn answer(runtime: &AnyRuntime, installation: InstallationId, ask: Ask) -> Answer {
     let answered = match ask {
         Ask::Place(mut spec) => {
             spec.installation = installation;
-            let placed = placement.place(&spec).await;
+            let placed = runtime.place(&spec).await;
             placed.map(|uid| Answer::Placed { uid })
         }
         Ask::Destroy(handle) => {
-            let destroyed = placement.destroy(&handle).await;
+            let destroyed = runtime.destroy(&handle).await;
             destroyed.map(|()| Answer::Destroyed)
         }
-        Ask::List => placement.list().await.map(|there| {
+        Ask::List => runtime.list().await.map(|there| {
             let there = there.into_iter();
             Answer::Listed(there.map(|listed| (listed.handle, listed.uid)).collect())
         }),
@@ -83,11 +83,11 @@ async fn answer(placement: &AnyPlacement, installation: InstallationId, ask: Ask
 }
 
 /// Removes images that no step used for so long, now and then.
-pub(super) async fn collect_images(placement: AnyPlacement, keep: Duration) {
+pub(super) async fn collect_images(runtime: AnyRuntime, keep: Duration) {
     let mut looks = tokio::time::interval(LOOK);
     loop {
         looks.tick().await;
-        match placement.collect_images(keep).await {
+        match runtime.collect_images(keep).await {
             Ok(0) => {}
             Ok(images) => info!(images, "images removed that no step used"),
             Err(error) => warn!(%error, "images stay that no step used"),

@@ -5,13 +5,13 @@ use std::{collections::HashMap, io};
 use airside_hub::{AgentReceiver, AgentSender, AgentWire};
 use tokio::sync::{mpsc, oneshot};
 
-use super::placement::{AgentPlacement, Asked};
+use super::agent_runtime::{AgentRuntime, Asked};
 use crate::{AgentSays, Answer, ServerSays};
 
 /// Passes questions on and answers back. Ends well when nobody asks through this line any more: a newer connection has
 /// taken its place, or its token was revoked.
 pub(super) async fn converse(
-    placement: &AgentPlacement,
+    runtime: &AgentRuntime,
     mut asked: mpsc::UnboundedReceiver<Asked>,
     receiver: &mut AgentReceiver,
     sender: &mut AgentSender,
@@ -23,7 +23,7 @@ pub(super) async fn converse(
         tokio::select! {
             said = receiver.next() => match said? {
                 AgentSays::Heartbeat => {}
-                AgentSays::Saw { observation } => placement.saw(observation),
+                AgentSays::Saw { observation } => runtime.saw(observation),
                 AgentSays::Answer { id, answer } => {
                     if let Some(reply) = waiting.remove(&id) {
                         // Whoever asked may have stopped waiting.

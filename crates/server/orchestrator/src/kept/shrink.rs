@@ -30,16 +30,16 @@ impl Orchestrator {
             let handle = &kept.container.handle;
             // One for checks is at work.
             let stays = kept.checked_at.is_none() && now().since(kept.kept_at) >= MARKED_AFTER;
-            if stays && let Err(error) = entry.placement.mark_kept(handle).await {
+            if stays && let Err(error) = entry.runtime.mark_kept(handle).await {
                 Subject::from(&kept.container).failed(&error, "a kept container is not yet marked");
             }
-            let Some(idle_for) = entry.placement.kept().shrink_after else {
+            let Some(idle_for) = entry.runtime.kept().shrink_after else {
                 continue;
             };
             if !is_idle(&kept, idle_for, now()) {
                 continue;
             }
-            if let Err(error) = entry.placement.shrink(handle).await {
+            if let Err(error) = entry.runtime.shrink(handle).await {
                 Subject::from(&kept.container)
                     .failed(&error, "a kept container is not yet smaller");
             }

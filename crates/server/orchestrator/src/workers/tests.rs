@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use airside_model::VolumeId;
-use airside_runtime::{Capabilities, Error, Lack, Listed, Observation, Placement, PlacementSpec};
+use airside_runtime::{Capabilities, Error, Lack, Listed, Observation, PlacementSpec, Runtime};
 use async_trait::async_trait;
 use futures::stream::{self, BoxStream};
 
@@ -16,7 +16,7 @@ struct Named {
 }
 
 #[async_trait]
-impl Placement for Named {
+impl Runtime for Named {
     fn worker(&self) -> &WorkerName {
         &self.name
     }
@@ -58,7 +58,7 @@ impl Placement for Named {
 
 fn in_condition(name: &str, team: &str, tags: &[&str], condition: Condition) -> WorkerEntry {
     WorkerEntry {
-        placement: Arc::new(Named {
+        runtime: Arc::new(Named {
             name: WorkerName::new(name),
             condition: watch::Sender::new(condition),
         }),
@@ -79,7 +79,7 @@ fn chosen(workers: &Workers, team: &str, tags: &[&str], shapes: &[Shape]) -> Str
         shapes: shapes.to_vec(),
     };
     match workers.choose(&wants) {
-        Ok(entry) => entry.placement.worker().to_string(),
+        Ok(entry) => entry.runtime.worker().to_string(),
         Err(NoWorker::Nowhere(words)) => format!("nowhere: {words}"),
         Err(NoWorker::Away(words)) => format!("away: {words}"),
     }
@@ -175,7 +175,7 @@ async fn whoever_waits_hears_of_new_workers_and_new_conditions() {
         condition: watch::Sender::new(Condition::default()),
     });
     workers.set(vec![WorkerEntry {
-        placement: named.clone(),
+        runtime: named.clone(),
         team: None,
         tags: Vec::new(),
     }]);

@@ -40,7 +40,7 @@ async fn intruder(bench: &Bench, stand: &Stand) -> std::process::Output {
 
 pub async fn another_instance_is_refused(bench: &Bench) {
     let mut stand = bench.stand(waiting()).await;
-    bench.placement().place(&stand.spec).await.unwrap();
+    bench.runtime().place(&stand.spec).await.unwrap();
     stand.started().await;
     let output = intruder(bench, &stand).await;
     assert!(!output.status.success(), "{output:?}");
@@ -54,10 +54,10 @@ pub async fn a_revoked_placement_is_never_claimed(bench: &Bench) {
     let mut stand = bench.stand(waiting()).await;
     let handle = stand.spec.handle.clone();
     assert!(bench.ground.store.revoke_unclaimed(&handle).await.unwrap());
-    bench.placement().place(&stand.spec).await.unwrap();
+    bench.runtime().place(&stand.spec).await.unwrap();
     stand.hear("the driver is told", is_refusal).await;
     observed(
-        &bench.placement(),
+        &bench.runtime(),
         &handle,
         "the refused shim leaves",
         is_gone,

@@ -1,9 +1,9 @@
-//! The four verbs of a placement.
+//! The four verbs of a runtime.
 
 use airside_hub::SessionEvent;
 use airside_model::{Handle, InstallationId};
 use airside_protocol::Exit;
-use airside_runtime::AnyPlacement;
+use airside_runtime::AnyRuntime;
 
 use crate::{
     Bench,
@@ -11,8 +11,8 @@ use crate::{
     wait_until,
 };
 
-async fn handles(placement: &AnyPlacement) -> Vec<Handle> {
-    placement
+async fn handles(runtime: &AnyRuntime) -> Vec<Handle> {
+    runtime
         .list()
         .await
         .unwrap()
@@ -21,28 +21,28 @@ async fn handles(placement: &AnyPlacement) -> Vec<Handle> {
         .collect()
 }
 
-async fn wait_until_unlisted(placement: &AnyPlacement, handle: &Handle) {
-    let unlisted = async || !handles(placement).await.contains(handle);
+async fn wait_until_unlisted(runtime: &AnyRuntime, handle: &Handle) {
+    let unlisted = async || !handles(runtime).await.contains(handle);
     wait_until("it is no longer listed", unlisted).await;
 }
 
 pub async fn placing_twice_makes_one(bench: &Bench) {
-    let placement = bench.placement();
+    let runtime = bench.runtime();
     let mut stand = bench.stand(waiting()).await;
-    let uid = placement.place(&stand.spec).await.unwrap();
+    let uid = runtime.place(&stand.spec).await.unwrap();
     assert_eq!(
-        placement.place(&stand.spec).await.unwrap(),
+        runtime.place(&stand.spec).await.unwrap(),
         uid,
         "adopted at once"
     );
     stand.started().await;
     assert_eq!(
-        placement.place(&stand.spec).await.unwrap(),
+        runtime.place(&stand.spec).await.unwrap(),
         uid,
         "adopted while it runs"
     );
 
-    let listed = placement.list().await.unwrap();
+    let listed = runtime.list().await.unwrap();
     assert_eq!(listed.len(), 1, "{listed:?}");
     assert_eq!(
         (&listed[0].handle, &listed[0].uid),
@@ -55,29 +55,23 @@ pub async fn placing_twice_makes_one(bench: &Bench) {
 pub async fn a_new_runtime_takes_over(bench: &Bench) {
     let mut stand = bench.stand(waiting()).await;
     let handle = stand.spec.handle.clone();
-    let uid = bench.placement().place(&stand.spec).await.unwrap();
+    let uid = bench.runtime().place(&stand.spec).await.unwrap();
     stand.started().await;
 
     bench.reopen().await;
-    let placement = bench.placement();
-    observed(
-        &placement,
-        &handle,
-        "the new runtime sees it run",
-        is_started,
-    )
-    .await;
-    assert_eq!(placement.place(&stand.spec).await.unwrap(), uid, "adopted");
-    assert_eq!(handles(&placement).await, std::slice::from_ref(&handle));
+    let runtime = bench.runtime();
+    observed(&runtime, &handle, "the new runtime sees it run", is_started).await;
+    assert_eq!(runtime.place(&stand.spec).await.unwrap(), uid, "adopted");
+    assert_eq!(handles(&runtime).await, std::slice::from_ref(&handle));
     assert_eq!(stand.end().await, Exit::Stopped);
-    observed(&placement, &handle, "the new runtime sees it go", is_gone).await;
+    observed(&runtime, &handle, "the new runtime sees it go", is_gone).await;
 }
 
 pub async fn it_is_seen_to_start_and_to_go(bench: &Bench) {
-    let placement = bench.placement();
+    let runtime = bench.runtime();
     let mut stand = bench.stand(waiting()).await;
     let handle = stand.spec.handle.clone();
-    let other = bench.placement();
+    let other = bench.runtime();
     let gone = tokio::spawn({
         let handle = handle.clone();
         async move {
@@ -90,35 +84,35 @@ pub async fn it_is_seen_to_start_and_to_go(bench: &Bench) {
             .await
         }
     });
-    placement.place(&stand.spec).await.unwrap();
+    runtime.place(&stand.spec).await.unwrap();
     stand.started().await;
-    observed(&placement, &handle, "it is seen to run", is_started).await;
+    observed(&runtime, &handle, "it is seen to run", is_started).await;
     stand.end().await;
     gone.await.unwrap();
     // It stays listed until it is destroyed, so that the sweeper finds it.
-    assert_eq!(handles(&placement).await, [handle]);
+    assert_eq!(handles(&runtime).await, [handle]);
 }
 
 pub async fn destroying_twice_is_fine(bench: &Bench) {
-    let placement = bench.placement();
-    placement
+    let runtime = bench.runtime();
+    runtime
         .destroy(&Handle::new("s-never-placed"))
         .await
         .unwrap();
     let mut stand = bench.stand(waiting()).await;
     let handle = stand.spec.handle.clone();
-    placement.place(&stand.spec).await.unwrap();
+    runtime.place(&stand.spec).await.unwrap();
     stand.started().await;
-    placement.destroy(&handle).await.unwrap();
-    placement.destroy(&handle).await.unwrap();
-    wait_until_unlisted(&placement, &handle).await;
-    placement.destroy(&handle).await.unwrap();
+    runtime.destroy(&handle).await.unwrap();
+    runtime.destroy(&handle).await.unwrap();
+    wait_until_unlisted(&runtime, &handle).await;
+    runtime.destroy(&handle).await.unwrap();
 }
 
 pub async fn other_installations_are_not_listed(bench: &Bench) {
     let theirs = InstallationId::new(format!("other-{}", hex::encode(rand::random::<[u8; 4]>())));
     let (ours, other) = (
-        bench.placement(),
+        bench.runtime(),
         bench.site.open(&bench.ground, &theirs).await,
     );
     let mut mine = bench.stand(waiting()).await;
@@ -140,7 +134,7 @@ pub async fn other_installations_are_not_listed(bench: &Bench) {
 
 pub async fn labels_are_carried(bench: &Bench) {
     let mut stand = bench.stand(waiting()).await;
-    bench.placement().place(&stand.spec).await.unwrap();
+    bench.runtime().place(&stand.spec).await.unwrap();
     stand
         .hear("the claim", |event| {
             matches!(event, SessionEvent::Connected)
@@ -150,7 +144,7 @@ pub async fn labels_are_carried(bench: &Bench) {
         let build = stand.spec.labels.build.to_string();
         for (key, value) in [
             ("installation", bench.ground.installation.as_str()),
-            ("worker", bench.placement().worker().as_str()),
+            ("worker", bench.runtime().worker().as_str()),
             ("team", "main"),
             ("pipeline", "conformance"),
             ("job", "job"),

@@ -4,7 +4,7 @@ use std::{collections::HashSet, time::Duration};
 
 use airside_model::{Handle, VolumeId, WorkerName};
 use airside_runtime::{
-    Board, Capabilities, Condition, Error, Listed, Observation, Observed, Placement, PlacementSpec,
+    Board, Capabilities, Condition, Error, Listed, Observation, Observed, PlacementSpec, Runtime,
 };
 use airside_store::Store;
 use async_trait::async_trait;
@@ -21,7 +21,7 @@ const PROMPT: Duration = Duration::from_secs(60);
 const ABSENT: &str = "its agent is not connected";
 
 /// One agent for the life of the server, whether it is connected or not.
-pub struct AgentPlacement {
+pub struct AgentRuntime {
     worker: WorkerName,
     lost_after: Duration,
     condition: watch::Sender<Condition>,
@@ -44,7 +44,7 @@ pub(super) struct Asked {
     pub(super) reply: oneshot::Sender<Answer>,
 }
 
-impl AgentPlacement {
+impl AgentRuntime {
     pub(super) fn new(worker: WorkerName, lost_after: Duration, store: Store) -> Self {
         Self {
             worker,
@@ -188,7 +188,7 @@ fn absent() -> Condition {
 }
 
 #[async_trait]
-impl Placement for AgentPlacement {
+impl Runtime for AgentRuntime {
     fn worker(&self) -> &WorkerName {
         &self.worker
     }

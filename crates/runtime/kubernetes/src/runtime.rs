@@ -15,7 +15,7 @@ use std::{
 
 use airside_model::{BuildId, Handle, InstallationId, VolumeId, WorkerName};
 use airside_runtime::{
-    Capabilities, Condition, Error, KeptLimits, Listed, Observation, Placement, PlacementSpec,
+    Capabilities, Condition, Error, KeptLimits, Listed, Observation, PlacementSpec, Runtime,
 };
 use async_trait::async_trait;
 use futures::stream::BoxStream;
@@ -183,7 +183,7 @@ impl Drop for KubeRuntime {
 }
 
 #[async_trait]
-impl Placement for KubeRuntime {
+impl Runtime for KubeRuntime {
     fn worker(&self) -> &WorkerName {
         &self.target.name
     }
