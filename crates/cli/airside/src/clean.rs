@@ -32,7 +32,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    crate::enter_own_world()?;
+    airside_app::enter_user_namespace()?;
     let mut out = std::io::stdout();
     let (mut found, mut failed) = (false, 0);
     for left in leavings(&std::env::temp_dir(), None) {

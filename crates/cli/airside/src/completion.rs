@@ -3,7 +3,7 @@
 use clap::{Args, Command};
 use clap_complete::Shell;
 
-use crate::printing::print;
+use airside_app::printing::print;
 
 #[derive(Args)]
 pub(crate) struct Options {

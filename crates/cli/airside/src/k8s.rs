@@ -7,7 +7,7 @@ use airside_runtime_kubernetes::rbac::{self, Account, Feature, Grant};
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand, builder::PossibleValuesParser};
 
-use crate::target_source::TargetSource;
+use airside_app::target_source::TargetSource;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -125,7 +125,7 @@ pub(crate) fn run(command: &K8s) -> Result<()> {
         K8s::Rbac(options) => options.manifests()?,
         K8s::NodeAgent(agent) => agent.manifest()?,
     };
-    Ok(crate::printing::print(&text)?)
+    Ok(airside_app::printing::print(&text)?)
 }
 
 impl Options {

@@ -1,32 +1,24 @@
 //! The `airside` command. Each subcommand is one file; this one only tells them apart.
 
-mod agent;
+#![forbid(unsafe_code)]
+
 mod clean;
 mod completion;
-mod data;
 mod images;
 mod k8s;
-mod logging;
 mod node;
-mod options;
-mod printing;
-mod proofs;
-mod pull_secrets;
-mod run;
 mod schema;
-mod server;
-mod settings;
-mod target_source;
-mod validate;
-mod worker;
-mod workers;
 
 use std::{ffi::OsString, process::ExitCode};
 
-use airside_runtime_local::Rootless;
+use airside_app::{
+    agent, enter_user_namespace,
+    options::ServerOptions,
+    run,
+    server::{self, Mode},
+    settings, validate, worker,
+};
 use clap::{CommandFactory as _, Parser, Subcommand};
-use options::ServerOptions;
-use server::Mode;
 
 const UP_EXAMPLES: &str = "\
 Examples:
@@ -131,7 +123,7 @@ fn main() -> ExitCode {
         Command::Checker { args } => airside_check_process::serve::main(args),
         Command::Puller { args } => airside_rootfs::puller::main(args),
         Command::Up(options) => {
-            report(enter_own_world().and_then(|()| server::run(&options, &settings, Mode::Up)))
+            report(enter_user_namespace().and_then(|()| server::run(&options, &settings, Mode::Up)))
         }
         Command::Web(options) => report(server::run(&options, &settings, Mode::Web)),
         Command::Run(options) => run::run(&options),
@@ -144,15 +136,6 @@ fn main() -> ExitCode {
         Command::Node(options) => report(node::run(&options)),
         Command::Clean(options) => report(clean::run(&options)),
         Command::Completion(options) => report(completion::run(&options, Arguments::command())),
-    }
-}
-
-/// An ordinary user's steps run in a world of their own, which must be entered before any thread exists. Where that is
-/// not possible all the rest may still be of use, and the worker of this machine says why it takes no steps.
-fn enter_own_world() -> anyhow::Result<()> {
-    match Rootless::prepare() {
-        Ok(Some(rootless)) => Ok(rootless.enter()?),
-        Ok(None) | Err(_) => Ok(()),
     }
 }
 

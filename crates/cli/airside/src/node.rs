@@ -5,7 +5,7 @@ use anyhow::Result;
 use clap::Args;
 use tokio_util::sync::CancellationToken;
 
-use crate::{options::Observing, server};
+use airside_app::{options::Observing, server};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:

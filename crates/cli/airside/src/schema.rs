@@ -3,7 +3,7 @@
 use airside_config::{pipeline_schema, task_schema};
 use clap::Args;
 
-use crate::printing::print;
+use airside_app::printing::print;
 
 #[derive(Args)]
 pub(crate) struct Options {

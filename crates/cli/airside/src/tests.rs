@@ -4,10 +4,9 @@ use std::{collections::BTreeMap, ffi::OsString};
 
 use clap::{Arg, ArgAction, CommandFactory as _};
 
-use crate::{
-    Arguments,
-    settings::{self, Origin, Setting},
-};
+use airside_app::settings::{self, Origin, Setting};
+
+use crate::Arguments;
 
 fn command() -> clap::Command {
     settings::with_variables(Arguments::command())

@@ -31,6 +31,11 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
         "images/registry",
         "the server's address is the registry's too",
     ),
+    (
+        "server/app",
+        "images/registry",
+        "the server opens the registry that its API serves",
+    ),
 ];
 
 /// Crates that are programs: no crate may use them.

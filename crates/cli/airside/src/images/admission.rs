@@ -8,7 +8,7 @@ use clap::Args;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
-use crate::{
+use airside_app::{
     options::Observing,
     server::{self, listeners},
 };
@@ -71,7 +71,7 @@ fn print(options: &Options) -> Result<()> {
         workloads: options.workloads,
     };
     let text = admission.manifest()?;
-    Ok(crate::printing::print(&text)?)
+    Ok(airside_app::printing::print(&text)?)
 }
 
 async fn serve(options: &Options, shutdown: CancellationToken) -> Result<()> {

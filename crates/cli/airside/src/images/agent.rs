@@ -52,5 +52,5 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         clean: options.clean,
         ..ImagesAgent::new(&options.namespace, &options.image)
     };
-    Ok(crate::printing::print(&agent.manifest()?)?)
+    Ok(airside_app::printing::print(&agent.manifest()?)?)
 }

@@ -120,7 +120,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    Ok(crate::printing::print(&manifest(options)?)?)
+    Ok(airside_app::printing::print(&manifest(options)?)?)
 }
 
 fn manifest(options: &Options) -> Result<String> {

@@ -11,7 +11,7 @@ use clap::Args;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use crate::{
+use airside_app::{
     options::Observing,
     server::{self, listeners},
 };

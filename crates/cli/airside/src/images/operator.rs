@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use clap::Args;
 use tokio_util::sync::CancellationToken;
 
-use crate::{options::Observing, server};
+use airside_app::{options::Observing, server};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:

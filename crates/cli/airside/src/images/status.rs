@@ -6,7 +6,7 @@ use airside_image_operator::{Overview, Style, table};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 
-use crate::server;
+use airside_app::server;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:

@@ -7,7 +7,7 @@ use tracing::warn;
 use crate::{data::DataFolder, options::ServerOptions};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub enum Mode {
     /// For a person: makes up whatever was not given.
     Up,
     /// For operators: makes up nothing that matters later.

@@ -14,7 +14,7 @@ use tracing::{info, warn};
 /// count: they are cut at once.
 const LAST_REQUESTS: Duration = Duration::from_secs(10);
 
-pub(crate) async fn bind(address: SocketAddr, option: &str) -> Result<TcpListener> {
+pub async fn bind(address: SocketAddr, option: &str) -> Result<TcpListener> {
     airside_hub::listen(address).await.with_context(|| {
         format!("cannot listen on {address}; choose another address with {option}")
     })

@@ -42,7 +42,7 @@ use variables::SecretOptions;
 use view::View;
 use world::World;
 
-pub(crate) const EXAMPLES: &str = "\
+pub const EXAMPLES: &str = "\
 Examples:
   airside run ci.yml
       every job, each after those that its inputs must have passed
@@ -55,7 +55,7 @@ Runs builds as a server would, and removes everything afterwards. Ctrl-C aborts 
 run; a second one ends them at once.
 ";
 
-pub(crate) const ENDS: &str = "\
+pub const ENDS: &str = "\
 Exit status: 0 if all builds succeeded, 1 if one failed, 2 if one errored or could not begin (wrong usage \
 included), 3 if the run was aborted.";
 
@@ -63,7 +63,7 @@ included), 3 if the run was aborted.";
 const LOG_LEVEL: &str = "error,airside_runtime_local::isolation=warn";
 
 #[derive(Args)]
-pub(crate) struct Options {
+pub struct Options {
     /// The pipeline; `-` is standard input
     file: PathBuf,
 
@@ -115,7 +115,7 @@ impl From<End> for ExitCode {
     }
 }
 
-pub(crate) fn run(options: &Options) -> ExitCode {
+pub fn run(options: &Options) -> ExitCode {
     let ready = match read(options) {
         Ok(ready) => ready,
         Err(words) => {
@@ -123,7 +123,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
             return End::Errored.into();
         }
     };
-    let started = crate::enter_own_world()
+    let started = crate::enter_user_namespace()
         .and_then(|()| ServerOptions::of_args(["--log-level", &options.log_level]))
         .and_then(|options| logging::start(&options.observing));
     let ran = started.and_then(|_| server::on_threads(run_all(options, ready)));

@@ -15,7 +15,7 @@ use super::{Origin, name};
 
 /// What is wrong with the file, and where.
 #[derive(Debug)]
-pub(crate) struct ConfigError {
+pub struct ConfigError {
     path: PathBuf,
     problems: Vec<(Option<Position>, String)>,
 }

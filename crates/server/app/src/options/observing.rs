@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
-pub(crate) enum LogFormat {
+pub enum LogFormat {
     /// Lines for people
     #[default]
     Human,
@@ -17,7 +17,7 @@ pub(crate) enum LogFormat {
 
 #[derive(Args)]
 #[command(next_help_heading = "Logs and traces")]
-pub(crate) struct Observing {
+pub struct Observing {
     /// How much to write to standard error: `debug`, `info`, `warn`, `error`, or more for one part,
     /// `info,airside_engine=debug`
     #[arg(long, value_name = "FILTER", default_value = "info")]

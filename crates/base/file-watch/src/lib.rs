@@ -1,4 +1,7 @@
-//! News of a file: somebody wrote it, or put another in its place.
+//! Reports that a file was written, or that another took its place.
+//!
+//! The kernel's inotify does the watching; nothing is polled. A watch says that the file may have
+//! changed, never to what: the caller reads it again.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -11,17 +14,18 @@ use std::{
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use tokio::io::unix::AsyncFd;
 
-/// What Kubernetes renames when it replaces the files of a mounted ConfigMap or Secret.
+/// The link that Kubernetes renames when it replaces the files of a mounted ConfigMap or Secret.
 const MOUNTED: &str = "..data";
 
-/// Watches the folder, since whoever replaces a file leaves the old one as it was.
-pub(super) struct News {
+/// A watch on one file. It watches the folder, since replacing a file leaves the old one as it was.
+pub struct FileWatch {
     events: AsyncFd<OwnedFd>,
     name: OsString,
 }
 
-impl News {
-    pub(super) fn of(file: &Path) -> io::Result<Self> {
+impl FileWatch {
+    /// Watches `file`, which need not exist; its folder must.
+    pub fn new(file: &Path) -> io::Result<Self> {
         let folder = match file.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
@@ -29,8 +33,8 @@ impl News {
         let events = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
         let flags = WatchFlags::CLOSE_WRITE | WatchFlags::MOVED_TO | WatchFlags::ONLYDIR;
         inotify::add_watch(&events, folder, flags)?;
-        // SAFETY: it stays the same open file for as long as it is registered: nobody else has it, and `Self` never
-        // gives it away.
+        // SAFETY: the descriptor stays open and the same for as long as it is registered: `Self`
+        // owns it alone and never hands it out.
         let registered = unsafe { AsyncFd::register(events) };
         Ok(Self {
             events: registered.map_err(io::Error::from)?,
@@ -38,11 +42,11 @@ impl News {
         })
     }
 
-    /// Returns when the file may be another.
-    pub(super) async fn wait(&self) -> io::Result<()> {
+    /// Returns when the file may have changed since the watch began or the last call returned.
+    pub async fn changed(&self) -> io::Result<()> {
         loop {
             let mut ready = self.events.readable().await?;
-            match ready.try_io(|events| self.concern_us(events.get_ref())) {
+            match ready.try_io(|events| self.has_changed(events.get_ref())) {
                 Ok(Ok(true)) => return Ok(()),
                 Ok(Ok(false)) | Err(_) => {}
                 Ok(Err(error)) => return Err(error),
@@ -50,20 +54,21 @@ impl News {
         }
     }
 
-    /// Reads all events there are. Would block: there are none.
-    fn concern_us(&self, events: &OwnedFd) -> io::Result<bool> {
+    /// Reads all pending events. Returns true if one is of this file, and fails with `WouldBlock` if
+    /// none is.
+    fn has_changed(&self, events: &OwnedFd) -> io::Result<bool> {
         let mut buffer = [MaybeUninit::uninit(); 4096];
         let mut reader = inotify::Reader::new(events, &mut buffer);
-        let mut ours = false;
+        let mut is_ours = false;
         loop {
             match reader.next() {
                 Ok(event) => {
                     let name = event
                         .file_name()
                         .map(|name| OsStr::from_bytes(name.to_bytes()));
-                    ours |= name.is_some_and(|name| name == self.name || name == MOUNTED);
+                    is_ours |= name.is_some_and(|name| name == self.name || name == MOUNTED);
                 }
-                Err(rustix::io::Errno::AGAIN) if ours => return Ok(true),
+                Err(rustix::io::Errno::AGAIN) if is_ours => return Ok(true),
                 Err(error) => return Err(error.into()),
             }
         }
@@ -77,29 +82,29 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn writing_replacing_and_remounting_are_news_and_other_files_are_not() {
+    async fn writing_replacing_and_remounting_are_reported_and_other_files_are_not() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
         std::fs::write(path("targets.yml"), "1").unwrap();
-        let news = News::of(&path("targets.yml")).unwrap();
+        let watch = FileWatch::new(&path("targets.yml")).unwrap();
         std::fs::write(path("other.yml"), "1").unwrap();
-        assert!(news.wait().now_or_never().is_none());
+        assert!(watch.changed().now_or_never().is_none());
 
         std::fs::write(path("targets.yml"), "2").unwrap();
-        news.wait().await.unwrap();
+        watch.changed().await.unwrap();
         std::fs::rename(path("other.yml"), path("targets.yml")).unwrap();
-        news.wait().await.unwrap();
+        watch.changed().await.unwrap();
         std::os::unix::fs::symlink("nowhere", path("..data_tmp")).unwrap();
         std::fs::rename(path("..data_tmp"), path("..data")).unwrap();
-        news.wait().await.unwrap();
+        watch.changed().await.unwrap();
         assert!(
-            news.wait().now_or_never().is_none(),
-            "nothing is told twice"
+            watch.changed().now_or_never().is_none(),
+            "nothing is reported twice"
         );
     }
 
     #[tokio::test]
-    async fn a_folder_that_is_not_there() {
-        assert!(News::of(Path::new("/no/such/folder/targets.yml")).is_err());
+    async fn a_folder_that_does_not_exist_is_refused() {
+        assert!(FileWatch::new(Path::new("/no/such/folder/targets.yml")).is_err());
     }
 }

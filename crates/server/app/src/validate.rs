@@ -18,7 +18,7 @@ use given::Values;
 pub(crate) use given::Variables;
 use serde_json::{Value, json};
 
-pub(crate) const NOTE: &str = "\
+pub const NOTE: &str = "\
 Refuses what `fly validate-pipeline` and `fly set-pipeline` refuse, equal keys in one map included; a server takes the last \
 of those. Warns of more: resource types that Airside does not have, sources without what their type needs, files of \
 artifacts that no step makes.
@@ -27,7 +27,7 @@ With --strict it is more lenient than `fly validate-pipeline --strict` in one th
 people keep anchors, are no warning.";
 
 #[derive(Args)]
-pub(crate) struct Options {
+pub struct Options {
     /// Files to check; `-` is standard input
     #[arg(required = true)]
     files: Vec<PathBuf>,
@@ -45,7 +45,7 @@ pub(crate) struct Options {
 }
 
 /// Succeeds if nothing is wrong with any file. Warnings are nothing wrong, unless they are to be.
-pub(crate) fn run(options: &Options) -> ExitCode {
+pub fn run(options: &Options) -> ExitCode {
     let values = match options.variables.read() {
         Ok(values) => values,
         Err(reason) => {

@@ -13,14 +13,14 @@ use super::{Options, folders::Folder};
 use crate::{
     data::DataFolder,
     options::ServerOptions,
-    server::{House, Mode},
+    server::{Mode, Server},
 };
 
 /// What steps are told of the server's address, which nobody can reach.
 const URL: &str = "http://localhost";
 
 pub(crate) struct World {
-    pub(crate) house: House,
+    pub(crate) server: Server,
     pub(crate) team: TeamId,
     data: DataFolder,
     folder: TempDir,
@@ -37,11 +37,11 @@ impl World {
         options.credentials.give(MAIN_TEAM, secrets);
         let data = DataFolder::open_temporary(folder.path())?;
         let shutdown = CancellationToken::new();
-        let house = House::open(&options, Mode::Up, &data, &[], URL, &shutdown).await?;
-        let team = house.store.team(MAIN_TEAM).await?;
+        let server = Server::open(&options, Mode::Up, &data, &[], URL, &shutdown).await?;
+        let team = server.store.team(MAIN_TEAM).await?;
         Ok(Self {
             team: team.context("the store has no team main")?.id,
-            house,
+            server,
             data,
             folder,
             shutdown,
@@ -70,7 +70,7 @@ impl World {
     pub(crate) async fn take_in(&self, folder: &Folder) -> Result<i64> {
         let volume = VolumeId(format!("a-{:032x}", rand::random::<u128>()));
         let artifact = self.store().announce_artifact(self.team, &volume).await?;
-        let (volumes, path) = (self.house.volumes.clone(), folder.path.clone());
+        let (volumes, path) = (self.server.volumes.clone(), folder.path.clone());
         let copied = tokio::task::spawn_blocking(move || -> Result<()> {
             let receiving = volumes.receive(&volume)?;
             airside_archive::copy(&path, receiving.dir())?;
@@ -83,14 +83,14 @@ impl World {
     }
 
     pub(crate) fn store(&self) -> &Store {
-        &self.house.store
+        &self.server.store
     }
 
     /// Ends what still runs and removes all of it. If something cannot be removed the folder stays:
     /// a container may have mounted parts of the machine beneath it.
     pub(crate) async fn close(self) -> Result<()> {
-        self.house.engine.shut_down().await;
-        let cleared = self.house.clear_away().await;
+        self.server.engine.shut_down().await;
+        let cleared = self.server.clear_away().await;
         self.shutdown.cancel();
         if let Err(error) = cleared {
             let kept = self.folder.keep();
@@ -99,7 +99,7 @@ impl World {
                 kept.display()
             )));
         }
-        self.house.leave(&self.data).await;
+        self.server.leave(&self.data).await;
         // Steps made what is in it, however deep.
         let folder = self.folder.keep();
         airside_archive::remove(&folder)

@@ -17,7 +17,7 @@ use serde_json::json;
 
 use self::api::Api;
 
-pub(crate) const EXAMPLES: &str = "\
+pub const EXAMPLES: &str = "\
 Examples:
   airside worker -t ci token --name gpu-1 --tag gpu --output token
       lets a machine join as worker `gpu-1`; `airside agent --token token` there joins
@@ -28,7 +28,7 @@ Examples:
 ";
 
 #[derive(Args)]
-pub(crate) struct Options {
+pub struct Options {
     /// The server, by the name that `fly -t NAME login` gave it
     #[arg(short, long, value_name = "NAME")]
     target: String,
@@ -92,7 +92,7 @@ struct Pass {
     tags: Vec<String>,
 }
 
-pub(crate) fn run(options: &Options) -> Result<()> {
+pub fn run(options: &Options) -> Result<()> {
     let api = Api::of_target(&options.target)?;
     match &options.command {
         Command::Token(token) => make(&api, token),

@@ -115,7 +115,7 @@ impl<'a> Session<'a> {
             }
         };
         let id = self.job_id(&name).await?;
-        let engine = &self.world.house.engine;
+        let engine = &self.world.server.engine;
         let build = engine.trigger_planned(id, STARTED_BY, &plan).await?;
         let mut progress = Progress::new(self.view, &name, &public_plan(&plan));
         let status = self.follow(build.id, &mut progress).await?;
@@ -144,13 +144,13 @@ impl<'a> Session<'a> {
 
     /// Shows a build's events to their end. If the run is stopped meanwhile, so is the build.
     async fn follow(&self, build: BuildId, progress: &mut Progress<'_>) -> Result<BuildStatus> {
-        let mut events = self.world.house.logs.follow(build, 0);
+        let mut events = self.world.server.logs.follow(build, 0);
         let mut stopped = false;
         loop {
             tokio::select! {
                 () = self.stop.cancelled(), if !stopped => {
                     stopped = true;
-                    self.world.house.engine.abort(build).await?;
+                    self.world.server.engine.abort(build).await?;
                 }
                 event = events.next() => match event {
                     Some(entry) => progress.take(entry?.envelope.as_str()),
@@ -240,7 +240,7 @@ impl<'a> Session<'a> {
             created_by: Some(STARTED_BY),
             plan: &plan,
         };
-        let engine = &self.world.house.engine;
+        let engine = &self.world.server.engine;
         let build = engine.start(one_off).await?;
         let mut progress = Progress::new(self.view, job, &public_plan(&plan));
         match self.follow(build.id, &mut progress).await? {

@@ -5,10 +5,9 @@
 //! steps that run go on; if it is elsewhere now (another cluster or namespace), it retires from there first.
 //! A file with a mistake changes nothing.
 
-mod news;
-
 use std::{sync::Arc, time::Duration};
 
+use airside_file_watch::FileWatch;
 use airside_metrics::Metrics;
 use airside_model::{InstallationId, WorkerName};
 use airside_orchestrator::{Orchestrator, WorkerEntry};
@@ -19,7 +18,6 @@ use tokio::signal::unix::Signal;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
-use self::news::News;
 use super::artifact_images::ArtifactImages;
 use crate::{proofs::WorkerProofs, pull_secrets::StoredNames, target_source::TargetSource};
 
@@ -173,51 +171,51 @@ impl Targets {
         hangup: &mut Signal,
         shutdown: CancellationToken,
     ) {
-        let house = House {
+        let pool = WorkerPool {
             orchestrator,
             others,
             metrics,
         };
-        let mut news = self.source.file().and_then(|file| {
-            let watched = News::of(file);
-            watched.inspect_err(unwatched).ok()
+        let mut watch = self.source.file().and_then(|file| {
+            let watch = FileWatch::new(file);
+            watch.inspect_err(warn_unwatched).ok()
         });
         loop {
-            let heard = async {
-                match &news {
-                    Some(news) => news.wait().await,
+            let changed = async {
+                match &watch {
+                    Some(watch) => watch.changed().await,
                     None => std::future::pending().await,
                 }
             };
             tokio::select! {
                 () = shutdown.cancelled() => return,
-                Some(()) = hangup.recv() => self.reload(&house).await,
+                Some(()) = hangup.recv() => self.reload(&pool).await,
                 () = tokio::time::sleep(LEAVING), if !self.leaving.is_empty() => {
-                    self.see_off(&house).await;
+                    self.see_off(&pool).await;
                 }
-                heard = heard => match heard {
-                    Ok(()) => self.reload(&house).await,
+                changed = changed => match changed {
+                    Ok(()) => self.reload(&pool).await,
                     Err(error) => {
-                        unwatched(&error);
-                        news = None;
+                        warn_unwatched(&error);
+                        watch = None;
                     }
                 },
             }
         }
     }
 
-    async fn reload(&mut self, house: &House) {
+    async fn reload(&mut self, pool: &WorkerPool) {
         let done = match self.read().await {
-            Ok(next) => self.apply(next, house).await,
+            Ok(next) => self.apply(next, pool).await,
             Err(error) => Err(error),
         };
-        house.metrics.targets_rejected(done.is_err());
+        pool.metrics.targets_rejected(done.is_err());
         if let Err(error) = done {
             error!("the targets stay as they were: {error:#}");
         }
     }
 
-    async fn apply(&mut self, next: Vec<Known>, house: &House) -> Result<()> {
+    async fn apply(&mut self, next: Vec<Known>, pool: &WorkerPool) -> Result<()> {
         let (before, left) = (self.known.clone(), std::mem::take(&mut self.leaving));
         let gone = |old: &&Known| find(&next, old.name()).is_none();
         self.leaving = before.iter().chain(&left).filter(gone).cloned().collect();
@@ -225,14 +223,14 @@ impl Targets {
         for known in &self.known {
             self.proofs.add(known.name().clone(), known.runtime.clone());
         }
-        house.set(self);
+        pool.set(self);
         for known in self
             .leaving
             .iter()
             .filter(|it| find(&left, it.name()).is_none())
         {
             info!(worker = %known.name(), "target taken out; the worker retires");
-            house.change(known.name(), WorkerChange::Retire).await?;
+            pool.change(known.name(), WorkerChange::Retire).await?;
         }
         for known in &self.known {
             let name = known.name();
@@ -242,24 +240,21 @@ impl Targets {
                 continue;
             }
             let (team, tags) = (known.target.team.as_deref(), &known.target.tags);
-            let state = house
-                .orchestrator
-                .configure_worker(name, team, tags)
-                .await?;
+            let state = pool.orchestrator.configure_worker(name, team, tags).await?;
             info!(worker = %name, "target read again; worker {state}");
             check_team(&self.store, &known.target).await?;
             if came_back {
-                house.change(name, WorkerChange::Register).await?;
+                pool.change(name, WorkerChange::Register).await?;
             }
         }
         Ok(())
     }
 
     /// Forgets the targets of which nothing is left.
-    async fn see_off(&mut self, house: &House) {
+    async fn see_off(&mut self, pool: &WorkerPool) {
         let (before, mut left) = (self.leaving.len(), Vec::new());
         for known in std::mem::take(&mut self.leaving) {
-            match house.is_gone(known.name()).await {
+            match pool.is_gone(known.name()).await {
                 Ok(true) => {
                     info!(worker = %known.name(), "worker gone: its target was taken out and nothing of it is left");
                     self.proofs.remove(known.name());
@@ -275,14 +270,14 @@ impl Targets {
         if self.leaving.len() == before {
             return;
         }
-        house.set(self);
+        pool.set(self);
         if self.is_awaiting {
-            self.reload(house).await;
+            self.reload(pool).await;
         }
     }
 }
 
-fn unwatched(error: &std::io::Error) {
+fn warn_unwatched(error: &std::io::Error) {
     warn!(%error, "the targets file is not watched; SIGHUP makes the server read it again");
 }
 
@@ -290,14 +285,14 @@ fn kubeconfig(target: &Target) -> Option<Vec<u8>> {
     std::fs::read(target.kubeconfig.as_ref()?).ok()
 }
 
-/// The rest of the server, as far as it concerns targets.
-struct House {
+/// The other parts of the server that a change of targets reaches.
+struct WorkerPool {
     orchestrator: Orchestrator,
     others: Vec<WorkerEntry>,
     metrics: Metrics,
 }
 
-impl House {
+impl WorkerPool {
     fn set(&self, targets: &Targets) {
         let others = self.others.iter().cloned();
         self.orchestrator

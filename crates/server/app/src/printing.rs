@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind, Write};
 
 /// Prints all of a text. A reader that has seen enough, such as `head`, closes the pipe: that is no mistake.
-pub(crate) fn print(text: &str) -> io::Result<()> {
+pub fn print(text: &str) -> io::Result<()> {
     print_to(&mut io::stdout().lock(), text)
 }
 

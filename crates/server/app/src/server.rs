@@ -5,11 +5,15 @@
 
 mod agents;
 mod artifact_images;
+mod assembly;
 mod builds;
 mod checks;
+mod collected_workers;
+mod fleet;
+mod foundation;
 mod greeting;
-mod house;
-pub(crate) mod listeners;
+pub mod listeners;
+mod loops;
 mod mode;
 mod stop;
 mod targets;
@@ -28,13 +32,13 @@ use crate::{
     settings::{self, Setting},
 };
 
-pub(crate) use house::House;
-pub(crate) use mode::Mode;
+pub(crate) use assembly::Server;
+pub use mode::Mode;
 
 /// Of each of the server's threads; what is not used costs nothing.
 const STACK: usize = 16 << 20;
 
-pub(crate) fn run(options: &ServerOptions, settings: &[Setting], mode: Mode) -> Result<()> {
+pub fn run(options: &ServerOptions, settings: &[Setting], mode: Mode) -> Result<()> {
     if options.configuration.print_config {
         settings::print(settings, &mut std::io::stdout())?;
         return Ok(());
@@ -49,7 +53,7 @@ pub(crate) fn run(options: &ServerOptions, settings: &[Setting], mode: Mode) -> 
 }
 
 /// Runs a command of its own log that serves until somebody tells it to end.
-pub(crate) fn until_told(
+pub fn until_told(
     observing: &Observing,
     serve: impl AsyncFnOnce(CancellationToken) -> Result<()>,
 ) -> Result<()> {
@@ -65,8 +69,8 @@ pub(crate) fn until_told(
     result
 }
 
-/// Runs what the house is part of, on threads as it needs them.
-pub(crate) fn on_threads<T>(main: impl Future<Output = Result<T>>) -> Result<T> {
+/// Runs `main` on a multi-threaded runtime with the stack, TLS provider and open files that a server needs.
+pub fn on_threads<T>(main: impl Future<Output = Result<T>>) -> Result<T> {
     rustls::crypto::aws_lc_rs::default_provider()
         .install_default()
         .map_err(|_| anyhow::anyhow!("two TLS providers"))?;
@@ -95,15 +99,16 @@ async fn serve(options: &ServerOptions, mode: Mode, log_level: Level) -> Result<
     let listener = listeners::bind(options.listening.listen, "--listen").await?;
     let url = options.listening.url(listener.local_addr()?)?;
     let users = mode.users(options, &data)?;
-    let mut house = house::House::open(options, mode, &data, &users.list, &url, &shutdown).await?;
-    let loops = house.start_loops(&shutdown)?;
-    let state = house.api(&url, options, log_level);
+    let mut server = Server::open(options, mode, &data, &users.list, &url, &shutdown).await?;
+    let loops = server.start_loops(&shutdown)?;
+    let state = server.api(&url, options, log_level);
     let places = Places::new(Files::now().connections());
     if let Some(address) = options.listening.metrics_listen {
         let listener: TcpListener = listeners::bind(address, "--metrics-listen").await?;
         listeners::serve_metrics(listener, state.clone(), places.clone(), shutdown.clone());
     }
-    if let (Some(address), Some(registry)) = (options.listening.registry_listen, house.registry()) {
+    if let (Some(address), Some(registry)) = (options.listening.registry_listen, server.registry())
+    {
         let listener = listeners::bind(address, "--registry-listen").await?;
         info!(address = %listener.local_addr()?, "the registry of images is served");
         let (tls, places) = (tls.clone(), places.clone());
@@ -111,12 +116,12 @@ async fn serve(options: &ServerOptions, mode: Mode, log_level: Level) -> Result<
     }
     greeting::greet(mode, &url, &users);
     listeners::serve(listener, tls, reload, state, places, shutdown).await?;
-    house.engine.shut_down().await;
+    server.engine.shut_down().await;
     for background in loops {
         background.await?;
     }
-    house.leave(&data).await;
-    match house.leaves_steps().await {
+    server.leave(&data).await;
+    match server.leaves_steps().await {
         true => info!("stopped; running steps go on and are followed again at the next start"),
         false => info!("stopped"),
     }

@@ -26,7 +26,7 @@ use crate::{
     workers::{program, pullers},
 };
 
-pub(crate) const EXAMPLES: &str = "\
+pub const EXAMPLES: &str = "\
 Examples:
   airside worker -t ci token --name gpu-1 --tag gpu > token
       on a machine that is logged in with fly: lets a machine join as worker `gpu-1`, for steps with the tag `gpu`
@@ -34,13 +34,13 @@ Examples:
       on that machine: joins
 ";
 
-pub(crate) const NOTE: &str = "\
+pub const NOTE: &str = "\
 The agent only dials out, to the hub (`--hub-listen` of the server); nothing needs to reach this machine. Its steps are
 containers, as those of `airside up`, and need the same: root, or a control group of one's own. Stopped or killed, it
 leaves its steps running and finds them again when it is started. docs/agents.md has more.";
 
 #[derive(Args)]
-pub(crate) struct Options {
+pub struct Options {
     /// The server's hub: `ci.example.com:7000`
     #[arg(long, value_name = "HOST:PORT")]
     hub: HubAddress,
@@ -87,7 +87,7 @@ pub(crate) struct Options {
 }
 
 /// Steps need a world of their own, which must be entered before any thread exists. A worker without is of no use.
-pub(crate) fn enter() -> Result<()> {
+pub fn enter() -> Result<()> {
     match Rootless::prepare() {
         Ok(Some(rootless)) => Ok(rootless.enter()?),
         Ok(None) => Ok(()),
@@ -95,7 +95,7 @@ pub(crate) fn enter() -> Result<()> {
     }
 }
 
-pub(crate) fn run(options: &Options) -> Result<()> {
+pub fn run(options: &Options) -> Result<()> {
     server::until_told(&options.observing, async |shutdown| {
         serve(options, shutdown).await
     })

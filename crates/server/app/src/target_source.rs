@@ -9,13 +9,13 @@ use airside_runtime_kubernetes::{Target, targets};
 use anyhow::{Result, bail};
 
 #[derive(Clone)]
-pub(crate) struct TargetSource {
+pub struct TargetSource {
     file: Option<PathBuf>,
     flags: Vec<String>,
 }
 
 impl TargetSource {
-    pub(crate) fn new(file: Option<PathBuf>, flags: Vec<String>) -> Self {
+    pub fn new(file: Option<PathBuf>, flags: Vec<String>) -> Self {
         Self { file, flags }
     }
 
@@ -24,7 +24,7 @@ impl TargetSource {
     }
 
     /// All targets as they are written now: the file's first.
-    pub(crate) fn read(&self) -> Result<Vec<Target>> {
+    pub fn read(&self) -> Result<Vec<Target>> {
         let mut listed = match &self.file {
             Some(file) => targets::load(file)?,
             None => Vec::new(),

@@ -14,7 +14,8 @@ use std::{ffi::OsString, path::PathBuf};
 
 use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches, parser::ValueSource};
 
-pub(crate) use file::{ConfigError, ConfigFile};
+pub use file::ConfigError;
+pub(crate) use file::ConfigFile;
 
 /// The commands that have settings.
 const SERVERS: [&str; 2] = ["up", "web"];
@@ -27,7 +28,7 @@ Every option is also a variable, AIRSIDE_ and its name in capitals (AIRSIDE_DATA
 file that --config names (database-url: …). An option wins over the variable, and that over the file.";
 
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Error {
+pub enum Error {
     /// Wrong usage, or a request for help.
     #[error(transparent)]
     Usage(#[from] clap::Error),
@@ -36,21 +37,21 @@ pub(crate) enum Error {
 }
 
 /// What was asked for, and where each setting comes from.
-pub(crate) struct Read<T> {
-    pub(crate) arguments: T,
-    pub(crate) settings: Vec<Setting>,
+pub struct Read<T> {
+    pub arguments: T,
+    pub settings: Vec<Setting>,
 }
 
 /// A setting in effect.
-pub(crate) struct Setting {
-    pub(crate) name: String,
-    pub(crate) values: Vec<String>,
-    pub(crate) origin: Origin,
-    pub(crate) secret: bool,
+pub struct Setting {
+    pub name: String,
+    pub values: Vec<String>,
+    pub origin: Origin,
+    pub secret: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub enum Origin {
     Option,
     Variable(String),
     File {
@@ -68,12 +69,12 @@ pub(crate) fn variable(name: &str) -> String {
 }
 
 /// The name of a setting, unless it is an option of another kind.
-pub(crate) fn name(arg: &Arg) -> Option<&str> {
+pub fn name(arg: &Arg) -> Option<&str> {
     arg.get_long().filter(|long| !NO_SETTINGS.contains(long))
 }
 
 /// Gives the commands of the server their variables.
-pub(crate) fn with_variables(command: Command) -> Command {
+pub fn with_variables(command: Command) -> Command {
     SERVERS.iter().fold(command, |command, server| {
         command.mut_subcommand(*server, |command| {
             // Of an option that is there twice the last counts, so that scripts can add to what others wrote.
@@ -106,10 +107,7 @@ fn switchable(arg: Arg) -> Arg {
 }
 
 /// Reads options and variables, then the file that they name, then all of it together.
-pub(crate) fn read<T: FromArgMatches>(
-    command: Command,
-    args: Vec<OsString>,
-) -> Result<Read<T>, Error> {
+pub fn read<T: FromArgMatches>(command: Command, args: Vec<OsString>) -> Result<Read<T>, Error> {
     let mut command = with_variables(command);
     let mut matches = command.try_get_matches_from_mut(&args)?;
     let mut file = None;

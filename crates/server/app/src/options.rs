@@ -29,7 +29,7 @@ pub(crate) use identity::Identity;
 pub(crate) use isolation::IsolationArgs;
 pub(crate) use keys::Keys;
 pub(crate) use listening::Listening;
-pub(crate) use observing::{LogFormat, Observing};
+pub use observing::{LogFormat, Observing};
 pub(crate) use workers::{WorkerOptions, find_shim};
 
 use crate::data::DataFolder;
@@ -42,7 +42,7 @@ use limits::LimitOptions;
 use scheduling::SchedulingOptions;
 
 #[derive(Args)]
-pub(crate) struct ServerOptions {
+pub struct ServerOptions {
     #[command(flatten)]
     pub(crate) configuration: Configuration,
     #[command(flatten)]

@@ -1,0 +1,254 @@
+//! The server's parts, joined. [`Server::open`] reads from top to bottom as who gets what.
+
+use std::{sync::Arc, time::Duration};
+
+use airside_agents::server::Agents;
+use airside_api::ApiState;
+use airside_auth::{Auth, LocalUser};
+use airside_checks::Checks;
+use airside_engine::{Engine, EngineOptions, WorkerCheckers};
+use airside_gc::Collector;
+use airside_hub::Hub;
+use airside_identity_providers::Connectors;
+use airside_logs::Logs;
+use airside_metrics::Metrics;
+use airside_model::InstallationId;
+use airside_orchestrator::{Orchestrator, WorkerEntry};
+use airside_registry::Registry;
+use airside_scheduler::{Driver, Scheduling};
+use airside_secrets::{Credentials, IdTokens};
+use airside_store::{Alone, ContainerFilter, Store};
+use airside_volumes::Volumes;
+use anyhow::Result;
+use tokio_util::sync::CancellationToken;
+use tracing::warn;
+
+use super::{
+    artifact_images::ArtifactImages,
+    builds::{EngineBuilds, EngineRunner},
+    checks::{ApiChecks, BuildChecks},
+    collected_workers::CollectedWorkers,
+    fleet::Fleet,
+    foundation::Foundation,
+    mode::Mode,
+    targets::Targets,
+    workers::OrchestratedWorkers,
+};
+use crate::{data::DataFolder, logging::Level, options::ServerOptions, workers};
+
+/// Time that a stopping server gives containers that are being destroyed.
+const SWEEP_UP_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// A server with everything but its listeners.
+pub(crate) struct Server {
+    pub(crate) engine: Engine,
+    scheduling: Scheduling,
+    pub(super) driver: Option<Driver>,
+    checks: Checks,
+    pub(super) check_loop: Option<airside_checks::Service>,
+    pub(super) collector: Collector,
+    pub(super) orchestrator: Orchestrator,
+    agents: Agents,
+    /// Workers that are no targets.
+    pub(super) others: Vec<WorkerEntry>,
+    /// Taken by the loop that follows them.
+    pub(super) targets: Option<Targets>,
+    images: Option<ArtifactImages>,
+    hub: Hub,
+    pub(crate) volumes: Volumes,
+    pub(crate) store: Store,
+    auth: Auth,
+    connectors: Connectors,
+    pub(super) credentials: Credentials,
+    pub(super) id_tokens: IdTokens,
+    pub(crate) logs: Logs,
+    pub(super) metrics: Metrics,
+    installation: InstallationId,
+    /// This and the data folder's lock prove that no other process drives these builds.
+    _alone: Alone,
+}
+
+impl Server {
+    /// Opens every part and resumes the builds that were running.
+    pub(crate) async fn open(
+        options: &ServerOptions,
+        mode: Mode,
+        data: &DataFolder,
+        users: &[LocalUser],
+        url: &str,
+        shutdown: &CancellationToken,
+    ) -> Result<Self> {
+        let base = Foundation::open(options, data, users).await?;
+        let fleet = Fleet::open(&base, options, mode, data, shutdown).await?;
+        let checkers = workers::checkers()?;
+        let issuer = options.credentials.id_tokens.issuer(url);
+        let rotation = options.credentials.id_tokens.rotation();
+        let id_tokens = IdTokens::new(base.store.clone(), issuer, rotation);
+        let credentials = credentials(options, &checkers, &id_tokens).await?;
+        let engine = engine(&base, &fleet, options, url, &credentials, checkers);
+        let (checks, check_loop) = checks(&base, &engine, options);
+        let collector = collector(&base, &fleet, options, data);
+        fleet.orchestrator.attend_kept().await?;
+        engine.resume().await?;
+        let (scheduling, driver) = Scheduling::new(
+            base.store.clone(),
+            Arc::new(EngineRunner(engine.clone())),
+            Arc::new(BuildChecks(checks.clone())),
+            options.scheduling.spacing(),
+        );
+        Ok(Self {
+            engine,
+            scheduling,
+            driver: Some(driver),
+            checks,
+            check_loop: Some(check_loop),
+            collector,
+            orchestrator: fleet.orchestrator,
+            agents: fleet.agents,
+            others: fleet.others,
+            targets: Some(fleet.targets),
+            images: base.images,
+            hub: fleet.hub,
+            volumes: base.volumes,
+            store: base.store,
+            auth: base.auth,
+            connectors: base.connectors,
+            credentials,
+            id_tokens,
+            logs: base.logs,
+            metrics: base.metrics,
+            installation: base.installation,
+            _alone: base.alone,
+        })
+    }
+
+    /// Returns the registry of images, if the server has one.
+    pub(crate) fn registry(&self) -> Option<Registry> {
+        self.images.as_ref().map(|images| images.registry.clone())
+    }
+
+    /// Returns the state of the API's routes, over these parts.
+    pub(crate) fn api(&self, url: &str, options: &ServerOptions, log_level: Level) -> ApiState {
+        ApiState::new(
+            self.store.clone(),
+            self.auth.clone(),
+            Arc::new(EngineBuilds {
+                store: self.store.clone(),
+                engine: self.engine.clone(),
+                scheduling: self.scheduling.clone(),
+            }),
+            self.logs.clone(),
+            self.metrics.clone(),
+            url,
+            env!("CARGO_PKG_VERSION"),
+        )
+        .with_checks(Arc::new(ApiChecks(self.checks.clone())))
+        .with_connectors(self.connectors.clone())
+        .with_credentials(self.credentials.clone())
+        .with_id_tokens(self.id_tokens.clone())
+        .with_log_level(Arc::new(log_level))
+        .with_workers(Arc::new(OrchestratedWorkers {
+            orchestrator: self.orchestrator.clone(),
+            agents: self.agents.clone(),
+        }))
+        .with_hub(self.hub.clone())
+        .with_volumes(self.volumes.clone())
+        .with_intercept_idle_timeout(options.keeping.idle_timeout())
+        .with_cli_dir(options.keeping.cli_dir.clone())
+    }
+
+    /// Ends every step and removes its container: no server will follow it again.
+    pub(crate) async fn clear_away(&self) -> Result<()> {
+        Ok(self.orchestrator.clear_away().await?)
+    }
+
+    /// Returns true if a step runs that will go on without this server.
+    pub(crate) async fn leaves_steps(&self) -> bool {
+        let all = self.store.containers(&ContainerFilter::default()).await;
+        // A database that does not answer may have any.
+        all.map_or(true, |all| all.iter().any(|one| one.kept_at.is_none()))
+    }
+
+    /// Removes what this machine's steps needed of it, if no step is left.
+    pub(crate) async fn leave(&self, data: &DataFolder) {
+        let swept = tokio::time::timeout(SWEEP_UP_TIMEOUT, self.orchestrator.sweep_up());
+        if swept.await.is_err() {
+            warn!("some containers are left for the next start");
+        }
+        workers::leave(data, &self.installation);
+    }
+}
+
+async fn credentials(
+    options: &ServerOptions,
+    checkers: &WorkerCheckers,
+    id_tokens: &IdTokens,
+) -> Result<Credentials> {
+    Ok(Credentials::new(airside_secrets::Options {
+        installation: options.credentials.installation().await?,
+        checkers: Some(checkers.checkers.clone()),
+        id_tokens: Some(id_tokens.clone()),
+        tries: options.credentials.tries(),
+        cache: options.credentials.cache(),
+    }))
+}
+
+fn engine(
+    base: &Foundation,
+    fleet: &Fleet,
+    options: &ServerOptions,
+    url: &str,
+    credentials: &Credentials,
+    checkers: WorkerCheckers,
+) -> Engine {
+    Engine::new(EngineOptions {
+        store: base.store.clone(),
+        logs: base.logs.clone(),
+        orchestrator: fleet.orchestrator.clone(),
+        metrics: base.metrics.clone(),
+        external_url: url.to_owned(),
+        address: fleet.hub_address.to_string(),
+        credentials: credentials.clone(),
+        mock_image: options.workers.mock_image(),
+        registries: options.workers.registries(),
+        checkers: Some(checkers),
+        check_timeout: options.checking.timeout(),
+    })
+}
+
+fn checks(
+    base: &Foundation,
+    engine: &Engine,
+    options: &ServerOptions,
+) -> (Checks, airside_checks::Service) {
+    Checks::new(airside_checks::Options {
+        store: base.store.clone(),
+        engine: engine.clone(),
+        logs: base.logs.clone(),
+        metrics: base.metrics.clone(),
+        policy: options.checking.policy(),
+        timeout: options.checking.timeout(),
+        max_per_second: options.checking.max_per_second(),
+    })
+}
+
+fn collector(
+    base: &Foundation,
+    fleet: &Fleet,
+    options: &ServerOptions,
+    data: &DataFolder,
+) -> Collector {
+    let workers = CollectedWorkers {
+        orchestrator: fleet.orchestrator.clone(),
+        images: base.images.clone(),
+    };
+    Collector::new(airside_gc::Options {
+        store: base.store.clone(),
+        logs: base.logs.clone(),
+        volumes: base.volumes.clone(),
+        metrics: base.metrics.clone(),
+        workers: Arc::new(workers),
+        keep: options.collecting.keep(),
+        ballast: Some(data.join("ballast")),
+    })
+}
