@@ -88,7 +88,7 @@ async fn a_service_account_is_for_the_steps_of_its_rule_alone() {
     cluster.kubectl(&["delete", "serviceaccount", &account]);
 }
 
-/// As docs/kubernetes.md has it.
+/// The example of docs/kubernetes/pods.md: all steps of a build on one node.
 const ONE_NODE: &str = "  pod_rules:
   - match: {team: main}
     patch:

@@ -1,4 +1,4 @@
-//! Every relative link in a Markdown file leads to something that exists.
+//! Every relative link in a Markdown file leads to a file that exists, and to a heading of it that exists.
 
 use std::path::Path;
 
@@ -40,15 +40,51 @@ fn reference_target(line: &str) -> Option<String> {
         .flatten()
 }
 
-/// Whether a link found in `file` leads somewhere; links off the tree are not ours to judge.
+/// Returns the anchors of a page's headings: the heading in lower case, with its punctuation left out and
+/// `-` for each space. A heading that comes again gets a number.
+fn anchors(markdown: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let mut fenced = false;
+    for line in markdown.lines() {
+        if line.trim_start().starts_with("```") {
+            fenced = !fenced;
+        }
+        let title = line.trim_start_matches('#');
+        if fenced || title.len() == line.len() || !title.starts_with(' ') {
+            continue;
+        }
+        let kept = title.trim().to_lowercase();
+        let kept = kept
+            .chars()
+            .filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+        let anchor = kept.collect::<String>().replace(' ', "-");
+        let again = found.iter().filter(|known| **known == anchor).count();
+        found.push(match again {
+            0 => anchor,
+            again => format!("{anchor}-{again}"),
+        });
+    }
+    found
+}
+
+/// Returns true if a link found in `file` leads somewhere. Links off the tree are not judged, nor are the
+/// parts of files that are no Markdown.
 fn resolves(file: &Path, target: &str) -> bool {
     let target = target.trim_matches(['<', '>']);
-    let elsewhere = target.contains("://") || target.starts_with("mailto:");
-    let path = target.split('#').next().unwrap_or_default();
-    if elsewhere || path.is_empty() {
+    if target.contains("://") || target.starts_with("mailto:") {
         return true;
     }
-    file.parent().is_some_and(|dir| dir.join(path).exists())
+    let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
+    let page = if path.is_empty() {
+        file.to_owned()
+    } else {
+        file.parent().map(|dir| dir.join(path)).unwrap_or_default()
+    };
+    let is_page = page.extension().is_some_and(|end| end == "md");
+    if anchor.is_empty() || !is_page {
+        return page.exists();
+    }
+    read(&page).is_ok_and(|text| anchors(&text).iter().any(|known| known == anchor))
 }
 
 #[test]
@@ -77,9 +113,17 @@ fn links_are_found_in_prose_and_not_in_code() {
 
 #[test]
 fn a_link_resolves_from_the_file_that_holds_it() {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
-    assert!(resolves(&here, "src/lib.rs#L1"));
-    assert!(resolves(&here, "#heading"));
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../README.md");
+    assert!(resolves(&here, "crates/tests/tidy/src/lib.rs#L1"));
+    assert!(resolves(&here, "docs/kubernetes.md#what-you-gain"));
     assert!(resolves(&here, "https://airside.dev/x"));
-    assert!(!resolves(&here, "src/nowhere.rs"));
+    assert!(!resolves(&here, "docs/nowhere.md"));
+    assert!(!resolves(&here, "docs/kubernetes.md#what-you-lose"));
+    assert!(!resolves(&here, "#no-such-heading"));
+}
+
+#[test]
+fn anchors_are_made_of_headings() {
+    let page = "# One: `two`'s\n## A.\n```\n# no heading\n```\n#hashtag\n## A\n";
+    assert_eq!(anchors(page), ["one-twos", "a", "a-1"]);
 }

@@ -28,7 +28,7 @@ pub(crate) struct WorkerOptions {
     )]
     pub(crate) local_worker: Option<bool>,
 
-    /// Kubernetes workers: a YAML file with a list of targets (see docs/kubernetes.md); read again when it changes
+    /// Kubernetes workers: a YAML file with a list of targets (see docs/kubernetes/targets.md); read again when it changes
     /// and on SIGHUP
     #[arg(long, value_name = "FILE")]
     targets: Option<PathBuf>,
