@@ -11,10 +11,10 @@ use crate::{Error, Limits, pax::Pax};
 const BLOCK: u64 = 512;
 /// Room for the longest path and link there can be, and then some.
 const MAX_EXTENSION: u64 = 1 << 20;
-/// Writers fill their last record; nobody fills more than this.
+/// Longest trailer that is read. Writers fill their last record, and no writer fills more.
 const MAX_TRAILER: u64 = 1 << 20;
 
-pub(crate) struct Entry {
+pub(crate) struct ArchiveEntry {
     pub name: Vec<u8>,
     pub link: Vec<u8>,
     pub kind: EntryType,
@@ -24,7 +24,7 @@ pub(crate) struct Entry {
     pub mtime: u64,
 }
 
-impl Entry {
+impl ArchiveEntry {
     pub(crate) fn display_name(&self) -> String {
         String::from_utf8_lossy(&self.name).into_owned()
     }
@@ -33,7 +33,7 @@ impl Entry {
 pub(crate) struct Archive<R> {
     input: R,
     limits: Limits,
-    /// Of the current entry's data.
+    /// Bytes of the current entry's data that were not read yet.
     unread: u64,
     padding: u64,
     bytes: u64,
@@ -60,7 +60,7 @@ impl<R: Read> Archive<R> {
     }
 
     /// The next entry; its contents, if wanted, come from [`Archive::data`].
-    pub(crate) fn next(&mut self) -> Result<Option<Entry>, Error> {
+    pub(crate) fn next(&mut self) -> Result<Option<ArchiveEntry>, Error> {
         let mut extensions = Extensions::default();
         loop {
             self.skip()?;
@@ -85,7 +85,7 @@ impl<R: Read> Archive<R> {
         Data(self)
     }
 
-    /// Reads what follows the end mark, so that whoever hashes the stream sees all of it.
+    /// Reads the bytes behind the end mark, so that a reader that hashes the stream sees all of it.
     pub(crate) fn finish(mut self) -> Result<(), Error> {
         let mut trailer = self.input.by_ref().take(MAX_TRAILER + 1);
         let read = io::copy(&mut trailer, &mut io::sink()).map_err(Error::Read)?;
@@ -95,7 +95,12 @@ impl<R: Read> Archive<R> {
         Ok(())
     }
 
-    fn entry(&mut self, header: &Header, found: Extensions, size: u64) -> Result<Entry, Error> {
+    fn entry(
+        &mut self,
+        header: &Header,
+        found: Extensions,
+        size: u64,
+    ) -> Result<ArchiveEntry, Error> {
         let number = |value: io::Result<u64>| value.unwrap_or(0);
         let id = |pax: Option<u64>, plain| {
             u32::try_from(pax.unwrap_or_else(|| number(plain)))
@@ -103,7 +108,7 @@ impl<R: Read> Archive<R> {
         };
         let pax = found.pax;
         let link = || header.link_name_bytes().map(|link| link.into_owned());
-        let entry = Entry {
+        let entry = ArchiveEntry {
             name: pax
                 .path
                 .or(found.name)

@@ -1,4 +1,4 @@
-//! What can go wrong with a tree or its stream.
+//! Errors of a tree or its stream.
 
 use std::{io, path::PathBuf};
 

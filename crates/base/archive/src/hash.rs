@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 
 use sha2::{Digest as _, Sha256};
 
-/// What passed through a [`Hasher`] or [`HashingReader`].
+/// Digest and length of the bytes that passed through a [`Hasher`] or [`HashingReader`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Digest {
     /// Lower-case hex.

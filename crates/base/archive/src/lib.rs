@@ -28,7 +28,7 @@ pub use remove::{clear, remove, set_aside};
 pub use root::make_folder;
 pub use unpack::{unpack, unpack_plain};
 
-/// How much an archive may hold before it is refused.
+/// Limits of an archive: a larger one is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of file contents, after decompression.
@@ -38,7 +38,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// For archives whose size somebody else already bounds.
+    /// No limits: the caller bounds the archive's size already.
     pub const UNBOUNDED: Self = Self {
         bytes: u64::MAX,
         entries: u64::MAX,

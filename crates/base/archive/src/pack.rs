@@ -20,7 +20,7 @@ use crate::{Error, root::FileId};
 
 const LEVEL: i32 = 1;
 const BLOCK: usize = 512;
-/// How much of a file is read at once.
+/// Bytes of a file that are read at once.
 const BUFFER: usize = 128 * 1024;
 const NAME_FIELD: usize = 100;
 
@@ -34,7 +34,7 @@ pub fn pack(dir: &Path, out: impl Write) -> Result<(), Error> {
         .map_err(Error::Write)
 }
 
-/// The same without compression: for trees that stay on this machine, or are compressed otherwise.
+/// Packs a tree without compression: it stays on this machine, or is compressed by the caller.
 pub fn pack_plain(dir: &Path, out: impl Write) -> Result<(), Error> {
     let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
     let root =
@@ -132,7 +132,7 @@ impl<W: Write> Packer<W> {
         self.pad(size)
     }
 
-    /// Copies the first `size` bytes, as far as there are so many.
+    /// Copies the first `size` bytes, or fewer if the file is shorter.
     fn copy(&mut self, mut file: &File, size: u64) -> io::Result<u64> {
         let mut copied = 0;
         while copied < size {

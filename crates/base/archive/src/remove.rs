@@ -25,9 +25,10 @@ const FOLDER: OFlags = OFlags::DIRECTORY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-/// How many levels may be walked where folders cannot be moved: overlayfs does not move those of its lower layers.
+/// Levels that may be walked where folders cannot be moved: overlayfs does not move those of its
+/// lower layers.
 const UNMOVABLE_LEVELS: u32 = 32;
-/// How often a tree is tried again into which a dying process writes.
+/// Tries for a tree into which a dying process still writes.
 const TRIES: u32 = 10;
 const ASIDE: &str = ".old-";
 
@@ -80,7 +81,7 @@ pub fn set_aside(path: &Path) -> io::Result<()> {
             .name("remove-rubbish".to_owned())
             .spawn(move || {
                 for path in rubbish {
-                    // Where this fails the next start tries again; there is no one to tell.
+                    // Where this fails, the next start tries again.
                     let _ = remove(&path);
                 }
             })?;

@@ -14,7 +14,7 @@ use rustix::{
     io::Errno,
 };
 
-use crate::{Error, archive::Entry, remove::remove_at};
+use crate::{Error, archive::ArchiveEntry, remove::remove_at};
 
 const DIRECTORY: OFlags = OFlags::DIRECTORY
     .union(OFlags::RDONLY)
@@ -25,11 +25,11 @@ const NEW_FILE: OFlags = OFlags::CREATE
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-/// Deeper than anybody nests folders, and shallow enough to walk.
+/// Deepest nesting that is walked: deeper than real trees are.
 const MAX_DEPTH: usize = 512;
 
 /// An entry's place: a folder inside of the root that is held open, and a plain name in it.
-pub(crate) struct Place {
+pub(crate) struct TreePlace {
     pub folder: Folder,
     pub name: OsString,
 }
@@ -66,18 +66,18 @@ impl Root {
     }
 
     /// Finds a name's place and makes the folders above it. `None` is the root itself.
-    pub(crate) fn place(&self, name: &[u8]) -> Result<Option<Place>, Error> {
+    pub(crate) fn place(&self, name: &[u8]) -> Result<Option<TreePlace>, Error> {
         let mut path = relative(name)?;
         let Some(last) = path.file_name().map(OsStr::to_owned) else {
             return Ok(None);
         };
         path.pop();
         let folder = self.folder(&path)?;
-        Ok(Some(Place { folder, name: last }))
+        Ok(Some(TreePlace { folder, name: last }))
     }
 
     /// Finds a name's place as it is: no link is followed and nothing is made. `None` is the root itself.
-    pub(crate) fn place_without_links(&self, name: &[u8]) -> Result<Option<Place>, Error> {
+    pub(crate) fn place_without_links(&self, name: &[u8]) -> Result<Option<TreePlace>, Error> {
         let mut path = relative(name)?;
         let Some(last) = path.file_name().map(OsStr::to_owned) else {
             return Ok(None);
@@ -87,7 +87,7 @@ impl Root {
             .resolve(&path, OFlags::empty(), ResolveFlags::NO_SYMLINKS)
             .map_err(|source| Error::at(path.join(&last), source))?;
         let depth = path.components().count();
-        Ok(Some(Place {
+        Ok(Some(TreePlace {
             folder: Folder { fd, depth },
             name: last,
         }))
@@ -220,8 +220,8 @@ fn check_depth(depth: usize) -> Result<(), Error> {
     Ok(())
 }
 
-impl Place {
-    /// What stands here, if anything.
+impl TreePlace {
+    /// Returns the type of the file that is here, if there is one.
     pub(crate) fn kind(&self) -> io::Result<Option<FileType>> {
         match rustix::fs::statat(&self.folder.fd, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(FileType::from_raw_mode(stat.st_mode))),
@@ -303,7 +303,7 @@ impl Place {
     }
 
     /// Owner and time without following a link; the owner only as far as we may.
-    pub(crate) fn dress_link(&self, entry: &Entry) -> io::Result<()> {
+    pub(crate) fn dress_link(&self, entry: &ArchiveEntry) -> io::Result<()> {
         let (uid, gid) = owner(entry);
         let flags = AtFlags::SYMLINK_NOFOLLOW;
         permitted(rustix::fs::chownat(
@@ -323,7 +323,7 @@ impl Place {
 }
 
 /// Owner, mode and time, in this order: changing the owner clears set-id bits, writing the time.
-pub(crate) fn dress(fd: &impl rustix::fd::AsFd, entry: &Entry) -> io::Result<()> {
+pub(crate) fn dress(fd: &impl rustix::fd::AsFd, entry: &ArchiveEntry) -> io::Result<()> {
     let (uid, gid) = owner(entry);
     permitted(rustix::fs::fchown(fd, uid, gid))?;
     rustix::fs::fchmod(fd, Mode::from_raw_mode(entry.mode))?;
@@ -339,8 +339,8 @@ fn permitted(result: rustix::io::Result<()>) -> io::Result<()> {
     }
 }
 
-fn owner(entry: &Entry) -> (Option<Uid>, Option<Gid>) {
-    // All ones means "leave as it is" to the kernel; nobody owns files under it.
+fn owner(entry: &ArchiveEntry) -> (Option<Uid>, Option<Gid>) {
+    // All ones means "leave as it is" to the kernel; no account has this number.
     let known = |id: u32| (id != u32::MAX).then_some(id);
     (
         known(entry.uid).map(Uid::from_raw),

@@ -10,8 +10,8 @@ use tar::EntryType;
 
 use crate::{
     Error, Limits,
-    archive::{Archive, Entry},
-    root::{self, FileId, Place, Root},
+    archive::{Archive, ArchiveEntry},
+    root::{self, FileId, Root, TreePlace},
 };
 
 /// Unpacks what [`crate::pack`] wrote (or any zstd-compressed tar) into the directory `dest`, and
@@ -21,7 +21,7 @@ pub fn unpack(input: impl Read, dest: &Path, limits: &Limits) -> Result<(), Erro
     unpack_plain(decoder, dest, limits)
 }
 
-/// The same for a tar that is not compressed, or no longer.
+/// Unpacks a tar that is not compressed, or is decompressed by the caller.
 pub fn unpack_plain(tar: impl Read, dest: &Path, limits: &Limits) -> Result<(), Error> {
     let mut archive = Archive::new(tar, limits);
     let mut writer = Writer::new(Root::open(dest)?, Rules::Volume);
@@ -47,7 +47,7 @@ pub(crate) struct Writer {
     /// The files of this archive, which its hard links may name.
     files: HashSet<FileId>,
     /// Modes and times of directories wait until nothing more is written below them.
-    directories: Vec<Entry>,
+    directories: Vec<ArchiveEntry>,
 }
 
 impl Writer {
@@ -62,7 +62,7 @@ impl Writer {
 
     pub(crate) fn write(
         &mut self,
-        entry: Entry,
+        entry: ArchiveEntry,
         archive: &mut Archive<impl Read>,
     ) -> Result<(), Error> {
         let Some(place) = self.root.place(&entry.name)? else {
@@ -105,7 +105,7 @@ impl Writer {
         }
     }
 
-    fn write_root(&mut self, entry: Entry) -> Result<(), Error> {
+    fn write_root(&mut self, entry: ArchiveEntry) -> Result<(), Error> {
         if entry.kind != EntryType::Directory {
             return Err(Error::Escapes {
                 name: entry.display_name(),
@@ -115,7 +115,7 @@ impl Writer {
         Ok(())
     }
 
-    fn link(&self, place: &Place, entry: &Entry) -> Result<(), Error> {
+    fn link(&self, place: &TreePlace, entry: &ArchiveEntry) -> Result<(), Error> {
         let escapes = || Error::Escapes {
             name: entry.display_name(),
         };

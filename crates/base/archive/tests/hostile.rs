@@ -58,7 +58,7 @@ impl Tar {
     }
 }
 
-/// A folder with a destination inside and a file that nobody may touch outside.
+/// A folder with a destination inside, and a file outside that no archive may touch.
 fn sandbox() -> (TempDir, std::path::PathBuf) {
     let outer = tempdir().unwrap();
     let dest = outer.path().join("dest");

@@ -1,5 +1,5 @@
-//! Who this machine is to AWS: keys of the environment, a role by web identity (as in EKS), a container's or a
-//! virtual machine's own role.
+//! Keys of this machine for AWS: from the environment, a role by web identity (as in EKS), or the
+//! own role of a container or a virtual machine.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use serde::Deserialize;
 
 use crate::{Keys, endpoint, keys_in, xml};
 
-/// Where a virtual machine asks after itself.
+/// Address of the metadata service of a virtual machine.
 const MACHINE: &str = "http://169.254.169.254";
-/// Where a container does, if it is told only a path.
+/// Address of the credentials service of a container that is given only a path.
 const CONTAINER: &str = "http://169.254.170.2";
 const MAX_ANSWER: u64 = 1 << 20;
 /// Keys are replaced so long before they end.
@@ -41,12 +41,12 @@ pub enum IdentityError {
 
 type Environment = Box<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
-/// Where keys come from. Those that are good for a while are kept for that while.
+/// A source of keys. Keys that expire are kept until then.
 pub struct Identity {
     given: Option<Keys>,
     region: String,
     environment: Environment,
-    /// Where a virtual machine asks after itself.
+    /// Address of the metadata service of a virtual machine.
     machine: String,
     kept: Mutex<Option<(Keys, Timestamp)>>,
 }

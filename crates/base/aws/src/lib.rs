@@ -1,11 +1,10 @@
-//! What speaking to AWS takes: signatures, and whoever signs.
-//!
-//! - [`Signer`] signs requests, [`sign`](Signer::sign) and beforehand;
-//! - [`Keys`] is who signs, [`Identity`] where keys come from that are good for a while;
-//! - [`call`] is one request to a service that speaks JSON or forms, [`xml`] reads the answers of older ones.
-//!
-//! Blocking, and small: the shim carries it into steps with `s3` and `registry-image`. *Absent:* what any of
-//! its services is for.
+//! Signed requests to AWS.
+//! || - [`Signer`] signs requests, [`sign`](Signer::sign) and beforehand;
+//! - [`Keys`] sign them, and [`Identity`] gets keys that expire;
+//! - [`call`] is one request to a service that speaks JSON or forms, [`xml`] reads the answers of
+//! older ones.
+//! || It blocks, and is small: the shim carries it into steps with `s3` and `registry-image`.
+//! *Absent:* the meaning of any service.
 
 #![forbid(unsafe_code)]
 
@@ -24,7 +23,7 @@ pub use sign::{EMPTY, Signer, sha256};
 /// No answer of a service that is called here is longer.
 const MAX_ANSWER: u64 = 1 << 20;
 
-/// Who signs.
+/// Keys that sign requests.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Keys {
     pub id: String,
@@ -42,7 +41,7 @@ impl fmt::Debug for Keys {
 }
 
 impl Keys {
-    /// Those of the environment, by their usual names.
+    /// Returns the keys of the environment, by their usual names.
     pub fn of_environment() -> Option<Self> {
         Self::of(&|name| std::env::var(name).ok())
     }
@@ -57,22 +56,23 @@ impl Keys {
     }
 }
 
-/// Where a service of AWS is, unless the environment says otherwise for all of them.
+/// Returns the address of a service of AWS, unless the environment gives another for all of them.
 pub fn endpoint(service: &str, region: &str) -> String {
     std::env::var("AWS_ENDPOINT_URL").unwrap_or_else(|_| {
         let host = match service {
             "ecr" => "api.ecr",
             other => other,
         };
-        let domain = match region.starts_with("cn-") {
-            true => "amazonaws.com.cn",
-            false => "amazonaws.com",
+        let domain = if region.starts_with("cn-") {
+            "amazonaws.com.cn"
+        } else {
+            "amazonaws.com"
         };
         format!("https://{host}.{region}.{domain}")
     })
 }
 
-/// Whether a text can stand in a host's name without changing whose host that is.
+/// True if a text can stand in a host's name without leading to another owner's host.
 pub fn is_host_part(text: &str) -> bool {
     let fine = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     !text.is_empty() && text.bytes().all(fine)

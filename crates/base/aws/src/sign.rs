@@ -59,7 +59,7 @@ impl Signer<'_> {
         )
     }
 
-    /// An address that whoever has it may get for so many seconds.
+    /// Returns an address that can be fetched without keys for this many seconds.
     pub fn presign(&self, address: &Address, seconds: u32, now: Timestamp) -> String {
         let (day, time) = stamps(now);
         let mut pairs = query(address);

@@ -39,9 +39,10 @@ impl Address {
         if host.is_empty() || host.contains(odd) || target.contains(odd) {
             return Err(bad("it has no host, or spaces in it"));
         }
-        let target = match target.starts_with('/') {
-            true => target.to_owned(),
-            false => format!("/{target}"),
+        let target = if target.starts_with('/') {
+            target.to_owned()
+        } else {
+            format!("/{target}")
         };
         let port = port.unwrap_or(if secure { 443 } else { 80 });
         Ok(Self {
@@ -52,7 +53,7 @@ impl Address {
         })
     }
 
-    /// Where a server sends us from here.
+    /// Returns the address that a redirection from this one leads to.
     pub fn join(&self, location: &str) -> Result<Self, Error> {
         let target = match location {
             _ if location.contains("://") => return Self::parse(location),
@@ -130,7 +131,8 @@ fn without_user(url: &str) -> String {
     }
 }
 
-/// As part of an address: everything is escaped but letters, digits, a few marks and what `kept` has.
+/// Escapes a part of an address: everything but letters, digits, a few marks and the bytes of
+/// `kept`.
 pub fn encode(text: &str, kept: &[u8]) -> String {
     let mut encoded = String::new();
     for byte in text.bytes() {

@@ -8,9 +8,9 @@ use std::{
 use crate::{Error, Patience, connect::Connection, message::find};
 
 enum Left {
-    /// So many bytes.
+    /// This many bytes are left.
     Length(u64),
-    /// So many bytes of a piece, and more pieces.
+    /// This many bytes of the current chunk are left, and more chunks follow.
     Chunk(u64),
     /// Until the server hangs up.
     Close,
@@ -61,7 +61,7 @@ impl Body {
         })
     }
 
-    /// How long it is, if the server says so.
+    /// Returns the length, if the server told it.
     pub fn length(&self) -> Option<u64> {
         self.length
     }
@@ -71,16 +71,17 @@ impl Body {
         let mut bytes = Vec::new();
         let read = self.take(limit + 1).read_to_end(&mut bytes);
         read.map_err(|error| self.explain(error))?;
-        match bytes.len() as u64 > limit {
-            true => Err(Error::TooLarge {
+        if bytes.len() as u64 > limit {
+            Err(Error::TooLarge {
                 host: self.host.clone(),
                 limit,
-            }),
-            false => Ok(bytes),
+            })
+        } else {
+            Ok(bytes)
         }
     }
 
-    /// As much as there is, up to a limit, for people to read.
+    /// Reads up to `limit` bytes, to show them to people.
     pub(crate) fn some(mut self, limit: u64) -> Vec<u8> {
         let mut bytes = Vec::new();
         let _ = (&mut self).take(limit).read_to_end(&mut bytes);
@@ -95,7 +96,7 @@ impl Body {
         }
     }
 
-    /// What an error of reading is about.
+    /// Adds the address to an error of reading.
     pub fn explain(&self, error: io::Error) -> Error {
         match error.downcast::<Error>() {
             Ok(error) => error,

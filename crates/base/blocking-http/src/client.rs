@@ -45,7 +45,8 @@ impl Client {
         Self::with_tls(&tls, patience)
     }
 
-    /// For servers that want to see a certificate, or are called otherwise than they are reached.
+    /// Makes a client for servers that ask for a certificate, or whose name is not that of their
+    /// address.
     pub fn with_tls(tls: &Tls, patience: Patience) -> Result<Self, Error> {
         Ok(Self {
             tls: tls::secured(tls)?,

@@ -16,7 +16,7 @@ impl<T: Read + Write + Send> Stream for T {}
 
 pub(crate) type Connection = BufReader<Box<dyn Stream>>;
 
-/// What a request must know of the way to its server.
+/// A connection, and how requests over it must be written.
 pub(crate) struct Connected {
     pub(crate) connection: Connection,
     /// A proxy passes the request on, and wants the whole address.
@@ -149,9 +149,10 @@ fn proxy_text(address: &Address) -> Option<String> {
         // The upper-case name may come from a request's header where programs are run by a web server.
         false => variable(["http_proxy", "http_proxy"]),
     }?;
-    Some(match text.contains("://") {
-        true => text,
-        false => format!("http://{text}"),
+    Some(if text.contains("://") {
+        text
+    } else {
+        format!("http://{text}")
     })
 }
 
@@ -170,7 +171,7 @@ fn proxy_user(address: &Address) -> Option<String> {
     rest.rsplit_once('@').map(|(user, _)| user.to_owned())
 }
 
-/// Whether a host is on a list of names and ends of names.
+/// True if a list of names and ends of names has the host.
 fn is_excepted(host: &str, list: &str) -> bool {
     list.split(',').map(str::trim).any(|entry| {
         let entry = entry.trim_start_matches("*.").trim_start_matches('.');

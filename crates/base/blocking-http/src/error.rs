@@ -1,4 +1,4 @@
-//! What can go wrong with a request, in words for the build's log.
+//! Errors of a request, in words for the build's log.
 
 use std::{io, time::Duration};
 
@@ -53,7 +53,7 @@ pub enum Error {
         words: String,
         /// The beginning of the answer, for programs that read a code in it. People are never shown it.
         answer: String,
-        /// How long the server asks us to stay away.
+        /// Time after which the server wants to be asked again.
         retry_after: Option<Duration>,
     },
 }
@@ -82,9 +82,10 @@ fn distrust(error: &rustls::Error) -> String {
 }
 
 fn said(words: &str) -> String {
-    match words.is_empty() {
-        true => String::new(),
-        false => format!(": {words}"),
+    if words.is_empty() {
+        String::new()
+    } else {
+        format!(": {words}")
     }
 }
 
@@ -97,7 +98,7 @@ impl Error {
         }
     }
 
-    /// How long the server asks us to stay away.
+    /// Returns the time after which the server wants to be asked again.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Status { retry_after, .. } => *retry_after,
@@ -112,7 +113,7 @@ impl Error {
         }
     }
 
-    /// Whether asking again may help.
+    /// True if the same request may succeed later.
     pub(crate) fn is_temporary(&self) -> bool {
         matches!(
             self,

@@ -1,4 +1,4 @@
-//! Certificates that somebody gave us to trust.
+//! Certificates that the caller trusts besides the machine's roots.
 
 use std::sync::Arc;
 
@@ -14,9 +14,10 @@ use rustls::{
     server::ParsedCertificate,
 };
 
-/// Trusts whom the roots vouch for, and a server that shows one of the given certificates itself, byte for byte, under a
-/// name that it holds. `openssl req -x509` makes such certificates: they sign themselves and say that they may sign
-/// others, which the rules for servers' certificates do not allow for.
+/// Trusts servers that the roots vouch for, and a server that shows one of the given certificates
+/// itself, byte for byte, under a name that it holds. `openssl req -x509` makes such certificates:
+/// they sign themselves and say that they may sign others, which the rules for servers'
+/// certificates do not allow for.
 #[derive(Debug)]
 pub(crate) struct Given {
     rules: Arc<WebPkiServerVerifier>,

@@ -12,11 +12,11 @@ const MAX_HEAD: u64 = 64 << 10;
 /// Characters of an answer that an error repeats: enough for a reason, too few for what a server keeps.
 const MOST_WORDS: usize = 160;
 
-/// What a request carries.
+/// The body of a request.
 pub enum Payload<'a> {
     Nothing,
     Bytes(&'a [u8]),
-    /// So many bytes from here. Such a request is made once: what was read is gone.
+    /// This many bytes of a reader. Such a request is made once, since they cannot be read again.
     Stream(&'a mut dyn Read, u64),
 }
 
@@ -61,17 +61,19 @@ impl<'a> Request<'a> {
         self
     }
 
-    /// What to say for it; a line break in a header would be another header.
+    /// Writes the head of the request; a line break in a header is refused, since it would begin
+    /// another header.
     pub(crate) fn head(&self, whole_address: bool) -> Result<String, Error> {
         let address = &self.address;
-        let mut head = match whole_address {
-            true => format!(
+        let mut head = if whole_address {
+            format!(
                 "{} {}{} HTTP/1.1\r\n",
                 self.method,
                 address.origin(),
                 address.target()
-            ),
-            false => format!("{} {} HTTP/1.1\r\n", self.method, address.target()),
+            )
+        } else {
+            format!("{} {} HTTP/1.1\r\n", self.method, address.target())
         };
         head += &format!("Host: {}\r\nUser-Agent: airside\r\n", address.authority());
         let length = match &self.payload {
@@ -118,7 +120,7 @@ pub struct Response {
     pub status: u16,
     pub headers: Vec<(String, String)>,
     pub body: Body,
-    /// Where the answer came from in the end.
+    /// Address of the server that answered, after all redirections.
     pub address: Address,
 }
 

@@ -1,10 +1,10 @@
-//! How long a server may take.
+//! Time that a server may take.
 
 use std::time::Duration;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
-    /// For a connection to stand.
+    /// Time for a connection to stand.
     pub connect: Duration,
     /// Without a byte either way.
     pub silence: Duration,
@@ -12,7 +12,7 @@ pub struct Patience {
     pub grace: Duration,
     /// Bytes a second that an answer must have after that, on average.
     pub speed: u64,
-    /// How often a request is made, the first time included, if the server has trouble.
+    /// Number of tries, the first included, if the server has trouble.
     pub tries: u32,
     /// Between the first two tries; twice as long each time.
     pub pause: Duration,

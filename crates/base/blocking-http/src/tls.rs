@@ -1,4 +1,4 @@
-//! Whom we trust over TLS.
+//! Trust in servers over TLS.
 
 use std::sync::Arc;
 
@@ -25,11 +25,11 @@ pub enum Trust {
     Public,
     /// These too, as PEM.
     Also(Vec<String>),
-    /// Anybody.
+    /// Any server, without verification.
     Anybody,
 }
 
-/// How to speak TLS with a server.
+/// Settings of TLS for one server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tls {
     pub trust: Trust,
@@ -38,7 +38,7 @@ pub struct Tls {
     pub server_name: Option<String>,
 }
 
-/// Who we are to a server that asks, as PEM.
+/// Certificate and key for a server that asks for them, as PEM.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Identity {
     pub certificate: String,
@@ -138,7 +138,7 @@ fn roots(more: &[String]) -> Result<RootCertStore, Error> {
     Ok(roots)
 }
 
-/// For those who asked for it by `skip_ssl_verification` and its like.
+/// Accepts every certificate: the caller asked for it by `skip_ssl_verification` or its like.
 #[derive(Debug)]
 struct NoVerifier(Arc<CryptoProvider>);
 

@@ -159,7 +159,7 @@ fn silence_and_dribbling_end() {
         stream
             .set_read_timeout(Some(Duration::from_millis(20)))
             .unwrap();
-        // A byte now and then, until nobody listens any more.
+        // A byte now and then, until the client has gone.
         while stream.write_all(b"x").is_ok() {
             if stream.read(&mut [0; 1]).is_ok() {
                 break;
@@ -305,7 +305,8 @@ fn payloads_are_sent_whole_and_headers_have_one_line() {
     assert!(error.to_string().contains("line break"), "{error}");
 }
 
-/// A server of this name on this machine; it lets in everybody, or only whoever shows this certificate.
+/// A server of this name on this machine; it lets in every client, or only one that shows this
+/// certificate.
 fn tls_server(name: &str, visitor: Option<&rcgen::Certificate>) -> (String, String, Receiver<()>) {
     let made = rcgen::generate_simple_self_signed(vec![name.to_owned()]).unwrap();
     tls_server_with(&made.cert, &made.signing_key, visitor)

@@ -17,7 +17,8 @@ impl Capabilities {
     /// No capability at all.
     pub const NONE: Self = Self(0);
 
-    /// What an unprivileged step may have as root: what Concourse gives it, and container runtimes by default.
+    /// Capabilities of an unprivileged step that runs as root: those that Concourse gives it, and
+    /// container runtimes by default.
     pub const UNPRIVILEGED: Self = Self(0xA804_25FB);
 
     /// To write files of any owner, to give them away and to set their modes: `CHOWN`, `DAC_OVERRIDE`, `FOWNER`, `FSETID`.

@@ -201,7 +201,7 @@ fn jump(code: u16, k: u32, jt: usize, jf: usize) -> sock_filter {
 mod tests {
     use super::*;
 
-    /// What the kernel would answer.
+    /// Runs the program as the kernel would, and returns its answer.
     fn run(program: &[sock_filter], arch: u32, number: libc::c_long, arguments: [u64; 6]) -> u32 {
         let (mut at, mut loaded) = (0, 0);
         loop {

@@ -1,8 +1,7 @@
-//! What a process takes from itself before it runs something that is not trusted: capabilities that it may
-//! never have again, and system calls that nobody ordinary makes.
-//!
-//! The shim does so for a step's process, the checker for itself. **Invariant:** what these functions do is
-//! only system calls, so that they may run between fork and exec.
+//! A process confines itself before it runs a program that is not trusted: it gives up capabilities
+//! for good, and system calls that ordinary programs do not make.
+//! || The shim does so for a step's process, the check process for itself. **Invariant:** these
+//! functions make only system calls, so that they may run between fork and exec.
 
 mod capabilities;
 mod filter;

@@ -1,12 +1,12 @@
-//! Which system calls the process may make: what ordinary programs need, also build tools, debuggers and
-//! `sudo`; nothing that changes the machine, its mounts, its namespaces or its kernel.
-//!
-//! The measure is what containerd lets an unprivileged container do, less what even that leaves out
-//! for kernels that have had trouble with it (`io_uring`, `userfaultfd`, memory policies).
+//! System calls that a confined process may make: those that ordinary programs need, also build
+//! tools, debuggers and `sudo`; none that changes the machine, its mounts, its namespaces or its
+//! kernel.
+//! || The measure is containerd's list for an unprivileged container, less calls that kernels have
+//! had trouble with (`io_uring`, `userfaultfd`, memory policies).
 
 /// A call that is allowed for some arguments.
 pub(crate) enum Rule {
-    /// As if the kernel had never heard of it.
+    /// Answers as if the kernel did not have the call.
     Unknown,
     /// Refused, whatever the arguments.
     Never,
@@ -58,7 +58,7 @@ pub(crate) const RULES: &[(libc::c_long, Rule)] = &[
             values: &[libc::AF_VSOCK as u32, libc::AF_ALG as u32],
         },
     ),
-    // Typing into somebody else's terminal.
+    // Typing into the terminal of another process.
     (
         libc::SYS_ioctl,
         Rule::NoneOf {

@@ -1,4 +1,4 @@
-//! A connection's record of who waits for whom.
+//! A connection's record of whether the server waits for the peer, or the peer for the server.
 
 use std::{sync::Arc, time::Duration};
 
@@ -6,12 +6,12 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// How often a connection that works is looked at again.
+/// Time after which a connection that works is looked at again.
 const LOOK: Duration = Duration::from_secs(5);
 
 /// The reason for which a connection must end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Ended {
+pub enum ConnectionEnd {
     #[error("the peer kept the server waiting for too long")]
     Overdue,
     #[error("another connection needed the place")]
@@ -77,7 +77,7 @@ impl Activity {
         }))
     }
 
-    /// The server waits for the peer from now on, for so long at most.
+    /// Marks that the server waits for the peer from now on, for at most `patience`.
     pub fn awaits(&self, patience: Duration) {
         self.0.state.lock().idle = Some(Wait::begin(patience));
     }
@@ -113,7 +113,7 @@ impl Activity {
         self.0.state.lock().kept = true;
     }
 
-    /// How long the server has waited for the peer; `None` while it does not.
+    /// Returns the time that the server has waited for the peer; `None` while it does not wait.
     pub(crate) fn waited(&self) -> Option<Duration> {
         let wait = self.0.state.lock().wait()?;
         Some(wait.since.elapsed())
@@ -124,18 +124,18 @@ impl Activity {
     }
 
     /// Resolves when the connection must end. Safe to cancel.
-    pub async fn ended(&self) -> Ended {
+    pub async fn ended(&self) -> ConnectionEnd {
         loop {
             let wait = self.0.state.lock().wait();
             let left = wait.map_or(LOOK, |wait| {
                 wait.patience.saturating_sub(wait.since.elapsed())
             });
             if left.is_zero() {
-                return Ended::Overdue;
+                return ConnectionEnd::Overdue;
             }
             let gave_way = self.0.gave_way.cancelled();
             if tokio::time::timeout(left, gave_way).await.is_ok() {
-                return Ended::GaveWay;
+                return ConnectionEnd::GaveWay;
             }
         }
     }
@@ -165,7 +165,7 @@ mod tests {
     const SOON: Duration = Duration::from_secs(10);
     const LATER: Duration = Duration::from_secs(100);
 
-    async fn ends_within(activity: &Activity, time: Duration) -> Option<Ended> {
+    async fn ends_within(activity: &Activity, time: Duration) -> Option<ConnectionEnd> {
         tokio::time::timeout(time, activity.ended()).await.ok()
     }
 
@@ -177,7 +177,10 @@ mod tests {
         assert_eq!(ends_within(&activity, LATER * 10).await, None);
         drop(request);
         assert_eq!(ends_within(&activity, LATER / 2).await, None);
-        assert_eq!(ends_within(&activity, LATER).await, Some(Ended::Overdue));
+        assert_eq!(
+            ends_within(&activity, LATER).await,
+            Some(ConnectionEnd::Overdue)
+        );
     }
 
     #[tokio::test(start_paused = true)]
@@ -190,7 +193,10 @@ mod tests {
             activity.moves();
         }
         activity.stalls(SOON);
-        assert_eq!(ends_within(&activity, LATER).await, Some(Ended::Overdue));
+        assert_eq!(
+            ends_within(&activity, LATER).await,
+            Some(ConnectionEnd::Overdue)
+        );
     }
 
     #[tokio::test(start_paused = true)]

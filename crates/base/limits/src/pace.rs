@@ -5,8 +5,9 @@ use std::time::Duration;
 /// The bytes that give a peer another second of waiting.
 const BYTES_PER_SECOND: u64 = 1024;
 
-/// How slow a peer may be: it may stall for so long at a time, and for so long altogether, plus a second for each
-/// kilobyte that moves. Only time in which the peer is waited for counts, so that a slow disk is not held against it.
+/// The slowest pace of a peer that is tolerated: a longest stall at a time, and a longest time
+/// altogether, plus a second for each kilobyte that moves. Only time in which the server waits for
+/// the peer counts, so that a slow disk is not held against it.
 #[derive(Clone, Debug)]
 pub struct Pace {
     patience: Duration,
@@ -23,14 +24,14 @@ impl Pace {
         }
     }
 
-    /// How long the peer may be waited for now.
+    /// Returns the time that the server may wait for the peer now.
     pub fn left(&self) -> Duration {
         let earned = Duration::from_secs(self.bytes / BYTES_PER_SECOND);
         let overall = self.patience.saturating_add(earned);
         overall.saturating_sub(self.waited).min(self.patience)
     }
 
-    /// The peer was waited for so long, and then so many bytes moved.
+    /// Records that `bytes` moved after the server had waited for `waited`.
     pub fn moved(&mut self, waited: Duration, bytes: usize) {
         self.waited = self.waited.saturating_add(waited);
         self.bytes = self.bytes.saturating_add(bytes as u64);
@@ -41,12 +42,12 @@ impl Pace {
 mod tests {
     use super::*;
 
-    const PATIENCE: Duration = Duration::from_secs(60);
+    const TEST_PATIENCE: Duration = Duration::from_secs(60);
     const SECOND: Duration = Duration::from_secs(1);
 
     #[test]
     fn hostile_drips_run_out_of_time() {
-        let mut pace = Pace::new(PATIENCE);
+        let mut pace = Pace::new(TEST_PATIENCE);
         let mut drips = 0;
         while !pace.left().is_zero() {
             pace.moved(SECOND, 1);
@@ -57,10 +58,10 @@ mod tests {
 
     #[test]
     fn a_slow_line_never_does_but_may_not_stall() {
-        let mut pace = Pace::new(PATIENCE);
+        let mut pace = Pace::new(TEST_PATIENCE);
         for _ in 0..10_000 {
             pace.moved(SECOND, 2048);
-            assert_eq!(pace.left(), PATIENCE);
+            assert_eq!(pace.left(), TEST_PATIENCE);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Places, and who has to leave one for somebody else.
+//! Places for connections, and the choice of the connection that gives way.
 
 use std::{
     collections::HashMap,
@@ -11,12 +11,12 @@ use parking_lot::Mutex;
 
 use crate::Activity;
 
-/// How many places there are.
+/// Numbers of places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     pub overall: usize,
     pub per_peer: usize,
-    /// A connection that has kept the server waiting for less than this gives way to nobody.
+    /// A connection that has kept the server waiting for less than this does not give way.
     pub grace: Duration,
 }
 
@@ -66,7 +66,7 @@ impl Places {
 
     /// A place for a connection that has `patience` for its first word. Where there is none, the connection that has
     /// kept the server waiting longest gives way; `None` if the server waits for none.
-    pub fn enter(&self, peer: Peer, patience: Duration) -> Option<Place> {
+    pub fn enter(&self, peer: Peer, patience: Duration) -> Option<ConnectionPlace> {
         let mut taken = self.0.taken.lock();
         let limits = &self.0.limits;
         if taken.by_peer.get(&peer).map_or(0, HashMap::len) >= limits.per_peer {
@@ -86,7 +86,7 @@ impl Places {
             .or_default()
             .insert(id, activity.clone());
         drop(taken);
-        Some(Place {
+        Some(ConnectionPlace {
             places: self.clone(),
             peer,
             id,
@@ -126,21 +126,21 @@ impl Taken {
 }
 
 /// A connection's place, until it is dropped.
-pub struct Place {
+pub struct ConnectionPlace {
     places: Places,
     peer: Peer,
     id: u64,
     activity: Activity,
 }
 
-impl Place {
+impl ConnectionPlace {
     /// Returns the state of the connection, for those who serve it.
     pub fn activity(&self) -> &Activity {
         &self.activity
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPlace {
     fn drop(&mut self) {
         self.places.0.taken.lock().leave(self.peer, self.id);
     }
@@ -149,9 +149,9 @@ impl Drop for Place {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Ended;
+    use crate::ConnectionEnd;
 
-    const PATIENCE: Duration = Duration::from_secs(60);
+    const TEST_PATIENCE: Duration = Duration::from_secs(60);
 
     fn places(overall: usize, per_peer: usize) -> Places {
         Places::new(Limits {
@@ -170,13 +170,13 @@ mod tests {
         let places = places(10, 3);
         let mut held = Vec::new();
         for _ in 0..2000 {
-            held.push(places.enter(peer(1), PATIENCE).unwrap());
+            held.push(places.enter(peer(1), TEST_PATIENCE).unwrap());
             tokio::time::advance(Duration::from_millis(1)).await;
         }
         assert_eq!(places.taken(), 3);
-        assert_eq!(held[0].activity().ended().await, Ended::GaveWay);
+        assert_eq!(held[0].activity().ended().await, ConnectionEnd::GaveWay);
         let newest = held.last().unwrap().activity();
-        let ended = tokio::time::timeout(PATIENCE / 2, newest.ended()).await;
+        let ended = tokio::time::timeout(TEST_PATIENCE / 2, newest.ended()).await;
         assert!(ended.is_err(), "the newest stays");
         drop(held);
         assert_eq!(places.taken(), 0);
@@ -185,35 +185,37 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn hostile_peers_take_no_place_of_others() {
         let places = places(10, 8);
-        let _theirs: Vec<_> = (0..8).map(|_| places.enter(peer(1), PATIENCE)).collect();
-        let ours = places.enter(peer(2), PATIENCE).unwrap();
+        let _theirs: Vec<_> = (0..8)
+            .map(|_| places.enter(peer(1), TEST_PATIENCE))
+            .collect();
+        let ours = places.enter(peer(2), TEST_PATIENCE).unwrap();
         tokio::time::advance(Duration::from_secs(1)).await;
         let others = [
-            places.enter(peer(3), PATIENCE),
-            places.enter(peer(4), PATIENCE),
+            places.enter(peer(3), TEST_PATIENCE),
+            places.enter(peer(4), TEST_PATIENCE),
         ];
         assert!(others.iter().all(Option::is_some));
         assert_eq!(places.taken(), 10);
         assert!(!matches!(
-            tokio::time::timeout(PATIENCE / 2, ours.activity().ended()).await,
-            Ok(Ended::GaveWay)
+            tokio::time::timeout(TEST_PATIENCE / 2, ours.activity().ended()).await,
+            Ok(ConnectionEnd::GaveWay)
         ));
     }
 
     #[tokio::test(start_paused = true)]
     async fn who_is_served_gives_way_to_nobody() {
         let places = places(2, 2);
-        let first = places.enter(peer(1), PATIENCE).unwrap();
-        let second = places.enter(peer(1), PATIENCE).unwrap();
+        let first = places.enter(peer(1), TEST_PATIENCE).unwrap();
+        let second = places.enter(peer(1), TEST_PATIENCE).unwrap();
         let _requests = [
-            first.activity().begin(PATIENCE),
-            second.activity().begin(PATIENCE),
+            first.activity().begin(TEST_PATIENCE),
+            second.activity().begin(TEST_PATIENCE),
         ];
-        tokio::time::advance(PATIENCE * 10).await;
-        assert!(places.enter(peer(1), PATIENCE).is_none());
-        assert!(places.enter(peer(2), PATIENCE).is_none());
-        first.activity().stalls(PATIENCE);
-        assert!(places.enter(peer(2), PATIENCE).is_some());
+        tokio::time::advance(TEST_PATIENCE * 10).await;
+        assert!(places.enter(peer(1), TEST_PATIENCE).is_none());
+        assert!(places.enter(peer(2), TEST_PATIENCE).is_none());
+        first.activity().stalls(TEST_PATIENCE);
+        assert!(places.enter(peer(2), TEST_PATIENCE).is_some());
     }
 
     #[test]

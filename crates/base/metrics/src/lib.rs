@@ -1,8 +1,7 @@
-//! What the server counts.
-//!
-//! One struct holds every metric, so that names live in one place and nothing is counted by text
-//! alone. Where Concourse has a metric its name is kept: dashboards go on working. Recording never
-//! blocks and never fails.
+//! The metrics of the server.
+//! || One struct holds every metric, so that names live in one place and nothing is counted by text
+//! alone. A metric that Concourse has keeps Concourse's name, so that dashboards go on working.
+//! Recording never blocks and never fails.
 
 #![forbid(unsafe_code)]
 
@@ -20,7 +19,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
-/// Where a finished build belongs.
+/// Labels of a finished build.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct BuildLabels {
     team: String,
@@ -47,7 +46,7 @@ pub struct WorkerGauge<'a> {
     pub name: &'a str,
     pub state: &'a str,
     pub containers: i64,
-    /// How many things it should have and has not.
+    /// Number of features that the worker should have and lacks.
     pub lacks: i64,
 }
 
@@ -82,7 +81,7 @@ struct QuotaLabels {
     quota: &'static str,
 }
 
-/// How builds end.
+/// Statuses of builds that have ended.
 const ENDS: [BuildStatus; 4] = [
     BuildStatus::Succeeded,
     BuildStatus::Failed,
@@ -258,7 +257,8 @@ impl Metrics {
         }
     }
 
-    /// A checker took so long for a check. `type_` is a native type, never a name that somebody made up.
+    /// Records the time of a check by a check process. `type_` is a native type, never a name from
+    /// a tenant.
     pub fn native_check_took(&self, type_: &str, took: Duration) {
         let labels = TypeLabels {
             r#type: type_.to_owned(),
@@ -308,7 +308,7 @@ impl Metrics {
             .observe(took.as_secs_f64());
     }
 
-    /// So many of a kind were garbage and are gone.
+    /// Counts objects of a kind that were garbage and have been removed.
     pub fn collected(&self, kind: &'static str, count: u64) {
         self.0
             .collected
@@ -338,7 +338,7 @@ impl Metrics {
         }
     }
 
-    /// Whether the targets file was read and found wrong, so that what it says is not in effect.
+    /// Records whether the targets file was refused, so that the targets of before stay in effect.
     pub fn targets_rejected(&self, rejected: bool) {
         self.0.targets_rejected.set(rejected.into());
     }

@@ -11,9 +11,9 @@ use crate::Version;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SaveJob {
     pub name: String,
-    /// What it was called before; empty if it has no other name.
+    /// Name that it had before; empty if it was not renamed.
     pub old_name: String,
-    /// What lists show of it: JSON that is stored in clear.
+    /// Fields that lists show: JSON that is stored in clear.
     pub outline: String,
 }
 
@@ -21,12 +21,12 @@ pub struct SaveJob {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SaveResource {
     pub name: String,
-    /// What it was called before; empty if it has no other name.
+    /// Name that it had before; empty if it was not renamed.
     pub old_name: String,
     pub type_: String,
     /// The version that the configuration holds it to.
     pub pin: Option<Version>,
-    /// What lists show of it: JSON that is stored in clear.
+    /// Fields that lists show: JSON that is stored in clear.
     pub outline: String,
 }
 

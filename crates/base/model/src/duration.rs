@@ -4,7 +4,7 @@ use std::{ops::Add, time::Duration};
 
 /// The longest duration that can be written: ten years, leap days included. Sums and small multiples of such durations
 /// fit into every clock.
-const LONGEST: Duration = Duration::from_secs(3653 * 24 * 3600);
+const LONGEST_DURATION: Duration = Duration::from_secs(3653 * 24 * 3600);
 
 /// A deadline further ahead than this never comes.
 const FAR: Duration = Duration::from_secs(100 * 366 * 24 * 3600);
@@ -44,7 +44,7 @@ pub fn read_duration(text: &str) -> Result<Duration, BadDuration> {
     let seconds = seconds(text).ok_or(BadDuration::Unreadable)?;
     let duration = Duration::try_from_secs_f64(seconds).ok();
     duration
-        .filter(|duration| *duration <= LONGEST)
+        .filter(|duration| *duration <= LONGEST_DURATION)
         .ok_or(BadDuration::TooLong)
 }
 
@@ -72,7 +72,7 @@ fn seconds(text: &str) -> Option<f64> {
     Some(seconds)
 }
 
-/// As Go writes durations: `1m0s`, `1.5s`, `2h0m0s`.
+/// Writes a duration as Go does: `1m0s`, `1.5s`, `2h0m0s`.
 pub fn go_duration(duration: Duration) -> String {
     let nanos = duration.subsec_nanos();
     let whole = duration.as_secs();
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn hostile_durations_are_refused_with_words() {
-        assert_eq!(read_duration("87672h"), Ok(LONGEST));
+        assert_eq!(read_duration("87672h"), Ok(LONGEST_DURATION));
         assert_eq!(
             read_duration("87600h").map(|time| time.as_secs()),
             Ok(315_360_000)

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{BuildStatus, MetadataField, PlanId, TaskConfig, Version, json_text};
 
-/// Which step an event came from, and for output which of its streams.
+/// The step that an event came from, and for output the stream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     pub id: PlanId,
@@ -81,7 +81,7 @@ pub enum Event {
         time: Time,
     },
     FinishPut(FinishResource),
-    /// Of steps that have no event of their own.
+    /// Begins a step of a kind without an event of its own.
     Initialize {
         origin: Origin,
         time: Time,
@@ -253,7 +253,8 @@ impl Event {
         String::from_utf8(out).unwrap_or_default()
     }
 
-    /// The same, behind what is in `out`. Output is most of what is ever written, and goes there directly.
+    /// Appends the envelope to `out`. Output is most of all that is written, so it goes there
+    /// directly.
     pub fn write_envelope(&self, id: u64, out: &mut Vec<u8>) {
         let (event, version) = self.kind();
         out.extend_from_slice(b"{\"data\":");
@@ -274,7 +275,7 @@ impl Event {
     }
 }
 
-/// What [`Event::data`] gives for output.
+/// Writes the data of an output event, as [`Event::data`] returns it.
 fn write_output(
     time: Time,
     origin: &Origin,
@@ -304,7 +305,7 @@ impl FinishResource {
     }
 }
 
-/// What of a task's configuration its events show: what runs on what, no params.
+/// Returns the part of a task's configuration that events show: image, command and path, no params.
 fn shown_config(config: &TaskConfig) -> Value {
     let inputs: Vec<Value> = config
         .inputs

@@ -67,8 +67,8 @@ text_id! {
 }
 
 impl Handle {
-    /// The same step, attempt and placement number always give the same handle, so that placing is
-    /// idempotent. 32 hex digits behind `s-`: a valid DNS label, as pods need.
+    /// Derives a handle. A step, attempt and placement number always give one handle, so that
+    /// placing is idempotent. 32 hex digits behind `s-`: a valid DNS label, as pods need.
     pub fn derive(
         installation: &InstallationId,
         build: BuildId,

@@ -1,4 +1,4 @@
-//! What images are called: the parts of names that are the same for whoever pulls, keeps or serves them.
+//! Parts of image names that are equal for pulling, keeping and serving them.
 
 use std::fmt;
 
@@ -16,9 +16,10 @@ impl Digest {
     pub fn parse(text: &str) -> Result<Self, BadDigest> {
         let hex = text.strip_prefix("sha256:").unwrap_or_default();
         let digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-        match hex.len() == 64 && hex.bytes().all(digit) {
-            true => Ok(Self(hex.to_owned())),
-            false => Err(BadDigest(text.to_owned())),
+        if hex.len() == 64 && hex.bytes().all(digit) {
+            Ok(Self(hex.to_owned()))
+        } else {
+            Err(BadDigest(text.to_owned()))
         }
     }
 
@@ -31,8 +32,8 @@ impl Digest {
     }
 }
 
-/// Whether it can be a part of a repository's name between slashes: words of lower-case letters and digits, with `.`,
-/// `_`, `__` or any number of `-` between them.
+/// True if the text can be a part of a repository's name between slashes: words of lower-case
+/// letters and digits, with `.`, `_`, `__` or any number of `-` between them.
 pub fn is_name_part(part: &str) -> bool {
     let word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let joins =
@@ -40,7 +41,7 @@ pub fn is_name_part(part: &str) -> bool {
     part.starts_with(word) && part.ends_with(word) && part.split(word).all(joins)
 }
 
-/// Whether it can be a tag.
+/// True if the text can be a tag.
 pub fn is_tag(tag: &str) -> bool {
     let word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     tag.len() <= 128

@@ -1,4 +1,4 @@
-//! What of a plan the API shows: names and kinds, never sources or params.
+//! The public form of a plan, as the API shows it: names and kinds, never sources or params.
 
 use serde_json::{Map, Value, json};
 

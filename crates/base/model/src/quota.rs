@@ -52,9 +52,10 @@ impl Quota {
 
     /// An amount as people read it.
     pub fn show(self, amount: u64) -> String {
-        match self.is_bytes() {
-            true => Bytes(amount).to_string(),
-            false => amount.to_string(),
+        if self.is_bytes() {
+            Bytes(amount).to_string()
+        } else {
+            amount.to_string()
         }
     }
 

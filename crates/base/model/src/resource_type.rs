@@ -13,7 +13,7 @@ pub struct ResourceType {
     /// Kept apart from an empty map, and written as null: `fly` tells the two apart when it compares.
     #[serde(default)]
     pub source: Option<Map<String, Value>>,
-    /// For the sources of resources of this type, which win over them.
+    /// Defaults for the sources of resources of this type; the resource's own values win.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub defaults: Map<String, Value>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -22,7 +22,7 @@ pub struct ResourceType {
     pub check_every: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// For getting the image.
+    /// Params of the get that fetches the image.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub params: Map<String, Value>,
 }

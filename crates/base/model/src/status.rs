@@ -69,7 +69,7 @@ named_states! {
 }
 
 named_states! {
-    /// What a container is for.
+    /// The purpose of a container.
     StepKind {
         Check = "check",
         Get = "get",
@@ -79,7 +79,7 @@ named_states! {
 }
 
 impl StepKind {
-    /// Whether a step that was lost after its claim may simply be placed again.
+    /// True if a step of this kind that was lost after its claim may be placed again.
     pub fn may_repeat(self) -> bool {
         matches!(self, Self::Check | Self::Get)
     }

@@ -1,4 +1,4 @@
-//! Where a step stands: the labels its container or pod carries.
+//! The position of a step in its build: labels of its container or pod.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,8 @@ pub struct StepLabels {
     pub step: String,
     pub kind: StepKind,
     pub attempt: u32,
-    /// Which attempt of each `attempts` around it this is, outermost first; empty outside of any.
+    /// Number of the attempt for each `attempts` around the step, outermost first; empty outside of
+    /// any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<u32>,
 }

@@ -142,7 +142,7 @@ impl TaskOutput {
 pub struct TaskCache {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub path: String,
-    /// How long the cache is kept without being used, as a duration.
+    /// Duration after which an unused cache is removed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub ttl: String,
 }

@@ -16,7 +16,7 @@ impl Version {
         self.0.is_empty()
     }
 
-    /// Whether every pair of `pin` is in this version.
+    /// True if this version has every pair of `pin`.
     pub fn contains(&self, pin: &Version) -> bool {
         pin.0
             .iter()

@@ -1,4 +1,4 @@
-//! Landlock: the files that are left, and whom the process may signal, trace and connect to.
+//! Landlock: limits the files, signals, traces and connections of the process.
 
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, Ruleset, RulesetAttr as _, RulesetCreatedAttr as _,
@@ -48,7 +48,7 @@ pub(crate) fn close(reach: Reach) -> Result<bool, RulesetError> {
     let ruleset = Ruleset::default()
         .handle_access(all)?
         .scope(Scope::from_all(NEWEST))?;
-    // The process listens to nobody. Where one with a reach connects to is its work.
+    // The process accepts no connections. One with a reach connects to servers: that is its work.
     let ruleset = match reach {
         Reach::System => ruleset.handle_access(AccessNet::BindTcp)?,
         Reach::Folder => ruleset.handle_access(AccessNet::from_all(NEWEST))?,

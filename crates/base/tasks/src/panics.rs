@@ -15,18 +15,18 @@ use tracing::error;
 const THREAD: &str = "thread";
 
 /// The longest message of a panic that is kept; a message may hold input.
-const LONGEST: usize = 2000;
+const MAX_MESSAGE_BYTES: usize = 2000;
 
 static COUNTS: Mutex<BTreeMap<&'static str, u64>> = Mutex::new(BTreeMap::new());
 
 thread_local! {
-    /// How many futures that catch panics this thread is polling, one inside the other.
+    /// Number of futures that catch panics and that this thread is polling, one inside the other.
     static DEPTH: Cell<u32> = const { Cell::new(0) };
     /// The place of the panic that is being caught.
     static PLACE: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// How many panics there were in each task since the program began.
+/// Returns the number of panics in each task since the program began.
 pub fn panics() -> Vec<(&'static str, u64)> {
     let counts = COUNTS.lock();
     counts.iter().map(|(name, count)| (*name, *count)).collect()
@@ -95,7 +95,7 @@ fn said(payload: &dyn Any, place: Option<&str>) -> String {
         .copied()
         .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("a panic without words");
-    let end = text.floor_char_boundary(LONGEST);
+    let end = text.floor_char_boundary(MAX_MESSAGE_BYTES);
     match place {
         Some(place) => format!("{} ({place})", &text[..end]),
         None => text[..end].to_owned(),
@@ -108,8 +108,8 @@ mod tests {
 
     #[test]
     fn messages_are_bounded_and_say_where() {
-        let long = "ä".repeat(LONGEST);
-        assert!(said(&long, None).len() <= LONGEST);
+        let long = "ä".repeat(MAX_MESSAGE_BYTES);
+        assert!(said(&long, None).len() <= MAX_MESSAGE_BYTES);
         assert_eq!(said(&"words", Some("a.rs:1:2")), "words (a.rs:1:2)");
         assert_eq!(said(&3, None), "a panic without words");
     }

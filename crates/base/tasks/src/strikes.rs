@@ -1,11 +1,11 @@
-//! How often a loop may panic, and how long it rests before it starts again.
+//! Limits on the panics of a loop, and the rest before it starts again.
 
 use std::{collections::VecDeque, time::Duration};
 
 use tokio::time::Instant;
 
-/// So many panics within [`WINDOW`] are too many.
-pub(crate) const MOST: usize = 3;
+/// This many panics within [`WINDOW`] end the server.
+pub(crate) const MAX_PANICS: usize = 3;
 
 /// The time for which a panic counts.
 pub(crate) const WINDOW: Duration = Duration::from_secs(60);
@@ -22,7 +22,7 @@ impl Strikes {
         self.0.retain(|then| now.duration_since(*then) < WINDOW);
         self.0.push_back(now);
         let before = u32::try_from(self.0.len() - 1).unwrap_or(u32::MAX);
-        (self.0.len() < MOST).then(|| FIRST_PAUSE.saturating_mul(1 << before.min(5)))
+        (self.0.len() < MAX_PANICS).then(|| FIRST_PAUSE.saturating_mul(1 << before.min(5)))
     }
 }
 

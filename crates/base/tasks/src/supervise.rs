@@ -7,13 +7,13 @@ use tracing::{error, warn};
 
 use crate::{
     caught::{Panicked, caught},
-    strikes::{MOST, Strikes, WINDOW},
+    strikes::{MAX_PANICS, Strikes, WINDOW},
 };
 
 /// A loop that panicked too often, so that the program stopped.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "stopped because of a fault in Airside: `{task}` panicked {MOST} times within {} seconds, the last time with: {message}. \
+    "stopped because of a fault in Airside: `{task}` panicked {MAX_PANICS} times within {} seconds, the last time with: {message}. \
      Please report this with the log's lines on it.",
     WINDOW.as_secs()
 )]

@@ -31,12 +31,12 @@ pub fn adopt(span: &Span, headers: &HeaderMap) {
     let propagator = TraceContextPropagator::new();
     let context = propagator.extract_with_context(&Context::new(), &Headers(headers));
     if context.span().span_context().is_valid() {
-        // It fails only for a span that nobody exports.
+        // It fails only for a span that is not exported.
         let _ = span.set_parent(context);
     }
 }
 
-/// Where in a trace something began, to be continued by others later. Keeps no span open.
+/// A point in a trace that later spans continue. It keeps no span open.
 #[derive(Clone, Debug)]
 pub struct Cause(Context);
 
@@ -55,7 +55,7 @@ impl Cause {
 
     /// Makes `span` a part of what came of this.
     pub fn lead_to(self, span: &Span) {
-        // It fails only for a span that nobody exports.
+        // It fails only for a span that is not exported.
         let _ = span.set_parent(self.0);
     }
 }

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Spans have a target of their own, [`TARGET`]: they never show in the server's log, and without a
-//! collector nobody listens to them, so that they cost a comparison each.
+//! collector they are not recorded and cost a comparison each.
 //!
 //! **Invariant:** tracing never blocks and never fails anything. What the collector does not take is
 //! dropped, and the log says so once in a while.
@@ -39,19 +39,19 @@ macro_rules! span {
     };
 }
 
-/// How long the last spans may take to leave when the server stops.
+/// Time that the last spans may take to leave when the server stops.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// How long the collector may take to answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Time that the collector may take to answer.
+const COLLECTOR_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Where spans go.
+/// The OTLP collector that gets the spans.
 pub struct Collector {
     /// `http://host:4318`, or the whole URL up to `/v1/traces`.
     pub endpoint: String,
     /// Names and values that each request carries, such as a token.
     pub headers: Vec<(String, String)>,
-    /// What the collector calls this server.
+    /// Name of this server at the collector.
     pub service: String,
     /// Our version.
     pub version: &'static str,
@@ -71,7 +71,7 @@ pub struct Traces(SdkTracerProvider);
 impl Traces {
     /// Sends what is left, for a moment. Blocks.
     pub fn finish(self) {
-        // There is nobody left to tell: what fails while running is in the log.
+        // The server ends here, and errors of earlier exports are in the log.
         let _ = self.0.shutdown_with_timeout(FAREWELL);
     }
 }
@@ -86,7 +86,7 @@ where
         .with_protocol(Protocol::HttpBinary)
         .with_endpoint(traces_url(&collector.endpoint)?)
         .with_headers(collector.headers.into_iter().collect())
-        .with_timeout(PATIENCE)
+        .with_timeout(COLLECTOR_TIMEOUT)
         .build()?;
     let resource = Resource::builder()
         .with_service_name(collector.service)
@@ -105,7 +105,8 @@ where
     Ok((layer, Traces(provider)))
 }
 
-/// As the specification of OTLP has it: the collector's address, and below it the path of traces.
+/// Returns the address for traces: below the collector's address, as the specification of OTLP has
+/// it.
 fn traces_url(endpoint: &str) -> Result<String, Error> {
     let wrong = || Error::Endpoint(endpoint.to_owned());
     let uri: http::Uri = endpoint.parse().map_err(|_| wrong())?;
@@ -113,9 +114,10 @@ fn traces_url(endpoint: &str) -> Result<String, Error> {
         return Err(wrong());
     }
     let base = endpoint.trim_end_matches('/');
-    Ok(match base.ends_with("/v1/traces") {
-        true => base.to_owned(),
-        false => format!("{base}/v1/traces"),
+    Ok(if base.ends_with("/v1/traces") {
+        base.to_owned()
+    } else {
+        format!("{base}/v1/traces")
     })
 }
 

@@ -25,7 +25,7 @@ pub enum Error {
         "the values of its vars are larger than {most} MiB together; use smaller values, or fewer times"
     )]
     TooLarge { most: usize },
-    /// Whoever was asked could not answer.
+    /// The source of the variable could not answer.
     #[error("cannot look up var '{name}': {reason}")]
     Lookup { name: String, reason: String },
 }

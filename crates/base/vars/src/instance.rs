@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 
 use crate::{Error, Reference};
 
-/// Deeper ways than anybody means seriously are refused: whatever walks the value takes a frame of
-/// the stack for each step.
+/// Deepest way into a value. Deeper ones are refused: walking the value takes a frame of the stack
+/// for each step.
 const DEEPEST: usize = 64;
 
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -13,7 +13,7 @@ pub fn interpolate(value: Value, lookup: &dyn Lookup) -> Result<Value, Error> {
     Interpolation::new(lookup).value(value)
 }
 
-/// Fills in everything, as before a step runs. Fails with all variables that nobody knows.
+/// Fills in all variables, as before a step runs. Fails with the names of all that have no value.
 pub fn resolve(value: Value, lookup: &dyn Lookup) -> Result<Value, Error> {
     let mut interpolation = Interpolation::new(lookup);
     let value = interpolation.value(value)?;

@@ -9,7 +9,7 @@
 //! - `reference` reads what stands between the parentheses;
 //! - `scan` finds variables in texts and in JSON;
 //! - `lookup` and `scope` answer with values: given ones, those of a named source, the build's own;
-//! - `interpolate` puts values in, leaving or refusing what nobody knows;
+//! - `interpolate` puts values in, and leaves or refuses variables that have none;
 //! - `redact` keeps the values of secrets out of what a build prints;
 //! - `instance` is the form in which instance variables travel in URLs and are shown to people.
 //!
@@ -34,4 +34,4 @@ pub use lookup::{Chain, Given, Lookup, Sources, kind, traverse};
 pub use redact::{End, REDACTED, Secrets, TooMuch};
 pub use reference::{LOCAL, Reference};
 pub use scan::{first, names, names_in};
-pub use scope::Scope;
+pub use scope::VarScope;

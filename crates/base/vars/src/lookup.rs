@@ -1,4 +1,4 @@
-//! Where values come from.
+//! Sources of values.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::{Error, Reference};
 
-/// Somebody who may know variables. `None` is "not me"; an error is an answer, and ends the search.
+/// A source of variables. `None` is "not mine"; an error is an answer, and ends the search.
 pub trait Lookup {
     fn get(&self, reference: &Reference) -> Result<Option<Value>, Error>;
 }

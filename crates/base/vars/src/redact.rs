@@ -16,10 +16,10 @@ use std::{
 
 use serde_json::Value;
 
-use known::Known;
+use known::KnownSecrets;
 pub use lines::TooMuch;
 
-/// What stands in the place of a secret.
+/// Text that replaces a secret.
 pub const REDACTED: &str = "((redacted))";
 
 /// With fewer bytes of secrets than this, adding one more and looking for all of them in a piece of output is
@@ -31,7 +31,7 @@ const FEW: usize = 64 * 1024;
 /// The time it takes to find them in a text grows with the text and not with the secrets, whatever they are.
 #[derive(Clone, Default)]
 pub struct Secrets {
-    known: Arc<RwLock<Arc<Known>>>,
+    known: Arc<RwLock<Arc<KnownSecrets>>>,
     /// Held while something is added, so that nothing gets lost and output goes on meanwhile.
     adding: Arc<Mutex<()>>,
 }
@@ -67,7 +67,7 @@ impl Secrets {
         self.known().bytes() <= FEW
     }
 
-    fn known(&self) -> Arc<Known> {
+    fn known(&self) -> Arc<KnownSecrets> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(&known)
     }
@@ -122,7 +122,7 @@ fn joined<'b>(shown: Cow<'b, [u8]>, rest: &'b [u8]) -> Cow<'b, [u8]> {
     }
 }
 
-/// Whether more of a text may come.
+/// Tells if more of a text may come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     Open,

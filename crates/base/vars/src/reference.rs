@@ -1,4 +1,4 @@
-//! What stands between the parentheses of a variable.
+//! The text between the parentheses of a variable.
 
 use std::fmt;
 
@@ -49,7 +49,7 @@ impl Reference {
         })
     }
 
-    /// What a named source is asked for.
+    /// Returns the reference that a named source is asked for.
     pub fn without_source(&self) -> Self {
         Self {
             source: String::new(),

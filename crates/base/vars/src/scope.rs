@@ -10,12 +10,12 @@ use crate::{Error, LOCAL, Lookup, Reference, traverse};
 /// One level of a build's variables. An inner scope sees the outer ones and hides what it names
 /// itself; what is added to it does not get out.
 #[derive(Debug, Default)]
-pub struct Scope {
-    outer: Option<Arc<Scope>>,
+pub struct VarScope {
+    outer: Option<Arc<VarScope>>,
     values: RwLock<BTreeMap<String, Value>>,
 }
 
-impl Scope {
+impl VarScope {
     /// A scope inside this one.
     pub fn inner(self: &Arc<Self>) -> Arc<Self> {
         Arc::new(Self {
@@ -46,7 +46,7 @@ impl Scope {
     }
 }
 
-impl Lookup for Scope {
+impl Lookup for VarScope {
     /// Answers for `((.:name))` alone.
     fn get(&self, reference: &Reference) -> Result<Option<Value>, Error> {
         if reference.source != LOCAL {
@@ -58,8 +58,8 @@ impl Lookup for Scope {
     }
 }
 
-impl Lookup for Arc<Scope> {
+impl Lookup for Arc<VarScope> {
     fn get(&self, reference: &Reference) -> Result<Option<Value>, Error> {
-        Scope::get(self, reference)
+        VarScope::get(self, reference)
     }
 }

@@ -1,4 +1,4 @@
-//! What holds for all texts and values.
+//! Properties that hold for all texts and values.
 
 use std::time::{Duration, Instant};
 

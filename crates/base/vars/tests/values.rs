@@ -1,10 +1,10 @@
-//! What values variables get, and what is said when they get none.
+//! Values of variables, and the messages if there is none.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use airside_vars::{
-    Chain, Error, Given, InstanceVars, Lookup, Reference, Scope, Sources, expand, interpolate,
+    Chain, Error, Given, InstanceVars, Lookup, Reference, Sources, VarScope, expand, interpolate,
     resolve,
 };
 use serde_json::{Map, Value, json};
@@ -118,7 +118,7 @@ fn the_first_that_knows_wins_and_sources_have_names() {
 
 #[test]
 fn inner_scopes_hide_outer_ones_and_keep_what_they_learn() {
-    let build = Arc::new(Scope::default());
+    let build = Arc::new(VarScope::default());
     build.add("a", json!("outer"));
     build.add("token", json!({"k": "s3cret", "list": ["x", 5, true, ""]}));
     let inner = build.inner();

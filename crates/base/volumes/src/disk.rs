@@ -1,4 +1,4 @@
-//! How full the disk is that the volumes are on, and how full it may be.
+//! The use of the disk of the volumes, and its limits.
 
 use std::{fmt, io, path::Path};
 
@@ -24,12 +24,12 @@ impl Disk {
         self.total.saturating_sub(self.free)
     }
 
-    /// Whether more is used than this part of it.
+    /// True if more than this part of it is used.
     pub fn is_above(&self, percent: Percent) -> bool {
         self.used() > percent.of(self.total)
     }
 
-    /// What may be written until so much of it is used.
+    /// Returns the bytes that may be written until this part of it is used.
     pub fn room_below(&self, percent: Percent) -> u64 {
         percent.of(self.total).saturating_sub(self.used())
     }

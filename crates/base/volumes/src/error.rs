@@ -1,4 +1,4 @@
-//! What can go wrong with volumes.
+//! Errors of volumes.
 
 use std::{
     io,

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use flate2::{Compress, Compression, FlushCompress};
 
-/// How much is looked at, and compressed, at once.
+/// Bytes that are looked at, and compressed, at once.
 const PIECE: usize = 256 * 1024;
 
 /// The most that one stored block holds.
@@ -69,7 +69,8 @@ impl<W: Write> FastGzip<W> {
         Ok(())
     }
 
-    /// Whether the piece became smaller. It ends on a whole byte and refers to nothing before it.
+    /// Compresses the piece, and returns true if it became smaller. It ends on a whole byte and
+    /// refers to nothing before it.
     fn compress_piece(&mut self) -> io::Result<bool> {
         self.compress.reset();
         self.compressed.clear();
@@ -98,7 +99,8 @@ impl<W: Write> Write for FastGzip<W> {
     }
 }
 
-/// Whether all bytes are about as frequent in samples of `piece`. A compressor would look for repetitions for nothing.
+/// True if all bytes are about as frequent in samples of `piece`: a compressor would look for
+/// repetitions in vain.
 fn looks_random(piece: &[u8]) -> bool {
     const SAMPLE: usize = 1024;
     const STEP: usize = 16 * 1024;
@@ -128,7 +130,7 @@ mod tests {
 
     use super::*;
 
-    /// As good as random, and the same every time.
+    /// Bytes that are as good as random, and equal every time.
     fn noise(length: usize) -> Vec<u8> {
         let mut state = 0x2545_f491_4f6c_dd1d_u64;
         let mut next = || {

@@ -8,8 +8,8 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use crate::{Error, Volumes};
 
 impl Volumes {
-    /// The contents of one file; `None` if it is not there, or is no file. Links are followed within
-    /// the volume and never out of it: whoever made the tree is not trusted.
+    /// Reads the contents of one file; `None` if it is not there, or is no file. Links are followed
+    /// within the volume and never out of it: the step that made the tree is not trusted.
     pub fn read_file(
         &self,
         id: &VolumeId,
@@ -47,7 +47,7 @@ fn open(root: &Path, path: &str) -> Result<Option<File>, Error> {
         Mode::empty(),
     )
     .map_err(at)?;
-    // A pipe that nobody writes to must not hold us up.
+    // A pipe without a writer must not block.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let within = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
     let file = match rustix::fs::openat2(folder, path, flags, Mode::empty(), within) {

@@ -8,7 +8,7 @@ use flate2::bufread::GzDecoder;
 
 use crate::{Bytes, Disk, Error, Receiving, Volumes, fast_gzip::FastGzip};
 
-/// Large enough that whoever is at the other end is not woken for every header.
+/// Size of the buffer: large enough that the other end is not woken for every header.
 const BUFFER: usize = 256 * 1024;
 
 impl Volumes {
@@ -28,8 +28,8 @@ impl Volumes {
         encoder.finish().map_err(failed)
     }
 
-    /// How many bytes an upload may have: what is above the high mark is not for uploads, since builds
-    /// need room, too.
+    /// Returns the number of bytes that an upload may have: the room above the high mark is kept
+    /// for builds.
     pub fn room(&self) -> Result<u64, Error> {
         let disk = self.disk()?;
         match disk.room_below(self.marks.high) {
@@ -38,7 +38,7 @@ impl Volumes {
         }
     }
 
-    /// The disk is nearly full, in the words of whoever wanted to write to it.
+    /// Returns the error of a nearly full disk.
     pub fn nearly_full(&self, disk: Disk) -> Error {
         Error::NearlyFull {
             free: Bytes(disk.free),

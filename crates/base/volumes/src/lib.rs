@@ -60,7 +60,7 @@ impl Volumes {
         let (live, tmp) = (root.join("live"), root.join("tmp"));
         airside_archive::set_aside(&tmp).map_err(Error::at("sweep", &tmp))?;
         for dir in [&live, &tmp] {
-            // Trees hold files of any owner and with any bits: nobody else may walk in.
+            // Trees hold files of any owner and with any bits: other users must not walk in.
             let mut builder = fs::DirBuilder::new();
             builder
                 .recursive(true)
@@ -78,7 +78,7 @@ impl Volumes {
         })
     }
 
-    /// The same with other marks for how full the disk may become.
+    /// Sets the marks for the use of the disk.
     #[must_use]
     pub fn with_marks(self, marks: Watermarks) -> Self {
         Self { marks, ..self }
@@ -93,7 +93,7 @@ impl Volumes {
         Disk::of(&self.inner.live).map_err(Error::at("measure", &self.inner.live))
     }
 
-    /// Where a sealed volume stands. It must not be written to.
+    /// Returns the path of a sealed volume. It must not be written to.
     pub fn path(&self, id: &VolumeId) -> Option<PathBuf> {
         self.place(id).ok().filter(|path| path.is_dir())
     }

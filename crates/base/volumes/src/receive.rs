@@ -50,7 +50,7 @@ impl Drop for Receiving {
     fn drop(&mut self) {
         // After a commit there is nothing left to remove.
         if let Err(error) = self.volumes.discard(&self.dir) {
-            tracing::warn!(volume = %self.id, %error, "cannot remove an unfinished volume");
+            tracing::warn!(volume = %self.id, error = &error as &dyn std::error::Error, "unfinished volume not removed");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How much of the disk a tree takes.
+//! The size of a tree on the disk.
 
 use std::{
     ffi::{CStr, CString},

@@ -1,4 +1,4 @@
-//! Reading single files from trees that nobody vouches for.
+//! Reads single files from trees that are not trusted.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

@@ -36,7 +36,7 @@ fn adopting_seals_once() {
     assert!(!dir.exists());
     // The rename happened, its caller crashed, and asks again.
     volumes.adopt(&dir, &id).unwrap();
-    // Somebody made the same volume again: the sealed one stays.
+    // A second step made the same volume: the sealed one stays.
     let again = tree(root.path(), "second");
     volumes.adopt(&again, &id).unwrap();
     assert!(!again.exists());

@@ -6,8 +6,8 @@ use crate::document::{Document, Kind, NodeIndex};
 use crate::events::{ScalarTag, Style};
 use crate::{Error, ErrorKind, Key, MAX_DEPTH, Node, Span, Value, number, scalar};
 
-/// How much text may be copied through aliases. Counting nodes alone would let a long string be
-/// multiplied without bound.
+/// Bytes of text that aliases may copy. Counting nodes alone would let a long string be multiplied
+/// without bound.
 const MAX_ALIASED_BYTES: usize = 16 << 20;
 
 pub(crate) fn construct(document: &Document) -> Result<Node, Error> {

@@ -16,7 +16,7 @@ const BYTES_PER_NODE: usize = 8;
 /// Memory for more than these is not taken on the mere length of a text.
 const MOST_FORESEEN: usize = 1 << 16;
 
-pub(crate) struct Written {
+pub(crate) struct WrittenNode {
     pub(crate) kind: Kind,
     pub(crate) span: Span,
 }
@@ -33,7 +33,7 @@ pub(crate) enum Kind {
 }
 
 pub(crate) struct Document {
-    nodes: Vec<Written>,
+    nodes: Vec<WrittenNode>,
     root: Option<NodeIndex>,
 }
 
@@ -78,18 +78,18 @@ impl Document {
         self.root
     }
 
-    pub(crate) fn nodes(&self) -> &[Written] {
+    pub(crate) fn nodes(&self) -> &[WrittenNode] {
         &self.nodes
     }
 
-    pub(crate) fn node(&self, index: NodeIndex) -> &Written {
+    pub(crate) fn node(&self, index: NodeIndex) -> &WrittenNode {
         &self.nodes[index]
     }
 }
 
 struct Composer<'a> {
     events: Events<'a>,
-    nodes: Vec<Written>,
+    nodes: Vec<WrittenNode>,
     anchors: HashMap<usize, NodeIndex>,
 }
 
@@ -179,7 +179,7 @@ impl Composer<'_> {
     /// A collection is in the arena before what is in it: it may be named by an alias inside.
     fn add(&mut self, kind: Kind, span: Span, anchor: Option<usize>) -> NodeIndex {
         let index = self.nodes.len();
-        self.nodes.push(Written { kind, span });
+        self.nodes.push(WrittenNode { kind, span });
         if let Some(anchor) = anchor {
             self.anchors.insert(anchor, index);
         }

@@ -1,5 +1,5 @@
-//! Keys that a map has twice. The reader takes the last of them, as Concourse does; whoever wants to warn
-//! about the others finds them here.
+//! Keys that a map has twice. The reader takes the last of them, as Concourse does; callers that
+//! warn about the others find them here.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::{Error, Key, Span};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DuplicateKey {
     pub key: Key,
-    /// Where the same key was first.
+    /// Span of the key's first use.
     pub first: Span,
 }
 

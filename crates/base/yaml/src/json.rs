@@ -5,7 +5,7 @@ use serde_json::{Map, Number, Value as Json};
 use crate::{Error, ErrorKind, Node, Value, number};
 
 impl Node {
-    /// The same value without its places. Infinities and not-a-number have no JSON.
+    /// Returns the value as JSON, without spans. Infinities and not-a-number have no JSON.
     pub fn to_json(&self) -> Result<Json, Error> {
         Ok(match &self.value {
             Value::Null => Json::Null,

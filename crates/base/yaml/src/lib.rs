@@ -31,7 +31,7 @@ pub use error::{Error, ErrorKind};
 pub use node::{Key, Node, Position, Span, Value};
 pub use number::json_text as float_json_text;
 
-/// How deep lists and maps may be nested, aliases expanded. Deep enough for any pipeline, and well
+/// Deepest nesting of lists and maps, aliases expanded. Deep enough for any pipeline, and well
 /// below the 128 levels at which JSON readers give up on what we store.
 pub const MAX_DEPTH: usize = 100;
 
@@ -41,7 +41,7 @@ pub fn parse(text: &str) -> Result<Node, Error> {
     construct::construct(&document)
 }
 
-/// Whether a text without quotes is read as itself, and not as a number, say.
+/// True if a text without quotes is read as itself, and not as a number, say.
 pub fn is_text(text: &str) -> bool {
     let read = parse(text).and_then(|node| node.to_json());
     read.is_ok_and(|value| value == serde_json::Value::String(text.to_owned()))

@@ -8,7 +8,8 @@ use std::borrow::Cow;
 use crate::events::OpenQuote;
 use crate::{Position, Span};
 
-/// How much may be read again, besides this many times the text itself: up to each such quoted text once more.
+/// Bytes that may be read again besides this many times the text itself: up to each such quoted
+/// text once more.
 const MOST_READ_AGAIN: usize = 1 << 20;
 const MOST_TIMES: usize = 16;
 
@@ -98,13 +99,15 @@ impl<'a> Widened<'a> {
         let Some(line) = next.checked_sub(1).and_then(|at| self.lines.get(at)) else {
             return place;
         };
-        let own = match line.number == place.line {
-            true => line.spaces.min(place.column.saturating_sub(1)),
-            false => line.spaces,
+        let own = if line.number == place.line {
+            line.spaces.min(place.column.saturating_sub(1))
+        } else {
+            line.spaces
         };
-        let column = match line.number == place.line {
-            true => place.column - own,
-            false => place.column,
+        let column = if line.number == place.line {
+            place.column - own
+        } else {
+            place.column
         };
         Position {
             line: place.line,

@@ -11,7 +11,7 @@ pub struct Position {
     pub offset: usize,
 }
 
-/// Where something starts and ends; the end is just behind its last character.
+/// Start and end of a node; the end is just behind its last character.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
     pub start: Position,
@@ -47,7 +47,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// What it is, for messages: "a list", "a number".
+    /// Returns the kind of the value for messages: "a list", "a number".
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",

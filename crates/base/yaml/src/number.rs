@@ -78,7 +78,7 @@ fn is_float(text: &str) -> bool {
     mantissa_fits && exponent_fits
 }
 
-/// What overflows is not a number.
+/// Reads a finite number; one that overflows is not a number.
 fn finite(text: &str) -> Option<f64> {
     text.parse().ok().filter(|value: &f64| value.is_finite())
 }

@@ -1,4 +1,4 @@
-//! What a scalar means, by YAML 1.1 as Concourse's reader has it.
+//! The meaning of a scalar, by YAML 1.1 as Concourse's reader has it.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -1,4 +1,4 @@
-//! What Concourse's own reader made of each document, compared with what we make of it.
+//! Compares our reading of each document with that of Concourse's own reader.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Inputs nobody would write: no text may panic, overflow the stack or eat the memory.
+//! Odd inputs: no text may panic, overflow the stack or eat the memory.
 
 use airside_yaml::{ErrorKind, MAX_DEPTH, parse};
 use proptest::prelude::*;

@@ -15,12 +15,13 @@ const GIT: Type = Type("git");
 fn contains(folder: &Path, needle: &str) -> bool {
     fs::read_dir(folder).unwrap().flatten().any(|entry| {
         let path = entry.path();
-        match path.is_dir() {
-            true => contains(&path, needle),
-            false => fs::read(&path)
+        if path.is_dir() {
+            contains(&path, needle)
+        } else {
+            fs::read(&path)
                 .unwrap()
                 .windows(needle.len())
-                .any(|part| part == needle.as_bytes()),
+                .any(|part| part == needle.as_bytes())
         }
     })
 }

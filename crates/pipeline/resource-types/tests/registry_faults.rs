@@ -53,10 +53,11 @@ impl Image {
         }
         if request.path().contains("/manifests/") {
             let found = reference == "t" || reference == digest(&self.manifest);
-            return match found {
-                true => Response::new(200, self.manifest.clone())
-                    .with("Docker-Content-Digest", digest(&self.manifest)),
-                false => Response::new(404, "{}"),
+            return if found {
+                Response::new(200, self.manifest.clone())
+                    .with("Docker-Content-Digest", digest(&self.manifest))
+            } else {
+                Response::new(404, "{}")
             };
         }
         let blob = [&self.config, &self.layer]
@@ -93,12 +94,11 @@ fn tokens_are_fetched_with_the_users_password() {
     let token = serve(|request| {
         let query = request.query().to_owned();
         let known = request.header("authorization") == Some("Basic bWU6cHc=");
-        match known
-            && query.contains("scope=repository%3Aa%2Fb%3Apull")
-            && query.contains("service=s")
+        if known && query.contains("scope=repository%3Aa%2Fb%3Apull") && query.contains("service=s")
         {
-            true => Response::new(200, r#"{"token": "t0ken"}"#),
-            false => Response::new(401, "who are you?"),
+            Response::new(200, r#"{"token": "t0ken"}"#)
+        } else {
+            Response::new(401, "who are you?")
         }
     });
     let host = serve(move |request| match request.header("authorization") {
@@ -161,9 +161,10 @@ fn a_layer_that_breaks_off_is_fetched_again_but_not_for_ever() {
             response
         });
         let ran = get(&host, &image);
-        match works {
-            true => drop(ran.ok()),
-            false => ran.fails_with("ended its answer early"),
+        if works {
+            drop(ran.ok())
+        } else {
+            ran.fails_with("ended its answer early")
         }
     }
 }
@@ -171,9 +172,12 @@ fn a_layer_that_breaks_off_is_fetched_again_but_not_for_ever() {
 #[test]
 fn what_is_not_what_it_should_be_is_refused() {
     let (image, served) = (Image::new(), Image::new());
-    let host = serve(move |request| match served.is_layer(&request) {
-        true => Response::new(200, "something else"),
-        false => served.answer(&request),
+    let host = serve(move |request| {
+        if served.is_layer(&request) {
+            Response::new(200, "something else")
+        } else {
+            served.answer(&request)
+        }
     });
     get(&host, &image).fails_with("is damaged: it is sha256:");
     let host = serve(|request| match request.path() {
@@ -188,9 +192,10 @@ fn a_mirror_stands_in_for_the_default_registry_alone() {
     let image = Image::new();
     let version = image.version();
     let mirror = serve(move |request| {
-        match request.path().contains("/library/a/") || request.path() == "/v2/" {
-            true => image.answer(&request),
-            false => Response::new(404, "{}"),
+        if request.path().contains("/library/a/") || request.path() == "/v2/" {
+            image.answer(&request)
+        } else {
+            Response::new(404, "{}")
         }
     });
     let source = json!({"repository": "a", "tag": "t", "registry_mirror": {"host": mirror}});

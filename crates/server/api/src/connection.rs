@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use airside_limits::{Activity, InFlight, Pace, Place};
+use airside_limits::{Activity, ConnectionPlace, InFlight, Pace};
 use axum::body::{Body, Bytes};
 use http_body::{Frame, SizeHint};
 use tokio::{
@@ -24,11 +24,11 @@ const SENDING: Duration = Duration::from_secs(60);
 /// A stream with its place, which it has for as long as anything reads or writes, web sockets included.
 pub(crate) struct Attended<S> {
     stream: S,
-    place: Place,
+    place: ConnectionPlace,
 }
 
 impl<S> Attended<S> {
-    pub(crate) fn new(stream: S, place: Place) -> Self {
+    pub(crate) fn new(stream: S, place: ConnectionPlace) -> Self {
         Self { stream, place }
     }
 
@@ -193,7 +193,7 @@ mod tests {
 
     use super::*;
 
-    fn place() -> Place {
+    fn place() -> ConnectionPlace {
         let limits = Limits {
             overall: 1,
             per_peer: 1,

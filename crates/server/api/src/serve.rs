@@ -2,7 +2,7 @@
 
 use std::{convert::Infallible, io, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 
-use airside_limits::{Activity, Peer, Place, Places};
+use airside_limits::{Activity, ConnectionPlace, Peer, Places};
 use axum::{
     Extension, Router,
     body::Body,
@@ -135,7 +135,7 @@ struct Server {
 }
 
 impl Server {
-    async fn attend(self, stream: TcpStream, from: SocketAddr, place: Place) {
+    async fn attend(self, stream: TcpStream, from: SocketAddr, place: ConnectionPlace) {
         let activity = place.activity().clone();
         let stream = Attended::new(stream, place);
         let served = self.greet(stream, from, activity.clone());

@@ -29,7 +29,7 @@ pub(crate) struct Artifact {
 #[derive(Default)]
 pub(crate) struct Scope {
     artifacts: Mutex<BTreeMap<String, Artifact>>,
-    vars: Arc<airside_vars::Scope>,
+    vars: Arc<airside_vars::VarScope>,
     outer: Option<Arc<Scope>>,
 }
 
@@ -54,7 +54,7 @@ impl Scope {
         all
     }
 
-    pub(crate) fn vars(&self) -> &airside_vars::Scope {
+    pub(crate) fn vars(&self) -> &airside_vars::VarScope {
         &self.vars
     }
 

@@ -2,7 +2,7 @@
 
 use std::{io, time::Duration};
 
-use airside_limits::{InFlight, Place};
+use airside_limits::{ConnectionPlace, InFlight};
 use airside_protocol::{
     HubSays, ToHub, ToShim,
     codec::{self, Message},
@@ -38,7 +38,7 @@ pub(crate) struct Receiver {
 
 /// The place of a peer that is not known yet.
 struct Stranger {
-    place: Place,
+    place: ConnectionPlace,
     /// While its first word is judged, it does not give way.
     judged: Option<InFlight>,
 }
@@ -48,7 +48,7 @@ pub(crate) struct Sender {
 }
 
 /// Splits a connection of a peer that has this place until it is known.
-pub(crate) fn split(stream: TlsStream<AnyWire>, place: Place) -> (Receiver, Sender) {
+pub(crate) fn split(stream: TlsStream<AnyWire>, place: ConnectionPlace) -> (Receiver, Sender) {
     let (read, write) = tokio::io::split(stream);
     let buffer = BytesMut::with_capacity(LITTLE);
     (

@@ -2,7 +2,7 @@
 
 use std::{fmt::Display, io, net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
-use airside_limits::{Files, Peer as Counted, Place, Places};
+use airside_limits::{ConnectionPlace, Files, Peer as Counted, Places};
 use airside_model::Handle;
 use airside_protocol::{ShimSays, ToHub};
 use parking_lot::RwLock;
@@ -241,7 +241,7 @@ impl Server {
         tasks.wait().await;
     }
 
-    async fn serve(self, stream: AnyWire, peer: Peer, place: Place) {
+    async fn serve(self, stream: AnyWire, peer: Peer, place: ConnectionPlace) {
         let activity = place.activity().clone();
         let greeting = tokio::time::timeout(GREETING, self.greet(stream, place));
         let greeted = tokio::select! {
@@ -326,7 +326,11 @@ impl Server {
         transfer::upload(parts, sessions, &self.transfers, request, receiver, sender).await;
     }
 
-    async fn greet(&self, stream: AnyWire, place: Place) -> io::Result<(ToHub, Receiver, Sender)> {
+    async fn greet(
+        &self,
+        stream: AnyWire,
+        place: ConnectionPlace,
+    ) -> io::Result<(ToHub, Receiver, Sender)> {
         let stream = self.acceptor.accept(stream).await?;
         // A handshake is more than silence is.
         place.activity().awaits(GREETING);

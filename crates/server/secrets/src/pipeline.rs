@@ -51,7 +51,7 @@ impl PipelineVariables {
     pub async fn fill(
         &self,
         value: Value,
-        local: Option<&airside_vars::Scope>,
+        local: Option<&airside_vars::VarScope>,
     ) -> Result<(Value, Vec<Value>), Error> {
         let (mut known, mut secrets) = (BTreeMap::new(), Vec::new());
         for name in airside_vars::names_in(&value) {

@@ -54,4 +54,4 @@ pub use same::assert_same_text;
 pub use server::{Server, ServerOptions};
 pub use tls_front::TlsFront;
 pub use transcript::Transcript;
-pub use wait::{PATIENCE, wait_for, wait_for_glimpse, wait_until};
+pub use wait::{WAIT_TIMEOUT, wait_for, wait_for_glimpse, wait_until};

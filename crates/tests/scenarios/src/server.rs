@@ -11,7 +11,7 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use crate::{Environment, Fly, PATIENCE, leftovers, ports, wait_for, wait_until};
+use crate::{Environment, Fly, WAIT_TIMEOUT, leftovers, ports, wait_for, wait_until};
 
 /// Settings of this process that are not meant for the servers it starts.
 pub(crate) const FOREIGN: [&str; 6] = [
@@ -199,9 +199,10 @@ impl Server {
 
     /// Steps report to counters of the test, which listen on loopback.
     fn network(&self) -> &'static [&'static str] {
-        match self.options.own_network {
-            true => &[],
-            false => &["--local-network", "machine"],
+        if self.options.own_network {
+            &[]
+        } else {
+            &["--local-network", "machine"]
         }
     }
 
@@ -305,7 +306,7 @@ impl Server {
         body: &str,
     ) -> std::io::Result<String> {
         let mut stream = TcpStream::connect(self.address)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(WAIT_TIMEOUT))?;
         write!(
             stream,
             "{method} {path} HTTP/1.0\r\nContent-Length: {}\r\n",

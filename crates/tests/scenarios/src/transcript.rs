@@ -17,7 +17,7 @@ use rustix::{
     pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
 };
 
-use crate::{Environment, Output, PATIENCE, Server, server::USER};
+use crate::{Environment, Output, Server, WAIT_TIMEOUT, server::USER};
 
 /// What is replaced by what, in this order.
 const MASKS: &[(&str, &str)] = &[
@@ -109,7 +109,7 @@ impl Transcript {
         let path = std::env::var("PATH").unwrap_or_default();
         let mut command = Command::new("timeout");
         command
-            .args([&PATIENCE.as_secs().to_string(), "bash", "-c", line])
+            .args([&WAIT_TIMEOUT.as_secs().to_string(), "bash", "-c", line])
             .current_dir(&self.home)
             .env("HOME", &self.home)
             .env(

@@ -6,7 +6,7 @@ use std::{
 };
 
 /// Longer than anything takes on a busy machine, also what is made of several pods.
-pub const PATIENCE: Duration = Duration::from_secs(180);
+pub const WAIT_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// Between two looks at least. After one that took long, as long again, up to a second: whoever waits must not take the
 /// time of those who are waited for.
@@ -38,7 +38,7 @@ fn wait<T>(
     mut look: impl FnMut() -> Option<T>,
     pause: impl Fn(Duration) -> Duration,
 ) -> T {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + WAIT_TIMEOUT;
     loop {
         let begun = Instant::now();
         if let Some(found) = look() {
@@ -47,7 +47,7 @@ fn wait<T>(
         let took = begun.elapsed();
         assert!(
             Instant::now() < deadline,
-            "waited {PATIENCE:?} in vain: {what}"
+            "waited {WAIT_TIMEOUT:?} in vain: {what}"
         );
         thread::sleep(pause(took));
     }

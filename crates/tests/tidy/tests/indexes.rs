@@ -112,7 +112,9 @@ fn every_decision_is_in_the_index() -> Result<()> {
             ));
         }
         if rows.get(file.as_str()) != Some(&decision) {
-            wrong.push(format!("{file} has no row, or one that differs: {decision:?}"));
+            wrong.push(format!(
+                "{file} has no row, or one that differs: {decision:?}"
+            ));
         }
     }
     assert!(

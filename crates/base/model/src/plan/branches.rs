@@ -11,7 +11,7 @@ pub struct InParallelPlan {
     /// `fly execute` writes null for a task without inputs.
     #[serde(default, deserialize_with = "null_is_default")]
     pub steps: Vec<Plan>,
-    /// How many may run at once; none or zero is no limit.
+    /// Number of branches that may run at once; none or zero is no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -40,7 +40,7 @@ pub struct AcrossVar {
     pub max_in_flight: Option<MaxInFlight>,
 }
 
-/// How many values of an across variable may be worked on at once. One, if nothing is said.
+/// Number of values of an across variable that may be worked on at once; one by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MaxInFlight {
     All,

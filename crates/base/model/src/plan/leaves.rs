@@ -57,8 +57,8 @@ pub struct PutPlan {
     pub expose_build_created_by: bool,
 }
 
-/// Where the image of a resource type comes from: two plans that fetch it, or a type that the worker
-/// has by itself.
+/// Source of a resource type's image: two plans that fetch it, or a type that the worker has by
+/// itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TypeImage {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -100,7 +100,7 @@ pub struct CheckPlan {
     pub tags: Vec<String>,
 }
 
-/// Which artifacts a put sees: those its params name, all, or a list.
+/// Artifacts that a put gets: those its params name, all, or a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum PutInputs {
@@ -161,7 +161,7 @@ pub struct TaskPlan {
     /// An artifact that is the task's image, instead of what its config says.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub image: String,
-    /// For the variables of the file.
+    /// Values for the variables of the file.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub vars: Map<String, Value>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -172,7 +172,7 @@ pub struct TaskPlan {
     pub output_mapping: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub timeout: String,
-    /// For fetching the image.
+    /// Params of the get that fetches the image.
     #[serde(
         default,
         deserialize_with = "null_is_default",
@@ -222,12 +222,12 @@ pub struct LoadVarPlan {
     pub file: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub format: String,
-    /// Whether the value may be seen in logs.
+    /// True if logs may show the value.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reveal: bool,
 }
 
-/// What `fly execute` uploaded, as an artifact of the build.
+/// An upload of `fly execute`, as an artifact of the build.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArtifactInputPlan {
     pub artifact_id: i64,

@@ -23,7 +23,7 @@ use crate::PlanId;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     pub id: PlanId,
-    /// Which attempt of each retry around it this is, outermost first and counted from 1.
+    /// Number of the attempt for each retry around it, outermost first and counted from 1.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<u32>,
     #[serde(flatten)]

@@ -11,7 +11,7 @@ impl Plan {
         }
     }
 
-    /// The same with nodes that may be changed.
+    /// Visits every node, and may change it.
     pub fn visit_mut(&mut self, visit: &mut dyn FnMut(&mut Plan)) {
         visit(self);
         for inner in self.node.inner_mut() {

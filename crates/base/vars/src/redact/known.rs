@@ -22,7 +22,7 @@ struct Shelf {
 /// All lines of a build's secrets. They are on several shelves, each less than half as large as the one before: as
 /// lines are added one by one, each is sorted in anew only as often as a shelf doubles.
 #[derive(Clone, Default)]
-pub(super) struct Known {
+pub(super) struct KnownSecrets {
     shelves: Vec<Arc<Shelf>>,
 }
 
@@ -76,7 +76,7 @@ impl Shelf {
     }
 }
 
-impl Known {
+impl KnownSecrets {
     pub(super) fn is_empty(&self) -> bool {
         self.shelves.is_empty()
     }

@@ -128,12 +128,13 @@ pub(crate) fn assume_role(keys: &Keys, region: &str, role: &str) -> Result<Keys,
 
 /// Refuses what would change the host that it becomes part of.
 pub(crate) fn host_part(key: &str, text: &str) -> Result<(), Failure> {
-    match airside_aws::is_host_part(text) {
-        true => Ok(()),
-        false => Err(Failure::source(
+    if airside_aws::is_host_part(text) {
+        Ok(())
+    } else {
+        Err(Failure::source(
             key,
             format!("is {text:?}, which is no part of a host"),
-        )),
+        ))
     }
 }
 

@@ -67,9 +67,10 @@ impl Taken {
 
     /// Sends the large files of HEAD: the hook that would do so stayed behind.
     pub(super) fn push_large_files(&self, git: &Git, log: &mut dyn Write) -> Result<(), Failure> {
-        match self.has_large_files {
-            true => git.run(&self.path, &["lfs", "push", git.uri(), "HEAD"], log),
-            false => Ok(()),
+        if self.has_large_files {
+            git.run(&self.path, &["lfs", "push", git.uri(), "HEAD"], log)
+        } else {
+            Ok(())
         }
     }
 }

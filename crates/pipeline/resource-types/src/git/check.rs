@@ -37,7 +37,7 @@ pub(crate) fn check(request: CheckRequest, log: &mut dyn Write) -> Result<Vec<Ve
         }
     }
     let mirror = Mirror::open(&git, &source, log)?;
-    let look = Look {
+    let look = BranchHistory {
         git: &git,
         source: &source,
         dir: mirror.path(),
@@ -92,13 +92,13 @@ struct Place {
 }
 
 /// A look into a clone.
-pub(super) struct Look<'a> {
+pub(super) struct BranchHistory<'a> {
     pub(super) git: &'a Git,
     pub(super) source: &'a Source,
     pub(super) dir: &'a Path,
 }
 
-impl Look<'_> {
+impl BranchHistory<'_> {
     /// From the given commit on, or the latest ones if it is not there any more; oldest first.
     fn commits(&self, from: Option<&str>, log: &mut dyn Write) -> Result<Vec<Version>, Failure> {
         let place = match from {
@@ -166,18 +166,20 @@ impl Look<'_> {
             args.extend(ignored.iter().map(String::as_str));
         }
         let list = self.git.read(self.dir, &args, log)?;
-        let list = match is_plain {
-            true => list,
-            false => self.by_message(list, log)?,
+        let list = if is_plain {
+            list
+        } else {
+            self.by_message(list, log)?
         };
         Ok(list.lines().map(str::to_owned).collect())
     }
 
     /// What a message says whose commit is not to be built.
     fn skipped(&self) -> Vec<String> {
-        let patterns: &[&str] = match self.source.disable_ci_skip {
-            true => &[],
-            false => &[r"\[ci[[:space:]]skip\]", r"\[skip[[:space:]]ci\]"],
+        let patterns: &[&str] = if self.source.disable_ci_skip {
+            &[]
+        } else {
+            &[r"\[ci[[:space:]]skip\]", r"\[skip[[:space:]]ci\]"]
         };
         patterns.iter().map(|text| (*text).to_owned()).collect()
     }
@@ -189,9 +191,10 @@ impl Look<'_> {
 
     fn by_message(&self, list: String, log: &mut dyn Write) -> Result<String, Failure> {
         let filter = &self.source.commit_filter;
-        let mut left = match filter.include.is_empty() {
-            true => list,
-            false => self.grep(&list, &filter.include, filter.include_all_match, log)?,
+        let mut left = if filter.include.is_empty() {
+            list
+        } else {
+            self.grep(&list, &filter.include, filter.include_all_match, log)?
         };
         let skipped = self.skipped();
         for (patterns, all) in [

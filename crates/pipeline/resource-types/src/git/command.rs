@@ -40,14 +40,14 @@ pub(crate) struct Git {
 }
 
 /// How a run of git ended.
-pub(crate) struct Ended {
+pub(crate) struct CommandEnd {
     pub(crate) ok: bool,
     pub(crate) answer: Vec<u8>,
     /// All that it complained of, or the last of it.
     pub(crate) complaints: String,
 }
 
-impl Ended {
+impl CommandEnd {
     pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.answer).into_owned()
     }
@@ -157,7 +157,7 @@ impl Git {
         args: &[&str],
         input: &[u8],
         log: &mut dyn Write,
-    ) -> Result<Ended, Failure> {
+    ) -> Result<CommandEnd, Failure> {
         self.program("git", dir, args, input, log)
     }
 
@@ -168,7 +168,7 @@ impl Git {
         args: &[&str],
         input: &[u8],
         log: &mut dyn Write,
-    ) -> Result<Ended, Failure> {
+    ) -> Result<CommandEnd, Failure> {
         let mut command = Command::new(name);
         command.args(args.iter().map(OsStr::new)).current_dir(dir);
         command.env_clear();
@@ -181,7 +181,7 @@ impl Git {
         finish(name, command, input, log)
     }
 
-    fn expect(&self, args: &[&str], ended: Ended) -> Result<Ended, Failure> {
+    fn expect(&self, args: &[&str], ended: CommandEnd) -> Result<CommandEnd, Failure> {
         if ended.ok {
             return Ok(ended);
         }
@@ -194,7 +194,7 @@ impl Git {
     }
 }
 
-pub(super) fn log_answer(ended: &Ended, log: &mut dyn Write) {
+pub(super) fn log_answer(ended: &CommandEnd, log: &mut dyn Write) {
     let _ = log.write_all(&ended.answer);
 }
 
@@ -204,7 +204,7 @@ fn finish(
     mut command: Command,
     input: &[u8],
     log: &mut dyn Write,
-) -> Result<Ended, Failure> {
+) -> Result<CommandEnd, Failure> {
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -228,7 +228,7 @@ fn finish(
         Ok(answer) => answer.map_err(|error| cannot_run(name, &error))?,
         Err(_) => return Err(Failure::said(format!("reading from {name} crashed"))),
     };
-    Ok(Ended {
+    Ok(CommandEnd {
         ok: status.success(),
         answer,
         complaints,

@@ -235,9 +235,10 @@ impl Get<'_> {
         let ended = self
             .git
             .program("git-crypt", self.dest, &["unlock", &path], b"", log)?;
-        match ended.ok {
-            true => Ok(()),
-            false => Err(Failure::said("git-crypt cannot unlock the repository")),
+        if ended.ok {
+            Ok(())
+        } else {
+            Err(Failure::said("git-crypt cannot unlock the repository"))
         }
     }
 

@@ -21,9 +21,10 @@ impl Home {
     pub(super) fn new(access: &Access, remote: &Remote, purpose: Purpose) -> Result<Self, Failure> {
         let scratch = Scratch::new()?;
         let credentials = credentials(access, remote)?;
-        let file = match credentials.is_empty() {
-            true => None,
-            false => Some(scratch.secret("credentials", &credentials)?),
+        let file = if credentials.is_empty() {
+            None
+        } else {
+            Some(scratch.secret("credentials", &credentials)?)
         };
         let file = file.as_ref().map(|path| path.display().to_string());
         let (text, left_out) = config::text(&access.git_config, file.as_deref(), purpose)?;

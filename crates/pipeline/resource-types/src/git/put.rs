@@ -86,12 +86,11 @@ fn file(key: &str, name: &Option<String>, src: &Path) -> Result<Option<PathBuf>,
         return Ok(None);
     };
     let path = inside(src, name)?;
-    match path.is_file() {
-        true => Ok(Some(path)),
-        false => {
-            let words = format!("is {name:?}, and there is no such file among the inputs");
-            Err(Failure::params(key, words))
-        }
+    if path.is_file() {
+        Ok(Some(path))
+    } else {
+        let words = format!("is {name:?}, and there is no such file among the inputs");
+        Err(Failure::params(key, words))
     }
 }
 

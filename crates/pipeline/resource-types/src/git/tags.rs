@@ -6,7 +6,7 @@ use airside_model::Version;
 use regex_lite::Regex;
 
 use super::{
-    check::{Look, commit},
+    check::{BranchHistory, commit},
     settings::TagBehaviour,
 };
 use crate::Failure;
@@ -25,7 +25,7 @@ pub(super) fn whole(key: &str, text: Option<&str>) -> Result<Option<Regex>, Fail
 }
 
 pub(super) fn versions(
-    look: &Look<'_>,
+    look: &BranchHistory<'_>,
     from: Option<&str>,
     log: &mut dyn Write,
 ) -> Result<Vec<Version>, Failure> {
@@ -70,14 +70,18 @@ impl Tag {
     }
 }
 
-fn is_there(look: &Look<'_>, name: &str) -> Result<bool, Failure> {
+fn is_there(look: &BranchHistory<'_>, name: &str) -> Result<bool, Failure> {
     let name = format!("{name}^{{commit}}");
     let args = ["rev-parse", "--verify", "--quiet", &name];
     Ok(look.git.ask(look.dir, &args)?.is_some())
 }
 
 /// The tags of the branch that the source asks for, oldest first.
-fn matching(look: &Look<'_>, from: Option<&str>, log: &mut dyn Write) -> Result<Vec<Tag>, Failure> {
+fn matching(
+    look: &BranchHistory<'_>,
+    from: Option<&str>,
+    log: &mut dyn Write,
+) -> Result<Vec<Tag>, Failure> {
     let branch = look.source.branch.as_deref();
     let mut args = vec![
         "tag",

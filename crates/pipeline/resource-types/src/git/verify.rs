@@ -28,9 +28,10 @@ pub(super) fn commit(
         .map_err(Failure::io(&ring))?;
     let mut gpg = |args: &[&str], input: &str, key: &str, words: &str| {
         let ended = git.program("gpg", dest, args, input.as_bytes(), log)?;
-        match ended.ok {
-            true => Ok(()),
-            false => Err(Failure::source(key, words)),
+        if ended.ok {
+            Ok(())
+        } else {
+            Err(Failure::source(key, words))
         }
     };
     for key in keys {

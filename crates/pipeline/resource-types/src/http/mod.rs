@@ -91,9 +91,10 @@ pub(crate) fn fetch(
     let params: InParams = read(Part::Params, request.params)?;
     fs::create_dir_all(dest).map_err(Failure::io(dest))?;
     let name = source.file_name();
-    let fetched = match params.skip_download {
-        true => Ok(0),
-        false => download(&source, &request.version, &dest.join(&name), log),
+    let fetched = if params.skip_download {
+        Ok(0)
+    } else {
+        download(&source, &request.version, &dest.join(&name), log)
     };
     let size = fetched.inspect_err(|_| clear(dest))?;
     let write = |name: &str, text: &str| {
@@ -128,9 +129,10 @@ fn download(
     let copied = io::copy(&mut response.body, &mut hasher);
     copied.map_err(|error| response.body.explain(error))?;
     let digest = hasher.finish().1;
-    let found = match wanted.0.contains_key(SHA256) {
-        true => Version::from([(SHA256, digest.sha256)]),
-        false => told.unwrap_or_default(),
+    let found = if wanted.0.contains_key(SHA256) {
+        Version::from([(SHA256, digest.sha256)])
+    } else {
+        told.unwrap_or_default()
     };
     if found != *wanted {
         return Err(Failure::said(format!(

@@ -223,9 +223,10 @@ impl Registry {
         let what = self.repository.with(&blob.to_string());
         let request = Request::get(self.url(&format!("blobs/{blob}"))?);
         let bytes = self.expect(request, &what)?.bytes(MAX_DOCUMENT)?;
-        match digest_of(&bytes) == *blob {
-            true => Ok(bytes),
-            false => Err(Failure::said(format!("{what} is damaged"))),
+        if digest_of(&bytes) == *blob {
+            Ok(bytes)
+        } else {
+            Err(Failure::said(format!("{what} is damaged")))
         }
     }
 
@@ -277,11 +278,12 @@ impl Registry {
                 .map_err(Failure::io(to))?;
         }
         let found = hasher.finish().1.sha256;
-        match found == digest.hex() {
-            true => Ok(()),
-            false => Err(Failure::said(format!(
+        if found == digest.hex() {
+            Ok(())
+        } else {
+            Err(Failure::said(format!(
                 "{what} is damaged: it is sha256:{found}"
-            ))),
+            )))
         }
     }
 }

@@ -30,9 +30,10 @@ impl Repository {
         } else {
             host
         };
-        let name = match host == DEFAULT_HOST && !name.contains('/') {
-            true => format!("library/{name}"),
-            false => name.to_owned(),
+        let name = if host == DEFAULT_HOST && !name.contains('/') {
+            format!("library/{name}")
+        } else {
+            name.to_owned()
         };
         let part = |byte: u8| {
             byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._-/".contains(&byte)
@@ -67,9 +68,10 @@ impl Repository {
 
     /// The registry as people call it.
     pub(crate) fn registry(&self) -> &str {
-        match self.is_default() {
-            true => "docker.io",
-            false => &self.host,
+        if self.is_default() {
+            "docker.io"
+        } else {
+            &self.host
         }
     }
 
@@ -117,9 +119,10 @@ impl Repository {
 
 impl fmt::Display for Repository {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.is_default() {
-            true => f.write_str(self.name.strip_prefix("library/").unwrap_or(&self.name)),
-            false => write!(f, "{}/{}", self.host, self.name),
+        if self.is_default() {
+            f.write_str(self.name.strip_prefix("library/").unwrap_or(&self.name))
+        } else {
+            write!(f, "{}/{}", self.host, self.name)
         }
     }
 }

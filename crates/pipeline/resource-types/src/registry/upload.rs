@@ -47,9 +47,10 @@ impl Registry {
             .payload(Payload::Stream(from, size));
         // Somewhere else our credentials have no business.
         let elsewhere = !place.origin().eq_ignore_ascii_case(&self.base);
-        let response = match elsewhere {
-            true => self.client.send(request)?,
-            false => self.send(request)?,
+        let response = if elsewhere {
+            self.client.send(request)?
+        } else {
+            self.send(request)?
         };
         let done = response
             .success("PUT")

@@ -51,9 +51,10 @@ pub(super) struct Bundle {
 
 impl Bundle {
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
-        let store = match path.is_dir() {
-            true => Store::Folder(path.to_owned()),
-            false => Store::tarball(path)?,
+        let store = if path.is_dir() {
+            Store::Folder(path.to_owned())
+        } else {
+            Store::tarball(path)?
         };
         match store {
             Store::Tarball { .. } if store.has("manifest.json") => Self::docker(store),
@@ -258,11 +259,12 @@ impl Store {
 
     fn document(&self, digest: &Digest) -> Result<Document, Failure> {
         let document = Document::new(self.read(&format!("blobs/sha256/{}", digest.hex()))?);
-        match document.digest == *digest {
-            true => Ok(document),
-            false => Err(Failure::said(format!(
+        if document.digest == *digest {
+            Ok(document)
+        } else {
+            Err(Failure::said(format!(
                 "the image is damaged: {digest} is something else"
-            ))),
+            )))
         }
     }
 }

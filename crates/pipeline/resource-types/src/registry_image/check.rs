@@ -52,12 +52,13 @@ enum Wanted {
 impl Wanted {
     fn of(source: &Source) -> Result<Self, Failure> {
         if let Some(tag) = &source.tag {
-            return match tag_is_fine(tag) {
-                true => Ok(Self::Tag(tag.clone())),
-                false => Err(Failure::source(
+            return if tag_is_fine(tag) {
+                Ok(Self::Tag(tag.clone()))
+            } else {
+                Err(Failure::source(
                     "tag",
                     format!("is {tag:?}, which is no tag"),
-                )),
+                ))
             };
         }
         if let Some(text) = &source.tag_regex {
@@ -123,15 +124,14 @@ fn matching(source: &Source, registry: &Registry, regex: &Regex) -> Result<Vec<V
         let Some(digest) = registry.resolve(&tag)? else {
             continue;
         };
-        let created = match source.created_at_sort {
-            true => {
-                let image = image::resolve(registry, &digest, &source.platform(None))?;
-                let config: Config = image.config(registry)?;
-                config
-                    .created
-                    .and_then(|text| text.parse::<jiff::Timestamp>().ok())
-            }
-            false => None,
+        let created = if source.created_at_sort {
+            let image = image::resolve(registry, &digest, &source.platform(None))?;
+            let config: Config = image.config(registry)?;
+            config
+                .created
+                .and_then(|text| text.parse::<jiff::Timestamp>().ok())
+        } else {
+            None
         };
         found.push((created, version(&tag, &digest)));
     }

@@ -190,9 +190,10 @@ impl Get<'_> {
             std::iter::once((config, false)).chain(image.manifest.layers.iter().map(|l| (l, true)))
         {
             registry.download(descriptor, &blob, log)?;
-            let name = match is_layer {
-                true => format!("{}.tar.gz", descriptor.digest.hex()),
-                false => descriptor.digest.to_string(),
+            let name = if is_layer {
+                format!("{}.tar.gz", descriptor.digest.hex())
+            } else {
+                descriptor.digest.to_string()
             };
             // A layer that is there twice is one file.
             if is_layer && layers.contains(&name) {

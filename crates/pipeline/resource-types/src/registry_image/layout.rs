@@ -13,7 +13,7 @@ use crate::{
 pub(super) const SINGLE: &str = "single-image-digest";
 
 /// Bytes of all images of an index together; beyond any in use.
-const MOST: u64 = 256 << 30;
+const MAX_LAYOUT_BYTES: u64 = 256 << 30;
 
 pub(super) fn write(
     registry: &Registry,
@@ -42,7 +42,7 @@ pub(super) fn write(
         write(&dest.join("index.json"), index.to_string().as_bytes())?;
         write(&dest.join(SINGLE), digest.to_string().as_bytes())?;
     }
-    let mut left = MOST;
+    let mut left = MAX_LAYOUT_BYTES;
     let mut waiting = vec![digest.clone()];
     while let Some(digest) = waiting.pop() {
         let path = blobs.join(digest.hex());

@@ -9,7 +9,7 @@ use regex_lite::Regex;
 use super::{
     bucket::Bucket,
     order::compare,
-    settings::{InParams, OutParams, Pattern, Source, Wanted},
+    settings::{InParams, ObjectSelector, OutParams, Pattern, Source},
     unpack::unpack,
 };
 use crate::{
@@ -27,7 +27,7 @@ pub(crate) fn check(request: CheckRequest, log: &mut dyn Write) -> Result<Vec<Ve
     let bucket = source.open()?;
     let from = request.version.unwrap_or_default();
     match wanted {
-        Wanted::Matching(pattern) => {
+        ObjectSelector::Matching(pattern) => {
             let found = by_pattern(&bucket, &pattern, source.initial_path)?;
             let from = from.0.get(PATH).and_then(|path| pattern.version(path));
             let kept: Vec<String> = match from {
@@ -46,7 +46,7 @@ pub(crate) fn check(request: CheckRequest, log: &mut dyn Write) -> Result<Vec<Ve
                 .map(|path| Version::from([(PATH, path)]))
                 .collect())
         }
-        Wanted::File(file) => {
+        ObjectSelector::File(file) => {
             let mut found = bucket.versions(&file)?;
             found.extend(source.initial_version);
             let given = from.0.get(VERSION_ID);
@@ -121,7 +121,7 @@ pub(crate) fn fetch(
         found.ok_or_else(|| Failure::said(format!("the version has no `{key}`")))
     };
     let (key, id, number, initial) = match &wanted {
-        Wanted::Matching(pattern) => {
+        ObjectSelector::Matching(pattern) => {
             let path = field(PATH)?;
             let number = pattern.version(&path).map(str::to_owned).ok_or_else(|| {
                 Failure::source(
@@ -132,7 +132,7 @@ pub(crate) fn fetch(
             let initial = source.initial_path.as_ref() == Some(&path);
             (path, None, number, initial)
         }
-        Wanted::File(file) => {
+        ObjectSelector::File(file) => {
             let id = field(VERSION_ID)?;
             let initial = source.initial_version.as_ref() == Some(&id);
             (file.clone(), Some(id.clone()), id, initial)
@@ -148,9 +148,10 @@ pub(crate) fn fetch(
         id: id.as_deref(),
         dest,
     };
-    let url = match initial {
-        true => get.initial().map(|()| None),
-        false => get.object(log).map(Some),
+    let url = if initial {
+        get.initial().map(|()| None)
+    } else {
+        get.object(log).map(Some)
     };
     let url = url.inspect_err(|_| clear(dest))?;
     get.write("version", &number)?;
@@ -266,10 +267,10 @@ pub(crate) fn push(
     let file = the_one(src, pattern, "file")?;
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let key = match &wanted {
-        Wanted::Matching(pattern) => format!("{}{name}", pattern.folder()),
-        Wanted::File(key) => key.clone(),
+        ObjectSelector::Matching(pattern) => format!("{}{name}", pattern.folder()),
+        ObjectSelector::File(key) => key.clone(),
     };
-    if let Wanted::Matching(pattern) = &wanted
+    if let ObjectSelector::Matching(pattern) = &wanted
         && pattern.version(&key).is_none()
     {
         say(
@@ -300,9 +301,9 @@ pub(crate) fn push(
     );
     let id = bucket.upload(&key, &file, &headers)?;
     let version = match (&wanted, &id) {
-        (Wanted::Matching(_), _) => Version::from([(PATH, &key)]),
-        (Wanted::File(_), Some(id)) => Version::from([(VERSION_ID, id)]),
-        (Wanted::File(_), None) => {
+        (ObjectSelector::Matching(_), _) => Version::from([(PATH, &key)]),
+        (ObjectSelector::File(_), Some(id)) => Version::from([(VERSION_ID, id)]),
+        (ObjectSelector::File(_), None) => {
             let words = "needs a bucket that keeps versions, and this one does not";
             return Err(Failure::source("versioned_file", words));
         }

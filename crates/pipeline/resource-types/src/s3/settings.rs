@@ -78,7 +78,7 @@ pub(super) struct Source {
 }
 
 /// Which objects are versions.
-pub(super) enum Wanted {
+pub(super) enum ObjectSelector {
     /// Those whose path matches; the version is part of it.
     Matching(Pattern),
     /// Those of one object.
@@ -123,15 +123,18 @@ impl Pattern {
 }
 
 impl Source {
-    pub(super) fn read(object: Object, log: &mut dyn Write) -> Result<(Self, Wanted), Failure> {
+    pub(super) fn read(
+        object: Object,
+        log: &mut dyn Write,
+    ) -> Result<(Self, ObjectSelector), Failure> {
         let source: Self = read_with_warnings(Part::Source, object, log)?;
         let wanted = match (&source.regexp, &source.versioned_file) {
             (Some(_), Some(_)) => {
                 let words = "and source.versioned_file exclude each other: leave one out";
                 return Err(Failure::source("regexp", words));
             }
-            (Some(regexp), None) => Wanted::Matching(Pattern::new(regexp)?),
-            (None, Some(file)) => Wanted::File(file.clone()),
+            (Some(regexp), None) => ObjectSelector::Matching(Pattern::new(regexp)?),
+            (None, Some(file)) => ObjectSelector::File(file.clone()),
             (None, None) => {
                 return Err(Failure::source(
                     "regexp",
@@ -151,14 +154,14 @@ impl Source {
         Ok((source, wanted))
     }
 
-    fn check_initial(&self, wanted: &Wanted) -> Result<(), Failure> {
+    fn check_initial(&self, wanted: &ObjectSelector) -> Result<(), Failure> {
         let content = self.initial_content_text.is_some() || self.initial_content_binary.is_some();
         let (key, words) = match wanted {
-            Wanted::Matching(_) if self.initial_version.is_some() => (
+            ObjectSelector::Matching(_) if self.initial_version.is_some() => (
                 "initial_version",
                 "is for source.versioned_file; use source.initial_path",
             ),
-            Wanted::File(_) if self.initial_path.is_some() => (
+            ObjectSelector::File(_) if self.initial_path.is_some() => (
                 "initial_path",
                 "is for source.regexp; use source.initial_version",
             ),

@@ -130,12 +130,13 @@ impl Driver for GitDriver {
             // Who made the very same commit in the same second was faster, and it is theirs.
             return Ok(!pushed.complaints.contains("Everything up-to-date"));
         }
-        match crate::git::is_behind(&pushed.complaints) {
-            true => Ok(false),
-            false => Err(Failure::said(format!(
+        if crate::git::is_behind(&pushed.complaints) {
+            Ok(false)
+        } else {
+            Err(Failure::said(format!(
                 "the push to {} was refused",
                 self.git.uri()
-            ))),
+            )))
         }
     }
 }

@@ -20,7 +20,7 @@ pub struct Object {
 }
 
 #[derive(Default)]
-pub struct State {
+pub struct ServerState {
     /// By key, newest last.
     pub objects: BTreeMap<String, Vec<Object>>,
     pub keeps_versions: bool,
@@ -31,12 +31,12 @@ pub struct State {
 
 pub struct S3Server {
     pub endpoint: String,
-    pub state: Arc<Mutex<State>>,
+    pub state: Arc<Mutex<ServerState>>,
 }
 
 impl S3Server {
     pub fn start() -> Self {
-        let state = Arc::new(Mutex::new(State::default()));
+        let state = Arc::new(Mutex::new(ServerState::default()));
         let shared = state.clone();
         let host = serve(move |request| answer(&shared, &request));
         Self {
@@ -55,7 +55,7 @@ impl S3Server {
     }
 }
 
-impl State {
+impl ServerState {
     fn add(&mut self, key: &str, bytes: &[u8], headers: Vec<(String, String)>) -> String {
         self.next += 1;
         let version = format!("v+{}", self.next);
@@ -144,7 +144,7 @@ fn decode(text: &str) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-fn answer(state: &Mutex<State>, request: &Request) -> Response {
+fn answer(state: &Mutex<ServerState>, request: &Request) -> Response {
     if !is_signed(request) {
         return Response::new(403, "<Error><Code>SignatureDoesNotMatch</Code></Error>");
     }
@@ -187,9 +187,10 @@ fn answer(state: &Mutex<State>, request: &Request) -> Response {
         ("PUT", key) => {
             let version = state.add(key, &request.body, request.headers.clone());
             let response = Response::new(200, "");
-            match state.keeps_versions {
-                true => response.with("x-amz-version-id", version),
-                false => response,
+            if state.keeps_versions {
+                response.with("x-amz-version-id", version)
+            } else {
+                response
             }
         }
         _ => Response::new(405, ""),
@@ -201,7 +202,7 @@ fn escape(text: &str) -> String {
 }
 
 /// Two entries to a page, so that there are several.
-fn list(state: &State, query: &BTreeMap<String, String>) -> Response {
+fn list(state: &ServerState, query: &BTreeMap<String, String>) -> Response {
     let prefix = &query["prefix"];
     let mut entries: Vec<(String, bool)> = Vec::new();
     for key in state.objects.keys().filter(|key| key.starts_with(prefix)) {
@@ -219,9 +220,10 @@ fn list(state: &State, query: &BTreeMap<String, String>) -> Response {
     let mut page = String::new();
     for (name, is_folder) in entries.iter().skip(start).take(2) {
         let name = escape(name);
-        page += &match is_folder {
-            true => format!("<CommonPrefixes><Prefix>{name}</Prefix></CommonPrefixes>"),
-            false => format!("<Contents><Key>{name}</Key><Size>1</Size></Contents>"),
+        page += &if *is_folder {
+            format!("<CommonPrefixes><Prefix>{name}</Prefix></CommonPrefixes>")
+        } else {
+            format!("<Contents><Key>{name}</Key><Size>1</Size></Contents>")
         };
     }
     if start + 2 < entries.len() {
@@ -233,7 +235,7 @@ fn list(state: &State, query: &BTreeMap<String, String>) -> Response {
     Response::new(200, format!("<ListBucketResult>{page}</ListBucketResult>"))
 }
 
-fn versions(state: &State, query: &BTreeMap<String, String>) -> Response {
+fn versions(state: &ServerState, query: &BTreeMap<String, String>) -> Response {
     let prefix = &query["prefix"];
     let all: Vec<(&String, &Object)> = state
         .objects

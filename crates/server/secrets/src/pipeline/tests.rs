@@ -33,7 +33,7 @@ fn variables() -> PipelineVariables {
 #[tokio::test]
 async fn every_source_answers_for_its_own() {
     let variables = variables();
-    let local = Arc::new(airside_vars::Scope::default());
+    let local = Arc::new(airside_vars::VarScope::default());
     local.add("l", json!([1]));
     for (text, filled, secrets) in [
         ("((first:a.x))", json!("deep"), vec![json!("deep")]),

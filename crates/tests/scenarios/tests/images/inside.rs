@@ -1,7 +1,7 @@
 //! Images inside of a cluster before anybody asks for them, under other names, and from registries that nobody else trusts.
 //! Needs a cluster: see `make test-cluster`.
 
-use crate::support::mirror::{House, host};
+use crate::support::mirror::{MirrorHouse, host};
 use airside_scenarios::{TlsFront, wait_until};
 use serde_json::json;
 
@@ -9,14 +9,14 @@ use serde_json::json;
 const IMAGE: &str = "{.spec.containers[0].image}";
 
 /// Waits until the set's images are on all of its nodes.
-fn ready(house: &House, set: &str) {
+fn ready(house: &MirrorHouse, set: &str) {
     let (set, condition) = (format!("imageset/{set}"), "--for=condition=Ready");
     house.kubectl(&["wait", condition, &set, "--timeout=120s"]);
 }
 
 #[test]
 fn what_a_set_wants_is_in_the_mirror_before_any_node_asks() {
-    let Some(mut house) = House::offered() else {
+    let Some(mut house) = MirrorHouse::offered() else {
         return;
     };
     let plain = format!("--plain-registry={}", house.host());
@@ -80,7 +80,7 @@ fn what_a_set_wants_is_in_the_mirror_before_any_node_asks() {
 
 #[test]
 fn names_are_moved_to_the_nodes_own_port_where_runtimes_know_no_mirrors() {
-    let Some(mut house) = House::offered() else {
+    let Some(mut house) = MirrorHouse::offered() else {
         return;
     };
     // A name that nothing resolves: whoever gets this image has it from inside.
@@ -133,7 +133,7 @@ fn names_are_moved_to_the_nodes_own_port_where_runtimes_know_no_mirrors() {
 
 #[test]
 fn a_registry_of_the_users_own_authority_is_trusted_by_all_that_ask_it() {
-    let Some(mut house) = House::offered() else {
+    let Some(mut house) = MirrorHouse::offered() else {
         return;
     };
     let front = TlsFront::before(&house.host(), host(&house.stage));

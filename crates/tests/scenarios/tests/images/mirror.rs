@@ -1,7 +1,7 @@
 //! The mirror on a real cluster: containerd asks its own node, nodes ask each other and the mirror, and a registry that
 //! counts says what is left for it. Needs a cluster: see `make test-cluster`.
 
-use crate::support::mirror::House;
+use crate::support::mirror::MirrorHouse;
 use airside_scenarios::{
     counting_registry::{Fault, Login},
     wait_until,
@@ -12,7 +12,7 @@ const NOISE: usize = 60_000_000;
 
 #[test]
 fn a_big_image_is_read_from_its_registry_once_for_all_nodes() {
-    let Some(house) = House::with(&["--replicas=0", "--mirror-nodes-alone"]) else {
+    let Some(house) = MirrorHouse::with(&["--replicas=0", "--mirror-nodes-alone"]) else {
         return;
     };
     let image = house.push("big/image", NOISE);
@@ -49,7 +49,7 @@ fn a_big_image_is_read_from_its_registry_once_for_all_nodes() {
 
 #[test]
 fn private_images_are_for_those_whose_own_login_opens_them() {
-    let Some(house) = House::with(&["--replicas=0", "--mirror-tags"]) else {
+    let Some(house) = MirrorHouse::with(&["--replicas=0", "--mirror-tags"]) else {
         return;
     };
     let image = house.push("secret/image", 1_000_000);
@@ -80,7 +80,7 @@ fn private_images_are_for_those_whose_own_login_opens_them() {
 
 #[test]
 fn what_the_mirror_has_outlives_its_registry() {
-    let Some(house) = House::with(&["--replicas=0", "--mirror-tags"]) else {
+    let Some(house) = MirrorHouse::with(&["--replicas=0", "--mirror-tags"]) else {
         return;
     };
     house.push("public/image", 1_000_000);

@@ -375,7 +375,7 @@ fn fifty_sets_of_forty_images() {
         });
         Some(images.filter(|image| image["state"] == "found").count())
     };
-    let deadline = start + airside_scenarios::PATIENCE * 4;
+    let deadline = start + airside_scenarios::WAIT_TIMEOUT * 4;
     while count() != Some(2000) {
         assert!(
             std::time::Instant::now() < deadline,

@@ -2,7 +2,7 @@
 //! which the test itself supplies the metrics. Needs a cluster: see `make test-cluster`.
 
 use crate::support::metrics::{MIRRORS, Metrics};
-use crate::support::mirror::{House, ask, host, noise};
+use crate::support::mirror::{MirrorHouse, ask, host, noise};
 use crate::support::operator::NAMESPACE;
 use airside_scenarios::wait_until;
 use airside_secret_managers::testing::Moto;
@@ -13,7 +13,7 @@ const IDLE: u32 = 1;
 const BUSY: u32 = 1000;
 
 /// The addresses of mirrors that are ready and stay.
-fn mirrors(house: &House) -> Vec<String> {
+fn mirrors(house: &MirrorHouse) -> Vec<String> {
     let listed = house.inside(&["get", "pods", "-l", MIRRORS, "-o", "json"]);
     let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
     let is_ready = |pod: &&serde_json::Value| {
@@ -29,7 +29,7 @@ fn mirrors(house: &House) -> Vec<String> {
 
 #[test]
 fn mirrors_come_and_go_with_their_load_and_all_have_what_one_fetched() {
-    let Some(mut house) = House::offered() else {
+    let Some(mut house) = MirrorHouse::offered() else {
         return;
     };
     let Some(moto) = Moto::start_at(host(&house.stage)) else {

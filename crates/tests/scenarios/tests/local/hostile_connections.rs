@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use airside_scenarios::{Flood, PATIENCE, Server, ServerOptions, pipelines, wait_until};
+use airside_scenarios::{Flood, Server, ServerOptions, WAIT_TIMEOUT, pipelines, wait_until};
 
 const CONNECTIONS: usize = 2_000;
 
@@ -139,7 +139,7 @@ fn long_first_frames_take_no_memory_of_the_hub() {
             .iter_mut()
             .all(|client| client.try_wait().expect("it is our child").is_some())
     });
-    assert!(begun.elapsed() < PATIENCE);
+    assert!(begun.elapsed() < WAIT_TIMEOUT);
     let grown = resident_mib(&server) - before;
     assert!(grown < 64, "{grown} MiB more were resident at the most");
     answers_soon(&server, "afterwards");

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use airside_scenarios::{Counter, Fly, PATIENCE, wait_for};
+use airside_scenarios::{Counter, Fly, WAIT_TIMEOUT, wait_for};
 
 use super::{Cluster, Namespace, one_task, printed};
 
@@ -135,7 +135,7 @@ pub(crate) fn last(seconds: u64) {
 /// Waits longer than usual: an outage takes its time to be noticed.
 #[track_caller]
 pub(crate) fn wait_long(what: &str, mut condition: impl FnMut() -> bool) {
-    let deadline = Instant::now() + 4 * PATIENCE;
+    let deadline = Instant::now() + 4 * WAIT_TIMEOUT;
     while !condition() {
         assert!(Instant::now() < deadline, "waited long in vain: {what}");
         std::thread::sleep(Duration::from_millis(200));

@@ -128,9 +128,10 @@ fn fed(args: &[&str], text: &str) -> Result<String, String> {
     stdin.write_all(text.as_bytes()).unwrap();
     drop(stdin);
     let output = child.wait_with_output().unwrap();
-    match output.status.success() {
-        true => Ok(String::from_utf8(output.stdout).unwrap()),
-        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+    if output.status.success() {
+        Ok(String::from_utf8(output.stdout).unwrap())
+    } else {
+        Err(String::from_utf8_lossy(&output.stderr).into_owned())
     }
 }
 

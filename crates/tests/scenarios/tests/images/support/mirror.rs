@@ -15,14 +15,14 @@ use serde_json::{Value, json};
 
 use super::operator::{NAMESPACE, Stage};
 
-pub(crate) struct House {
+pub(crate) struct MirrorHouse {
     pub(crate) registry: CountingRegistry,
     pub(crate) stage: Stage,
     /// Of `airside images install`.
     options: Vec<String>,
 }
 
-impl House {
+impl MirrorHouse {
     /// Nothing where no cluster is offered. Nothing is installed yet.
     pub(crate) fn offered() -> Option<Self> {
         let stage = Stage::offered()?;

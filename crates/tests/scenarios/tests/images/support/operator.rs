@@ -258,9 +258,10 @@ impl Stage {
         let bound = ["--bound-object-kind=Node", "--bound-object-name", node];
         let file = self.kubeconfig_of(&self.token("airside-node", &bound));
         let output = self.kubectl_with(file.to_str().unwrap(), args);
-        match output.status.success() {
-            true => Ok(String::from_utf8(output.stdout).unwrap()),
-            false => Err(String::from_utf8(output.stderr).unwrap()),
+        if output.status.success() {
+            Ok(String::from_utf8(output.stdout).unwrap())
+        } else {
+            Err(String::from_utf8(output.stderr).unwrap())
         }
     }
 

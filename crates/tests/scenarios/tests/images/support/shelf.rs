@@ -260,9 +260,10 @@ fn answer(
         thing.len()
     )
     .ok()?;
-    match is_get {
-        true => stream.write_all(&thing).ok(),
-        false => Some(()),
+    if is_get {
+        stream.write_all(&thing).ok()
+    } else {
+        Some(())
     }
 }
 
