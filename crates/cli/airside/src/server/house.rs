@@ -12,7 +12,7 @@ use airside_hub::{Hub, Identity};
 use airside_identity_providers::Connectors;
 use airside_logs::Logs;
 use airside_metrics::Metrics;
-use airside_model::{Handle, InstallationId, WorkerState};
+use airside_model::{Handle, InstallationId, WorkerState, chain};
 use airside_orchestrator::{Orchestrator, Patience, WorkerEntry, Workers};
 use airside_registry::{Registry, Tokens};
 use airside_scheduler::{Driver, Scheduling};
@@ -395,7 +395,7 @@ impl airside_gc::Workers for CollectedWorkers {
 
     async fn give_up_kept(&self) -> bool {
         self.0.give_up_kept().await.unwrap_or_else(|error| {
-            warn!(%error, "kept containers stay, though the disk is full");
+            warn!(error = %chain(&error), "kept containers stay, though the disk is full");
             false
         })
     }

@@ -10,7 +10,7 @@ mod news;
 use std::{sync::Arc, time::Duration};
 
 use airside_metrics::Metrics;
-use airside_model::{InstallationId, WorkerName};
+use airside_model::{InstallationId, WorkerName, chain};
 use airside_orchestrator::{Orchestrator, WorkerEntry};
 use airside_runtime_kubernetes::{KubeRuntime, Target};
 use airside_store::{Store, WorkerChange, WorkerKind};
@@ -283,7 +283,7 @@ impl Targets {
 }
 
 fn unwatched(error: &std::io::Error) {
-    warn!(%error, "the targets file is not watched; SIGHUP makes the server read it again");
+    warn!(error = %chain(&error), "the targets file is not watched; SIGHUP makes the server read it again");
 }
 
 fn kubeconfig(target: &Target) -> Option<Vec<u8>> {
