@@ -6,6 +6,7 @@
 mod bytes;
 mod config_rows;
 pub mod duration;
+mod error_chain;
 pub mod event;
 pub mod ids;
 pub mod image;
@@ -23,6 +24,7 @@ pub mod version;
 pub use bytes::Bytes;
 pub use config_rows::{SaveJob, SaveResource};
 pub use duration::{BadDuration, deadline_after, go_duration, parse_duration, read_duration};
+pub use error_chain::chain;
 pub use ids::*;
 pub use plan::{Plan, PlanNode};
 pub use quota::{Quota, QuotaExceeded, Quotas, TeamQuota};

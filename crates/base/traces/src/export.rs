@@ -5,6 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use airside_model::chain;
 use opentelemetry_sdk::{
     Resource,
     error::OTelSdkResult,
@@ -53,10 +54,9 @@ impl<E> Watched<E> {
         }
         let until = u64::try_from((now + QUIET).as_millis()).unwrap_or(u64::MAX);
         self.quiet_until.store(until, Ordering::Relaxed);
-        let error = error as &dyn std::error::Error;
         warn!(
             lost,
-            error, "traces are lost; check --otlp-endpoint and the collector there"
+            error = %chain(error), "traces are lost; check --otlp-endpoint and the collector there"
         );
     }
 }

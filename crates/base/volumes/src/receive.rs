@@ -6,7 +6,7 @@ use std::{
 };
 
 use airside_archive::Limits;
-use airside_model::VolumeId;
+use airside_model::{VolumeId, chain};
 
 use crate::{Error, Volumes};
 
@@ -50,7 +50,7 @@ impl Drop for Receiving {
     fn drop(&mut self) {
         // After a commit there is nothing left to remove.
         if let Err(error) = self.volumes.discard(&self.dir) {
-            tracing::warn!(volume = %self.id, error = &error as &dyn std::error::Error, "unfinished volume not removed");
+            tracing::warn!(volume = %self.id, error = %chain(&error), "unfinished volume not removed");
         }
     }
 }

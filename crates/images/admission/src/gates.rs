@@ -7,6 +7,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use airside_image_rules::placement::{GATE, GATED, Gate, Opened, gate_of};
+use airside_model::chain;
 use futures::StreamExt as _;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
@@ -108,7 +109,7 @@ impl Waiting {
                     }
                     Err(error) => {
                         warn!(
-                            error = &error as &dyn std::error::Error,
+                            error = %chain(&error),
                             namespace = key.0,
                             pod = key.1,
                             "a pod cannot be let go"

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use airside_image_certs::OwnCerts;
+use airside_model::chain;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
 use crate::{NAME, watch::until};
@@ -52,7 +53,7 @@ async fn follow(client: Client, certs: OwnCerts) {
                     current = found;
                 }
                 Some(Err(error)) => {
-                    warn!(error = &error as &dyn std::error::Error, "the webhook configuration cannot be watched");
+                    warn!(error = %chain(&error), "the webhook configuration cannot be watched");
                     continue;
                 }
                 None => return,
@@ -78,7 +79,7 @@ async fn correct(
     }
     if let Err(error) = certs.refresh().await {
         warn!(
-            error = &error as &dyn std::error::Error,
+            error = %chain(&error),
             "our certificates cannot be read"
         );
     }
@@ -97,7 +98,7 @@ async fn correct(
         }
         Err(error) => {
             warn!(
-                error = &error as &dyn std::error::Error,
+                error = %chain(&error),
                 "the API server cannot be told whom to trust"
             );
             false

@@ -6,6 +6,7 @@
 mod message;
 
 use airside_image_rules::placement::{Known, place, place_ephemeral};
+use airside_model::chain;
 use k8s_openapi::api::{
     apps::v1::{Deployment, StatefulSet},
     batch::v1::{CronJob, Job},
@@ -48,7 +49,7 @@ pub fn answer(body: &[u8], view: &View, rules: &Rules) -> Result<Vec<u8>, Review
         Ok(patch) => patch,
         Err(error) => {
             tracing::warn!(
-                error = &error as &dyn std::error::Error,
+                error = %chain(&error),
                 namespace = request.namespace,
                 name = request.name,
                 "an object is let through as it is"

@@ -2,6 +2,7 @@
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
+use airside_model::chain;
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Full, Limited};
@@ -53,7 +54,7 @@ pub(crate) async fn serve(
             }
             // Out of files, say: there will be some again.
             Err(error) => {
-                warn!(%error, "no connection");
+                warn!(error = %chain(&error), "no connection");
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         }
@@ -67,7 +68,7 @@ impl Door {
         let shaken = tokio::time::timeout(PATIENCE, tls.accept(stream)).await;
         let stream = match shaken {
             Ok(Ok(stream)) => stream,
-            Ok(Err(error)) => return debug!(%error, "no handshake"),
+            Ok(Err(error)) => return debug!(error = %chain(&error), "no handshake"),
             Err(_) => return debug!("a handshake takes too long"),
         };
         let service = service_fn(move |request| {
@@ -87,7 +88,7 @@ impl Door {
             }
         };
         if let Err(error) = ended {
-            debug!(%error, "a connection ended");
+            debug!(error = %chain(&error), "a connection ended");
         }
     }
 
@@ -124,7 +125,7 @@ impl Door {
             }
             Err(error) => {
                 debug!(
-                    error = &error as &dyn std::error::Error,
+                    error = %chain(&error),
                     "a question that is none"
                 );
                 text(StatusCode::BAD_REQUEST, "that is no AdmissionReview\n")

@@ -9,6 +9,7 @@ use airside_image_rules::{
     ImageSet,
     label::{self, Presence},
 };
+use airside_model::chain;
 use futures::{Stream, StreamExt as _, TryStreamExt as _, stream::BoxStream};
 use k8s_openapi::api::core::v1::Node;
 use kube::{
@@ -140,7 +141,7 @@ where
         .default_backoff()
         .inspect_err(move |error| {
             warn!(
-                error = error as &dyn std::error::Error,
+                error = %chain(error),
                 "{what} cannot be watched; it is tried again"
             );
         })

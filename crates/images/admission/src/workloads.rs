@@ -6,6 +6,7 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use airside_image_rules::{PlacementMode, Reference, placement::Known};
+use airside_model::chain;
 use futures::StreamExt as _;
 use k8s_openapi::api::{
     apps::v1::{Deployment, StatefulSet},
@@ -177,7 +178,7 @@ impl<K: Templated> Workloads<K> {
             }
             if let Err(error) = self.attend(&key, &what, view).await {
                 warn!(
-                    error = &error as &dyn std::error::Error,
+                    error = %chain(&error),
                     namespace = key.0, name = key.1, kind = %K::kind(&()),
                     "a workload cannot be placed"
                 );

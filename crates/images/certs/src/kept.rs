@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use airside_model::chain;
 use jiff::Timestamp;
 use kube::Client;
 use parking_lot::Mutex;
@@ -107,7 +108,7 @@ impl OwnCerts {
                 Ok(()) => self.until_due(),
                 Err(error) => {
                     warn!(
-                        error = &error as &dyn std::error::Error,
+                        error = %chain(&error),
                         "certificates cannot be looked after"
                     );
                     AGAIN

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use airside_model::chain;
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, header};
 use http_body_util::Empty;
@@ -102,7 +103,7 @@ impl Client {
         let answer = answer.map_err(|_| Away::Silent(host(uri)))?;
         answer.map_err(|error| Away::Unreachable {
             host: host(uri),
-            why: causes(&error),
+            why: chain(&error),
         })
     }
 }
@@ -137,17 +138,6 @@ fn redirection<B>(from: &Uri, answer: &Response<B>) -> Result<Option<Uri>, Away>
     }
     let next = next.as_str().parse();
     next.map(Some).map_err(|_| refused("it is no address"))
-}
-
-/// What a client's error says is only that there was one.
-fn causes(error: &dyn std::error::Error) -> String {
-    let mut words = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        words = format!("{words}: {cause}");
-        source = cause.source();
-    }
-    words
 }
 
 #[cfg(test)]

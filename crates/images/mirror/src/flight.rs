@@ -13,6 +13,7 @@ use std::{
     time::Duration,
 };
 
+use airside_model::chain;
 use airside_model::image::Digest;
 use bytes::Bytes;
 use futures::stream;
@@ -168,7 +169,7 @@ impl Flights {
             say.send_replace(match fetched {
                 Ok(size) => Progress::Whole(size),
                 Err(error) => {
-                    tracing::warn!(%digest, %error, "content could not be fetched");
+                    tracing::warn!(%digest, error = %chain(&error), "content could not be fetched");
                     let _ = tokio::fs::remove_file(&path).await;
                     Progress::Failed(error.to_string())
                 }
@@ -237,7 +238,7 @@ async fn fetch(
     }
     if let Err(error) = storage.keep(digest, path).await {
         // Those who read it have it; the next ones fetch it again.
-        tracing::error!(%digest, %error, "content cannot be kept");
+        tracing::error!(%digest, error = %chain(&error), "content cannot be kept");
         tokio::fs::remove_file(path).await?;
     }
     Ok(written)

@@ -2,6 +2,7 @@
 
 use std::{convert::Infallible, pin::pin, time::Duration};
 
+use airside_model::chain;
 use http::{Method, Request, StatusCode, header};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -36,7 +37,7 @@ pub async fn serve(listener: TcpListener, mirror: Mirror, shutdown: Cancellation
             }
             // Out of files, say: there will be some again.
             Err(error) => {
-                tracing::warn!(%error, "no connection");
+                tracing::warn!(error = %chain(&error), "no connection");
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         }
@@ -69,7 +70,7 @@ async fn attend(mirror: Mirror, stream: TcpStream, shutdown: CancellationToken) 
         }
     };
     if let Err(error) = ended {
-        tracing::debug!(%error, "a connection ended early");
+        tracing::debug!(error = %chain(&error), "a connection ended early");
     }
 }
 

@@ -3,6 +3,7 @@
 use std::{io, path::Path, sync::Arc, time::Duration};
 
 use airside_image_rules::{Repository, Which};
+use airside_model::chain;
 use airside_model::image::Digest;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
@@ -73,7 +74,7 @@ impl Mirror {
             None => self.tag(request).await,
         };
         answered.unwrap_or_else(|error| {
-            tracing::error!(%error, thing = request.asked.path(), "what is kept cannot be read or written");
+            tracing::error!(error = %chain(&error), thing = request.asked.path(), "what is kept cannot be read or written");
             failure(
                 StatusCode::INTERNAL_SERVER_ERROR,
                 "the mirror failed; its log says why",
@@ -110,7 +111,7 @@ impl Mirror {
                 let Some(digest) = known else {
                     return Ok(away(status, &words));
                 };
-                tracing::warn!(%repository, tag, error = words, "what the tag meant before is served");
+                tracing::warn!(%repository, tag, reason = words, "registry unreachable: image served as the tag was last resolved");
                 self.same(request, &digest, true).await
             }
         }
@@ -206,7 +207,7 @@ impl Mirror {
                 let public = self.0.storage.note(&NoteName::public(repository)).await?;
                 let is_public = public.is_some_and(|note| note.age < PUBLIC);
                 if is_linked && (is_public || self.0.access.is_stale(repository, caller)) {
-                    tracing::warn!(%repository, %digest, error = words, "what is kept is served unasked");
+                    tracing::warn!(%repository, %digest, reason = words, "registry unreachable: cached content served without its consent");
                     return Ok(Ok(Permit::Stale));
                 }
                 Ok(Err(away(status, &words)))

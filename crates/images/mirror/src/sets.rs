@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use airside_image_rules::{ImageSet, Reference, TagState};
+use airside_model::chain;
 use airside_model::image::Digest;
 use futures::TryStreamExt as _;
 use kube::{
@@ -28,7 +29,9 @@ impl Mirror {
             match change {
                 Ok(Some(set)) => self.copy_set(&set, &mut copied).await,
                 Ok(None) => return,
-                Err(error) => tracing::warn!(%error, "image sets cannot be watched"),
+                Err(error) => {
+                    tracing::warn!(error = %chain(&error), "image sets cannot be watched")
+                }
             }
         }
     }
@@ -44,7 +47,7 @@ impl Mirror {
                     tracing::info!(image = %ahead.image, "copied ahead");
                     copied.insert(key);
                 }
-                Err(error) => tracing::warn!(%error, "not copied ahead"),
+                Err(error) => tracing::warn!(error = %chain(&error), "not copied ahead"),
             }
         }
     }

@@ -23,6 +23,7 @@ mod watch;
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use airside_image_rules::plan::DiskRules;
+use airside_model::chain;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::Client;
 use tokio::net::TcpListener;
@@ -160,7 +161,7 @@ async fn events(runtime: Runtime, happened: tokio::sync::watch::Sender<()>) {
                     happened.send_replace(());
                 }
             }
-            Err(error) => debug!(%error, "the runtime tells no events"),
+            Err(error) => debug!(error = %chain(&error), "the runtime tells no events"),
         }
         happened.send_replace(());
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -175,7 +176,7 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, AgentError> {
 async fn answer_probes(listener: TcpListener) {
     loop {
         if let Err(error) = listener.accept().await {
-            warn!(%error, "a probe was not answered");
+            warn!(error = %chain(&error), "a probe was not answered");
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     }

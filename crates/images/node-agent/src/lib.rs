@@ -29,14 +29,3 @@ pub use proxy::serve;
 pub use run::{NodeError, NodeOptions};
 pub use runtime::RuntimeError;
 pub use upstream::{Upstream, UpstreamError};
-
-/// What a client's error says by itself is often only that there was one.
-fn causes(error: &dyn std::error::Error) -> String {
-    let mut words = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        words = format!("{words}: {cause}");
-        source = cause.source();
-    }
-    words
-}

@@ -45,7 +45,7 @@ fn main() -> ExitCode {
     match run(&options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            tracing::error!("{error}");
+            tracing::error!(error = %airside_model::chain(&error), "node agent failed");
             ExitCode::FAILURE
         }
     }

@@ -32,6 +32,7 @@ use std::{
 use airside_mirror::{
     Access, Answer, Authorities, AuthoritiesError, Client, Registries, Registry, Upstream,
 };
+use airside_model::chain;
 use http::Request;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -281,7 +282,7 @@ async fn accept<F>(
             Ok((stream, _)) => stream,
             // Out of files, say: there will be some again.
             Err(error) => {
-                tracing::warn!(%error, "no connection");
+                tracing::warn!(error = %chain(&error), "no connection");
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             }
@@ -297,7 +298,7 @@ async fn accept<F>(
                 .header_read_timeout(ASK)
                 .serve_connection(TokioIo::new(stream), service);
             if let Err(error) = served.await {
-                tracing::debug!(%error, "a connection ended early");
+                tracing::debug!(error = %chain(&error), "a connection ended early");
             }
         });
     }

@@ -2,6 +2,7 @@
 
 use std::{convert::Infallible, time::Duration};
 
+use airside_model::chain;
 use bytes::Bytes;
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header,
@@ -18,7 +19,7 @@ use serde_json::json;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Authorities, Upstream, causes};
+use crate::{Authorities, Upstream};
 
 const CONNECT: Duration = Duration::from_secs(10);
 /// For the head of an answer; what it carries takes as long as it takes.
@@ -70,7 +71,7 @@ pub async fn serve(
             )),
             // Out of files, say: there will be some again.
             Err(error) => {
-                tracing::warn!(%error, "no connection");
+                tracing::warn!(error = %chain(&error), "no connection");
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         }
@@ -107,7 +108,7 @@ impl Proxy {
             .header_read_timeout(ASK)
             .serve_connection(TokioIo::new(stream), service);
         if let Err(error) = served.await {
-            tracing::debug!(%error, "a connection ended early");
+            tracing::debug!(error = %chain(&error), "a connection ended early");
         }
     }
 
@@ -127,7 +128,7 @@ impl Proxy {
         match self.forward(&request, &asked).await {
             Ok(answer) => answer,
             Err(words) => {
-                tracing::warn!(upstream = %self.upstream, path = asked.path(), error = words, "no answer");
+                tracing::warn!(upstream = %self.upstream, path = asked.path(), reason = words, "no answer from the server's registry");
                 refusal(StatusCode::BAD_GATEWAY, "UNKNOWN", &words)
             }
         }
@@ -150,7 +151,7 @@ impl Proxy {
         let answer = tokio::time::timeout(ANSWER, self.client.request(sent)).await;
         let answer = answer.map_err(|_| format!("the registry at {upstream} does not answer"))?;
         let answer = answer.map_err(|error| {
-            let why = causes(&error);
+            let why = chain(&error);
             format!("cannot reach the registry at {upstream}: {why}")
         })?;
         let (mut parts, body) = answer.into_parts();

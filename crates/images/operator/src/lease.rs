@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use airside_model::chain;
 use jiff::Timestamp;
 use k8s_openapi::{
     api::coordination::v1::{Lease, LeaseSpec},
@@ -82,7 +83,7 @@ impl Leadership {
                 }
                 Ok(false) => {}
                 Err(error) => {
-                    tracing::warn!(%error, lease = self.name, "the lease cannot be had at present")
+                    tracing::warn!(error = %chain(&error), lease = self.name, "the lease cannot be had at present")
                 }
             }
             tokio::select! {
@@ -140,7 +141,7 @@ impl Leadership {
                 Ok(true) => renewed = Instant::now(),
                 Ok(false) => return Err(self.lost()),
                 Err(error) => {
-                    tracing::warn!(%error, lease = self.name, "the lease cannot be renewed at present")
+                    tracing::warn!(error = %chain(&error), lease = self.name, "the lease cannot be renewed at present")
                 }
             }
             // Before others may take it.

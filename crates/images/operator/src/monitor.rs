@@ -102,7 +102,7 @@ impl Monitor {
             self.budgets.close(&host, Instant::now(), *wait);
         }
         if let Err(trouble) = &answer {
-            tracing::warn!(image = %due.topic.question, error = trouble.words, "a registry gave no answer");
+            tracing::warn!(image = %due.topic.question, reason = trouble.words, "image not resolved: its registry gave no answer");
         }
         let mut book = self.book.lock();
         book.answered(&due, answer, Timestamp::now(), &mut rand::random);

@@ -8,6 +8,7 @@ use std::{
 };
 
 use airside_image_rules::ImageSet;
+use airside_model::chain;
 use futures::{StreamExt as _, stream::FuturesUnordered};
 use jiff::Timestamp;
 use kube::{Client, ResourceExt as _};
@@ -219,7 +220,7 @@ impl Operator {
                 Some(Err(error)) => {
                     is_well = false;
                     tracing::warn!(
-                        error = &error as &dyn std::error::Error,
+                        error = %chain(&error),
                         "cannot be written at present"
                     );
                 }
@@ -261,8 +262,7 @@ impl Operator {
     async fn tell(&self, set: &ImageSet, news: Vec<News>) {
         for news in news {
             if let Err(error) = self.writes.event(set, news).await {
-                let error = &error as &dyn std::error::Error;
-                tracing::warn!(set = %set.name_any(), namespace = set.namespace(), error, "no event tells of it");
+                tracing::warn!(set = %set.name_any(), namespace = set.namespace(), error = %chain(&error), "no event tells of it");
             }
         }
     }
@@ -273,8 +273,7 @@ impl Operator {
         let words = left.words();
         tracing::warn!(set = %name, namespace, left = words, "a deleted set leaves images behind");
         if let Err(error) = self.writes.left_behind(set, &words).await {
-            let error = &error as &dyn std::error::Error;
-            tracing::warn!(set = %name, namespace, error, "no event tells of it");
+            tracing::warn!(set = %name, namespace, error = %chain(&error), "no event tells of it");
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use airside_model::chain;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{
     Api, Client,
@@ -27,7 +28,7 @@ pub(crate) async fn keep(client: Client, namespace: String, mut bundle: watch::R
         });
         let params = PatchParams::apply(MANAGER).force();
         if let Err(error) = api.patch(CA_CONFIG_MAP, &params, &Patch::Apply(map)).await {
-            tracing::warn!(%error, "agents cannot be told whom to trust at present");
+            tracing::warn!(error = %chain(&error), "agents cannot be told whom to trust at present");
             sleep(AGAIN).await;
             continue;
         }

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, fmt, hash::Hash, sync::Arc};
 
 use airside_image_rules::{ImageSet, NodeImages};
+use airside_model::chain;
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::Node;
 use kube::{
@@ -85,7 +86,9 @@ where
         while let Some(event) = events.next().await {
             match event {
                 Ok(_) => changed.notify_one(),
-                Err(error) => tracing::warn!(%error, what, "cannot be watched at present"),
+                Err(error) => {
+                    tracing::warn!(error = %chain(&error), what, "cannot be watched at present")
+                }
             }
         }
     };

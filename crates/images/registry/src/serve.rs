@@ -6,7 +6,7 @@ mod pushing;
 
 use std::{fmt::Display, path::Path, sync::Arc, time::Duration};
 
-use airside_model::Quotas;
+use airside_model::{Quotas, chain};
 use airside_volumes::Watermarks;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
@@ -236,11 +236,12 @@ fn log(parts: &Parts, error: &Error) {
     let (method, path) = (&parts.method, parts.uri.path());
     match error {
         _ if error.is_internal() => {
-            let error = error as &dyn std::error::Error;
-            tracing::error!(error, %method, path, "a request to the registry failed");
+            tracing::error!(error = %chain(error), %method, path, "a request to the registry failed");
         }
-        Error::Denied(..) => tracing::warn!(%error, %method, path, "refused at the registry"),
-        _ => tracing::debug!(%error, %method, path, "refused at the registry"),
+        Error::Denied(..) => {
+            tracing::warn!(error = %chain(&error), %method, path, "refused at the registry")
+        }
+        _ => tracing::debug!(error = %chain(&error), %method, path, "refused at the registry"),
     }
 }
 

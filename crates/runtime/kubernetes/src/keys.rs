@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use airside_model::chain;
 use jsonwebtoken::jwk::{Jwk, JwkSet};
 use kube::Client;
 use tokio::{sync::Mutex, time::Instant};
@@ -67,7 +68,7 @@ impl Keys {
             // An API server that is away for a while must not stop the claims of running steps.
             Err(error) => match kept.as_ref().and_then(|kept| kept.keys.find(id)) {
                 Some(key) => {
-                    warn!(error = %error, "using the token keys read earlier");
+                    warn!(error = %chain(&error), "using the token keys read earlier");
                     Ok(Some(key.clone()))
                 }
                 None => Err(error),

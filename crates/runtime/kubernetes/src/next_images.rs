@@ -12,7 +12,7 @@ use std::{
 use airside_image_rules::{
     ImageSet, ImageSetSpec, NodeChoice, Placement, PlacementMode, WantedImage,
 };
-use airside_model::{BuildId, InstallationId};
+use airside_model::{BuildId, InstallationId, chain};
 use kube::{
     Api, Client,
     api::{DeleteParams, Patch, PatchParams},
@@ -139,7 +139,7 @@ impl Writer {
                 self.written = Some(wanted);
             }
             Ok(Err(error)) => {
-                warn!(%worker, error = &error as &dyn std::error::Error, "images of next steps cannot be asked for");
+                warn!(%worker, error = %chain(&error), "images of next steps cannot be asked for");
                 self.written = None;
             }
             Err(_) => {

@@ -12,7 +12,7 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use airside_model::Handle;
+use airside_model::{Handle, chain};
 use airside_runtime::{Observation, Observed};
 use futures::{StreamExt, TryStreamExt, stream, stream::BoxStream};
 use k8s_openapi::api::core::v1::Pod;
@@ -82,7 +82,7 @@ impl Watched {
                 }
                 Err(error) => {
                     if !std::mem::replace(&mut away, true) {
-                        warn!(selector, error = %error, "the watch of pods is interrupted");
+                        warn!(selector, error = %chain(&error), "the watch of pods is interrupted");
                     }
                 }
             }

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use airside_model::{Handle, VolumeId, WorkerName};
+use airside_model::{Handle, VolumeId, WorkerName, chain};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -75,7 +75,7 @@ impl Error {
             Self::Stopping | Self::Undead { .. } => true,
             _ => false,
         };
-        let message = with_causes(&self);
+        let message = chain(&self);
         if temporary {
             airside_runtime::Error::Unavailable {
                 worker: worker.clone(),
@@ -85,19 +85,4 @@ impl Error {
             airside_runtime::Error::Refused { message }
         }
     }
-}
-
-/// An error and all that led to it, in one line.
-pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let message = error.to_string();
-        if !text.ends_with(&message) {
-            text.push_str(": ");
-            text.push_str(&message);
-        }
-        cause = error.source();
-    }
-    text
 }

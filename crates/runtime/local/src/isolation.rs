@@ -6,6 +6,7 @@ use std::{
     process::{Command, Stdio},
 };
 
+use airside_model::chain;
 use airside_runtime::PlacementSpec;
 use tracing::{info, warn};
 
@@ -137,7 +138,7 @@ fn network(options: &LocalOptions) -> Option<Network> {
     match made {
         Ok(network) => Some(network),
         Err(error) => {
-            warn!(worker = %options.worker, %error, "{shared}");
+            warn!(worker = %options.worker, error = %chain(&error), "{shared}");
             None
         }
     }

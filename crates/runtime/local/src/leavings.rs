@@ -12,7 +12,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use airside_model::{Handle, InstallationId};
+use airside_model::{Handle, InstallationId, chain};
 use rustix::fs::{FlockOperation, fcntl_lock};
 use tracing::{info, warn};
 
@@ -115,7 +115,7 @@ pub(crate) fn sweep(own: Option<&Path>) {
         info!(installation, why = %left.why, "removing what was left on this machine");
         for (thing, removed) in left.remove() {
             if let Err(error) = removed {
-                warn!(installation, %thing, %error, "cannot remove what was left on this machine");
+                warn!(installation, %thing, error = %chain(&error), "cannot remove what was left on this machine");
             }
         }
     }

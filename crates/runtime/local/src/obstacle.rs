@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use airside_model::chain;
 use airside_runtime::{Condition, Lack, Shape};
 
-use crate::{Error, error::with_causes, rootless::Rootless};
+use crate::{Error, rootless::Rootless};
 
 /// The kernel's number for overlayfs.
 const OVERLAYFS: i128 = 0x794c_7630;
@@ -31,7 +32,7 @@ pub(crate) fn condition(checked: &Result<(), Error>) -> Condition {
     let Err(error) = checked else {
         return Condition::default();
     };
-    let why = with_causes(error);
+    let why = chain(error);
     Condition {
         stalled: Some(why.clone()),
         lacks: vec![Lack {

@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-use airside_model::InstallationId;
+use airside_model::{InstallationId, chain};
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 use tracing::debug;
@@ -75,7 +75,7 @@ impl Presence {
         match entered {
             Ok(file) => Some(Self(file)),
             Err(error) => {
-                debug!(%error, "cannot say that this server is here, for others to clean up after it");
+                debug!(error = %chain(&error), "cannot say that this server is here, for others to clean up after it");
                 None
             }
         }

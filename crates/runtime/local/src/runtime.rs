@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use airside_model::{Handle, InstallationId, VolumeId, WorkerName};
+use airside_model::{Handle, InstallationId, VolumeId, WorkerName, chain};
 use airside_rootfs::{Digest, ImageSource, Rootfs};
 use airside_runtime::{
     Board, Capabilities, Condition, Image, Listed, Observation, Observed, PlacementSpec, Runtime,
@@ -65,7 +65,7 @@ impl LocalRuntime {
             leavings::sweep(asked.temporary.as_deref());
             let checked = obstacle::check(&asked.root);
             if let Err(error) = &checked {
-                warn!(worker = %asked.worker, %error, "no step can run on this machine");
+                warn!(worker = %asked.worker, error = %chain(&error), "no step can run on this machine");
             }
             let condition = obstacle::condition(&checked);
             Ok((

@@ -44,6 +44,7 @@ use std::{
     },
 };
 
+use airside_model::chain;
 pub use airside_model::image::Digest;
 use airside_resource_types::{Mirrors, Object};
 use airside_volumes::{Percent, Watermarks};
@@ -231,7 +232,7 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         if let Err(error) = airside_archive::remove(&self.0) {
-            tracing::warn!(path = %self.0.display(), %error, "cannot remove a scratch folder");
+            tracing::warn!(path = %self.0.display(), error = %chain(&error), "cannot remove a scratch folder");
         }
     }
 }

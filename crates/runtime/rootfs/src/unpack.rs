@@ -8,7 +8,7 @@ use std::{
 };
 
 use airside_archive::{HashingReader, Limits};
-use airside_model::image::Digest;
+use airside_model::{chain, image::Digest};
 
 use crate::wire::{Answer, Layer};
 
@@ -69,7 +69,7 @@ fn one(opened: Opened, left: &Cell<u64>) -> Result<(), Answer> {
         true => Answer::DiskFull,
         false => Answer::BadLayer {
             layer: layer.digest,
-            words: with_causes(&error),
+            words: chain(&error).chars().take(500).collect(),
         },
     })
 }
@@ -124,14 +124,4 @@ impl<R: Read> Read for Metered<'_, R> {
         })?);
         Ok(count)
     }
-}
-
-fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut words = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        words += &format!(": {inner}");
-        cause = inner.source();
-    }
-    words.chars().take(500).collect()
 }

@@ -7,7 +7,7 @@ mod conversation;
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use airside_hub::AgentWire;
-use airside_model::{ContainerState, Handle, WorkerName, WorkerState};
+use airside_model::{ContainerState, Handle, WorkerName, WorkerState, chain};
 use airside_protocol::{Arrival, Join};
 use airside_runtime::Runtime as _;
 use airside_store::{ContainerFilter, Store};
@@ -185,7 +185,7 @@ impl Door {
             reason: unwelcome.to_string(),
         })?;
         let placed = self.agents.placed(worker).await.map_err(|error| {
-            warn!(%worker, %error, "an agent must come again: the store does not answer");
+            warn!(%worker, error = %chain(&error), "an agent must come again: the store does not answer");
             Refusal::later("the server cannot look into its database at the moment")
         })?;
         Ok(Guest {
@@ -227,7 +227,7 @@ impl Door {
         }
         match ended {
             Ok(()) => info!(%worker, "agent's connection ended by the server"),
-            Err(error) => warn!(%worker, %error, "agent disconnected"),
+            Err(error) => warn!(%worker, error = %chain(&error), "agent disconnected"),
         }
     }
 }

@@ -2,6 +2,7 @@
 //! password, a code or a token.
 
 use airside_auth::{ConnectorName, Denied, Principal};
+use airside_model::chain;
 use tracing::{error, info};
 
 /// As much of a name as is logged: anybody may type anything.
@@ -30,8 +31,7 @@ impl Login<'_> {
             Some(denied) => self.failed(&denied.to_string()),
         }
         if let Some(Denied::Directory(fault)) = denied {
-            let error = fault as &dyn std::error::Error;
-            error!(error, "a login failed");
+            error!(error = %chain(fault), "a login failed");
         }
     }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use airside_limits::Busy;
+use airside_model::chain;
 use axum::{
     Json,
     response::{AppendHeaders, IntoResponse, Response},
@@ -144,7 +145,7 @@ impl IntoResponse for ApiError {
             Self::Invalid(_) => (status, Json(json!({"errors": [text]}))).into_response(),
             Self::Store(error) if error.is_transient() => {
                 tracing::warn!(
-                    error = &error as &dyn std::error::Error,
+                    error = %chain(&error),
                     "the database is away"
                 );
                 let why = "the database is locked or cannot be reached; try again in a moment";
@@ -152,7 +153,7 @@ impl IntoResponse for ApiError {
             }
             Self::Store(error) if error.is_out_of_space() => {
                 tracing::error!(
-                    error = &error as &dyn std::error::Error,
+                    error = %chain(&error),
                     "the database has no room left"
                 );
                 let why = "the disk of the database is full, so nothing was changed; make room on the \
@@ -160,7 +161,7 @@ impl IntoResponse for ApiError {
                 (status, why).into_response()
             }
             Self::Store(error) => {
-                tracing::error!(error = &error as &dyn std::error::Error, "a request failed");
+                tracing::error!(error = %chain(&error), "a request failed");
                 (status, "the server failed to answer; its log says why").into_response()
             }
             _ => (status, text).into_response(),

@@ -8,6 +8,7 @@
 
 use airside_auth::ConnectorName;
 use airside_identity_providers::{Attempt, ConnectorError, Fault, Redirecting};
+use airside_model::chain;
 use axum::{
     Router,
     extract::{Path, Query, RawQuery, State},
@@ -130,8 +131,7 @@ fn failed(connector: &dyn Redirecting, error: &ConnectorError, to: &str) -> Resp
     let status = match error.fault {
         Fault::Refused(_) | Fault::EmailNotVerified => StatusCode::FORBIDDEN,
         _ => {
-            let error = error as &dyn std::error::Error;
-            tracing::error!(error, "a login failed");
+            tracing::error!(error = %chain(error), "a login failed");
             StatusCode::BAD_GATEWAY
         }
     };

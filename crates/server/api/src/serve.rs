@@ -3,6 +3,7 @@
 use std::{convert::Infallible, io, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 
 use airside_limits::{Activity, ConnectionPlace, Peer, Places};
+use airside_model::chain;
 use axum::{
     Extension, Router,
     body::Body,
@@ -98,7 +99,7 @@ pub async fn serve(
             },
             Err(error) if is_of_the_client(&error) => {}
             Err(error) => {
-                warn!(%error, "the API cannot accept a connection");
+                warn!(error = %chain(&error), "the API cannot accept a connection");
                 tokio::time::sleep(PAUSE).await;
             }
         }
@@ -151,7 +152,7 @@ impl Server {
         };
         match acceptor.accept(stream).await {
             Ok(stream) => self.converse(stream, from, activity).await,
-            Err(error) => debug!(%from, %error, "no TLS connection"),
+            Err(error) => debug!(%from, error = %chain(&error), "no TLS connection"),
         }
     }
 
@@ -182,7 +183,7 @@ impl Server {
             }
         };
         if let Err(error) = ended {
-            debug!(%from, error, "a connection ended early");
+            debug!(%from, error = %chain(&*error), "HTTP connection ended early");
         }
     }
 }

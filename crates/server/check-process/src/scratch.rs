@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use airside_model::chain;
 use rustix::fs::{FlockOperation, flock};
 use tempfile::TempDir;
 use tracing::{debug, info};
@@ -65,7 +66,7 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         if let Err(error) = airside_archive::remove(self.path()) {
-            debug!(folder = %self.path().display(), %error, "cannot remove a checker's folder");
+            debug!(folder = %self.path().display(), error = %chain(&error), "cannot remove a checker's folder");
         }
     }
 }
@@ -88,7 +89,7 @@ fn sweep(parent: &Path) {
             }
             Ok(false) => {}
             Err(error) => {
-                debug!(folder = %path.display(), %error, "cannot remove a folder of checkers")
+                debug!(folder = %path.display(), error = %chain(&error), "cannot remove a folder of checkers")
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use airside_model::{
-    BuildId, BuildStatus, PlanId,
+    BuildId, BuildStatus, PlanId, chain,
     event::{Event, Origin, Source},
 };
 use airside_store::{EndedCheck, Micros};
@@ -53,7 +53,7 @@ pub(crate) async fn show(
         .checker(&home.pipeline.team_name, &definition.tags);
     let worker = worker.map_or_else(String::new, |checker| checker.worker().to_string());
     if let Err(error) = write(parts, build, events(&id, spec, ended, worker, next_in)).await {
-        warn!(%build, %error, "the log of a check could not be written");
+        warn!(%build, error = %chain(&error), "the log of a check could not be written");
         return Ok(());
     }
     parts.store.log_closed(build).await?;

@@ -8,7 +8,7 @@ use std::{
 };
 
 use airside_config::Config;
-use airside_model::{BuildStatus, PipelineId, ResourceId};
+use airside_model::{BuildStatus, PipelineId, ResourceId, chain};
 use airside_schedule::Moment;
 use airside_store::{LastCheck, Missed, News, Newsstand, now};
 use tokio::{sync::mpsc, time::Instant};
@@ -229,7 +229,7 @@ impl Service {
             Ok(Some(learnt)) => learnt,
             Ok(None) => return,
             Err(error) => {
-                warn!(%resource, %error, "the end of a check cannot be read");
+                warn!(%resource, error = %chain(&error), "the end of a check cannot be read");
                 return;
             }
         };
@@ -260,13 +260,15 @@ impl Service {
                     self.read(pipeline, arrival).await;
                 }
             }
-            Err(error) => warn!(%error, "pipelines cannot be listed; nothing new is checked"),
+            Err(error) => {
+                warn!(error = %chain(&error), "pipelines cannot be listed; nothing new is checked")
+            }
         }
     }
 
     async fn read(&mut self, pipeline: PipelineId, arrival: Arrival) {
         if let Err(error) = self.try_read(pipeline, arrival).await {
-            warn!(%pipeline, %error, "a pipeline cannot be read; it is checked as it was");
+            warn!(%pipeline, error = %chain(&error), "a pipeline cannot be read; it is checked as it was");
         }
     }
 
@@ -313,7 +315,7 @@ impl Service {
     async fn flush(&mut self) {
         match self.parts.store.component_turn(COMPONENT, FLUSH).await {
             Ok(turn) => self.paused = !turn,
-            Err(error) => warn!(%error, "the database does not answer"),
+            Err(error) => warn!(error = %chain(&error), "the database does not answer"),
         }
         let unwritten: Vec<_> = self
             .unwritten
@@ -323,7 +325,7 @@ impl Service {
         match self.parts.store.note_checks(&unwritten).await {
             Ok(()) => self.unwritten.clear(),
             Err(error) => {
-                warn!(%error, "times of checks could not be written; they are kept for later")
+                warn!(error = %chain(&error), "times of checks could not be written; they are kept for later")
             }
         }
     }

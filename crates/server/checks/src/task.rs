@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use airside_check_process::Freshness;
-use airside_model::{BuildStatus, ResourceId};
+use airside_model::{BuildStatus, ResourceId, chain};
 use airside_schedule::{Moment, checks::CheckFacts};
 use airside_store::{Checkable, LastCheck, Store, now};
 use tracing::warn;
@@ -60,7 +60,7 @@ impl Task {
         if let Err(error) = ran {
             warn!(
                 resource = %self.spec.id,
-                error = &error as &dyn std::error::Error,
+                error = %chain(&error),
                 "a check could not be run"
             );
             // As if it had ended just now, so that it is not tried again at once.

@@ -3,7 +3,7 @@
 use airside_config::Config;
 use airside_logs::LogWriter;
 use airside_model::{
-    BuildId, BuildStatus, Plan, PlanId,
+    BuildId, BuildStatus, Plan, PlanId, chain,
     event::{Event, Origin},
 };
 use airside_secrets::{Asker, PipelineVariables};
@@ -278,7 +278,7 @@ async fn renew(store: airside_store::Store, lease: Lease) {
         // It has just been taken, or renewed: most builds end before another write is needed.
         tokio::time::sleep(LEASE / 3).await;
         if let Err(error) = store.renew_lease(&lease, LEASE).await {
-            warn!(build = %lease.build, %error, "lease not renewed");
+            warn!(build = %lease.build, error = %chain(&error), "lease not renewed");
         }
     }
 }

@@ -31,7 +31,9 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use airside_logs::Logs;
 use airside_metrics::Metrics;
-use airside_model::{BuildId, BuildStatus, JobId, PipelineId, Plan, PlanId, TeamId, Version};
+use airside_model::{
+    BuildId, BuildStatus, JobId, PipelineId, Plan, PlanId, TeamId, Version, chain,
+};
 use airside_orchestrator::Orchestrator;
 use airside_resource_types::Registries;
 use airside_runtime::Image;
@@ -255,7 +257,7 @@ impl Engine {
         let is_here = self.parts.running.lock().contains_key(&build);
         match asked {
             Err(error) if error.is_out_of_space() && is_here => {
-                warn!(%build, %error, "a build is aborted, though that cannot be written now");
+                warn!(%build, error = %chain(&error), "a build is aborted, though that cannot be written now");
             }
             asked => asked?,
         }
@@ -332,12 +334,10 @@ impl Engine {
         let mut pause = FIRST_PAUSE;
         while let Err(error) = self.drive_or_end(build, cancel.clone()).await {
             if !error.is_transient() {
-                let error = &error as &dyn std::error::Error;
-                return error!(%build, error, "build is stuck until the next start");
+                return error!(%build, error = %chain(&error), "build is stuck until the next start");
             }
             {
-                let error = &error as &dyn std::error::Error;
-                warn!(%build, error, ?pause, "build stands still; it is taken up again");
+                warn!(%build, error = %chain(&error), ?pause, "build stands still; it is taken up again");
             }
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(LONGEST_PAUSE);

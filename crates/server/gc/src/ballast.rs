@@ -9,6 +9,7 @@ use std::{
     path::Path,
 };
 
+use airside_model::chain;
 use airside_volumes::{Bytes, Disk};
 use rustix::fs::{FallocateFlags, fallocate};
 use tracing::{debug, info, warn};
@@ -49,12 +50,14 @@ pub(crate) fn tend(file: &Path, disk: Disk) {
         Verdict::Leave => {}
         Verdict::GiveUp => match fs::remove_file(file) {
             Ok(()) => warn!(free = %Bytes(disk.free), "the disk is full; the ballast was given up"),
-            Err(error) => warn!(%error, "the disk is full, and the ballast cannot be given up"),
+            Err(error) => {
+                warn!(error = %chain(&error), "the disk is full, and the ballast cannot be given up")
+            }
         },
         Verdict::Make { bytes } => match make(file, bytes) {
             Ok(()) => info!(size = %Bytes(bytes), "ballast made, for when the disk is full"),
             Err(error) => {
-                debug!(%error, "no ballast on this disk");
+                debug!(error = %chain(&error), "no ballast on this disk");
                 let _ = fs::remove_file(file);
             }
         },

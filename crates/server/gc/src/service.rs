@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use airside_model::JobId;
+use airside_model::{JobId, chain};
 use airside_store::{Missed, News};
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
@@ -137,7 +137,7 @@ impl Service {
                 if error.is_out_of_space() {
                     let _ = store.probe().await;
                 }
-                warn!(%error, "the database does not answer; the collection waits");
+                warn!(error = %chain(&error), "the database does not answer; the collection waits");
                 return true;
             }
         }
@@ -155,8 +155,7 @@ impl Service {
             Ok(false) => {}
             Ok(true) => self.disk = now + DISK_PAUSE,
             Err(error) => {
-                let error = &error as &dyn std::error::Error;
-                warn!(error, "no room could be made on the disk");
+                warn!(error = %chain(&error), "no room could be made on the disk");
                 self.disk = now + TICK;
             }
         }
@@ -179,8 +178,7 @@ impl Service {
         if is_full && self.was_full {
             let made = self.collector.make_room_without_database().await;
             if let Err(error) = made {
-                let error = &error as &dyn std::error::Error;
-                warn!(error, "no room could be made on a full disk");
+                warn!(error = %chain(&error), "no room could be made on a full disk");
             }
         }
         self.was_full = is_full;
@@ -193,7 +191,7 @@ impl Service {
         }
         self.quotas = now + TURN;
         if let Err(error) = self.collector.report_quotas().await {
-            warn!(%error, "what teams use of their quotas is not known at the moment");
+            warn!(error = %chain(&error), "what teams use of their quotas is not known at the moment");
         }
     }
 
@@ -207,8 +205,7 @@ impl Service {
                 self.collector.parts.metrics.collected(kind, removed);
             }
             Err(error) => {
-                let error = &error as &dyn std::error::Error;
-                warn!(kind, error, "collection failed; it is tried again");
+                warn!(kind, error = %chain(&error), "collection failed; it is tried again");
             }
         }
     }

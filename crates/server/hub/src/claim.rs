@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, io, sync::Arc, time::Duration};
 
-use airside_model::Handle;
+use airside_model::{Handle, chain};
 use airside_protocol::{
     Claim, Claimed, HubSays, IMAGE_PROTOCOL, OLDEST_PROTOCOL, PROTOCOL, ShimSays, ToHub,
 };
@@ -106,7 +106,7 @@ fn tell_end(container: &Container, handle: &Handle, error: &io::Error) {
         io::ErrorKind::UnexpectedEof => {
             debug!(%build, %step, %worker, %handle, "the shim closed its connection");
         }
-        _ => info!(%build, %step, %worker, %handle, %error, "shim disconnected"),
+        _ => info!(%build, %step, %worker, %handle, error = %chain(&error), "shim disconnected"),
     }
 }
 
@@ -196,7 +196,7 @@ async fn unfit(parts: &Parts, claim: &Claim, reason: String) -> Verdict {
 }
 
 fn unavailable(error: &airside_store::Error) -> Verdict {
-    warn!(%error, "claims cannot be judged: the store does not answer");
+    warn!(error = %chain(&error), "claims cannot be judged: the store does not answer");
     Verdict::later("the hub cannot judge claims at the moment")
 }
 

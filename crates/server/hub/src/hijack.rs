@@ -17,7 +17,7 @@ use std::{
     time::Duration,
 };
 
-use airside_model::{ContainerState, Handle, event::Source};
+use airside_model::{ContainerState, Handle, chain, event::Source};
 use airside_protocol::{Exit, HIJACK_PROTOCOL, Hijack as Asked, Tty};
 use airside_store::Container;
 use bytes::Bytes;
@@ -253,7 +253,7 @@ pub(crate) async fn answer(
             return sender.refuse("the session is not valid", false).await;
         }
         Err(error) => {
-            warn!(%handle, %error, "a hijack's answer cannot be judged");
+            warn!(%handle, error = %chain(&error), "a hijack's answer cannot be judged");
             return sender.refuse("the hub cannot judge sessions", false).await;
         }
     }

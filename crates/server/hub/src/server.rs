@@ -3,7 +3,7 @@
 use std::{fmt::Display, io, net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use airside_limits::{ConnectionPlace, Files, Peer as Counted, Places};
-use airside_model::Handle;
+use airside_model::{Handle, chain};
 use airside_protocol::{ShimSays, ToHub};
 use parking_lot::RwLock;
 use tokio::{
@@ -231,7 +231,7 @@ impl Server {
                         }));
                     }
                     Err(error) => {
-                        warn!(%error, "the hub cannot accept a connection");
+                        warn!(error = %chain(&error), "the hub cannot accept a connection");
                         tokio::time::sleep(Duration::from_millis(100)).await;
                     }
                 },
@@ -250,7 +250,7 @@ impl Server {
         };
         match greeted {
             Ok(Ok((message, receiver, sender))) => self.hear(message, receiver, sender).await,
-            Ok(Err(error)) => debug!(%peer, %error, "a peer did not greet"),
+            Ok(Err(error)) => debug!(%peer, error = %chain(&error), "a peer did not greet"),
             Err(_) => debug!(%peer, "a peer did not greet in time"),
         }
     }

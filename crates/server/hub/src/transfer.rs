@@ -7,7 +7,7 @@ use std::{
 
 use airside_archive::{Hasher, HashingReader, Limits};
 use airside_limits::Pace;
-use airside_model::{Handle, Quota, VolumeId};
+use airside_model::{Handle, Quota, VolumeId, chain};
 use airside_protocol::{
     End, HubSays, Order, ShimSays, ToHub, ToShim, Transfer, codec::MAX_PAYLOAD,
 };
@@ -132,7 +132,7 @@ pub(crate) async fn fetch(
     match sent {
         Ok(()) => info!(handle = %request.handle, volume = %request.volume, "volume fetched"),
         Err(error) => {
-            warn!(handle = %request.handle, volume = %request.volume, %error, "volume not fetched");
+            warn!(handle = %request.handle, volume = %request.volume, error = %chain(&error), "volume not fetched");
         }
     }
 }
@@ -175,7 +175,7 @@ pub(crate) async fn upload(
             let _ = sender.say(HubSays::Stored).await;
         }
         Err(error) => {
-            warn!(handle = %request.handle, volume = %request.volume, %error, "volume not stored");
+            warn!(handle = %request.handle, volume = %request.volume, error = %chain(&error), "volume not stored");
             // Damage on the way is worth another try; a tree that cannot be unpacked is not.
             let retry = error.kind() != io::ErrorKind::InvalidInput;
             sender

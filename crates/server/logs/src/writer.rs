@@ -11,7 +11,7 @@ use std::{
     },
 };
 
-use airside_model::{BuildId, event::Event};
+use airside_model::{BuildId, chain, event::Event};
 use parking_lot::Mutex;
 use tokio::{
     sync::{mpsc, oneshot},
@@ -333,7 +333,9 @@ impl Active {
 fn compress_all(folder: &Path) {
     match segment::list(folder) {
         Ok(segments) => segments.iter().for_each(compress),
-        Err(error) => warn!(folder = %folder.display(), %error, "a log stays as large as it is"),
+        Err(error) => {
+            warn!(folder = %folder.display(), error = %chain(&error), "a log stays as large as it is")
+        }
     }
 }
 
@@ -341,7 +343,7 @@ fn compress_all(folder: &Path) {
 fn compress(segment: &Segment) {
     match segment.compress() {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            warn!(?segment, %error, "a segment of a log stays as large as it is");
+            warn!(?segment, error = %chain(&error), "a segment of a log stays as large as it is");
         }
         _ => {}
     }

@@ -1,6 +1,6 @@
 //! Containers that end though their steps have not: what takes most of a full disk.
 
-use airside_model::Handle;
+use airside_model::{Handle, chain};
 use tracing::warn;
 
 use crate::Orchestrator;
@@ -17,7 +17,7 @@ impl Orchestrator {
                 }
                 Err(error) => {
                     let worker = entry.runtime.worker();
-                    warn!(%worker, %error, "how large containers are is not known");
+                    warn!(%worker, error = %chain(&error), "how large containers are is not known");
                 }
             }
         }
@@ -43,7 +43,9 @@ impl Orchestrator {
                 .insert(handle.clone(), why.to_owned());
             match runtime.destroy(handle).await {
                 Ok(()) => return true,
-                Err(error) => warn!(%handle, %error, "the container cannot be ended"),
+                Err(error) => {
+                    warn!(%handle, error = %chain(&error), "the container cannot be ended")
+                }
             }
         }
         false

@@ -9,7 +9,7 @@ mod shrink;
 use std::{collections::HashMap, time::Duration};
 
 use airside_hub::Work;
-use airside_model::{BuildStatus, Handle, StepKind, WorkerName};
+use airside_model::{BuildStatus, Handle, StepKind, WorkerName, chain};
 use airside_protocol::{Executable, Order};
 use airside_runtime::KeptLimits;
 use airside_store::{HIJACK_GRACE, Kept, Micros, now};
@@ -272,7 +272,7 @@ impl Orchestrator {
                 Ok(images) => collected += images,
                 Err(error) => {
                     let worker = entry.runtime.worker();
-                    tracing::warn!(%worker, %error, "images could not be collected");
+                    tracing::warn!(%worker, error = %chain(&error), "images could not be collected");
                 }
             }
         }

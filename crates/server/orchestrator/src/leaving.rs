@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use airside_model::{WorkerName, WorkerState};
+use airside_model::{WorkerName, WorkerState, chain};
 use airside_store::{Arrival, ContainerFilter, WorkerChange, WorkerChanged, WorkerKind};
 use parking_lot::Mutex;
 use tokio::sync::{RwLock, RwLockReadGuard, watch};
@@ -147,7 +147,7 @@ impl Orchestrator {
         if self.parts.workers.states().is_any_leaving()
             && let Err(error) = self.settle_workers().await
         {
-            warn!(%error, "workers that leave are looked at again later");
+            warn!(error = %chain(&error), "workers that leave are looked at again later");
         }
     }
 }

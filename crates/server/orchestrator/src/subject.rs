@@ -1,6 +1,6 @@
 //! A container as the log names it: every line about one says whose it is and where.
 
-use airside_model::{BuildId, Handle, PlanId, WorkerName};
+use airside_model::{BuildId, Handle, PlanId, WorkerName, chain};
 use airside_store::Container;
 use tracing::{field::display, info, warn};
 
@@ -47,7 +47,7 @@ impl Subject {
     pub(crate) fn failed(&self, error: &(dyn std::error::Error + 'static), so: &str) {
         let Self { worker, handle, .. } = self;
         let (build, step) = self.step();
-        warn!(build, step, %worker, %handle, error, "{so}");
+        warn!(build, step, %worker, %handle, error = %chain(error), "{so}");
     }
 
     fn step(&self) -> (Option<impl tracing::Value>, Option<impl tracing::Value>) {

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use airside_model::{BuildId, ContainerState, Handle, VolumeId, WorkerName};
+use airside_model::{BuildId, ContainerState, Handle, VolumeId, WorkerName, chain};
 use airside_runtime::Listed;
 use airside_store::{Container, ContainerFilter};
 use tokio_util::sync::CancellationToken;
@@ -61,16 +61,16 @@ impl Orchestrator {
                 // An administrator has paused it.
                 Ok(false) => continue,
                 Err(error) => {
-                    warn!(%error, "the database does not answer; the sweep waits");
+                    warn!(error = %chain(&error), "the database does not answer; the sweep waits");
                     continue;
                 }
             }
             self.settle_if_leaving().await;
             if let Err(error) = self.collect_kept().await {
-                warn!(%error, "kept containers stay for the next sweep");
+                warn!(error = %chain(&error), "kept containers stay for the next sweep");
             }
             if let Err(error) = self.shrink_kept().await {
-                warn!(%error, "kept containers stay as large as they are");
+                warn!(error = %chain(&error), "kept containers stay as large as they are");
             }
             for entry in self.parts.workers.entries().iter() {
                 let worker = entry.runtime.worker();
@@ -79,10 +79,10 @@ impl Orchestrator {
                     continue;
                 }
                 if let Err(error) = self.sweep_worker(worker).await {
-                    warn!(%worker, %error, "sweep failed");
+                    warn!(%worker, error = %chain(&error), "sweep failed");
                 }
                 if let Err(error) = entry.runtime.tidy().await {
-                    warn!(%worker, %error, "what steps no longer use stays for the next sweep");
+                    warn!(%worker, error = %chain(&error), "what steps no longer use stays for the next sweep");
                 }
             }
         }
@@ -97,7 +97,7 @@ impl Orchestrator {
                 continue;
             }
             if let Err(error) = self.sweep_worker(worker).await {
-                warn!(%worker, %error, "containers are left for the next start");
+                warn!(%worker, error = %chain(&error), "containers are left for the next start");
             }
         }
     }
@@ -193,8 +193,8 @@ impl Orchestrator {
         let removed = tokio::task::spawn_blocking(move || volumes.remove(&id)).await;
         match removed {
             Ok(Ok(())) => self.parts.store.forget_volume(volume).await?,
-            Ok(Err(error)) => warn!(%volume, %error, "volume cannot be removed"),
-            Err(error) => warn!(%volume, %error, "volume cannot be removed"),
+            Ok(Err(error)) => warn!(%volume, error = %chain(&error), "volume cannot be removed"),
+            Err(error) => warn!(%volume, error = %chain(&error), "volume cannot be removed"),
         }
         Ok(())
     }

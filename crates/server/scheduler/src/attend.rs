@@ -5,7 +5,7 @@ use std::{
     hash::{DefaultHasher, Hash, Hasher},
 };
 
-use airside_model::{BuildId, JobId, PipelineId};
+use airside_model::{BuildId, JobId, PipelineId, chain};
 use airside_schedule::{
     BuildKey, Carried, Change, Event, History, NameId, Order, Resolution,
     graph::Job,
@@ -309,8 +309,7 @@ impl Driver {
                 let _ = sender.send(prepared);
             }
             Err(error) => {
-                let error = &error as &dyn std::error::Error;
-                tracing::warn!(%build, error, "cannot tell what a build waits for");
+                tracing::warn!(%build, error = %chain(&error), "cannot tell what a build waits for");
             }
         }
     }

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use airside_model::{BuildId, JobId, PipelineId, ResourceId};
+use airside_model::{BuildId, JobId, PipelineId, ResourceId, chain};
 use airside_schedule::{Names, View, pass::Checked};
 use airside_store::Store;
 use tokio::{
@@ -125,7 +125,7 @@ impl Driver {
                 Ok(Err(error)) => {
                     warn!(
                         %pipeline,
-                        error = &error as &dyn std::error::Error,
+                        error = %chain(&error),
                         "a pipeline could not be scheduled"
                     );
                     self.lines.remove(&pipeline);
@@ -141,7 +141,7 @@ impl Driver {
             && let Err(error) = self.archive_abandoned().await
         {
             warn!(
-                error = &error as &dyn std::error::Error,
+                error = %chain(&error),
                 "pipelines that builds set could not be looked through"
             );
         }
@@ -178,7 +178,7 @@ impl Driver {
     async fn sweep_patiently(&mut self) {
         while let Err(error) = self.sweep().await {
             warn!(
-                error = &error as &dyn std::error::Error,
+                error = %chain(&error),
                 "the store cannot be looked through; trying again"
             );
             tokio::time::sleep(PAUSE).await;
@@ -192,7 +192,7 @@ impl Driver {
         };
         if let Err(error) = done {
             warn!(
-                error = &error as &dyn std::error::Error,
+                error = %chain(&error),
                 "news could not be followed up; looking at everything"
             );
             self.sweep_patiently().await;

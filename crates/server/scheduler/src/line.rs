@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use airside_config::Config;
-use airside_model::PipelineId;
+use airside_model::{PipelineId, chain};
 use airside_schedule::{Graph, graph::Ids};
 use tracing::warn;
 
@@ -32,8 +32,7 @@ impl Driver {
             false => match self.graph(pipeline, row.config).await {
                 Ok(graph) => (graph, false),
                 Err(error @ (Error::Config { .. } | Error::Graph { .. })) => {
-                    let error = &error as &dyn std::error::Error;
-                    warn!(%pipeline, error, "the pipeline is not scheduled");
+                    warn!(%pipeline, error = %chain(&error), "the pipeline is not scheduled");
                     (Graph::default(), true)
                 }
                 Err(error) => return Err(error),

@@ -9,6 +9,7 @@ mod settings;
 
 use std::{sync::Arc, time::Duration};
 
+use airside_model::chain;
 use airside_secret_managers::{Asker, Error as SecretError, Secret};
 use airside_store::{Micros, Store, now};
 use async_trait::async_trait;
@@ -99,7 +100,7 @@ impl IdTokens {
         let mut ticks = tokio::time::interval(every);
         while shutdown.run_until_cancelled(ticks.tick()).await.is_some() {
             if let Err(error) = self.rotate_in_turn(every).await {
-                warn!(%error, "the keys of id tokens could not be looked after");
+                warn!(error = %chain(&error), "the keys of id tokens could not be looked after");
             }
         }
     }

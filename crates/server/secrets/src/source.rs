@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use airside_model::chain;
 use airside_secret_managers::{Asker, Error, Secret};
 use airside_vars::{Reference, traverse};
 use serde_json::Value;
@@ -78,7 +79,7 @@ impl Source {
                     _ => Error::Away(format!("{error} (after {number} attempts)")),
                 });
             }
-            debug!(%error, number, "a secret manager could not answer; it is asked again");
+            debug!(error = %chain(&error), number, "a secret manager could not answer; it is asked again");
             tokio::time::sleep(pause.min(LONGEST_PAUSE)).await;
             pause = pause.saturating_mul(2);
         }

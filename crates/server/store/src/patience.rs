@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use airside_model::chain;
 use tokio::time::{Instant, sleep};
 
 use crate::{Error, Store};
@@ -31,7 +32,7 @@ impl Tries {
         if done || !error.is_transient() || Instant::now() >= self.deadline {
             return false;
         }
-        tracing::debug!(%error, "the database is away; trying again");
+        tracing::debug!(error = %chain(&error), "the database is away; trying again");
         sleep(PAUSE).await;
         true
     }

@@ -6,6 +6,7 @@ use airside_mirror::{
     Ahead, Authorities, BucketSettings, Client, CollectRules, Folder, Mirror, Place, Registries,
     Registry, S3, Storage, Upstream,
 };
+use airside_model::chain;
 use anyhow::{Context as _, Result};
 use clap::Args;
 use tokio_util::sync::CancellationToken;
@@ -167,7 +168,7 @@ async fn copy(mirror: Mirror, images: Vec<airside_mirror::Reference>, platforms:
         };
         match mirror.copy(&ahead).await {
             Ok(()) => info!(%image, "copied ahead"),
-            Err(error) => warn!(%error, "not copied ahead"),
+            Err(error) => warn!(error = %chain(&error), "not copied ahead"),
         }
     }
 }
@@ -180,7 +181,7 @@ async fn collect(mirror: Mirror, rules: CollectRules, shutdown: CancellationToke
                 info!(removed, bytes, notes, "garbage went");
             }
             Ok(_) => {}
-            Err(error) => warn!(%error, "garbage stays"),
+            Err(error) => warn!(error = %chain(&error), "garbage stays"),
         }
         tokio::select! {
             () = shutdown.cancelled() => return,

@@ -13,6 +13,7 @@ use airside_image_rules::{
     NodeImagesStatus,
     plan::{Disk, Found, GarbageMode, Look, Plan, plan},
 };
+use airside_model::chain;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use tokio::{sync::watch, task::JoinSet};
@@ -127,14 +128,14 @@ impl Keeper {
             Some(ended) = self.pulls.join_next() => match ended {
                 Ok(ended) => self.take(&ended),
                 Err(error) if error.is_cancelled() => {}
-                Err(error) => warn!(%error, "a pull broke down"),
+                Err(error) => warn!(error = %chain(&error), "a pull broke down"),
             },
         }
     }
 
     fn take(&mut self, ended: &Ended) {
         if let super::pull::How::Failed(words) = &ended.how {
-            warn!(image = %ended.want.wanted.name, error = words, "not pulled");
+            warn!(image = %ended.want.wanted.name, reason = words, "image not pulled");
         }
         if let Some(operator) = &ended.operator {
             self.operator = Some(operator.clone());
@@ -158,7 +159,7 @@ impl Keeper {
         match self.rounds(&known).await {
             Ok(wait) => wait,
             Err(error) => {
-                warn!(%error, "the container runtime cannot be asked");
+                warn!(error = %chain(&error), "the container runtime cannot be asked");
                 self.say_blind(&known, &error).await;
                 RETRY
             }
@@ -209,7 +210,7 @@ impl Keeper {
         };
         let root = &self.settings.image_root;
         let usage = Usage::of(root).unwrap_or_else(|error| {
-            warn!(path = %root.display(), %error, "it is not known how full the disk is; see --image-root");
+            warn!(path = %root.display(), error = %chain(&error), "it is not known how full the disk is; see --image-root");
             Usage::default()
         });
         Ok(Sight {

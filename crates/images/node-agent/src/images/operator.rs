@@ -5,6 +5,7 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use airside_image_rules::{PULLS_PATH, PullGrant, PullRequest};
+use airside_model::chain;
 use bytes::Bytes;
 use http::{Method, Request, StatusCode, Uri, header};
 use http_body_util::{BodyExt as _, Full, Limited};
@@ -114,10 +115,10 @@ impl Operator {
             .body(Full::new(Bytes::from(body)))
             .map_err(|error| error.to_string())?;
         let answer = self.client().await?.request(request).await;
-        let answer = answer.map_err(|error| crate::causes(&error))?;
+        let answer = answer.map_err(|error| chain(&error))?;
         let (parts, body) = answer.into_parts();
         let body = Limited::new(body, LARGEST_ANSWER).collect().await;
-        let body = body.map_err(|error| crate::causes(&*error))?.to_bytes();
+        let body = body.map_err(|error| chain(&*error))?.to_bytes();
         Ok(http::Response::from_parts(parts, body))
     }
 

@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use airside_image_rules::{PullGrant, PullLogin, PullRequest, Which};
+use airside_model::chain;
 use jiff::Timestamp;
 use tracing::{info, warn};
 
@@ -65,7 +66,7 @@ impl Puller {
                     return ended(want, how, Some(Err(error.to_string())));
                 }
                 Err(error) => {
-                    warn!(image = %want.wanted.name, %error, "pulled without asking");
+                    warn!(image = %want.wanted.name, error = %chain(&error), "pulled without asking");
                     tokio::time::sleep(SPREAD.mul_f32(rand::random::<f32>())).await;
                     (None, Some(Err(error.to_string())))
                 }
@@ -88,7 +89,7 @@ impl Puller {
             loop {
                 tokio::time::sleep(between).await;
                 if let Err(error) = operator.ask(&request(want)).await {
-                    warn!(%error, "a place among the pulls could not be renewed");
+                    warn!(error = %chain(&error), "a place among the pulls could not be renewed");
                 }
             }
         };
@@ -97,7 +98,7 @@ impl Puller {
             never = renew => never,
         };
         if let Err(error) = operator.give_back(&grant.permit).await {
-            warn!(%error, "a place among the pulls was not given back; it ends by itself");
+            warn!(error = %chain(&error), "a place among the pulls was not given back; it ends by itself");
         }
         how
     }
@@ -169,8 +170,8 @@ impl Puller {
                     info!(
                         image,
                         user = login.username,
-                        error = words,
-                        "not by this login"
+                        reason = words,
+                        "image not pulled with this login"
                     );
                 }
                 other => return other,

@@ -4,6 +4,7 @@
 use std::{collections::BTreeMap, pin::pin};
 
 use airside_image_rules::{ImageSet, label};
+use airside_model::chain;
 use futures::{Stream, StreamExt as _};
 use k8s_openapi::api::core::v1::Node;
 use kube::{
@@ -147,7 +148,7 @@ async fn hear<K: kube::Resource>(
         }
         Some(Err(error)) => {
             if !std::mem::replace(away, true) {
-                warn!(%error, "the API server is not heard; what was known before still counts");
+                warn!(error = %chain(&error), "the API server is not heard; what was known before still counts");
             }
         }
     }

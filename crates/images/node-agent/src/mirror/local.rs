@@ -8,6 +8,7 @@ use std::sync::Arc;
 use airside_mirror::{
     Access, Answer, Asked, Caller, Registries, Reply, Verdict, What, failure, refusal,
 };
+use airside_model::chain;
 use airside_model::image::Digest;
 use futures::stream;
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
@@ -90,7 +91,7 @@ impl Local {
         {
             Ok(reply) => passed(reply, None),
             Err(error) => {
-                tracing::warn!(thing = asked.path(), %error, "containerd goes to the registry itself");
+                tracing::warn!(thing = asked.path(), error = %chain(&error), "containerd goes to the registry itself");
                 failure(StatusCode::BAD_GATEWAY, &error.to_string())
             }
         }
@@ -121,7 +122,7 @@ impl Local {
                     return passed(reply, Some(Leg::start(sharing.clone(), digest.clone())));
                 }
                 Err(error) => {
-                    tracing::info!(%digest, %peer, %error, "another node does not have it any more");
+                    tracing::info!(%digest, %peer, error = %chain(&error), "another node does not have it any more");
                     sharing.ended(digest, false).await;
                 }
             }

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, net::SocketAddr, sync::Arc, time::Duration};
 
+use airside_model::chain;
 use airside_model::image::Digest;
 use parking_lot::RwLock;
 use sha2::{Digest as _, Sha256};
@@ -40,7 +41,9 @@ impl Peers {
             match tokio::net::lookup_host((service, self.own.port())).await {
                 Ok(found) => self.set(found.collect()),
                 // Whoever is there stays known: names are looked up elsewhere than blobs.
-                Err(error) => tracing::debug!(service, %error, "other nodes cannot be looked up"),
+                Err(error) => {
+                    tracing::debug!(service, error = %chain(&error), "other nodes cannot be looked up")
+                }
             }
             tokio::select! {
                 () = shutdown.cancelled() => return,

@@ -7,6 +7,7 @@
 use std::{collections::HashSet, time::Duration};
 
 use airside_mirror::{Asked, What};
+use airside_model::chain;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use parking_lot::Mutex;
@@ -53,7 +54,7 @@ impl Probe {
             Err(error) => format!("{HOST}'s file cannot be written: {error}"),
         };
         if let Err(error) = hosts.remove(HOST) {
-            tracing::warn!(%error, "the file of the mirror's own test stays");
+            tracing::warn!(error = %chain(&error), "the file of the mirror's own test stays");
         }
         Tried {
             came: self.seen.lock().remove(&tag),

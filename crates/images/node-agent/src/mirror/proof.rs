@@ -9,6 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use airside_model::chain;
 use http::{HeaderMap, HeaderValue, header};
 use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec};
 use kube::{Api, Client, api::PostParams};
@@ -84,7 +85,7 @@ impl Proof {
         match self.reviews.create(&PostParams::default(), &asked).await {
             Ok(review) => Some(self.is_fine(&review)),
             Err(error) => {
-                tracing::warn!(%error, "the API server does not say who asks for blobs");
+                tracing::warn!(error = %chain(&error), "the API server does not say who asks for blobs");
                 None
             }
         }

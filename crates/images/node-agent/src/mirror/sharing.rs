@@ -18,6 +18,7 @@ use std::{
 };
 
 use airside_mirror::{Client, Reply};
+use airside_model::chain;
 use airside_model::image::Digest;
 use http::{HeaderMap, Method, header};
 use http_body_util::BodyExt as _;
@@ -90,7 +91,7 @@ impl Sharing {
                 Ok(Turn::Wait) => return Turn::Fetch,
                 Ok(turn) => return turn,
                 Err(error) => {
-                    tracing::debug!(%digest, %error, "nobody says whose turn it is");
+                    tracing::debug!(%digest, error = %chain(&error), "nobody says whose turn it is");
                     return Turn::Fetch;
                 }
             }
@@ -119,7 +120,7 @@ impl Sharing {
         }
         let address = format!("http://{keeper}/v1/ended/{digest}?who={own}&has={has}");
         if let Err(error) = self.send(&Method::POST, &address).await {
-            tracing::debug!(%digest, %error, "the end of a turn was not heard");
+            tracing::debug!(%digest, error = %chain(&error), "the end of a turn was not heard");
         }
     }
 

@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use airside_model::chain;
 use http::uri::PathAndQuery;
 use prost::Message;
 use tonic::{
@@ -126,7 +127,7 @@ impl Rpc {
         let mut grpc = Grpc::new(self.channel.clone()).max_decoding_message_size(LARGEST_ANSWER);
         match grpc.ready().await {
             Ok(()) => Ok(grpc),
-            Err(error) => Err(RuntimeError::Away(crate::causes(&error))),
+            Err(error) => Err(RuntimeError::Away(chain(&error))),
         }
     }
 }
@@ -148,7 +149,7 @@ fn at(path: &str) -> Result<PathAndQuery, RuntimeError> {
 /// latter is an answer.
 fn failed(status: &Status) -> RuntimeError {
     if let Some(source) = status.source() {
-        return RuntimeError::Away(crate::causes(source));
+        return RuntimeError::Away(chain(source));
     }
     let words = status.message().to_owned();
     match status.code() {

@@ -7,6 +7,7 @@ use std::{
 };
 
 use airside_image_rules::{PULLS_PATH, PullGrant, PullLogin, PullRequest, Reference};
+use airside_model::chain;
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Full, Limited};
@@ -74,7 +75,7 @@ impl Server {
                 }
                 // Out of files, say: there will be some again.
                 Err(error) => {
-                    tracing::warn!(%error, "no connection");
+                    tracing::warn!(error = %chain(&error), "no connection");
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
             }
@@ -94,7 +95,7 @@ impl Server {
             .header_read_timeout(PATIENCE)
             .serve_connection(TokioIo::new(stream), service);
         if let Err(error) = served.await {
-            tracing::debug!(%error, "a connection ended early");
+            tracing::debug!(error = %chain(&error), "a connection ended early");
         }
     }
 
@@ -149,8 +150,8 @@ impl Server {
                 tracing::warn!(
                     image = pull.image,
                     node = pull.node,
-                    error = words,
-                    "no login"
+                    reason = words,
+                    "registry logins for the pull cannot be read"
                 );
                 said(StatusCode::SERVICE_UNAVAILABLE, &words)
             }
@@ -202,7 +203,7 @@ impl Server {
             .map_err(|refusal| match &refusal {
                 Refusal::Unknown(error) => {
                     tracing::warn!(
-                        error = error as &dyn std::error::Error,
+                        error = %chain(error),
                         "a token cannot be reviewed"
                     );
                     said(StatusCode::SERVICE_UNAVAILABLE, &refusal.to_string())

@@ -7,7 +7,7 @@ use std::{
 };
 
 use airside_archive::Limits;
-use airside_model::MetadataField;
+use airside_model::{MetadataField, chain};
 use regex_lite::Regex;
 use serde_json::json;
 
@@ -258,15 +258,7 @@ fn unpack(layer: &Path, rootfs: &Path) -> Result<(), String> {
     };
     let reader =
         decompressed(BufReader::with_capacity(1 << 16, file)).map_err(|error| error.to_string())?;
-    airside_archive::unpack_layer(reader, rootfs, &limits).map_err(|error| {
-        let mut words = error.to_string();
-        let mut cause = std::error::Error::source(&error);
-        while let Some(inner) = cause {
-            words += &format!(": {inner}");
-            cause = inner.source();
-        }
-        words
-    })
+    airside_archive::unpack_layer(reader, rootfs, &limits).map_err(|error| chain(&error))
 }
 
 fn decompressed(mut reader: BufReader<File>) -> std::io::Result<Box<dyn Read>> {

@@ -59,9 +59,9 @@ impl KubeRuntime {
             Err(kube::Error::Api(status)) if status.is_not_found() => {}
             Err(kube::Error::Api(status)) if refusal::denies(&status) => {
                 marked.denied.store(true, Ordering::Relaxed);
-                let error = &status.message;
+                let reason = &status.message;
                 warn!(
-                    %worker, %error,
+                    %worker, reason,
                     "kept pods look like running ones and hold their nodes: the right to patch pods/status is missing"
                 );
             }

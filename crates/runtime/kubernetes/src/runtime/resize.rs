@@ -57,13 +57,13 @@ impl KubeRuntime {
             Err(kube::Error::Api(status)) if status.is_not_found() => {}
             Err(kube::Error::Api(status)) if refusal::denies(&status) => {
                 shrunk.denied.store(true, Ordering::Relaxed);
-                let error = &status.message;
-                warn!(%worker, %error, "kept pods keep all they asked for: the right to patch pods/resize is missing");
+                let reason = &status.message;
+                warn!(%worker, reason, "kept pods keep all they asked for: the right to patch pods/resize is missing");
             }
             // The pod is what it is (a limit below this, a class that may not change): it stays so.
             Err(kube::Error::Api(status)) if matches!(status.code, 400 | 403 | 422) => {
-                let error = &status.message;
-                info!(%worker, %handle, %error, "a kept pod stays as large as it is");
+                let reason = &status.message;
+                info!(%worker, %handle, reason, "a kept pod stays as large as it is");
             }
             Err(error) => return Err(self.classify(&doing, &error)),
         }

@@ -2,10 +2,11 @@
 
 use std::{fs, path::Path};
 
+use airside_model::chain;
+
 use super::{maker, mounts, network};
 use crate::{
     container::{ContainerDir, Record},
-    error::with_causes,
     plan::Plan,
     process::{self, Process},
 };
@@ -13,7 +14,7 @@ use crate::{
 pub(super) fn run(folder: &Path) -> Result<(), String> {
     let dir = ContainerDir::at(folder);
     let missing = |name| format!("{}: there is no {name}", folder.display());
-    let read = |error: crate::Error| with_causes(&error);
+    let read = |error: crate::Error| chain(&error);
     let plan: Plan = dir
         .read("plan.json")
         .map_err(read)?
@@ -35,15 +36,9 @@ pub(super) fn run(folder: &Path) -> Result<(), String> {
         None => Ok(()),
     };
     let started = joined
-        .and_then(|()| {
-            dir.write("init.json", &init)
-                .map_err(|error| with_causes(&error))
-        })
+        .and_then(|()| dir.write("init.json", &init).map_err(|error| chain(&error)))
         .and_then(|()| container.start())
-        .and_then(|()| {
-            dir.write("started", &())
-                .map_err(|error| with_causes(&error))
-        });
+        .and_then(|()| dir.write("started", &()).map_err(|error| chain(&error)));
     if started.is_err()
         && let Some(fd) = init.open()
     {

@@ -8,12 +8,13 @@ use std::{
     process::{Command, Stdio},
 };
 
+use airside_model::chain;
 use libcontainer::{
     container::{Container, builder::ContainerBuilder},
     syscall::syscall::SyscallType,
 };
 
-use crate::{container::ContainerDir, error::with_causes, oci::Maker};
+use crate::{container::ContainerDir, oci::Maker};
 
 /// Waits.
 pub(super) enum Created {
@@ -49,7 +50,7 @@ impl Created {
 
     pub(super) fn start(&mut self) -> Result<(), String> {
         match self {
-            Self::Library(container) => container.start().map_err(|error| with_causes(&error)),
+            Self::Library(container) => container.start().map_err(|error| chain(&error)),
             Self::Program(program) => {
                 let mut command = program.command();
                 command.args(["start", &program.handle]);
@@ -63,7 +64,7 @@ fn library(dir: &ContainerDir, handle: &str) -> Result<Container, String> {
     let log = dir.join("shim.log");
     ContainerBuilder::new(handle.to_owned(), SyscallType::default())
         .with_root_path(dir.join("oci"))
-        .map_err(|error| with_causes(&error))?
+        .map_err(|error| chain(&error))?
         .with_stdin(OwnedFd::from(null()))
         .with_stdout(append(&log)?)
         .with_stderr(append(&log)?)
@@ -71,7 +72,7 @@ fn library(dir: &ContainerDir, handle: &str) -> Result<Container, String> {
         .with_systemd(false)
         .with_detach(true)
         .build()
-        .map_err(|error| with_causes(&error))
+        .map_err(|error| chain(&error))
 }
 
 fn by_program(program: &Path, dir: &ContainerDir, handle: &str) -> Result<Program, String> {

@@ -15,6 +15,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use airside_model::chain;
 use rustix::{
     fs::{Mode, OFlags},
     mount::{MountFlags, MountPropagationFlags, OpenTreeFlags, open_tree},
@@ -152,7 +153,7 @@ impl Assembly<'_> {
 
 /// Makes a folder in what is there of the root file system.
 fn inside(path: &Path) -> Result<OwnedFd, String> {
-    airside_archive::make_folder(&rootfs(), path).map_err(|error| crate::error::with_causes(&error))
+    airside_archive::make_folder(&rootfs(), path).map_err(|error| chain(&error))
 }
 
 /// The folders are named by descriptors: overlayfs then cannot trip over a colon or comma in a path

@@ -6,7 +6,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use airside_model::InstallationId;
+use airside_model::{InstallationId, chain};
 
 use super::{Group, HostAccess, MetadataAccess, Pool};
 
@@ -36,7 +36,7 @@ pub(super) fn install(installation: &InstallationId, rules: Rules) -> Result<(),
 
 pub(super) fn remove(installation: &InstallationId) {
     if let Err(error) = run(&removal(&table(installation))) {
-        tracing::debug!(%error, "cannot remove the network's rules");
+        tracing::debug!(error = %chain(&error), "cannot remove the network's rules");
     }
 }
 

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use airside_archive::Limits;
+use airside_model::chain;
 use airside_protocol::{End, HubSays, ShimSays, ToShim, Transfer};
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 use tokio::{sync::mpsc, task::spawn_blocking};
 
-use super::{STALL, Trouble, Volumes, pipe, refused, words};
+use super::{STALL, Trouble, Volumes, pipe, refused};
 use crate::connection::Receiver;
 
 impl Volumes {
@@ -41,7 +42,7 @@ impl Volumes {
             // The bytes are what the hub has, so it would go wrong again.
             Ok(Err(error)) => Err(Trouble::Final(format!(
                 "cannot unpack it: {}",
-                words(&error)
+                chain(&error)
             ))),
             Err(error) => Err(Trouble::Final(format!("cannot unpack it: {error}"))),
         }

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use airside_archive::Hasher;
+use airside_model::chain;
 use airside_protocol::{End, HubSays, ShimSays, ToHub, ToShim, Transfer};
 use bytes::Bytes;
 use tokio::{pin, sync::mpsc, task::spawn_blocking};
 
-use super::{STALL, Trouble, Volumes, pipe, refused, words};
+use super::{STALL, Trouble, Volumes, pipe, refused};
 use crate::connection::{Receiver, Sender};
 
 enum Answer {
@@ -51,7 +52,7 @@ impl Volumes {
         let end = match packing.await {
             Ok(Ok(end)) => end,
             Ok(Err(error)) => {
-                return Err(Trouble::Final(format!("cannot pack it: {}", words(&error))));
+                return Err(Trouble::Final(format!("cannot pack it: {}", chain(&error))));
             }
             Err(error) => return Err(Trouble::Final(format!("cannot pack it: {error}"))),
         };

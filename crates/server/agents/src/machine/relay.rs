@@ -3,6 +3,7 @@
 
 use std::{io, sync::Arc};
 
+use airside_model::chain;
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader},
     net::{UnixListener, UnixStream},
@@ -26,12 +27,12 @@ pub(super) async fn serve(listener: Arc<UnixListener>, hub: HubAddress) {
                 let hub = hub.clone();
                 connections.spawn(airside_tasks::named("shim's connection", async move {
                     if let Err(error) = relay(shim, &hub).await {
-                        debug!(%hub, %error, "a shim's connection ended");
+                        debug!(%hub, error = %chain(&error), "a shim's connection ended");
                     }
                 }));
             }
             Err(error) => {
-                warn!(%error, "cannot accept a shim's connection");
+                warn!(error = %chain(&error), "cannot accept a shim's connection");
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use airside_hub::AgentWire;
-use airside_model::InstallationId;
+use airside_model::{InstallationId, chain};
 use airside_runtime::{AnyRuntime, Error as RuntimeError};
 use futures::StreamExt;
 use tokio::sync::mpsc;
@@ -90,7 +90,7 @@ pub(super) async fn collect_images(runtime: AnyRuntime, keep: Duration) {
         match runtime.collect_images(keep).await {
             Ok(0) => {}
             Ok(images) => info!(images, "images removed that no step used"),
-            Err(error) => warn!(%error, "images stay that no step used"),
+            Err(error) => warn!(error = %chain(&error), "images stay that no step used"),
         }
     }
 }

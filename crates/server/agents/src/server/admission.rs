@@ -1,6 +1,7 @@
 //! Who may join, and as what.
 
 use airside_hub::Hub;
+use airside_model::chain;
 use airside_protocol::{
     AGENT_PROTOCOL, Join, OLDEST_AGENT_PROTOCOL, OLDEST_PROTOCOL, PROTOCOL, is_agent_name,
 };
@@ -52,7 +53,7 @@ pub(super) async fn judge(store: &Store, join: &Join) -> Result<Admitted, Refusa
     let hash = Hub::token_hash(&join.secret);
     let pass = store.agent_pass(&join.name, &hash).await;
     let pass = pass.map_err(|error| {
-        warn!(%error, "agents cannot be judged: the store does not answer");
+        warn!(error = %chain(&error), "agents cannot be judged: the store does not answer");
         Refusal::later("the server cannot judge tokens at the moment")
     })?;
     entitled(join, &pass.ok_or_else(unknown)?)

@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, time::Duration};
 
-use airside_model::{Handle, VolumeId, WorkerName};
+use airside_model::{Handle, VolumeId, WorkerName, chain};
 use airside_runtime::{
     Board, Capabilities, Condition, Error, Listed, Observation, Observed, PlacementSpec, Runtime,
 };
@@ -133,7 +133,7 @@ impl AgentRuntime {
             return Ok(true);
         }
         let known = self.store.container(handle).await.map_err(|error| {
-            warn!(worker = %self.worker, %error, "what an agent lists cannot be compared with the store");
+            warn!(worker = %self.worker, error = %chain(&error), "what an agent lists cannot be compared with the store");
             self.unavailable("the server cannot look into its database at the moment")
         })?;
         let others = known.is_some_and(|container| container.worker != self.worker);

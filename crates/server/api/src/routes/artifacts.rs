@@ -4,7 +4,7 @@ use std::io;
 
 use airside_archive::Limits;
 use airside_limits::Turn;
-use airside_model::{Quota, TeamId, VolumeId};
+use airside_model::{Quota, TeamId, VolumeId, chain};
 use airside_store::ArtifactId;
 use airside_volumes::{Bytes, Volumes};
 use axum::{
@@ -51,7 +51,7 @@ pub(super) async fn create(
     let artifact = state.store.announce_artifact(team.id, &volume).await?;
     let received = receive(turn, volumes.clone(), volume.clone(), quota, body).await;
     if let Err(error) = received {
-        warn!(team = team.name, %error, "upload refused");
+        warn!(team = team.name, error = %chain(&error), "upload refused");
         state.store.forget_artifact(artifact.id).await?;
         return Err(error);
     }
@@ -125,33 +125,21 @@ fn refusal(error: airside_volumes::Error, volumes: &Volumes) -> ApiError {
         airside_volumes::Error::Stream { source, .. } if source.is_disk_full() => {
             let why = match volumes.disk() {
                 Ok(disk) => volumes.nearly_full(disk).to_string(),
-                Err(_) => words(&source),
+                Err(_) => chain(&source),
             };
             ApiError::NoRoom(format!("the upload cannot be taken: {why}"))
         }
         airside_volumes::Error::Stream { source, .. } => {
-            ApiError::BadRequest(format!("the upload cannot be taken: {}", words(&source)))
+            ApiError::BadRequest(format!("the upload cannot be taken: {}", chain(&source)))
         }
         error @ airside_volumes::Error::NearlyFull { .. } => {
             ApiError::NoRoom(format!("the upload cannot be taken: {error}"))
         }
         error => {
-            let error = &error as &dyn std::error::Error;
-            tracing::error!(error, "an upload cannot be stored");
+            tracing::error!(error = %chain(&error), "an upload cannot be stored");
             ApiError::Internal("the upload cannot be stored; the server's log says why")
         }
     }
-}
-
-/// An error with everything that lies beneath it, on one line.
-fn words(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(error) = next {
-        text = format!("{text}: {error}");
-        next = error.source();
-    }
-    text
 }
 
 #[derive(Deserialize)]
@@ -179,7 +167,7 @@ pub(super) async fn get(
         let ArtifactId(id) = artifact.id;
         // A client that goes away is none of our business; it sees a cut stream otherwise.
         if let Err(error) = volumes.send_gzip(&artifact.volume, out) {
-            info!(artifact = id, %error, "download ended early");
+            info!(artifact = id, error = %chain(&error), "download ended early");
         }
     }));
     let body = Body::from_stream(ReaderStream::with_capacity(theirs, AHEAD / 4));

@@ -10,7 +10,7 @@ use std::{
 
 use airside_logs::Entry;
 use airside_model::{
-    BuildId, PlanId,
+    BuildId, PlanId, chain,
     event::{Event, Origin},
 };
 use airside_store::Build;
@@ -145,8 +145,7 @@ fn frames(
                     Some((Ok(framed(&entries)), (batches, next, false)))
                 }
                 Some(Err(error)) => {
-                    let error = &error as &dyn std::error::Error;
-                    tracing::error!(%build, error, "the events of a build cannot be read");
+                    tracing::error!(%build, error = %chain(&error), "the events of a build cannot be read");
                     // A cut connection: the client comes back for what it has not seen.
                     let cut = io::Error::other("the log cannot be read");
                     Some((Err(cut), (batches, next, true)))

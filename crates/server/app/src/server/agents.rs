@@ -1,7 +1,7 @@
 //! Agents as workers of this server.
 
 use airside_agents::server::{Hall, Offer, Unwelcome};
-use airside_model::WorkerState;
+use airside_model::{WorkerState, chain};
 use airside_orchestrator::{Orchestrator, WorkerEntry};
 use airside_protocol::Arrival;
 use airside_store::WorkerKind;
@@ -45,7 +45,7 @@ impl Hall for WorkerHall {
             .0
             .welcome_agent(worker, offer.team.as_deref(), &offer.tags, arrival);
         let state = registered.await.map_err(|error| {
-            warn!(%worker, %error, kind = WorkerKind::Agent.as_str(), "a worker cannot be registered");
+            warn!(%worker, error = %chain(&error), kind = WorkerKind::Agent.as_str(), "a worker cannot be registered");
             Unwelcome::Unable
         })?;
         self.join(offer);

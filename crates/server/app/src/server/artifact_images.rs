@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use airside_model::VolumeId;
+use airside_model::{VolumeId, chain};
 use airside_registry::{Access, Digest, Error, Grant, Registry, Repository};
 use airside_runtime_kubernetes::{ImagePublisher, Login, PublishError};
 use airside_volumes::Volumes;
@@ -43,8 +43,7 @@ impl ArtifactImages {
     pub(crate) async fn collect(&self, unused_for: Duration) -> u64 {
         let collected = self.registry.collect(unused_for.max(GRACE)).await;
         collected.unwrap_or_else(|error| {
-            let error = &error as &dyn std::error::Error;
-            warn!(error, "the registry of images cannot be tidied");
+            warn!(error = %chain(&error), "the registry of images cannot be tidied");
             0
         })
     }
@@ -109,14 +108,9 @@ impl ImagePublisher for ArtifactImages {
     }
 }
 
-/// With what was behind it, in one line.
+/// Tells an image that cannot be published from a registry that fails.
 fn explain(error: Error) -> PublishError {
-    let mut words = error.to_string();
-    let mut source = std::error::Error::source(&error);
-    while let Some(cause) = source {
-        words = format!("{words}: {cause}");
-        source = cause.source();
-    }
+    let words = chain(&error);
     match error {
         Error::NoRootfs(_) => PublishError::Refused(format!(
             "{words}; an image artifact comes from a get of an image, or from a task that makes one in rootfs format"

@@ -2,7 +2,7 @@
 
 use airside_api::{Builds, OneOffBuild, Preparation, TriggerError};
 use airside_engine::Engine;
-use airside_model::{BuildId, JobId};
+use airside_model::{BuildId, JobId, chain};
 use airside_scheduler::{Runner, Scheduling};
 use airside_store::{Build, NewBuild, OneOff, Store};
 use async_trait::async_trait;
@@ -56,7 +56,7 @@ impl Builds for EngineBuilds {
         let prepared = match self.scheduling.preparation(build).await {
             Ok(prepared) => prepared?,
             Err(error) => {
-                warn!(%build, %error, "cannot tell what a build waits for");
+                warn!(%build, error = %chain(&error), "cannot tell what a build waits for");
                 return None;
             }
         };

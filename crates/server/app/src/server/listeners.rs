@@ -4,6 +4,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use airside_api::{ApiState, Tls};
 use airside_limits::Places;
+use airside_model::chain;
 use airside_registry::Registry;
 use anyhow::{Context, Result};
 use tokio::{net::TcpListener, signal::unix::Signal};
@@ -87,9 +88,8 @@ async fn read_again(tls: Arc<Tls>, mut asked: Signal, shutdown: CancellationToke
             Ok(true) => info!("the certificate was read again"),
             Ok(false) => {}
             Err(error) => {
-                let error = &error as &dyn std::error::Error;
                 warn!(
-                    error,
+                    error = %chain(&error),
                     "the new certificate cannot be used; the one read before stays"
                 );
             }

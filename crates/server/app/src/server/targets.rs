@@ -9,7 +9,7 @@ use std::{sync::Arc, time::Duration};
 
 use airside_file_watch::FileWatch;
 use airside_metrics::Metrics;
-use airside_model::{InstallationId, WorkerName};
+use airside_model::{InstallationId, WorkerName, chain};
 use airside_orchestrator::{Orchestrator, WorkerEntry};
 use airside_runtime_kubernetes::{KubeRuntime, Target};
 use airside_store::{Store, WorkerChange, WorkerKind};
@@ -278,7 +278,7 @@ impl Targets {
 }
 
 fn warn_unwatched(error: &std::io::Error) {
-    warn!(%error, "the targets file is not watched; SIGHUP makes the server read it again");
+    warn!(error = %chain(&error), "the targets file is not watched; SIGHUP makes the server read it again");
 }
 
 fn kubeconfig(target: &Target) -> Option<Vec<u8>> {

@@ -2,6 +2,7 @@
 
 use std::{str::FromStr, sync::Arc, time::Duration};
 
+use airside_model::chain;
 use sqlx::{
     Connection, PgConnection, PgPool, Postgres, Transaction,
     pool::PoolConnection,
@@ -172,7 +173,7 @@ async fn hear(listener: Arc<Mutex<PgListener>>, me: String, heard: Arc<impl Fn()
             // The connection was lost, and with it perhaps some word.
             Ok(None) => heard(),
             Err(error) => {
-                debug!(%error, "the database does not answer; listening again soon");
+                debug!(error = %chain(&error), "the database does not answer; listening again soon");
                 tokio::time::sleep(Duration::from_millis(200)).await;
                 heard();
             }
@@ -189,7 +190,7 @@ async fn tell(pool: PgPool, me: String, mut local: tokio::sync::watch::Receiver<
             .execute(&pool)
             .await;
         if let Err(error) = told {
-            warn!(%error, "other servers were not told of a change; they hear of the next");
+            warn!(error = %chain(&error), "other servers were not told of a change; they hear of the next");
             tokio::time::sleep(Duration::from_millis(200)).await;
             local.mark_changed();
         }

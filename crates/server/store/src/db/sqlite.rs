@@ -2,6 +2,7 @@
 
 use std::{fs::File, path::Path};
 
+use airside_model::chain;
 use sqlx::{
     ConnectOptions, Connection, Sqlite, SqlitePool, Transaction,
     sqlite::{
@@ -98,7 +99,7 @@ async fn migrate(path: &Path, options: &SqliteConnectOptions) -> Result<()> {
         .run_direct(None, &mut connection, false)
         .await?;
     if let Err(error) = make_shrinkable(&mut connection).await {
-        warn!(%error, "the database's file cannot be made to shrink; it is tried again at the next start");
+        warn!(error = %chain(&error), "the database's file cannot be made to shrink; it is tried again at the next start");
     }
     connection.close().await?;
     Ok(())

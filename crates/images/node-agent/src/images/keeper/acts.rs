@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, time::Instant};
 
 use airside_image_rules::plan::{Plan, Step};
+use airside_model::chain;
 use jiff::Timestamp;
 use tracing::{info, warn};
 
@@ -81,7 +82,7 @@ impl Keeper {
             Ok(()) => Ok(true),
             Err(RuntimeError::Away(words)) => Err(RuntimeError::Away(words)),
             Err(error) => {
-                warn!(id, %error, "an image could not be changed");
+                warn!(id, error = %chain(&error), "an image could not be changed");
                 Ok(false)
             }
         }
@@ -101,7 +102,7 @@ impl Keeper {
             return true;
         }
         if let Err(error) = self.cluster.label(&labels).await {
-            warn!(%error, "the node is not labelled");
+            warn!(error = %chain(&error), "the node is not labelled");
             return false;
         }
         self.labelled = Some(Labelled {

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use airside_image_rules::{NodeImagesStatus, plan::Plan};
+use airside_model::chain;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use tracing::warn;
@@ -139,7 +140,7 @@ impl Keeper {
                 true
             }
             Err(error) => {
-                warn!(%error, "what this node has could not be told");
+                warn!(error = %chain(&error), "what this node has could not be told");
                 false
             }
         }

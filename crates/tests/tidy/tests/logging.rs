@@ -1,0 +1,124 @@
+//! Log lines tell the whole of an error: its own text alone leaves out the causes that lead to it.
+
+use airside_tidy::{crate_of, files, product, read, shown};
+
+/// The macros that write to the log.
+const MACROS: [&str; 5] = ["error!(", "warn!(", "info!(", "debug!(", "trace!("];
+
+/// Ways to write an error with all of its causes.
+const WHOLE: [&str; 2] = ["%chain(", "%airside_model::chain("];
+
+/// Names of fields and variables that hold errors.
+const ERRORS: [&str; 3] = ["error", "err", "e"];
+
+/// Returns the arguments of every call of a log macro, each with the offset of the call.
+fn log_calls(text: &str) -> impl Iterator<Item = (usize, Vec<&str>)> {
+    let calls = MACROS.iter().flat_map(|call| text.match_indices(call));
+    calls.filter_map(|(at, call)| {
+        let is_longer = text[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
+        let arguments = arguments(&text[at + call.len()..])?;
+        (!is_longer).then_some((at, arguments))
+    })
+}
+
+/// Returns the arguments of a call, from the text after its opening parenthesis.
+fn arguments(text: &str) -> Option<Vec<&str>> {
+    let (mut depth, mut is_text, mut is_escaped) = (0, false, false);
+    let (mut found, mut start) = (Vec::new(), 0);
+    for (at, next) in text.char_indices() {
+        match next {
+            _ if is_escaped => is_escaped = false,
+            '\\' if is_text => is_escaped = true,
+            '"' => is_text = !is_text,
+            _ if is_text => {}
+            '(' => depth += 1,
+            ')' if depth > 0 => depth -= 1,
+            ')' | ',' if depth == 0 => {
+                found.push(text[start..at].trim());
+                start = at + 1;
+                if next == ')' {
+                    return Some(found);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Returns true if an argument of a log macro is an error without its causes.
+fn is_bare(argument: &str) -> bool {
+    if argument.starts_with('"') {
+        return ERRORS
+            .iter()
+            .any(|name| argument.contains(&format!("{{{name}}}")));
+    }
+    let (name, value) = argument.split_once(" = ").unwrap_or(("", argument));
+    let variable = value.trim_start_matches(['%', '?', '&', '*']);
+    let is_whole = WHOLE.iter().any(|whole| value.starts_with(whole));
+    !is_whole && (ERRORS.contains(&name) || ERRORS.contains(&variable))
+}
+
+/// Returns the lines of a source file that log an error without its causes.
+fn bare_errors(text: &str) -> Vec<usize> {
+    let text = product(text);
+    // The JSON log prints only the text of a `&dyn Error`, without its sources.
+    let casts = ["as &dyn std::error::Error", "as &dyn Error"];
+    let casts = casts.iter().flat_map(|cast| text.match_indices(cast));
+    let calls = log_calls(text).filter(|(_, arguments)| arguments.iter().any(|one| is_bare(one)));
+    let mut lines: Vec<usize> = calls
+        .map(|(at, _)| at)
+        .chain(casts.map(|(at, _)| at))
+        .map(|at| text[..at].matches('\n').count() + 1)
+        .collect();
+    lines.sort_unstable();
+    lines.dedup();
+    lines
+}
+
+#[test]
+fn every_logged_error_has_its_causes() {
+    let mut bare = Vec::new();
+    for path in files("rs").unwrap() {
+        let place = shown(&path);
+        if crate_of(&place).is_none_or(|name| name.starts_with("tests/")) {
+            continue;
+        }
+        let lines = bare_errors(&read(&path).unwrap());
+        bare.extend(lines.iter().map(|line| format!("{place}:{line}")));
+    }
+    assert!(
+        bare.is_empty(),
+        "log these errors with all of their causes, as `error = %airside_model::chain(&error)`, \
+         and text that is no error as `reason`:\n  {}",
+        bare.join("\n  ")
+    );
+}
+
+#[test]
+fn errors_without_causes_are_found() {
+    for bare in [
+        "warn!(%error, \"x\")",
+        "tracing::warn!(set = %name, error = %why, \"x\")",
+        "warn!(\n    %worker,\n    %error,\n    \"x (y)\"\n)",
+        "debug!(error = ?error, \"x\")",
+        "warn!(?e, \"x\")",
+        "error!(error, \"x\")",
+        "warn!(\"x: {error}\")",
+        "warn!(\"x: {}\", error)",
+        "warn!(error = &error as &dyn std::error::Error, \"x\")",
+        "let error = &error as &dyn std::error::Error;",
+    ] {
+        let text = format!("fn a() {{\n    {bare};\n}}\n");
+        assert_eq!(bare_errors(&text), [2], "{bare}");
+    }
+    for whole in [
+        "warn!(%worker, error = %chain(&error), \"x\")",
+        "warn!(error = %airside_model::chain(&*error), \"it is, error, said\")",
+        "info!(%reason, \"x\")",
+        "my_error!(error)",
+    ] {
+        let text = format!("fn a() {{\n    {whole};\n}}\n");
+        assert!(bare_errors(&text).is_empty(), "{whole}");
+    }
+}
