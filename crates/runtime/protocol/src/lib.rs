@@ -14,7 +14,7 @@
 //! hijack    shim → Answer           hub → Begin | Refused
 //!           shim → Started, Output…, Finished, Heartbeat
 //!           hub  → chunks… (stdin), CloseInput, Resize, Heartbeat; its end kills the process
-//! agent     agent → Join            hub → Welcome | Refused; the rest is said in the crate `agent`
+//! agent     agent → Join            hub → Welcome | Refused; the rest is in the crate `runtime-remote`
 //! ```
 //!
 //! Nothing here ties a shim to its step before it claims: a waiting shim could claim any.
@@ -24,10 +24,20 @@ pub mod codec;
 mod message;
 pub mod pin;
 mod probe;
+mod socket;
+
+use std::time::Duration;
 
 pub use agent::{AgentToken, Arrival, BadAgentToken, Join, is_agent_name};
 pub use message::*;
 pub use probe::{Ids, Overlay, Probe};
+pub use socket::bind_hub_socket;
+
+/// Longest time for which a side of a connection sends nothing.
+pub const HEARTBEAT: Duration = Duration::from_secs(5);
+
+/// Time of silence after which a peer counts as gone: three heartbeats.
+pub const SILENCE: Duration = Duration::from_secs(15);
 
 /// Raised when an old shim and a new hub (or the reverse) could misunderstand each other.
 ///

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use airside_protocol::{Claim, Claimed, HubSays, PROTOCOL, ShimSays, ToShim};
+use airside_protocol::{Claim, Claimed, HEARTBEAT, HubSays, PROTOCOL, SILENCE, ShimSays, ToShim};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::{
@@ -14,10 +14,6 @@ use crate::{
     log::log,
     words::{self, Word},
 };
-
-pub(crate) const HEARTBEAT: Duration = Duration::from_secs(5);
-/// A hub that says nothing for three heartbeats is not there.
-pub(crate) const SILENCE: Duration = Duration::from_secs(15);
 
 #[derive(Debug, thiserror::Error)]
 enum Error {

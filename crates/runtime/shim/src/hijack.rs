@@ -12,12 +12,11 @@ use std::{
 };
 
 use airside_model::Handle;
-use airside_protocol::{Executable, Exit, Hijack, HubSays, Order, ShimSays, ToShim};
+use airside_protocol::{Executable, Exit, Hijack, HubSays, Order, SILENCE, ShimSays, ToShim};
 
 use crate::{
     confine::Jail,
     connection::{self, Dialer, Receiver, Sender},
-    control::SILENCE,
     desk::Desk,
     log::log,
     process,

@@ -4,10 +4,7 @@
 
 use std::{net::Ipv4Addr, sync::Arc, time::Duration};
 
-use airside_agents::{
-    AgentSays, Answer, Ask, ServerSays,
-    server::{AgentRuntime, Agents, Hall, Offer, Unwelcome},
-};
+use airside_agents::{AgentRuntime, Agents, Hall, Offer, Unwelcome};
 use airside_hub::{Hub, Identity, Parts, Proofs, Unproven};
 use airside_model::{Handle, WorkerName, WorkerState};
 use airside_protocol::{
@@ -16,6 +13,7 @@ use airside_protocol::{
     pin,
 };
 use airside_runtime::{Observation, Observed, Runtime as _};
+use airside_runtime_remote::{AgentMessage, RuntimeAnswer, RuntimeRequest, ServerMessage};
 use airside_store::{Container, Sealer, Store, WorkerKind};
 use airside_volumes::Volumes;
 use async_trait::async_trait;
@@ -96,7 +94,7 @@ impl House {
         saved.await.unwrap();
     }
 
-    async fn join(&self, join: Join) -> (Far, ServerSays) {
+    async fn join(&self, join: Join) -> (Far, ServerMessage) {
         let tcp = TcpStream::connect(self.hub.address()).await.unwrap();
         let name = "hub".try_into().unwrap();
         let tls = TlsConnector::from(pin::client(self.hub.pin()));
@@ -133,11 +131,11 @@ struct Far {
 }
 
 impl Far {
-    async fn hear(&mut self) -> ServerSays {
+    async fn hear(&mut self) -> ServerMessage {
         let heard = async {
             loop {
                 match codec::decode(&mut self.buffer).unwrap() {
-                    Some(Json(ServerSays::Heartbeat)) => {}
+                    Some(Json(ServerMessage::Heartbeat)) => {}
                     Some(Json(said)) => return said,
                     None => {
                         let read = self.stream.read_buf(&mut self.buffer).await.unwrap();
@@ -149,7 +147,7 @@ impl Far {
         timeout(PATIENCE, heard).await.unwrap()
     }
 
-    async fn say(&mut self, says: AgentSays) {
+    async fn say(&mut self, says: AgentMessage) {
         self.stream.write_all(&Json(says).encode()).await.unwrap();
     }
 }
@@ -168,9 +166,9 @@ fn join() -> Join {
     }
 }
 
-fn refused(answer: &ServerSays) -> (&str, bool) {
+fn refused(answer: &ServerMessage) -> (&str, bool) {
     match answer {
-        ServerSays::Refused { reason, retry } => (reason, *retry),
+        ServerMessage::Refused { reason, retry } => (reason, *retry),
         other => panic!("a refusal, not {other:?}"),
     }
 }
@@ -200,7 +198,10 @@ async fn who_is_not_let_in_is_told_why() {
         assert!(reason.contains(words) && !retry, "{reason}");
     }
     let (_far, answer) = house.join(join()).await;
-    assert!(matches!(answer, ServerSays::Welcome { .. }), "{answer:?}");
+    assert!(
+        matches!(answer, ServerMessage::Welcome { .. }),
+        "{answer:?}"
+    );
     house.connected().await;
     let (_, second) = house.join(change(|join| join.instance = "j".into())).await;
     let (reason, retry) = refused(&second);
@@ -220,7 +221,7 @@ async fn an_agents_word_counts_for_its_own_containers_alone() {
         let runtime = runtime.clone();
         async move { runtime.list().await }
     });
-    far.say(AgentSays::Saw {
+    far.say(AgentMessage::Saw {
         observation: Observation {
             handle: Handle::new("s-anothers"),
             observed: Observed::Gone {
@@ -230,12 +231,12 @@ async fn an_agents_word_counts_for_its_own_containers_alone() {
         },
     })
     .await;
-    let ServerSays::Ask { id, ask } = far.hear().await else {
+    let ServerMessage::Ask { id, ask } = far.hear().await else {
         panic!("it is asked what is there");
     };
-    assert!(matches!(ask, Ask::List));
-    let answer = Answer::Listed(vec![(Handle::new("s-nobodys"), None)]);
-    far.say(AgentSays::Answer { id, answer }).await;
+    assert!(matches!(ask, RuntimeRequest::List));
+    let answer = RuntimeAnswer::Listed(vec![(Handle::new("s-nobodys"), None)]);
+    far.say(AgentMessage::Answer { id, answer }).await;
     let listed = listing.await.unwrap().unwrap();
     assert_eq!(listed.len(), 1, "the sweeper hears of what nobody knows");
     // It said so before it answered.

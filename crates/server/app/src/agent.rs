@@ -8,11 +8,11 @@ use std::{
     time::Duration,
 };
 
-use airside_agents::machine::{self, HubAddress};
 use airside_model::WorkerName;
 use airside_resource_types::Mirror;
 use airside_rootfs::Images;
 use airside_runtime_local::{Carriage, LocalOptions, LocalRuntime, Rootless};
+use airside_runtime_remote::{AgentOptions, HubAddress};
 use airside_volumes::Volumes;
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -102,7 +102,7 @@ pub fn run(options: &Options) -> Result<()> {
 }
 
 async fn serve(options: &Options, shutdown: CancellationToken) -> Result<()> {
-    let token = machine::token(&options.token, options.name.as_deref())?;
+    let token = airside_runtime_remote::read_token(&options.token, options.name.as_deref())?;
     warn_if_readable(&options.token);
     let state = DataFolder::open(&options.state)
         .context("--state must name a folder that only this agent uses")?;
@@ -131,7 +131,7 @@ async fn serve(options: &Options, shutdown: CancellationToken) -> Result<()> {
     };
     let runtime = LocalRuntime::open(local).await?;
     info!(worker = token.name, hub = %options.hub, state = %options.state.display(), "agent starts");
-    let agent = machine::Options {
+    let agent = AgentOptions {
         hub: options.hub.clone(),
         token_file: options.token.clone(),
         name: options.name.clone(),
@@ -141,7 +141,7 @@ async fn serve(options: &Options, shutdown: CancellationToken) -> Result<()> {
         hub_socket,
         keep_images: options.keep_unused_images,
     };
-    let served = machine::run(agent, Arc::new(runtime), shutdown).await;
+    let served = airside_runtime_remote::run(agent, Arc::new(runtime), shutdown).await;
     LocalRuntime::leave_if_idle(&root, &installation);
     served?;
     info!("stopped; running steps go on and are followed again at the next start");

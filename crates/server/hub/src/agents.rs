@@ -1,12 +1,12 @@
 //! Connections of agents: the hub knows who may dial its port, and nothing of what agents are for.
 
-use std::{io, time::Duration};
+use std::io;
 
 use airside_protocol::{Join, codec::Json};
 use async_trait::async_trait;
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::connection::{HEARTBEAT, Receiver, Sender};
+use crate::connection::{Receiver, Sender};
 
 /// Who serves agents.
 #[async_trait]
@@ -25,9 +25,6 @@ impl AgentWire {
     pub(crate) fn new(receiver: Receiver, sender: Sender) -> Self {
         Self { receiver, sender }
     }
-
-    /// How often each side speaks at least.
-    pub const HEARTBEAT: Duration = HEARTBEAT;
 
     /// Says why not, and ends it.
     pub async fn refuse(mut self, reason: impl Into<String>, retry: bool) {

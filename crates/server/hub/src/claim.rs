@@ -4,7 +4,7 @@ use std::{collections::HashSet, io, sync::Arc, time::Duration};
 
 use airside_model::{Handle, chain};
 use airside_protocol::{
-    Claim, Claimed, HubSays, IMAGE_PROTOCOL, OLDEST_PROTOCOL, PROTOCOL, ShimSays, ToHub,
+    Claim, Claimed, HEARTBEAT, HubSays, IMAGE_PROTOCOL, OLDEST_PROTOCOL, PROTOCOL, ShimSays, ToHub,
 };
 use airside_store::{Claimant, Container};
 use sha2::{Digest, Sha256};
@@ -12,7 +12,7 @@ use tracing::{debug, info, warn};
 
 use crate::{
     Parts, Unproven,
-    connection::{HEARTBEAT, Receiver, Sender},
+    connection::{Receiver, Sender},
     session::{Directive, SessionEvent, Sessions, Slot},
 };
 

@@ -1,10 +1,10 @@
 //! Frames over one TLS connection.
 
-use std::{io, time::Duration};
+use std::io;
 
 use airside_limits::{ConnectionPlace, InFlight};
 use airside_protocol::{
-    HubSays, ToHub, ToShim,
+    HubSays, SILENCE, ToHub, ToShim,
     codec::{self, Message},
 };
 use bytes::BytesMut;
@@ -13,10 +13,6 @@ use tokio::{
     time::Instant,
 };
 use tokio_rustls::server::TlsStream;
-
-/// How often a side speaks at least, and how long a silent peer is believed to be there.
-pub(crate) const HEARTBEAT: Duration = Duration::from_secs(5);
-pub(crate) const SILENCE: Duration = Duration::from_secs(15);
 
 /// What is read at once where nothing large is on its way; most connections are silent most of the time.
 const LITTLE: usize = 8 * 1024;

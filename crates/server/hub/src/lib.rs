@@ -23,7 +23,6 @@ mod identity;
 mod lanes;
 mod server;
 mod session;
-mod socket;
 mod transfer;
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc};
@@ -37,7 +36,6 @@ pub use hijack::{Hijack, HijackError, HijackEvent, HijackInput, HijackRequest};
 pub use identity::{Identity, IdentityError};
 pub use server::{Hub, listen};
 pub use session::{Session, SessionEvent, Work};
-pub use socket::bind as bind_socket;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

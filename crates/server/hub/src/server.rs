@@ -21,7 +21,7 @@ use crate::{
     hijack,
     lanes::Lanes,
     session::Sessions,
-    socket, transfer,
+    transfer,
 };
 
 /// A peer that has not said what it wants by then is cut off.
@@ -89,7 +89,8 @@ impl Hub {
     /// Listens at a socket in the file system too: steps on this machine have its folder mounted, and
     /// need no network to reach the hub. What an earlier server left at the path is replaced.
     pub fn listen_at(&self, socket: &Path) -> Result<(), Error> {
-        let listener = socket::bind(socket).map_err(|source| Error::Socket {
+        let bound = airside_protocol::bind_hub_socket(socket).and_then(UnixListener::from_std);
+        let listener = bound.map_err(|source| Error::Socket {
             path: socket.to_owned(),
             source,
         })?;

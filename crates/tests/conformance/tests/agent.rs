@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-use airside_agents::server::{Agents, Hall, Offer, Unwelcome};
+use airside_agents::{Agents, Hall, Offer, Unwelcome};
 use airside_conformance::{Ground, NoProofs, Site, program, shim, wait_until};
 use airside_hub::{Hub, Proofs};
 use airside_model::{Handle, InstallationId, WorkerName, WorkerState};

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use airside_model::event::Source;
-use airside_protocol::{HubSays, Output, ShimSays, ToHub, ToShim, codec::MAX_PAYLOAD};
+use airside_protocol::{
+    HEARTBEAT, HubSays, Output, SILENCE, ShimSays, ToHub, ToShim, codec::MAX_PAYLOAD,
+};
 use bytes::Bytes;
 use rustix::process::WaitStatus;
 use tokio::{
@@ -14,7 +16,6 @@ use tokio::{
 
 use crate::{
     connection::{self, Receiver, Sender},
-    control::{HEARTBEAT, SILENCE},
     log::log,
     process::{self, Launched, Ours},
     stream::Stream,

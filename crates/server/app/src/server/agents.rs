@@ -1,6 +1,6 @@
 //! Agents as workers of this server.
 
-use airside_agents::server::{Hall, Offer, Unwelcome};
+use airside_agents::{Hall, Offer, Unwelcome};
 use airside_model::{WorkerState, chain};
 use airside_orchestrator::{Orchestrator, WorkerEntry};
 use airside_protocol::Arrival;

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use airside_agents::server::Agents;
+use airside_agents::Agents;
 use airside_api::ApiState;
 use airside_auth::{Auth, LocalUser};
 use airside_checks::Checks;

@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
-use airside_agents::server::{Agents, Offer};
+use airside_agents::{Agents, Offer};
 use airside_hub::{Hub, Identity};
 use airside_model::WorkerState;
 use airside_orchestrator::{Orchestrator, Patience, WorkerEntry, Workers};

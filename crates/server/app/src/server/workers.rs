@@ -1,6 +1,6 @@
 //! The workers as the API sees them.
 
-use airside_agents::server::Agents;
+use airside_agents::Agents;
 use airside_api::{WorkerCondition, WorkerLife};
 use airside_model::WorkerName;
 use airside_orchestrator::{Error, Orchestrator};

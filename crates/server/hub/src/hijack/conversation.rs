@@ -2,11 +2,11 @@
 
 use std::io;
 
-use airside_protocol::{HubSays, ShimSays, ToHub, ToShim};
+use airside_protocol::{HEARTBEAT, HubSays, ShimSays, ToHub, ToShim};
 use tokio::sync::mpsc;
 
 use super::{HijackEvent, HijackInput};
-use crate::connection::{HEARTBEAT, Receiver, Sender};
+use crate::connection::{Receiver, Sender};
 
 /// Until the process has ended, the connection fails, or the person is gone.
 pub(super) async fn hold(

@@ -1,6 +1,26 @@
-//! The other machine's end: dials, shows its token, does what it is asked, passes on the bytes of its shims.
+//! An agent: the process that makes a machine elsewhere a worker of a server.
+//!
+//! The machine may stand where no server can dial it. The agent dials the hub, shows its token, and
+//! answers over that connection the requests that a runtime answers: place, destroy, list. It reports
+//! by itself what its runtime observes. The server's half is the crate `agents`.
+//!
+//! ```text
+//! server                                      the other machine
+//! orchestrator ─▶ AgentRuntime ─▶ line ◀─TLS─ link ─▶ a runtime (the local one) ─▶ containers
+//!                                  hub ◀─TCP─ relay ◀─── a socket ◀───────────────── shims
+//! ```
+//!
+//! Shims dial the hub here as everywhere, through the agent's socket and the relay behind it, which
+//! passes on bytes that it cannot read. Volumes travel over the shims' own connections. So no step
+//! depends on the agent's process: the agent can be killed and started again, and shims dial until
+//! it is back.
+//!
+//! *Absent:* making containers, which is the work of the runtime that the agent is given.
+
+#![forbid(unsafe_code)]
 
 mod link;
+mod message;
 mod relay;
 mod work;
 
@@ -15,17 +35,20 @@ use std::{
 use airside_model::InstallationId;
 use airside_protocol::{AGENT_PROTOCOL, AgentToken, Arrival, BadAgentToken, Join, PROTOCOL};
 use airside_runtime::AnyRuntime;
+use tokio::net::UnixListener;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use self::link::Link;
+
+pub use message::{AgentMessage, RuntimeAnswer, RuntimeRequest, ServerMessage};
 
 /// Between two tries to reach the hub, at first and at last.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LAST_PAUSE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum AgentError {
     #[error("cannot read the token in {}", path.display())]
     TokenFile { path: PathBuf, source: io::Error },
     #[error(
@@ -85,7 +108,7 @@ impl std::fmt::Display for HubAddress {
     }
 }
 
-pub struct Options {
+pub struct AgentOptions {
     pub hub: HubAddress,
     pub token_file: PathBuf,
     /// The token's, if it is said at all.
@@ -100,18 +123,18 @@ pub struct Options {
     pub keep_images: Duration,
 }
 
-/// The token in a file. It may be another one at any time.
-pub fn token(path: &Path, name: Option<&str>) -> Result<AgentToken, Error> {
-    let text = std::fs::read_to_string(path).map_err(|source| Error::TokenFile {
+/// Reads the token from a file. The file may hold another token at any time.
+pub fn read_token(path: &Path, name: Option<&str>) -> Result<AgentToken, AgentError> {
+    let text = std::fs::read_to_string(path).map_err(|source| AgentError::TokenFile {
         path: path.to_owned(),
         source,
     })?;
-    let token: AgentToken = text.parse().map_err(|why| Error::Token {
+    let token: AgentToken = text.parse().map_err(|why| AgentError::Token {
         path: path.to_owned(),
         why,
     })?;
     match name {
-        Some(name) if name != token.name => Err(Error::Name {
+        Some(name) if name != token.name => Err(AgentError::Name {
             path: path.to_owned(),
             token: token.name,
             name: name.to_owned(),
@@ -122,15 +145,16 @@ pub fn token(path: &Path, name: Option<&str>) -> Result<AgentToken, Error> {
 
 /// Serves until the shutdown, or until the server says that it never will be let in. What runs goes on either way.
 pub async fn run(
-    options: Options,
+    options: AgentOptions,
     runtime: AnyRuntime,
     shutdown: CancellationToken,
-) -> Result<(), Error> {
+) -> Result<(), AgentError> {
     let listener =
-        airside_hub::bind_socket(&options.hub_socket).map_err(|source| Error::Socket {
-            path: options.hub_socket.clone(),
-            source,
-        })?;
+        airside_protocol::bind_hub_socket(&options.hub_socket).and_then(UnixListener::from_std);
+    let listener = listener.map_err(|source| AgentError::Socket {
+        path: options.hub_socket.clone(),
+        source,
+    })?;
     let (listener, hub) = (Arc::new(listener), options.hub.clone());
     let relay = airside_tasks::supervise("relay", &shutdown, move || {
         relay::serve(listener.clone(), hub.clone())
@@ -146,12 +170,12 @@ pub async fn run(
 }
 
 /// Connects, over and over.
-async fn stay(options: &Options, runtime: &AnyRuntime) -> Result<(), Error> {
+async fn stay(options: &AgentOptions, runtime: &AnyRuntime) -> Result<(), AgentError> {
     let instance = hex::encode(rand::random::<[u8; 16]>());
     let mut arrival = Arrival::Started;
     let (mut pause, mut said) = (FIRST_PAUSE, String::new());
     loop {
-        let token = token(&options.token_file, options.name.as_deref())?;
+        let token = read_token(&options.token_file, options.name.as_deref())?;
         let join = Join {
             protocol: AGENT_PROTOCOL,
             shim_protocol: PROTOCOL,
@@ -175,7 +199,7 @@ async fn stay(options: &Options, runtime: &AnyRuntime) -> Result<(), Error> {
             Err(link::Error::Refused {
                 reason,
                 retry: false,
-            }) => return Err(Error::Refused { reason }),
+            }) => return Err(AgentError::Refused { reason }),
             Err(error) => error.to_string(),
         };
         if trouble != said {
@@ -220,10 +244,10 @@ mod tests {
     fn a_token_that_is_none_is_told_without_showing_it() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("token");
-        let missing = token(&file, None).expect_err("there is none");
+        let missing = read_token(&file, None).expect_err("there is none");
         assert!(missing.to_string().contains("cannot read"), "{missing}");
         std::fs::write(&file, "s3cret").expect("it can be written");
-        let bad = token(&file, None).expect_err("it is none").to_string();
+        let bad = read_token(&file, None).expect_err("it is none").to_string();
         assert!(
             bad.contains("airside worker token") && !bad.contains("s3cret"),
             "{bad}"
@@ -234,8 +258,10 @@ mod tests {
             secret: "1".repeat(64),
         };
         std::fs::write(&file, good.to_string()).expect("it can be written");
-        assert_eq!(token(&file, Some("a")).expect("it is good"), good);
-        let other = token(&file, Some("b")).expect_err("another's").to_string();
+        assert_eq!(read_token(&file, Some("a")).expect("it is good"), good);
+        let other = read_token(&file, Some("b"))
+            .expect_err("another's")
+            .to_string();
         assert!(other.contains("is for `a`, not for `b`"), "{other}");
     }
 }

@@ -2,29 +2,30 @@
 
 use std::{collections::HashMap, io};
 
-use airside_hub::{AgentReceiver, AgentSender, AgentWire};
+use airside_hub::{AgentReceiver, AgentSender};
+use airside_protocol::HEARTBEAT;
+use airside_runtime_remote::{AgentMessage, RuntimeAnswer, ServerMessage};
 use tokio::sync::{mpsc, oneshot};
 
-use super::agent_runtime::{AgentRuntime, Asked};
-use crate::{AgentSays, Answer, ServerSays};
+use crate::agent_runtime::{AgentRuntime, PendingRequest};
 
 /// Passes questions on and answers back. Ends well when nobody asks through this line any more: a newer connection has
 /// taken its place, or its token was revoked.
-pub(super) async fn converse(
+pub(crate) async fn converse(
     runtime: &AgentRuntime,
-    mut asked: mpsc::UnboundedReceiver<Asked>,
+    mut asked: mpsc::UnboundedReceiver<PendingRequest>,
     receiver: &mut AgentReceiver,
     sender: &mut AgentSender,
 ) -> io::Result<()> {
-    let mut waiting: HashMap<u64, oneshot::Sender<Answer>> = HashMap::new();
+    let mut waiting: HashMap<u64, oneshot::Sender<RuntimeAnswer>> = HashMap::new();
     let mut number = 0;
-    let mut heartbeat = tokio::time::interval(AgentWire::HEARTBEAT);
+    let mut heartbeat = tokio::time::interval(HEARTBEAT);
     loop {
         tokio::select! {
             said = receiver.next() => match said? {
-                AgentSays::Heartbeat => {}
-                AgentSays::Saw { observation } => runtime.saw(observation),
-                AgentSays::Answer { id, answer } => {
+                AgentMessage::Heartbeat => {}
+                AgentMessage::Saw { observation } => runtime.saw(observation),
+                AgentMessage::Answer { id, answer } => {
                     if let Some(reply) = waiting.remove(&id) {
                         // Whoever asked may have stopped waiting.
                         let _ = reply.send(answer);
@@ -32,14 +33,14 @@ pub(super) async fn converse(
                 }
             },
             next = asked.recv() => {
-                let Some(Asked { ask, reply }) = next else {
+                let Some(PendingRequest { ask, reply }) = next else {
                     return Ok(());
                 };
                 number += 1;
                 waiting.insert(number, reply);
-                sender.say(ServerSays::Ask { id: number, ask }).await?;
+                sender.say(ServerMessage::Ask { id: number, ask }).await?;
             }
-            _ = heartbeat.tick() => sender.say(ServerSays::Heartbeat).await?,
+            _ = heartbeat.tick() => sender.say(ServerMessage::Heartbeat).await?,
         }
     }
 }

@@ -10,20 +10,20 @@ use tracing::warn;
 
 /// Why an agent is not let in, in words for its operator.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Refusal {
-    pub(super) reason: String,
-    pub(super) retry: bool,
+pub(crate) struct Refusal {
+    pub(crate) reason: String,
+    pub(crate) retry: bool,
 }
 
 impl Refusal {
-    pub(super) fn never(reason: impl Into<String>) -> Self {
+    pub(crate) fn never(reason: impl Into<String>) -> Self {
         Self {
             reason: reason.into(),
             retry: false,
         }
     }
 
-    pub(super) fn later(reason: impl Into<String>) -> Self {
+    pub(crate) fn later(reason: impl Into<String>) -> Self {
         Self {
             reason: reason.into(),
             retry: true,
@@ -33,12 +33,12 @@ impl Refusal {
 
 /// What an agent is let in as: its token's team, and tags of its token's.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Admitted {
-    pub(super) team: Option<String>,
-    pub(super) tags: Vec<String>,
+pub(crate) struct Admitted {
+    pub(crate) team: Option<String>,
+    pub(crate) tags: Vec<String>,
 }
 
-pub(super) async fn judge(store: &Store, join: &Join) -> Result<Admitted, Refusal> {
+pub(crate) async fn judge(store: &Store, join: &Join) -> Result<Admitted, Refusal> {
     understood(join)?;
     let unknown = || {
         Refusal::never(format!(

@@ -6,14 +6,13 @@ use airside_model::{Handle, VolumeId, WorkerName, chain};
 use airside_runtime::{
     Board, Capabilities, Condition, Error, Listed, Observation, Observed, PlacementSpec, Runtime,
 };
+use airside_runtime_remote::{RuntimeAnswer, RuntimeRequest};
 use airside_store::Store;
 use async_trait::async_trait;
 use futures::stream::BoxStream;
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::warn;
-
-use crate::{Answer, Ask};
 
 /// Images may take their time to be pulled, but nobody waits for ever for the rest.
 const PROMPT: Duration = Duration::from_secs(60);
@@ -33,19 +32,19 @@ pub struct AgentRuntime {
 }
 
 /// The way to a connected agent.
-pub(super) struct Line {
+pub(crate) struct Line {
     /// Of the agent's process.
-    pub(super) instance: String,
-    pub(super) asks: mpsc::UnboundedSender<Asked>,
+    pub(crate) instance: String,
+    pub(crate) asks: mpsc::UnboundedSender<PendingRequest>,
 }
 
-pub(super) struct Asked {
-    pub(super) ask: Ask,
-    pub(super) reply: oneshot::Sender<Answer>,
+pub(crate) struct PendingRequest {
+    pub(crate) ask: RuntimeRequest,
+    pub(crate) reply: oneshot::Sender<RuntimeAnswer>,
 }
 
 impl AgentRuntime {
-    pub(super) fn new(worker: WorkerName, lost_after: Duration, store: Store) -> Self {
+    pub(crate) fn new(worker: WorkerName, lost_after: Duration, store: Store) -> Self {
         Self {
             worker,
             lost_after,
@@ -62,19 +61,19 @@ impl AgentRuntime {
     }
 
     /// Another process than this one is connected as this worker.
-    pub(super) fn is_taken_from(&self, instance: &str) -> bool {
+    pub(crate) fn is_taken_from(&self, instance: &str) -> bool {
         let line = self.line.lock();
         line.as_ref().is_some_and(|line| line.instance != instance)
     }
 
     /// From here on it is asked through this line; one from before ends.
-    pub(super) fn connect(&self, line: Line) {
+    pub(crate) fn connect(&self, line: Line) {
         *self.line.lock() = Some(line);
         self.condition.send_replace(Condition::default());
     }
 
     /// The line has ended, unless a newer one has taken its place.
-    pub(super) fn disconnect(&self, asks: &mpsc::UnboundedSender<Asked>) {
+    pub(crate) fn disconnect(&self, asks: &mpsc::UnboundedSender<PendingRequest>) {
         let mut line = self.line.lock();
         if !line
             .as_ref()
@@ -91,7 +90,7 @@ impl AgentRuntime {
     }
 
     /// Ends the line, if there is one.
-    pub(super) fn cut(&self) {
+    pub(crate) fn cut(&self) {
         let asks = self.line.lock().as_ref().map(|line| line.asks.clone());
         if let Some(asks) = asks {
             self.disconnect(&asks);
@@ -99,7 +98,7 @@ impl AgentRuntime {
     }
 
     /// A container is there as far as anybody knows, and nobody can say how it is doing.
-    pub(super) fn silent(&self, handle: &Handle) {
+    pub(crate) fn silent(&self, handle: &Handle) {
         let observed = Observed::Silent {
             node: None,
             reason: ABSENT.to_owned(),
@@ -108,7 +107,7 @@ impl AgentRuntime {
     }
 
     /// A container that was there is not any more.
-    pub(super) fn missing(&self, handle: &Handle) {
+    pub(crate) fn missing(&self, handle: &Handle) {
         let observed = Observed::Gone {
             node: None,
             reason: "it is no longer on the agent's machine".to_owned(),
@@ -117,11 +116,11 @@ impl AgentRuntime {
     }
 
     /// These were placed there, by this server or an earlier one.
-    pub(super) fn adopt(&self, handles: impl IntoIterator<Item = Handle>) {
+    pub(crate) fn adopt(&self, handles: impl IntoIterator<Item = Handle>) {
         self.own.lock().extend(handles);
     }
 
-    pub(super) fn saw(&self, observation: Observation) {
+    pub(crate) fn saw(&self, observation: Observation) {
         if self.own.lock().contains(&observation.handle) {
             self.board.set(&observation.handle, observation.observed);
         }
@@ -143,9 +142,9 @@ impl AgentRuntime {
         Ok(!others)
     }
 
-    async fn ask(&self, ask: Ask) -> Result<Answer, Error> {
+    async fn ask(&self, ask: RuntimeRequest) -> Result<RuntimeAnswer, Error> {
         let (reply, answer) = oneshot::channel();
-        let asked = Asked { ask, reply };
+        let asked = PendingRequest { ask, reply };
         let sent = {
             let line = self.line.lock();
             line.as_ref()
@@ -158,7 +157,7 @@ impl AgentRuntime {
     }
 
     /// The same where an answer takes no time.
-    async fn ask_promptly(&self, ask: Ask) -> Result<Answer, Error> {
+    async fn ask_promptly(&self, ask: RuntimeRequest) -> Result<RuntimeAnswer, Error> {
         let asked = tokio::time::timeout(PROMPT, self.ask(ask)).await;
         asked.unwrap_or_else(|_| Err(self.unavailable("its agent does not answer")))
     }
@@ -171,10 +170,10 @@ impl AgentRuntime {
     }
 
     /// What an answer means that is not the one hoped for.
-    fn otherwise(&self, answer: Answer) -> Error {
+    fn otherwise(&self, answer: RuntimeAnswer) -> Error {
         match answer {
-            Answer::Refused { message } => Error::Refused { message },
-            Answer::Unavailable { message } => self.unavailable(message),
+            RuntimeAnswer::Refused { message } => Error::Refused { message },
+            RuntimeAnswer::Unavailable { message } => self.unavailable(message),
             other => self.unavailable(format!("its agent answers {other:?}")),
         }
     }
@@ -209,8 +208,11 @@ impl Runtime for AgentRuntime {
 
     async fn place(&self, spec: &PlacementSpec) -> Result<Option<String>, Error> {
         self.adopt([spec.handle.clone()]);
-        match self.ask(Ask::Place(Box::new(spec.clone()))).await {
-            Ok(Answer::Placed { uid }) => Ok(uid),
+        match self
+            .ask(RuntimeRequest::Place(Box::new(spec.clone())))
+            .await
+        {
+            Ok(RuntimeAnswer::Placed { uid }) => Ok(uid),
             Ok(other) => Err(self.otherwise(other)),
             Err(error) => {
                 // The agent may have heard of it, now or earlier.
@@ -225,8 +227,11 @@ impl Runtime for AgentRuntime {
     }
 
     async fn destroy(&self, handle: &Handle) -> Result<(), Error> {
-        match self.ask_promptly(Ask::Destroy(handle.clone())).await? {
-            Answer::Destroyed => {}
+        match self
+            .ask_promptly(RuntimeRequest::Destroy(handle.clone()))
+            .await?
+        {
+            RuntimeAnswer::Destroyed => {}
             other => return Err(self.otherwise(other)),
         }
         let gone = Observed::Gone {
@@ -239,8 +244,8 @@ impl Runtime for AgentRuntime {
     }
 
     async fn list(&self) -> Result<Vec<Listed>, Error> {
-        match self.ask_promptly(Ask::List).await? {
-            Answer::Listed(there) => {
+        match self.ask_promptly(RuntimeRequest::List).await? {
+            RuntimeAnswer::Listed(there) => {
                 let mut listed = Vec::new();
                 for (handle, uid) in there {
                     if self.may_have(&handle).await? {

@@ -1,9 +1,9 @@
 //! The agent's connection to the hub.
 
-use std::{io, time::Duration};
+use std::io;
 
 use airside_protocol::{
-    Join, ShimSays, ToHub,
+    Join, SILENCE, ShimSays, ToHub,
     codec::{self, Json, Message},
     pin,
 };
@@ -16,14 +16,10 @@ use tokio::{
 };
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
-use super::HubAddress;
-use crate::{AgentSays, ServerSays};
-
-/// A hub that does not complete a connection in this time, or says nothing for so long, is not there.
-const SILENCE: Duration = Duration::from_secs(15);
+use crate::{AgentMessage, HubAddress, ServerMessage};
 
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Error {
+pub(crate) enum Error {
     #[error("{0}")]
     Io(#[from] io::Error),
     #[error("the hub talks nonsense: {0}")]
@@ -41,14 +37,14 @@ pub(super) enum Error {
 }
 
 /// A connection on which the agent was let in.
-pub(super) struct Link {
-    pub(super) receiver: Receiver,
-    pub(super) sender: Sender,
+pub(crate) struct Link {
+    pub(crate) receiver: Receiver,
+    pub(crate) sender: Sender,
 }
 
 impl Link {
     /// Connects and joins; also gives the server's version.
-    pub(super) async fn join(
+    pub(crate) async fn join(
         hub: &HubAddress,
         pin: &str,
         join: Join,
@@ -78,15 +74,15 @@ impl Link {
         let hello = ToHub::Control(ShimSays::Join(Box::new(join)));
         link.sender.send(&hello).await?;
         match link.receiver.next().await? {
-            ServerSays::Welcome { version, .. } => Ok((link, version)),
-            ServerSays::Refused { reason, retry } => Err(Error::Refused { reason, retry }),
+            ServerMessage::Welcome { version, .. } => Ok((link, version)),
+            ServerMessage::Refused { reason, retry } => Err(Error::Refused { reason, retry }),
             _ => Err(Error::Rude),
         }
     }
 }
 
 /// A plain connection to the hub's port.
-pub(super) async fn dial(hub: &HubAddress) -> io::Result<TcpStream> {
+pub(crate) async fn dial(hub: &HubAddress) -> io::Result<TcpStream> {
     use rustix::net::sockopt;
     let tcp = TcpStream::connect((hub.host.as_str(), hub.port)).await?;
     tcp.set_nodelay(true)?;
@@ -98,14 +94,14 @@ pub(super) async fn dial(hub: &HubAddress) -> io::Result<TcpStream> {
     Ok(tcp)
 }
 
-pub(super) struct Receiver {
+pub(crate) struct Receiver {
     reader: ReadHalf<TlsStream<TcpStream>>,
     buffer: BytesMut,
 }
 
 impl Receiver {
     /// The next message. Safe to cancel.
-    pub(super) async fn next(&mut self) -> Result<ServerSays, Error> {
+    pub(crate) async fn next(&mut self) -> Result<ServerMessage, Error> {
         loop {
             if let Some(Json(said)) = codec::decode(&mut self.buffer)? {
                 return Ok(said);
@@ -125,12 +121,12 @@ impl Receiver {
     }
 }
 
-pub(super) struct Sender {
+pub(crate) struct Sender {
     writer: WriteHalf<TlsStream<TcpStream>>,
 }
 
 impl Sender {
-    pub(super) async fn say(&mut self, says: AgentSays) -> Result<(), Error> {
+    pub(crate) async fn say(&mut self, says: AgentMessage) -> Result<(), Error> {
         self.send(&Json(says)).await
     }
 

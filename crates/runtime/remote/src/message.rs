@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "snake_case")]
-pub enum AgentSays {
+pub enum AgentMessage {
     /// Its runtime saw something: first all that is there, then every change.
     Saw {
         observation: Observation,
@@ -14,14 +14,14 @@ pub enum AgentSays {
     /// What it was asked under this number came to this. What its runtime saw on the way has been said before.
     Answer {
         id: u64,
-        answer: Answer,
+        answer: RuntimeAnswer,
     },
     Heartbeat,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "snake_case")]
-pub enum ServerSays {
+pub enum ServerMessage {
     /// The agent is let in, as this.
     Welcome {
         /// The version of the server's program, for words.
@@ -36,7 +36,7 @@ pub enum ServerSays {
     },
     Ask {
         id: u64,
-        ask: Ask,
+        ask: RuntimeRequest,
     },
     Heartbeat,
 }
@@ -44,7 +44,7 @@ pub enum ServerSays {
 /// The verbs of a runtime.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ask {
+pub enum RuntimeRequest {
     Place(Box<PlacementSpec>),
     Destroy(Handle),
     List,
@@ -52,7 +52,7 @@ pub enum Ask {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
+pub enum RuntimeAnswer {
     Placed {
         uid: Option<String>,
     },

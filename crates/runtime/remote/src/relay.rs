@@ -12,13 +12,13 @@ use tokio::{
 };
 use tracing::{debug, warn};
 
-use super::{HubAddress, link::dial};
+use crate::{HubAddress, link::dial};
 
 /// Read at once: what a busy shim sends in two of TLS's records.
 const AT_ONCE: usize = 32 * 1024;
 
 /// Serves until it is dropped, and every connection with it.
-pub(super) async fn serve(listener: Arc<UnixListener>, hub: HubAddress) {
+pub(crate) async fn serve(listener: Arc<UnixListener>, hub: HubAddress) {
     let mut connections = JoinSet::new();
     loop {
         while connections.try_join_next().is_some() {}

@@ -2,21 +2,23 @@
 
 use std::time::Duration;
 
-use airside_hub::AgentWire;
 use airside_model::{InstallationId, chain};
+use airside_protocol::HEARTBEAT;
 use airside_runtime::{AnyRuntime, Error as RuntimeError};
 use futures::StreamExt;
 use tokio::sync::mpsc;
 use tracing::{info, warn};
 
-use super::link::{self, Link};
-use crate::{AgentSays, Answer, Ask, ServerSays};
+use crate::{
+    AgentMessage, RuntimeAnswer, RuntimeRequest, ServerMessage,
+    link::{self, Link},
+};
 
 /// Between two looks at images that nobody uses.
 const LOOK: Duration = Duration::from_secs(3600);
 
 /// Serves one connection until it ends; why it did. What was asked is done to its end all the same.
-pub(super) async fn attend(
+pub(crate) async fn attend(
     link: Link,
     runtime: &AnyRuntime,
     installation: &InstallationId,
@@ -27,20 +29,20 @@ pub(super) async fn attend(
     } = link;
     let mut observations = runtime.observe();
     let (answered, mut answers) = mpsc::unbounded_channel();
-    let mut heartbeat = tokio::time::interval(AgentWire::HEARTBEAT);
+    let mut heartbeat = tokio::time::interval(HEARTBEAT);
     loop {
         let done = tokio::select! {
             // In this order: what the runtime saw while it did something is said before that it is done.
             biased;
             Some(observation) = observations.next() => {
-                sender.say(AgentSays::Saw { observation }).await
+                sender.say(AgentMessage::Saw { observation }).await
             }
             Some((id, answer)) = answers.recv() => {
-                sender.say(AgentSays::Answer { id, answer }).await
+                sender.say(AgentMessage::Answer { id, answer }).await
             }
-            _ = heartbeat.tick() => sender.say(AgentSays::Heartbeat).await,
+            _ = heartbeat.tick() => sender.say(AgentMessage::Heartbeat).await,
             said = receiver.next() => match said {
-                Ok(ServerSays::Ask { id, ask }) => {
+                Ok(ServerMessage::Ask { id, ask }) => {
                     let (runtime, answered) = (runtime.clone(), answered.clone());
                     let installation = installation.clone();
                     airside_tasks::spawn("question of the server", async move {
@@ -60,30 +62,34 @@ pub(super) async fn attend(
     }
 }
 
-async fn answer(runtime: &AnyRuntime, installation: InstallationId, ask: Ask) -> Answer {
-    let answered = match ask {
-        Ask::Place(mut spec) => {
+async fn answer(
+    runtime: &AnyRuntime,
+    installation: InstallationId,
+    request: RuntimeRequest,
+) -> RuntimeAnswer {
+    let answered = match request {
+        RuntimeRequest::Place(mut spec) => {
             spec.installation = installation;
             let placed = runtime.place(&spec).await;
-            placed.map(|uid| Answer::Placed { uid })
+            placed.map(|uid| RuntimeAnswer::Placed { uid })
         }
-        Ask::Destroy(handle) => {
+        RuntimeRequest::Destroy(handle) => {
             let destroyed = runtime.destroy(&handle).await;
-            destroyed.map(|()| Answer::Destroyed)
+            destroyed.map(|()| RuntimeAnswer::Destroyed)
         }
-        Ask::List => runtime.list().await.map(|there| {
+        RuntimeRequest::List => runtime.list().await.map(|there| {
             let there = there.into_iter();
-            Answer::Listed(there.map(|listed| (listed.handle, listed.uid)).collect())
+            RuntimeAnswer::Listed(there.map(|listed| (listed.handle, listed.uid)).collect())
         }),
     };
     answered.unwrap_or_else(|error| match error {
-        RuntimeError::Unavailable { message, .. } => Answer::Unavailable { message },
-        RuntimeError::Refused { message } => Answer::Refused { message },
+        RuntimeError::Unavailable { message, .. } => RuntimeAnswer::Unavailable { message },
+        RuntimeError::Refused { message } => RuntimeAnswer::Refused { message },
     })
 }
 
 /// Removes images that no step used for so long, now and then.
-pub(super) async fn collect_images(runtime: AnyRuntime, keep: Duration) {
+pub(crate) async fn collect_images(runtime: AnyRuntime, keep: Duration) {
     let mut looks = tokio::time::interval(LOOK);
     loop {
         looks.tick().await;

@@ -1,19 +1,21 @@
-//! The hub's socket in the file system, or that of an agent, which leads there.
+//! The socket in the file system at which local steps reach the hub, or an agent that leads there.
 
 use std::{
     fs, io,
     os::{
         fd::AsRawFd,
-        unix::fs::{DirBuilderExt, PermissionsExt},
+        unix::{
+            fs::{DirBuilderExt, PermissionsExt},
+            net::UnixListener,
+        },
     },
     path::Path,
 };
 
-use tokio::net::UnixListener;
-
-/// Binds it, with the folder around it. Whoever can walk there may connect: what they may do, their
-/// claim decides.
-pub fn bind(path: &Path) -> io::Result<UnixListener> {
+/// Binds the hub's socket, nonblocking, and makes the folder around it.
+///
+/// Every process that can walk to the socket may connect: its claim decides what it may do.
+pub fn bind_hub_socket(path: &Path) -> io::Result<UnixListener> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::ErrorKind::InvalidInput.into());
     };
@@ -31,6 +33,7 @@ pub fn bind(path: &Path) -> io::Result<UnixListener> {
         .join(folder.as_raw_fd().to_string())
         .join(name);
     let listener = UnixListener::bind(short)?;
+    listener.set_nonblocking(true)?;
     fs::set_permissions(path, fs::Permissions::from_mode(0o666))?;
     Ok(listener)
 }
