@@ -188,6 +188,12 @@ impl Orchestrator {
         Some(entry.runtime.capabilities())
     }
 
+    /// Returns true if a step with these tags may come to a worker whose nodes pull images by themselves, whatever
+    /// workers take steps now.
+    pub fn may_pull_images(&self, team: &str, tags: &[String]) -> bool {
+        self.parts.workers.may_pull_images(team, tags)
+    }
+
     /// The trust in the worker that a step would be put on now: what was fetched on one of another trust is not for it.
     pub fn trust_for(&self, request: &StepRequest) -> Option<String> {
         let chosen = self.parts.workers.choose(&Wants::of(request)).ok()?;
