@@ -77,16 +77,14 @@ fn a_step_runs_as_the_user_of_its_image() {
             output.stdout.contains("itself 65532"),
             "{settings}: {output:?}"
         );
-        drop(server);
         namespace.wait_until_no_pods();
     }
     // Without TLS the server reaches no other machine's registry that only a reference names.
-    let server = namespace.server_with_args("", &["--registry-on-nodes", "airside.local"]);
+    let server = namespace.server();
     let fly = server.fly();
     fly.pipeline("p", &job(&by_uri));
     let output = fly.trigger_and_watch("p/build").ended_with(2);
     assert!(output.stdout.contains("--registry-on-nodes"), "{output:?}");
-    drop(server);
     namespace.wait_until_no_pods();
 }
 
@@ -180,6 +178,5 @@ fn a_hostile_registry_that_claims_a_digest_gives_no_pod_the_image() {
         assert!(!output.stdout.contains(SECRET), "{number}: {output:?}");
         assert!(output.stdout.contains("is damaged"), "{number}: {output:?}");
     }
-    drop(server);
     namespace.wait_until_no_pods();
 }
