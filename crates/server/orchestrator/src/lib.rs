@@ -56,6 +56,8 @@ pub enum Error {
     Left { worker: WorkerName, handles: String },
     #[error("the runtime failed")]
     Runtime(#[from] airside_runtime::Error),
+    #[error(transparent)]
+    Panicked(#[from] airside_tasks::Panicked),
 }
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
