@@ -45,6 +45,27 @@ pub async fn caught<F: Future>(name: &'static str, future: F) -> Result<F::Outpu
     catch(name, future).await.map_err(|(panicked, _)| panicked)
 }
 
+/// Runs work that blocks on a thread for that. A panic is logged and counted under `name`, and handed to the caller as an
+/// error.
+pub async fn blocking<T: Send + 'static>(
+    name: &'static str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Panicked> {
+    let done = tokio::task::spawn_blocking(move || {
+        let _inside = Inside::enter();
+        // The work is used up by a panic, so nothing sees a state that is half changed.
+        catch_unwind(AssertUnwindSafe(work)).map_err(|payload| Panicked {
+            message: panics::report(name, &*payload),
+        })
+    });
+    // Without the thread the program is about to end.
+    done.await.unwrap_or_else(|error| {
+        Err(Panicked {
+            message: error.to_string(),
+        })
+    })
+}
+
 async fn catch<F: Future>(name: &'static str, future: F) -> Result<F::Output, (Panicked, Payload)> {
     let mut future = pin!(future);
     let polled = poll_fn(|context| {
@@ -96,6 +117,15 @@ mod tests {
             panic!("late")
         });
         assert!(Result::<(), _>::is_err(&ended.await));
+    }
+
+    #[tokio::test]
+    async fn a_panic_of_blocking_work_is_an_error_of_its_caller() {
+        let ended = blocking("caught.rs blocking", || panic!("of a thread")).await;
+        let panicked: Panicked = ended.map(|(): ()| "no panic").unwrap_err();
+        assert!(panicked.message.contains("of a thread"), "{panicked}");
+        assert_eq!(count("caught.rs blocking"), 1);
+        assert_eq!(blocking("caught.rs well", || 3).await, Ok(3));
     }
 
     #[tokio::test]

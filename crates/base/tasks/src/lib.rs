@@ -1,13 +1,14 @@
 //! Starts every task of the server and of the programs beside it.
 //!
 //! A panic ends the one task it happens in. It is logged once, with the task's name, and counted under that name
-//! ([`panics`], which `airside-metrics` shows). There are five ways to run something:
+//! ([`panics`], which `airside-metrics` shows). There are six ways to run something:
 //!
 //! | function | what a panic does |
 //! |---|---|
 //! | [`spawn`] | ends the task |
 //! | [`named`] | ends the future; for `JoinSet` and `TaskTracker`, whose `spawn` takes it |
 //! | [`caught`] | becomes an error that the caller handles, so that a build or a request ends with words |
+//! | [`blocking`] | becomes an error that the caller handles; for work that blocks its thread |
 //! | [`supervise`] | starts the loop again; after three within a minute the program stops in order |
 //! | [`restart`] | starts the loop again, however often |
 //!
@@ -23,7 +24,7 @@ mod strikes;
 mod supervise;
 
 pub use self::{
-    caught::{Panicked, caught, named, spawn},
+    caught::{Panicked, blocking, caught, named, spawn},
     panics::{log_panics, panics},
     supervise::{GaveUp, restart, supervise, verdict},
 };

@@ -36,7 +36,8 @@ pub use privilege::Privilege;
 pub use program::main;
 pub use registry::{AskedImage, AskedRegistry, Asking, Pace, Standing, TagList};
 pub use registry_image::{
-    Mirror, Mirrors, NoMirror, Registries, download_image, has_image, has_login,
+    Mirror, Mirrors, NoMirror, Registries, ServedImage, download_image, has_image, has_login,
+    served_image,
 };
 pub use request::{CheckRequest, InRequest, Object, OutRequest, Produced};
 pub use versions::{Constraint, Semver};

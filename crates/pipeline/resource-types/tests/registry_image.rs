@@ -381,3 +381,26 @@ fn mistakes_are_named_by_their_key() {
     let request = json!({"source": {"repository": repository}, "version": {"tag": "t"}});
     IMAGE.fetch(folder.path(), request).fails_with("`digest`");
 }
+
+#[test]
+fn the_documents_of_an_image_name_its_user_and_must_be_its_own() {
+    let registry = Registry::start();
+    let source = json!({"repository": registry.repository("a"), "tag": "t"});
+    let version = put(&source, json!({}), "x");
+    let digest = version["digest"].as_str().unwrap();
+    let served = |source: &Value, reference: &str| {
+        let source = source.as_object().unwrap().clone();
+        airside_resource_types::served_image(source, reference, &mut std::io::sink())
+    };
+    // By digest and by tag; of another platform, if there is none for this one.
+    let exotic = json!({"repository": registry.repository("a"),
+        "platform": {"architecture": "none"}});
+    for (source, reference) in [(&source, digest), (&source, "t"), (&exotic, digest)] {
+        let image = served(source, reference).unwrap();
+        assert_eq!(image.digest.to_string(), digest, "{reference}");
+        assert_eq!(image.user.as_deref(), Some("1000"), "{reference}");
+    }
+    for missing in ["none", &format!("sha256:{}", "0".repeat(64)), "../x", ""] {
+        assert!(served(&source, missing).is_err(), "{missing:?}");
+    }
+}

@@ -70,6 +70,10 @@ pub enum Image {
         /// too: nothing shows that anybody may have it.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         ask_registry: bool,
+        /// The image's own user, where the server knows it: a step without another one runs as that. Runtimes that pull
+        /// by themselves read it from the image.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        user: Option<String>,
     },
     /// An OCI image layout in a folder of the machine that runs the step.
     OciLayout { path: String },
@@ -84,6 +88,15 @@ impl Image {
             reference: reference.into(),
             source: PullSource::default(),
             ask_registry: false,
+            user: None,
+        }
+    }
+
+    /// The user that the image names, where the server knows it.
+    pub fn user(&self) -> Option<&str> {
+        match self {
+            Self::Registry { user, .. } => user.as_deref(),
+            _ => None,
         }
     }
 

@@ -179,8 +179,8 @@ fn unscheduled(status: &PodStatus) -> Option<String> {
     let reason = scheduled.reason.as_deref().unwrap_or("Unschedulable");
     let message = scheduled.message.as_deref().unwrap_or_default().trim();
     Some(match reason {
-        "Unschedulable" => format!("waiting for a node: {message}"),
-        reason => format!("waiting for a node ({reason}): {message}"),
+        "Unschedulable" => format!("no node takes the pod yet: {message}"),
+        reason => format!("no node takes the pod yet ({reason}): {message}"),
     })
 }
 

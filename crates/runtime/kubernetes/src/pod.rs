@@ -23,7 +23,7 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use self::powers::Powers;
+use self::{powers::Powers, restricted::StartsAs};
 use crate::{
     labels, proof,
     targets::{ClaimProof, PodSecurity, Target, Toleration},
@@ -77,7 +77,7 @@ pub(crate) fn pod_from(
         privileged::grant(&mut inside, target.privileged);
     }
     if target.pod_security == PodSecurity::Restricted {
-        restricted::restrict(&mut inside, spec.user.as_deref());
+        restricted::restrict(&mut inside, StartsAs::of(spec));
     }
     let mut labels = labels::labels(&spec.installation, &target.name, &spec.labels);
     labels.extend(powers.label());
@@ -268,6 +268,11 @@ fn environment(spec: &PlacementSpec, target: &Target, powers: Powers) -> Vec<Env
     ];
     if target.claim_proof == ClaimProof::Projected {
         variables.push((env::PROOF_FILE, format!("{PROOF_MOUNT}/token")));
+    }
+    // Where the shim may not switch users, the container starts as the image's.
+    let switches = target.pod_security != PodSecurity::Restricted;
+    if let Some(user) = spec.image.user().filter(|_| switches) {
+        variables.push((env::IMAGE_USER, user.to_owned()));
     }
     variables.extend(powers.environment());
     variables

@@ -140,12 +140,13 @@ impl Target {
         features
     }
 
-    /// Whether an image is in the server's own registry.
+    /// Returns true if the target is for this team, or one of its pod rules is.
     pub(crate) fn names_team(&self, team: &str) -> bool {
         let mut rules = self.pod_rules.iter();
         self.team.as_deref() == Some(team) || rules.any(|rule| rule.matching.team == team)
     }
 
+    /// Returns true if an image is in the server's own registry.
     pub(crate) fn is_own(&self, reference: &str) -> bool {
         let Some(registry) = &self.registry else {
             return false;

@@ -168,7 +168,7 @@ async fn an_image_without_our_program_is_doomed_and_a_pod_without_a_node_says_wh
 
     let doomed = |it: &Observed| matches!(it, Observed::Doomed { .. });
     wait_for(&mut stream, &missing.handle, doomed).await;
-    let waiting = |it: &Observed| matches!(it, Observed::Pending { reason } if reason.starts_with("waiting for a node:"));
+    let waiting = |it: &Observed| matches!(it, Observed::Pending { reason } if reason.starts_with("no node takes the pod yet:"));
     wait_for(&mut runtime.observe(), &huge.handle, waiting).await;
     for spec in [&missing, &huge] {
         runtime.destroy(&spec.handle).await.unwrap();

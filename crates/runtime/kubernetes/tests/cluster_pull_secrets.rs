@@ -90,6 +90,7 @@ fn step(cluster: &Cluster, image: &str, team: &str, password: &str, build: i64) 
         reference: image.to_owned(),
         source: PullSource(source.as_object().unwrap().clone()),
         ask_registry: true,
+        user: None,
     };
     let mut spec = cluster.spec(image, build);
     spec.labels.team = team.to_owned();

@@ -2,12 +2,13 @@
 
 use std::{collections::HashMap, ffi::OsString, path::PathBuf, sync::Arc, time::Duration};
 
+use airside_resource_types::ServedImage;
 use airside_sandbox::Users;
 use parking_lot::Mutex;
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    Check, Checked, Failure, Look, Said,
+    Check, Checked, Failure, ImageQuestion, Look, Said,
     scratch::Scratch,
     share::{Key, Sharing},
     team::Team,
@@ -71,6 +72,11 @@ impl Checkers {
     /// Asks a secret manager that a tenant named, in the team's checker.
     pub async fn secret(&self, look: &Look) -> Result<Said, Failure> {
         self.team(&look.team).secret(look).await
+    }
+
+    /// Reads the documents of an image, in the team's checker. Dropping the future gives that up.
+    pub async fn image(&self, question: &ImageQuestion) -> Result<ServedImage, Failure> {
+        self.team(&question.team).image(question).await
     }
 
     /// Ends the processes of all teams, and waits until nothing is left of them. Checks in flight fail.

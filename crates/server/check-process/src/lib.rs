@@ -1,4 +1,5 @@
-//! Checks of native resource types, and looks at tenants' secret managers, outside the server.
+//! Checks of native resource types, questions for images' documents, and looks at tenants' secret managers, outside the
+//! server.
 //!
 //! The server never connects to an address that a tenant chose. A *checker* does: a process of the same
 //! program, one for each team, that can see nothing of the server and little of the machine.
@@ -65,6 +66,16 @@ pub struct Look {
     pub type_: String,
     pub config: Value,
     pub path: String,
+    pub timeout: Duration,
+}
+
+/// A question for the documents of an image in a registry. The source has its variables filled in.
+#[derive(Clone)]
+pub struct ImageQuestion {
+    pub team: String,
+    pub source: Map<String, Value>,
+    /// A tag or a digest.
+    pub reference: String,
     pub timeout: Duration,
 }
 

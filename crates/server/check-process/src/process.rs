@@ -11,6 +11,7 @@ use std::{
 };
 
 use airside_model::Version;
+use airside_resource_types::ServedImage;
 use airside_sandbox::TakenUser;
 use airside_secret_managers::{Error, Secret};
 use bytes::BytesMut;
@@ -73,6 +74,8 @@ pub(crate) enum Ended {
     },
     /// What a secret manager said.
     Secret(Result<Option<Secret>, Error>),
+    /// A registry served the documents of an image.
+    Image(ServedImage),
     Died {
         how: String,
         output: String,
@@ -302,6 +305,7 @@ impl Process {
             }
             Say::Failed { id } => self.end_ask(id, |output| Ended::Failed { output }),
             Say::Secret { id, said } => self.end_ask(id, |_| Ended::Secret(said)),
+            Say::Image { id, image } => self.end_ask(id, |_| Ended::Image(image)),
         }
     }
 

@@ -12,7 +12,7 @@ use std::{
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
 };
 
-use airside_resource_types::{CheckRequest, Privilege};
+use airside_resource_types::{CheckRequest, Object, Privilege};
 use airside_secret_managers::Pool;
 
 use crate::{
@@ -123,6 +123,7 @@ impl Desk {
                     let said = self.managers.read(&type_, &config, &path);
                     Say::Secret { id, said }
                 }
+                What::Image { source, reference } => self.image(id, source, &reference),
             };
             if let Err(error) = self.say(&answer) {
                 self.too_long(id, &error);
@@ -137,12 +138,18 @@ impl Desk {
                 log.end();
                 Say::Found { id, versions }
             }
-            Err(failure) => {
-                // There is nowhere to go with an error about the log itself.
-                let _ = writeln!(log, "{failure}");
+            Err(failure) => log.failed(&failure),
+        }
+    }
+
+    fn image(&self, id: u64, source: Object, reference: &str) -> Say {
+        let mut log = Output::new(self, id);
+        match airside_resource_types::served_image(source, reference, &mut log) {
+            Ok(image) => {
                 log.end();
-                Say::Failed { id }
+                Say::Image { id, image }
             }
+            Err(failure) => log.failed(&failure),
         }
     }
 
@@ -206,6 +213,14 @@ impl<'a> Output<'a> {
         self.sent += self.line.len();
         self.line.clear();
         let _ = self.desk.say(&Say::Output { id: self.id, text });
+    }
+
+    /// The end of something that did not succeed: its reason is the last that is printed.
+    fn failed(mut self, failure: &airside_resource_types::Failure) -> Say {
+        // There is nowhere to go with an error about the log itself.
+        let _ = writeln!(self, "{failure}");
+        self.end();
+        Say::Failed { id: self.id }
     }
 
     fn end(&mut self) {

@@ -3,12 +3,13 @@
 
 use std::{sync::Arc, time::Duration};
 
+use airside_resource_types::ServedImage;
 use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    Check, Checked, Failure, Look, Said,
+    Check, Checked, Failure, ImageQuestion, Look, Said,
     checkers::{Home, Options},
     failure::pause,
     process::{Ended, Process},
@@ -82,12 +83,30 @@ impl Team {
         }
     }
 
+    pub(crate) async fn image(&self, question: &ImageQuestion) -> Result<ServedImage, Failure> {
+        let what = What::Image {
+            source: question.source.clone(),
+            reference: question.reference.clone(),
+        };
+        match self.ask(&what, question.timeout).await? {
+            // The checker has checked it, too; but it is not trusted.
+            Ended::Image(image) => match image.check() {
+                Ok(()) => Ok(image),
+                Err(why) => Err(Failure::Broken {
+                    why,
+                    output: String::new(),
+                }),
+            },
+            other => Err(self.odd(other)),
+        }
+    }
+
     /// An answer to something that was not asked.
     fn odd(&self, ended: Ended) -> Failure {
         match ended {
             Ended::Died { how, output } => self.died(how, output),
             Ended::Failed { output } => Failure::Failed { output },
-            Ended::Found { .. } | Ended::Secret(_) => {
+            Ended::Found { .. } | Ended::Secret(_) | Ended::Image(_) => {
                 self.died("it answered another question".to_owned(), String::new())
             }
         }

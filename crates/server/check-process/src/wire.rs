@@ -3,6 +3,7 @@
 use std::io::{self, Read};
 
 use airside_model::Version;
+use airside_resource_types::ServedImage;
 use airside_secret_managers::{Error, Secret};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
@@ -36,6 +37,11 @@ pub(crate) enum What {
         config: Value,
         path: String,
     },
+    /// To read the documents of an image, named by a tag or a digest.
+    Image {
+        source: Map<String, Value>,
+        reference: String,
+    },
 }
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -62,6 +68,11 @@ pub(crate) enum Say {
     Secret {
         id: u64,
         said: Result<Option<Secret>, Error>,
+    },
+    /// A registry served the documents of an image.
+    Image {
+        id: u64,
+        image: ServedImage,
     },
 }
 
@@ -126,6 +137,13 @@ mod tests {
                     type_: "vault".to_owned(),
                     config: Value::Null,
                     path: "a/b".to_owned(),
+                },
+            },
+            Ask {
+                id: 4,
+                what: What::Image {
+                    source: Map::new(),
+                    reference: "latest".to_owned(),
                 },
             },
         ];

@@ -1,6 +1,7 @@
 //! The root file systems of steps: natively from where they are, or fetched by plans of their own.
 
 mod registry;
+mod served;
 
 use airside_config::resource_types_line;
 use airside_model::{
@@ -14,6 +15,8 @@ use airside_runtime::{Image, PullSource};
 use airside_store::now;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+
+pub(crate) use self::served::ServedImages;
 
 use crate::{
     Result,
@@ -61,12 +64,19 @@ impl ImageMetadata {
     }
 }
 
+impl StepImage {
+    /// The user that the image itself carries is the runtime's to start the step as. It is not said twice.
+    fn new(image: Image, mut metadata: ImageMetadata) -> Self {
+        if image.user().is_some() {
+            metadata.user = None;
+        }
+        Self { image, metadata }
+    }
+}
+
 impl From<Image> for StepImage {
     fn from(image: Image) -> Self {
-        Self {
-            image,
-            metadata: ImageMetadata::default(),
-        }
+        Self::new(image, ImageMetadata::default())
     }
 }
 
@@ -91,10 +101,11 @@ impl From<String> for NoImage {
     }
 }
 
-/// An artifact that is an image, or describes one.
+/// An artifact that is an image, or describes one, for a step with these tags.
 pub(crate) async fn artifact(
     leaf: Leaf<'_>,
     Artifact { volume, reference }: Artifact,
+    tags: &[String],
 ) -> Result<Result<StepImage, NoImage>> {
     let orchestrator = &leaf.interpreter.engine.parts.orchestrator;
     let metadata = match orchestrator.read_file(&volume, "metadata.json").await {
@@ -103,41 +114,49 @@ pub(crate) async fn artifact(
         Ok(None) => b"{}".to_vec(),
         Err(error) => return Ok(Err(NoImage::Error(error.to_string()))),
     };
-    Ok(match serde_json::from_slice(&metadata) {
-        Ok(metadata) => Ok(StepImage {
-            image: match reference {
-                Some(reference) => reference.image(),
-                None => Image::Volume { volume },
-            },
-            metadata,
-        }),
-        Err(error) => Err(NoImage::Error(format!(
-            "error parsing metadata.json from rootfs: {error}"
-        ))),
-    })
+    let metadata = match serde_json::from_slice(&metadata) {
+        Ok(metadata) => metadata,
+        Err(error) => {
+            let words = format!("error parsing metadata.json from rootfs: {error}");
+            return Ok(Err(NoImage::Error(words)));
+        }
+    };
+    let image = match reference {
+        Some(reference) => served::settle(leaf, reference.image(), tags).await?,
+        None => Ok(Image::Volume { volume }),
+    };
+    Ok(image.map(|image| StepImage::new(image, metadata)))
 }
 
-/// An image that only its name is known of: nothing shows that anybody may have it.
-pub(crate) fn by_reference(registries: &Registries, reference: &str) -> Image {
-    let name = reference.split('@').next().unwrap_or_default();
-    let repository = match name.rsplit_once(':') {
-        Some((repository, tag)) if !tag.contains('/') => repository,
-        _ => name,
-    };
+/// An image that only its name is known of, for a step with these tags.
+pub(crate) async fn by_reference(
+    leaf: Leaf<'_>,
+    reference: &str,
+    tags: &[String],
+) -> Result<Result<StepImage, NoImage>> {
+    let image = unproved(&leaf.interpreter.engine.parts.registries, reference);
+    let image = served::settle(leaf, image, tags).await?;
+    Ok(image.map(StepImage::from))
+}
+
+/// An image by its name: nothing shows that anybody may have it.
+fn unproved(registries: &Registries, reference: &str) -> Image {
+    let (repository, _) = served::split(reference);
     Image::Registry {
         reference: reference.to_owned(),
         source: PullSource::default(),
         ask_registry: !registries.is_on_nodes(repository),
+        user: None,
     }
 }
 
 /// Fetches an image by the plans for that: one that looks for its version, if there is one, and one
-/// that gets it. What the server can pull by itself is left to the runtime.
+/// that gets it. What the server can pull by itself is left to the runtime. The tags are those of the step that wants it.
 pub(crate) async fn fetch(
     leaf: Leaf<'_>,
-    check: Option<&Plan>,
-    get: &Plan,
+    (check, get): (Option<&Plan>, &Plan),
     wanted: Wanted,
+    tags: &[String],
 ) -> Result<Result<StepImage, NoImage>> {
     let PlanNode::Get(image) = &get.node else {
         return Ok(Err(NoImage::Error(
@@ -147,7 +166,7 @@ pub(crate) async fn fetch(
     if image.image.get_plan.is_none() {
         match image.type_.as_str() {
             "host" => return Ok(Ok(Image::Host.into())),
-            "registry-image" => return registry::fetch(leaf, check, get, wanted).await,
+            "registry-image" => return registry::fetch(leaf, (check, get), wanted, tags).await,
             "oci-layout" => return Ok(layout(leaf, image).await),
             _ => {}
         }
@@ -167,7 +186,7 @@ pub(crate) async fn fetch(
         }
     }
     match context.scope.artifact(&image.name) {
-        Some(found) => artifact(leaf, found).await,
+        Some(found) => artifact(leaf, found, tags).await,
         None => Ok(Err(NoImage::Error("fetched artifact not found".to_owned()))),
     }
 }
@@ -286,7 +305,7 @@ mod tests {
             ("airside.local/busybox:1", false),
             ("airside.local/busybox@sha256:0", false),
         ] {
-            let image = by_reference(&registries, reference);
+            let image = unproved(&registries, reference);
             let asks = matches!(
                 image,
                 Image::Registry {

@@ -47,6 +47,7 @@ use tracing::{Instrument as _, error, field::Empty, info, warn};
 
 use checks::Visits;
 pub use checks::{Answer, Checker, Elsewhere, WorkerCheckers};
+use image::ServedImages;
 use outcome::{Hidden, Outcome};
 use turns::Turns;
 
@@ -142,6 +143,8 @@ struct Parts {
     visits: Visits,
     /// What is being fetched for teams, by the key of its cache.
     fetching: Turns<(TeamId, String)>,
+    /// The images that nodes may pull for teams.
+    served_images: ServedImages,
     running: Mutex<HashMap<BuildId, Running>>,
     /// What traces builds are part of that have not begun.
     causes: Mutex<HashMap<BuildId, Cause>>,
@@ -174,6 +177,7 @@ impl Engine {
             address: options.address,
             visits: Visits::default(),
             fetching: Turns::default(),
+            served_images: ServedImages::default(),
             running: Mutex::default(),
             causes: Mutex::default(),
             tasks: TaskTracker::new(),

@@ -68,6 +68,7 @@ impl Reference {
             source: PullSource(self.get.source.clone()),
             // Without a login the registry gave it to anybody, when it was asked for what describes it.
             ask_registry: airside_resource_types::has_login(&self.get.source),
+            user: None,
         }
     }
 }

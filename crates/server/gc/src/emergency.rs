@@ -71,14 +71,14 @@ impl Collector {
     async fn largest_output(&self) -> Result<Option<(VolumeId, u64)>> {
         let all = self.parts.store.volumes_in_the_making().await?;
         let volumes = self.parts.volumes.clone();
-        let sized = tokio::task::spawn_blocking(move || {
+        let sized = airside_tasks::blocking("sizes of outputs", move || {
             let sized = all.into_iter().filter_map(|id| {
                 let bytes = volumes.size(&id).ok()?;
                 Some((id, bytes))
             });
             sized.max_by_key(|(_, bytes)| *bytes)
         });
-        Ok(sized.await.expect("measuring does not panic"))
+        Ok(sized.await?)
     }
 }
 

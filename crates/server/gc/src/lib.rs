@@ -50,6 +50,8 @@ pub enum Error {
     List(#[source] std::io::Error),
     #[error(transparent)]
     Volumes(#[from] airside_volumes::Error),
+    #[error(transparent)]
+    Panicked(#[from] airside_tasks::Panicked),
 }
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -92,17 +92,16 @@ impl Follower {
                 return Ok((self, recent));
             }
             let build = self.build;
-            let (follower, batch) = blocking(move || {
-                let batch = self.read(progress.durable);
-                (self, batch)
-            })
-            .await;
-            self = follower;
-            let batch = batch.map_err(|source| Error::Io {
+            let read = blocking(move || {
+                let batch = self.read(progress.durable)?;
+                Ok((self, batch))
+            });
+            let (follower, batch) = read.await.map_err(|source| Error::Io {
                 build,
                 action: "read",
                 source,
             })?;
+            self = follower;
             if !batch.is_empty() || progress.closed {
                 return Ok((self, batch));
             }

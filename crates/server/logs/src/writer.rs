@@ -247,12 +247,18 @@ async fn write_all(
                 Command::Close { done } => close = Some(done),
             }
         }
-        let (returned, mut result) = blocking(move || {
+        let written = blocking(move || {
             let result = active.write(&groups);
-            (active, result)
-        })
-        .await;
-        active = returned;
+            Ok((active, result))
+        });
+        let mut result = match written.await {
+            Ok((returned, result)) => {
+                active = returned;
+                result
+            }
+            // The file is lost with the panic, and the log takes nothing more until it is opened anew.
+            Err(error) => return refuse_all(waiting, close, &error),
+        };
         if let Ok(written) = &mut result {
             // Nobody asks for it where nobody follows.
             match written.take().filter(|_| progress.receiver_count() > 0) {
@@ -276,21 +282,44 @@ async fn write_all(
             progress.send_modify(|progress| progress.closed = true);
             let _ = done.send(result);
             end_of(compressing).await;
-            return blocking(move || compress_all(&folder)).await;
+            return compress_within(move || compress_all(&folder)).await;
         }
         // While the next one fills. Should it fill sooner, whoever writes waits.
         if active.full.len() > WAITING
             && let Some(full) = active.full.pop_front()
         {
             end_of(compressing).await;
-            compressing = Some(tokio::task::spawn_blocking(move || compress(&full)));
+            let work = compress_within(move || compress(&full));
+            compressing = Some(airside_tasks::spawn("log compression", work));
         }
     }
 }
 
+/// Waits for a segment that is being compressed. One whose compression panicked stays as large as it is.
 async fn end_of(work: Option<JoinHandle<()>>) {
     if let Some(work) = work {
-        work.await.expect("log I/O does not panic");
+        drop(work.await);
+    }
+}
+
+/// Compresses on a thread for that. What a panic leaves is as large as it was.
+async fn compress_within(work: impl FnOnce() + Send + 'static) {
+    let work = move || {
+        work();
+        Ok(())
+    };
+    // The panic was logged, and nothing waits for the result.
+    let _ = blocking(work).await;
+}
+
+/// Tells all that wait that nothing was written.
+fn refuse_all(
+    waiting: Vec<oneshot::Sender<io::Result<()>>>,
+    close: Option<oneshot::Sender<io::Result<()>>>,
+    error: &io::Error,
+) {
+    for done in waiting.into_iter().chain(close) {
+        let _ = done.send(Err(copy(error)));
     }
 }
 
@@ -353,8 +382,10 @@ fn copy(error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), error.to_string())
 }
 
-pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    tokio::task::spawn_blocking(work)
-        .await
-        .expect("log I/O does not panic")
+/// Works on a log's files. A panic is an error of theirs.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    let done = airside_tasks::blocking("files of a log", work).await;
+    done.unwrap_or_else(|panicked| Err(io::Error::other(panicked)))
 }

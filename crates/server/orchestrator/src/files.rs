@@ -18,8 +18,6 @@ impl Orchestrator {
     pub async fn read_file(&self, volume: &VolumeId, path: &str) -> Result<Option<Vec<u8>>> {
         let (volumes, volume, path) = (self.parts.volumes.clone(), volume.clone(), path.to_owned());
         let read = move || volumes.read_file(&volume, &path, LARGEST);
-        Ok(tokio::task::spawn_blocking(read)
-            .await
-            .expect("reading a file does not panic")?)
+        Ok(airside_tasks::blocking("file of an artifact", read).await??)
     }
 }

@@ -56,6 +56,8 @@ pub enum Error {
     Left { worker: WorkerName, handles: String },
     #[error("the runtime failed")]
     Runtime(#[from] airside_runtime::Error),
+    #[error(transparent)]
+    Panicked(#[from] airside_tasks::Panicked),
 }
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -186,6 +188,12 @@ impl Orchestrator {
     pub fn capabilities(&self, worker: &WorkerName) -> Option<Capabilities> {
         let entry = self.parts.workers.get(worker)?;
         Some(entry.runtime.capabilities())
+    }
+
+    /// Returns true if a step with these tags may come to a worker whose nodes pull images by themselves, whatever
+    /// workers take steps now.
+    pub fn may_pull_images(&self, team: &str, tags: &[String]) -> bool {
+        self.parts.workers.may_pull_images(team, tags)
     }
 
     /// The trust in the worker that a step would be put on now: what was fetched on one of another trust is not for it.

@@ -139,6 +139,5 @@ impl Orchestrator {
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, airside_volumes::Error> + Send + 'static,
 ) -> Result<T> {
-    let done = tokio::task::spawn_blocking(work).await;
-    Ok(done.expect("work on files does not panic")?)
+    Ok(airside_tasks::blocking("files of a step's outputs", work).await??)
 }

@@ -212,6 +212,15 @@ impl Workers {
         Err(NoWorker::Away(away.join(", ")))
     }
 
+    /// Returns true if one of the workers for such a step leaves pulling images to nodes.
+    pub(crate) fn may_pull_images(&self, team: &str, tags: &[String]) -> bool {
+        let pulls = |entry: &WorkerEntry| entry.placement.capabilities().pulls_images;
+        let entries = self.entries();
+        entries
+            .iter()
+            .any(|entry| entry.fits(team, tags) && pulls(entry))
+    }
+
     /// How a worker is doing by itself.
     pub(crate) fn condition(&self, worker: &WorkerName) -> Condition {
         let entry = self.get(worker);

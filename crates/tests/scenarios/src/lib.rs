@@ -48,7 +48,7 @@ pub use fifo::Fifo;
 pub use flood::Flood;
 pub use fly::{ANEW, Background, Build, Fly, Output};
 pub use mock_image::mock_image;
-pub use registry::{Registry, layout, type_layout, type_rootfs};
+pub use registry::{Registry, describe_image, layout, type_layout, type_rootfs};
 pub use run::{Run, Running};
 pub use same::assert_same_text;
 pub use server::{Server, ServerOptions};

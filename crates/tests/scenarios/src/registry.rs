@@ -7,6 +7,9 @@ use std::{
     process::{Child, Command},
 };
 
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
 use crate::{Environment, dev_tool};
 
 /// Under which name the image is served.
@@ -55,6 +58,37 @@ pub fn type_rootfs(folder: &Path, scripts: &[(&str, &str)]) -> PathBuf {
         .arg(&rootfs)
         .arg("opt"));
     rootfs
+}
+
+/// Adds to what the image of a layout says of itself.
+pub fn describe_image(layout: &Path, more: &Value) {
+    let read = |name: &str| -> Value {
+        let text = fs::read(layout.join(name)).expect("the layout is ours");
+        serde_json::from_slice(&text).expect("the layout is ours")
+    };
+    let keep = |document: &Value| {
+        let text = document.to_string();
+        let hex = hex::encode(Sha256::digest(text.as_bytes()));
+        fs::write(layout.join("blobs/sha256").join(&hex), &text).expect("the layout is ours");
+        (format!("sha256:{hex}"), text.len())
+    };
+    let blob = |document: &Value| {
+        let digest = document["digest"].as_str().expect("the layout is ours");
+        read(&format!("blobs/sha256/{}", &digest["sha256:".len()..]))
+    };
+    let mut index = read("index.json");
+    let mut manifest = blob(&index["manifests"][0]);
+    let mut config = blob(&manifest["config"]);
+    for (key, value) in more.as_object().expect("the layout is ours") {
+        config["config"][key] = value.clone();
+    }
+    let (digest, size) = keep(&config);
+    manifest["config"]["digest"] = digest.into();
+    manifest["config"]["size"] = size.into();
+    let (digest, size) = keep(&manifest);
+    index["manifests"][0]["digest"] = digest.into();
+    index["manifests"][0]["size"] = size.into();
+    fs::write(layout.join("index.json"), index.to_string()).expect("the layout is ours");
 }
 
 /// `dev/registry` with one image, until it is dropped.

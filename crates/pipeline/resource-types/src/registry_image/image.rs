@@ -51,11 +51,45 @@ pub(super) fn resolve(
     follow(registry, digest, platform, |_, _| {})
 }
 
+/// The image for a platform that a digest leads to, or the first one for Linux where there is none.
+pub(super) fn resolve_rather(
+    registry: &Registry,
+    digest: &Digest,
+    platform: &Platform,
+) -> Result<Image, Failure> {
+    let choose = |manifests: &[Descriptor]| {
+        choose(manifests, platform)
+            .or_else(|| manifests.iter().find(|found| is_linux(found)))
+            .cloned()
+            .ok_or_else(|| "linux".to_owned())
+    };
+    walk(registry, digest, choose, |_, _| {})
+}
+
+fn is_linux(found: &Descriptor) -> bool {
+    let platform = found.platform.as_ref();
+    platform.is_some_and(|platform| platform.os == "linux")
+}
+
 /// The image for a platform that a digest leads to; `seen` gets each document on the way.
 pub(super) fn follow(
     registry: &Registry,
     digest: &Digest,
     platform: &Platform,
+    seen: impl FnMut(&Digest, &[u8]),
+) -> Result<Image, Failure> {
+    let choose = |manifests: &[Descriptor]| {
+        let found = choose(manifests, platform).cloned();
+        found.ok_or_else(|| platform.to_string())
+    };
+    walk(registry, digest, choose, seen)
+}
+
+/// Goes from index to index until an image is reached. `choose` names the platform that it misses.
+fn walk(
+    registry: &Registry,
+    digest: &Digest,
+    choose: impl Fn(&[Descriptor]) -> Result<Descriptor, String>,
     mut seen: impl FnMut(&Digest, &[u8]),
 ) -> Result<Image, Failure> {
     let mut digest = digest.clone();
@@ -72,10 +106,10 @@ pub(super) fn follow(
                 });
             }
             Kind::Index(index) => {
-                digest = choose(&index.manifests, platform)
-                    .ok_or_else(|| Failure::said(format!("{what} has no image for {platform}")))?
-                    .digest
-                    .clone();
+                let missing = |platform| format!("{what} has no image for {platform}");
+                digest = choose(&index.manifests)
+                    .map_err(|platform| Failure::said(missing(platform)))?
+                    .digest;
             }
         }
     }

@@ -11,10 +11,12 @@ mod layout;
 mod mirrors;
 mod pull;
 mod put;
+mod served;
 mod settings;
 
 pub(crate) use self::{check::check, get::fetch, put::push};
 pub use self::{
     mirrors::{Mirror, Mirrors, NoMirror, Registries},
     pull::{download_image, has_image, has_login},
+    served::{ServedImage, served_image},
 };

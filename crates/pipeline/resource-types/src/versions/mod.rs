@@ -32,6 +32,13 @@ impl Semver {
         let word = |part: &&str| {
             !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
         };
+        // A number of a pre-release has one way to be written.
+        let padded = |part: &&str| {
+            part.len() > 1 && part.starts_with('0') && part.bytes().all(|b| b.is_ascii_digit())
+        };
+        if pre.iter().any(padded) {
+            return None;
+        }
         if !pre.iter().all(word) || !build.split('.').all(|part| build.is_empty() || word(&part)) {
             return None;
         }
@@ -140,11 +147,24 @@ mod tests {
             ("v1.2", "1.2.0"),
             ("1.2.3-rc.1+b.5", "1.2.3-rc.1+b.5"),
             ("1.2.3-a-b", "1.2.3-a-b"),
+            ("1.2.3-0.0a.-01+01", "1.2.3-0.0a.-01+01"),
         ] {
             assert_eq!(Semver::parse(text).unwrap().to_string(), whole);
         }
         for bad in [
-            "", "v", "1.", "1.2.3.4", "1.x", "latest", "1-", "1-a..b", "1.2.3-ü", "-1", "1 2",
+            "",
+            "v",
+            "1.",
+            "1.2.3.4",
+            "1.x",
+            "latest",
+            "1-",
+            "1-a..b",
+            "1.2.3-ü",
+            "-1",
+            "1 2",
+            "1.0.0-01",
+            "1.0.0-rc.00",
         ] {
             assert_eq!(Semver::parse(bad), None, "{bad}");
         }

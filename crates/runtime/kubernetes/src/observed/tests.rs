@@ -84,12 +84,12 @@ fn waiting_for_a_node() {
     };
     check(
         scheduled("Unschedulable"),
-        pending("waiting for a node: 0/1 nodes are available: 1 Insufficient cpu."),
+        pending("no node takes the pod yet: 0/1 nodes are available: 1 Insufficient cpu."),
     );
     check(
         scheduled("SchedulingGated"),
         pending(
-            "waiting for a node (SchedulingGated): 0/1 nodes are available: 1 Insufficient cpu.",
+            "no node takes the pod yet (SchedulingGated): 0/1 nodes are available: 1 Insufficient cpu.",
         ),
     );
 }

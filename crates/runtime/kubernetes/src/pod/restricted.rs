@@ -2,12 +2,15 @@
 //! rights.
 //!
 //! In a user namespace of its own a pod may still be root there, which the level allows. But root without capabilities
-//! cannot become anybody else, so a step with another user starts as that user, and its shim with it. Such a shim may
-//! not write to the image's root: it gets volumes for what is its own.
+//! cannot become anybody else, so a step with another user starts as that user, and its shim with it. A step that runs as
+//! its image's user starts as the node's runtime finds it in the image. Such a shim may not write to the image's root: it
+//! gets volumes for what is its own.
 
 use k8s_openapi::api::core::v1::{
     Capabilities, Container, EmptyDirVolumeSource, PodSpec, SecurityContext, Volume, VolumeMount,
 };
+
+use airside_runtime::PlacementSpec;
 
 use super::{CONTAINER, STATE};
 
@@ -18,9 +21,46 @@ pub(super) const BUILD_VOLUME: &str = "airside-build";
 /// The number that this user has nearly everywhere. Where an image has another one, the shim says so.
 const NOBODY: i64 = 65534;
 
+/// The user that the step's container starts as, and its shim with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StartsAs {
+    /// The user that the image names.
+    Image,
+    Ids {
+        uid: i64,
+        gid: Option<i64>,
+    },
+}
+
+impl StartsAs {
+    pub(super) fn of(spec: &PlacementSpec) -> Self {
+        let own = spec.user.as_deref().filter(|user| !user.is_empty());
+        match (own, spec.image.user()) {
+            (None, Some(user)) if !is_root(user) => Self::Image,
+            (own, _) => {
+                let (uid, gid) = ids(own);
+                Self::Ids { uid, gid }
+            }
+        }
+    }
+
+    /// The `runAsUser` and `runAsGroup` of the container.
+    fn ids(self) -> (Option<i64>, Option<i64>) {
+        match self {
+            Self::Image => (None, None),
+            Self::Ids { uid, gid } => (Some(uid), gid),
+        }
+    }
+}
+
+fn is_root(user: &str) -> bool {
+    let name = user.split(':').next().unwrap_or_default();
+    name == "root" || name.parse() == Ok(0)
+}
+
 /// Takes everything from the pod's containers that the level forbids.
-pub(super) fn restrict(pod: &mut PodSpec, user: Option<&str>) {
-    let (uid, gid) = ids(user);
+pub(super) fn restrict(pod: &mut PodSpec, starts_as: StartsAs) {
+    let (uid, gid) = starts_as.ids();
     for container in pod.init_containers.iter_mut().flatten() {
         lower(container);
     }
@@ -30,14 +70,14 @@ pub(super) fn restrict(pod: &mut PodSpec, user: Option<&str>) {
             continue;
         }
         let context = container.security_context.get_or_insert_default();
-        (context.run_as_user, context.run_as_group) = (Some(uid), gid);
-        if uid != 0 {
+        (context.run_as_user, context.run_as_group) = (uid, gid);
+        if uid != Some(0) {
             let mounts = container.volume_mounts.get_or_insert_default();
             mounts.push(place(STATE_VOLUME, STATE));
             mounts.push(place(BUILD_VOLUME, BUILD));
         }
     }
-    if uid != 0 {
+    if uid != Some(0) {
         let volumes = pod.volumes.get_or_insert_default();
         volumes.extend([STATE_VOLUME, BUILD_VOLUME].map(empty));
     }
@@ -92,6 +132,8 @@ fn empty(name: &str) -> Volume {
 
 #[cfg(test)]
 mod tests {
+    use airside_runtime::{Image, PullSource};
+
     use super::*;
     use crate::pod::{
         pod_for,
@@ -121,6 +163,34 @@ mod tests {
             assert_eq!(capabilities.add, None);
             assert_eq!(capabilities.drop, Some(vec!["ALL".to_owned()]));
             assert_eq!(context.run_as_user, Some(0));
+        }
+    }
+
+    #[test]
+    fn a_step_without_a_user_starts_as_the_images() {
+        for (own, image, expected) in [
+            (None, Some("app"), None),
+            (None, Some("1000:1000"), None),
+            (None, Some("root"), Some(0)),
+            (None, Some("0:0"), Some(0)),
+            (None, None, Some(0)),
+            (Some("7"), Some("app"), Some(7)),
+        ] {
+            let mut step = spec();
+            step.user = own.map(str::to_owned);
+            step.image = Image::Registry {
+                reference: "registry.example/name@sha256:00".to_owned(),
+                source: PullSource::default(),
+                ask_registry: false,
+                user: image.map(str::to_owned),
+            };
+            let pod = pod_for(&step, &target("pod_security: restricted")).unwrap();
+            let step = &pod.spec.unwrap().containers[0];
+            let context = step.security_context.as_ref().unwrap();
+            assert_eq!(context.run_as_user, expected, "{own:?} {image:?}");
+            let mounts = step.volume_mounts.as_ref().unwrap();
+            let own_state = mounts.iter().any(|mount| mount.mount_path == STATE);
+            assert_eq!(own_state, expected != Some(0), "{own:?} {image:?}");
         }
     }
 

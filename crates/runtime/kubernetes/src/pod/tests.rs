@@ -455,10 +455,38 @@ fn hostile_steps_do_not_get_an_image_by_its_name_alone() {
                 reference: "private.example/name:tag".to_owned(),
                 source: airside_runtime::PullSource::default(),
                 ask_registry,
+                user: None,
             },
             ..spec()
         };
         pull_policy(&spec, "private.example/name:tag", &target(""))
     };
     assert_eq!((policy(true), policy(false)), ("Always", "IfNotPresent"));
+}
+
+#[test]
+fn the_shim_is_told_the_user_of_the_image() {
+    let told = |user: Option<&str>, fields: &str| {
+        let spec = PlacementSpec {
+            image: Image::Registry {
+                reference: "registry.example/name@sha256:00".to_owned(),
+                source: airside_runtime::PullSource::default(),
+                ask_registry: false,
+                user: user.map(str::to_owned),
+            },
+            ..spec()
+        };
+        let pod = pod_for(&spec, &target(fields)).unwrap().spec.unwrap();
+        let variables = pod.containers[0].env.clone().unwrap();
+        let found = variables
+            .into_iter()
+            .find(|one| one.name == env::IMAGE_USER);
+        found.and_then(|one| one.value)
+    };
+    assert_eq!(told(None, ""), None);
+    assert_eq!(told(Some("app:staff"), ""), Some("app:staff".to_owned()));
+    // The kubelet expands nothing in what a stranger's image says.
+    assert_eq!(told(Some("$(HOME)"), ""), Some("$$(HOME)".to_owned()));
+    // The container starts as that user by itself.
+    assert_eq!(told(Some("app"), "pod_security: restricted"), None);
 }

@@ -82,6 +82,7 @@ mod tests {
                 reference: reference.to_owned(),
                 source: PullSource(source),
                 ask_registry: true,
+                user: None,
             },
             ..spec()
         }

@@ -30,7 +30,7 @@ fn handles(names: &[&str]) -> Vec<Handle> {
     names.iter().map(|name| Handle::new(*name)).collect()
 }
 
-const NO_CPU: &str = "waiting for a node: 0/2 nodes are available: 2 Insufficient cpu. no new claims to deallocate, \
+const NO_CPU: &str = "no node takes the pod yet: 0/2 nodes are available: 2 Insufficient cpu. no new claims to deallocate, \
                       preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling.";
 
 #[test]
@@ -115,12 +115,12 @@ fn what_is_short_is_read_from_words() {
     };
     for (reason, expected) in [
         (
-            "waiting for a node: 0/1 nodes are available: 1 node(s) had untolerated taint(s)",
+            "no node takes the pod yet: 0/1 nodes are available: 1 node(s) had untolerated taint(s)",
             None,
         ),
         ("the API server cannot be asked", None),
         (
-            "waiting for a node: 0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector.",
+            "no node takes the pod yet: 0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector.",
             None,
         ),
         (

@@ -272,3 +272,21 @@ fn what_is_not_offered_needs_no_right() {
         [Feature::Core, Feature::Marks]
     );
 }
+
+#[test]
+fn hostile_renames_find_teams_of_targets_and_of_pod_rules() {
+    let rule = "pod_rules: [{match: {team: ml}, patch: {spec: {priorityClassName: high}}}]";
+    let text = |more: &str| with(&format!("team: vision\n  {more}"));
+    let read = |text: &str| targets::parse(Path::new("targets.yml"), text).unwrap();
+    let named = read(&text(rule)).remove(0);
+    let plain = read(&text("")).remove(0);
+    for (team, by_rule, without) in [
+        ("vision", true, true),
+        ("ml", true, false),
+        ("m", false, false),
+        ("", false, false),
+    ] {
+        assert_eq!(named.names_team(team), by_rule, "{team:?}");
+        assert_eq!(plain.names_team(team), without, "{team:?}");
+    }
+}

@@ -35,7 +35,7 @@ impl Unscheduled {
 
 pub(super) fn words() -> String {
     let seconds = PATIENCE.as_secs();
-    format!("waiting for a node: no scheduler has looked at the pod for {seconds} s")
+    format!("no node takes the pod yet: no scheduler has looked at the pod for {seconds} s")
 }
 
 /// Returns true if the pod has no node, and no word from a scheduler.

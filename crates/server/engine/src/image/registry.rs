@@ -11,37 +11,39 @@ use airside_runtime::{Image, PullSource};
 use airside_store::now;
 use serde_json::{Map, Value};
 
-use super::{ImageMetadata, NoImage, StepImage, Wanted, announce, artifact, filled, run, text};
+use super::{
+    ImageMetadata, NoImage, StepImage, Wanted, announce, artifact, filled, run, served, text,
+};
 use crate::{Result, leaf::Leaf};
 
 type Source = Map<String, Value>;
 
 pub(super) async fn fetch(
     leaf: Leaf<'_>,
-    check: Option<&Plan>,
-    get: &Plan,
+    (check, get): (Option<&Plan>, &Plan),
     wanted: Wanted,
+    tags: &[String],
 ) -> Result<Result<StepImage, NoImage>> {
-    let PlanNode::Get(image) = &get.node else {
+    let PlanNode::Get(node) = &get.node else {
         return Ok(Err(NoImage::Error(
             "the plan of an image is no get".to_owned(),
         )));
     };
-    let source = match filled(leaf, &image.source).await {
+    let source = match filled(leaf, &node.source).await {
         Ok(source) => source,
         Err(words) => return Ok(Err(NoImage::Error(words))),
     };
-    let repository = match text(&image.type_, &source, "repository") {
+    let repository = match text(&node.type_, &source, "repository") {
         Ok(repository) => repository,
         Err(words) => return Ok(Err(NoImage::Error(words))),
     };
     let registries = &leaf.interpreter.engine.parts.registries;
-    if image.version.is_none() && registries.is_on_nodes(repository) {
+    if node.version.is_none() && registries.is_on_nodes(repository) {
         let reference = by_tag(repository, &source);
         return Ok(Ok(Image::registry(reference).into()));
     }
     announce(leaf, check, get).await?;
-    let version = match (&image.version, check) {
+    let version = match (&node.version, check) {
         (Some(version), _) => version.clone(),
         (None, Some(check)) => match look(leaf, check, &source).await? {
             Ok(version) => version,
@@ -64,13 +66,15 @@ pub(super) async fn fetch(
         None => by_tag(repository, &source),
     };
     // What a check found without a login is anybody's; a version that the pipeline gives shows nothing.
-    let ask_registry = image.version.is_some() || airside_resource_types::has_login(&source);
+    let ask_registry = node.version.is_some() || airside_resource_types::has_login(&source);
     let image = Image::Registry {
         reference,
         source: PullSource(source.clone()),
         ask_registry: ask_registry && !registries.is_on_nodes(repository),
+        user: None,
     };
-    Ok(Ok(StepImage { image, metadata }))
+    let image = served::settle(leaf, image, tags).await?;
+    Ok(image.map(|image| StepImage::new(image, metadata)))
 }
 
 /// Gets what is said of an image, and none of its files.
@@ -94,7 +98,8 @@ async fn describe(
     let Some(found) = context.scope.artifact(&name) else {
         return Ok(Err(NoImage::Error("fetched artifact not found".to_owned())));
     };
-    Ok(artifact(leaf, found).await?.map(|image| image.metadata))
+    let described = artifact(leaf, found, &[]).await?;
+    Ok(described.map(|image| image.metadata))
 }
 
 /// Without any of these a source means `latest`: to go through all tags for an image would be asking too much.

@@ -212,7 +212,8 @@ impl Call<'_> {
         let folder = folder(self.kind).map(str::to_owned);
         if let Some(get) = &self.image.get_plan {
             let check = self.image.check_plan.as_deref();
-            let image = match image::fetch(leaf, check, get, Wanted::Files).await? {
+            let fetched = image::fetch(leaf, (check, get), Wanted::Files, self.tags).await?;
+            let image = match fetched {
                 Ok(image) => image,
                 Err(none) => return Ok(Err(none)),
             };

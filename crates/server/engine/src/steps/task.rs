@@ -136,7 +136,7 @@ async fn image(
     if !task.image.is_empty() {
         let name = &task.image;
         return match leaf.scope().artifact(name) {
-            Some(found) => image::artifact(leaf, found).await,
+            Some(found) => image::artifact(leaf, found, &task.tags).await,
             None => Ok(Err(NoImage::Error(format!(
                 "missing image artifact source: {name}\n\nmake sure there's a corresponding 'get' \
                  step, or a task that produces it as an output"
@@ -156,14 +156,13 @@ async fn image(
                     true => Wanted::Description,
                     false => Wanted::Files,
                 };
-                image::fetch(leaf, check.as_ref(), &get, wanted).await
+                image::fetch(leaf, (check.as_ref(), &get), wanted, &task.tags).await
             }
             Err(error) => Ok(Err(NoImage::Error(error.to_string()))),
         };
     }
     if let Some(reference) = config.rootfs_uri.strip_prefix("docker:///") {
-        let registries = &leaf.interpreter.engine.parts.registries;
-        return Ok(Ok(image::by_reference(registries, reference).into()));
+        return image::by_reference(leaf, reference, &task.tags).await;
     }
     Ok(Err(NoImage::Error(
         "the task has no image: give it an `image_resource` (type `host` runs on the machine's own file \

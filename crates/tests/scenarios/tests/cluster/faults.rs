@@ -169,7 +169,7 @@ fn a_pod_that_is_deleted_before_it_ran_is_placed_again() {
     let pod = namespace.pod("a pod that waits", "{.status.phase}", |phase| {
         phase == "Pending"
     });
-    fly.wait_for_text(build.id, "waiting for a node");
+    fly.wait_for_text(build.id, "no node takes the pod yet");
     namespace.kubectl(&["delete", "pod", &pod]);
     wait_until("another pod", || {
         namespace.pods().iter().any(|other| *other != pod)
@@ -196,7 +196,7 @@ fn aborting_what_waits_for_a_node_or_an_image() {
         (
             nowhere.as_str(),
             one_task("echo never"),
-            "waiting for a node",
+            "no node takes the pod yet",
         ),
         ("", away, "the image cannot be pulled yet"),
     ] {

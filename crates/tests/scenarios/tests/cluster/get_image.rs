@@ -1,10 +1,10 @@
 //! A get of an image in which tasks run as pods: it fetches what is said of the image, and nodes pull the rest. Whoever wants
 //! its files has them. Needs a cluster: see `make test-cluster`.
 
-use std::{fs, path::Path, process::Command};
+use std::{path::Path, process::Command};
 
 use crate::support::{Namespace, cluster};
-use airside_scenarios::{Environment, Fly, Registry, Server, type_rootfs};
+use airside_scenarios::{Fly, Registry, Server, type_rootfs};
 use tempfile::TempDir;
 
 /// The line of a get that leaves the layers to others, and what one that fetches them says of each.
@@ -39,7 +39,7 @@ impl House {
         let registry = Registry::start(&layout, &["--user", "ci:right", "--host", &host]);
         let repository = registry.repository().replace("127.0.0.1", &host);
         cluster(&["plain-registry", &format!("{host}:{}", registry.port)]);
-        allow_pull_secrets(&namespace);
+        namespace.allow_pull_secrets();
         let server = namespace.server();
         let fly = server.fly();
         Some(Self {
@@ -76,19 +76,6 @@ fn tool(name: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../../dev")
         .join(name)
-}
-
-fn allow_pull_secrets(namespace: &Namespace) {
-    let rights = ["k8s", "rbac", "--feature", "pull-secrets"];
-    let output = Command::new(Environment::get().airside)
-        .args(rights)
-        .args(["--namespace", &namespace.name])
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{output:?}");
-    let file = namespace.kubeconfig().with_file_name("rights.yml");
-    fs::write(&file, output.stdout).unwrap();
-    namespace.kubectl(&["apply", "-f", file.to_str().unwrap()]);
 }
 
 /// A task in a pod whose image is the artifact.

@@ -17,6 +17,7 @@ mod etcd;
 mod faults;
 mod get_image;
 mod hostile;
+mod image_user;
 mod images;
 mod inside;
 mod limits;

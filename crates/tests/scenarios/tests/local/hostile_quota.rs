@@ -3,6 +3,7 @@
 use airside_scenarios::{
     Counter, ServerOptions,
     pipelines::{job, task},
+    wait_until,
 };
 
 /// The script does not name the letter, since fly shows the script.
@@ -127,4 +128,67 @@ fn a_team_at_its_quota_of_containers_gives_up_kept_ones_first() {
     let ended = fly.trigger_and_watch("q/job");
     let words = "over its quota of containers: the limit is 1";
     assert!(ended.stdout.contains(words), "{}", ended.stdout);
+}
+
+#[test]
+fn a_team_that_has_used_up_its_logs_prints_and_begins_nothing_more() {
+    let options = ServerOptions::new().args(["--team-quota", "logs=100KiB"]);
+    let server = options.start();
+    let fly = server.fly();
+    fly.pipeline("p", &job(&[task("flood", "", &flood(300_000))]));
+    let said = fly.trigger_and_watch("p/job").stdout;
+    let words = "team `main` has used up its quota of logs (--team-quota main/logs=…)";
+    assert_eq!(said.matches(words).count(), 1, "{said}");
+    assert!(letters(&said) <= 100 << 10, "{}", letters(&said));
+    let refused = fly.trigger_and_watch("p/job").ended_with(2).stdout;
+    let words = "team `main` is over its quota of logs: the limit is 100.0 KiB";
+    assert!(refused.contains(words), "{refused}");
+    assert_eq!(letters(&refused), 0);
+}
+
+fn mocks(names: &[&str]) -> String {
+    let one = |name: &&str| format!("- {{name: {name}, type: mock, source: {{}}}}\n");
+    let all: String = names.iter().map(one).collect();
+    let uses: String = names
+        .iter()
+        .map(|name| format!("  - get: {name}\n"))
+        .collect();
+    format!("resources:\n{all}jobs:\n- name: job\n  plan:\n{uses}")
+}
+
+#[test]
+fn resources_beyond_the_quota_are_refused_with_words() {
+    let options = ServerOptions::new().args(["--team-quota", "resources=2"]);
+    let server = options.start();
+    let fly = server.fly();
+    fly.pipeline("one", &mocks(&["a", "b"]));
+    for (pipeline, names) in [("one", &["a", "b", "c"][..]), ("two", &["a"])] {
+        let refused = fly.set_pipeline(pipeline, &mocks(names));
+        assert_ne!(refused.code, Some(0));
+        let said = format!("{}{}", refused.stdout, refused.stderr);
+        let words = "quota of resources: the limit is 2";
+        assert!(said.contains(words), "{pipeline}: {said}");
+    }
+    // Fewer make room for others.
+    fly.pipeline("one", &mocks(&["a"]));
+    fly.pipeline("two", &mocks(&["a"]));
+}
+
+#[test]
+fn a_resource_keeps_no_more_versions_than_the_quota_lets_it() {
+    let options = ServerOptions::new().args(["--team-quota", "versions=2"]);
+    let server = options.start();
+    let fly = server.fly();
+    fly.pipeline("p", &mocks(&["a"]));
+    for number in 1..=4 {
+        let version = format!("version:v{number}");
+        let check = ["check-resource", "-r", "p/a", "-f", &version];
+        fly.run(&check).succeeded();
+    }
+    // The collector forgets the oldest.
+    wait_until("two versions are kept", || {
+        let kept = fly.run(&["resource-versions", "-r", "p/a", "--json"]);
+        let kept = kept.succeeded().stdout;
+        ["v1", "v2", "v3", "v4"].map(|version| kept.contains(version)) == [false, false, true, true]
+    });
 }

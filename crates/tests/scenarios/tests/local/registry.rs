@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use airside_scenarios::{Fly, Registry, Server, ServerOptions, layout, pipelines::job};
+use airside_scenarios::{
+    Fly, Registry, Server, ServerOptions, describe_image, layout, pipelines::job,
+};
 
 fn digest(layout: &Path) -> String {
     let index = std::fs::read_to_string(layout.join("index.json")).unwrap();
@@ -112,44 +114,12 @@ fn a_registry_that_says_no_or_nothing_ends_the_build_with_words() {
     }
 }
 
-/// Adds to what the image of a layout says of itself.
-fn describe(layout: &Path, more: &serde_json::Value) {
-    use sha2::Digest as _;
-    let read = |name: &str| -> serde_json::Value {
-        let text = std::fs::read(layout.join(name)).unwrap();
-        serde_json::from_slice(&text).unwrap()
-    };
-    let keep = |document: &serde_json::Value| {
-        let text = document.to_string();
-        let hex = hex::encode(sha2::Sha256::digest(text.as_bytes()));
-        std::fs::write(layout.join("blobs/sha256").join(&hex), &text).unwrap();
-        (format!("sha256:{hex}"), text.len())
-    };
-    let blob = |document: &serde_json::Value| {
-        let digest = document["digest"].as_str().unwrap();
-        read(&format!("blobs/sha256/{}", &digest["sha256:".len()..]))
-    };
-    let mut index = read("index.json");
-    let mut manifest = blob(&index["manifests"][0]);
-    let mut config = blob(&manifest["config"]);
-    for (key, value) in more.as_object().unwrap() {
-        config["config"][key] = value.clone();
-    }
-    let (digest, size) = keep(&config);
-    manifest["config"]["digest"] = digest.into();
-    manifest["config"]["size"] = size.into();
-    let (digest, size) = keep(&manifest);
-    index["manifests"][0]["digest"] = digest.into();
-    index["manifests"][0]["size"] = size.into();
-    std::fs::write(layout.join("index.json"), index.to_string()).unwrap();
-}
-
 #[test]
 fn the_images_user_and_program_count_where_the_task_says_none() {
     let folder = tempfile::tempdir().unwrap();
     let layout = layout(folder.path());
     let program = ["sh", "-c", "echo by the image as $(id -u):$(id -g)"];
-    describe(
+    describe_image(
         &layout,
         &serde_json::json!({"User": "1234:56", "Cmd": program}),
     );

@@ -192,3 +192,28 @@ fn a_stalled_worker_can_be_pruned() {
     assert_eq!(status, 200, "{said}");
     scene.wait_for_workers(&["local"]);
 }
+
+/// A rule may give a team's pods an account of the cluster, so its name is no other team's to take.
+#[test]
+fn hostile_renames_take_over_no_pod_rule() {
+    let rule = ", pod_rules: [{match: {team: ml}, patch: {spec: {serviceAccountName: deployer}}}]";
+    let scene = Scene::start(&[&target("a", rule)]);
+    scene.wait_for_workers(&["a", "local"]);
+    let authorization = scene.fly.authorization();
+    let ask = |path: &str, body: &str| {
+        let headers = [
+            ("Authorization", authorization.as_str()),
+            ("Content-Type", "application/json"),
+        ];
+        let path = format!("/api/v1/teams/crew{path}");
+        scene.server.http("PUT", &path, &headers, body)
+    };
+    let members = r#"{"auth": {"owner": {"users": ["local:test"], "groups": []}}}"#;
+    let (status, said) = ask("", members);
+    assert_eq!(status, 201, "{said}");
+    let (status, said) = ask("/rename", r#"{"name": "ml"}"#);
+    assert_eq!(status, 409, "{said}");
+    assert!(said.contains("worker `a`"), "{said}");
+    let (status, said) = ask("/rename", r#"{"name": "other"}"#);
+    assert_eq!(status, 200, "{said}");
+}

@@ -10,9 +10,10 @@ use std::{
     fs,
     net::{IpAddr, Ipv4Addr},
     path::{Path, PathBuf},
+    process::Command,
 };
 
-use airside_scenarios::{Fly, Output, Server, ServerOptions, wait_until};
+use airside_scenarios::{Environment, Fly, Output, Server, ServerOptions, wait_until};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -131,6 +132,20 @@ impl Namespace {
     pub(crate) fn kubectl(&self, args: &[&str]) -> String {
         let namespaced = ["kubectl", "-n", &self.name];
         self.cluster.ask(&[&namespaced[..], args].concat())
+    }
+
+    /// Gives the account the rights that images with a login take.
+    pub fn allow_pull_secrets(&self) {
+        let rights = ["k8s", "rbac", "--feature", "pull-secrets"];
+        let output = Command::new(Environment::get().airside)
+            .args(rights)
+            .args(["--namespace", &self.name])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let file = self.kubeconfig.with_file_name("rights.yml");
+        fs::write(&file, output.stdout).unwrap();
+        self.kubectl(&["apply", "-f", file.to_str().unwrap()]);
     }
 
     /// The names of the pods that are there, but for one that looks at a node.
