@@ -214,7 +214,7 @@ impl Workers {
 
     /// Returns true if one of the workers for such a step leaves pulling images to nodes.
     pub(crate) fn may_pull_images(&self, team: &str, tags: &[String]) -> bool {
-        let pulls = |entry: &WorkerEntry| entry.placement.capabilities().pulls_images;
+        let pulls = |entry: &WorkerEntry| entry.runtime.capabilities().pulls_images;
         let entries = self.entries();
         entries
             .iter()

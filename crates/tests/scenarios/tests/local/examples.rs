@@ -14,6 +14,7 @@ use airside_scenarios::{Environment, Run, start_tool, wait_until};
 
 const README: &str = include_str!("../../../../../README.md");
 const RELEASE: &str = include_str!("../../../../../examples/release.yml");
+const RELEASE_FILES: &str = include_str!("../../../../../examples/release-files.yml");
 const FAIL_FAST: &str = include_str!("../../../../../examples/fail-fast.yml");
 
 /// The block of the README that begins with these words.
@@ -222,7 +223,7 @@ fn fail_fast_ends_as_it_says() {
 }
 
 #[test]
-fn the_main_pipeline_of_the_readme_makes_a_release() {
+fn the_release_of_files_makes_a_release() {
     let folder = tempfile::tempdir().unwrap();
     let task = |more: &str| {
         format!(
@@ -247,7 +248,7 @@ fn the_main_pipeline_of_the_readme_makes_a_release() {
     let (daemon, registry) = (serve_git(folder.path()), serve_registry(folder.path()));
     let code = format!("repository=git://127.0.0.1:{}/code.git", daemon.port);
     let image = format!("image=127.0.0.1:{}/team/code", registry.port);
-    let run = Run::new(printed("resources:"));
+    let run = Run::new(RELEASE_FILES);
     run.run(&["-v", &code, "-v", &image]).succeeded();
     assert!(pushed(&registry, "team/code", "0.1.1"));
     assert_eq!(git(&bare, &["show", "version:number"]).trim(), "0.1.1");
