@@ -66,7 +66,7 @@ pub fn refusal(status: StatusCode, headers: &HeaderMap) -> Answer {
 
 /// What the head of an answer with content says.
 pub(crate) struct Head<'a> {
-    pub(crate) digest: &'a airside_model::image::Digest,
+    pub(crate) digest: &'a airside_oci::Digest,
     pub(crate) kind: Option<&'a str>,
     /// Of what is sent, if it is known.
     pub(crate) length: Option<u64>,

@@ -6,8 +6,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use airside_image_rules::{PULLS_PATH, PullGrant, PullLogin, PullRequest, Reference};
+use airside_image_rules::{PULLS_PATH, PullGrant, PullLogin, PullRequest};
 use airside_model::chain;
+use airside_oci::Reference;
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Full, Limited};
@@ -166,7 +167,7 @@ impl Server {
         let image: Reference = pull
             .image
             .parse()
-            .map_err(|error: airside_image_rules::BadReference| error.to_string())?;
+            .map_err(|error: airside_oci::BadReference| error.to_string())?;
         let mut logins = Vec::new();
         for secrets in secrets {
             let found = self.secrets.logins(secrets, image.repository()).await;
