@@ -6,6 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use airside_model::chain;
 use airside_oci::{
     BearerChallenge, Challenge, MAX_TOKEN_BYTES, Repository, media_type::ACCEPT_MANIFESTS_OR_ANY,
     read_token,
@@ -150,8 +151,7 @@ impl Upstream {
         let realm = match challenge.token_url(base, None) {
             Ok(realm) => realm,
             Err(error) => {
-                let error = &error as &dyn std::error::Error;
-                tracing::warn!(registry = base, error, "token server refused");
+                tracing::warn!(registry = base, error = %chain(&error), "token server not asked");
                 return Ok(refused);
             }
         };

@@ -109,11 +109,7 @@ async fn an_image_comes_through_with_its_own_teams_token_alone() {
     let name = team_repository("main");
     let published = house.registry.publish(&name, artifact.path()).unwrap();
     let token = |team: &str| {
-        let grant = Grant::steady(
-            team_repository(team),
-            Access::Pull,
-            Duration::from_secs(60),
-        );
+        let grant = Grant::steady(team_repository(team), Access::Pull, Duration::from_secs(60));
         house.registry.token(&grant)
     };
     let path = format!("/v2/{name}/manifests/{}", published.digest);
