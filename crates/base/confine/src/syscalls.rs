@@ -1,7 +1,8 @@
 //! System calls that a confined process may make: those that ordinary programs need, also build
 //! tools, debuggers and `sudo`; none that changes the machine, its mounts, its namespaces or its
 //! kernel.
-//! || The measure is containerd's list for an unprivileged container, less calls that kernels have
+//!
+//! The measure is containerd's list for an unprivileged container, less calls that kernels have
 //! had trouble with (`io_uring`, `userfaultfd`, memory policies).
 
 /// A call that is allowed for some arguments.

@@ -1,6 +1,7 @@
 //! Limits on connections and transfers: their number at once, for each peer and overall, and which
 //! of them give way.
-//! || A stranger can open connections for nothing. [`Places`] gives each connection a place, few to
+//!
+//! A stranger can open connections for nothing. [`Places`] gives each connection a place, few to
 //! one peer, and takes a place away from the connection that has kept the server waiting longest
 //! when another one wants in. [`Transfers`] does this for uploads and downloads, and runs each on a
 //! thread of its own. [`Files`] says how many places the process's limit of open files allows for,

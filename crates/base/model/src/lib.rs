@@ -9,7 +9,6 @@ pub mod duration;
 mod error_chain;
 pub mod event;
 pub mod ids;
-pub mod image;
 mod json_text;
 mod null;
 pub mod plan;

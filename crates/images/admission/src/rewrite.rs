@@ -2,7 +2,8 @@
 
 use std::{fmt, str::FromStr};
 
-use airside_image_rules::{Reference, placement::Known};
+use airside_image_rules::placement::Known;
+use airside_oci::Reference;
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
 
 /// Where names are moved to: `docker.io/library/busybox:1` becomes `HOST/docker.io/library/busybox:1`, and

@@ -1,6 +1,7 @@
 //! Kinds that pods are made from.
 
-use airside_image_rules::{Reference, label, placement::Known, placement::place_template};
+use airside_image_rules::{label, placement::Known, placement::place_template};
+use airside_oci::Reference;
 use k8s_openapi::{
     NamespaceResourceScope,
     api::{

@@ -6,9 +6,10 @@
 use std::collections::BTreeMap;
 
 use airside_image_rules::{
-    ImageSet, Reference, ResolvedImage, label,
+    ImageSet, ResolvedImage, label,
     placement::{Known, KnownImage},
 };
+use airside_oci::Reference;
 
 /// On how many nodes an image is, by its label.
 pub(crate) type Counts = BTreeMap<String, u32>;

@@ -5,8 +5,9 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use airside_image_rules::{PlacementMode, Reference, placement::Known};
+use airside_image_rules::{PlacementMode, placement::Known};
 use airside_model::chain;
+use airside_oci::Reference;
 use futures::StreamExt as _;
 use k8s_openapi::api::{
     apps::v1::{Deployment, StatefulSet},

@@ -5,8 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use airside_image_rules::Repository;
-use airside_model::image::Digest;
+use airside_oci::{Digest, Repository};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};

@@ -2,11 +2,13 @@
 //!
 //! It asks as anybody: a mirror has no login. What only some may pull comes with the first of them who does.
 
-use airside_image_rules::{Reference, Repository, Which};
-use airside_model::image::Digest;
+use std::collections::HashSet;
+
+use airside_oci::{
+    Descriptor, Document, MAX_INDEX_DEPTH, Platform, Reference, Repository, TagOrDigest,
+};
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
-use serde::Deserialize;
 
 use crate::{Asked, Caller, Mirror, What, serve::Request};
 
@@ -28,42 +30,6 @@ pub enum AheadError {
     Manifest { image: String, why: String },
 }
 
-#[derive(Deserialize)]
-struct Document {
-    #[serde(default)]
-    manifests: Vec<Descriptor>,
-    config: Option<Descriptor>,
-    #[serde(default)]
-    layers: Vec<Descriptor>,
-}
-
-#[derive(Deserialize)]
-struct Descriptor {
-    digest: Digest,
-    platform: Option<Platform>,
-    /// A layer that is somewhere else.
-    #[serde(default)]
-    urls: Vec<String>,
-}
-
-#[derive(Deserialize)]
-struct Platform {
-    os: String,
-    architecture: String,
-    variant: Option<String>,
-}
-
-impl Platform {
-    fn is(&self, wanted: &str) -> bool {
-        let short = format!("{}/{}", self.os, self.architecture);
-        let long = self
-            .variant
-            .as_ref()
-            .map(|variant| format!("{short}/{variant}"));
-        wanted == short || long.is_some_and(|long| long == wanted)
-    }
-}
-
 impl Mirror {
     /// Returns when all of it is kept.
     pub async fn copy(&self, ahead: &Ahead) -> Result<(), AheadError> {
@@ -71,20 +37,39 @@ impl Mirror {
         let first = self
             .manifest(repository, ahead.image.which().clone())
             .await?;
-        let mut images = vec![first];
-        while let Some(document) = images.pop() {
-            let wanted = document
-                .manifests
-                .iter()
-                .filter(|it| is_wanted(it, &ahead.platforms));
-            for child in wanted {
-                let which = Which::Digest(child.digest.clone());
-                images.push(self.manifest(repository, which).await?);
-            }
-            let blobs = document.config.iter().chain(&document.layers);
-            for blob in blobs.filter(|blob| blob.urls.is_empty()) {
-                self.drain(repository, What::Blob(blob.digest.clone()))
-                    .await?;
+        let wanted: Vec<Platform> = ahead
+            .platforms
+            .iter()
+            .filter_map(|text| text.parse().ok())
+            .collect();
+        // Platforms of which none can be read are not the same as none at all.
+        let is_any = ahead.platforms.is_empty();
+        let mut seen = HashSet::new();
+        let mut images = vec![(first, 0)];
+        while let Some((document, depth)) = images.pop() {
+            match document {
+                Document::Manifest(manifest) => {
+                    for blob in manifest.blobs().filter(|blob| !blob.is_foreign()) {
+                        self.drain(repository, What::Blob(blob.digest.clone()))
+                            .await?;
+                    }
+                }
+                Document::Index(_) if depth == MAX_INDEX_DEPTH => {
+                    return Err(AheadError::Manifest {
+                        image: ahead.image.to_string(),
+                        why: "its indexes lead nowhere".to_owned(),
+                    });
+                }
+                Document::Index(index) => {
+                    let is_wanted = |it: &&Descriptor| is_any || is_wanted(it, &wanted);
+                    for child in index.manifests.iter().filter(is_wanted) {
+                        if seen.insert(child.digest.clone()) {
+                            let which = TagOrDigest::Digest(child.digest.clone());
+                            let below = self.manifest(repository, which).await?;
+                            images.push((below, depth + 1));
+                        }
+                    }
+                }
             }
         }
         Ok(())
@@ -93,11 +78,11 @@ impl Mirror {
     async fn manifest(
         &self,
         repository: &Repository,
-        which: Which,
+        which: TagOrDigest,
     ) -> Result<Document, AheadError> {
         let image = repository.with(which.clone()).to_string();
         let text = self.drain(repository, What::Manifest(which)).await?;
-        serde_json::from_slice(&text).map_err(|error| AheadError::Manifest {
+        Document::parse(&text).map_err(|error| AheadError::Manifest {
             image,
             why: error.to_string(),
         })
@@ -137,10 +122,10 @@ impl Mirror {
     }
 }
 
-/// What has no platform is no image of a machine that is not wanted.
-fn is_wanted(descriptor: &Descriptor, platforms: &[String]) -> bool {
+/// Returns true for an image of a platform that is wanted, and for one without a platform.
+fn is_wanted(descriptor: &Descriptor, platforms: &[Platform]) -> bool {
     let Some(platform) = &descriptor.platform else {
         return true;
     };
-    platforms.is_empty() || platforms.iter().any(|wanted| platform.is(wanted))
+    platforms.iter().any(|wanted| platform.satisfies(wanted))
 }

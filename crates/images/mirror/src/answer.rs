@@ -6,8 +6,7 @@ use bytes::Bytes;
 use futures::StreamExt as _;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 use http_body::Frame;
-use http_body_util::{BodyExt as _, Empty, Full, StreamBody, combinators::UnsyncBoxBody};
-use serde_json::json;
+use http_body_util::{BodyExt as _, Empty, StreamBody, combinators::UnsyncBoxBody};
 
 use crate::storage::Pieces;
 
@@ -33,22 +32,8 @@ pub(crate) fn empty(status: StatusCode) -> Answer {
 }
 
 pub fn failure(status: StatusCode, words: &str) -> Answer {
-    let code = match status {
-        StatusCode::NOT_FOUND => "NAME_UNKNOWN",
-        StatusCode::UNAUTHORIZED => "UNAUTHORIZED",
-        StatusCode::FORBIDDEN => "DENIED",
-        StatusCode::METHOD_NOT_ALLOWED => "UNSUPPORTED",
-        StatusCode::TOO_MANY_REQUESTS => "TOOMANYREQUESTS",
-        _ => "UNKNOWN",
-    };
-    let text = json!({"errors": [{"code": code, "message": words}]}).to_string();
-    let mut answer = empty(status);
-    *answer.body_mut() = Full::new(Bytes::from(text))
-        .map_err(|never| match never {})
-        .boxed_unsync();
-    let kind = HeaderValue::from_static("application/json");
-    answer.headers_mut().insert(header::CONTENT_TYPE, kind);
-    answer
+    let answer = airside_serve::oci_error(status, airside_serve::oci_code(status), words);
+    answer.map(|body| body.map_err(|never| match never {}).boxed_unsync())
 }
 
 /// The registry's own refusal, with its question for a login.
@@ -66,7 +51,7 @@ pub fn refusal(status: StatusCode, headers: &HeaderMap) -> Answer {
 
 /// What the head of an answer with content says.
 pub(crate) struct Head<'a> {
-    pub(crate) digest: &'a airside_model::image::Digest,
+    pub(crate) digest: &'a airside_oci::Digest,
     pub(crate) kind: Option<&'a str>,
     /// Of what is sent, if it is known.
     pub(crate) length: Option<u64>,

@@ -1,7 +1,6 @@
 //! What a request is about, without looking at anything else: a manifest or a blob of a repository of some registry.
 
-use airside_image_rules::{Repository, Which};
-use airside_model::image::{Digest, is_tag};
+use airside_oci::{Digest, Repository, Tag, TagOrDigest};
 use url::form_urlencoded;
 
 /// One thing of one repository. Container runtimes name the registry that they mean as `?ns=HOST`; those that take this
@@ -14,7 +13,7 @@ pub struct Asked {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum What {
-    Manifest(Which),
+    Manifest(TagOrDigest),
     Blob(Digest),
 }
 
@@ -44,9 +43,12 @@ impl Asked {
         let digest = Digest::parse(which);
         let what = match (kind, digest) {
             ("blobs", Ok(digest)) => What::Blob(digest),
-            ("manifests", Ok(digest)) => What::Manifest(Which::Digest(digest)),
-            ("manifests", Err(_)) if is_tag(which) => What::Manifest(Which::Tag(which.to_owned())),
-            ("blobs" | "manifests", Err(_)) => return Err(NotAsked::Reference),
+            ("manifests", Ok(digest)) => What::Manifest(TagOrDigest::Digest(digest)),
+            ("manifests", Err(_)) => {
+                let tag = Tag::parse(which).map_err(|_| NotAsked::Reference)?;
+                What::Manifest(TagOrDigest::Tag(tag))
+            }
+            ("blobs", Err(_)) => return Err(NotAsked::Reference),
             _ => return Err(NotAsked::Endpoint),
         };
         let pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
@@ -71,8 +73,8 @@ impl Asked {
     pub fn path(&self) -> String {
         let name = self.repository.name();
         match &self.what {
-            What::Manifest(Which::Tag(tag)) => format!("/v2/{name}/manifests/{tag}"),
-            What::Manifest(Which::Digest(digest)) => format!("/v2/{name}/manifests/{digest}"),
+            What::Manifest(TagOrDigest::Tag(tag)) => format!("/v2/{name}/manifests/{tag}"),
+            What::Manifest(TagOrDigest::Digest(digest)) => format!("/v2/{name}/manifests/{digest}"),
             What::Blob(digest) => format!("/v2/{name}/blobs/{digest}"),
         }
     }
@@ -80,8 +82,8 @@ impl Asked {
     /// Nothing for a tag.
     pub fn digest(&self) -> Option<&Digest> {
         match &self.what {
-            What::Manifest(Which::Tag(_)) => None,
-            What::Manifest(Which::Digest(digest)) | What::Blob(digest) => Some(digest),
+            What::Manifest(TagOrDigest::Tag(_)) => None,
+            What::Manifest(TagOrDigest::Digest(digest)) | What::Blob(digest) => Some(digest),
         }
     }
 
@@ -89,7 +91,7 @@ impl Asked {
     pub(crate) fn at(&self, digest: &Digest) -> Self {
         Self {
             repository: self.repository.clone(),
-            what: What::Manifest(Which::Digest(digest.clone())),
+            what: What::Manifest(TagOrDigest::Digest(digest.clone())),
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use std::{collections::HashSet, io, time::Duration};
 
-use airside_model::image::Digest;
+use airside_oci::Digest;
 
 use crate::{
     Mirror, clock,

@@ -14,7 +14,7 @@ use std::{
 };
 
 use airside_model::chain;
-use airside_model::image::Digest;
+use airside_oci::Digest;
 use bytes::Bytes;
 use futures::stream;
 use http::header;

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use airside_model::image::Digest;
+use airside_oci::Digest;
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 use futures::stream;

@@ -1,13 +1,12 @@
 //! The mirror's own server. Who listens and until when is the caller's business.
 
-use std::{convert::Infallible, pin::pin, time::Duration};
+use std::sync::Arc;
 
-use airside_model::chain;
+use airside_serve::ServeOptions;
 use http::{Method, Request, StatusCode, header};
-use hyper::{body::Incoming, server::conn::http1, service::service_fn};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::{TcpListener, TcpStream};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use hyper::body::Incoming;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     Answer, Asked, Caller, Mirror,
@@ -15,63 +14,15 @@ use crate::{
     serve::Request as Question,
 };
 
-/// For the head of a request.
-const ASK: Duration = Duration::from_secs(30);
-
-/// For what is under way at the shutdown: replicas come and go with the load, and nobody's pull is to break for that.
-/// Less than a pod has between being told and being killed.
-const LAST: Duration = Duration::from_secs(25);
-
-/// Serves until the shutdown, then for a while what is under way.
+/// Serves until the shutdown, then for a while the pulls that are under way: replicas come and go with
+/// the load, and no pull is to break for that.
 pub async fn serve(listener: TcpListener, mirror: Mirror, shutdown: CancellationToken) {
-    let attended = TaskTracker::new();
-    loop {
-        let accepted = tokio::select! {
-            () = shutdown.cancelled() => break,
-            accepted = listener.accept() => accepted,
-        };
-        match accepted {
-            Ok((stream, _)) => {
-                let attending = attend(mirror.clone(), stream, shutdown.clone());
-                drop(attended.spawn(airside_tasks::named("mirror connection", attending)));
-            }
-            // Out of files, say: there will be some again.
-            Err(error) => {
-                tracing::warn!(error = %chain(&error), "no connection");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-            }
-        }
-    }
-    drop(listener);
-    attended.close();
-    if tokio::time::timeout(LAST, attended.wait()).await.is_err() {
-        tracing::warn!(
-            connections = attended.len(),
-            "pulls that are under way end here"
-        );
-    }
-}
-
-async fn attend(mirror: Mirror, stream: TcpStream, shutdown: CancellationToken) {
-    let service = service_fn(|request| {
+    let options = ServeOptions::new("mirror connection");
+    let answer = move |request: Request<Incoming>| {
         let mirror = mirror.clone();
-        async move { Ok::<_, Infallible>(answer(&mirror, &request).await) }
-    });
-    let served = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(ASK)
-        .serve_connection(TokioIo::new(stream), service);
-    let mut served = pin!(served);
-    let ended = tokio::select! {
-        ended = served.as_mut() => ended,
-        () = shutdown.cancelled() => {
-            served.as_mut().graceful_shutdown();
-            served.await
-        }
+        async move { answer(&mirror, &request).await }
     };
-    if let Err(error) = ended {
-        tracing::debug!(error = %chain(&error), "a connection ended early");
-    }
+    airside_serve::serve(Arc::new(listener), options, answer, shutdown).await;
 }
 
 async fn answer(mirror: &Mirror, request: &Request<Incoming>) -> Answer {

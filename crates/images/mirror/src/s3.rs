@@ -16,7 +16,7 @@ use std::{
 
 use airside_aws::sha256;
 use airside_blocking_http::{Payload, Request};
-use airside_model::image::Digest;
+use airside_oci::Digest;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::stream;

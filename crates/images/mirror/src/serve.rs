@@ -2,9 +2,8 @@
 
 use std::{io, path::Path, sync::Arc, time::Duration};
 
-use airside_image_rules::{Repository, Which};
 use airside_model::chain;
-use airside_model::image::Digest;
+use airside_oci::{ByteRange, Digest, MAX_DOCUMENT_BYTES, OutsideRange, Repository, TagOrDigest};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
 use crate::{
@@ -12,7 +11,6 @@ use crate::{
     access::{proves, verdict},
     answer::{Head, failure, refusal},
     flight::{Flights, Look, NotBegun},
-    range::Range,
     storage::NoteName,
 };
 
@@ -20,8 +18,6 @@ use crate::{
 const PUBLIC: Duration = Duration::from_secs(7 * 24 * 3600);
 /// That it does is written down this often at most.
 const PUBLIC_AGAIN: Duration = Duration::from_secs(3600);
-/// Content of this kind is text that describes an image, and small.
-const LARGEST_MANIFEST: u64 = 8 << 20;
 /// Bytes beyond any layer in use; a bound on what one answer can do to the disk.
 const LARGEST_BLOB: u64 = 64 << 30;
 
@@ -85,10 +81,10 @@ impl Mirror {
     /// What a tag means is the registry's to say; only while it is away counts what it said last.
     async fn tag(&self, request: &Request<'_>) -> io::Result<Answer> {
         let Asked { repository, what } = request.asked;
-        let What::Manifest(Which::Tag(tag)) = what else {
+        let What::Manifest(TagOrDigest::Tag(tag)) = what else {
             return Ok(failure(StatusCode::NOT_FOUND, "this is no tag"));
         };
-        let note = NoteName::tag(repository, tag);
+        let note = NoteName::tag(repository, tag.as_str());
         match self.0.access.ask(request.asked, request.caller, None).await {
             Verdict::Yes(headers) => {
                 let digest = headers.get("docker-content-digest");
@@ -111,7 +107,7 @@ impl Mirror {
                 let Some(digest) = known else {
                     return Ok(away(status, &words));
                 };
-                tracing::warn!(%repository, tag, reason = words, "registry unreachable: image served as the tag was last resolved");
+                tracing::warn!(%repository, %tag, reason = words, "registry unreachable: image served as the tag was last resolved");
                 self.same(request, &digest, true).await
             }
         }
@@ -237,10 +233,10 @@ impl Mirror {
         let link = NoteName::link(&request.asked.repository, digest);
         let link = self.0.storage.note(&link).await?;
         let kind = link.map(|note| note.text).filter(|text| !text.is_empty());
-        let range = Range::parse(request.range);
-        let Some(length) = range.map_or(Some(size), |range| range.length(size)) else {
+        let Ok(range) = read_range(request, size) else {
             return Ok(outside(size));
         };
+        let length = range.map_or(size, ByteRange::length);
         let head = Head {
             digest,
             kind: kind.as_deref(),
@@ -316,14 +312,12 @@ impl Mirror {
         } else if let Err(refused) = self.permit(request, digest, flight.size).await? {
             return Ok(Some(refused));
         }
-        let range = Range::parse(request.range).filter(|_| flight.size.is_some());
-        let length = match (range, flight.size) {
-            (Some(range), Some(size)) => match range.length(size) {
-                Some(length) => Some(length),
-                None => return Ok(Some(outside(size))),
-            },
-            (_, size) => size,
+        let range = match flight.size.map(|size| read_range(request, size)) {
+            Some(Err(OutsideRange { size })) => return Ok(Some(outside(size))),
+            Some(Ok(range)) => range,
+            None => None,
         };
+        let length = range.map(ByteRange::length).or(flight.size);
         let first = range.map_or(0, |range| range.first);
         let pieces = match flight.read(first, length).await {
             Ok(pieces) => pieces,
@@ -366,10 +360,16 @@ impl Mirror {
     }
 }
 
+/// Returns the part of the content that is asked for; `None` for all of it.
+fn read_range(request: &Request<'_>, size: u64) -> Result<Option<ByteRange>, OutsideRange> {
+    let header = request.range.and_then(|range| range.to_str().ok());
+    header.map_or(Ok(None), |header| ByteRange::parse(header, size))
+}
+
 /// The bytes that a thing may have.
 fn largest(asked: &Asked) -> u64 {
     match is_manifest(asked) {
-        true => LARGEST_MANIFEST,
+        true => MAX_DOCUMENT_BYTES as u64,
         false => LARGEST_BLOB,
     }
 }

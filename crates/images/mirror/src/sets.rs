@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use airside_image_rules::{ImageSet, Reference, TagState};
+use airside_image_rules::{ImageSet, TagState};
 use airside_model::chain;
-use airside_model::image::Digest;
+use airside_oci::{Digest, Reference};
 use futures::TryStreamExt as _;
 use kube::{
     Api, Client,

@@ -10,8 +10,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use airside_image_rules::Repository;
-use airside_model::image::Digest;
+use airside_oci::{Digest, Repository};
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::Stream;

@@ -6,22 +6,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-use airside_image_rules::Repository;
+use airside_model::chain;
+use airside_oci::{
+    BearerChallenge, Challenge, MAX_TOKEN_BYTES, Repository, media_type::ACCEPT_MANIFESTS_OR_ANY,
+    read_token,
+};
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 use parking_lot::Mutex;
 
-use crate::{
-    Asked, Away, Caller, Client, Registries,
-    challenge::{self, Challenge},
-};
+use crate::{Asked, Away, Caller, Client, Registries};
 
-/// All that an image may be described by.
-const MANIFESTS: &str = "application/vnd.oci.image.index.v1+json, \
-    application/vnd.docker.distribution.manifest.list.v2+json, application/vnd.oci.image.manifest.v1+json, \
-    application/vnd.docker.distribution.manifest.v2+json, */*;q=0.1";
-const LARGEST_TOKEN: usize = 1 << 20;
 /// What realms give without a word about it is good for at least a minute.
 const TOKEN_LIVES: Duration = Duration::from_secs(50);
 /// Where a registry that wants to be left alone does not say for how long.
@@ -113,7 +109,10 @@ impl Upstream {
         };
         self.rested(&base)?;
         let mut headers = HeaderMap::new();
-        headers.insert(header::ACCEPT, HeaderValue::from_static(MANIFESTS));
+        headers.insert(
+            header::ACCEPT,
+            HeaderValue::from_static(ACCEPT_MANIFESTS_OR_ANY),
+        );
         headers.extend(range.map(|range| (header::RANGE, range.clone())));
         let known = caller
             .login()
@@ -143,9 +142,18 @@ impl Upstream {
         mut headers: HeaderMap,
         refused: Reply,
     ) -> Result<Reply, Away> {
-        let realm = Challenge::of(refused.headers()).and_then(|it| it.address(base));
-        let Some(realm) = realm.filter(|_| matches!(self.0.way, Way::Registries(_))) else {
+        let Some(challenge) = bearer_challenge(refused.headers()) else {
             return Ok(refused);
+        };
+        if matches!(self.0.way, Way::Mirror(_)) {
+            return Ok(refused);
+        }
+        let realm = match challenge.token_url(base, None) {
+            Ok(realm) => realm,
+            Err(error) => {
+                tracing::warn!(registry = base, error = %chain(&error), "token server not asked");
+                return Ok(refused);
+            }
         };
         let answer = self
             .0
@@ -155,13 +163,13 @@ impl Upstream {
         if !answer.status().is_success() {
             return Ok(refused);
         }
-        let body = Limited::new(answer.into_body(), LARGEST_TOKEN)
+        let body = Limited::new(answer.into_body(), MAX_TOKEN_BYTES)
             .collect()
             .await;
         let token = body
             .ok()
-            .and_then(|body| challenge::bearer(&body.to_bytes()));
-        let token = token.and_then(|token| HeaderValue::from_str(&token).ok());
+            .and_then(|body| read_token(&body.to_bytes()).ok())
+            .and_then(|token| HeaderValue::from_str(&format!("Bearer {token}")).ok());
         let Some(token) = token else {
             return Ok(refused);
         };
@@ -209,4 +217,15 @@ impl Upstream {
         let until = airside_model::deadline_after(Instant::now(), rest);
         self.0.resting.lock().insert(base.to_owned(), until);
     }
+}
+
+/// Returns the first challenge that a token answers.
+fn bearer_challenge(headers: &HeaderMap) -> Option<BearerChallenge> {
+    let texts = headers.get_all(header::WWW_AUTHENTICATE).into_iter();
+    texts
+        .filter_map(|text| match Challenge::parse(text.to_str().ok()?)? {
+            Challenge::Bearer(challenge) => Some(challenge),
+            Challenge::Basic => None,
+        })
+        .next()
 }

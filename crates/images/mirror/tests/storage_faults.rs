@@ -15,7 +15,7 @@ use std::{
 };
 
 use airside_mirror::{Folder, Kept, Note, NoteName, Noted, Storage};
-use airside_model::image::Digest;
+use airside_oci::Digest;
 use async_trait::async_trait;
 use bytes::Bytes;
 use common::{House, layer};

@@ -21,21 +21,18 @@ mod sharing;
 mod waves;
 
 use std::{
-    convert::Infallible,
     io,
     net::{IpAddr, SocketAddr},
     path::PathBuf,
     sync::Arc,
-    time::Duration,
 };
 
 use airside_mirror::{
     Access, Answer, Authorities, AuthoritiesError, Client, Registries, Registry, Upstream,
 };
-use airside_model::chain;
+use airside_serve::ServeOptions;
 use http::Request;
-use hyper::{body::Incoming, server::conn::http1, service::service_fn};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper::body::Incoming;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -54,9 +51,6 @@ pub use self::{
     hosts::Tags, manifest::MirrorPart, options::MirrorOptions, probe::MIRROR_USED,
     proof::PEERS_AUDIENCE,
 };
-
-/// For the head of a request.
-const ASK: Duration = Duration::from_secs(30);
 
 /// What is decided about it.
 #[derive(Clone, Debug)]
@@ -262,44 +256,7 @@ fn serve<F>(
 {
     let (listener, until) = (Arc::new(listener), shutdown.clone());
     airside_tasks::supervise("mirror port", &shutdown, move || {
-        accept(listener.clone(), until.clone(), answer.clone())
+        let options = ServeOptions::new("mirror connection");
+        airside_serve::serve(listener.clone(), options, answer.clone(), until.clone())
     });
-}
-
-async fn accept<F>(
-    listener: Arc<TcpListener>,
-    shutdown: CancellationToken,
-    answer: impl Fn(Request<Incoming>) -> F + Clone + Send + Sync + 'static,
-) where
-    F: Future<Output = Answer> + Send + 'static,
-{
-    loop {
-        let accepted = tokio::select! {
-            () = shutdown.cancelled() => return,
-            accepted = listener.accept() => accepted,
-        };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
-            // Out of files, say: there will be some again.
-            Err(error) => {
-                tracing::warn!(error = %chain(&error), "no connection");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-                continue;
-            }
-        };
-        let answer = answer.clone();
-        airside_tasks::spawn("mirror connection", async move {
-            let service = service_fn(|request| {
-                let answered = answer(request);
-                async move { Ok::<_, Infallible>(answered.await) }
-            });
-            let served = http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(ASK)
-                .serve_connection(TokioIo::new(stream), service);
-            if let Err(error) = served.await {
-                tracing::debug!(error = %chain(&error), "a connection ended early");
-            }
-        });
-    }
 }

@@ -1,22 +1,21 @@
 //! Passes requests for images on, and nothing else.
 
-use std::{convert::Infallible, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use airside_model::chain;
+use airside_serve::ServeOptions;
 use bytes::Bytes;
 use http::{
-    HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header,
-    uri::PathAndQuery,
+    HeaderMap, HeaderName, Method, Request, Response, StatusCode, header, uri::PathAndQuery,
 };
-use http_body_util::{BodyExt as _, Empty, Full, combinators::BoxBody};
-use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use http_body_util::{BodyExt as _, Empty, combinators::BoxBody};
+use hyper::body::Incoming;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::{
     client::legacy::{Client, connect::HttpConnector},
-    rt::{TokioExecutor, TokioIo, TokioTimer},
+    rt::TokioExecutor,
 };
-use serde_json::json;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::{Authorities, Upstream};
@@ -24,8 +23,6 @@ use crate::{Authorities, Upstream};
 const CONNECT: Duration = Duration::from_secs(10);
 /// For the head of an answer; what it carries takes as long as it takes.
 const ANSWER: Duration = Duration::from_secs(60);
-/// For the head of a request.
-const ASK: Duration = Duration::from_secs(30);
 
 /// What is about one connection, and not about what it carries.
 const OWN: [HeaderName; 8] = [
@@ -59,23 +56,13 @@ pub async fn serve(
         upstream,
         client: client(authorities)?,
     };
-    loop {
-        let accepted = tokio::select! {
-            () = shutdown.cancelled() => return Ok(()),
-            accepted = listener.accept() => accepted,
-        };
-        match accepted {
-            Ok((stream, _)) => drop(airside_tasks::spawn(
-                "pull through the proxy",
-                proxy.clone().attend(stream),
-            )),
-            // Out of files, say: there will be some again.
-            Err(error) => {
-                tracing::warn!(error = %chain(&error), "no connection");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-            }
-        }
-    }
+    let answer = move |request| {
+        let proxy = proxy.clone();
+        async move { proxy.answer(request).await }
+    };
+    let options = ServeOptions::new("pull through the proxy");
+    airside_serve::serve(Arc::new(listener), options, answer, shutdown).await;
+    Ok(())
 }
 
 fn client(
@@ -98,38 +85,20 @@ fn client(
 }
 
 impl Proxy {
-    async fn attend(self, stream: TcpStream) {
-        let service = service_fn(|request| {
-            let proxy = self.clone();
-            async move { Ok::<_, Infallible>(proxy.answer(request).await) }
-        });
-        let served = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(ASK)
-            .serve_connection(TokioIo::new(stream), service);
-        if let Err(error) = served.await {
-            tracing::debug!(error = %chain(&error), "a connection ended early");
-        }
-    }
-
     async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
         let asked = request.uri().path_and_query().cloned();
         let Some(asked) = asked.filter(|asked| is_registrys(asked.path())) else {
-            return refusal(
-                StatusCode::NOT_FOUND,
-                "NAME_UNKNOWN",
-                "this serves images alone",
-            );
+            return refusal(StatusCode::NOT_FOUND, "this serves images alone");
         };
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             let words = "images are only pulled here";
-            return refusal(StatusCode::METHOD_NOT_ALLOWED, "UNSUPPORTED", words);
+            return refusal(StatusCode::METHOD_NOT_ALLOWED, words);
         }
         match self.forward(&request, &asked).await {
             Ok(answer) => answer,
             Err(words) => {
                 tracing::warn!(upstream = %self.upstream, path = asked.path(), reason = words, "no answer from the server's registry");
-                refusal(StatusCode::BAD_GATEWAY, "UNKNOWN", &words)
+                refusal(StatusCode::BAD_GATEWAY, &words)
             }
         }
     }
@@ -172,12 +141,7 @@ fn passed_on(headers: &HeaderMap) -> HeaderMap {
     passed
 }
 
-fn refusal(status: StatusCode, code: &str, words: &str) -> Response<Body> {
-    let text = json!({"errors": [{"code": code, "message": words}]}).to_string();
-    let body = Full::new(Bytes::from(text)).map_err(|never| match never {});
-    let mut answer = Response::new(body.boxed());
-    *answer.status_mut() = status;
-    let kind = HeaderValue::from_static("application/json");
-    answer.headers_mut().insert(header::CONTENT_TYPE, kind);
-    answer
+fn refusal(status: StatusCode, words: &str) -> Response<Body> {
+    let answer = airside_serve::oci_error(status, airside_serve::oci_code(status), words);
+    answer.map(|body| body.map_err(|never| match never {}).boxed())
 }

@@ -5,7 +5,7 @@
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use airside_node_agent::{Authorities, Upstream};
-use airside_registry::{Access, Grant, Registry, Repository, Tokens};
+use airside_registry::{Access, Grant, Registry, Tokens, team_repository};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use http::Request;
@@ -106,14 +106,10 @@ async fn an_image_comes_through_with_its_own_teams_token_alone() {
     let house = house().await;
     let artifact = tempfile::tempdir().unwrap();
     std::fs::create_dir(artifact.path().join("rootfs")).unwrap();
-    let name = Repository::of_team("main");
+    let name = team_repository("main");
     let published = house.registry.publish(&name, artifact.path()).unwrap();
     let token = |team: &str| {
-        let grant = Grant::steady(
-            Repository::of_team(team),
-            Access::Pull,
-            Duration::from_secs(60),
-        );
+        let grant = Grant::steady(team_repository(team), Access::Pull, Duration::from_secs(60));
         house.registry.token(&grant)
     };
     let path = format!("/v2/{name}/manifests/{}", published.digest);

@@ -7,7 +7,7 @@ use std::{
 };
 
 use airside_image_rules::{ImageSet, ImageSetSpec, ResolvedImage, TagState, selection};
-use airside_model::image::Digest;
+use airside_oci::Digest;
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt as _;
 

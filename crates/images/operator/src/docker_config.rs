@@ -5,7 +5,8 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use airside_image_rules::{PullLogin, Repository};
+use airside_image_rules::PullLogin;
+use airside_oci::Repository;
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde::Deserialize;
 

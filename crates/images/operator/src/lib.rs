@@ -33,7 +33,6 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use airside_image_certs::{CertsError, Lifetimes, OwnCerts, Wanted};
 use kube::Client;
 use tokio::{net::TcpListener, sync::watch};
-use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 pub use self::{
@@ -146,7 +145,7 @@ async fn serve(
         lifetimes: Lifetimes::default(),
     };
     let certificates = OwnCerts::open(client.clone(), wanted).await?;
-    let tls = TlsAcceptor::from(certificates.server_config()?);
+    let tls = certificates.server_config()?;
     publish(client, options, certificates.bundle(), shutdown);
     let (certificates, until) = (Arc::new(certificates), shutdown.clone());
     airside_tasks::supervise("certificates", shutdown, move || {

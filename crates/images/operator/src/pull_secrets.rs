@@ -1,6 +1,7 @@
 //! Reads the pull secrets that sets name, each when it is needed. Nothing of them is kept.
 
-use airside_image_rules::{PullLogin, Repository};
+use airside_image_rules::PullLogin;
+use airside_oci::Repository;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client};
 

@@ -4,6 +4,7 @@ use std::io;
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
+use http_body::Body as _;
 use http_body_util::{BodyExt as _, Empty, Full, combinators::UnsyncBoxBody};
 use serde::Serialize;
 
@@ -62,8 +63,12 @@ impl Error {
             true => "the server failed; its log says why".to_owned(),
             false => self.to_string(),
         };
-        let body = serde_json::json!({"errors": [{"code": self.code(), "message": message}]});
-        let mut answer = json(self.status(), "application/json", &body);
+        let answer = airside_serve::oci_error(self.status(), self.code(), &message);
+        let (parts, body) = answer.into_parts();
+        let length = body.size_hint().exact().unwrap_or_default();
+        let body = body.map_err(|never| match never {}).boxed_unsync();
+        let mut answer = Response::from_parts(parts, body);
+        set(&mut answer, "content-length", length);
         match self {
             Self::NoToken | Self::BadToken => set(&mut answer, "www-authenticate", CHALLENGE),
             Self::Range { size } => set(&mut answer, "content-range", format!("bytes */{size}")),

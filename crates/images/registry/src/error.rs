@@ -5,19 +5,21 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use airside_rootfs::Digest;
+use airside_oci::{BadDigest, BadRepositoryName, BadTag, BadTagOrDigest, Digest, OutsideRange};
 use http::StatusCode;
 
-use crate::{Access, Repository};
+use crate::{Access, RepositoryName};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("{0:?} is no name of a repository")]
-    Name(String),
-    #[error("{0:?} is no tag")]
-    Tag(String),
-    #[error("{0:?} is no sha256 digest")]
-    Digest(String),
+    #[error(transparent)]
+    Name(#[from] BadRepositoryName),
+    #[error("{0:?} is no scope such as repository:NAME:pull")]
+    Scope(String),
+    #[error(transparent)]
+    Tag(#[from] BadTag),
+    #[error(transparent)]
+    Digest(#[from] BadDigest),
     #[error("there is no such endpoint")]
     Endpoint,
     #[error("a token is needed; log in with one as the password")]
@@ -25,15 +27,15 @@ pub enum Error {
     #[error("the token is not valid, or no longer")]
     BadToken,
     #[error("the token does not allow to {0} {1}")]
-    Denied(Access, Repository),
+    Denied(Access, RepositoryName),
     #[error("there is no repository {0}")]
-    NoRepository(Repository),
+    NoRepository(RepositoryName),
     #[error("there is no blob {1} in {0}")]
-    NoBlob(Repository, Digest),
+    NoBlob(RepositoryName, Digest),
     #[error("there is no manifest {1} in {0}")]
-    NoManifest(Repository, String),
+    NoManifest(RepositoryName, String),
     #[error("the manifest names {1}, which is not in {0}; push that first")]
-    Dangling(Repository, Digest),
+    Dangling(RepositoryName, Digest),
     #[error("the manifest cannot be used: {0}")]
     Manifest(String),
     #[error("the manifest is larger than {0} bytes")]
@@ -71,6 +73,21 @@ pub enum Error {
     },
 }
 
+impl From<BadTagOrDigest> for Error {
+    fn from(error: BadTagOrDigest) -> Self {
+        match error {
+            BadTagOrDigest::Tag(bad) => Self::Tag(bad),
+            BadTagOrDigest::Digest(bad) => Self::Digest(bad),
+        }
+    }
+}
+
+impl From<OutsideRange> for Error {
+    fn from(error: OutsideRange) -> Self {
+        Self::Range { size: error.size }
+    }
+}
+
 impl Error {
     pub(crate) fn at(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Disk {
@@ -98,6 +115,7 @@ impl Error {
                 StatusCode::INTERNAL_SERVER_ERROR
             }
             Self::Name(_)
+            | Self::Scope(_)
             | Self::Tag(_)
             | Self::Digest(_)
             | Self::Dangling(..)
@@ -111,7 +129,7 @@ impl Error {
     /// As clients know it.
     pub(crate) fn code(&self) -> &'static str {
         match self {
-            Self::Name(_) => "NAME_INVALID",
+            Self::Name(_) | Self::Scope(_) => "NAME_INVALID",
             Self::NoRepository(_) | Self::Endpoint => "NAME_UNKNOWN",
             Self::Digest(_) | Self::Mismatch { .. } => "DIGEST_INVALID",
             Self::NoToken | Self::BadToken => "UNAUTHORIZED",

@@ -1,58 +1,25 @@
-//! A manifest, as far as a registry must understand it: what it needs, and what it is about.
+//! The parts of a manifest that a registry uses: what it needs, and what it is about.
 
-use airside_rootfs::Digest;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+use airside_oci::{BadDocument, Descriptor, Digest, Document, media_type};
+use serde::Serialize;
 
 use crate::Error;
 
-/// More than any image in use has; a manifest is read into memory.
-pub(crate) const LARGEST: usize = 4 << 20;
-
-const KINDS: [&str; 4] = [
-    "application/vnd.oci.image.manifest.v1+json",
-    "application/vnd.oci.image.index.v1+json",
-    "application/vnd.docker.distribution.manifest.v2+json",
-    "application/vnd.docker.distribution.manifest.list.v2+json",
-];
-
 pub(crate) struct Manifest {
     pub(crate) media_type: String,
-    /// What must be in the repository before it.
+    /// Blobs that must be in the repository before the manifest.
     pub(crate) blobs: Vec<Digest>,
+    /// Manifests that must be in the repository before an index.
     pub(crate) manifests: Vec<Digest>,
-    /// What it says something about.
+    /// The manifest that this one says something about.
     pub(crate) subject: Option<Digest>,
     artifact_type: Option<String>,
-    annotations: Option<Map<String, Value>>,
+    annotations: BTreeMap<String, String>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Document {
-    media_type: Option<String>,
-    config: Option<Descriptor>,
-    #[serde(default)]
-    layers: Vec<Descriptor>,
-    #[serde(default)]
-    manifests: Vec<Descriptor>,
-    subject: Option<Descriptor>,
-    artifact_type: Option<String>,
-    annotations: Option<Map<String, Value>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Descriptor {
-    #[serde(default)]
-    media_type: String,
-    digest: Digest,
-    /// A layer that is somewhere else and may not be pushed.
-    #[serde(default)]
-    urls: Vec<String>,
-}
-
-/// How a list of referrers names one.
+/// A manifest in a list of referrers.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Referrer {
@@ -61,42 +28,50 @@ pub(crate) struct Referrer {
     digest: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) artifact_type: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    annotations: Option<Map<String, Value>>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    annotations: BTreeMap<String, String>,
 }
 
 impl Manifest {
-    /// `kind` is what the client, or an earlier call, says it is.
-    pub(crate) fn parse(text: &[u8], kind: &str) -> Result<Self, Error> {
-        let kind = kind.split(';').next().unwrap_or_default().trim();
-        if !KINDS.contains(&kind) {
+    /// Reads a manifest or an index. `content_type` is the client's word, or that of an earlier call.
+    pub(crate) fn parse(text: &[u8], content_type: &str) -> Result<Self, Error> {
+        let kind = media_type::essence(content_type);
+        if !media_type::is_manifest(kind) && !media_type::is_index(kind) {
             return Err(Error::Manifest(format!("{kind:?} is no kind of manifest")));
         }
-        let read = serde_json::from_slice::<Document>(text);
-        let document = read.map_err(|error| Error::Manifest(error.to_string()))?;
-        if document
-            .media_type
-            .as_deref()
-            .is_some_and(|own| own != kind)
-        {
-            let words = format!("it says that it is something else than {kind}");
-            return Err(Error::Manifest(words));
-        }
-        let artifact_type = match (&document.artifact_type, &document.config) {
-            (Some(type_), _) => Some(type_.clone()),
-            (None, Some(config)) => Some(config.media_type.clone()),
-            (None, None) => None,
-        };
-        let own = document.layers.into_iter();
-        let own = own.filter(|layer| layer.urls.is_empty());
+        let document = Document::parse_as(text, kind)
+            .map_err(|error: BadDocument| Error::Manifest(error.to_string()))?;
         let digest = |descriptor: Descriptor| descriptor.digest;
+        let (blobs, manifests, subject, artifact_type, annotations) = match document {
+            Document::Index(index) => (
+                Vec::new(),
+                index.manifests.into_iter().map(digest).collect(),
+                index.subject,
+                index.artifact_type,
+                index.annotations,
+            ),
+            Document::Manifest(image) => {
+                let artifact_type = image
+                    .artifact_type
+                    .or_else(|| Some(image.config.media_type.clone()));
+                let layers = image.layers.into_iter().filter(|layer| !layer.is_foreign());
+                let blobs = [image.config].into_iter().chain(layers);
+                (
+                    blobs.map(digest).collect(),
+                    Vec::new(),
+                    image.subject,
+                    artifact_type,
+                    image.annotations,
+                )
+            }
+        };
         Ok(Self {
             media_type: kind.to_owned(),
-            blobs: document.config.into_iter().chain(own).map(digest).collect(),
-            manifests: document.manifests.into_iter().map(digest).collect(),
-            subject: document.subject.map(digest),
+            blobs,
+            manifests,
+            subject: subject.map(digest),
             artifact_type: artifact_type.filter(|type_| !type_.is_empty()),
-            annotations: document.annotations,
+            annotations,
         })
     }
 
@@ -113,18 +88,23 @@ impl Manifest {
 
 #[cfg(test)]
 mod tests {
+    use airside_oci::media_type::{OCI_INDEX, OCI_MANIFEST};
+
     use super::*;
 
     #[test]
-    fn what_it_needs() {
+    fn a_manifest_lists_its_needs() {
         let digest = |letter: &str| format!("sha256:{}", letter.repeat(64));
         let text = serde_json::json!({
             "config": {"mediaType": "c", "digest": digest("a"), "size": 1},
-            "layers": [{"digest": digest("b")}, {"digest": digest("c"), "urls": ["https://x.example"]}],
+            "layers": [
+                {"digest": digest("b")},
+                {"digest": digest("c"), "urls": ["https://x.example"]},
+            ],
             "subject": {"digest": digest("d")},
         });
-        let manifest =
-            Manifest::parse(text.to_string().as_bytes(), &format!("{}; x=y", KINDS[0])).unwrap();
+        let kind = format!("{OCI_MANIFEST}; x=y");
+        let manifest = Manifest::parse(text.to_string().as_bytes(), &kind).unwrap();
         let found: Vec<String> = manifest.blobs.iter().map(ToString::to_string).collect();
         assert_eq!(found, [digest("a"), digest("b")]);
         assert_eq!(manifest.subject.unwrap().to_string(), digest("d"));
@@ -132,13 +112,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none() {
+    fn texts_that_are_no_manifest() {
         for (text, kind) in [
             ("{}", "text/plain"),
-            ("", KINDS[0]),
-            ("[]", KINDS[0]),
-            (r#"{"layers": [{"digest": "../x"}]}"#, KINDS[0]),
-            (r#"{"mediaType": "other"}"#, KINDS[1]),
+            ("{}", OCI_MANIFEST),
+            ("", OCI_MANIFEST),
+            ("[]", OCI_MANIFEST),
+            (r#"{"layers": [{"digest": "../x"}]}"#, OCI_MANIFEST),
+            (r#"{"manifests": []}"#, OCI_MANIFEST),
+            (r#"{"mediaType": "other"}"#, OCI_INDEX),
+            (r#"{"mediaType": "other", "manifests": []}"#, OCI_INDEX),
         ] {
             assert!(Manifest::parse(text.as_bytes(), kind).is_err(), "{text}");
         }

@@ -10,14 +10,14 @@ use std::{
 };
 
 use airside_archive::Hasher;
-use airside_rootfs::Digest;
+use airside_oci::{
+    Digest, architecture,
+    media_type::{OCI_CONFIG, OCI_LAYER_ZSTD, OCI_MANIFEST},
+};
 use serde_json::json;
 
-use crate::{Error, Reference, Registry, Repository, manifest::Manifest, name, store::Store};
+use crate::{Error, Registry, RepositoryName, TagOrDigest, manifest::Manifest, store::Store};
 
-const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
-const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
-const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+zstd";
 /// Fast: it is packed while somebody waits.
 const LEVEL: i32 = 1;
 
@@ -37,7 +37,7 @@ struct Stored {
 
 impl Registry {
     /// Makes `folder/rootfs` an image of the repository. It blocks for as long as packing takes.
-    pub fn publish(&self, repository: &Repository, folder: &Path) -> Result<Published, Error> {
+    pub fn publish(&self, repository: &RepositoryName, folder: &Path) -> Result<Published, Error> {
         let rootfs = folder.join("rootfs");
         // Whoever made the folder is not trusted: a link could lead anywhere on this machine.
         if !fs::symlink_metadata(&rootfs).is_ok_and(|found| found.is_dir()) {
@@ -54,13 +54,13 @@ impl Registry {
         let config = store_text(store, repository, config.to_string().as_bytes())?;
         let described = |kind: &str, stored: &Stored| json!({"mediaType": kind, "digest": stored.digest, "size": stored.size});
         let manifest = json!({
-            "schemaVersion": 2, "mediaType": MANIFEST, "config": described(CONFIG, &config),
-            "layers": [described(LAYER, &layer)],
+            "schemaVersion": 2, "mediaType": OCI_MANIFEST, "config": described(OCI_CONFIG, &config),
+            "layers": [described(OCI_LAYER_ZSTD, &layer)],
         });
         let text = manifest.to_string();
-        let parsed = Manifest::parse(text.as_bytes(), MANIFEST)?;
-        let digest = of(text.as_bytes())?;
-        let reference = Reference::Digest(digest.clone());
+        let parsed = Manifest::parse(text.as_bytes(), OCI_MANIFEST)?;
+        let digest = Digest::of_bytes(text.as_bytes());
+        let reference = TagOrDigest::Digest(digest.clone());
         store.put_manifest(repository, &reference, text.as_bytes(), &parsed)?;
         Ok(Published {
             digest,
@@ -69,8 +69,8 @@ impl Registry {
     }
 
     /// Whether an image is still here; then it counts as used now. It blocks.
-    pub fn is_there(&self, repository: &Repository, digest: &Digest) -> bool {
-        let reference = Reference::Digest(digest.clone());
+    pub fn is_there(&self, repository: &RepositoryName, digest: &Digest) -> bool {
+        let reference = TagOrDigest::Digest(digest.clone());
         self.inner.store.manifest(repository, &reference).is_ok()
     }
 }
@@ -78,7 +78,7 @@ impl Registry {
 /// Packs the tree; also says what the tar was before it was compressed.
 fn store_layer(
     store: &Store,
-    repository: &Repository,
+    repository: &RepositoryName,
     rootfs: &Path,
 ) -> Result<(Stored, Digest), Error> {
     let scratch = Scratch::new(store);
@@ -97,43 +97,26 @@ fn store_layer(
         Ok(digest)
     });
     let layer = finished.map_err(Error::at("write", &scratch.0))?;
-    let digest = name::digest(&format!("sha256:{}", layer.sha256))?;
+    let digest = Digest::parse(&format!("sha256:{}", layer.sha256))?;
     let is_new = store.adopt(&scratch.0, repository, &digest)?;
     let stored = Stored {
         digest,
         size: layer.bytes,
         is_new,
     };
-    Ok((stored, name::digest(&format!("sha256:{}", tar.sha256))?))
+    Ok((stored, Digest::parse(&format!("sha256:{}", tar.sha256))?))
 }
 
-fn store_text(store: &Store, repository: &Repository, text: &[u8]) -> Result<Stored, Error> {
+fn store_text(store: &Store, repository: &RepositoryName, text: &[u8]) -> Result<Stored, Error> {
     let scratch = Scratch::new(store);
     fs::write(&scratch.0, text).map_err(Error::at("write", &scratch.0))?;
-    let digest = of(text)?;
+    let digest = Digest::of_bytes(text);
     let is_new = store.adopt(&scratch.0, repository, &digest)?;
     Ok(Stored {
         digest,
         size: text.len() as u64,
         is_new,
     })
-}
-
-fn of(text: &[u8]) -> Result<Digest, Error> {
-    let mut hasher = Hasher::new(std::io::sink());
-    hasher
-        .write_all(text)
-        .map_err(Error::at("hash", Path::new("a document")))?;
-    name::digest(&format!("sha256:{}", hasher.finish().1.sha256))
-}
-
-/// As images name it.
-fn architecture() -> &'static str {
-    match std::env::consts::ARCH {
-        "x86_64" => "amd64",
-        "aarch64" => "arm64",
-        other => other,
-    }
 }
 
 /// A file that goes unless it became a blob.

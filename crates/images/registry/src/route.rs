@@ -1,8 +1,8 @@
 //! Which endpoint a path is, without looking at anything else.
 
-use airside_rootfs::Digest;
+use airside_oci::Digest;
 
-use crate::{Error, Reference, Repository, name};
+use crate::{Error, RepositoryName, TagOrDigest};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
@@ -10,12 +10,12 @@ pub(crate) enum Route {
     Version,
     /// A token for one scope, by another one.
     Token,
-    Blob(Repository, Digest),
-    Manifest(Repository, Reference),
-    Uploads(Repository),
-    Upload(Repository, String),
-    Tags(Repository),
-    Referrers(Repository, Digest),
+    Blob(RepositoryName, Digest),
+    Manifest(RepositoryName, TagOrDigest),
+    Uploads(RepositoryName),
+    Upload(RepositoryName, String),
+    Tags(RepositoryName),
+    Referrers(RepositoryName, Digest),
 }
 
 impl Route {
@@ -30,23 +30,27 @@ impl Route {
         }
         let rest = path.strip_prefix("/v2/").ok_or(Error::Endpoint)?;
         let parts: Vec<&str> = rest.split('/').collect();
-        let named = |count: usize| Repository::parse(&parts[..parts.len() - count].join("/"));
+        let named = |count: usize| -> Result<RepositoryName, Error> {
+            Ok(RepositoryName::parse(
+                &parts[..parts.len() - count].join("/"),
+            )?)
+        };
         match parts.as_slice() {
             [_, .., "blobs", "uploads", ""] => Ok(Self::Uploads(named(3)?)),
             [_, .., "blobs", "uploads", id] => Ok(Self::Upload(named(3)?, (*id).to_owned())),
             [_, .., "blobs", "uploads"] => Ok(Self::Uploads(named(2)?)),
-            [_, .., "blobs", digest] => Ok(Self::Blob(named(2)?, name::digest(digest)?)),
+            [_, .., "blobs", digest] => Ok(Self::Blob(named(2)?, Digest::parse(digest)?)),
             [_, .., "manifests", reference] => {
-                Ok(Self::Manifest(named(2)?, Reference::parse(reference)?))
+                Ok(Self::Manifest(named(2)?, TagOrDigest::parse(reference)?))
             }
             [_, .., "tags", "list"] => Ok(Self::Tags(named(2)?)),
-            [_, .., "referrers", digest] => Ok(Self::Referrers(named(2)?, name::digest(digest)?)),
+            [_, .., "referrers", digest] => Ok(Self::Referrers(named(2)?, Digest::parse(digest)?)),
             _ => Err(Error::Endpoint),
         }
     }
 
     /// What it is about; nothing, where it is about the registry as a whole.
-    pub(crate) fn repository(&self) -> Option<&Repository> {
+    pub(crate) fn repository(&self) -> Option<&RepositoryName> {
         match self {
             Self::Version | Self::Token => None,
             Self::Blob(repository, _)
@@ -66,7 +70,7 @@ mod tests {
     #[test]
     fn paths_become_endpoints() {
         let hex = "a".repeat(64);
-        let repository = Repository::parse("team/main/a").unwrap();
+        let repository = RepositoryName::parse("team/main/a").unwrap();
         let digest = Digest::parse(&format!("sha256:{hex}")).unwrap();
         let r = || repository.clone();
         for (path, expected) in [

@@ -14,7 +14,7 @@ use http::{HeaderMap, Method, Request, StatusCode, header, request::Parts};
 use serde_json::json;
 
 use crate::{
-    Access, Body, Error, Grant, Repository, Tokens,
+    Access, Body, Error, Grant, RepositoryName, Tokens,
     answer::{Answer, empty, headers_only, json, set},
     clock,
     route::Route,
@@ -216,9 +216,12 @@ fn needed(method: &Method) -> Access {
     }
 }
 
-/// `repository:NAME:pull,push`.
-fn scoped(scope: &str) -> Result<(Repository, Access), Error> {
-    let wrong = || Error::Name(scope.to_owned());
+/// Characters of a client's text that an error repeats.
+const MAX_QUOTED_CHARS: usize = 160;
+
+/// Reads `repository:NAME:pull,push`.
+fn scoped(scope: &str) -> Result<(RepositoryName, Access), Error> {
+    let wrong = || Error::Scope(scope.chars().take(MAX_QUOTED_CHARS).collect());
     let rest = scope.strip_prefix("repository:").ok_or_else(wrong)?;
     let (name, actions) = rest.rsplit_once(':').ok_or_else(wrong)?;
     let access = actions.split(',').map(|action| match action {
@@ -229,7 +232,7 @@ fn scoped(scope: &str) -> Result<(Repository, Access), Error> {
     });
     let access: Vec<Access> = access.collect::<Result<_, _>>()?;
     let most = access.into_iter().max().ok_or_else(wrong)?;
-    Ok((Repository::parse(name)?, most))
+    Ok((RepositoryName::parse(name)?, most))
 }
 
 fn log(parts: &Parts, error: &Error) {

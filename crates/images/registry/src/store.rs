@@ -25,14 +25,14 @@ use std::{
 };
 
 use airside_model::Quotas;
-use airside_rootfs::Digest;
+use airside_oci::Digest;
 use airside_volumes::{Disk, Watermarks};
 use parking_lot::RwLock;
 use sha2::{Digest as _, Sha256};
 
 use self::{links::Links, usage::Usage};
 use crate::{
-    Error, Reference, Repository, clock,
+    Error, RepositoryName, TagOrDigest, clock,
     manifest::{Manifest, Referrer},
 };
 
@@ -98,7 +98,7 @@ impl Store {
     pub(crate) fn adopt(
         &self,
         file: &Path,
-        repository: &Repository,
+        repository: &RepositoryName,
         digest: &Digest,
     ) -> Result<bool, Error> {
         let _gate = self.gate.read();
@@ -122,13 +122,13 @@ impl Store {
         Ok(true)
     }
 
-    pub(crate) fn has_blob(&self, repository: &Repository, digest: &Digest) -> bool {
+    pub(crate) fn has_blob(&self, repository: &RepositoryName, digest: &Digest) -> bool {
         self.links(repository).has_blob(digest) && self.blob_path(digest).exists()
     }
 
     pub(crate) fn blob(
         &self,
-        repository: &Repository,
+        repository: &RepositoryName,
         digest: &Digest,
     ) -> Result<(File, u64), Error> {
         let unknown = || Error::NoBlob(repository.clone(), digest.clone());
@@ -149,8 +149,8 @@ impl Store {
     /// Lets another repository serve a blob too. Whether there was one.
     pub(crate) fn mount(
         &self,
-        from: &Repository,
-        to: &Repository,
+        from: &RepositoryName,
+        to: &RepositoryName,
         digest: &Digest,
     ) -> Result<bool, Error> {
         let _gate = self.gate.read();
@@ -169,7 +169,7 @@ impl Store {
 
     pub(crate) fn delete_blob(
         &self,
-        repository: &Repository,
+        repository: &RepositoryName,
         digest: &Digest,
     ) -> Result<(), Error> {
         self.usage.forget();
@@ -182,14 +182,14 @@ impl Store {
     /// Keeps a manifest whose parts are all there.
     pub(crate) fn put_manifest(
         &self,
-        repository: &Repository,
-        reference: &Reference,
+        repository: &RepositoryName,
+        reference: &TagOrDigest,
         text: &[u8],
         manifest: &Manifest,
     ) -> Result<Digest, Error> {
         let actual = hex::encode(Sha256::digest(text));
-        let digest = crate::name::digest(&format!("sha256:{actual}"))?;
-        if let Reference::Digest(expected) = reference
+        let digest = crate::Digest::parse(&format!("sha256:{actual}"))?;
+        if let TagOrDigest::Digest(expected) = reference
             && *expected != digest
         {
             let expected = expected.clone();
@@ -211,7 +211,7 @@ impl Store {
         if let Some(subject) = &manifest.subject {
             links.add_referrer(subject, &digest)?;
         }
-        if let Reference::Tag(tag) = reference {
+        if let TagOrDigest::Tag(tag) = reference {
             links.add_tag(tag, &digest, write_link)?;
         }
         Ok(digest)
@@ -227,14 +227,14 @@ impl Store {
     /// Finds one, and counts it as used.
     pub(crate) fn manifest(
         &self,
-        repository: &Repository,
-        reference: &Reference,
+        repository: &RepositoryName,
+        reference: &TagOrDigest,
     ) -> Result<Found, Error> {
         let unknown = || Error::NoManifest(repository.clone(), reference.to_string());
         let links = self.links(repository);
         let digest = match reference {
-            Reference::Digest(digest) => digest.clone(),
-            Reference::Tag(tag) => links.tag(tag)?.ok_or_else(unknown)?,
+            TagOrDigest::Digest(digest) => digest.clone(),
+            TagOrDigest::Tag(tag) => links.tag(tag)?.ok_or_else(unknown)?,
         };
         let media_type = links.use_manifest(&digest)?.ok_or_else(unknown)?;
         let text = self.read_blob(&digest)?.ok_or_else(unknown)?;
@@ -247,14 +247,14 @@ impl Store {
 
     pub(crate) fn delete_manifest(
         &self,
-        repository: &Repository,
-        reference: &Reference,
+        repository: &RepositoryName,
+        reference: &TagOrDigest,
     ) -> Result<(), Error> {
         let _gate = self.gate.read();
         let links = self.links(repository);
         let there = match reference {
-            Reference::Tag(tag) => links.remove_tag(tag)?,
-            Reference::Digest(digest) => {
+            TagOrDigest::Tag(tag) => links.remove_tag(tag)?,
+            TagOrDigest::Digest(digest) => {
                 links.remove_tags_of(digest)?;
                 links.remove_manifest(digest)?
             }
@@ -266,7 +266,7 @@ impl Store {
     }
 
     /// In the order of their names.
-    pub(crate) fn tags(&self, repository: &Repository) -> Result<Vec<String>, Error> {
+    pub(crate) fn tags(&self, repository: &RepositoryName) -> Result<Vec<String>, Error> {
         let links = self.links(repository);
         if !links.exists() {
             return Err(Error::NoRepository(repository.clone()));
@@ -277,12 +277,12 @@ impl Store {
     /// What is said about a manifest, whether that is there or not.
     pub(crate) fn referrers(
         &self,
-        repository: &Repository,
+        repository: &RepositoryName,
         subject: &Digest,
     ) -> Result<Vec<Referrer>, Error> {
         let mut found = Vec::new();
         for digest in self.links(repository).referrers(subject)? {
-            let reference = Reference::Digest(digest);
+            let reference = TagOrDigest::Digest(digest);
             if let Ok(manifest) = self.manifest(repository, &reference) {
                 let size = manifest.text.len() as u64;
                 let parsed = Manifest::parse(&manifest.text, &manifest.media_type)?;
@@ -305,7 +305,7 @@ impl Store {
         self.root.join("blobs").join(digest.hex())
     }
 
-    fn links(&self, repository: &Repository) -> Links {
+    fn links(&self, repository: &RepositoryName) -> Links {
         Links::new(self.root.join("repositories").join(repository.as_str()))
     }
 }

@@ -9,7 +9,7 @@ use aws_lc_rs::hmac;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Repository, clock};
+use crate::{Error, RepositoryName, clock};
 
 /// Each includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -34,7 +34,7 @@ impl fmt::Display for Access {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grant {
     /// This repository and all below it.
-    pub repository: Repository,
+    pub repository: RepositoryName,
     pub access: Access,
     /// Seconds since 1970.
     pub expires: u64,
@@ -50,7 +50,7 @@ struct Written {
 impl Grant {
     /// One that lasts for `least` to twice that, and is the same token for as long as `least`: so that whoever keeps
     /// it somewhere need not do so anew for each use.
-    pub fn steady(repository: Repository, access: Access, least: Duration) -> Self {
+    pub fn steady(repository: RepositoryName, access: Access, least: Duration) -> Self {
         let window = least.as_secs().max(1);
         Self {
             repository,
@@ -59,7 +59,7 @@ impl Grant {
         }
     }
 
-    pub fn allows(&self, access: Access, repository: &Repository) -> bool {
+    pub fn allows(&self, access: Access, repository: &RepositoryName) -> bool {
         access <= self.access && self.repository.holds(repository)
     }
 }
@@ -97,7 +97,7 @@ impl Tokens {
             let text = URL_SAFE_NO_PAD.decode(body).ok()?;
             let written: Written = serde_json::from_slice(&text).ok()?;
             Some(Grant {
-                repository: Repository::parse(&written.repository).ok()?,
+                repository: RepositoryName::parse(&written.repository).ok()?,
                 access: written.access,
                 expires: written.expires,
             })
@@ -111,10 +111,11 @@ impl Tokens {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::team_repository;
 
     fn grant() -> Grant {
         Grant {
-            repository: Repository::of_team("main"),
+            repository: team_repository("main"),
             access: Access::Push,
             expires: 1000,
         }
@@ -156,7 +157,7 @@ mod tests {
 
     #[test]
     fn it_allows_what_it_says() {
-        let repository = |name| Repository::parse(name).unwrap();
+        let repository = |name| RepositoryName::parse(name).unwrap();
         for (access, name, allowed) in [
             (Access::Pull, "team/main/a", true),
             (Access::Push, "team/main", true),
@@ -171,7 +172,7 @@ mod tests {
     #[test]
     fn a_steady_one_lasts() {
         let hour = Duration::from_secs(3600);
-        let grant = Grant::steady(Repository::of_team("main"), Access::Pull, hour);
+        let grant = Grant::steady(team_repository("main"), Access::Pull, hour);
         let left = grant.expires - clock::seconds();
         assert!((3600..=7200).contains(&left), "{left}");
         assert_eq!(grant.expires % 3600, 0);

@@ -11,14 +11,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use airside_rootfs::Digest;
+use airside_oci::Digest;
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 use tokio::{fs::File, io::AsyncWriteExt as _, sync::Mutex as Turn};
 
-use crate::{Error, Repository};
+use crate::{Error, RepositoryName};
 
 /// Each holds a file open.
 const MOST: usize = 256;
@@ -32,7 +32,7 @@ pub(crate) struct Uploads {
 }
 
 pub(crate) struct Upload {
-    repository: Repository,
+    repository: RepositoryName,
     path: PathBuf,
     file: File,
     hash: Sha256,
@@ -43,7 +43,7 @@ pub(crate) struct Upload {
 impl Uploads {
     pub(crate) async fn begin(
         &self,
-        repository: &Repository,
+        repository: &RepositoryName,
         path: PathBuf,
     ) -> Result<String, Error> {
         self.sweep();
@@ -70,7 +70,7 @@ impl Uploads {
     /// Whoever began it in another repository does not find it in this one.
     pub(crate) async fn find(
         &self,
-        repository: &Repository,
+        repository: &RepositoryName,
         id: &str,
     ) -> Result<Arc<Turn<Upload>>, Error> {
         let found = self.open.lock().get(id).cloned();

@@ -7,7 +7,7 @@ mod common;
 use std::{fs, os::unix::fs::symlink, path::Path};
 
 use airside_model::Version;
-use airside_registry::{Access, Error, Repository};
+use airside_registry::{Access, Error, RepositoryName, team_repository};
 use airside_resource_types::{InRequest, Object, OutRequest};
 use common::{House, grant};
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ async fn a_folder_becomes_an_image_once() {
         tempfile::tempdir().unwrap(),
     );
     artifact(artifacts.path());
-    let name = Repository::of_team("main").join("artifacts").unwrap();
+    let name = team_repository("main").join("artifacts").unwrap();
     let (registry, folder) = (house.registry.clone(), artifacts.path().to_owned());
     let (first, second) = tokio::task::spawn_blocking({
         let name = name.clone();
@@ -86,7 +86,7 @@ async fn the_client_of_the_resource_type_pushes_and_pulls() {
         tempfile::tempdir().unwrap(),
     );
     artifact(artifacts.path());
-    let name = Repository::parse("team/main/app").unwrap();
+    let name = RepositoryName::parse("team/main/app").unwrap();
     let token = house.registry.token(&grant(name.as_str(), Access::Push));
     let from = source(&house, name.as_str(), &token);
     let to = source(&house, "team/main/app/copy", &token);
@@ -133,7 +133,7 @@ async fn the_client_of_the_resource_type_pushes_and_pulls() {
 #[tokio::test]
 async fn a_folder_without_a_root_file_system_is_none() {
     let (house, folder) = (House::open().await, tempfile::tempdir().unwrap());
-    let name = Repository::of_team("main");
+    let name = team_repository("main");
     let refused = house.registry.publish(&name, folder.path());
     assert!(matches!(refused, Err(Error::NoRootfs(_))), "{refused:?}");
     // A link would lead anywhere on the server's machine.

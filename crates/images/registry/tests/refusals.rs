@@ -6,7 +6,7 @@ mod common;
 
 use std::time::Duration;
 
-use airside_registry::{Access, Grant, Repository, Tokens};
+use airside_registry::{Access, Grant, Tokens, team_repository};
 use common::{House, MANIFEST, REPOSITORY, basic, digest, grant, manifest};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -252,7 +252,7 @@ fn a_grant_for_a_while_is_the_same_token() {
     let tokens = Tokens::new(b"k");
     let grant = || {
         Grant::steady(
-            Repository::of_team("main"),
+            team_repository("main"),
             Access::Pull,
             Duration::from_secs(86_400 * 365),
         )

@@ -6,7 +6,7 @@
 use data_encoding::BASE32_NOPAD;
 use sha2::{Digest as _, Sha256};
 
-use crate::Reference;
+use airside_oci::Reference;
 
 /// Nothing else on a node begins with this, and nothing of ours does not.
 pub const PREFIX: &str = "images.airside.dev/";

@@ -2,7 +2,7 @@
 //!
 //! An [`ImageSet`] says which images belong on which nodes; [`NodeImages`] says what one node has. The controller, the
 //! node agents and admission use the functions here, so that none of them has an opinion of its own about what a name
-//! means ([`Reference`]), how a node is labelled ([`label`]), which nodes are meant ([`selection`]), what a node does
+//! means ([`airside_oci::Reference`]), how a node is labelled ([`label`]), which nodes are meant ([`selection`]), what a node does
 //! next ([`plan`]) and where a pod goes ([`placement`]). Nothing here talks to anything or reads a clock.
 
 mod definitions;
@@ -17,7 +17,6 @@ mod node_images;
 pub mod placement;
 pub mod plan;
 mod pulls;
-mod reference;
 pub mod selection;
 
 pub use definitions::definitions;
@@ -27,7 +26,6 @@ pub use install::{
 };
 pub use node_images::*;
 pub use pulls::*;
-pub use reference::{BadReference, Reference, Repository, Which};
 
 #[cfg(test)]
 mod tests;

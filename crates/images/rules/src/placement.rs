@@ -8,7 +8,7 @@ mod template;
 
 use std::collections::BTreeMap;
 
-use airside_model::image::Digest;
+use airside_oci::{Digest, Reference};
 use k8s_openapi::api::core::v1::{
     Affinity, NodeAffinity, NodeSelectorRequirement, NodeSelectorTerm, Pod, PodSpec,
     PreferredSchedulingTerm,
@@ -22,7 +22,7 @@ pub use self::{
     gate::{GATE, GATED, Gate, Opened, gate_of},
     template::place_template,
 };
-use crate::{Placement, PlacementMode, Reference, label::Presence};
+use crate::{Placement, PlacementMode, label::Presence};
 
 const HEAVIEST: u64 = 100;
 

@@ -15,8 +15,10 @@ pub use self::{
     backoff::Attempts,
     disk::{Disk, DiskRules, GarbageMode, GarbageOrder},
 };
+use airside_oci::Reference;
+
 use crate::{
-    NodeImageState, Reference,
+    NodeImageState,
     label::{self, Presence},
 };
 

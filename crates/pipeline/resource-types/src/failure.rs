@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use airside_model::image::BadDigest;
+use airside_oci::BadDigest;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {

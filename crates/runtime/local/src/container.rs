@@ -19,7 +19,7 @@ use std::{
 };
 
 use airside_model::{Handle, InstallationId};
-use airside_rootfs::Digest;
+use airside_oci::Digest;
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 

@@ -2,12 +2,12 @@
 
 use std::{fs, io, path::Path};
 
+use airside_oci::{ImageConfig, Manifest};
 use airside_volumes::Disk;
 use serde::{Deserialize, Serialize};
 
 use crate::{
     Digest, Error, Images, Rootfs, Scratch,
-    document::{Config, Manifest},
     idle::{self, Lease},
     layout::{Layout, parse},
     proofs::Proofs,
@@ -83,9 +83,10 @@ impl Images {
 /// Writes what is kept of an image beside its files. With that it is whole.
 fn finish(layout: &Layout, manifest: &Manifest, dir: &Path) -> Result<(), Error> {
     let config = layout.document(&manifest.config.digest)?;
-    let settings = parse::<Config>(&config, "its configuration")?
-        .config
-        .unwrap_or_default();
+    let config = ImageConfig::parse(&config).map_err(|error| Error::Damaged {
+        what: format!("its configuration: {error}"),
+    })?;
+    let settings = config.config;
     let kept = Kept {
         env: settings.env.unwrap_or_default(),
         user: settings.user.filter(|user| !user.is_empty()),

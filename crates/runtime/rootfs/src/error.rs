@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use airside_model::image::BadDigest;
+use airside_oci::BadReference;
 
 use crate::Digest;
 
@@ -17,6 +17,8 @@ pub enum Error {
     NoLayout { path: PathBuf },
     #[error("{what} has no image for {platform}")]
     NoPlatform { what: String, platform: String },
+    #[error(transparent)]
+    Name(#[from] BadReference),
     #[error("the image is damaged: {what}")]
     Damaged { what: String },
     #[error("the image is damaged: a blob that should be {expected} is sha256:{actual}")]
@@ -47,14 +49,6 @@ pub enum Error {
     },
     #[error("the image was not finished: the server is stopping")]
     Interrupted,
-}
-
-impl From<BadDigest> for Error {
-    fn from(error: BadDigest) -> Self {
-        Self::Damaged {
-            what: error.to_string(),
-        }
-    }
 }
 
 impl Error {

@@ -7,17 +7,12 @@ use std::{
 };
 
 use airside_archive::HashingReader;
+use airside_oci::{Descriptor, Document, Index, MAX_INDEX_DEPTH, Manifest, Platform};
 
-use crate::{
-    Digest, Error,
-    document::{Descriptor, Document, Manifest, architecture},
-    wire::Layer,
-};
+use crate::{Digest, Error, wire::Layer};
 
-/// More than any manifest or configuration; a layer is never read whole.
-const MAX_DOCUMENT: u64 = 16 << 20;
-/// An index may lead to another, but not for ever.
-const MAX_DEPTH: u32 = 4;
+/// Bytes of a configuration, beyond any in use; a layer is never read whole.
+const MAX_DOCUMENT_BYTES: u64 = 16 << 20;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
@@ -33,8 +28,8 @@ impl Layout {
 
     /// The image for this machine.
     pub(crate) fn image(&self) -> Result<(Digest, Manifest), Error> {
-        let index = self.root.join("index.json");
-        let text = fs::read(&index).map_err(|source| match source.kind() {
+        let path = self.root.join("index.json");
+        let text = fs::read(&path).map_err(|source| match source.kind() {
             io::ErrorKind::NotFound if self.root.is_dir() => Error::NoLayout {
                 path: self.root.clone(),
             },
@@ -42,20 +37,20 @@ impl Layout {
                 what: self.root.display().to_string(),
             },
             _ => Error::Disk {
-                path: index.clone(),
+                path: path.clone(),
                 source,
             },
         })?;
-        let Document::Index { mut manifests } = parse(&text, "index.json")? else {
+        let Document::Index(mut index) = parse_document(&text, "index.json")? else {
             return Err(Error::NoLayout {
                 path: self.root.clone(),
             });
         };
-        for _ in 0..MAX_DEPTH {
-            let found = self.choose(&manifests)?;
-            match parse(&self.document(&found.digest)?, &found.digest.to_string())? {
-                Document::Manifest(manifest) => return Ok((found.digest.clone(), manifest)),
-                Document::Index { manifests: below } => manifests = below,
+        for _ in 0..MAX_INDEX_DEPTH {
+            let found = self.choose(&index)?.digest.clone();
+            match parse_document(&self.document(&found)?, &found.to_string())? {
+                Document::Manifest(manifest) => return Ok((found, *manifest)),
+                Document::Index(below) => index = below,
             }
         }
         Err(Error::Damaged {
@@ -66,12 +61,12 @@ impl Layout {
     /// The image that was fetched for a digest: each document on the way is what its digest says.
     pub(crate) fn brought(&self, digest: &Digest) -> Result<Manifest, Error> {
         let mut digest = digest.clone();
-        for _ in 0..MAX_DEPTH {
-            match parse(&self.document(&digest)?, &digest.to_string())? {
-                Document::Manifest(manifest) => return Ok(manifest),
-                Document::Index { manifests } => {
+        for _ in 0..MAX_INDEX_DEPTH {
+            match parse_document(&self.document(&digest)?, &digest.to_string())? {
+                Document::Manifest(manifest) => return Ok(*manifest),
+                Document::Index(index) => {
                     let here = |found: &&Descriptor| self.blob(&found.digest).exists();
-                    let found = manifests.iter().find(here);
+                    let found = index.manifests.iter().find(here);
                     let missing = || Error::Damaged {
                         what: format!("nothing that {digest} names was fetched"),
                     };
@@ -131,34 +126,32 @@ impl Layout {
         let mut reader = self.open(digest)?;
         let mut text = Vec::new();
         (&mut reader)
-            .take(MAX_DOCUMENT)
+            .take(MAX_DOCUMENT_BYTES)
             .read_to_end(&mut text)
             .map_err(Error::disk(&self.root))?;
         verify(reader, digest)?;
         Ok(text)
     }
 
-    fn choose<'a>(&self, manifests: &'a [Descriptor]) -> Result<&'a Descriptor, Error> {
-        let fits = |found: &&Descriptor| match &found.platform {
-            Some(platform) => platform.os == "linux" && platform.architecture == architecture(),
-            None => true,
-        };
-        manifests
-            .iter()
-            .find(fits)
-            .ok_or_else(|| Error::NoPlatform {
-                what: self.root.display().to_string(),
-                platform: format!("linux/{}", architecture()),
-            })
+    fn choose<'a>(&self, index: &'a Index) -> Result<&'a Descriptor, Error> {
+        let here = Platform::here();
+        index.for_platform(&here).ok_or_else(|| Error::NoPlatform {
+            what: self.root.display().to_string(),
+            platform: here.to_string(),
+        })
     }
 }
 
+fn parse_document(text: &[u8], what: &str) -> Result<Document, Error> {
+    Document::parse(text).map_err(|error| Error::Damaged {
+        what: format!("{what}: {error}"),
+    })
+}
+
+/// Reads a document of our own.
 pub(crate) fn parse<T: serde::de::DeserializeOwned>(text: &[u8], what: &str) -> Result<T, Error> {
-    serde_json::from_slice(text).map_err(|error| {
-        let words: String = error.to_string().chars().take(160).collect();
-        Error::Damaged {
-            what: format!("{what} cannot be read: {words}"),
-        }
+    serde_json::from_slice(text).map_err(|error| Error::Damaged {
+        what: format!("{what} cannot be read: {error}"),
     })
 }
 

@@ -22,7 +22,6 @@
 
 mod assemble;
 mod confined;
-mod document;
 mod error;
 mod idle;
 mod layout;
@@ -45,7 +44,7 @@ use std::{
 };
 
 use airside_model::chain;
-pub use airside_model::image::Digest;
+pub use airside_oci::Digest;
 use airside_resource_types::{Mirrors, Object};
 use airside_volumes::{Percent, Watermarks};
 use confined::Confined;

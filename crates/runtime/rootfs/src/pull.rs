@@ -2,11 +2,11 @@
 
 use std::fs;
 
+use airside_oci::Manifest;
 use airside_resource_types::Object;
 
 use crate::{
     Digest, Error, Images, Rootfs, Scratch, blocking,
-    document::Manifest,
     layout::Layout,
     proofs::{Proofs, Standing},
     registry::Image,

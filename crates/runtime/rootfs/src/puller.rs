@@ -11,7 +11,7 @@ use std::{
     process::ExitCode,
 };
 
-use airside_model::image::Digest;
+use airside_oci::Digest;
 use airside_resource_types::{CheckRequest, Failure, Object, Privilege};
 use airside_sandbox::{Confinement, Reach};
 

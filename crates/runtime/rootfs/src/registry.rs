@@ -1,6 +1,7 @@
 //! Images from registries, by the resource type `registry-image`: there is one way to talk to registries, with its
 //! credentials, mirrors, patience and words. Confined processes walk it.
 
+use airside_oci::{ReferenceParts, Tag};
 use airside_resource_types::{Mirrors, Object};
 use serde_json::{Value, json};
 
@@ -18,17 +19,11 @@ pub(crate) struct Image {
 impl Image {
     /// `name`, `name:tag`, `name@digest` or `name:tag@digest`, with what else its source says.
     pub(crate) fn parse(text: &str, source: &Object, mirrors: &Mirrors) -> Result<Self, Error> {
-        let (name, digest) = match text.split_once('@') {
-            Some((name, digest)) => (name, Some(Digest::parse(digest)?)),
-            None => (text, None),
-        };
-        let (repository, tag) = match name.rsplit_once(':') {
-            Some((repository, tag)) if !tag.contains('/') => (repository, tag),
-            _ => (name, "latest"),
-        };
+        let parts = ReferenceParts::split(text)?;
+        let tag = parts.tag.unwrap_or_else(Tag::latest).to_string();
         let mut source = source.clone();
-        for (key, value) in [("repository", repository), ("tag", tag)] {
-            source.insert(key.to_owned(), Value::String(value.to_owned()));
+        for (key, value) in [("repository", parts.repository.to_owned()), ("tag", tag)] {
+            source.insert(key.to_owned(), Value::String(value));
         }
         // The reference says which one; these would choose another.
         for key in ["semver_constraint", "variant", "pre_releases", "tag_regex"] {
@@ -38,7 +33,7 @@ impl Image {
         Ok(Self {
             text: text.to_owned(),
             source,
-            digest,
+            digest: parts.digest,
         })
     }
 

@@ -8,7 +8,8 @@ use std::{
 };
 
 use airside_archive::{HashingReader, Limits};
-use airside_model::{chain, image::Digest};
+use airside_model::chain;
+use airside_oci::Digest;
 
 use crate::wire::{Answer, Layer};
 

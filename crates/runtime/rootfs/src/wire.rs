@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use airside_model::image::Digest;
+use airside_oci::Digest;
 use airside_resource_types::Object;
 use serde::{Deserialize, Serialize};
 

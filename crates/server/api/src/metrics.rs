@@ -1,7 +1,7 @@
 //! `/metrics`, for Prometheus. On a listener of its own: names of pipelines are nobody's business who
 //! has not logged in.
 
-use airside_metrics::WorkerGauge;
+use airside_telemetry::metrics::WorkerGauge;
 use axum::{Router, extract::State, response::IntoResponse, routing::get};
 use http::header::CONTENT_TYPE;
 

@@ -7,10 +7,10 @@ use airside_hub::Hub;
 use airside_identity_providers::Connectors;
 use airside_limits::Transfers;
 use airside_logs::Logs;
-use airside_metrics::Metrics;
 use airside_model::TeamId;
 use airside_secrets::{Credentials, IdTokens};
 use airside_store::Store;
+use airside_telemetry::metrics::Metrics;
 use airside_volumes::Volumes;
 
 use crate::{

@@ -13,7 +13,7 @@ pub(crate) async fn trace(request: Request, next: Next) -> Response {
         request.method().as_str(),
         route.map_or("unknown", MatchedPath::as_str),
     );
-    let span = airside_traces::span!(
+    let span = airside_telemetry::span!(
         "request",
         otel.name = format_args!("{method} {route}"),
         otel.kind = "server",
@@ -25,7 +25,7 @@ pub(crate) async fn trace(request: Request, next: Next) -> Response {
     if span.is_disabled() {
         return next.run(request).await;
     }
-    airside_traces::adopt(&span, request.headers());
+    airside_telemetry::traces::adopt(&span, request.headers());
     let response = next.run(request).instrument(span.clone()).await;
     let status = response.status();
     span.record("http.response.status_code", status.as_u16());

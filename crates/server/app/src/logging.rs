@@ -3,7 +3,7 @@
 use std::{ffi::OsString, io::IsTerminal as _};
 
 use airside_api::LogLevel;
-use airside_traces::{TARGET, Traces};
+use airside_telemetry::traces::{TARGET, Traces};
 use anyhow::{Context, Result};
 use parking_lot::Mutex;
 use tracing_subscriber::{
@@ -73,7 +73,7 @@ pub(crate) fn start(options: &Observing) -> Result<(Level, Option<Traces>)> {
     };
     let (spans, traces) = match options.collector()? {
         Some(collector) => {
-            let (layer, traces) = airside_traces::start(collector)?;
+            let (layer, traces) = airside_telemetry::traces::start(collector)?;
             (Some(layer), Some(traces))
         }
         None => (None, None),

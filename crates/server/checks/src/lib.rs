@@ -36,10 +36,10 @@ use std::{sync::Arc, time::Duration};
 
 use airside_engine::Engine;
 use airside_logs::Logs;
-use airside_metrics::Metrics;
 use airside_model::ResourceId;
 use airside_schedule::checks::CheckPolicy;
 use airside_store::Store;
+use airside_telemetry::metrics::Metrics;
 use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
 

@@ -15,7 +15,6 @@ use airside_checks::Checks;
 use airside_engine::{Engine, EngineOptions};
 use airside_hub::{Hub, Identity, Proofs, Unproven};
 use airside_logs::Logs;
-use airside_metrics::Metrics;
 use airside_model::{BuildId, BuildStatus, Handle, Plan, ResourceId, TeamId, VolumeId, WorkerName};
 use airside_orchestrator::{Orchestrator, Patience, WorkerEntry, Workers};
 use airside_runtime::{Capabilities, Error, Listed, Observation, PlacementSpec, Runtime};
@@ -24,6 +23,7 @@ use airside_store::{
     Container, OneOff, Pausing, SaveJob, SavePipeline, SaveResource, Store, WorkerKind,
     testing::TestDatabase,
 };
+use airside_telemetry::metrics::Metrics;
 use airside_volumes::Volumes;
 use async_trait::async_trait;
 use futures::{StreamExt as _, stream::BoxStream};

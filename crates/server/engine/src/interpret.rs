@@ -11,7 +11,7 @@ use airside_model::{
 };
 use airside_secrets::PipelineVariables;
 use airside_store::{Build, Lease, now};
-use airside_traces::span;
+use airside_telemetry::span;
 use airside_vars::{Secrets, TooMuch};
 use parking_lot::Mutex;
 use serde_json::Value;

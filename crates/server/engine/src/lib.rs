@@ -30,7 +30,6 @@ mod upcoming;
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use airside_logs::Logs;
-use airside_metrics::Metrics;
 use airside_model::{
     BuildId, BuildStatus, JobId, PipelineId, Plan, PlanId, TeamId, Version, chain,
 };
@@ -39,7 +38,8 @@ use airside_resource_types::Registries;
 use airside_runtime::Image;
 use airside_secrets::Credentials;
 use airside_store::{Build, NewBuild, OneOff, Store};
-use airside_traces::Cause;
+use airside_telemetry::metrics::Metrics;
+use airside_telemetry::traces::Cause;
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -292,8 +292,7 @@ impl Engine {
         self.parts.running.lock().insert(build, running);
         let engine = self.clone();
         // Part of the trace that triggered it, if there is one.
-        let span =
-            airside_traces::span!("build", %build, pipeline = Empty, job = Empty, status = Empty);
+        let span = airside_telemetry::span!("build", %build, pipeline = Empty, job = Empty, status = Empty);
         if let Some(cause) = self.parts.causes.lock().remove(&build) {
             cause.lead_to(&span);
         }

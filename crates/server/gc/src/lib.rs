@@ -31,9 +31,9 @@ mod service;
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use airside_logs::Logs;
-use airside_metrics::Metrics;
 use airside_model::Handle;
 use airside_store::Store;
+use airside_telemetry::metrics::Metrics;
 use airside_volumes::Volumes;
 use async_trait::async_trait;
 

@@ -28,10 +28,10 @@ mod workers;
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use airside_hub::Hub;
-use airside_metrics::Metrics;
 use airside_model::{BuildId, Handle, InstallationId, WorkerName};
 use airside_runtime::{Capabilities, Condition};
 use airside_store::Store;
+use airside_telemetry::metrics::Metrics;
 use airside_volumes::Volumes;
 use guests::Hosts;
 use parking_lot::Mutex;

@@ -10,7 +10,7 @@ use airside_model::{
 };
 use airside_runtime::{ClaimEnvironment, Error as RuntimeError, OUT_OF_MEMORY, PlacementSpec};
 use airside_store::{Container, Lease, NewPlacement, now};
-use airside_traces::span;
+use airside_telemetry::span;
 use airside_vars::Secrets;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;

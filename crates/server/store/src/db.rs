@@ -15,7 +15,7 @@ mod sql;
 mod sqlite;
 mod url;
 
-use airside_traces::span;
+use airside_telemetry::span;
 use sqlx::{PgPool, Postgres, Sqlite, SqlitePool, Transaction};
 use tracing::{Instrument as _, Span};
 

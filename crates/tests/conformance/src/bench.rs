@@ -4,11 +4,11 @@ use std::{collections::BTreeMap, net::IpAddr, path::PathBuf, sync::Arc, time::Du
 
 use airside_hub::{Hub, Identity, Parts, Proofs, Unproven};
 use airside_logs::Logs;
-use airside_metrics::Metrics;
 use airside_model::{Handle, InstallationId, JobId};
 use airside_orchestrator::{Orchestrator, Patience, WorkerEntry, Workers};
 use airside_runtime::{AnyRuntime, Image};
 use airside_store::{Container, SaveJob, SavePipeline, Sealer, Store};
+use airside_telemetry::metrics::Metrics;
 use airside_volumes::Volumes;
 use async_trait::async_trait;
 use parking_lot::Mutex;

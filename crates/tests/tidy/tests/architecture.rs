@@ -90,7 +90,9 @@ fn paths_below_crates_exist() -> Result<()> {
         // Old names are in that section on purpose.
         let text = text.split("\n## Old names").next().unwrap_or_default();
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
-        let paths = quoted(text).into_iter().filter(|path| path.chars().all(plain));
+        let paths = quoted(text)
+            .into_iter()
+            .filter(|path| path.chars().all(plain));
         for path in paths.filter(|path| path.starts_with("crates/")) {
             if !root().join(path).exists() {
                 missing.push(format!("{}: {path}", shown(&file)));

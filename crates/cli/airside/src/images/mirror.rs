@@ -55,7 +55,7 @@ pub(crate) struct Options {
 
     /// An image that is copied before anybody asks for it, by tag or digest
     #[arg(long, value_name = "IMAGE")]
-    ahead: Vec<airside_mirror::Reference>,
+    ahead: Vec<airside_oci::Reference>,
 
     /// Copies what the cluster's ImageSets want before anybody asks for it
     #[arg(long)]
@@ -160,7 +160,7 @@ fn storage(options: &Options, own: Option<Authorities>) -> Result<(Arc<dyn Stora
 }
 
 /// One after the other, as nobody waits for them.
-async fn copy(mirror: Mirror, images: Vec<airside_mirror::Reference>, platforms: Vec<String>) {
+async fn copy(mirror: Mirror, images: Vec<airside_oci::Reference>, platforms: Vec<String>) {
     for image in images {
         let ahead = Ahead {
             image: image.clone(),

@@ -3,8 +3,9 @@ use std::time::Instant;
 use airside_image_certs::{Lifetimes, Served, renew};
 use http_body_util::Empty;
 use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper_util::rt::TokioIo;
 use serde_json::Value;
-use tokio::sync::watch;
+use tokio::{net::TcpStream, sync::watch};
 use tokio_rustls::{
     TlsConnector,
     rustls::{
@@ -132,7 +133,7 @@ async fn what_is_no_question_gets_no_answer() {
         &mut sender,
         Method::POST,
         REVIEW_PATH,
-        vec![b' '; LARGEST + 1],
+        vec![b' '; MAX_REVIEW_BYTES + 1],
     )
     .await;
     assert_eq!(status, StatusCode::PAYLOAD_TOO_LARGE);

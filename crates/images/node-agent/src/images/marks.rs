@@ -3,10 +3,8 @@
 //! All marks are labels of the name that an image has by its id: pulls replace the labels of every other name. Whose an
 //! image is, is a matter of names: content that was there before us stays when the names that we gave it go.
 
-use airside_image_rules::{
-    Reference,
-    plan::{Found, Pin},
-};
+use airside_image_rules::plan::{Found, Pin};
+use airside_oci::Reference;
 use jiff::Timestamp;
 
 use crate::runtime::{Container, NamedImage, RuntimeImage};

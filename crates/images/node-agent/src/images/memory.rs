@@ -50,10 +50,10 @@ impl Memory {
     /// What an agent before this one said.
     pub(crate) fn recall(&mut self, said: &NodeImagesStatus) {
         for image in &said.images {
-            let Ok(name) = image.image.parse::<airside_image_rules::Reference>() else {
+            let Ok(name) = image.image.parse::<airside_oci::Reference>() else {
                 continue;
             };
-            let Ok(digest) = airside_model::image::Digest::parse(&image.digest) else {
+            let Ok(digest) = airside_oci::Digest::parse(&image.digest) else {
                 continue;
             };
             let content = name.at(&digest).to_string();

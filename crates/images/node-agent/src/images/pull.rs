@@ -2,8 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use airside_image_rules::{PullGrant, PullLogin, PullRequest, Which};
+use airside_image_rules::{PullGrant, PullLogin, PullRequest};
 use airside_model::chain;
+use airside_oci::TagOrDigest;
 use jiff::Timestamp;
 use tracing::{info, warn};
 
@@ -143,7 +144,7 @@ impl Puller {
                 wanted.id
             )));
         }
-        if matches!(wanted.name.which(), Which::Tag(_)) {
+        if matches!(wanted.name.which(), TagOrDigest::Tag(_)) {
             let (from, name) = (wanted.content.to_string(), wanted.name.to_string());
             self.runtime.tag(&from, &name).await?;
         }

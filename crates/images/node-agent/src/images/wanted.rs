@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use airside_image_rules::{
-    ImageSet, PlatformImage, Reference, ResolvedImage, plan::Wanted, selection,
-};
-use airside_model::image::Digest;
+use airside_image_rules::{ImageSet, PlatformImage, ResolvedImage, plan::Wanted, selection};
+use airside_oci::{Digest, Reference};
 use k8s_openapi::api::core::v1::Node;
 
 /// An image that belongs here.

@@ -9,7 +9,7 @@ use airside_mirror::{
     Access, Answer, Asked, Caller, Registries, Reply, Verdict, What, failure, refusal,
 };
 use airside_model::chain;
-use airside_model::image::Digest;
+use airside_oci::Digest;
 use futures::stream;
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Empty, StreamBody};

@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, str::FromStr, sync::Arc};
 
 use airside_mirror::{Answer, failure};
-use airside_model::image::Digest;
+use airside_oci::Digest;
 use bytes::Bytes;
 use futures::StreamExt as _;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};

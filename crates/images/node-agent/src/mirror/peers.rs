@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, net::SocketAddr, sync::Arc, time::Duration};
 
 use airside_model::chain;
-use airside_model::image::Digest;
+use airside_oci::Digest;
 use parking_lot::RwLock;
 use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;

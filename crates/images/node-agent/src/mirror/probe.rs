@@ -34,8 +34,8 @@ impl Probe {
         if asked.repository.host() != HOST {
             return false;
         }
-        if let What::Manifest(airside_mirror::Which::Tag(tag)) = &asked.what {
-            self.seen.lock().insert(tag.clone());
+        if let What::Manifest(airside_oci::TagOrDigest::Tag(tag)) = &asked.what {
+            self.seen.lock().insert(tag.to_string());
         }
         true
     }

@@ -19,7 +19,7 @@ use std::{
 
 use airside_mirror::{Client, Reply};
 use airside_model::chain;
-use airside_model::image::Digest;
+use airside_oci::Digest;
 use http::{HeaderMap, Method, header};
 use http_body_util::BodyExt as _;
 use parking_lot::Mutex;

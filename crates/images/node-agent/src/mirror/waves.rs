@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use airside_model::image::Digest;
+use airside_oci::Digest;
 use serde::{Deserialize, Serialize};
 
 /// How many a node serves with one blob at a time.

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use airside_model::image::Digest;
+use airside_oci::Digest;
 use bytes::Bytes;
 use futures::{Stream, StreamExt as _};
 

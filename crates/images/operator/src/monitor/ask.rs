@@ -7,7 +7,8 @@ use std::{
 };
 
 use airside_blocking_http::Patience;
-use airside_image_rules::{PlatformImage, PullLogin, Reference, Repository, TagState, Which};
+use airside_image_rules::{PlatformImage, PullLogin, TagState};
+use airside_oci::{Reference, Repository, Tag, TagOrDigest};
 use airside_resource_types::{AskedRegistry, Asking, Failure, Standing, TagList};
 use jiff::Timestamp;
 use parking_lot::Mutex;
@@ -109,7 +110,9 @@ impl Asker {
             } => {
                 let mut known = Vec::new();
                 for tag in rule.choose(self.tags(&registry, &way)?, *keep) {
-                    let image = repository.with(Which::Tag(tag));
+                    // A registry's own list may name what no client could ask for.
+                    let Ok(tag) = Tag::parse(&tag) else { continue };
+                    let image = repository.with(TagOrDigest::Tag(tag));
                     known.extend(look(&registry, &image, due, now)?);
                 }
                 if known.is_empty() {
@@ -215,10 +218,7 @@ fn look(
     now: Timestamp,
 ) -> Result<Option<Known>, Failure> {
     let before = due.before.iter().find(|known| known.image == *image);
-    let reference = match image.which() {
-        Which::Tag(tag) => tag.clone(),
-        Which::Digest(digest) => digest.to_string(),
-    };
+    let reference = image.which().to_string();
     let mark = before.and_then(|known| known.mark.as_deref());
     let (digest, mark) = match (registry.standing(&reference, mark)?, before) {
         (Standing::Missing, _) | (Standing::Same, None) => return Ok(None),

@@ -8,8 +8,8 @@ use std::{
     time::Duration,
 };
 
-use airside_image_rules::{PlatformImage, Reference, TagState};
-use airside_model::image::Digest;
+use airside_image_rules::{PlatformImage, TagState};
+use airside_oci::{Digest, Reference};
 use jiff::{SignedDuration, Timestamp};
 
 use super::topic::Topic;

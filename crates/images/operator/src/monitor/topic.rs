@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use airside_image_rules::{BadReference, Reference, Repository, WantedImage, Which};
+use airside_image_rules::WantedImage;
+use airside_oci::{BadReference, Reference, Repository, TagOrDigest};
 use airside_resource_types::{Constraint, Semver};
 
 /// A question, and whose logins may be used for it. Sets that ask the same with the same logins share the answer.
@@ -76,7 +77,7 @@ impl Question {
 
     /// Whether the answer stays as it is for ever.
     pub(crate) fn is_fixed(&self) -> bool {
-        matches!(self, Self::Image(image) if matches!(image.which(), Which::Digest(_)))
+        matches!(self, Self::Image(image) if matches!(image.which(), TagOrDigest::Digest(_)))
     }
 }
 

@@ -1,22 +1,22 @@
 //! Agents' questions over HTTPS. What is answered is decided elsewhere.
 
 use std::{
-    convert::Infallible,
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use airside_image_rules::{PULLS_PATH, PullGrant, PullLogin, PullRequest, Reference};
+use airside_image_rules::{PULLS_PATH, PullGrant, PullLogin, PullRequest};
 use airside_model::chain;
+use airside_oci::Reference;
+use airside_serve::ServeOptions;
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Full, Limited};
-use hyper::{body::Incoming, server::conn::http1, service::service_fn};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper::body::Incoming;
 use parking_lot::{Mutex, RwLock};
 use serde_json::json;
-use tokio::net::{TcpListener, TcpStream};
-use tokio_rustls::TlsAcceptor;
+use tokio::net::TcpListener;
+use tokio_rustls::rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -27,8 +27,8 @@ use super::{
 };
 use crate::{pull_secrets::PullSecrets, world::World};
 
-/// For a handshake, and for the head of a request.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Time for the head of a request, and for its body.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// No question is longer.
 const MOST_BYTES: usize = 16 << 10;
 
@@ -57,46 +57,22 @@ impl Server {
         *self.world.write() = Some(world);
     }
 
+    /// Serves agents until the shutdown.
     pub(crate) async fn serve(
         self: Arc<Self>,
         listener: Arc<TcpListener>,
-        tls: TlsAcceptor,
+        tls: Arc<ServerConfig>,
         shutdown: CancellationToken,
     ) {
-        loop {
-            let accepted = tokio::select! {
-                () = shutdown.cancelled() => return,
-                accepted = listener.accept() => accepted,
-            };
-            match accepted {
-                Ok((stream, _)) => {
-                    let attending = self.clone().attend(stream, tls.clone());
-                    drop(airside_tasks::spawn("agent's connection", attending));
-                }
-                // Out of files, say: there will be some again.
-                Err(error) => {
-                    tracing::warn!(error = %chain(&error), "no connection");
-                    tokio::time::sleep(Duration::from_millis(100)).await;
-                }
-            }
-        }
-    }
-
-    async fn attend(self: Arc<Self>, stream: TcpStream, tls: TlsAcceptor) {
-        let Ok(Ok(stream)) = tokio::time::timeout(PATIENCE, tls.accept(stream)).await else {
-            return;
+        let options = ServeOptions {
+            head_timeout: REQUEST_TIMEOUT,
+            ..ServeOptions::new("agent's connection").with_tls(tls)
         };
-        let service = service_fn(|request| {
+        let answer = move |request| {
             let server = self.clone();
-            async move { Ok::<_, Infallible>(server.answer(request).await) }
-        });
-        let served = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(PATIENCE)
-            .serve_connection(TokioIo::new(stream), service);
-        if let Err(error) = served.await {
-            tracing::debug!(error = %chain(&error), "a connection ended early");
-        }
+            async move { server.answer(request).await }
+        };
+        airside_serve::serve(listener, options, answer, shutdown).await;
     }
 
     async fn answer(&self, request: Request<Incoming>) -> Answer {
@@ -121,7 +97,7 @@ impl Server {
             Err(refused) => return refused,
         };
         let body = Limited::new(request.into_body(), MOST_BYTES).collect();
-        let Ok(Ok(body)) = tokio::time::timeout(PATIENCE, body).await else {
+        let Ok(Ok(body)) = tokio::time::timeout(REQUEST_TIMEOUT, body).await else {
             return said(StatusCode::BAD_REQUEST, "the question was not sent whole");
         };
         let asked: PullRequest = match serde_json::from_slice(&body.to_bytes()) {
@@ -166,7 +142,7 @@ impl Server {
         let image: Reference = pull
             .image
             .parse()
-            .map_err(|error: airside_image_rules::BadReference| error.to_string())?;
+            .map_err(|error: airside_oci::BadReference| error.to_string())?;
         let mut logins = Vec::new();
         for secrets in secrets {
             let found = self.secrets.logins(secrets, image.repository()).await;
@@ -222,7 +198,7 @@ fn granted(permit: String, logins: Vec<PullLogin>) -> Answer {
         seconds: u32::try_from(LASTS.as_secs()).unwrap_or(u32::MAX),
         logins,
     };
-    of(StatusCode::OK, &json!(grant))
+    airside_serve::json(StatusCode::OK, &grant)
 }
 
 fn later(words: &str) -> Answer {
@@ -233,13 +209,5 @@ fn later(words: &str) -> Answer {
 }
 
 fn said(status: StatusCode, words: &str) -> Answer {
-    of(status, &json!({"message": words}))
-}
-
-fn of(status: StatusCode, body: &serde_json::Value) -> Answer {
-    let mut answer = Response::new(Full::new(Bytes::from(body.to_string())));
-    *answer.status_mut() = status;
-    let kind = HeaderValue::from_static("application/json");
-    answer.headers_mut().insert(header::CONTENT_TYPE, kind);
-    answer
+    airside_serve::json(status, &json!({"message": words}))
 }

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use airside_image_rules::{Reference, ResolvedImage, label};
-use airside_model::image::Digest;
+use airside_image_rules::{ResolvedImage, label};
+use airside_oci::{Digest, Reference};
 
 /// By the image's name, and by its content. What is not resolved has none.
 pub(super) fn labels(images: &[ResolvedImage]) -> BTreeMap<String, String> {

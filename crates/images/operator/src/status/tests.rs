@@ -1,7 +1,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use airside_image_rules::{NodeImages, PlatformImage};
-use airside_model::image::Digest;
+use airside_oci::Digest;
 use serde_json::{Value, json};
 
 use super::*;

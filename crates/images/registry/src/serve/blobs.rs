@@ -2,7 +2,7 @@
 
 use std::io::{Seek as _, SeekFrom};
 
-use airside_rootfs::Digest;
+use airside_oci::{ByteRange, Digest};
 use futures::TryStreamExt as _;
 use http::{Method, StatusCode, header};
 use http_body::Frame;
@@ -12,9 +12,8 @@ use tokio_util::io::ReaderStream;
 
 use super::{Asked, Registry, accepted};
 use crate::{
-    Error, Repository,
+    Error, RepositoryName,
     answer::{Answer, empty, set},
-    range::Part,
 };
 
 /// How much is read at once.
@@ -24,7 +23,7 @@ impl Registry {
     pub(super) async fn blob(
         &self,
         asked: &Asked<'_>,
-        repository: Repository,
+        repository: RepositoryName,
         digest: Digest,
     ) -> Result<Answer, Error> {
         match *asked.method {
@@ -40,7 +39,7 @@ impl Registry {
     async fn serve_blob(
         &self,
         asked: &Asked<'_>,
-        repository: Repository,
+        repository: RepositoryName,
         digest: Digest,
     ) -> Result<Answer, Error> {
         let range = asked.header(header::RANGE).map(str::to_owned);
@@ -48,7 +47,7 @@ impl Registry {
         let opened = self.blocking(move |store| {
             let (mut file, size) = store.blob(&repository, &wanted)?;
             let part = match range {
-                Some(range) => Part::parse(&range, size)?,
+                Some(range) => ByteRange::parse(&range, size)?,
                 None => None,
             };
             if let Some(part) = part {
@@ -58,15 +57,11 @@ impl Registry {
             Ok((file, size, part))
         });
         let (file, size, part) = opened.await?;
-        let length = part.map_or(size, Part::length);
+        let length = part.map_or(size, ByteRange::length);
         let mut answer = empty(StatusCode::OK);
-        if let Some(Part { first, last }) = part {
+        if let Some(part) = part {
             *answer.status_mut() = StatusCode::PARTIAL_CONTENT;
-            set(
-                &mut answer,
-                "content-range",
-                format!("bytes {first}-{last}/{size}"),
-            );
+            set(&mut answer, "content-range", part.content_range(size));
         }
         set(&mut answer, "accept-ranges", "bytes");
         set(&mut answer, "content-type", "application/octet-stream");

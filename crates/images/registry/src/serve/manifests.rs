@@ -2,7 +2,7 @@
 
 use std::{fmt::Display, pin::pin};
 
-use airside_rootfs::Digest;
+use airside_oci::{Digest, MAX_DOCUMENT_BYTES, media_type::OCI_INDEX};
 use bytes::Bytes;
 use http::{Method, StatusCode, header};
 use http_body_util::BodyExt as _;
@@ -10,17 +10,17 @@ use serde_json::json;
 
 use super::{Asked, Registry, accepted};
 use crate::{
-    Error, Reference, Repository,
+    Error, RepositoryName, TagOrDigest,
     answer::{Answer, empty, json, set, text},
-    manifest::{LARGEST, Manifest},
+    manifest::Manifest,
 };
 
 impl Registry {
     pub(super) async fn manifest<B>(
         &self,
         asked: &Asked<'_>,
-        repository: Repository,
-        reference: Reference,
+        repository: RepositoryName,
+        reference: TagOrDigest,
         body: B,
     ) -> Result<Answer, Error>
     where
@@ -51,8 +51,8 @@ impl Registry {
     async fn put_manifest(
         &self,
         asked: &Asked<'_>,
-        repository: Repository,
-        reference: Reference,
+        repository: RepositoryName,
+        reference: TagOrDigest,
         body: Bytes,
     ) -> Result<Answer, Error> {
         let kind = asked.header(header::CONTENT_TYPE).unwrap_or_default();
@@ -82,7 +82,7 @@ impl Registry {
     pub(super) async fn tags(
         &self,
         asked: &Asked<'_>,
-        repository: Repository,
+        repository: RepositoryName,
     ) -> Result<Answer, Error> {
         let name = repository.clone();
         let mut tags = self.blocking(move |store| store.tags(&repository)).await?;
@@ -104,7 +104,7 @@ impl Registry {
     pub(super) async fn referrers(
         &self,
         asked: &Asked<'_>,
-        repository: Repository,
+        repository: RepositoryName,
         subject: Digest,
     ) -> Result<Answer, Error> {
         let found = self.blocking(move |store| store.referrers(&repository, &subject));
@@ -113,9 +113,8 @@ impl Registry {
         if let Some(wanted) = &wanted {
             found.retain(|referrer| referrer.artifact_type.as_ref() == Some(wanted));
         }
-        let kind = "application/vnd.oci.image.index.v1+json";
-        let index = json!({"schemaVersion": 2, "mediaType": kind, "manifests": found});
-        let mut answer = json(StatusCode::OK, kind, &index);
+        let index = json!({"schemaVersion": 2, "mediaType": OCI_INDEX, "manifests": found});
+        let mut answer = json(StatusCode::OK, OCI_INDEX, &index);
         if wanted.is_some() {
             set(&mut answer, "oci-filters-applied", "artifactType");
         }
@@ -135,8 +134,8 @@ where
         let Ok(data) = frame.into_data() else {
             continue;
         };
-        if text.len() + data.len() > LARGEST {
-            return Err(Error::TooLarge(LARGEST));
+        if text.len() + data.len() > MAX_DOCUMENT_BYTES {
+            return Err(Error::TooLarge(MAX_DOCUMENT_BYTES));
         }
         text.extend_from_slice(&data);
     }

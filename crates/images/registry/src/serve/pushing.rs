@@ -2,15 +2,14 @@
 
 use std::fmt::Display;
 
-use airside_rootfs::Digest;
+use airside_oci::{Digest, read_upload_range};
 use bytes::Bytes;
 use http::{Method, StatusCode, header};
 
 use super::{Asked, Registry};
 use crate::{
-    Access, Error, Repository,
+    Access, Error, RepositoryName,
     answer::{Answer, empty, held, set},
-    name,
 };
 
 impl Registry {
@@ -18,7 +17,7 @@ impl Registry {
     pub(super) async fn begin<B>(
         &self,
         asked: &Asked<'_>,
-        repository: Repository,
+        repository: RepositoryName,
         body: B,
     ) -> Result<Answer, Error>
     where
@@ -29,12 +28,12 @@ impl Registry {
             return Err(Error::Unsupported);
         }
         if let Some(digest) = asked.query("mount") {
-            let digest = name::digest(&digest)?;
+            let digest = Digest::parse(&digest)?;
             if self.mounts(asked, &repository, &digest).await? {
                 return Ok(created(&repository, &digest));
             }
         }
-        let digest = asked.query("digest").map(|digest| name::digest(&digest));
+        let digest = asked.query("digest").map(|digest| Digest::parse(&digest));
         let digest = digest.transpose()?;
         self.blocking(|store| store.has_room()).await?;
         let file = self.inner.store.fresh();
@@ -52,13 +51,13 @@ impl Registry {
     async fn mounts(
         &self,
         asked: &Asked<'_>,
-        to: &Repository,
+        to: &RepositoryName,
         digest: &Digest,
     ) -> Result<bool, Error> {
         let Some(from) = asked.query("from") else {
             return Ok(false);
         };
-        let from = Repository::parse(&from)?;
+        let from = RepositoryName::parse(&from)?;
         if !asked.grant.allows(Access::Pull, &from) {
             return Ok(false);
         }
@@ -71,7 +70,7 @@ impl Registry {
     pub(super) async fn upload<B>(
         &self,
         asked: &Asked<'_>,
-        repository: Repository,
+        repository: RepositoryName,
         id: &str,
         body: B,
     ) -> Result<Answer, Error>
@@ -95,7 +94,7 @@ impl Registry {
             }
             Method::PUT => {
                 follows(asked, upload.lock().await.written())?;
-                let digest = name::digest(&asked.query("digest").unwrap_or_default())?;
+                let digest = Digest::parse(&asked.query("digest").unwrap_or_default())?;
                 self.finish(repository, id, digest, body).await
             }
             Method::DELETE => {
@@ -108,7 +107,7 @@ impl Registry {
 
     async fn finish<B>(
         &self,
-        repository: Repository,
+        repository: RepositoryName,
         id: &str,
         digest: Digest,
         body: B,
@@ -145,15 +144,14 @@ fn follows(asked: &Asked<'_>, has: u64) -> Result<(), Error> {
     let Some(range) = asked.header(header::CONTENT_RANGE) else {
         return Ok(());
     };
-    let range = range.trim_start_matches("bytes ");
-    let first = range.split('-').next().and_then(|first| first.parse().ok());
-    match first == Some(has) {
-        true => Ok(()),
-        false => Err(Error::Piece { has }),
+    if read_upload_range(range).is_some_and(|(first, _)| first == has) {
+        Ok(())
+    } else {
+        Err(Error::Piece { has })
     }
 }
 
-fn progress(status: StatusCode, repository: &Repository, id: &str, written: u64) -> Answer {
+fn progress(status: StatusCode, repository: &RepositoryName, id: &str, written: u64) -> Answer {
     let mut answer = empty(status);
     set(
         &mut answer,
@@ -165,7 +163,7 @@ fn progress(status: StatusCode, repository: &Repository, id: &str, written: u64)
     answer
 }
 
-fn created(repository: &Repository, digest: &Digest) -> Answer {
+fn created(repository: &RepositoryName, digest: &Digest) -> Answer {
     let mut answer = empty(StatusCode::CREATED);
     set(
         &mut answer,

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use airside_rootfs::Digest;
+use airside_oci::Digest;
 
 use super::{
     Store,

@@ -6,7 +6,7 @@ use std::{
     time::SystemTime,
 };
 
-use airside_rootfs::Digest;
+use airside_oci::Digest;
 
 use super::{make_folder, touch};
 use crate::{Error, Tag};
@@ -87,8 +87,8 @@ impl Links {
 
     pub(super) fn tag(&self, tag: &Tag) -> Result<Option<Digest>, Error> {
         let text = read(&self.place("_tags").join(tag.as_str()))?;
-        text.map(|text| crate::name::digest(text.trim()))
-            .transpose()
+        let digest = text.map(|text| Digest::parse(text.trim())).transpose()?;
+        Ok(digest)
     }
 
     pub(super) fn add_tag(
@@ -181,7 +181,7 @@ fn digests(folder: &Path) -> Result<Vec<(Digest, SystemTime)>, Error> {
     let found = entries(folder)?.into_iter();
     Ok(found
         .filter_map(|(name, time)| {
-            let digest = crate::name::digest(&format!("sha256:{name}"));
+            let digest = crate::Digest::parse(&format!("sha256:{name}"));
             Some((digest.ok()?, time))
         })
         .collect())

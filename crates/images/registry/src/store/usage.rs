@@ -12,7 +12,7 @@ use airside_model::{Quota, QuotaExceeded, Quotas};
 use parking_lot::Mutex;
 
 use super::{collect::repositories, links::Links};
-use crate::{Error, Repository};
+use crate::{Error, RepositoryName, team_repository};
 
 /// How many repositories are named that use most.
 const NAMED: usize = 3;
@@ -20,7 +20,7 @@ const NAMED: usize = 3;
 #[derive(Default)]
 pub(crate) struct Usage {
     quotas: Quotas,
-    known: Mutex<HashMap<Repository, u64>>,
+    known: Mutex<HashMap<RepositoryName, u64>>,
 }
 
 impl Usage {
@@ -35,7 +35,7 @@ impl Usage {
     pub(super) fn admit(
         &self,
         root: &Path,
-        repository: &Repository,
+        repository: &RepositoryName,
         bytes: u64,
     ) -> Result<(), Error> {
         let Some((team, own, limit)) = self.limit(repository) else {
@@ -65,7 +65,7 @@ impl Usage {
 
     /// The bytes that a team uses.
     pub(super) fn of(&self, root: &Path, team: &str) -> Result<u64, Error> {
-        let own = Repository::of_team(team);
+        let own = team_repository(team);
         let mut known = self.known.lock();
         if let Some(used) = known.get(&own) {
             return Ok(*used);
@@ -81,15 +81,15 @@ impl Usage {
     }
 
     /// The team of a repository, its part of the registry, and its limit.
-    fn limit(&self, repository: &Repository) -> Option<(String, Repository, u64)> {
+    fn limit(&self, repository: &RepositoryName) -> Option<(String, RepositoryName, u64)> {
         let named = self.quotas.teams().find_map(|team| {
-            let own = Repository::of_team(team);
+            let own = team_repository(team);
             own.holds(repository).then(|| (team.to_owned(), own))
         });
         let (team, own) = named.or_else(|| {
             let mut parts = repository.as_str().splitn(3, '/');
             let (first, team) = (parts.next()?, parts.next()?);
-            let own = Repository::parse(&format!("{first}/{team}")).ok()?;
+            let own = RepositoryName::parse(&format!("{first}/{team}")).ok()?;
             Some((team.to_owned(), own))
         })?;
         let limit = self.quotas.limit(&team, Quota::Registry)?;
@@ -98,7 +98,7 @@ impl Usage {
 }
 
 /// The repositories below a name, each with the bytes of its blobs.
-fn sum(root: &Path, own: &Repository) -> Result<Vec<(String, u64)>, Error> {
+fn sum(root: &Path, own: &RepositoryName) -> Result<Vec<(String, u64)>, Error> {
     let all = root.join("repositories");
     let place = all.join(own.as_str());
     if !place.is_dir() {

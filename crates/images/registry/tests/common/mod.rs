@@ -5,7 +5,7 @@
 use std::{convert::Infallible, time::Duration};
 
 use airside_model::Quotas;
-use airside_registry::{Access, Grant, Registry, Repository, Tokens};
+use airside_registry::{Access, Grant, Registry, RepositoryName, Tokens};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use http::{HeaderMap, Request, StatusCode};
@@ -59,7 +59,7 @@ impl Answer {
 }
 
 pub fn grant(name: &str, access: Access) -> Grant {
-    let repository = Repository::parse(name).unwrap();
+    let repository = RepositoryName::parse(name).unwrap();
     Grant::steady(repository, access, Duration::from_secs(3600))
 }
 

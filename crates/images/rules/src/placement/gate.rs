@@ -4,7 +4,9 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Pod, PodSchedulingGate};
 
 use super::{Known, images::images};
-use crate::{PlacementMode, Reference};
+use airside_oci::Reference;
+
+use crate::PlacementMode;
 
 /// Pods of mode gate wait behind this one.
 pub const GATE: &str = "images.airside.dev/on-nodes";

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{EphemeralContainer, PodSpec};
 
 use super::{Known, KnownImage};
-use crate::{PlacementMode, Reference};
+use airside_oci::Reference;
+
+use crate::PlacementMode;
 
 /// What of a set a pod uses, by the name that it uses.
 pub(super) type InUse = BTreeMap<Reference, KnownImage>;

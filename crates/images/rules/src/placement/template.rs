@@ -6,7 +6,9 @@
 use k8s_openapi::api::core::v1::{PodSpec, PodTemplateSpec, PreferredSchedulingTerm};
 
 use super::{Known, in_use, prefer, require, total};
-use crate::{PlacementMode, Reference, label};
+use airside_oci::Reference;
+
+use crate::{PlacementMode, label};
 
 /// Changes the template; whether there was anything to change. What it says of images that it does not use any more, or of
 /// what a name meant once, goes.

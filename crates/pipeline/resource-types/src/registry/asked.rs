@@ -4,12 +4,13 @@
 
 use std::collections::BTreeMap;
 
+use airside_blocking_http::{Patience, Request};
+use airside_oci::{Descriptor, Digest, Document, Manifest, Platform, media_type::ACCEPT_MANIFESTS};
+
 use super::{
-    Access, Descriptor, Digest, Kind, MANIFESTS, Manifest, Pace, Platform, Registry, Repository,
-    TagList,
+    Access, Pace, Registry, TagList, parse_config, parse_document, read_repository, with_reference,
 };
 use crate::Failure;
-use airside_blocking_http::{Patience, Request};
 
 /// How a registry is asked.
 #[derive(Clone, Debug, Default)]
@@ -61,13 +62,13 @@ impl AskedRegistry {
             pace: asking.pace,
             ..Access::default()
         };
-        Registry::connect(Repository::parse(repository)?, access).map(Self)
+        Registry::connect(read_repository(repository)?, access).map(Self)
     }
 
     /// What a tag or digest stands for now, by a question that fetches nothing. `mark` is from an earlier answer.
     pub fn standing(&self, reference: &str, mark: Option<&str>) -> Result<Standing, Failure> {
         let address = self.0.url(&format!("manifests/{reference}"))?;
-        let mut request = Request::new("HEAD", address).header("Accept", MANIFESTS);
+        let mut request = Request::new("HEAD", address).header("Accept", ACCEPT_MANIFESTS);
         if let Some(mark) = mark {
             request = request.header("If-None-Match", mark);
         }
@@ -86,7 +87,7 @@ impl AskedRegistry {
                 Ok(Standing::For { digest, mark })
             }
             (401 | 403 | 429 | 500.., _) => {
-                let what = self.0.repository.with(reference);
+                let what = with_reference(&self.0.repository, reference);
                 let refused = response.success("HEAD").map(|_| Standing::Missing);
                 refused.map_err(|error| self.0.explain(error, &what))
             }
@@ -106,11 +107,16 @@ impl AskedRegistry {
         wanted: &[String],
     ) -> Result<BTreeMap<String, AskedImage>, Failure> {
         let what = digest.to_string();
-        match Kind::parse(&self.stored(digest)?, &what)? {
-            Kind::Manifest(manifest) => {
-                let platform: Platform =
-                    super::document::parse(&self.0.document(&manifest.config.digest)?, &what)?;
-                let fits = |wanted: &&String| wanted.parse().is_ok_and(|it| fits(&it, &platform));
+        match parse_document(&self.stored(digest)?, &what)? {
+            Document::Manifest(manifest) => {
+                let config = self.0.document(&manifest.config.digest)?;
+                let platform = parse_config(&config, &what)?.platform();
+                let fits = |wanted: &&String| {
+                    let platform = platform.as_ref();
+                    wanted
+                        .parse()
+                        .is_ok_and(|it| platform.is_some_and(|found| found.satisfies(&it)))
+                };
                 let image = AskedImage::of(digest, &manifest);
                 let found = wanted
                     .iter()
@@ -118,7 +124,7 @@ impl AskedRegistry {
                     .map(|name| (name.clone(), image.clone()));
                 Ok(found.collect())
             }
-            Kind::Index(index) => {
+            Document::Index(index) => {
                 let mut images = BTreeMap::new();
                 for name in wanted {
                     let Some(found) = name
@@ -129,8 +135,10 @@ impl AskedRegistry {
                         continue;
                     };
                     let bytes = self.stored(&found.digest)?;
-                    let manifest: Manifest =
-                        super::document::parse(&bytes, &found.digest.to_string())?;
+                    let name_below = found.digest.to_string();
+                    let Document::Manifest(manifest) = parse_document(&bytes, &name_below)? else {
+                        return Err(Failure::said(format!("{name_below} is no image")));
+                    };
                     images.insert(name.clone(), AskedImage::of(&found.digest, &manifest));
                 }
                 Ok(images)
@@ -146,7 +154,12 @@ impl AskedRegistry {
     fn stored(&self, digest: &Digest) -> Result<Vec<u8>, Failure> {
         let what = digest.to_string();
         let found = self.0.manifest(&what)?;
-        let missing = || Failure::said(format!("{} is gone", self.0.repository.with(&what)));
+        let missing = || {
+            Failure::said(format!(
+                "{} is gone",
+                with_reference(&self.0.repository, &what)
+            ))
+        };
         found.map(|(_, bytes)| bytes).ok_or_else(missing)
     }
 }
@@ -156,21 +169,19 @@ impl AskedImage {
         Self {
             manifest: digest.clone(),
             config: manifest.config.digest.clone(),
-            size: manifest.layers.iter().map(|layer| layer.size).sum(),
+            size: manifest
+                .layers
+                .iter()
+                .fold(0, |sum, layer| sum.saturating_add(layer.size)),
         }
     }
-}
-
-/// A platform that says no variant means any.
-fn fits(wanted: &Platform, found: &Platform) -> bool {
-    wanted.is_like(found) && (wanted.variant.is_none() || wanted.variant == found.variant)
 }
 
 /// The one with the newest variant, if there are several: nodes do not say which they are, and new ones are many.
 fn choose<'a>(manifests: &'a [Descriptor], wanted: &Platform) -> Option<&'a Descriptor> {
     let fitting = manifests.iter().filter(|found| {
         let platform = found.platform.as_ref();
-        platform.is_some_and(|platform| fits(wanted, platform))
+        platform.is_some_and(|platform| platform.satisfies(wanted))
     });
     fitting.max_by_key(|found| {
         found
@@ -178,24 +189,6 @@ fn choose<'a>(manifests: &'a [Descriptor], wanted: &Platform) -> Option<&'a Desc
             .as_ref()
             .and_then(|platform| platform.variant.clone())
     })
-}
-
-impl std::str::FromStr for Platform {
-    type Err = Failure;
-
-    fn from_str(text: &str) -> Result<Self, Failure> {
-        let mut parts = text.splitn(3, '/').map(str::to_owned);
-        match (parts.next(), parts.next(), parts.next()) {
-            (Some(os), Some(architecture), variant) => Ok(Self {
-                architecture,
-                os,
-                variant,
-            }),
-            _ => Err(Failure::said(format!(
-                "{text:?} is no platform such as linux/amd64"
-            ))),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use std::{
 
 use airside_archive::Hasher;
 use airside_blocking_http::{Address, Client, Error, Patience, Request, Response, Trust};
-pub(crate) use airside_model::image::Digest;
+use airside_oci::{Challenge, Descriptor, Digest, Repository, media_type::ACCEPT_MANIFESTS};
 
 pub use self::{
     asked::{AskedImage, AskedRegistry, Asking, Standing},
@@ -26,8 +26,8 @@ pub use self::{
     tags::TagList,
 };
 pub(crate) use self::{
-    document::{Descriptor, Kind, Manifest, Platform, digest_of},
-    name::Repository,
+    document::{check_size, parse_config, parse_document},
+    name::{at_registry, read_repository, with_reference},
 };
 use crate::{Failure, log::say};
 
@@ -37,11 +37,6 @@ const MAX_DOCUMENT: u64 = 16 << 20;
 const TOKEN_LIFE: Duration = Duration::from_secs(120);
 /// How often a blob is fetched if the connection breaks.
 const TRIES: u32 = 3;
-
-const MANIFESTS: &str = "application/vnd.oci.image.index.v1+json, \
-     application/vnd.oci.image.manifest.v1+json, \
-     application/vnd.docker.distribution.manifest.list.v2+json, \
-     application/vnd.docker.distribution.manifest.v2+json";
 
 /// Who we are, what we trust, and what we are here for.
 #[derive(Clone, Debug, Default)]
@@ -61,7 +56,7 @@ pub(crate) struct Registry {
     repository: Repository,
     base: String,
     access: Access,
-    challenge: auth::Challenge,
+    challenge: Option<Challenge>,
     header: RefCell<Option<(String, Instant)>>,
 }
 
@@ -80,7 +75,7 @@ impl Registry {
                 }
                 other => Failure::from(other),
             })?;
-        let host = repository.host();
+        let host = repository.api_host();
         let plain = repository.is_local() || access.insecure;
         let mut bases = vec![format!("https://{host}"), format!("http://{host}")];
         if access.plain {
@@ -97,7 +92,7 @@ impl Registry {
             access.pace.wait();
             match client.send(request) {
                 Ok(response) => {
-                    let challenge = auth::Challenge::of(&response)?;
+                    let challenge = auth::read_challenge(&response)?;
                     return Ok(Self {
                         client,
                         repository,
@@ -126,10 +121,11 @@ impl Registry {
         let fresh = |(_, since): &(String, Instant)| since.elapsed() < TOKEN_LIFE;
         let mut kept = self.header.borrow_mut();
         if !kept.as_ref().is_some_and(fresh) {
-            let scope = self.repository.scope(self.access.push);
+            let scope = name::scope(&self.repository, self.access.push);
             let user = self.access.user.as_ref();
             let base = Address::parse(&self.base)?;
-            let header = self.challenge.answer(&self.client, &base, user, &scope)?;
+            let challenge = self.challenge.as_ref();
+            let header = auth::answer_challenge(challenge, &self.client, &base, user, &scope)?;
             *kept = header.map(|header| (header, Instant::now()));
         }
         Ok(match &*kept {
@@ -154,7 +150,7 @@ impl Registry {
     }
 
     fn explain(&self, error: Error, what: &str) -> Failure {
-        let host = self.repository.host();
+        let host = self.repository.api_host();
         let Some(status) = error.status() else {
             return Failure::from(error);
         };
@@ -179,7 +175,7 @@ impl Registry {
     /// What a tag or digest stands for, if it is there.
     pub(crate) fn resolve(&self, reference: &str) -> Result<Option<Digest>, Failure> {
         let address = self.url(&format!("manifests/{reference}"))?;
-        let request = Request::new("HEAD", address).header("Accept", MANIFESTS);
+        let request = Request::new("HEAD", address).header("Accept", ACCEPT_MANIFESTS);
         let response = self.send(request)?;
         let found = response.header("docker-content-digest").map(Digest::parse);
         match (response.status, found) {
@@ -189,7 +185,7 @@ impl Registry {
                 Ok(Some(digest?))
             }
             (401 | 403 | 429 | 500.., _) => {
-                let what = self.repository.with(reference);
+                let what = with_reference(&self.repository, reference);
                 let refused = response.success("HEAD").map(|_| None);
                 refused.map_err(|error| self.explain(error, &what))
             }
@@ -201,17 +197,17 @@ impl Registry {
     /// A manifest or index as it is stored, if it is there.
     pub(crate) fn manifest(&self, reference: &str) -> Result<Option<(Digest, Vec<u8>)>, Failure> {
         let address = self.url(&format!("manifests/{reference}"))?;
-        let request = Request::get(address).header("Accept", MANIFESTS);
+        let request = Request::get(address).header("Accept", ACCEPT_MANIFESTS);
         let response = self.send(request)?;
         if response.status == 404 {
             return Ok(None);
         }
-        let what = self.repository.with(reference);
+        let what = with_reference(&self.repository, reference);
         let response = response
             .success("GET")
             .map_err(|error| self.explain(error, &what))?;
         let bytes = response.bytes(MAX_DOCUMENT)?;
-        let digest = digest_of(&bytes);
+        let digest = Digest::of_bytes(&bytes);
         if reference.starts_with("sha256:") && reference != digest.to_string() {
             return Err(Failure::said(format!("{what} is damaged: it is {digest}")));
         }
@@ -220,10 +216,10 @@ impl Registry {
 
     /// A small blob, and what it should be.
     pub(crate) fn document(&self, blob: &Digest) -> Result<Vec<u8>, Failure> {
-        let what = self.repository.with(&blob.to_string());
+        let what = with_reference(&self.repository, &blob.to_string());
         let request = Request::get(self.url(&format!("blobs/{blob}"))?);
         let bytes = self.expect(request, &what)?.bytes(MAX_DOCUMENT)?;
-        if digest_of(&bytes) == *blob {
+        if Digest::of_bytes(&bytes) == *blob {
             Ok(bytes)
         } else {
             Err(Failure::said(format!("{what} is damaged")))
@@ -250,7 +246,7 @@ impl Registry {
 
     fn download_once(&self, blob: &Descriptor, to: &Path) -> Result<(), Failure> {
         let (digest, size) = (&blob.digest, blob.size);
-        let what = self.repository.with(&digest.to_string());
+        let what = with_reference(&self.repository, &digest.to_string());
         let too_long = || {
             Failure::said(format!(
                 "{what} is longer than the {size} bytes it should have"

@@ -4,7 +4,9 @@ use std::io::Read;
 
 use airside_blocking_http::{Payload, Request};
 
-use super::{Digest, Registry};
+use airside_oci::Digest;
+
+use super::{Registry, with_reference};
 use crate::Failure;
 
 impl Registry {
@@ -23,14 +25,14 @@ impl Registry {
         from: &mut dyn Read,
         size: u64,
     ) -> Result<(), Failure> {
-        let what = self.repository.with(&blob.to_string());
+        let what = with_reference(&self.repository, &blob.to_string());
         let begin = Request::new("POST", self.url("blobs/uploads/")?);
         let address = begin.address.clone();
         let response = self.expect(begin, &what)?;
         let place = response.header("location").ok_or_else(|| {
             Failure::said(format!(
                 "{} does not say where to put {what}",
-                self.repository.host()
+                self.repository.api_host()
             ))
         })?;
         let place = address.join(place)?;
@@ -66,7 +68,7 @@ impl Registry {
         media_type: &str,
         bytes: &[u8],
     ) -> Result<(), Failure> {
-        let what = self.repository.with(reference);
+        let what = with_reference(&self.repository, reference);
         let request = Request::new("PUT", self.url(&format!("manifests/{reference}"))?)
             .header("Content-Type", media_type)
             .payload(Payload::Bytes(bytes));

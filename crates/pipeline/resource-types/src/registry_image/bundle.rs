@@ -9,43 +9,44 @@ use std::{
 };
 
 use airside_archive::Hasher;
+use airside_oci::{Descriptor, Digest, Document, MAX_INDEX_DEPTH, media_type};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::layout::{SINGLE, media_type};
-use crate::{
-    Failure,
-    registry::{Descriptor, Digest, Kind, digest_of},
-    scratch::Scratch,
-};
+use super::layout::SINGLE;
+use crate::{Failure, registry::parse_document, scratch::Scratch};
 
 /// No document in a tarball is larger.
 const MAX_DOCUMENT: u64 = 16 << 20;
-const MAX_DEPTH: u32 = 4;
+/// Manifests of all indexes of one image.
+const MAX_MANIFESTS: usize = 4096;
 
-/// A manifest or index, and what it is.
-pub(super) struct Document {
+/// A manifest or an index as it is stored.
+pub(super) struct StoredDocument {
     pub(super) digest: Digest,
     pub(super) media_type: String,
     pub(super) bytes: Vec<u8>,
+    content: Document,
 }
 
-impl Document {
-    fn new(bytes: Vec<u8>) -> Self {
-        Self {
-            digest: digest_of(&bytes),
-            media_type: media_type(&bytes),
+impl StoredDocument {
+    fn new(bytes: Vec<u8>, name: &str) -> Result<Self, Failure> {
+        let content = parse_document(&bytes, name)?;
+        Ok(Self {
+            digest: Digest::of_bytes(&bytes),
+            media_type: content.kind().to_owned(),
+            content,
             bytes,
-        }
+        })
     }
 }
 
 pub(super) struct Bundle {
     store: Store,
     /// What is to be tagged.
-    pub(super) top: Document,
+    pub(super) top: StoredDocument,
     /// What it names, to be pushed before it.
-    pub(super) below: Vec<Document>,
+    pub(super) below: Vec<StoredDocument>,
     pub(super) blobs: Vec<Descriptor>,
 }
 
@@ -67,7 +68,7 @@ impl Bundle {
     }
 
     fn layout(store: Store) -> Result<Self, Failure> {
-        let mut top = Document::new(store.read("index.json")?);
+        let mut top = StoredDocument::new(store.read("index.json")?, "index.json")?;
         if store.has(SINGLE) {
             let text = String::from_utf8_lossy(&store.read(SINGLE)?)
                 .trim()
@@ -75,19 +76,19 @@ impl Bundle {
             top = store.document(&Digest::parse(&text)?)?;
         }
         // An index of nothing but another index stands for that.
-        for _ in 0..MAX_DEPTH {
-            let Kind::Index(index) = Kind::parse(&top.bytes, "index.json")? else {
+        for _ in 0..MAX_INDEX_DEPTH {
+            let Document::Index(index) = &top.content else {
                 break;
             };
             let [only] = &index.manifests[..] else { break };
             let inner = store.document(&only.digest)?;
-            match Kind::parse(&inner.bytes, &inner.digest.to_string())? {
-                Kind::Index(_) => top = inner,
-                Kind::Manifest(_) => break,
+            match inner.content {
+                Document::Index(_) => top = inner,
+                Document::Manifest(_) => break,
             }
         }
         let (mut below, mut blobs) = (Vec::new(), Vec::new());
-        collect(&store, &top, &mut below, &mut blobs, MAX_DEPTH)?;
+        collect(&store, &top, &mut below, &mut blobs, MAX_INDEX_DEPTH)?;
         Ok(Self {
             store,
             top,
@@ -122,7 +123,7 @@ impl Bundle {
         }
         let manifest = json!({
             "schemaVersion": 2,
-            "mediaType": "application/vnd.docker.distribution.manifest.v2+json",
+            "mediaType": media_type::DOCKER_MANIFEST,
             "config": config,
             "layers": layers,
         });
@@ -130,7 +131,7 @@ impl Bundle {
         blobs.push(config);
         Ok(Self {
             store: Store::Made { scratch },
-            top: Document::new(manifest.to_string().into_bytes()),
+            top: StoredDocument::new(manifest.to_string().into_bytes(), "the image")?,
             below: Vec::new(),
             blobs,
         })
@@ -140,21 +141,18 @@ impl Bundle {
 /// Everything that a document leads to.
 fn collect(
     store: &Store,
-    document: &Document,
-    below: &mut Vec<Document>,
+    document: &StoredDocument,
+    below: &mut Vec<StoredDocument>,
     blobs: &mut Vec<Descriptor>,
     depth: u32,
 ) -> Result<(), Failure> {
-    match Kind::parse(&document.bytes, &document.digest.to_string())? {
-        Kind::Manifest(manifest) => {
-            blobs.extend(manifest.layers);
-            blobs.push(manifest.config);
-        }
-        Kind::Index(_) if depth == 0 => {
+    match &document.content {
+        Document::Manifest(manifest) => blobs.extend(manifest.blobs().cloned()),
+        Document::Index(_) if depth == 0 || below.len() > MAX_MANIFESTS => {
             return Err(Failure::said("the image's indexes lead nowhere"));
         }
-        Kind::Index(index) => {
-            for entry in index.manifests {
+        Document::Index(index) => {
+            for entry in &index.manifests {
                 let inner = store.document(&entry.digest)?;
                 collect(store, &inner, below, blobs, depth - 1)?;
                 below.push(inner);
@@ -257,8 +255,9 @@ impl Store {
         Ok(bytes)
     }
 
-    fn document(&self, digest: &Digest) -> Result<Document, Failure> {
-        let document = Document::new(self.read(&format!("blobs/sha256/{}", digest.hex()))?);
+    fn document(&self, digest: &Digest) -> Result<StoredDocument, Failure> {
+        let bytes = self.read(&format!("blobs/sha256/{}", digest.hex()))?;
+        let document = StoredDocument::new(bytes, &digest.to_string())?;
         if document.digest == *digest {
             Ok(document)
         } else {
@@ -315,17 +314,12 @@ impl Made {
         let digest = hasher.finish().1;
         let to = self.blobs.join(&digest.sha256);
         fs::rename(&path, &to).map_err(Failure::io(&to))?;
-        let media_type = match (is_layer, zstd) {
-            (false, _) => "application/vnd.docker.container.image.v1+json",
-            (true, false) => "application/vnd.docker.image.rootfs.diff.tar.gzip",
-            (true, true) => "application/vnd.docker.image.rootfs.diff.tar.zstd",
+        let kind = match (is_layer, zstd) {
+            (false, _) => media_type::DOCKER_CONFIG,
+            (true, false) => media_type::DOCKER_LAYER_GZIP,
+            (true, true) => media_type::DOCKER_LAYER_ZSTD,
         };
-        Ok(Descriptor {
-            media_type: media_type.to_owned(),
-            digest: Digest::parse(&format!("sha256:{}", digest.sha256))?,
-            size: digest.bytes,
-            platform: None,
-            annotations: Default::default(),
-        })
+        let name = Digest::parse(&format!("sha256:{}", digest.sha256))?;
+        Ok(Descriptor::new(kind, name, digest.bytes))
     }
 }

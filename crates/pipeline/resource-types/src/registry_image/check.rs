@@ -6,8 +6,8 @@ use std::{
 };
 
 use airside_model::Version;
+use airside_oci::Digest;
 use regex_lite::Regex;
-use serde::Deserialize;
 
 use super::{
     image,
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     CheckRequest, Failure,
-    registry::{Digest, Registry},
+    registry::Registry,
     versions::{Constraint, Semver},
 };
 
@@ -111,11 +111,6 @@ fn one_tag(registry: &Registry, tag: &str, from: Option<&From>) -> Result<Vec<Ve
 }
 
 fn matching(source: &Source, registry: &Registry, regex: &Regex) -> Result<Vec<Version>, Failure> {
-    #[derive(Deserialize)]
-    struct Config {
-        #[serde(default)]
-        created: Option<String>,
-    }
     let mut found = Vec::new();
     for tag in registry.tags()? {
         if !regex.is_match(&tag) || !tag_is_fine(&tag) {
@@ -126,7 +121,7 @@ fn matching(source: &Source, registry: &Registry, regex: &Regex) -> Result<Vec<V
         };
         let created = if source.created_at_sort {
             let image = image::resolve(registry, &digest, &source.platform(None))?;
-            let config: Config = image.config(registry)?;
+            let config = image.config(registry)?;
             config
                 .created
                 .and_then(|text| text.parse::<jiff::Timestamp>().ok())

@@ -8,18 +8,19 @@ use std::{
 
 use airside_archive::Limits;
 use airside_model::{MetadataField, chain};
+use airside_oci::{Digest, ImageConfig};
 use regex_lite::Regex;
 use serde_json::json;
 
 use super::{
-    image::{self, Config, Image},
+    image::{self, Image},
     layout,
     settings::{Format, InParams, Source},
 };
 use crate::{
     Failure, InRequest, Part, Produced,
     log::say,
-    registry::{Digest, Registry},
+    registry::{Registry, check_size, with_reference},
     request::read,
     scratch::Scratch,
 };
@@ -105,8 +106,8 @@ impl Get<'_> {
             }
         }
         let image = image::resolve(registry, &self.digest, &platform)?;
-        image.manifest.at_most(LIMITS.bytes)?;
-        let config: Config = image.config(registry)?;
+        check_size(&image.manifest, LIMITS.bytes)?;
+        let config = image.config(registry)?;
         let labels = config.config.labels.clone().unwrap_or_default();
         for (key, regex, map) in [
             ("label_regex", &self.source.label_regex, &labels),
@@ -140,7 +141,7 @@ impl Get<'_> {
         &self,
         registry: &Registry,
         image: &Image,
-        config: &Config,
+        config: &ImageConfig,
         log: &mut dyn Write,
     ) -> Result<(), Failure> {
         let rootfs = self.dest.join("rootfs");
@@ -161,7 +162,7 @@ impl Get<'_> {
     }
 
     /// What it takes to run something in the image.
-    fn describe(&self, config: &Config) -> Result<(), Failure> {
+    fn describe(&self, config: &ImageConfig) -> Result<(), Failure> {
         let settings = &config.config;
         self.json(
             "metadata.json",
@@ -212,7 +213,7 @@ impl Get<'_> {
         let repository = self.source.repository()?;
         let manifest = json!([{
             "Config": config.digest.to_string(),
-            "RepoTags": [repository.with(&self.tag)],
+            "RepoTags": [with_reference(&repository, &self.tag)],
             "Layers": layers,
         }])
         .to_string();

@@ -1,44 +1,23 @@
 //! One image of a registry: its manifest, and what its configuration says.
 
-use std::collections::BTreeMap;
-
-use serde::{Deserialize, de::DeserializeOwned};
+use airside_oci::{
+    Descriptor, Digest, Document, ImageConfig, Index, MAX_INDEX_DEPTH, Manifest, Platform,
+};
 
 use crate::{
     Failure,
-    registry::{Descriptor, Digest, Kind, Manifest, Platform, Registry},
+    registry::{Registry, parse_config, parse_document},
 };
-
-/// An index may lead to another, but not for ever.
-pub(super) const MAX_DEPTH: u32 = 4;
 
 pub(super) struct Image {
     pub(super) manifest: Manifest,
 }
 
-/// The settings of an image.
-#[derive(Debug, Default, Deserialize)]
-pub(super) struct Config {
-    #[serde(default)]
-    pub(super) config: Settings,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-pub(super) struct Settings {
-    pub(super) env: Option<Vec<String>>,
-    pub(super) user: Option<String>,
-    pub(super) cmd: Option<Vec<String>>,
-    pub(super) entrypoint: Option<Vec<String>>,
-    pub(super) labels: Option<BTreeMap<String, String>>,
-}
-
 impl Image {
-    pub(super) fn config<T: DeserializeOwned>(&self, registry: &Registry) -> Result<T, Failure> {
+    /// Fetches the configuration.
+    pub(super) fn config(&self, registry: &Registry) -> Result<ImageConfig, Failure> {
         let bytes = registry.document(&self.manifest.config.digest)?;
-        serde_json::from_slice(&bytes).map_err(|error| {
-            Failure::said(format!("the image's configuration cannot be read: {error}"))
-        })
+        parse_config(&bytes, "the image's configuration")
     }
 }
 
@@ -57,9 +36,10 @@ pub(super) fn resolve_rather(
     digest: &Digest,
     platform: &Platform,
 ) -> Result<Image, Failure> {
-    let choose = |manifests: &[Descriptor]| {
-        choose(manifests, platform)
-            .or_else(|| manifests.iter().find(|found| is_linux(found)))
+    let choose = |index: &Index| {
+        index
+            .for_platform(platform)
+            .or_else(|| index.manifests.iter().find(|found| is_linux(found)))
             .cloned()
             .ok_or_else(|| "linux".to_owned())
     };
@@ -78,8 +58,8 @@ pub(super) fn follow(
     platform: &Platform,
     seen: impl FnMut(&Digest, &[u8]),
 ) -> Result<Image, Failure> {
-    let choose = |manifests: &[Descriptor]| {
-        let found = choose(manifests, platform).cloned();
+    let choose = |index: &Index| {
+        let found = index.for_platform(platform).cloned();
         found.ok_or_else(|| platform.to_string())
     };
     walk(registry, digest, choose, seen)
@@ -89,25 +69,25 @@ pub(super) fn follow(
 fn walk(
     registry: &Registry,
     digest: &Digest,
-    choose: impl Fn(&[Descriptor]) -> Result<Descriptor, String>,
+    choose: impl Fn(&Index) -> Result<Descriptor, String>,
     mut seen: impl FnMut(&Digest, &[u8]),
 ) -> Result<Image, Failure> {
     let mut digest = digest.clone();
-    for _ in 0..MAX_DEPTH {
+    for _ in 0..MAX_INDEX_DEPTH {
         let what = digest.to_string();
         let Some((_, bytes)) = registry.manifest(&what)? else {
             return Err(Failure::said(format!("the registry has no image {what}")));
         };
         seen(&digest, &bytes);
-        match Kind::parse(&bytes, &what)? {
-            Kind::Manifest(manifest) => {
+        match parse_document(&bytes, &what)? {
+            Document::Manifest(manifest) => {
                 return Ok(Image {
                     manifest: *manifest,
                 });
             }
-            Kind::Index(index) => {
+            Document::Index(index) => {
                 let missing = |platform| format!("{what} has no image for {platform}");
-                digest = choose(&index.manifests)
+                digest = choose(&index)
                     .map_err(|platform| Failure::said(missing(platform)))?
                     .digest;
             }
@@ -116,14 +96,4 @@ fn walk(
     Err(Failure::said(format!(
         "the indexes of {digest} lead nowhere"
     )))
-}
-
-fn choose<'a>(manifests: &'a [Descriptor], platform: &Platform) -> Option<&'a Descriptor> {
-    let fits = |found: &&Descriptor| {
-        found
-            .platform
-            .as_ref()
-            .is_none_or(|found| found.is_like(platform))
-    };
-    manifests.iter().find(fits)
 }

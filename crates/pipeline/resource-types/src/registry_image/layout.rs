@@ -2,11 +2,12 @@
 
 use std::{fs, io::Write, path::Path};
 
+use airside_oci::{Digest, Document, media_type::OCI_INDEX};
 use serde_json::json;
 
 use crate::{
     Failure,
-    registry::{Digest, Kind, Registry},
+    registry::{Registry, check_size, parse_document},
 };
 
 /// Says that the layout holds one image that is not part of an index.
@@ -29,14 +30,15 @@ pub(super) fn write(
         br#"{"imageLayoutVersion":"1.0.0"}"#,
     )?;
     let top = manifest(registry, digest)?;
-    if let Kind::Index(_) = Kind::parse(&top, &digest.to_string())? {
+    let document = parse_document(&top, &digest.to_string())?;
+    if let Document::Index(_) = document {
         write(&dest.join("index.json"), &top)?;
     } else {
         let index = json!({
             "schemaVersion": 2,
-            "mediaType": "application/vnd.oci.image.index.v1+json",
+            "mediaType": OCI_INDEX,
             "manifests": [{
-                "mediaType": media_type(&top), "digest": digest.to_string(), "size": top.len(),
+                "mediaType": document.kind(), "digest": digest.to_string(), "size": top.len(),
             }],
         });
         write(&dest.join("index.json"), index.to_string().as_bytes())?;
@@ -51,12 +53,12 @@ pub(super) fn write(
         }
         let bytes = manifest(registry, &digest)?;
         write(&path, &bytes)?;
-        match Kind::parse(&bytes, &digest.to_string())? {
-            Kind::Index(index) => waiting.extend(index.manifests.into_iter().map(|m| m.digest)),
-            Kind::Manifest(manifest) => {
-                manifest.at_most(left)?;
+        match parse_document(&bytes, &digest.to_string())? {
+            Document::Index(index) => waiting.extend(index.manifests.into_iter().map(|m| m.digest)),
+            Document::Manifest(manifest) => {
+                check_size(&manifest, left)?;
                 left -= manifest.size().unwrap_or_default();
-                for blob in manifest.layers.iter().chain([&manifest.config]) {
+                for blob in manifest.blobs() {
                     let path = blobs.join(blob.digest.hex());
                     if !path.exists() {
                         registry.download(blob, &path, log)?;
@@ -73,21 +75,4 @@ fn manifest(registry: &Registry, digest: &Digest) -> Result<Vec<u8>, Failure> {
         Some((_, bytes)) => Ok(bytes),
         None => Err(Failure::said(format!("the registry has no image {digest}"))),
     }
-}
-
-/// What a manifest says it is, or what it must be then.
-pub(super) fn media_type(bytes: &[u8]) -> String {
-    #[derive(serde::Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Typed {
-        media_type: Option<String>,
-        manifests: Option<serde_json::Value>,
-    }
-    let typed: Option<Typed> = serde_json::from_slice(bytes).ok();
-    let default = match &typed {
-        Some(typed) if typed.manifests.is_some() => "application/vnd.oci.image.index.v1+json",
-        _ => "application/vnd.oci.image.manifest.v1+json",
-    };
-    let said = typed.and_then(|typed| typed.media_type);
-    said.unwrap_or_else(|| default.to_owned())
 }

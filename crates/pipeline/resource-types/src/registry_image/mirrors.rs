@@ -4,7 +4,12 @@ use std::{collections::BTreeMap, str::FromStr};
 
 use serde_json::Value;
 
-use crate::{Object, registry::Repository};
+use airside_oci::{Repository, is_registry_host, names_registry};
+
+use crate::{
+    Object,
+    registry::{at_registry, read_repository},
+};
 
 /// What stays behind when a mirror is asked: it is nobody's but the operator's, and gets no credentials.
 const OF_THE_REGISTRY: &[&str] = &["username", "password", "registry_mirror", "ca_certs"];
@@ -19,7 +24,7 @@ pub struct Registries {
 
 impl Registries {
     pub fn is_on_nodes(&self, repository: &str) -> bool {
-        let host = Repository::parse(repository).map(|repository| repository.registry().to_owned());
+        let host = read_repository(repository).map(|repository| repository.host().to_owned());
         host.is_ok_and(|host| self.on_nodes.contains(&host))
     }
 }
@@ -41,12 +46,10 @@ impl FromStr for Mirror {
     type Err = NoMirror;
 
     fn from_str(text: &str) -> Result<Self, NoMirror> {
-        let plain = |host: &str| {
-            let known = |c: char| c.is_ascii_alphanumeric() || ".-_:[]".contains(c);
-            !host.is_empty() && host.chars().all(known)
-        };
+        // In a source's `repository`, other hosts would be read as parts of names.
+        let is_host = |host: &str| names_registry(host) && is_registry_host(host);
         match text.split_once('=') {
-            Some((registry, place)) if plain(registry) && plain(place) => Ok(Self {
+            Some((registry, place)) if is_host(registry) && is_host(place) => Ok(Self {
                 registry: registry.to_owned(),
                 place: place.to_owned(),
             }),
@@ -68,20 +71,23 @@ impl Mirrors {
             return;
         };
         // One that cannot be read is told about by whoever asks for it.
-        let Ok(repository) = Repository::parse(text) else {
+        let Ok(repository) = read_repository(text) else {
             return;
         };
-        let Some(Ok(mirrored)) = self.of(&repository).map(|place| repository.at(place)) else {
+        let Some(Ok(mirrored)) = self
+            .of(&repository)
+            .map(|place| at_registry(&repository, place))
+        else {
             return;
         };
-        let mirrored = Value::String(mirrored.to_string());
+        let mirrored = Value::String(mirrored.familiar());
         source.insert("repository".to_owned(), mirrored);
         source
             .retain(|key, _| !OF_THE_REGISTRY.contains(&key.as_str()) && !key.starts_with("aws_"));
     }
 
     fn of(&self, repository: &Repository) -> Option<&str> {
-        self.0.get(repository.registry()).map(String::as_str)
+        self.0.get(repository.host()).map(String::as_str)
     }
 }
 
@@ -120,7 +126,15 @@ mod tests {
             let found = mirrored(&mirrors, json!({"repository": name}));
             assert_eq!(found, json!({"repository": expected}), "{name}");
         }
-        for bad in ["", "docker.io", "docker.io=", "=a", "a=https://b", "a=b/c"] {
+        for bad in [
+            "",
+            "docker.io",
+            "docker.io=",
+            "=a",
+            "a=https://b",
+            "a=b/c",
+            "docker.io=mirror",
+        ] {
             assert!(bad.parse::<Mirror>().is_err(), "{bad}");
         }
     }

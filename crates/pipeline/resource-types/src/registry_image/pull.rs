@@ -2,13 +2,16 @@
 
 use std::{fs, io::Write, path::Path};
 
-use airside_model::image::Digest;
+use airside_oci::{Digest, MAX_INDEX_DEPTH};
 
 use super::{
-    image::{self, MAX_DEPTH},
+    image,
     settings::{Intent, Source},
 };
-use crate::{Failure, Object, registry::Registry};
+use crate::{
+    Failure, Object,
+    registry::{Registry, check_size},
+};
 
 /// Asks the registry itself whether it gives an image to the source's user. A mirror that the source names is not
 /// asked: it would be the source's author who answers.
@@ -67,12 +70,12 @@ struct Pull<'a> {
 impl Pull<'_> {
     fn bring(&self, registry: &Registry, log: &mut dyn Write) -> Result<(), Failure> {
         fs::create_dir_all(self.blobs).map_err(Failure::io(self.blobs))?;
-        let mut documents = Vec::with_capacity(MAX_DEPTH as usize);
+        let mut documents = Vec::with_capacity(MAX_INDEX_DEPTH as usize);
         let platform = self.source.platform(None);
         let image = image::follow(registry, self.digest, &platform, |digest, bytes| {
             documents.push((digest.clone(), bytes.to_vec()));
         })?;
-        image.manifest.at_most(self.most)?;
+        check_size(&image.manifest, self.most)?;
         let config = image.manifest.config.digest.clone();
         documents.push((config.clone(), registry.document(&config)?));
         for (digest, bytes) in documents {

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use airside_model::image::Digest;
+use airside_oci::Digest;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -35,18 +35,6 @@ impl ServedImage {
         }
         Ok(())
     }
-}
-
-/// The part of an image's configuration that names its user.
-#[derive(Deserialize)]
-struct Document {
-    config: Option<Settings>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Settings {
-    user: Option<String>,
 }
 
 /// Reads the documents of an image, named by a tag or a digest, where the source says that it is. An index leads to the
@@ -85,8 +73,7 @@ fn read(
         },
     };
     let image = image::resolve_rather(registry, &digest, &source.platform(None))?;
-    let document: Document = image.config(registry)?;
-    let user = document.config.and_then(|settings| settings.user);
+    let user = image.config(registry)?.config.user;
     let user = user.filter(|user| !user.is_empty());
     Ok(Some(ServedImage { digest, user }))
 }

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use airside_oci::{Platform, Repository};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -10,7 +11,7 @@ use crate::{
     aws::{self, Keys},
     lenient::{flag, text, texts},
     log::say,
-    registry::{Access, Platform, Registry, Repository},
+    registry::{Access, Registry, at_registry, read_repository},
     request::read,
 };
 
@@ -124,12 +125,12 @@ impl Source {
         if let Some(Mirror { host: None, .. }) = &source.registry_mirror {
             return Err(Failure::source("registry_mirror.host", "is missing"));
         }
-        Repository::parse(source.repository.as_deref().unwrap_or_default())?;
+        read_repository(source.repository.as_deref().unwrap_or_default())?;
         Ok(source)
     }
 
     pub(super) fn repository(&self) -> Result<Repository, Failure> {
-        Repository::parse(self.repository.as_deref().unwrap_or_default())
+        read_repository(self.repository.as_deref().unwrap_or_default())
     }
 
     /// As it is written, for metadata and files.
@@ -158,7 +159,7 @@ impl Source {
             let login = aws::ecr_login(&self.aws_keys(), region, &self.roles())?;
             let host = login.host_of(self.aws_account_id.as_deref())?;
             // As it is written: the host comes from the login.
-            repository = Repository::parse(&format!("{host}/{}", self.name()))?;
+            repository = read_repository(&format!("{host}/{}", self.name()))?;
             user = Some((login.user, login.password));
         }
         self.connect(repository, user, intent)
@@ -170,11 +171,11 @@ impl Source {
         };
         let host = mirror.host.as_deref().unwrap_or_default();
         let repository = self.repository()?;
-        if !repository.is_default() || self.aws_region.is_some() {
+        if !repository.is_on_docker_hub() || self.aws_region.is_some() {
             return Ok(None);
         }
         let user = pair(mirror.username.as_ref(), mirror.password.as_ref());
-        let repository = repository.at(host)?;
+        let repository = at_registry(&repository, host)?;
         self.connect(repository, user, Intent::Pull).map(Some)
     }
 

@@ -1,10 +1,8 @@
 //! Pods prefer nodes that have their image, where somebody labels nodes with what they have (`airside images`). Where
 //! nobody does, no node has the label and none is preferred.
 
-use airside_image_rules::{
-    Reference,
-    label::{self, Presence},
-};
+use airside_image_rules::label::{self, Presence};
+use airside_oci::Reference;
 use k8s_openapi::api::core::v1::{
     Affinity, NodeAffinity, NodeSelectorRequirement, NodeSelectorTerm, PreferredSchedulingTerm,
 };

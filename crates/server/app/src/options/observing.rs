@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use airside_traces::Collector;
+use airside_telemetry::traces::Collector;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use airside_model::{VolumeId, chain};
-use airside_registry::{Access, Digest, Error, Grant, Registry, Repository};
+use airside_registry::{Access, Digest, Error, Grant, Registry, RepositoryName, team_repository};
 use airside_runtime_kubernetes::{ImagePublisher, Login, PublishError};
 use airside_volumes::Volumes;
 use async_trait::async_trait;
@@ -60,7 +60,7 @@ impl ArtifactImages {
     /// Blocks for as long as packing takes.
     fn ensure(
         &self,
-        repository: &Repository,
+        repository: &RepositoryName,
         volume: &VolumeId,
         before: Option<&Digest>,
     ) -> Result<Digest, Error> {
@@ -78,8 +78,8 @@ impl ArtifactImages {
     }
 }
 
-fn repository(team: &str) -> Repository {
-    let team = Repository::of_team(team);
+fn repository(team: &str) -> RepositoryName {
+    let team = team_repository(team);
     team.join(REPOSITORY).unwrap_or(team)
 }
 

@@ -5,10 +5,10 @@ use std::time::Duration;
 use airside_auth::{Auth, LocalUser};
 use airside_identity_providers::Connectors;
 use airside_logs::Logs;
-use airside_metrics::Metrics;
 use airside_model::InstallationId;
 use airside_registry::{Registry, Tokens};
 use airside_store::{Alone, Store};
+use airside_telemetry::metrics::Metrics;
 use airside_volumes::Volumes;
 use anyhow::Result;
 

@@ -8,11 +8,11 @@
 use std::{sync::Arc, time::Duration};
 
 use airside_file_watch::FileWatch;
-use airside_metrics::Metrics;
 use airside_model::{InstallationId, WorkerName, chain};
 use airside_orchestrator::{Orchestrator, WorkerEntry};
 use airside_runtime_kubernetes::{KubeRuntime, Target};
 use airside_store::{Store, WorkerChange, WorkerKind};
+use airside_telemetry::metrics::Metrics;
 use anyhow::{Context, Result, bail};
 use tokio::signal::unix::Signal;
 use tokio_util::sync::CancellationToken;

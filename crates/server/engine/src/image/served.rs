@@ -227,7 +227,7 @@ mod tests {
                 .as_object()
                 .unwrap()
         );
-        let digest = airside_model::image::Digest::of_sha256([7; 32]);
+        let digest = airside_oci::Digest::of_sha256([7; 32]);
         let served = ServedImage {
             digest: digest.clone(),
             user: Some("app".to_owned()),
@@ -242,7 +242,7 @@ mod tests {
     fn remembered_images_are_bounded_and_a_teams_own() {
         let served = ServedImages::default();
         let image = ServedImage {
-            digest: airside_model::image::Digest::of_sha256([7; 32]),
+            digest: airside_oci::Digest::of_sha256([7; 32]),
             user: None,
         };
         let key = |team: i64, number: usize| (TeamId(team), number.to_string());

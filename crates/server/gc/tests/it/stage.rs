@@ -4,7 +4,6 @@ use std::{fs, path::Path, sync::Arc, time::Duration};
 
 use airside_gc::{Collector, Keep, Kind, Options, Workers};
 use airside_logs::Logs;
-use airside_metrics::Metrics;
 use airside_model::{
     BuildId, BuildStatus, Handle, JobId, MetadataField, PipelineId, Plan, PlanId, PlanNode,
     ResourceId, TeamId, Version, VolumeId,
@@ -14,6 +13,7 @@ use airside_store::{
     EndedCheck, GivenInput, InstanceVars, Lease, Micros, NewBuild, OneOff, Pausing, SaveJob,
     SavePipeline, SaveResource, Store, TaskCache, now, testing::TestDatabase,
 };
+use airside_telemetry::metrics::Metrics;
 use airside_volumes::Volumes;
 use async_trait::async_trait;
 use serde_json::json;

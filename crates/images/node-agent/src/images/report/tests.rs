@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
-use airside_image_rules::{Reference, plan::Attempts};
+use airside_image_rules::plan::Attempts;
+use airside_oci::Reference;
 
 use super::*;
 

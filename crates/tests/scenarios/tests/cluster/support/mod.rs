@@ -135,7 +135,7 @@ impl Namespace {
     }
 
     /// Gives the account the rights that images with a login take.
-    pub fn allow_pull_secrets(&self) {
+    pub(crate) fn allow_pull_secrets(&self) {
         let rights = ["k8s", "rbac", "--feature", "pull-secrets"];
         let output = Command::new(Environment::get().airside)
             .args(rights)

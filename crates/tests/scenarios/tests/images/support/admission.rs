@@ -8,7 +8,7 @@ use std::{
     sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
 
-use airside_image_rules::Reference;
+use airside_oci::Reference;
 use airside_scenarios::{Environment, ask_cluster, wait_until};
 use serde_json::{Value, json};
 

@@ -10,8 +10,6 @@
 //! **Invariant:** tracing never blocks and never fails anything. What the collector does not take is
 //! dropped, and the log says so once in a while.
 
-#![forbid(unsafe_code)]
-
 mod adopt;
 mod export;
 
@@ -24,8 +22,6 @@ use tracing::{Subscriber, level_filters::LevelFilter};
 use tracing_subscriber::{Layer, filter::Targets, registry::LookupSpan};
 
 pub use adopt::{Cause, adopt};
-#[doc(hidden)]
-pub use tracing;
 
 /// The target of every span here. Filters for the log turn it off.
 pub const TARGET: &str = "trace";
@@ -35,7 +31,7 @@ pub const TARGET: &str = "trace";
 #[macro_export]
 macro_rules! span {
     ($($rest:tt)+) => {
-        $crate::tracing::info_span!(target: $crate::TARGET, $($rest)+)
+        $crate::tracing::info_span!(target: $crate::traces::TARGET, $($rest)+)
     };
 }
 

@@ -59,7 +59,9 @@ fn what_names_no_image_says_why() {
         ("-a", "lower-case"),
         ("a..b", "lower-case"),
         ("r.example/", "lower-case"),
-        ("r example.com/a", "no host has"),
+        ("r example.com/a", "its host is none"),
+        ("r..example/a", "its host is none"),
+        ("r.example:99999/a", "its host is none"),
         ("a:", "a tag has"),
         ("a:-x", "a tag has"),
         ("a@sha256:00", "64 hexadecimal"),
@@ -95,6 +97,41 @@ fn repositories_beneath_another_registry() {
     ] {
         assert_eq!(Repository::from_beneath(none), None, "{none}");
     }
+}
+
+#[test]
+fn registries_of_names() {
+    for (given, host, api_host, familiar, is_local) in [
+        ("busybox", "docker.io", "index.docker.io", "busybox", false),
+        ("a/b", "docker.io", "index.docker.io", "a/b", false),
+        (
+            "docker.io/a/b",
+            "docker.io",
+            "index.docker.io",
+            "a/b",
+            false,
+        ),
+        ("gcr.io/p/i", "gcr.io", "gcr.io", "gcr.io/p/i", false),
+        ("10.0.0.1/a", "10.0.0.1", "10.0.0.1", "10.0.0.1/a", false),
+        (
+            "127.0.0.1:5000/a",
+            "127.0.0.1:5000",
+            "127.0.0.1:5000",
+            "127.0.0.1:5000/a",
+            true,
+        ),
+        ("[::1]:1/a", "[::1]:1", "[::1]:1", "[::1]:1/a", true),
+        ("localhost/a", "localhost", "localhost", "localhost/a", true),
+    ] {
+        let repository: Repository = given.parse().unwrap();
+        assert_eq!(repository.host(), host);
+        assert_eq!(repository.api_host(), api_host);
+        assert_eq!(repository.familiar(), familiar);
+        assert_eq!(repository.is_local(), is_local, "{given}");
+    }
+    let mirrored = Repository::new("mirror", "library/busybox").unwrap();
+    assert_eq!(mirrored.host(), "mirror");
+    assert!(Repository::new("mir/ror", "a").is_err());
 }
 
 proptest! {

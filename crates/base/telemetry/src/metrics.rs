@@ -1,9 +1,8 @@
 //! The metrics of the server.
-//! || One struct holds every metric, so that names live in one place and nothing is counted by text
+//!
+//! One struct holds every metric, so that names live in one place and nothing is counted by text
 //! alone. A metric that Concourse has keeps Concourse's name, so that dashboards go on working.
 //! Recording never blocks and never fails.
-
-#![forbid(unsafe_code)]
 
 use std::{fmt::Write, sync::Arc, time::Duration};
 
