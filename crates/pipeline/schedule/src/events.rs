@@ -34,7 +34,7 @@ pub enum Event {
 
 impl Graph {
     /// Sorted, each once.
-    pub fn concerned(&self, event: Event) -> Vec<JobId> {
+    pub fn affected_jobs(&self, event: Event) -> Vec<JobId> {
         let mut jobs = match event {
             Event::VersionsFound(resource) | Event::CheckEnded(resource) => {
                 self.direct_takers(resource).to_vec()

@@ -7,7 +7,7 @@
 //! store ◀─ Question ─ View ─▶ Resolver ─▶ Resolution ─▶ pass ─▶ actions
 //!   └────── Answer ──▶ ▲                      └───────▶ preparation
 //!                      │
-//! events ── Change ────┘        Event ─▶ Graph::concerned ─▶ jobs
+//! events ── Change ────┘        Event ─▶ Graph::affected_jobs ─▶ jobs
 //! ```
 //!
 //! - [`graph`] is a pipeline as the scheduler sees it, `passed` patterns resolved;

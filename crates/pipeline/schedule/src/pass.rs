@@ -5,8 +5,8 @@
 //! it waits for ends with an [`crate::Event`].
 
 mod freshness;
-mod pace;
 mod slots;
+mod spacing;
 mod wait;
 
 use std::collections::HashMap;
@@ -14,8 +14,8 @@ use std::collections::HashMap;
 use airside_model::{BuildId, ResourceId};
 
 pub use self::freshness::Checked;
-pub use self::pace::Pace;
 pub use self::slots::Group;
+pub use self::spacing::JobSpacing;
 pub use self::wait::Wait;
 use crate::graph::{Job, Want};
 use crate::{BuildKey, Moment, NameId, Resolution};
@@ -72,7 +72,7 @@ pub struct JobState<'a> {
     /// Of this job, in any order.
     pub pending: &'a [Pending],
     pub group: Group,
-    pub pace: Pace,
+    pub spacing: JobSpacing,
     /// By resource. One that is missing was never checked.
     pub checked: &'a HashMap<ResourceId, Checked>,
     /// Of no meaning while the job or its pipeline is paused; then it need not be computed.
@@ -96,8 +96,6 @@ pub enum Action {
     Check {
         build: BuildKey,
         resources: Vec<ResourceId>,
-        /// Whether the resource's interval is of no matter.
-        skip_interval: bool,
     },
     Wait {
         build: BuildKey,
@@ -167,7 +165,7 @@ fn start(state: &JobState<'_>, pass: &mut Pass) {
         }
         !aborted
     });
-    let (mut group, mut pace) = (state.group, state.pace);
+    let (mut group, mut pace) = (state.group, state.spacing);
     let mut blocked: Option<BuildKey> = None;
     for (at, build) in pending.iter().enumerate() {
         let outcome = match blocked {
@@ -241,7 +239,6 @@ fn judge(
         actions.push(Action::Check {
             build: build.key,
             resources: resources.clone(),
-            skip_interval: build.origin == Origin::Manual,
         });
         return Err(Wait::Checks(resources));
     }
@@ -254,7 +251,7 @@ fn judge(
 
 /// Whether a limit on running builds, or their spacing, holds this one up.
 pub(crate) fn is_max_in_flight_reached(state: &JobState<'_>, build: &Pending) -> bool {
-    !state.pace.allows() || slots::free(state.job, state.group, build.key).is_err()
+    !state.spacing.allows() || slots::free(state.job, state.group, build.key).is_err()
 }
 
 /// Whether the build waits for a check of this input.

@@ -13,7 +13,18 @@ pub enum TriggerError {
     Store(#[from] airside_store::Error),
 }
 
-/// A plan that somebody wants run, without a job.
+/// The reason why a build could not be told to stop.
+#[derive(Debug, thiserror::Error)]
+pub enum AbortError {
+    #[error("the server is stopping")]
+    Stopping,
+    #[error("the build could not be told to stop")]
+    Engine(#[source] Box<dyn std::error::Error + Send + Sync>),
+    #[error(transparent)]
+    Store(#[from] airside_store::Error),
+}
+
+/// A plan that a person wants run, without a job.
 pub struct OneOffBuild<'a> {
     pub team: TeamId,
     pub pipeline: Option<PipelineId>,
@@ -43,7 +54,7 @@ pub trait Builds: Send + Sync {
     async fn start(&self, build: OneOffBuild<'_>) -> Result<Build, TriggerError>;
 
     /// Asks for a build to stop. Does nothing to one that has finished.
-    async fn abort(&self, build: BuildId) -> Result<(), airside_store::Error>;
+    async fn abort(&self, build: BuildId) -> Result<(), AbortError>;
 
     /// What a build of a job waits for. Nothing is known of one that does not.
     async fn preparation(&self, build: BuildId) -> Option<Preparation>;

@@ -14,7 +14,7 @@ use http::{
 };
 use serde_json::json;
 
-use crate::{TriggerError, cookies};
+use crate::{AbortError, TriggerError, cookies};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ApiError {
@@ -47,6 +47,8 @@ pub(crate) enum ApiError {
     Invalid(String),
     #[error("the database failed")]
     Store(#[source] airside_store::Error),
+    #[error("the engine failed")]
+    Engine(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error("{0}")]
     Internal(&'static str),
 }
@@ -76,6 +78,16 @@ impl From<TriggerError> for ApiError {
         match error {
             TriggerError::Refused(why) => Self::Conflict(why),
             TriggerError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<AbortError> for ApiError {
+    fn from(error: AbortError) -> Self {
+        match error {
+            AbortError::Stopping => Self::Busy(error.to_string()),
+            AbortError::Engine(error) => Self::Engine(error),
+            AbortError::Store(error) => error.into(),
         }
     }
 }
@@ -116,7 +128,7 @@ impl ApiError {
             Self::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::Store(error) if error.is_transient() => StatusCode::SERVICE_UNAVAILABLE,
             Self::Store(error) if error.is_out_of_space() => StatusCode::INSUFFICIENT_STORAGE,
-            Self::StaleConfig | Self::Store(_) | Self::Internal(_) => {
+            Self::StaleConfig | Self::Store(_) | Self::Engine(_) | Self::Internal(_) => {
                 StatusCode::INTERNAL_SERVER_ERROR
             }
         }
@@ -164,7 +176,28 @@ impl IntoResponse for ApiError {
                 tracing::error!(error = %chain(&error), "a request failed");
                 (status, "the server failed to answer; its log says why").into_response()
             }
+            Self::Engine(error) => {
+                let error = &*error as &dyn std::error::Error;
+                tracing::error!(error, "a request failed");
+                (status, "the server failed to answer; its log says why").into_response()
+            }
             _ => (status, text).into_response(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_stops_says_so_and_not_that_its_database_is_damaged() {
+        let stopping = ApiError::from(AbortError::Stopping);
+        let text = "the server is stopping; try again in a moment";
+        assert_eq!(stopping.to_string(), text);
+        assert_eq!(stopping.status(), StatusCode::SERVICE_UNAVAILABLE);
+        let failed = ApiError::from(AbortError::Engine("a disk".into()));
+        assert!(matches!(failed, ApiError::Engine(_)));
+        assert_eq!(failed.status(), StatusCode::INTERNAL_SERVER_ERROR);
     }
 }

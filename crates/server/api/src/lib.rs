@@ -18,7 +18,6 @@ mod body;
 mod browser;
 mod builds;
 mod check_creds;
-mod checks;
 mod connection;
 mod cookies;
 mod error;
@@ -50,8 +49,7 @@ use tower_http::{
     },
 };
 
-pub use builds::{Builds, OneOffBuild, Preparation, TriggerError};
-pub use checks::{CheckError, CheckSubject, Checks, Heard, WantedCheck};
+pub use builds::{AbortError, Builds, OneOffBuild, Preparation, TriggerError};
 pub use log_level::LogLevel;
 pub use metrics::metrics_router;
 pub use registry::registry_router;

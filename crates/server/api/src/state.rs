@@ -3,6 +3,7 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use airside_auth::Auth;
+use airside_checks::CheckRequests;
 use airside_hub::Hub;
 use airside_identity_providers::Connectors;
 use airside_limits::Transfers;
@@ -14,7 +15,7 @@ use airside_telemetry::metrics::Metrics;
 use airside_volumes::Volumes;
 
 use crate::{
-    Builds, Checks, LogLevel, WorkerLife,
+    Builds, LogLevel, WorkerLife,
     error::{ApiError, Result},
     log_level::Fixed,
 };
@@ -48,7 +49,7 @@ pub struct ApiState {
     id_tokens: Option<IdTokens>,
     /// Lands workers and brings them back.
     pub(crate) workers: Arc<dyn WorkerLife>,
-    checks: Option<Arc<dyn Checks>>,
+    checks: Option<Arc<dyn CheckRequests>>,
     /// The way into containers.
     hub: Option<Hub>,
     /// Where artifacts are.
@@ -95,7 +96,7 @@ impl ApiState {
     }
 
     /// Lets people ask for checks.
-    pub fn with_checks(mut self, checks: Arc<dyn Checks>) -> Self {
+    pub fn with_checks(mut self, checks: Arc<dyn CheckRequests>) -> Self {
         self.checks = Some(checks);
         self
     }
@@ -142,7 +143,7 @@ impl ApiState {
         self
     }
 
-    pub(crate) fn checks(&self) -> Result<&dyn Checks> {
+    pub(crate) fn checks(&self) -> Result<&dyn CheckRequests> {
         let absent = ApiError::Internal("this server checks nothing");
         self.checks.as_deref().ok_or(absent)
     }

@@ -7,7 +7,6 @@ mod agents;
 mod artifact_images;
 mod assembly;
 mod builds;
-mod checks;
 mod collected_workers;
 mod fleet;
 mod foundation;

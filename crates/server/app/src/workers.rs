@@ -7,7 +7,7 @@ use std::{
 };
 
 use airside_check_process::Checkers;
-use airside_engine::WorkerCheckers;
+use airside_checks::WorkerCheckers;
 use airside_model::{InstallationId, WorkerName};
 use airside_orchestrator::WorkerEntry;
 use airside_resource_types::Mirrors;

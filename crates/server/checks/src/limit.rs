@@ -1,13 +1,13 @@
-//! How many checks begin that nobody asked for: so many at once, and so many a second.
+//! Limits periodic checks: in number at once, and in rate.
 //!
-//! Those whose last check failed have places of their own, few enough that however many of them hang, the
-//! others never wait for one. Pure: the loop says what time it is.
+//! Resources whose last check failed have places of their own, so few that the others never wait,
+//! however many of the failing ones hang. Pure: the loop passes the time in.
 
 use std::{collections::VecDeque, time::Duration};
 
-use crate::desk::Start;
+use crate::check_queue::Start;
 
-/// Checks at once of resources that are well, and of others.
+/// Maximum number of checks at once, of resources that are well and of failing ones.
 const PLACES: [usize; 2] = [256, 64];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub(crate) enum Lane {
 }
 
 impl Lane {
-    fn of(start: &Start) -> Self {
+    fn for_start(start: &Start) -> Self {
         match start.failures {
             0 => Self::Well,
             _ => Self::Failing,
@@ -25,8 +25,8 @@ impl Lane {
     }
 }
 
-/// A place that a check has until it ends. What was asked for takes none.
-pub(crate) type Place = Option<Lane>;
+/// The place that a check takes until it ends. Checks that were asked for take none.
+pub(crate) type LanePlace = Option<Lane>;
 
 pub(crate) struct Limit {
     waiting: [VecDeque<Start>; 2],
@@ -53,10 +53,10 @@ impl Limit {
     }
 
     pub(crate) fn add(&mut self, start: Start) {
-        self.waiting[Lane::of(&start) as usize].push_back(start);
+        self.waiting[Lane::for_start(&start) as usize].push_back(start);
     }
 
-    /// The next that may begin.
+    /// Returns the next check that may begin.
     pub(crate) fn pop(&mut self, now: Duration) -> Option<(Start, Lane)> {
         if self.rate.as_ref().is_some_and(|rate| rate.next > now) {
             return None;
@@ -76,13 +76,13 @@ impl Limit {
         None
     }
 
-    pub(crate) fn give_back(&mut self, place: Place) {
+    pub(crate) fn give_back(&mut self, place: LanePlace) {
         if let Some(lane) = place {
             self.taken[lane as usize] -= 1;
         }
     }
 
-    /// When to look again, if only the rate holds something up.
+    /// Returns when to look again if only the rate delays a check.
     pub(crate) fn next(&self) -> Option<Duration> {
         let free = |lane: usize| self.taken[lane] < PLACES[lane] && !self.waiting[lane].is_empty();
         let rate = self.rate.as_ref()?;

@@ -1,21 +1,22 @@
-//! What a webhook's payload says has changed. It is not to be trusted: whoever knows the token may send anything. So
-//! all it can do is spare a check that would find nothing; what is not understood is checked as ever.
+//! Reads from a webhook's payload what changed. The payload is not trusted: a caller with the token
+//! may send anything. It can only spare a check that would find nothing; a payload that is not
+//! understood spares none.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-/// More names than any push has; beyond that nothing is concluded.
-const MOST: usize = 1000;
+/// Maximum number of changes that are read; no push has more.
+const MAX_CHANGES: usize = 1000;
 
-/// What a push changed.
+/// The refs that a push changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Changed {
     branches: BTreeSet<String>,
     tags: BTreeSet<String>,
 }
 
-/// Why a resource need not be checked for this payload; none if it must be.
+/// Returns why a resource need not be checked for this payload; none if it must be.
 pub(crate) fn spares(type_: &str, source: &Map<String, Value>, payload: &[u8]) -> Option<String> {
     let payload: Value = serde_json::from_slice(payload).ok()?;
     match type_ {
@@ -25,7 +26,7 @@ pub(crate) fn spares(type_: &str, source: &Map<String, Value>, payload: &[u8]) -
     }
 }
 
-/// The parts of a source that are compared with payloads.
+/// Returns the parts of a source that are compared with payloads.
 pub(crate) fn compared(source: &Map<String, Value>) -> Map<String, Value> {
     let keys = ["branch", "tag_filter", "tag_regex", "tag"];
     let pairs = source
@@ -54,7 +55,8 @@ fn spares_git(source: &Map<String, Value>, payload: &Value) -> Option<String> {
     ))
 }
 
-/// The refs of a push as GitHub, GitLab, Gitea and their like tell them, or as Bitbucket does.
+/// Returns the refs of a push, as GitHub, GitLab, Gitea and similar servers send them, or
+/// Bitbucket.
 fn pushed(payload: &Value) -> Option<Changed> {
     let mut changed = Changed::default();
     if let Some(name) = payload.get("ref").and_then(Value::as_str) {
@@ -63,7 +65,7 @@ fn pushed(payload: &Value) -> Option<Changed> {
         return Some(changed);
     }
     let changes = payload.get("push")?.get("changes")?.as_array()?;
-    if changes.is_empty() || changes.len() > MOST {
+    if changes.is_empty() || changes.len() > MAX_CHANGES {
         return None;
     }
     for change in changes {
@@ -77,7 +79,7 @@ fn pushed(payload: &Value) -> Option<Changed> {
 }
 
 impl Changed {
-    /// None for a ref of which it cannot be told what it is.
+    /// Adds a ref. None if its kind is not known.
     fn add(&mut self, name: &str, kind: Option<&str>) -> Option<()> {
         let (set, name) = match (
             name.strip_prefix("refs/heads/"),
@@ -94,7 +96,7 @@ impl Changed {
     }
 }
 
-/// A push to a registry, as Docker's hub tells it.
+/// Returns why a push to a registry, as Docker Hub sends it, does not concern the image's tag.
 fn spares_image(source: &Map<String, Value>, payload: &Value) -> Option<String> {
     let wanted = source.get("tag")?.as_str()?;
     let pushed = payload.get("push_data")?.get("tag")?.as_str()?;

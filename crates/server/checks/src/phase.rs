@@ -1,16 +1,17 @@
-//! Where in its interval a resource is checked, so that thousands with the same interval are not checked
-//! in the same second, whenever they were set or the server was started.
+//! Spreads checks over their interval, so that thousands of resources with the same interval are
+//! not checked in the same second, whenever they were set or the server was started.
 //!
-//! Time is a grid whose lines are a *window* apart; each resource has a place between two lines, by its
-//! id. A check moves to that place, by half a window at most. The window fits into the interval a whole
-//! number of times, so from then on checks come exactly an interval apart.
+//! Time is a grid whose lines are a *window* apart; each resource has a place between two lines, by
+//! its id. A check moves to that place, by half a window at most. The window fits into the interval
+//! a whole number of times, so from then on checks come exactly an interval apart.
 
 use std::time::Duration;
 
-/// No check is moved by more than half of this.
-const LONGEST: Duration = Duration::from_secs(60);
+/// Maximum window; a check is moved by at most half of it.
+const MAX_WINDOW: Duration = Duration::from_secs(60);
 
-/// The moment near `at` that is this resource's. Moments count from whenever the server started.
+/// Returns the moment near `at` that belongs to the resource. Moments count from the server's
+/// start.
 pub(crate) fn place(at: Duration, interval: Duration, resource: i64) -> Duration {
     let window = window(interval);
     if window.is_zero() {
@@ -23,19 +24,19 @@ pub(crate) fn place(at: Duration, interval: Duration, resource: i64) -> Duration
     u64::try_from(moved).map_or(Duration::MAX, Duration::from_nanos)
 }
 
-/// A part of `whole`, the same for the same resource: what is overdue when the server starts is spread
-/// by it.
+/// Returns a part of `whole`, the same for the same resource. It spreads checks that are overdue
+/// when the server starts.
 pub(crate) fn part(whole: Duration, resource: i64) -> Duration {
     let nanos = share(resource, whole.as_nanos().max(1));
     u64::try_from(nanos).map_or(whole, Duration::from_nanos)
 }
 
 fn window(interval: Duration) -> Duration {
-    let times = interval.as_nanos().div_ceil(LONGEST.as_nanos()).max(1);
+    let times = interval.as_nanos().div_ceil(MAX_WINDOW.as_nanos()).max(1);
     interval / u32::try_from(times).unwrap_or(u32::MAX)
 }
 
-/// Neighbouring ids come to lie far apart: the golden section of the circle, again and again.
+/// Returns a share of `whole` by the golden section, so that neighbouring ids lie far apart.
 fn share(resource: i64, whole: u128) -> u128 {
     let turned = (resource as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (u128::from(turned) * whole) >> 64
@@ -70,7 +71,10 @@ mod tests {
             for resource in 0..50 {
                 let at = seconds(1_000_000);
                 let moved = place(at, interval, resource).abs_diff(at);
-                assert!(moved <= LONGEST.min(interval) / 2, "{interval:?} {moved:?}");
+                assert!(
+                    moved <= MAX_WINDOW.min(interval) / 2,
+                    "{interval:?} {moved:?}"
+                );
             }
         }
         // At the very start nothing can be earlier.

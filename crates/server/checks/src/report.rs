@@ -11,21 +11,21 @@ use tracing::warn;
 
 use crate::{
     Parts,
-    run::{Ended, Error},
+    run::{CheckEnd, Error},
     spec::Spec,
 };
 
-/// Whether people should see it: it went otherwise than what they see now, or they may want to know that it
-/// still fails. To see nothing is to see that all is well.
-pub(crate) fn is_worth_showing(shown: Option<BuildStatus>, ended: &Ended) -> bool {
+/// Returns true if people should see the end: it differs from the status they see now, or reminds
+/// them that the check still fails. Showing nothing means that all is well.
+pub(crate) fn is_worth_showing(shown: Option<BuildStatus>, ended: &CheckEnd) -> bool {
     shown.unwrap_or(BuildStatus::Succeeded) != ended.status || ended.last.failures.is_power_of_two()
 }
 
-/// Writes the build, then its log. A crash in between is mended at the next start.
+/// Writes the build, then its log. After a crash in between the next start closes the log.
 pub(crate) async fn show(
     parts: &Parts,
     spec: &Spec,
-    ended: &Ended,
+    ended: &CheckEnd,
     next_in: Option<Duration>,
 ) -> Result<(), Error> {
     let home = &spec.home;
@@ -48,12 +48,11 @@ pub(crate) async fn show(
             ended_at: ended.last.ended_at,
         })
         .await?;
-    let worker = parts
-        .engine
-        .checker(&home.pipeline.team_name, &definition.tags);
-    let worker = worker.map_or_else(String::new, |checker| checker.worker().to_string());
+    let team = &home.pipeline.team_name;
+    let worker = parts.ways.worker_name(team, &definition.tags);
+    let worker = worker.map_or_else(String::new, |worker| worker.to_string());
     if let Err(error) = write(parts, build, events(&id, spec, ended, worker, next_in)).await {
-        warn!(%build, error = %chain(&error), "the log of a check could not be written");
+        warn!(%build, error = %chain(&error), "log of a check not written");
         return Ok(());
     }
     parts.store.log_closed(build).await?;
@@ -71,11 +70,11 @@ async fn write(parts: &Parts, build: BuildId, events: Vec<Event>) -> airside_log
     log.close().await
 }
 
-/// As a build that the engine drives has them.
+/// Returns the events that a build driven by the engine would have.
 fn events(
     id: &PlanId,
     spec: &Spec,
-    ended: &Ended,
+    ended: &CheckEnd,
     worker: String,
     next_in: Option<Duration>,
 ) -> Vec<Event> {
@@ -84,7 +83,7 @@ fn events(
         Micros::seconds(ended.last.ended_at),
     );
     let origin = || Origin::step(id);
-    let said = |payload: String| Event::Log {
+    let output = |payload: String| Event::Log {
         time: over,
         origin: Origin {
             id: id.clone(),
@@ -113,11 +112,11 @@ fn events(
         },
     ];
     if !ended.output.is_empty() {
-        events.push(said(ended.output.clone()));
+        events.push(output(ended.output.clone()));
     }
     if let (failures @ 2.., Some(wait)) = (ended.last.failures, next_in) {
         let wait = airside_model::go_duration(Duration::from_secs(wait.as_secs()));
-        events.push(said(format!(
+        events.push(output(format!(
             "this check failed {failures} times in a row; the next is in {wait}, unless somebody asks\n"
         )));
     }
@@ -158,7 +157,7 @@ mod tests {
             (Some(Failed), Failed, 4, true),
             (Some(Failed), Errored, 3, true),
         ] {
-            let ended = Ended {
+            let ended = CheckEnd {
                 last: LastCheck {
                     scope: Scope(0),
                     started_at: Micros(0),

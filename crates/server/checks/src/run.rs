@@ -1,34 +1,33 @@
-//! One check that nobody asked for by name: by the team's checker, or as a build that is not listed.
+//! One check that the loop runs: by a [`CheckRunner`], or as a build that is not listed.
 
 use std::{sync::Arc, time::Instant};
 
 use airside_check_process::{Check, Failure, Freshness};
-use airside_engine::Answer;
 use airside_model::{BuildStatus, PlanId, Version};
 use airside_store::{CheckFrom, CheckReason, Found, LastCheck, NewCheck, now};
 use airside_vars::Secrets;
 use serde_json::{Map, Value};
 use tracing::error;
 
-use crate::{Parts, spec::Spec};
+use crate::{CheckAnswer, CheckRunner, Parts, spec::Spec};
 
-/// What a check came to.
-pub(crate) struct Ended {
+/// The end of a check that ran without a build.
+pub(crate) struct CheckEnd {
     pub(crate) last: LastCheck,
     pub(crate) status: BuildStatus,
     pub(crate) has_versions: bool,
     pub(crate) output: String,
-    /// Why it erred.
+    /// The reason why it erred.
     pub(crate) error: Option<String>,
 }
 
-pub(crate) enum Ran {
-    Ended(Box<Ended>),
-    /// As a build, which the engine has noted.
+pub(crate) enum CheckRan {
+    Ended(Box<CheckEnd>),
+    /// The check ran as a build, whose end the engine has noted.
     AsBuild,
-    /// The worker for it takes no steps now; it is looked for again when it is due the next time.
+    /// The worker for it takes no steps now; the check is tried again when it is due the next time.
     Away,
-    /// It has no end that counts: its resource is gone or another by now, or the server could not.
+    /// The check has no end that counts: its resource is gone or changed, or the server failed.
     Void,
 }
 
@@ -37,30 +36,27 @@ pub(crate) enum Error {
     #[error(transparent)]
     Store(#[from] airside_store::Error),
     #[error(transparent)]
-    Engine(#[from] airside_engine::Error),
-    #[error(transparent)]
     Panicked(#[from] airside_tasks::Panicked),
 }
 
-/// Runs a check. `failures` is how many failed before it.
+/// Runs a check after `failures` that failed in a row.
 pub(crate) async fn run(
     parts: &Arc<Parts>,
     spec: &Spec,
     failures: u32,
     freshness: Freshness,
-) -> Result<Ran, Error> {
+) -> Result<CheckRan, Error> {
     let Some(from) = parts.store.check_from(spec.id).await? else {
-        return Ok(Ran::Void);
+        return Ok(CheckRan::Void);
     };
     let Some(definition) = spec.definition() else {
-        return Ok(Ran::Void);
+        return Ok(CheckRan::Void);
     };
     let team = &spec.home.pipeline.team_name;
-    if parts.engine.would_wait(team, &definition.tags) {
-        return Ok(Ran::Away);
-    }
-    let checker = parts.engine.checker(team, &definition.tags);
-    let Some(checker) = checker.filter(|_| spec.native) else {
+    let Some(way) = parts.ways.for_due(team, &definition.tags, spec.native) else {
+        return Ok(CheckRan::Away);
+    };
+    let Some(runner) = way.runner() else {
         return as_build(parts, spec, freshness).await;
     };
     let started_at = now();
@@ -77,37 +73,21 @@ pub(crate) async fn run(
                 timeout: spec.timeout,
                 freshness,
             };
-            parts.metrics.check_started();
-            let began = Instant::now();
-            let answered = airside_tasks::caught("check", checker.check(&check)).await;
-            let checked = match answered {
-                Ok(Answer::Ended(checked)) => checked,
-                Err(_) => Err(Failure::Broken {
-                    why: fault(spec),
-                    output: String::new(),
-                }),
-                Ok(Answer::Unplaced(ticket)) => {
+            match run_without_build(parts, spec, runner, &check).await {
+                CheckAnswer::Ended(checked) => checked
+                    .map(|checked| (checked.versions, checked.output))
+                    .map_err(Trouble::from),
+                CheckAnswer::Unplaced(ticket) => {
                     parts.metrics.check_became_build();
                     let ran = as_build(parts, spec, freshness).await;
-                    // Only now: those who wait for the checker need not become builds too.
+                    // Only now: checks that wait for the container need not become builds too.
                     drop(ticket);
                     return ran;
                 }
-            };
-            parts
-                .metrics
-                .native_check_took(&check.type_, began.elapsed());
-            parts.metrics.check_ended(match &checked {
-                Ok(_) => BuildStatus::Succeeded,
-                Err(Failure::Failed { .. } | Failure::TimedOut { .. }) => BuildStatus::Failed,
-                Err(_) => BuildStatus::Errored,
-            });
-            checked
-                .map(|checked| (checked.versions, checked.output))
-                .map_err(Trouble::from)
+            }
         }
     };
-    let mut ended = Ended {
+    let mut end = CheckEnd {
         last: LastCheck {
             scope: from.scope,
             started_at,
@@ -115,43 +95,73 @@ pub(crate) async fn run(
             failures: 0,
         },
         status: BuildStatus::Succeeded,
-        // A pin is where to look from, whether anybody has seen it or not.
+        // A pinned version is where to look from, even if no check has found it.
         has_versions: spec.pin.is_none() && from.version.is_some(),
         output: String::new(),
         error: None,
     };
     match looked {
         Ok((versions, output)) => {
-            ended.output = output;
-            ended.has_versions |= !versions.is_empty();
+            end.output = output;
+            end.has_versions |= !versions.is_empty();
             if save(parts, spec, &from, versions).await? == Found::Outdated {
-                return Ok(Ran::Void);
+                return Ok(CheckRan::Void);
             }
         }
         Err(trouble) => {
-            ended.last.failures = failures.saturating_add(1);
-            (ended.status, ended.error, ended.output) = trouble.told();
+            end.last.failures = failures.saturating_add(1);
+            (end.status, end.error, end.output) = trouble.shown();
         }
     }
-    ended.output = secrets.redact(&ended.output);
-    ended.error = ended.error.map(|words| secrets.redact(&words));
-    Ok(Ran::Ended(Box::new(ended)))
+    end.output = secrets.redact(&end.output);
+    end.error = end.error.map(|words| secrets.redact(&words));
+    Ok(CheckRan::Ended(Box::new(end)))
 }
 
-/// The words that people see of a check that panicked. The panic's own stay in the log: they may hold a secret.
+/// Runs a check where it needs no build, and counts it. A panic ends this check alone.
+async fn run_without_build(
+    parts: &Parts,
+    spec: &Spec,
+    runner: &dyn CheckRunner,
+    check: &Check,
+) -> CheckAnswer {
+    parts.metrics.check_started();
+    let began = Instant::now();
+    let checked = match airside_tasks::caught("check", runner.run(check)).await {
+        Ok(CheckAnswer::Ended(checked)) => checked,
+        Ok(unplaced) => return unplaced,
+        Err(_) => Err(Failure::Broken {
+            why: fault(spec),
+            output: String::new(),
+        }),
+    };
+    parts
+        .metrics
+        .native_check_took(&check.type_, began.elapsed());
+    parts.metrics.check_ended(match &checked {
+        Ok(_) => BuildStatus::Succeeded,
+        Err(Failure::Failed { .. } | Failure::TimedOut { .. }) => BuildStatus::Failed,
+        Err(_) => BuildStatus::Errored,
+    });
+    CheckAnswer::Ended(checked)
+}
+
+/// Returns the words that people see of a check that panicked. The panic's own words stay in the
+/// log: they may hold a secret.
 fn fault(spec: &Spec) -> String {
     error!(resource = %spec.id, "the panic ends the check, which errs");
     let resource = spec.id;
     format!(
-        "a fault in Airside ended this check; the server's log has a line on it that names resource {resource}"
+        "a fault in Airside ended this check; the server's log has a line on it that names \
+         resource {resource}"
     )
 }
 
 enum Trouble {
-    /// The type said no.
+    /// The resource type failed the check.
     Failed(String),
     TimedOut(String),
-    /// Words, and output until then.
+    /// The message, and the output until then.
     Error(String, String),
 }
 
@@ -166,8 +176,8 @@ impl From<Failure> for Trouble {
 }
 
 impl Trouble {
-    /// The status, the error and the output that people see.
-    fn told(self) -> (BuildStatus, Option<String>, String) {
+    /// Returns the status, the error and the output that people see.
+    fn shown(self) -> (BuildStatus, Option<String>, String) {
         match self {
             Self::Failed(output) => (BuildStatus::Failed, None, output),
             Self::TimedOut(output) => {
@@ -179,25 +189,23 @@ impl Trouble {
     }
 }
 
-/// The source with its variables filled in and what was looked up for that, or which have no value.
+/// Returns the source with its variables filled in and the values that were looked up for that, or
+/// an error that names variables without a value.
 async fn source(parts: &Parts, spec: &Spec) -> Result<(Map<String, Value>, Vec<Value>), String> {
     let source = spec.source();
     if !spec.has_variables {
         return Ok((source, Vec::new()));
     }
     let home = &spec.home;
-    let filled = parts
-        .engine
-        .fill(&home.pipeline, &home.config, Value::Object(source))
-        .await;
-    match filled {
+    let source = Value::Object(source);
+    match parts.fill(&home.pipeline, &home.config, source).await {
         Ok((Value::Object(source), secrets)) => Ok((source, secrets)),
         Ok((_, secrets)) => Ok((Map::new(), secrets)),
         Err(error) => Err(format!("resource config creds evaluation: {error}")),
     }
 }
 
-/// The source, once what was looked up for it is among the secrets.
+/// Returns the source, once the values that were looked up for it are among the secrets.
 async fn hidden_source(
     parts: &Parts,
     spec: &Spec,
@@ -216,7 +224,7 @@ async fn save(
     from: &CheckFrom,
     versions: Vec<Version>,
 ) -> Result<Found, Error> {
-    // The commonest answer by far: what was the newest still is.
+    // The commonest answer by far: the newest version is still the same.
     let newest = from.version.as_ref().filter(|_| spec.pin.is_none());
     if versions.is_empty() || Some(versions.as_slice()) == newest.map(std::slice::from_ref) {
         return Ok(Found::NothingNew);
@@ -228,21 +236,21 @@ async fn save(
     Ok(parts.store.save_versions(spec.id, from, &versions).await?)
 }
 
-/// In its image, as the engine does it.
-async fn as_build(parts: &Parts, spec: &Spec, freshness: Freshness) -> Result<Ran, Error> {
+/// Runs the check as a build, and waits for its end.
+async fn as_build(parts: &Parts, spec: &Spec, freshness: Freshness) -> Result<CheckRan, Error> {
     let home = &spec.home;
     let Some(definition) = spec.definition() else {
-        return Ok(Ran::Void);
+        return Ok(CheckRan::Void);
     };
     let id = PlanId::new("1");
     let options = airside_config::CheckOptions {
-        // From where is the engine's to say: it knows the image.
+        // The engine says from which version: it knows the image.
         skip_interval: freshness == Freshness::FromNow,
         ..airside_config::CheckOptions::default()
     };
-    // One that cannot be planned was refused when its pipeline was set.
+    // A check that cannot be planned was refused when its pipeline was set.
     let Ok(plan) = airside_config::check_plan(id, definition, &home.config, options) else {
-        return Ok(Ran::Void);
+        return Ok(CheckRan::Void);
     };
     let check = NewCheck {
         team: home.pipeline.team,
@@ -251,8 +259,8 @@ async fn as_build(parts: &Parts, spec: &Spec, freshness: Freshness) -> Result<Ra
         plan: &plan,
         reason: CheckReason::Due,
     };
-    let (_, driven) = parts.engine.check(check).await?;
-    // Whatever became of it, the store knows.
+    let (_, driven) = parts.builds.start_check(check).await?;
+    // The store knows how the build ended.
     let _ = driven.await;
-    Ok(Ran::AsBuild)
+    Ok(CheckRan::AsBuild)
 }

@@ -1,5 +1,5 @@
-//! The loop: hears what changed, begins what is due, takes in what ended. Whatever takes long is done in tasks
-//! of their own ([`crate::task`]).
+//! The loop: handles events of the store, begins checks that are due, notes those that ended. Work
+//! that takes long is done in tasks of their own ([`crate::task`]).
 
 use std::{
     collections::{HashMap, HashSet},
@@ -17,37 +17,37 @@ use tracing::{debug, warn};
 
 use crate::{
     Parts,
-    desk::{Arrival, Desk, Now, Start},
-    limit::{Limit, Place},
+    check_queue::{Arrival, CheckQueue, Now, Start},
+    limit::{LanePlace, Limit},
     spec::{self, Spec},
-    task::{self, End, Task},
+    task::{self, Task, TaskEnd},
 };
 
-/// Times of checks that nobody waits for are written together.
-const FLUSH: Duration = Duration::from_secs(10);
+/// Interval at which the times of periodic checks are written together.
+const FLUSH_INTERVAL: Duration = Duration::from_secs(10);
 
-/// The name under which an administrator can pause it.
+/// Name of the component that an administrator pauses.
 const COMPONENT: &str = "scanner";
 
 pub(crate) async fn run(
     parts: Arc<Parts>,
-    asks: &mut mpsc::UnboundedReceiver<ResourceId>,
+    wanted: &mut mpsc::UnboundedReceiver<ResourceId>,
     shutdown: CancellationToken,
 ) {
-    // Before anything is read: what changes from now on is heard.
+    // Before anything is read: later changes arrive as events.
     let mut news = parts.store.news();
     let (ended, mut ends) = mpsc::unbounded_channel();
     let mut service = Service::new(parts, ended, shutdown.clone());
-    let mut flush = tokio::time::interval(FLUSH);
+    let mut flush = tokio::time::interval(FLUSH_INTERVAL);
     service.read_all(Arrival::AtStart).await;
     loop {
         service.begin();
         let next = service.next();
         tokio::select! {
             () = shutdown.cancelled() => break,
-            heard = news.next() => service.hear(heard, &mut news).await,
-            Some(resource) = asks.recv() => service.want(resource).await,
-            Some(end) = ends.recv() => service.end(end),
+            event = news.next() => service.handle_events(event, &mut news).await,
+            Some(resource) = wanted.recv() => service.want(resource).await,
+            Some(end) = ends.recv() => service.note_end(end),
             () = sleep_until(next) => {}
             _ = flush.tick() => service.flush().await,
         }
@@ -64,27 +64,27 @@ async fn sleep_until(moment: Option<Instant>) {
 
 struct Service {
     parts: Arc<Parts>,
-    desk: Desk<Spec>,
+    checks: CheckQueue<Spec>,
     limit: Limit,
-    /// Ends of checks that are still to be written.
+    /// Ends of checks that are not written yet.
     unwritten: HashMap<ResourceId, LastCheck>,
     /// The status that people see of a resource's checks.
     shown: HashMap<ResourceId, BuildStatus>,
-    /// An administrator wants nothing to be checked by itself.
+    /// True while an administrator has paused periodic checks.
     paused: bool,
     began: Instant,
-    ended: mpsc::UnboundedSender<End>,
+    ended: mpsc::UnboundedSender<TaskEnd>,
     shutdown: CancellationToken,
 }
 
 impl Service {
     fn new(
         parts: Arc<Parts>,
-        ended: mpsc::UnboundedSender<End>,
+        ended: mpsc::UnboundedSender<TaskEnd>,
         shutdown: CancellationToken,
     ) -> Self {
         Self {
-            desk: Desk::new(parts.policy),
+            checks: CheckQueue::new(parts.policy),
             limit: Limit::new(parts.max_per_second),
             parts,
             unwritten: HashMap::new(),
@@ -103,23 +103,24 @@ impl Service {
         }
     }
 
-    /// When something is due by itself.
+    /// Returns when the next periodic check is due.
     fn next(&mut self) -> Option<Instant> {
         if self.paused {
             return None;
         }
-        let next = [self.desk.next(), self.limit.next()];
+        let next = [self.checks.next(), self.limit.next()];
         let soonest = next.into_iter().flatten().min()?;
         Some(airside_model::deadline_after(self.began, soonest))
     }
 
-    /// Begins what is due, as far as the limits allow.
+    /// Begins the checks that are due, as far as the limits allow.
     fn begin(&mut self) {
         let now = self.now();
-        while let Some(start) = self.desk.start(now, self.paused) {
-            match start.asked {
-                true => self.spawn(start, None),
-                false => self.limit.add(start),
+        while let Some(start) = self.checks.start(now, self.paused) {
+            if start.asked {
+                self.spawn(start, None);
+            } else {
+                self.limit.add(start);
             }
         }
         while let Some((start, lane)) = self.limit.pop(now.run) {
@@ -127,13 +128,13 @@ impl Service {
         }
     }
 
-    fn spawn(&mut self, start: Start, place: Place) {
-        let Some(spec) = self.desk.spec(start.resource).cloned() else {
+    fn spawn(&mut self, start: Start, place: LanePlace) {
+        let Some(spec) = self.checks.spec(start.resource).cloned() else {
             self.limit.give_back(place);
             return;
         };
-        // One that was asked for writes its own end. The last one of others stays to be written meanwhile: a check may
-        // always be under way when that happens.
+        // A check that was asked for writes its own end. The last end of a periodic one stays to be
+        // written meanwhile: a check may always be under way at that time.
         if start.asked {
             self.unwritten.remove(&start.resource);
         }
@@ -147,14 +148,14 @@ impl Service {
         };
         let (ended, shutdown) = (self.ended.clone(), self.shutdown.clone());
         airside_tasks::spawn("check", async move {
-            // What is not over when the server stops is checked again after its next start.
+            // A check that is not over when the server stops runs again after its next start.
             if let Some(end) = shutdown.run_until_cancelled(task.run()).await {
                 let _ = ended.send(end);
             }
         });
     }
 
-    fn end(&mut self, end: End) {
+    fn note_end(&mut self, end: TaskEnd) {
         self.limit.give_back(end.place);
         if end.facts.is_some() {
             self.unwritten.remove(&end.resource);
@@ -164,33 +165,34 @@ impl Service {
         self.shown
             .extend(end.shown.map(|status| (end.resource, status)));
         let now = self.now();
-        self.desk.finished(end.resource, end.facts, now);
+        self.checks.finished(end.resource, end.facts, now);
     }
 
-    /// Somebody wants a resource checked. One that is not known is of a pipeline whose news is on its way,
-    /// or of an archived one.
+    /// Requests a check of a resource. One that is not known belongs to a pipeline whose event has
+    /// not arrived yet, or to an archived one.
     async fn want(&mut self, resource: ResourceId) {
-        if self.desk.ask(resource) {
+        if self.checks.request(resource) {
             return;
         }
         if let Ok(Some(row)) = self.parts.store.resource_by_id(resource).await {
             self.read(row.pipeline, Arrival::Asked).await;
         }
-        if !self.desk.ask(resource) {
-            debug!(%resource, "a resource that is to be checked is gone");
+        if !self.checks.request(resource) {
+            debug!(%resource, "wanted check dropped: its resource is gone");
             self.parts.store.check_ended(resource, None);
         }
     }
 
-    async fn hear(&mut self, heard: Result<News, Missed>, news: &mut Newsstand) {
+    /// Handles an event of the store, and all that wait behind it.
+    async fn handle_events(&mut self, first: Result<News, Missed>, news: &mut Newsstand) {
         let (mut pipelines, mut resources) = (HashSet::new(), HashSet::new());
-        let mut next = Some(heard);
-        // Of many news about one pipeline, one look is enough.
-        while let Some(heard) = next {
-            match heard {
+        let mut next = Some(first);
+        // A pipeline is read once, however many events name it.
+        while let Some(event) = next {
+            match event {
                 Ok(News::PipelineGone(pipeline) | News::PipelineArchived(pipeline)) => {
                     pipelines.remove(&pipeline);
-                    self.desk.remove_pipeline(pipeline);
+                    self.checks.remove_pipeline(pipeline);
                 }
                 Ok(
                     News::PipelineSet(pipeline)
@@ -219,9 +221,9 @@ impl Service {
         }
     }
 
-    /// Looks at one resource anew.
+    /// Reads one resource again.
     async fn learn(&mut self, resource: ResourceId) {
-        if self.desk.spec(resource).is_none() {
+        if self.checks.spec(resource).is_none() {
             return;
         }
         let learnt = task::learn(&self.parts.store, resource).await;
@@ -229,11 +231,11 @@ impl Service {
             Ok(Some(learnt)) => learnt,
             Ok(None) => return,
             Err(error) => {
-                warn!(%resource, error = %chain(&error), "the end of a check cannot be read");
+                warn!(%resource, error = %chain(&error), "end of a check not read from the database");
                 return;
             }
         };
-        // What is not written yet is newer.
+        // An end that is not written yet is newer.
         let unwritten = self.unwritten.get(&resource);
         if unwritten.is_some_and(|last| Some(last.ended_at) > learnt.last.map(|last| last.ended_at))
         {
@@ -243,32 +245,33 @@ impl Service {
         self.shown
             .extend(learnt.shown.map(|status| (resource, status)));
         let now = self.now();
-        let change = |known: &mut crate::desk::Known<Spec>| {
+        let change = |known: &mut crate::check_queue::KnownResource<Spec>| {
             known.facts = spec::facts(&learnt);
             known.resource.pin.clone_from(&learnt.pin);
             known.spec.pin.clone_from(&learnt.pin);
         };
-        self.desk.learn(resource, change, now);
+        self.checks.learn(resource, change, now);
     }
 
     async fn read_all(&mut self, arrival: Arrival) {
         match self.parts.store.pipelines_to_check().await {
             Ok(pipelines) => {
                 let there: HashSet<PipelineId> = pipelines.into_iter().collect();
-                self.desk.retain_pipelines(&there);
+                self.checks.retain_pipelines(&there);
                 for pipeline in there {
                     self.read(pipeline, arrival).await;
                 }
             }
-            Err(error) => {
-                warn!(error = %chain(&error), "pipelines cannot be listed; nothing new is checked")
-            }
+            Err(error) => warn!(
+                error = %chain(&error),
+                "pipelines not listed; new ones are not checked"
+            ),
         }
     }
 
     async fn read(&mut self, pipeline: PipelineId, arrival: Arrival) {
         if let Err(error) = self.try_read(pipeline, arrival).await {
-            warn!(%pipeline, error = %chain(&error), "a pipeline cannot be read; it is checked as it was");
+            warn!(%pipeline, error = %chain(&error), "pipeline not read; it is checked as it was");
         }
     }
 
@@ -278,21 +281,22 @@ impl Service {
         arrival: Arrival,
     ) -> Result<(), airside_store::Error> {
         let store = &self.parts.store;
-        // Nothing of a paused one is checked by itself, and most are paused: they are read once somebody asks.
-        if arrival != Arrival::Asked && !self.desk.is_busy(pipeline) {
+        // A paused pipeline has no periodic checks, and most are paused: they are read once a check
+        // is requested.
+        if arrival != Arrival::Asked && !self.checks.is_busy(pipeline) {
             let summary = store.pipeline_summary_by_id(pipeline).await?;
             if summary.is_none_or(|summary| summary.paused) {
-                self.desk.remove_pipeline(pipeline);
+                self.checks.remove_pipeline(pipeline);
                 return Ok(());
             }
         }
         let found = store.pipeline_by_id(pipeline).await?;
         let Some(found) = found.filter(|found| !found.archived) else {
-            self.desk.remove_pipeline(pipeline);
+            self.checks.remove_pipeline(pipeline);
             return Ok(());
         };
         let Ok(config) = serde_json::from_value::<Config>(found.config.clone()) else {
-            self.desk.remove_pipeline(pipeline);
+            self.checks.remove_pipeline(pipeline);
             return Ok(());
         };
         let mut checkables = store.checkables(pipeline).await?;
@@ -306,16 +310,24 @@ impl Service {
         let is_paused = found.paused;
         let known = spec::read(found, config, checkables, self.parts.timeout);
         let now = self.now();
-        self.desk
+        self.checks
             .set_pipeline(pipeline, is_paused, known, arrival, now);
         Ok(())
     }
 
-    /// Writes the times of checks.
+    /// Writes the times of checks, and reads if the component is paused.
     async fn flush(&mut self) {
-        match self.parts.store.component_turn(COMPONENT, FLUSH).await {
+        match self
+            .parts
+            .store
+            .component_turn(COMPONENT, FLUSH_INTERVAL)
+            .await
+        {
             Ok(turn) => self.paused = !turn,
-            Err(error) => warn!(error = %chain(&error), "the database does not answer"),
+            Err(error) => warn!(
+                error = %chain(&error),
+                "pause of the component not read from the database"
+            ),
         }
         let unwritten: Vec<_> = self
             .unwritten
@@ -324,14 +336,15 @@ impl Service {
             .collect();
         match self.parts.store.note_checks(&unwritten).await {
             Ok(()) => self.unwritten.clear(),
-            Err(error) => {
-                warn!(error = %chain(&error), "times of checks could not be written; they are kept for later")
-            }
+            Err(error) => warn!(
+                error = %chain(&error),
+                "times of checks not written; they are kept for the next try"
+            ),
         }
     }
 }
 
-/// The later of two ends of one history.
+/// Returns the later of two ends of one history.
 fn newer(written: Option<LastCheck>, unwritten: Option<LastCheck>) -> Option<LastCheck> {
     match (written, unwritten) {
         (Some(written), Some(unwritten)) if unwritten.scope == written.scope => Some(unwritten),

@@ -1,4 +1,4 @@
-//! What a pipeline's configuration says of checking its resources, ready to use.
+//! A pipeline's configuration of its checks, ready to use.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -12,33 +12,33 @@ use airside_schedule::{
 use airside_store::{Checkable, Pipeline};
 use serde_json::{Map, Value};
 
-use crate::desk::Known;
+use crate::check_queue::KnownResource;
 
 /// A pipeline whose resources are checked.
 pub(crate) struct Home {
-    /// Without its configuration.
+    /// The pipeline without its configuration.
     pub(crate) pipeline: Pipeline,
-    /// Without its jobs.
+    /// The configuration without its jobs.
     pub(crate) config: Config,
 }
 
-/// One of its resources.
+/// A resource that is checked.
 #[derive(Clone)]
 pub(crate) struct Spec {
     pub(crate) home: Arc<Home>,
     pub(crate) id: ResourceId,
     pub(crate) name: String,
-    /// Whether its type needs no image.
+    /// True if its type needs no image.
     pub(crate) native: bool,
     pub(crate) has_variables: bool,
     pub(crate) timeout: Duration,
     pub(crate) rule: CheckRule,
-    /// The version that it is held to.
+    /// The version that it is pinned to.
     pub(crate) pin: Option<Version>,
 }
 
 impl Spec {
-    /// How often it is checked by itself, if it is.
+    /// Returns the interval of its periodic checks, if it has any.
     pub(crate) fn interval(&self, policy: &CheckPolicy) -> Option<Duration> {
         match policy.of_resource(self.rule) {
             Interval::Never => None,
@@ -58,15 +58,15 @@ impl Spec {
     }
 }
 
-/// What is known of the resources of a pipeline. Those that the configuration does not have are left out.
+/// Returns the resources of a pipeline. Those that the configuration no longer has are left out.
 pub(crate) fn read(
     mut pipeline: Pipeline,
     mut config: Config,
     checkables: Vec<Checkable>,
     timeout: Duration,
-) -> Vec<Known<Spec>> {
+) -> Vec<KnownResource<Spec>> {
     let ids = Ids {
-        // Which id a job has does not matter for checks.
+        // The ids of jobs do not matter for checks.
         jobs: (1..)
             .zip(&config.jobs)
             .map(|(id, job)| (job.name.clone(), JobId(id)))
@@ -80,11 +80,11 @@ pub(crate) fn read(
             .filter_map(|checkable| Some((checkable.id, checkable.pin.clone()?)))
             .collect(),
     };
-    // A configuration that was just replaced: the news of that is on its way.
+    // The configuration was just replaced: the event of that is on its way.
     let Ok(graph) = Graph::read(&config, &ids, &mut Names::default()) else {
         return Vec::new();
     };
-    // Kept for as long as the pipeline is checked, so nothing that checks do not need.
+    // Kept as long as the pipeline is checked, so without what checks do not need.
     config.jobs = Vec::new();
     config.resolve_base_types();
     pipeline.config = Value::Null;
@@ -95,7 +95,7 @@ pub(crate) fn read(
         .collect();
     let known = graph.resources().filter_map(|resource| {
         let checkable = by_id.remove(&resource.id)?;
-        Some(Known {
+        Some(KnownResource {
             facts: facts(&checkable),
             spec: spec(&home, &checkable, resource, timeout)?,
             resource: resource.clone(),
@@ -104,7 +104,7 @@ pub(crate) fn read(
     known.collect()
 }
 
-/// What the store knows of a resource's checks.
+/// Returns the facts that the store has of a resource's checks.
 pub(crate) fn facts(checkable: &Checkable) -> CheckFacts {
     CheckFacts {
         last_end: checkable.last.map(|last| Moment(last.ended_at.0)),

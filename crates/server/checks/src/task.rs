@@ -1,4 +1,4 @@
-//! One check from its beginning to the moment the loop hears how it ended.
+//! One check from its beginning to the end that the loop notes.
 
 use std::sync::Arc;
 
@@ -10,58 +10,58 @@ use tracing::warn;
 
 use crate::{
     Parts,
-    limit::Place,
+    limit::LanePlace,
     report,
-    run::{self, Ended, Error, Ran},
+    run::{self, CheckEnd, CheckRan, Error},
     spec::{self, Spec},
 };
 
 pub(crate) struct Task {
     pub(crate) parts: Arc<Parts>,
     pub(crate) spec: Spec,
-    /// The status that people see now.
+    /// Status that people see now.
     pub(crate) shown: Option<BuildStatus>,
     pub(crate) asked: bool,
-    /// How many failed before it.
+    /// Number of checks in a row that failed before it.
     pub(crate) failures: u32,
-    pub(crate) place: Place,
+    pub(crate) place: LanePlace,
 }
 
-/// How it ended.
-pub(crate) struct End {
+/// The end of a task.
+pub(crate) struct TaskEnd {
     pub(crate) resource: ResourceId,
-    pub(crate) place: Place,
-    /// What is known from now on; none: nothing new.
+    pub(crate) place: LanePlace,
+    /// Facts from now on; none if nothing changed.
     pub(crate) facts: Option<CheckFacts>,
-    /// To be written some time.
+    /// End of a check that the loop writes later.
     pub(crate) unwritten: Option<LastCheck>,
-    /// The status that people see from now on, if that changed.
+    /// Status that people see from now on, if that changed.
     pub(crate) shown: Option<BuildStatus>,
-    /// Nobody has been told yet that it ended.
-    unheard: bool,
+    /// True while the store has not announced the end.
+    unannounced: bool,
 }
 
 impl Task {
-    pub(crate) async fn run(self) -> End {
-        let mut end = End {
+    pub(crate) async fn run(self) -> TaskEnd {
+        let mut end = TaskEnd {
             resource: self.spec.id,
             place: self.place,
             facts: None,
             unwritten: None,
             shown: None,
-            unheard: true,
+            unannounced: true,
         };
         let ran = airside_tasks::caught("check", self.try_run(&mut end)).await;
         let ran = ran.unwrap_or_else(|panicked| Err(panicked.into()));
-        if self.asked && end.unheard {
-            // Whoever waits for it hears of its end, whatever that was.
+        if self.asked && end.unannounced {
+            // Builds that wait for the check learn of its end, however it ended.
             self.parts.store.check_ended(self.spec.id, None);
         }
         if let Err(error) = ran {
             warn!(
                 resource = %self.spec.id,
                 error = %chain(&error),
-                "a check could not be run"
+                "check not run"
             );
             // As if it had ended just now, so that it is not tried again at once.
             end.facts = Some(CheckFacts {
@@ -74,26 +74,27 @@ impl Task {
         end
     }
 
-    async fn try_run(&self, end: &mut End) -> Result<(), Error> {
-        let freshness = match self.asked {
-            true => Freshness::FromNow,
-            false => Freshness::Shared,
+    async fn try_run(&self, end: &mut TaskEnd) -> Result<(), Error> {
+        let freshness = if self.asked {
+            Freshness::FromNow
+        } else {
+            Freshness::Shared
         };
         let began = Moment(now().0);
         match run::run(&self.parts, &self.spec, self.failures, freshness).await? {
-            Ran::Ended(ended) => self.note(*ended, end).await,
-            Ran::Void => self.look(end).await,
-            Ran::AsBuild => {
-                self.look(end).await?;
+            CheckRan::Ended(ended) => self.note(*ended, end).await,
+            CheckRan::Void => self.read_facts(end).await,
+            CheckRan::AsBuild => {
+                self.read_facts(end).await?;
                 let facts = end.facts.as_mut();
-                // A build that came to no check, because of a fault of ours, say.
+                // A build that ended without a check, for example by a fault of the server.
                 if let Some(facts) = facts.filter(|facts| facts.last_end < Some(began)) {
                     facts.last_end = Some(Moment(now().0));
                 }
                 Ok(())
             }
-            Ran::Away => {
-                self.look(end).await?;
+            CheckRan::Away => {
+                self.read_facts(end).await?;
                 // As if it had ended just now, so that it is not tried again at once.
                 if let Some(facts) = &mut end.facts {
                     facts.last_end = Some(Moment(now().0));
@@ -103,8 +104,8 @@ impl Task {
         }
     }
 
-    /// What the store knows by now.
-    async fn look(&self, end: &mut End) -> Result<(), Error> {
+    /// Reads the facts that the store has by now.
+    async fn read_facts(&self, end: &mut TaskEnd) -> Result<(), Error> {
         if let Some(learnt) = learn(&self.parts.store, self.spec.id).await? {
             end.facts = Some(spec::facts(&learnt));
             end.shown = learnt.shown;
@@ -112,7 +113,7 @@ impl Task {
         Ok(())
     }
 
-    async fn note(&self, ended: Ended, end: &mut End) -> Result<(), Error> {
+    async fn note(&self, ended: CheckEnd, end: &mut TaskEnd) -> Result<(), Error> {
         let Parts { store, policy, .. } = &*self.parts;
         let has_changed = report::is_worth_showing(self.shown, &ended);
         if has_changed {
@@ -125,7 +126,7 @@ impl Task {
             let interval = self.spec.interval(policy);
             let next_due = interval.map(|interval| ended.last.ended_at.plus(interval));
             store.note_check(self.spec.id, ended.last, next_due).await?;
-            end.unheard = false;
+            end.unannounced = false;
         } else {
             end.unwritten = Some(ended.last);
         }
@@ -143,7 +144,7 @@ impl Task {
     }
 }
 
-/// A resource's checks as the store knows them.
+/// Reads a resource's checks from the store.
 pub(crate) async fn learn(
     store: &Store,
     resource: ResourceId,
@@ -155,7 +156,7 @@ pub(crate) async fn learn(
     Ok(Some(checkable))
 }
 
-/// Finds out whether the version that a resource is held to was seen.
+/// Notes if a check has found the version that a resource is pinned to.
 pub(crate) async fn look_for_pin(
     store: &Store,
     checkable: &mut Checkable,

@@ -1,4 +1,5 @@
-//! The tokens of webhooks, kept for a moment: strangers make no secret manager work.
+//! The tokens of webhooks, kept for a short time so that strangers cause no load on secret
+//! managers.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -6,14 +7,14 @@ use airside_model::PipelineId;
 use parking_lot::Mutex;
 use tokio::{sync::Semaphore, time::Instant};
 
-/// A token that was right is right for so long without another look.
-const GOOD: Duration = Duration::from_secs(60);
+/// Time for which a token counts without another lookup.
+const TOKEN_LIFETIME: Duration = Duration::from_secs(60);
 
-/// Between two looks for the token of one resource.
-const AGAIN: Duration = Duration::from_secs(5);
+/// Minimum time between two lookups of one resource's token.
+const LOOKUP_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Resources whose tokens are kept. Looking one up again costs a question.
-const MOST: usize = 10_000;
+/// Maximum number of resources whose tokens are kept. A dropped one is looked up again.
+const MAX_TOKENS: usize = 10_000;
 
 /// A resource, and its token as its pipeline has it: another configuration is another key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -23,8 +24,8 @@ pub(crate) struct Key {
     pub(crate) template: String,
 }
 
-/// Looks at once, for all resources together.
-const LOOKS: usize = 8;
+/// Maximum number of lookups at once, of all resources together.
+const MAX_LOOKUPS: usize = 8;
 
 pub(crate) struct WebhookTokens {
     slots: Mutex<HashMap<Key, Arc<Slot>>>,
@@ -35,22 +36,22 @@ impl Default for WebhookTokens {
     fn default() -> Self {
         Self {
             slots: Mutex::default(),
-            looks: Semaphore::new(LOOKS),
+            looks: Semaphore::new(MAX_LOOKUPS),
         }
     }
 }
 
-/// The state of one token. Those who ask for it at the same time wait for one look.
+/// The state of one token. Requests for it at the same time wait for one lookup.
 #[derive(Default)]
-struct Slot(tokio::sync::Mutex<Known>);
+struct Slot(tokio::sync::Mutex<KnownToken>);
 
 #[derive(Default)]
-struct Known {
+struct KnownToken {
     token: Option<String>,
     looked: Option<Instant>,
 }
 
-impl Known {
+impl KnownToken {
     fn is_within(&self, age: Duration) -> bool {
         self.looked.is_some_and(|looked| looked.elapsed() < age)
     }
@@ -62,8 +63,9 @@ impl Known {
 }
 
 impl WebhookTokens {
-    /// Returns true if the resource's token was shown. `look` finds the token out, at most once every few seconds; the error is
-    /// that look's own, and after one nothing is right until the next.
+    /// Returns true if the resource's token was shown. `look` looks the token up, at most once
+    /// every few seconds. After an error of `look`, which is returned, no token is right until the
+    /// next lookup.
     pub(crate) async fn is_right<E>(
         &self,
         key: &Key,
@@ -72,10 +74,10 @@ impl WebhookTokens {
     ) -> Result<bool, E> {
         let slot = self.slot(key);
         let mut known = slot.0.lock().await;
-        if known.is_within(GOOD) && known.is(shown) {
+        if known.is_within(TOKEN_LIFETIME) && known.is(shown) {
             return Ok(true);
         }
-        if known.is_within(AGAIN) {
+        if known.is_within(LOOKUP_INTERVAL) {
             return Ok(false);
         }
         let turn = self.looks.acquire().await;
@@ -89,14 +91,14 @@ impl WebhookTokens {
 
     fn slot(&self, key: &Key) -> Arc<Slot> {
         let mut slots = self.slots.lock();
-        if slots.len() >= MOST && !slots.contains_key(key) {
+        if slots.len() >= MAX_TOKENS && !slots.contains_key(key) {
             slots.retain(|_, slot| {
                 slot.0
                     .try_lock()
-                    .map_or(true, |known| known.is_within(GOOD))
+                    .map_or(true, |known| known.is_within(TOKEN_LIFETIME))
             });
         }
-        if slots.len() >= MOST {
+        if slots.len() >= MAX_TOKENS {
             slots.clear();
         }
         slots.entry(key.clone()).or_default().clone()
@@ -177,7 +179,7 @@ mod tests {
         assert!(manager.takes("old").await);
         *manager.token.lock() = "new";
         assert!(!manager.takes("new").await);
-        tokio::time::advance(AGAIN).await;
+        tokio::time::advance(LOOKUP_INTERVAL).await;
         assert!(manager.takes("new").await);
         assert!(!manager.takes("old").await);
     }

@@ -1,4 +1,5 @@
-//! A panic while a build or a check runs ends that one, with words. The fault is in a runtime that the test brings along.
+//! A panic while a build or a check runs ends that one, with words. The fault is in a runtime that
+//! the test brings along.
 
 #![allow(clippy::panic, clippy::unwrap_used, reason = "for tests only")]
 
@@ -212,7 +213,8 @@ fn task() -> Plan {
     serde_json::from_value(json!({"id": "1", "task": task})).unwrap()
 }
 
-/// Runs a test on threads with the stack that the server's have: plans nest as deeply as their authors like.
+/// Runs a test on threads with the stack that the server's have: plans nest as deeply as their
+/// authors like.
 fn on_large_stacks(test: impl Future<Output = ()>) {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     let runtime = builder.thread_stack_size(16 << 20).enable_all().build();

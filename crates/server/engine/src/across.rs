@@ -22,7 +22,7 @@ use airside_vars::{LOCAL, Lookup, Reference};
 use parking_lot::Mutex;
 
 use crate::{
-    Result,
+    Result, StepError,
     interpret::{Ended, Interpreter, Running},
     parallel::Parallel,
     scope::{Context, LocalVar},
@@ -46,9 +46,9 @@ pub(crate) async fn run(
     let start = Event::Start { origin, time };
     interpreter.say(id, "start", start).await?;
     warn_of_shadows(interpreter, id, node, context).await?;
-    let recipe = match prepare(interpreter, id, node, context).await? {
+    let recipe = match prepare(interpreter, id, node, context).await {
         Ok(recipe) => recipe,
-        Err(words) => return err(interpreter, id, &words).await,
+        Err(error) => return err(interpreter, id, &error.into_words()?).await,
     };
     let across = Across {
         interpreter,
@@ -67,34 +67,25 @@ async fn prepare(
     id: &PlanId,
     node: &AcrossPlan,
     context: &Context,
-) -> Result<Result<Arc<Recipe>, String>> {
-    let settled = match settle(interpreter, id, node, context).await? {
-        Ok(settled) => settled,
-        Err(words) => return Ok(Err(words)),
-    };
-    if let Err(too_much) = interpreter.hide(&settled.secrets).await {
-        return Ok(Err(too_much.to_string()));
-    }
-    let recipe = match Recipe::new(id, node, settled.values, context.combinations) {
-        Ok(recipe) => Arc::new(recipe),
-        Err(words) => return Ok(Err(words)),
-    };
+) -> Result<Arc<Recipe>, StepError> {
+    let settled = settle(interpreter, id, node, context).await?;
+    let hidden = interpreter.hide(&settled.secrets).await;
+    hidden.map_err(|too_much| too_much.to_string())?;
+    let recipe = Recipe::new(id, node, settled.values, context.combinations)?;
+    let recipe = Arc::new(recipe);
     if interpreter.has_said(id, "substeps") {
-        return Ok(Ok(recipe));
+        return Ok(recipe);
     }
     let (shown, secrets) = (Arc::clone(&recipe), interpreter.secrets.clone());
     let made = tokio::task::spawn_blocking(move || announce::substeps(&shown, &secrets));
-    let substeps = match made.await.expect("making substeps does not panic") {
-        Ok(substeps) => substeps,
-        Err(words) => return Ok(Err(words)),
-    };
+    let substeps = made.await.expect("making substeps does not panic")?;
     let announcement = Event::AcrossSubsteps {
         time: now().seconds(),
         origin: Origin::step(id),
         substeps,
     };
     interpreter.say(id, "substeps", announcement).await?;
-    Ok(Ok(recipe))
+    Ok(recipe)
 }
 
 async fn err(interpreter: &Interpreter<'_>, id: &PlanId, words: &str) -> Result<Status> {
@@ -202,7 +193,7 @@ impl Across<'_> {
             }
             let status = self
                 .interpreter
-                .run(&plan, context.with_scope(scope))
+                .run_node(&plan, context.with_scope(scope))
                 .await?;
             if status.is_error() {
                 let errors = self.interpreter.errors(&plan);

@@ -23,7 +23,11 @@ fn no_step() -> Origin {
 }
 
 impl Engine {
-    pub(crate) async fn drive_to_end(&self, id: BuildId, cancel: CancellationToken) -> Result<()> {
+    pub(crate) async fn drive_with_lease(
+        &self,
+        id: BuildId,
+        cancel: CancellationToken,
+    ) -> Result<()> {
         let parts = &self.parts;
         let taken = parts
             .store
@@ -44,7 +48,7 @@ impl Engine {
         });
         // However this ends, also by a panic.
         let _renewal = AbortOnDropHandle::new(renewal);
-        self.drive_leased(&build, &lease, cancel).await
+        self.drive_with_log(&build, &lease, cancel).await
     }
 
     /// Ends a build whose driving panicked: it is errored, and its log says so. The panic's own words stay in the server's
@@ -76,7 +80,7 @@ impl Engine {
             .await
     }
 
-    async fn drive_leased(
+    async fn drive_with_log(
         &self,
         build: &Build,
         lease: &Lease,
@@ -94,7 +98,7 @@ impl Engine {
             uses: Default::default(),
         };
         let context = Context::of_build(Stop::of_build(cancel));
-        let planned = self.plan(&interpreter, &context).await?;
+        let planned = self.load_or_make_plan(&interpreter, &context).await?;
         self.count_start(build);
         let status = match planned {
             Planned::Aborted => BuildStatus::Aborted,
@@ -107,7 +111,9 @@ impl Engine {
                 };
                 log.append("status", 1, event).await?;
                 interpreter.uses.get_or_init(|| Uses::of(&plan));
-                let ran = self.run_expecting(&interpreter, &plan, context).await;
+                let ran = self
+                    .run_plan_expecting_images(&interpreter, &plan, context)
+                    .await;
                 match ran? {
                     Status::Succeeded => BuildStatus::Succeeded,
                     Status::Failed => BuildStatus::Failed,
@@ -120,7 +126,7 @@ impl Engine {
     }
 
     /// Runs the plan, while workers that can have images fetched know what it will want.
-    async fn run_expecting(
+    async fn run_plan_expecting_images(
         &self,
         interpreter: &Interpreter<'_>,
         plan: &Plan,
@@ -133,16 +139,20 @@ impl Engine {
             false => upcoming::images(plan),
         };
         if images.is_empty() {
-            return interpreter.run(plan, context).await;
+            return interpreter.run_node(plan, context).await;
         }
         orchestrator.expect_images(team_name, *id, &images);
-        let ran = interpreter.run(plan, context).await;
+        let ran = interpreter.run_node(plan, context).await;
         orchestrator.expect_images(team_name, *id, &[]);
         ran
     }
 
     /// The build's plan: the stored one, or one that is made of its inputs.
-    async fn plan(&self, interpreter: &Interpreter<'_>, context: &Context) -> Result<Planned> {
+    async fn load_or_make_plan(
+        &self,
+        interpreter: &Interpreter<'_>,
+        context: &Context,
+    ) -> Result<Planned> {
         let Interpreter {
             build, lease, log, ..
         } = interpreter;
@@ -152,12 +162,13 @@ impl Engine {
         if context.stop.cause().is_some() {
             return Ok(Planned::Aborted);
         }
-        match inputs::plan(interpreter).await? {
+        match inputs::plan(interpreter).await {
             Ok(plan) => {
                 self.parts.store.start_build(lease, &plan).await?;
                 Ok(Planned::Ready(Box::new(plan)))
             }
-            Err(words) => {
+            Err(error) => {
+                let message = error.into_words()?;
                 let time = now().seconds();
                 let started = Event::Status {
                     status: BuildStatus::Started,
@@ -165,7 +176,7 @@ impl Engine {
                 };
                 log.append("status", 1, started).await?;
                 let event = Event::Error {
-                    message: words,
+                    message,
                     origin: no_step(),
                     time,
                 };

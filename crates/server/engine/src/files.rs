@@ -2,10 +2,10 @@
 
 use airside_model::VolumeId;
 
-use crate::{Result, image::NoImage, leaf::Leaf, reference};
+use crate::{Result, StepError, leaf::Leaf, reference};
 
 /// Why a file that a step names cannot be read, in Concourse's words.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum NoFile {
     /// Without a slash it names no artifact.
     NoArtifact,
@@ -18,12 +18,14 @@ pub(crate) enum NoFile {
         path: String,
     },
     Unreadable(String),
+    /// The step that fetches the files of the artifact did not go on.
+    Step(StepError),
 }
 
 impl NoFile {
-    /// `shown` is how the step names the file in the error about its artifact.
-    pub(crate) fn words(&self, shown: &str) -> String {
-        match self {
+    /// Returns the step's error. `shown` is the name of the file in an error about its artifact.
+    pub(crate) fn step_error(self, shown: &str) -> StepError {
+        StepError::Users(match self {
             Self::NoArtifact => {
                 format!("config path '{shown}' does not specify where the file lives")
             }
@@ -33,19 +35,20 @@ impl NoFile {
             Self::NotThere { artifact, path } => {
                 format!("file '{path}' not found within artifact '{artifact}'")
             }
-            Self::Unreadable(words) => words.clone(),
-        }
+            Self::Unreadable(words) => words,
+            Self::Step(error) => return error,
+        })
     }
 }
 
 /// Reads a file of an artifact that an earlier step made.
-pub(crate) async fn read(leaf: Leaf<'_>, name: &str) -> Result<Result<Vec<u8>, NoFile>> {
+pub(crate) async fn read(leaf: Leaf<'_>, name: &str) -> Result<Vec<u8>, NoFile> {
     let Some((artifact, path)) = name.split_once('/') else {
-        return Ok(Err(NoFile::NoArtifact));
+        return Err(NoFile::NoArtifact);
     };
     let (artifact, path) = (artifact.to_owned(), path.to_owned());
     let Some(found) = leaf.scope().artifact(&artifact) else {
-        return Ok(Err(NoFile::UnknownArtifact { artifact, path }));
+        return Err(NoFile::UnknownArtifact { artifact, path });
     };
     let file = File {
         artifact: &artifact,
@@ -54,13 +57,12 @@ pub(crate) async fn read(leaf: Leaf<'_>, name: &str) -> Result<Result<Vec<u8>, N
     match file.read(leaf, &found.volume).await {
         // A description has no more than what is said of the image.
         Err(NoFile::NotThere { .. }) if found.reference.is_some() => {}
-        read => return Ok(read),
+        read => return read,
     }
-    Ok(match reference::whole(leaf, &artifact, found).await? {
+    match reference::whole(leaf, &artifact, found).await {
         Ok(volume) => file.read(leaf, &volume).await,
-        Err(NoImage::Error(words)) => Err(NoFile::Unreadable(words)),
-        Err(NoImage::Stopped) => Err(NoFile::Unreadable("interrupted".to_owned())),
-    })
+        Err(error) => Err(NoFile::Step(error)),
+    }
 }
 
 struct File<'a> {

@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 pub(crate) use self::served::ServedImages;
 
 use crate::{
-    Result,
+    Result, StepError,
     leaf::Leaf,
     scope::{Artifact, Context},
     status::Status,
@@ -88,44 +88,26 @@ pub(crate) enum Wanted {
     Description,
 }
 
-/// How fetching an image ended where it gave none.
-pub(crate) enum NoImage {
-    Error(String),
-    /// The plans that fetch it were stopped.
-    Stopped,
-}
-
-impl From<String> for NoImage {
-    fn from(words: String) -> Self {
-        Self::Error(words)
-    }
-}
-
-/// An artifact that is an image, or describes one, for a step with these tags.
+/// Returns the image of an artifact that is one, or describes one, for a step with these tags.
 pub(crate) async fn artifact(
     leaf: Leaf<'_>,
     Artifact { volume, reference }: Artifact,
     tags: &[String],
-) -> Result<Result<StepImage, NoImage>> {
+) -> Result<StepImage, StepError> {
     let orchestrator = &leaf.interpreter.engine.parts.orchestrator;
     let metadata = match orchestrator.read_file(&volume, "metadata.json").await {
         Ok(Some(bytes)) => bytes,
         // As an image of nothing but a root file system.
         Ok(None) => b"{}".to_vec(),
-        Err(error) => return Ok(Err(NoImage::Error(error.to_string()))),
+        Err(error) => return Err(error.to_string().into()),
     };
-    let metadata = match serde_json::from_slice(&metadata) {
-        Ok(metadata) => metadata,
-        Err(error) => {
-            let words = format!("error parsing metadata.json from rootfs: {error}");
-            return Ok(Err(NoImage::Error(words)));
-        }
-    };
+    let metadata = serde_json::from_slice(&metadata)
+        .map_err(|error| format!("error parsing metadata.json from rootfs: {error}"))?;
     let image = match reference {
         Some(reference) => served::settle(leaf, reference.image(), tags).await?,
-        None => Ok(Image::Volume { volume }),
+        None => Image::Volume { volume },
     };
-    Ok(image.map(|image| StepImage::new(image, metadata)))
+    Ok(StepImage::new(image, metadata))
 }
 
 /// An image that only its name is known of, for a step with these tags.
@@ -133,10 +115,9 @@ pub(crate) async fn by_reference(
     leaf: Leaf<'_>,
     reference: &str,
     tags: &[String],
-) -> Result<Result<StepImage, NoImage>> {
+) -> Result<StepImage, StepError> {
     let image = unproved(&leaf.interpreter.engine.parts.registries, reference);
-    let image = served::settle(leaf, image, tags).await?;
-    Ok(image.map(StepImage::from))
+    Ok(served::settle(leaf, image, tags).await?.into())
 }
 
 /// An image by its name: nothing shows that anybody may have it.
@@ -157,22 +138,20 @@ pub(crate) async fn fetch(
     (check, get): (Option<&Plan>, &Plan),
     wanted: Wanted,
     tags: &[String],
-) -> Result<Result<StepImage, NoImage>> {
+) -> Result<StepImage, StepError> {
     let PlanNode::Get(image) = &get.node else {
-        return Ok(Err(NoImage::Error(
-            "the plan of an image is no get".to_owned(),
-        )));
+        return Err("the plan of an image is no get".to_owned().into());
     };
     if image.image.get_plan.is_none() {
         match image.type_.as_str() {
-            "host" => return Ok(Ok(Image::Host.into())),
+            "host" => return Ok(Image::Host.into()),
             "registry-image" => return registry::fetch(leaf, (check, get), wanted, tags).await,
-            "oci-layout" => return Ok(layout(leaf, image).await),
+            "oci-layout" => return Ok(layout(leaf, image).await?),
             _ => {}
         }
     }
     if image.image.get_plan.is_none() && !airside_resource_types::is_native(&image.type_) {
-        return Ok(Err(NoImage::Error(no_image_type(&image.type_))));
+        return Err(no_image_type(&image.type_).into());
     }
     announce(leaf, check, get).await?;
     let context = leaf.context.with_scope(leaf.context.scope.inner());
@@ -181,13 +160,11 @@ pub(crate) async fn fetch(
         (Some(get), "image fetching failed"),
     ] {
         let Some(plan) = plan else { continue };
-        if let Err(none) = run(leaf, plan, &context, failed).await? {
-            return Ok(Err(none));
-        }
+        run(leaf, plan, &context, failed).await?;
     }
     match context.scope.artifact(&image.name) {
         Some(found) => artifact(leaf, found, tags).await,
-        None => Ok(Err(NoImage::Error("fetched artifact not found".to_owned()))),
+        None => Err("fetched artifact not found".to_owned().into()),
     }
 }
 
@@ -208,15 +185,19 @@ pub(crate) async fn run(
     plan: &Plan,
     context: &Context,
     failed: &str,
-) -> Result<Result<(), NoImage>> {
-    Ok(match leaf.interpreter.run(plan, context.clone()).await? {
-        Status::Succeeded => Ok(()),
-        Status::Failed => Err(NoImage::Error(failed.to_owned())),
-        Status::Errored => {
+) -> Result<(), StepError> {
+    let status = leaf.interpreter.run_node(plan, context.clone()).await?;
+    Err(match (status, leaf.context.stop.cause()) {
+        (Status::Succeeded, _) => return Ok(()),
+        (Status::Failed, _) => failed.to_owned().into(),
+        (Status::Errored, _) => {
             let first = leaf.interpreter.errors(plan).into_iter().next();
-            Err(NoImage::Error(first.unwrap_or_else(|| failed.to_owned())))
+            first.unwrap_or_else(|| failed.to_owned()).into()
         }
-        Status::TimedOut | Status::Aborted => Err(NoImage::Stopped),
+        (Status::TimedOut | Status::Aborted, Some(cause)) => StepError::Stopped(cause),
+        (Status::TimedOut | Status::Aborted, None) => {
+            "fetching the image was interrupted".to_owned().into()
+        }
     })
 }
 
@@ -239,7 +220,7 @@ async fn announce(leaf: Leaf<'_>, check: Option<&Plan>, get: &Plan) -> Result<()
 }
 
 /// A folder of the worker's machine.
-async fn layout(leaf: Leaf<'_>, image: &GetPlan) -> Result<StepImage, NoImage> {
+async fn layout(leaf: Leaf<'_>, image: &GetPlan) -> Result<StepImage, String> {
     let source = filled(leaf, &image.source).await?;
     let path = text(&image.type_, &source, "path")?.to_owned();
     Ok(Image::OciLayout { path }.into())

@@ -24,7 +24,7 @@ use crate::{
     parallel,
     reference::Uses,
     scope::Context,
-    status::{self, Cause, Hook, Status, Surroundings},
+    status::{self, Hook, Status, StopCause, Surroundings},
     steps,
     stop::Stop,
 };
@@ -53,13 +53,13 @@ pub(crate) type Running<'a> = Pin<Box<dyn Future<Output = Result<Status>> + Send
 
 impl Interpreter<'_> {
     /// Runs a node until it ends or is stopped.
-    pub(crate) fn run<'a>(&'a self, plan: &'a Plan, context: Context) -> Running<'a> {
+    pub(crate) fn run_node<'a>(&'a self, plan: &'a Plan, context: Context) -> Running<'a> {
         Box::pin(async move {
             match &plan.node {
                 PlanNode::Do(steps) => self.in_order(steps, &context).await,
                 PlanNode::InParallel(steps) => parallel::run(self, steps, &context).await,
                 PlanNode::Across(node) => across::run(self, &plan.id, node, &context).await,
-                PlanNode::Try(node) => Ok(status::tried(self.run(&node.step, context).await?)),
+                PlanNode::Try(node) => Ok(status::tried(self.run_node(&node.step, context).await?)),
                 PlanNode::Timeout(node) => self.timed(&plan.id, node, &context).await,
                 PlanNode::Retry(attempts) => self.attempts(attempts, &context).await,
                 PlanNode::OnSuccess(node) => {
@@ -82,14 +82,14 @@ impl Interpreter<'_> {
                     let hook = (Hook::Ensure, &*node.ensure);
                     self.hooked(&node.step, hook, context).await
                 }
-                _ => self.leaf(plan, &context).await,
+                _ => self.run_leaf(plan, &context).await,
             }
         })
     }
 
     async fn in_order(&self, steps: &[Plan], context: &Context) -> Result<Status> {
         for step in steps {
-            match self.run(step, context.clone()).await? {
+            match self.run_node(step, context.clone()).await? {
                 Status::Succeeded => {}
                 other => return Ok(other),
             }
@@ -103,21 +103,21 @@ impl Interpreter<'_> {
         (kind, hook): (Hook, &Plan),
         context: Context,
     ) -> Result<Status> {
-        let step = self.run(step, context.clone()).await?;
+        let step = self.run_node(step, context.clone()).await?;
         let surroundings = match kind.runs(step, context.stop.cause()) {
             None => return Ok(step),
             Some(Surroundings::Same) => context.clone(),
             Some(Surroundings::Fresh) => context.with_stop(Stop::never()),
         };
         let surroundings = surroundings.with_status(told(kind));
-        let hook = self.run(hook, surroundings).await?;
+        let hook = self.run_node(hook, surroundings).await?;
         Ok(kind.join(step, Some(hook), context.stop.cause()))
     }
 
     async fn attempts(&self, attempts: &[Plan], context: &Context) -> Result<Status> {
         let mut last = Status::Succeeded;
         for (number, attempt) in (1..).zip(attempts) {
-            last = self.run(attempt, context.with_attempt(number)).await?;
+            last = self.run_node(attempt, context.with_attempt(number)).await?;
             if let Some(end) = status::attempted(last, context.stop.cause()) {
                 return Ok(end);
             }
@@ -136,13 +136,13 @@ impl Interpreter<'_> {
         };
         let time_is_up = self.time_is_up(id, timeout).await?;
         let stop = context.stop.part();
-        let run = self.run(&node.step, context.with_stop(stop.clone()));
+        let run = self.run_node(&node.step, context.with_stop(stop.clone()));
         tokio::pin!(run);
         let step = tokio::select! {
             biased;
             ended = &mut run => ended?,
             () = time_is_up => {
-                stop.stop(Cause::TimedOut);
+                stop.stop(StopCause::TimedOut);
                 run.await?
             }
         };
@@ -162,7 +162,7 @@ impl Interpreter<'_> {
     }
 
     /// Answers from the store, or runs the step and commits what it came to.
-    async fn leaf(&self, plan: &Plan, context: &Context) -> Result<Status> {
+    async fn run_leaf(&self, plan: &Plan, context: &Context) -> Result<Status> {
         let store = &self.engine.parts.store;
         let stored = store.outcome::<Outcome, Hidden>(self.build.id, &plan.id);
         if let Some((mut outcome, hidden)) = stored.await? {
@@ -181,7 +181,7 @@ impl Interpreter<'_> {
             "step", build = %self.build.id, step = %plan.id, kind = plan.node.name(), status = Empty
         );
         // In a box: a step that fetches its image runs steps within steps.
-        let running = Box::pin(steps::run(leaf, &plan.node));
+        let running = Box::pin(steps::run_step(leaf, &plan.node));
         let status = running.instrument(span.clone()).await;
         if let Ok(status) = &status {
             span.record("status", status.name());

@@ -12,11 +12,11 @@ use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::{
-    Result,
+    Result, StepError,
     interpret::Interpreter,
     outcome::Outcome,
     scope::{Context, Scope},
-    status::{Cause, Status},
+    status::{Status, StopCause},
 };
 
 #[derive(Clone, Copy)]
@@ -31,7 +31,7 @@ pub(crate) struct Leaf<'a> {
 
 /// What a step's process came to.
 pub(crate) struct Ran {
-    pub(crate) end: End,
+    pub(crate) end: StepEnd<StopCause>,
     pub(crate) answer: Vec<u8>,
     pub(crate) outputs: Vec<(String, VolumeId)>,
     held: Held,
@@ -42,13 +42,6 @@ impl Ran {
     pub(crate) fn worker(&self) -> Option<&WorkerName> {
         self.held.worker()
     }
-}
-
-pub(crate) enum End {
-    Exited(i32),
-    /// It could not be run, or was lost: the text says what happened and what to do.
-    Errored(String),
-    Stopped(Cause),
 }
 
 impl<'a> Leaf<'a> {
@@ -156,14 +149,32 @@ impl<'a> Leaf<'a> {
         self.commit(outcome).await
     }
 
+    /// Returns the error of a step that is to stop.
+    pub(crate) fn stopped_error(&self) -> StepError {
+        let cause = self.context.stop.cause();
+        StepError::Stopped(cause.unwrap_or(StopCause::Aborted))
+    }
+
     /// The step's process was stopped: one that had its time has failed. What it left counts.
-    pub(crate) async fn stopped(&self, cause: Cause, left: Outcome) -> Result<Status> {
+    pub(crate) async fn stopped(&self, cause: StopCause, left: Outcome) -> Result<Status> {
         self.interpreter.complain(self.plan, cause.words()).await?;
         let status = match cause {
-            Cause::TimedOut => Status::Failed,
-            Cause::Aborted => Status::Aborted,
+            StopCause::TimedOut => Status::Failed,
+            StopCause::Aborted => Status::Aborted,
         };
         self.commit(Outcome { status, ..left }).await
+    }
+
+    /// Commits the end of a step that did not go on; a failure of the server is passed on.
+    pub(crate) async fn conclude(&self, ended: Result<Status, StepError>) -> Result<Status> {
+        match ended {
+            Ok(status) => Ok(status),
+            Err(StepError::Ours(error)) => Err(error),
+            Err(StepError::Users(words)) => self.error(words).await,
+            Err(StepError::Stopped(cause)) => {
+                self.stopped(cause, Outcome::of(Status::Aborted)).await
+            }
+        }
     }
 
     /// Commits the outcome; from here on the step is never run again.
@@ -184,9 +195,10 @@ impl<'a> Leaf<'a> {
         interpreter.take_in(self.plan, &outcome, self.context).await
     }
 
-    /// Runs the step's process, or goes on following it. The caller commits what it came to and then
-    /// lets it go. A timeout counts from the first start, whatever happened to the server since.
-    pub(crate) async fn run(
+    /// Runs the step's process, or follows the one that an earlier server placed. The caller commits
+    /// the outcome and then lets the container go. A timeout counts from the first start, whatever
+    /// happened to the server since.
+    pub(crate) async fn run_process(
         &self,
         request: &StepRequest,
         timeout: Option<Duration>,
@@ -212,19 +224,15 @@ impl<'a> Leaf<'a> {
                     biased;
                     ended = &mut run => ended?,
                     () = time_is_up => {
-                        stop.stop(Cause::TimedOut);
+                        stop.stop(StopCause::TimedOut);
                         run.await?
                     }
                 }
             }
         };
-        let end = match result.end {
-            StepEnd::Exited(code) => End::Exited(code),
-            StepEnd::Errored(words) => End::Errored(words),
-            StepEnd::Stopped => End::Stopped(stop.cause().unwrap_or(Cause::Aborted)),
-        };
+        let cause = || stop.cause().unwrap_or(StopCause::Aborted);
         Ok(Ran {
-            end,
+            end: result.end.map_stopped(|()| cause()),
             answer: result.answer,
             outputs: result.outputs,
             held,

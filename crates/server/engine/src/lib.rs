@@ -22,6 +22,7 @@ mod parallel;
 mod reference;
 mod scope;
 mod status;
+mod step_error;
 mod steps;
 mod stop;
 mod turns;
@@ -29,6 +30,7 @@ mod upcoming;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use airside_checks::CheckWays;
 use airside_logs::Logs;
 use airside_model::{
     BuildId, BuildStatus, JobId, PipelineId, Plan, PlanId, TeamId, Version, chain,
@@ -45,10 +47,9 @@ use tokio::task::JoinHandle;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{Instrument as _, error, field::Empty, info, warn};
 
-use checks::Visits;
-pub use checks::{Answer, Checker, Elsewhere, WorkerCheckers};
 use image::ServedImages;
 use outcome::{Hidden, Outcome};
+use step_error::StepError;
 use turns::Turns;
 
 #[derive(Debug, thiserror::Error)]
@@ -116,9 +117,9 @@ pub struct EngineOptions {
     pub mock_image: Option<Image>,
     /// What the operator says of registries that images come from.
     pub registries: Registries,
-    /// Who answers native checks.
-    pub checkers: Option<WorkerCheckers>,
-    /// A check may take so long, unless its resource says otherwise.
+    /// The ways that checks run.
+    pub check_ways: CheckWays,
+    /// Timeout of a check whose resource sets none.
     pub check_timeout: Duration,
 }
 
@@ -131,7 +132,7 @@ struct Parts {
     credentials: Credentials,
     mock_image: Option<Image>,
     registries: Registries,
-    checkers: Option<WorkerCheckers>,
+    check_ways: CheckWays,
     check_timeout: Duration,
     /// Resources, by pipeline and name, that are being checked.
     checking: Turns<(PipelineId, String)>,
@@ -139,8 +140,6 @@ struct Parts {
     holder: String,
     /// Where other servers reach this one's hub.
     address: String,
-    /// Checks that run as guests.
-    visits: Visits,
     /// What is being fetched for teams, by the key of its cache.
     fetching: Turns<(TeamId, String)>,
     /// The images that nodes may pull for teams.
@@ -170,12 +169,11 @@ impl Engine {
             credentials: options.credentials,
             mock_image: options.mock_image,
             registries: options.registries,
-            checkers: options.checkers,
+            check_ways: options.check_ways,
             check_timeout: options.check_timeout,
             checking: Turns::default(),
             holder: format!("{}-{}", std::process::id(), options.address),
             address: options.address,
-            visits: Visits::default(),
             fetching: Turns::default(),
             served_images: ServedImages::default(),
             running: Mutex::default(),
@@ -199,7 +197,7 @@ impl Engine {
                 continue;
             }
             info!(build = %build.id, status = %build.status, "build resumed");
-            self.drive(build.id);
+            self.spawn_driver(build.id);
         }
         Ok(())
     }
@@ -213,9 +211,9 @@ impl Engine {
 
     /// Runs a build that has its inputs, or ends one that was aborted before it had them. One that runs
     /// already goes on.
-    pub fn run(&self, build: BuildId) {
+    pub fn ensure_running(&self, build: BuildId) {
         if !self.parts.running.lock().contains_key(&build) {
-            self.drive(build);
+            self.spawn_driver(build);
         }
     }
 
@@ -236,7 +234,7 @@ impl Engine {
         if let Some(lease) = taken {
             parts.store.start_build(&lease, plan).await?;
         }
-        self.drive(build.id);
+        self.spawn_driver(build.id);
         Ok(build)
     }
 
@@ -250,7 +248,7 @@ impl Engine {
     pub async fn start(&self, one_off: OneOff<'_>) -> Result<Build> {
         let build = self.parts.store.create_one_off(one_off).await?;
         info!(build = %build.id, created_by = build.created_by, "one-off build created");
-        self.drive(build.id);
+        self.spawn_driver(build.id);
         Ok(build)
     }
 
@@ -277,13 +275,12 @@ impl Engine {
         self.parts.shutdown.cancel();
         self.parts.tasks.close();
         self.parts.tasks.wait().await;
-        if let Some(here) = &self.parts.checkers {
-            here.checkers.close().await;
-        }
+        self.parts.check_ways.close().await;
         self.parts.logs.at_rest().await;
     }
 
-    fn drive(&self, build: BuildId) -> JoinHandle<()> {
+    /// Spawns the task that drives a build to its end, in the trace that triggered it.
+    fn spawn_driver(&self, build: BuildId) -> JoinHandle<()> {
         let cancel = CancellationToken::new();
         let running = Running {
             cancel: cancel.clone(),
@@ -299,7 +296,7 @@ impl Engine {
         let driven = async move {
             let shutdown = engine.parts.shutdown.clone();
             shutdown
-                .run_until_cancelled(engine.drive_again(build, cancel))
+                .run_until_cancelled(engine.drive_with_retries(build, cancel))
                 .await;
             engine.parts.running.lock().remove(&build);
         };
@@ -321,8 +318,8 @@ impl Engine {
     }
 
     /// Drives a build to its end. One whose driving panics is errored.
-    async fn drive_or_end(&self, build: BuildId, cancel: CancellationToken) -> Result<()> {
-        match airside_tasks::caught("build", self.drive_to_end(build, cancel)).await {
+    async fn drive_catching_panics(&self, build: BuildId, cancel: CancellationToken) -> Result<()> {
+        match airside_tasks::caught("build", self.drive_with_lease(build, cancel)).await {
             Ok(driven) => driven,
             Err(_) => {
                 error!(%build, "the panic ends the build, which is errored");
@@ -333,9 +330,9 @@ impl Engine {
 
     /// Drives a build to its end, from where it stands each time something was away for too long. That
     /// is what a new process would do.
-    async fn drive_again(&self, build: BuildId, cancel: CancellationToken) {
+    async fn drive_with_retries(&self, build: BuildId, cancel: CancellationToken) {
         let mut pause = FIRST_PAUSE;
-        while let Err(error) = self.drive_or_end(build, cancel.clone()).await {
+        while let Err(error) = self.drive_catching_panics(build, cancel.clone()).await {
             if !error.is_transient() {
                 return error!(%build, error = %chain(&error), "build is stuck until the next start");
             }

@@ -7,7 +7,7 @@ use crate::{
     Result,
     interpret::{Interpreter, Running},
     scope::Context,
-    status::{self, Cause, Status},
+    status::{self, Status, StopCause},
 };
 
 /// How a number of steps run beside each other.
@@ -43,7 +43,7 @@ impl Parallel<'_> {
                 continue;
             };
             if self.fail_fast && status != Status::Succeeded {
-                siblings.stop(Cause::Aborted);
+                siblings.stop(StopCause::Aborted);
             }
             ended.push(status);
         }
@@ -65,6 +65,6 @@ pub(crate) async fn run(
         limit,
         fail_fast: node.fail_fast,
     };
-    let begin = |step| move |context| interpreter.run(step, context);
+    let begin = |step| move |context| interpreter.run_node(step, context);
     parallel.run(node.steps.iter().map(begin).collect()).await
 }

@@ -17,13 +17,7 @@ use airside_store::now;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{
-    Result,
-    image::{self, NoImage},
-    leaf::Leaf,
-    scope::Artifact,
-    steps::info_line,
-};
+use crate::{Result, StepError, image, leaf::Leaf, scope::Artifact, steps::info_line};
 
 /// The param that asks for a description, and the one that asks for everything.
 const FORMAT: &str = "format";
@@ -170,9 +164,9 @@ pub(crate) async fn whole(
     leaf: Leaf<'_>,
     name: &str,
     artifact: Artifact,
-) -> Result<Result<VolumeId, NoImage>> {
+) -> Result<VolumeId, StepError> {
     let Some(reference) = artifact.reference else {
-        return Ok(Ok(artifact.volume));
+        return Ok(artifact.volume);
     };
     let plan = fetching(leaf.plan, name, &reference);
     let event = Event::ImageGet {
@@ -183,14 +177,11 @@ pub(crate) async fn whole(
     leaf.say(&format!("fetch {name}"), event).await?;
     let context = leaf.context.with_scope(leaf.context.scope.inner());
     let failed = "fetching the files of an image failed";
-    if let Err(none) = image::run(leaf, &plan, &context, failed).await? {
-        return Ok(Err(none));
-    }
-    let fetched = context.scope.artifact(&reference.get.name);
-    Ok(match fetched {
+    image::run(leaf, &plan, &context, failed).await?;
+    match context.scope.artifact(&reference.get.name) {
         Some(fetched) => Ok(fetched.volume),
-        None => Err(NoImage::Error("fetched artifact not found".to_owned())),
-    })
+        None => Err("fetched artifact not found".to_owned().into()),
+    }
 }
 
 /// The get with everything, as a step of whoever wants it.

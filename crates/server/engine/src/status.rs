@@ -35,13 +35,13 @@ impl Status {
 
 /// Why a node is to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Cause {
+pub(crate) enum StopCause {
     TimedOut,
     /// The build was aborted, or a sibling failed and `fail_fast` is set.
     Aborted,
 }
 
-impl Cause {
+impl StopCause {
     pub(crate) fn status(self) -> Status {
         match self {
             Self::TimedOut => Status::TimedOut,
@@ -79,7 +79,7 @@ pub(crate) enum Surroundings {
 impl Hook {
     /// Whether the hook of a step that came to `step` runs, and with what. `stopped` is what stops
     /// the surroundings of the step by now.
-    pub(crate) fn runs(self, step: Status, stopped: Option<Cause>) -> Option<Surroundings> {
+    pub(crate) fn runs(self, step: Status, stopped: Option<StopCause>) -> Option<Surroundings> {
         let (runs, surroundings) = match self {
             Self::OnSuccess => (step == Status::Succeeded, Surroundings::Same),
             Self::OnFailure => (step == Status::Failed, Surroundings::Same),
@@ -95,7 +95,12 @@ impl Hook {
     }
 
     /// What step and hook come to together; `hook` is none if it did not run.
-    pub(crate) fn join(self, step: Status, hook: Option<Status>, stopped: Option<Cause>) -> Status {
+    pub(crate) fn join(
+        self,
+        step: Status,
+        hook: Option<Status>,
+        stopped: Option<StopCause>,
+    ) -> Status {
         let Some(hook) = hook else { return step };
         match self {
             Self::OnSuccess => hook,
@@ -127,7 +132,7 @@ pub(crate) fn timed(step: Status) -> Status {
 }
 
 /// `attempts`: the end, unless another attempt may do better.
-pub(crate) fn attempted(attempt: Status, stopped: Option<Cause>) -> Option<Status> {
+pub(crate) fn attempted(attempt: Status, stopped: Option<StopCause>) -> Option<Status> {
     match (attempt, stopped) {
         (_, Some(cause)) => Some(cause.status()),
         (Status::Succeeded, None) => Some(Status::Succeeded),
@@ -136,13 +141,16 @@ pub(crate) fn attempted(attempt: Status, stopped: Option<Cause>) -> Option<Statu
 }
 
 /// Steps side by side. One that only its siblings stopped has not erred, but did not succeed either.
-pub(crate) fn together(steps: impl IntoIterator<Item = Status>, stopped: Option<Cause>) -> Status {
+pub(crate) fn together(
+    steps: impl IntoIterator<Item = Status>,
+    stopped: Option<StopCause>,
+) -> Status {
     let steps = steps.into_iter().map(|status| match status {
         Status::Aborted => Status::Failed,
         other => other,
     });
     let worst = steps.max().unwrap_or(Status::Succeeded);
-    stopped.map_or(worst, Cause::status)
+    stopped.map_or(worst, StopCause::status)
 }
 
 #[cfg(test)]

@@ -4,13 +4,13 @@ use std::sync::{Arc, OnceLock};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::status::Cause;
+use crate::status::StopCause;
 
 /// Stops one part of a plan, and with it all that is inside; clones are the same.
 #[derive(Clone, Debug)]
 pub(crate) struct Stop {
     token: CancellationToken,
-    own: Arc<OnceLock<Cause>>,
+    own: Arc<OnceLock<StopCause>>,
     outer: Option<Arc<Stop>>,
 }
 
@@ -38,7 +38,7 @@ impl Stop {
         }
     }
 
-    pub(crate) fn stop(&self, cause: Cause) {
+    pub(crate) fn stop(&self, cause: StopCause) {
         if !self.token.is_cancelled() {
             // Whoever is first says why.
             let _ = self.own.set(cause);
@@ -47,13 +47,13 @@ impl Stop {
     }
 
     /// Why this part is to stop, if it is.
-    pub(crate) fn cause(&self) -> Option<Cause> {
+    pub(crate) fn cause(&self) -> Option<StopCause> {
         if !self.token.is_cancelled() {
             return None;
         }
         let outer = || self.outer.as_ref().and_then(|outer| outer.cause());
         let own = self.own.get().copied();
-        Some(own.or_else(outer).unwrap_or(Cause::Aborted))
+        Some(own.or_else(outer).unwrap_or(StopCause::Aborted))
     }
 
     pub(crate) fn token(&self) -> &CancellationToken {
@@ -72,15 +72,15 @@ mod tests {
         let (timed, other) = (build.part(), build.part());
         let inner = timed.part();
         assert_eq!(inner.cause(), None);
-        timed.stop(Cause::TimedOut);
-        assert_eq!(timed.cause(), Some(Cause::TimedOut));
-        assert_eq!(inner.cause(), Some(Cause::TimedOut));
+        timed.stop(StopCause::TimedOut);
+        assert_eq!(timed.cause(), Some(StopCause::TimedOut));
+        assert_eq!(inner.cause(), Some(StopCause::TimedOut));
         assert_eq!((build.cause(), other.cause()), (None, None));
         token.cancel();
-        assert_eq!(build.cause(), Some(Cause::Aborted));
-        assert_eq!(other.cause(), Some(Cause::Aborted));
+        assert_eq!(build.cause(), Some(StopCause::Aborted));
+        assert_eq!(other.cause(), Some(StopCause::Aborted));
         // What has timed out stays so.
-        assert_eq!(inner.cause(), Some(Cause::TimedOut));
+        assert_eq!(inner.cause(), Some(StopCause::TimedOut));
         assert_eq!(Stop::never().cause(), None);
     }
 }

@@ -101,7 +101,7 @@ impl Orchestrator {
                 Turn::GoOn => {}
                 Turn::Exit(exit) => return self.conclude(drive, standing, watching, exit).await,
                 Turn::Lost(_) if watching.stopping => {
-                    let result = StepResult::ended(StepEnd::Stopped);
+                    let result = StepResult::ended(StepEnd::Stopped(()));
                     let held = standing.held(Some(watching.session)).lost();
                     return Ok(Followed::Ended(result, held));
                 }
@@ -256,7 +256,7 @@ impl Orchestrator {
         watching.stopping = true;
         if self.parts.store.revoke_unclaimed(&standing.handle).await? {
             standing.subject.is("destroying");
-            return Ok(Turn::Ended(StepEnd::Stopped));
+            return Ok(Turn::Ended(StepEnd::Stopped(())));
         }
         let grace = self.parts.patience.stop_grace;
         watching.session.stop(grace.as_secs());
@@ -294,7 +294,7 @@ impl Orchestrator {
                 StepEnd::Exited(128 + signal)
             }
             Exit::NotFound(words) | Exit::Broken(words) => StepEnd::Errored(words),
-            Exit::Stopped => StepEnd::Stopped,
+            Exit::Stopped => StepEnd::Stopped(()),
             Exit::TakenAway => {
                 // Its shim stays until this is known: of one that has ended nothing more may be told.
                 let reason = taken_away(watching.seen).await;

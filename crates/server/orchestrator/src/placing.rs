@@ -288,7 +288,7 @@ impl Orchestrator {
             tokio::select! {
                 _ = changes.changed() => {}
                 () = drive.cancel.cancelled() => {
-                    return Ok(Err(StepResult::ended(StepEnd::Stopped)));
+                    return Ok(Err(StepResult::ended(StepEnd::Stopped(()))));
                 }
             }
         }
@@ -405,7 +405,7 @@ impl Orchestrator {
         loop {
             if drive.cancel.is_cancelled() && store.revoke_unclaimed(&standing.handle).await? {
                 standing.subject.is("destroying");
-                return Ok(Placing::Ended(StepResult::ended(StepEnd::Stopped)));
+                return Ok(Placing::Ended(StepResult::ended(StepEnd::Stopped(()))));
             }
             match standing.worker.runtime.place(&standing.placed.spec).await {
                 Ok(uid) => {

@@ -51,14 +51,25 @@ pub struct StepOutput {
     pub path: String,
 }
 
-/// How a step ended.
+/// The end of a step. `C` is the cause of a stop, which its driver knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StepEnd {
+pub enum StepEnd<C = ()> {
     Exited(i32),
     /// It could not be run, or was lost: the text says what happened and what to do.
     Errored(String),
     /// It was told to stop.
-    Stopped,
+    Stopped(C),
+}
+
+impl<C> StepEnd<C> {
+    /// Returns the end with another cause of a stop.
+    pub fn map_stopped<D>(self, cause: impl FnOnce(C) -> D) -> StepEnd<D> {
+        match self {
+            Self::Exited(code) => StepEnd::Exited(code),
+            Self::Errored(words) => StepEnd::Errored(words),
+            Self::Stopped(stopped) => StepEnd::Stopped(cause(stopped)),
+        }
+    }
 }
 
 #[derive(Clone, Debug)]

@@ -7,7 +7,7 @@ use airside_schedule::{
 };
 use airside_store::{CarryingBuild, Store, VersionPlace};
 
-use crate::{Result, hear::as_carried};
+use crate::{Result, news::to_carried};
 
 pub(crate) async fn answer(
     store: &Store,
@@ -106,7 +106,7 @@ fn build(carrying: &CarryingBuild) -> (BuildKey, Vec<Carried>) {
 }
 
 pub(crate) fn carried(carrying: &CarryingBuild) -> Vec<Carried> {
-    let outputs: Vec<Carried> = carrying.outputs.iter().copied().map(as_carried).collect();
-    let inputs: Vec<Carried> = carrying.inputs.iter().copied().map(as_carried).collect();
+    let outputs: Vec<Carried> = carrying.outputs.iter().copied().map(to_carried).collect();
+    let inputs: Vec<Carried> = carrying.inputs.iter().copied().map(to_carried).collect();
     Carried::of_build(&outputs, &inputs)
 }

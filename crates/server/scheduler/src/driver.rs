@@ -15,25 +15,28 @@ use tokio::{
 };
 use tracing::{error, warn};
 
-use crate::{Ask, Checks, Result, Runner, SWEEP, Spacing, line::Line, pace::Paces};
+use crate::{
+    BuildRunner, InputChecks, Result, SWEEP, SchedulerRequest, Spacing,
+    pipeline_graph::PipelineGraph, spacing::SpacedJobs,
+};
 
 /// After a failure of the store.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// What is kept of a job or a resource at most, between two sweeps.
-const MOST_ROWS: usize = 20_000;
+const MAX_ROWS: usize = 20_000;
 
 /// Of how many jobs the configuration is kept at most.
-const MOST_JOBS: usize = 50_000;
+const MAX_JOBS: usize = 50_000;
 
 pub(crate) struct Driver {
     pub(crate) store: Store,
-    pub(crate) runner: Arc<dyn Runner>,
-    pub(crate) checks: Arc<dyn Checks>,
+    pub(crate) runner: Arc<dyn BuildRunner>,
+    pub(crate) checks: Arc<dyn InputChecks>,
     pub(crate) view: View,
     pub(crate) names: Names,
     /// Pipelines as they are configured, until they are set anew.
-    pub(crate) lines: HashMap<PipelineId, Arc<Line>>,
+    pub(crate) graphs: HashMap<PipelineId, Arc<PipelineGraph>>,
     pub(crate) pipelines: Owners,
     /// Jobs that are to have a pass.
     pub(crate) due: BTreeMap<PipelineId, Due>,
@@ -42,7 +45,7 @@ pub(crate) struct Driver {
     pub(crate) checked: HashMap<ResourceId, Checked>,
     /// What builds asked to be checked for them.
     pub(crate) asked: HashMap<BuildId, HashSet<ResourceId>>,
-    pub(crate) paces: Paces,
+    pub(crate) spaced_jobs: SpacedJobs,
     /// What is stored as the next inputs of jobs; of each only a hash, as there are many.
     pub(crate) next: HashMap<JobId, u64>,
 }
@@ -66,8 +69,8 @@ pub(crate) struct Owners {
 impl Driver {
     pub(crate) fn new(
         store: Store,
-        runner: Arc<dyn Runner>,
-        checks: Arc<dyn Checks>,
+        runner: Arc<dyn BuildRunner>,
+        checks: Arc<dyn InputChecks>,
         spacing: Spacing,
     ) -> Self {
         Self {
@@ -76,41 +79,41 @@ impl Driver {
             checks,
             view: View::default(),
             names: Names::default(),
-            lines: HashMap::new(),
+            graphs: HashMap::new(),
             pipelines: Owners::default(),
             due: BTreeMap::new(),
             look_for_abandoned: true,
             checked: HashMap::new(),
             asked: HashMap::new(),
-            paces: Paces::new(spacing),
+            spaced_jobs: SpacedJobs::new(spacing),
             next: HashMap::new(),
         }
     }
 
     /// Runs until it is dropped.
-    pub(crate) async fn run(&mut self, asks: &mut mpsc::Receiver<Ask>) {
+    pub(crate) async fn run(&mut self, requests: &mut mpsc::Receiver<SchedulerRequest>) {
         // Before the first look: what happens meanwhile is heard.
         let mut news = self.store.news();
         let mut sweeps = interval_at(Instant::now() + SWEEP, SWEEP);
         sweeps.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        self.sweep_patiently().await;
+        self.sweep_with_retry().await;
         loop {
             let again = self.work().await;
             tokio::select! {
                 () = tokio::time::sleep(PAUSE), if again => {}
                 heard = news.next() => {
-                    self.hear_patiently(heard).await;
+                    self.handle_news_with_retry(heard).await;
                     while let Some(heard) = news.waiting() {
-                        self.hear_patiently(heard).await;
+                        self.handle_news_with_retry(heard).await;
                     }
                 }
-                () = sleep_until(self.paces.next().unwrap_or_else(Instant::now)), if self.paces.next().is_some() => {
-                    while let Some((pipeline, job)) = self.paces.rested(Instant::now()) {
+                () = sleep_until(self.spaced_jobs.next().unwrap_or_else(Instant::now)), if self.spaced_jobs.next().is_some() => {
+                    while let Some((pipeline, job)) = self.spaced_jobs.rested(Instant::now()) {
                         self.due.entry(pipeline).or_default().jobs.insert(job);
                     }
                 }
-                Some(ask) = asks.recv() => self.answer_ask(ask).await,
-                _ = sweeps.tick() => self.sweep_patiently().await,
+                Some(ask) = requests.recv() => self.handle_request(ask).await,
+                _ = sweeps.tick() => self.sweep_with_retry().await,
             }
         }
     }
@@ -119,8 +122,8 @@ impl Driver {
     async fn work(&mut self) -> bool {
         let mut failed = BTreeMap::new();
         while let Some((pipeline, jobs)) = self.due.pop_first() {
-            let attending = self.attend(pipeline, jobs.clone());
-            match airside_tasks::caught("pass of a pipeline", attending).await {
+            let passes = self.schedule_pipeline(pipeline, jobs.clone());
+            match airside_tasks::caught("pass of a pipeline", passes).await {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => {
                     warn!(
@@ -128,7 +131,7 @@ impl Driver {
                         error = %chain(&error),
                         "a pipeline could not be scheduled"
                     );
-                    self.lines.remove(&pipeline);
+                    self.graphs.remove(&pipeline);
                     failed.insert(pipeline, jobs);
                 }
                 Err(_) => {
@@ -153,7 +156,7 @@ impl Driver {
     /// A panic may have left any of it half changed.
     fn forget_what_was_read(&mut self) {
         self.view = View::default();
-        self.lines.clear();
+        self.graphs.clear();
         self.asked.clear();
         self.next.clear();
     }
@@ -175,7 +178,7 @@ impl Driver {
         Ok(())
     }
 
-    async fn sweep_patiently(&mut self) {
+    async fn sweep_with_retry(&mut self) {
         while let Err(error) = self.sweep().await {
             warn!(
                 error = %chain(&error),
@@ -185,9 +188,12 @@ impl Driver {
         }
     }
 
-    async fn hear_patiently(&mut self, heard: Result<airside_store::News, airside_store::Missed>) {
+    async fn handle_news_with_retry(
+        &mut self,
+        heard: Result<airside_store::News, airside_store::Missed>,
+    ) {
         let done = match heard {
-            Ok(news) => self.hear(news).await,
+            Ok(news) => self.handle_news(news).await,
             Err(airside_store::Missed) => self.sweep().await,
         };
         if let Err(error) = done {
@@ -195,17 +201,17 @@ impl Driver {
                 error = %chain(&error),
                 "news could not be followed up; looking at everything"
             );
-            self.sweep_patiently().await;
+            self.sweep_with_retry().await;
         }
     }
 
     /// Keeps what is remembered of the past within bounds.
     pub(crate) fn trim(&mut self) {
-        if self.view.size() > MOST_ROWS {
-            self.view.trim(MOST_ROWS / 4);
+        if self.view.size() > MAX_ROWS {
+            self.view.trim(MAX_ROWS / 4);
         }
-        if self.pipelines.jobs.len() > MOST_JOBS {
-            self.lines.clear();
+        if self.pipelines.jobs.len() > MAX_JOBS {
+            self.graphs.clear();
             self.pipelines = Owners::default();
         }
     }

@@ -1,7 +1,7 @@
 //! Drives the pure scheduler with the store: events in, builds out.
 //!
 //! ```text
-//! store ── News ──▶ Driver ──▶ jobs that are concerned ──▶ pass ──▶ actions ──▶ store, Runner, Checks
+//! store ── News ──▶ Driver ──▶ jobs that are concerned ──▶ pass ──▶ actions ──▶ store, BuildRunner, InputChecks
 //!   ▲                  └── Question / Answer ── View
 //!   └──────────────────────────┘
 //! ```
@@ -11,18 +11,18 @@
 //! the sweep of the next start finishes, and nothing is done twice. A slow sweep also makes up for news
 //! that nobody told.
 //!
-//! *Absent:* how builds run ([`Runner`]) and how resources are checked ([`Checks`]).
+//! *Absent:* how builds run ([`BuildRunner`]) and how resources are checked ([`InputChecks`]).
 
 #![forbid(unsafe_code)]
 
 mod answer;
-mod attend;
 mod driver;
-mod hear;
-mod line;
-mod pace;
+mod news;
+mod passes;
+mod pipeline_graph;
+mod pipeline_state;
 mod resolving;
-mod state;
+mod spacing;
 
 use std::{sync::Arc, time::Duration};
 
@@ -31,30 +31,34 @@ use airside_store::Store;
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-pub use self::pace::Spacing;
+pub use self::spacing::Spacing;
 pub use airside_schedule::preparation::{Blocking, Preparation};
 
-/// Whoever runs builds.
-pub trait Runner: Send + Sync {
-    /// Runs a build that has its inputs, or ends one that was aborted before it had them. Returns at once;
-    /// one that runs already goes on.
+/// Runs builds: the port to the engine. Closures implement it.
+pub trait BuildRunner: Send + Sync {
+    /// Runs a build that has its inputs, or ends one that was aborted before it had them. Returns at
+    /// once; a build that runs already goes on.
     fn run(&self, build: BuildId);
 }
 
-/// Whoever checks resources.
-pub trait Checks: Send + Sync {
-    /// A build waits for checks of these that end from now on. Returns at once; the end of each, whatever it
-    /// found, is told with [`Store::check_ended`]. Asked for again while it is under way, nothing happens.
-    fn ask(&self, wanted: WantedChecks);
+impl<F: Fn(BuildId) + Send + Sync> BuildRunner for F {
+    fn run(&self, build: BuildId) {
+        self(build);
+    }
 }
 
-/// Checks that a build waits for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WantedChecks {
-    pub build: BuildId,
-    pub resources: Vec<ResourceId>,
-    /// Somebody asked for the build, so that the resource's interval is of no matter.
-    pub skip_interval: bool,
+/// Checks the inputs of builds: the port to the checks. Closures implement it.
+pub trait InputChecks: Send + Sync {
+    /// Requests checks of these resources that begin from now on, for a build that waits for them.
+    /// Returns at once; the end of each is announced with [`Store::check_ended`], whatever it found.
+    /// A request while a check is under way is no second check.
+    fn request(&self, resources: &[ResourceId]);
+}
+
+impl<F: Fn(&[ResourceId]) + Send + Sync> InputChecks for F {
+    fn request(&self, resources: &[ResourceId]) {
+        self(resources);
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -85,7 +89,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 const SWEEP: Duration = Duration::from_secs(300);
 
 /// What others want to know of the driver.
-enum Ask {
+enum SchedulerRequest {
     /// Why a build does not start.
     Preparation(BuildId, oneshot::Sender<Option<Prepared>>),
 }
@@ -100,41 +104,41 @@ pub struct Prepared {
 
 /// A handle on the driver; clones share it.
 #[derive(Clone)]
-pub struct Scheduling {
+pub struct Scheduler {
     store: Store,
-    asks: mpsc::Sender<Ask>,
+    requests: mpsc::Sender<SchedulerRequest>,
 }
 
 /// The driver before it runs. One of its clones runs at a time: another begins anew where one was broken off.
 #[derive(Clone)]
-pub struct Driver {
+pub struct SchedulerLoop {
     store: Store,
-    runner: Arc<dyn Runner>,
-    checks: Arc<dyn Checks>,
+    runner: Arc<dyn BuildRunner>,
+    checks: Arc<dyn InputChecks>,
     spacing: Spacing,
-    asks: Arc<Mutex<mpsc::Receiver<Ask>>>,
+    requests: Arc<Mutex<mpsc::Receiver<SchedulerRequest>>>,
 }
 
-impl Scheduling {
+impl Scheduler {
     pub fn new(
         store: Store,
-        runner: Arc<dyn Runner>,
-        checks: Arc<dyn Checks>,
+        runner: Arc<dyn BuildRunner>,
+        checks: Arc<dyn InputChecks>,
         spacing: Spacing,
-    ) -> (Self, Driver) {
-        let (sender, asks) = mpsc::channel(64);
-        let scheduling = Self {
+    ) -> (Self, SchedulerLoop) {
+        let (sender, requests) = mpsc::channel(64);
+        let scheduler = Self {
             store: store.clone(),
-            asks: sender,
+            requests: sender,
         };
-        let driver = Driver {
+        let driver = SchedulerLoop {
             store,
             runner,
             checks,
             spacing,
-            asks: Arc::new(Mutex::new(asks)),
+            requests: Arc::new(Mutex::new(requests)),
         };
-        (scheduling, driver)
+        (scheduler, driver)
     }
 
     /// Asks for a look at a job.
@@ -145,17 +149,22 @@ impl Scheduling {
     /// Why a pending build of a job does not start. `None`: there is no such build, or it is past that.
     pub async fn preparation(&self, build: BuildId) -> Result<Option<Prepared>> {
         let (sender, answer) = oneshot::channel();
-        let asked = self.asks.send(Ask::Preparation(build, sender)).await;
+        let asked = self
+            .requests
+            .send(SchedulerRequest::Preparation(build, sender))
+            .await;
         asked.map_err(|_| Error::Stopped)?;
         answer.await.map_err(|_| Error::Stopped)
     }
 }
 
-impl Driver {
+impl SchedulerLoop {
     /// Sweeps, then acts on news until `shutdown`.
     pub async fn run(self, shutdown: CancellationToken) {
         let mut driver = driver::Driver::new(self.store, self.runner, self.checks, self.spacing);
-        let mut asks = self.asks.lock().await;
-        let _ = shutdown.run_until_cancelled(driver.run(&mut asks)).await;
+        let mut requests = self.requests.lock().await;
+        let _ = shutdown
+            .run_until_cancelled(driver.run(&mut requests))
+            .await;
     }
 }

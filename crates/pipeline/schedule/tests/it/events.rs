@@ -45,6 +45,6 @@ fn events_and_the_jobs_they_concern() {
         (finished(JobId(99), true), &[]),
     ];
     for (event, expected) in table {
-        assert_eq!(graph.concerned(*event), *expected, "{event:?}");
+        assert_eq!(graph.affected_jobs(*event), *expected, "{event:?}");
     }
 }

@@ -104,7 +104,7 @@ impl House {
     }
 
     fn tell(&mut self, event: Event) {
-        let mut todo: VecDeque<JobId> = self.graph.concerned(event).into();
+        let mut todo: VecDeque<JobId> = self.graph.affected_jobs(event).into();
         let mut passes = 0;
         while let Some(job) = todo.pop_front() {
             passes += 1;
@@ -114,7 +114,7 @@ impl House {
                 todo.push_front(job);
             }
             if changed {
-                todo.extend(self.graph.concerned(Event::InputsDetermined(job)));
+                todo.extend(self.graph.affected_jobs(Event::InputsDetermined(job)));
             }
         }
     }
@@ -144,7 +144,7 @@ impl House {
             pauses: Pauses::default(),
             pending: &pending,
             group: self.group(&job),
-            pace: airside_schedule::pass::Pace::Free,
+            spacing: airside_schedule::pass::JobSpacing::Free,
             checked: &self.checked,
             inputs: &inputs,
         });

@@ -21,8 +21,8 @@ use std::path::Path;
 use airside_model::{BuildId, JobId, ResourceId, ResourceVersionId, Version};
 use airside_schedule::graph::{Input, Job, Want};
 use airside_schedule::pass::{
-    Action, Checked, Group, InputsFrom, JobState, Next, Origin, Original, Pace, Pauses, Pending,
-    Refused, may_rerun, may_trigger, pass,
+    Action, Checked, Group, InputsFrom, JobSpacing, JobState, Next, Origin, Original, Pauses,
+    Pending, Refused, may_rerun, may_trigger, pass,
 };
 use airside_schedule::preparation::{Blocking, Preparation, preparation};
 use airside_schedule::resolve::Chosen;
@@ -34,7 +34,7 @@ struct Scene {
     pauses: Pauses,
     pending: Vec<Pending>,
     group: Group,
-    pace: Pace,
+    spacing: JobSpacing,
     checked: HashMap<ResourceId, Checked>,
     inputs: Resolution,
 }
@@ -59,7 +59,7 @@ impl Scene {
             pauses: Pauses::default(),
             pending: Vec::new(),
             group: Group::default(),
-            pace: Pace::Free,
+            spacing: JobSpacing::Free,
             checked: HashMap::new(),
             inputs: Resolution::default(),
         }
@@ -74,8 +74,8 @@ impl Scene {
         match words[..] {
             ["job"] => {}
             ["job", "max", limit] => self.job.max_in_flight = limit.parse().ok(),
-            ["pace", "one"] => self.pace = Pace::One,
-            ["pace", "rest"] => self.pace = Pace::Rest,
+            ["pace", "one"] => self.spacing = JobSpacing::One,
+            ["pace", "rest"] => self.spacing = JobSpacing::Rest,
             ["more"] => self.inputs.more = true,
             ["paused", "job"] => self.pauses.job = true,
             ["paused", "pipeline"] => self.pauses.pipeline = true,
@@ -166,7 +166,7 @@ impl Scene {
             pauses: self.pauses,
             pending: &self.pending,
             group: self.group,
-            pace: self.pace,
+            spacing: self.spacing,
             checked: &self.checked,
             inputs: &self.inputs,
         }
@@ -190,11 +190,7 @@ impl Scene {
             Action::Check {
                 build,
                 resources: all,
-                skip_interval,
-            } => {
-                let how = if *skip_interval { "now" } else { "if due" };
-                format!("check {} for {} {how}", resources(all), build.build)
-            }
+            } => format!("check {} for {}", resources(all), build.build),
             Action::Wait { build, reason } => format!("{} waits: {reason}", build.build),
         }
     }

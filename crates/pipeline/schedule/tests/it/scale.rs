@@ -185,7 +185,7 @@ fn judge(job: &Job, inputs: &Resolution) -> usize {
         pauses: Pauses::default(),
         pending: &[],
         group: Group::default(),
-        pace: airside_schedule::pass::Pace::Free,
+        spacing: airside_schedule::pass::JobSpacing::Free,
         checked: &HashMap::new(),
         inputs,
     });

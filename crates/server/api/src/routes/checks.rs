@@ -1,5 +1,6 @@
 //! Checks that people and other servers ask for.
 
+use airside_checks::{CheckDepth, CheckRequest, CheckRequestError, CheckSubject, WebhookOutcome};
 use airside_model::Version;
 use axum::{
     Json,
@@ -14,7 +15,7 @@ use tracing::info;
 
 use super::resources::ResourceName;
 use crate::{
-    ApiState, CheckError, CheckSubject, Heard, WantedCheck,
+    ApiState,
     error::{ApiError, Result},
     present,
     scope::Scope,
@@ -26,7 +27,7 @@ const PAYLOAD: usize = 1 << 20;
 type Created = (StatusCode, Json<Value>);
 
 #[derive(Deserialize)]
-struct Wanted {
+struct CheckBody {
     #[serde(default)]
     from: Option<Version>,
     #[serde(default)]
@@ -85,16 +86,20 @@ async fn check(
     body: &[u8],
 ) -> Result<Created> {
     let pipeline = scope.active_pipeline()?;
-    let wanted: Wanted = serde_json::from_slice(body)
+    let wanted: CheckBody = serde_json::from_slice(body)
         .map_err(|error| ApiError::BadRequest(format!("malformed request: {error}")))?;
     let build = state
         .checks()?
-        .check(WantedCheck {
+        .request(CheckRequest {
             pipeline: pipeline.id,
             subject,
             from: wanted.from.filter(|version| !version.is_empty()),
-            shallow: wanted.shallow,
-            by: scope.caller()?.display_user_id(),
+            depth: if wanted.shallow {
+                CheckDepth::Shallow
+            } else {
+                CheckDepth::Deep
+            },
+            by: Some(scope.caller()?.display_user_id()),
         })
         .await?;
     Ok((StatusCode::CREATED, Json(present::build::build(&build))))
@@ -115,9 +120,9 @@ pub(super) async fn webhook(
     Query(WebhookToken { webhook_token }): Query<WebhookToken>,
     request: Body,
 ) -> Result<Response> {
-    let heard = hear(&state, &scope, &resource_name, &webhook_token, request).await;
-    match heard {
-        Ok(heard) => Ok(said(heard)),
+    let outcome = run_webhook(&state, &scope, &resource_name, &webhook_token, request).await;
+    match outcome {
+        Ok(outcome) => Ok(response(outcome)),
         Err(ApiError::Store(error)) => Err(ApiError::Store(error)),
         Err(why) => {
             info!(resource = resource_name, %why, "webhook refused");
@@ -126,13 +131,13 @@ pub(super) async fn webhook(
     }
 }
 
-async fn hear(
+async fn run_webhook(
     state: &ApiState,
     scope: &Scope,
     resource: &str,
     token: &str,
     request: Body,
-) -> Result<Heard> {
+) -> Result<WebhookOutcome> {
     if token.is_empty() {
         return Err(ApiError::BadRequest("no webhook_token".to_owned()));
     }
@@ -143,22 +148,24 @@ async fn hear(
     Ok(checks.webhook(pipeline, resource, token, &payload).await?)
 }
 
-fn said(heard: Heard) -> Response {
-    match heard {
-        Heard::Checking(build) => {
+fn response(outcome: WebhookOutcome) -> Response {
+    match outcome {
+        WebhookOutcome::Checking(build) => {
             (StatusCode::CREATED, Json(present::build::build(&build))).into_response()
         }
-        Heard::Spared(why) => Json(json!({"not_checked": why})).into_response(),
+        WebhookOutcome::Spared(why) => Json(json!({"not_checked": why})).into_response(),
     }
 }
 
-impl From<CheckError> for ApiError {
-    fn from(error: CheckError) -> Self {
+impl From<CheckRequestError> for ApiError {
+    fn from(error: CheckRequestError) -> Self {
         match error {
-            CheckError::NotFound => Self::NotFound,
-            CheckError::WrongToken => Self::Unauthenticated,
-            CheckError::Refused(words) => Self::Invalid(words),
-            CheckError::Store(error) => error.into(),
+            CheckRequestError::NotFound => Self::NotFound,
+            CheckRequestError::WrongToken => Self::Unauthenticated,
+            CheckRequestError::Store(error) => error.into(),
+            refused @ (CheckRequestError::NoToken(_) | CheckRequestError::Plan(_)) => {
+                Self::Invalid(refused.to_string())
+            }
         }
     }
 }

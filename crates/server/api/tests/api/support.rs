@@ -9,7 +9,9 @@ use std::{
     time::Duration,
 };
 
-use airside_api::{ApiState, Builds, OneOffBuild, Preparation, TriggerError, router, serve};
+use airside_api::{
+    AbortError, ApiState, Builds, OneOffBuild, Preparation, TriggerError, router, serve,
+};
 use airside_auth::Auth;
 use airside_identity_providers::Connectors;
 use airside_limits::{Files, Places};
@@ -79,8 +81,8 @@ impl Builds for Recorded {
         Ok(self.0.create_one_off(one_off).await?)
     }
 
-    async fn abort(&self, build: BuildId) -> Result<(), airside_store::Error> {
-        self.0.request_abort(build).await
+    async fn abort(&self, build: BuildId) -> Result<(), AbortError> {
+        Ok(self.0.request_abort(build).await?)
     }
 
     /// The pipeline is paused, and the first input has no version.

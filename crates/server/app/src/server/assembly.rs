@@ -5,16 +5,16 @@ use std::{sync::Arc, time::Duration};
 use airside_agents::Agents;
 use airside_api::ApiState;
 use airside_auth::{Auth, LocalUser};
-use airside_checks::Checks;
-use airside_engine::{Engine, EngineOptions, WorkerCheckers};
+use airside_checks::{CheckLoop, CheckService, CheckServiceOptions, CheckWays, WorkerCheckers};
+use airside_engine::{Engine, EngineOptions};
 use airside_gc::Collector;
 use airside_hub::Hub;
 use airside_identity_providers::Connectors;
 use airside_logs::Logs;
-use airside_model::InstallationId;
+use airside_model::{BuildId, InstallationId, ResourceId};
 use airside_orchestrator::{Orchestrator, WorkerEntry};
 use airside_registry::Registry;
-use airside_scheduler::{Driver, Scheduling};
+use airside_scheduler::{Scheduler, SchedulerLoop};
 use airside_secrets::{Credentials, IdTokens};
 use airside_store::{Alone, ContainerFilter, Store};
 use airside_telemetry::metrics::Metrics;
@@ -24,14 +24,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use super::{
-    artifact_images::ArtifactImages,
-    builds::{EngineBuilds, EngineRunner},
-    checks::{ApiChecks, BuildChecks},
-    collected_workers::CollectedWorkers,
-    fleet::Fleet,
-    foundation::Foundation,
-    mode::Mode,
-    targets::Targets,
+    artifact_images::ArtifactImages, builds::EngineBuilds, collected_workers::CollectedWorkers,
+    fleet::Fleet, foundation::Foundation, mode::Mode, targets::Targets,
     workers::OrchestratedWorkers,
 };
 use crate::{data::DataFolder, logging::Level, options::ServerOptions, workers};
@@ -42,10 +36,10 @@ const SWEEP_UP_TIMEOUT: Duration = Duration::from_secs(20);
 /// A server with everything but its listeners.
 pub(crate) struct Server {
     pub(crate) engine: Engine,
-    scheduling: Scheduling,
-    pub(super) driver: Option<Driver>,
-    checks: Checks,
-    pub(super) check_loop: Option<airside_checks::Service>,
+    scheduler: Scheduler,
+    pub(super) driver: Option<SchedulerLoop>,
+    checks: CheckService,
+    pub(super) check_loop: Option<CheckLoop>,
     pub(super) collector: Collector,
     pub(super) orchestrator: Orchestrator,
     agents: Agents,
@@ -85,20 +79,22 @@ impl Server {
         let rotation = options.credentials.id_tokens.rotation();
         let id_tokens = IdTokens::new(base.store.clone(), issuer, rotation);
         let credentials = credentials(options, &checkers, &id_tokens).await?;
-        let engine = engine(&base, &fleet, options, url, &credentials, checkers);
-        let (checks, check_loop) = checks(&base, &engine, options);
+        let ways = CheckWays::new(fleet.orchestrator.clone(), Some(checkers));
+        let engine = engine(&base, &fleet, options, url, &credentials, &ways);
+        let (checks, check_loop) = checks(&base, &engine, options, &credentials, ways);
         let collector = collector(&base, &fleet, options, data);
         fleet.orchestrator.attend_kept().await?;
         engine.resume().await?;
-        let (scheduling, driver) = Scheduling::new(
+        let (runs, wants) = (engine.clone(), checks.clone());
+        let (scheduler, driver) = Scheduler::new(
             base.store.clone(),
-            Arc::new(EngineRunner(engine.clone())),
-            Arc::new(BuildChecks(checks.clone())),
+            Arc::new(move |build: BuildId| runs.ensure_running(build)),
+            Arc::new(move |inputs: &[ResourceId]| inputs.iter().for_each(|id| wants.want(*id))),
             options.scheduling.spacing(),
         );
         Ok(Self {
             engine,
-            scheduling,
+            scheduler,
             driver: Some(driver),
             checks,
             check_loop: Some(check_loop),
@@ -135,14 +131,14 @@ impl Server {
             Arc::new(EngineBuilds {
                 store: self.store.clone(),
                 engine: self.engine.clone(),
-                scheduling: self.scheduling.clone(),
+                scheduler: self.scheduler.clone(),
             }),
             self.logs.clone(),
             self.metrics.clone(),
             url,
             env!("CARGO_PKG_VERSION"),
         )
-        .with_checks(Arc::new(ApiChecks(self.checks.clone())))
+        .with_checks(Arc::new(self.checks.clone()))
         .with_connectors(self.connectors.clone())
         .with_credentials(self.credentials.clone())
         .with_id_tokens(self.id_tokens.clone())
@@ -199,7 +195,7 @@ fn engine(
     options: &ServerOptions,
     url: &str,
     credentials: &Credentials,
-    checkers: WorkerCheckers,
+    check_ways: &CheckWays,
 ) -> Engine {
     Engine::new(EngineOptions {
         store: base.store.clone(),
@@ -211,7 +207,7 @@ fn engine(
         credentials: credentials.clone(),
         mock_image: options.workers.mock_image(),
         registries: options.workers.registries(),
-        checkers: Some(checkers),
+        check_ways: check_ways.clone(),
         check_timeout: options.checking.timeout(),
     })
 }
@@ -220,10 +216,14 @@ fn checks(
     base: &Foundation,
     engine: &Engine,
     options: &ServerOptions,
-) -> (Checks, airside_checks::Service) {
-    Checks::new(airside_checks::Options {
+    credentials: &Credentials,
+    ways: CheckWays,
+) -> (CheckService, CheckLoop) {
+    CheckService::new(CheckServiceOptions {
         store: base.store.clone(),
-        engine: engine.clone(),
+        ways,
+        builds: Arc::new(engine.clone()),
+        credentials: credentials.clone(),
         logs: base.logs.clone(),
         metrics: base.metrics.clone(),
         policy: options.checking.policy(),

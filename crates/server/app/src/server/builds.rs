@@ -1,9 +1,9 @@
 //! The engine and the scheduler as the API sees them.
 
-use airside_api::{Builds, OneOffBuild, Preparation, TriggerError};
+use airside_api::{AbortError, Builds, OneOffBuild, Preparation, TriggerError};
 use airside_engine::Engine;
 use airside_model::{BuildId, JobId, chain};
-use airside_scheduler::{Runner, Scheduling};
+use airside_scheduler::Scheduler;
 use airside_store::{Build, NewBuild, OneOff, Store};
 use async_trait::async_trait;
 use tracing::{info, warn};
@@ -11,7 +11,7 @@ use tracing::{info, warn};
 pub(crate) struct EngineBuilds {
     pub(crate) store: Store,
     pub(crate) engine: Engine,
-    pub(crate) scheduling: Scheduling,
+    pub(crate) scheduler: Scheduler,
 }
 
 #[async_trait]
@@ -43,20 +43,15 @@ impl Builds for EngineBuilds {
         self.engine.start(one_off).await.map_err(refused)
     }
 
-    async fn abort(&self, build: BuildId) -> Result<(), airside_store::Error> {
-        self.engine.abort(build).await.map_err(|error| match error {
-            airside_engine::Error::Store(error) => error,
-            other => airside_store::Error::Corrupt {
-                what: other.to_string(),
-            },
-        })
+    async fn abort(&self, build: BuildId) -> Result<(), AbortError> {
+        self.engine.abort(build).await.map_err(abort_error)
     }
 
     async fn preparation(&self, build: BuildId) -> Option<Preparation> {
-        let prepared = match self.scheduling.preparation(build).await {
+        let prepared = match self.scheduler.preparation(build).await {
             Ok(prepared) => prepared?,
             Err(error) => {
-                warn!(%build, error = %chain(&error), "cannot tell what a build waits for");
+                warn!(%build, error = %chain(&error), "reason why a build waits not found");
                 return None;
             }
         };
@@ -71,6 +66,14 @@ impl Builds for EngineBuilds {
     }
 }
 
+fn abort_error(error: airside_engine::Error) -> AbortError {
+    match error {
+        airside_engine::Error::Store(error) => AbortError::Store(error),
+        airside_engine::Error::Interrupted => AbortError::Stopping,
+        other => AbortError::Engine(Box::new(other)),
+    }
+}
+
 fn refused(error: airside_engine::Error) -> TriggerError {
     match error {
         airside_engine::Error::Store(error) => TriggerError::Store(error),
@@ -78,11 +81,16 @@ fn refused(error: airside_engine::Error) -> TriggerError {
     }
 }
 
-/// The engine as the scheduler sees it.
-pub(crate) struct EngineRunner(pub(crate) Engine);
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Runner for EngineRunner {
-    fn run(&self, build: BuildId) {
-        self.0.run(build);
+    #[test]
+    fn an_abort_that_a_stopping_server_refuses_is_no_damaged_database() {
+        let stopping = abort_error(airside_engine::Error::Interrupted);
+        assert!(matches!(stopping, AbortError::Stopping), "{stopping:?}");
+        let log = airside_logs::Error::Closed { build: BuildId(1) };
+        let other = abort_error(log.into());
+        assert!(matches!(other, AbortError::Engine(_)), "{other:?}");
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::recipe::{Values, check_count};
-use crate::{Result, interpret::Interpreter, scope::Context};
+use crate::{Result, StepError, interpret::Interpreter, scope::Context};
 
 /// The values that an `across` goes through, decided when it begins.
 #[derive(Clone, Default, Serialize, Deserialize)]
@@ -43,28 +43,22 @@ pub(super) async fn settle(
     id: &PlanId,
     node: &AcrossPlan,
     context: &Context,
-) -> Result<Result<Settled, String>> {
+) -> Result<Settled, StepError> {
     let store = &interpreter.engine.parts.store;
     if let Some(settled) = store.settled::<Settled>(interpreter.build.id, id).await? {
-        return Ok(Ok(settled));
+        return Ok(settled);
     }
     let mut settled = Settled::default();
     for var in &node.vars {
-        match evaluate(interpreter, var, context).await {
-            Ok((list, secrets)) => {
-                settled.values.push(list);
-                settled.secrets.extend(secrets);
-            }
-            Err(words) => return Ok(Err(words)),
-        }
+        let (list, secrets) = evaluate(interpreter, var, context).await?;
+        settled.values.push(list);
+        settled.secrets.extend(secrets);
     }
-    if let Err(words) = check_count(&settled.values, context.combinations) {
-        return Ok(Err(words));
-    }
+    check_count(&settled.values, context.combinations)?;
     let begun = store
         .begin_node(interpreter.lease, id, Some(settled.clone()))
         .await?;
-    Ok(Ok(begun.1.unwrap_or(settled)))
+    Ok(begun.1.unwrap_or(settled))
 }
 
 /// Gives the values of a variable, and the secrets that went into them.

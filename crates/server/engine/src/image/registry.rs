@@ -11,10 +11,8 @@ use airside_runtime::{Image, PullSource};
 use airside_store::now;
 use serde_json::{Map, Value};
 
-use super::{
-    ImageMetadata, NoImage, StepImage, Wanted, announce, artifact, filled, run, served, text,
-};
-use crate::{Result, leaf::Leaf};
+use super::{ImageMetadata, StepImage, Wanted, announce, artifact, filled, run, served, text};
+use crate::{Result, StepError, leaf::Leaf};
 
 type Source = Map<String, Value>;
 
@@ -23,39 +21,25 @@ pub(super) async fn fetch(
     (check, get): (Option<&Plan>, &Plan),
     wanted: Wanted,
     tags: &[String],
-) -> Result<Result<StepImage, NoImage>> {
+) -> Result<StepImage, StepError> {
     let PlanNode::Get(node) = &get.node else {
-        return Ok(Err(NoImage::Error(
-            "the plan of an image is no get".to_owned(),
-        )));
+        return Err("the plan of an image is no get".to_owned().into());
     };
-    let source = match filled(leaf, &node.source).await {
-        Ok(source) => source,
-        Err(words) => return Ok(Err(NoImage::Error(words))),
-    };
-    let repository = match text(&node.type_, &source, "repository") {
-        Ok(repository) => repository,
-        Err(words) => return Ok(Err(NoImage::Error(words))),
-    };
+    let source = filled(leaf, &node.source).await?;
+    let repository = text(&node.type_, &source, "repository")?;
     let registries = &leaf.interpreter.engine.parts.registries;
     if node.version.is_none() && registries.is_on_nodes(repository) {
         let reference = by_tag(repository, &source);
-        return Ok(Ok(Image::registry(reference).into()));
+        return Ok(Image::registry(reference).into());
     }
     announce(leaf, check, get).await?;
     let version = match (&node.version, check) {
         (Some(version), _) => version.clone(),
-        (None, Some(check)) => match look(leaf, check, &source).await? {
-            Ok(version) => version,
-            Err(none) => return Ok(Err(none)),
-        },
-        (None, None) => return Ok(Err(NoImage::Error("the image has no version".to_owned()))),
+        (None, Some(check)) => look(leaf, check, &source).await?,
+        (None, None) => return Err("the image has no version".to_owned().into()),
     };
     let metadata = match wanted {
-        Wanted::Description => match describe(leaf, get, &version).await? {
-            Ok(metadata) => metadata,
-            Err(none) => return Ok(Err(none)),
-        },
+        Wanted::Description => describe(leaf, get, &version).await?,
         Wanted::Files => {
             say_got(leaf, get, &version).await?;
             ImageMetadata::default()
@@ -74,7 +58,7 @@ pub(super) async fn fetch(
         user: None,
     };
     let image = served::settle(leaf, image, tags).await?;
-    Ok(image.map(|image| StepImage::new(image, metadata)))
+    Ok(StepImage::new(image, metadata))
 }
 
 /// Gets what is said of an image, and none of its files.
@@ -82,24 +66,20 @@ async fn describe(
     leaf: Leaf<'_>,
     get: &Plan,
     version: &Version,
-) -> Result<Result<ImageMetadata, NoImage>> {
+) -> Result<ImageMetadata, StepError> {
     let mut get = get.clone();
     let PlanNode::Get(node) = &mut get.node else {
-        return Ok(Ok(ImageMetadata::default()));
+        return Ok(ImageMetadata::default());
     };
     node.version = Some(version.clone());
     node.version_from = None;
     node.params = Map::from_iter([("format".to_owned(), Value::from("description"))]);
     let name = node.name.clone();
     let context = leaf.context.with_scope(leaf.context.scope.inner());
-    if let Err(none) = run(leaf, &get, &context, "image fetching failed").await? {
-        return Ok(Err(none));
-    }
-    let Some(found) = context.scope.artifact(&name) else {
-        return Ok(Err(NoImage::Error("fetched artifact not found".to_owned())));
-    };
-    let described = artifact(leaf, found, &[]).await?;
-    Ok(described.map(|image| image.metadata))
+    run(leaf, &get, &context, "image fetching failed").await?;
+    let found = context.scope.artifact(&name);
+    let found = found.ok_or_else(|| "fetched artifact not found".to_owned())?;
+    Ok(artifact(leaf, found, &[]).await?.metadata)
 }
 
 /// Without any of these a source means `latest`: to go through all tags for an image would be asking too much.
@@ -112,7 +92,7 @@ const CHOOSING: [&str; 5] = [
 ];
 
 /// Runs the check, at the registry's mirror if the operator has one.
-async fn look(leaf: Leaf<'_>, check: &Plan, source: &Source) -> Result<Result<Version, NoImage>> {
+async fn look(leaf: Leaf<'_>, check: &Plan, source: &Source) -> Result<Version, StepError> {
     let mut check = check.clone();
     if let PlanNode::Check(node) = &mut check.node {
         let mut wanted = source.clone();
@@ -126,15 +106,13 @@ async fn look(leaf: Leaf<'_>, check: &Plan, source: &Source) -> Result<Result<Ve
         }
     }
     let context = leaf.context.with_scope(leaf.context.scope.inner());
-    if let Err(none) = run(leaf, &check, &context, "image check failed").await? {
-        return Ok(Err(none));
-    }
+    run(leaf, &check, &context, "image check failed").await?;
     let found = leaf.interpreter.version(&check.id);
-    Ok(found.ok_or_else(|| {
+    found.ok_or_else(|| {
         let name = source.get("repository").and_then(Value::as_str);
         let name = by_tag(name.unwrap_or_default(), source);
-        NoImage::Error(format!("the registry has no image {name}"))
-    }))
+        format!("the registry has no image {name}").into()
+    })
 }
 
 /// The get's part of the build's events.

@@ -14,8 +14,7 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::NoImage;
-use crate::{Result, WorkerCheckers, leaf::Leaf};
+use crate::{StepError, leaf::Leaf};
 
 /// The most images that are remembered. Beyond it all are asked for again.
 const MAX_REMEMBERED: usize = 10_000;
@@ -51,36 +50,37 @@ pub(super) async fn settle(
     leaf: Leaf<'_>,
     image: Image,
     tags: &[String],
-) -> Result<Result<Image, NoImage>> {
+) -> Result<Image, StepError> {
     let parts = &leaf.interpreter.engine.parts;
     let Some(named) = Named::of(&image) else {
-        return Ok(Ok(image));
+        return Ok(image);
     };
     let team = &leaf.interpreter.build.team_name;
     let is_pulled = parts.orchestrator.may_pull_images(team, tags);
-    let Some(checkers) = parts.checkers.as_ref().filter(|_| is_pulled) else {
-        return Ok(Ok(image));
+    let Some(checkers) = parts.check_ways.own().filter(|_| is_pulled) else {
+        return Ok(image);
     };
     if parts.registries.is_on_nodes(&named.repository) {
-        return Ok(Ok(image));
+        return Ok(image);
     }
     let stop = leaf.context.stop.token();
     let asked = stop.run_until_cancelled(ask(leaf, checkers, &named)).await;
-    let Some(asked) = asked else {
-        return Ok(Err(NoImage::Stopped));
-    };
-    match asked {
-        Ok(served) => Ok(Ok(named.served(image, served))),
+    match (asked, leaf.context.stop.cause()) {
+        (Some(Ok(served)), _) => Ok(named.served(image, served)),
         // A pod that is there was placed with all of it.
-        Err(_) if leaf.interpreter.has_begun(leaf.plan, leaf.context).await? => Ok(Ok(image)),
-        Err(failure) => Ok(Err(NoImage::Error(named.explain(&failure)))),
+        (Some(Err(_)), _) if leaf.interpreter.has_begun(leaf.plan, leaf.context).await? => {
+            Ok(image)
+        }
+        (Some(Err(failure)), _) => Err(named.explain(&failure).into()),
+        (None, Some(cause)) => Err(StepError::Stopped(cause)),
+        (None, None) => Err("fetching the image was interrupted".to_owned().into()),
     }
 }
 
 /// Asks the team's checker, unless it was asked before.
 async fn ask(
     leaf: Leaf<'_>,
-    checkers: &WorkerCheckers,
+    checkers: &airside_checks::WorkerCheckers,
     named: &Named,
 ) -> Result<ServedImage, Failure> {
     let (parts, build) = (&leaf.interpreter.engine.parts, leaf.interpreter.build);

@@ -1,10 +1,10 @@
 //! Every node with every status of its children, stopped or not.
 
 use super::Status::{Aborted, Errored, Failed, Succeeded, TimedOut};
-use super::{Cause, Hook, Status, Surroundings, attempted, timed, together, tried};
+use super::{Hook, Status, StopCause, Surroundings, attempted, timed, together, tried};
 
 const ALL: [Status; 5] = [Succeeded, Failed, Errored, TimedOut, Aborted];
-const STOPS: [Option<Cause>; 3] = [None, Some(Cause::TimedOut), Some(Cause::Aborted)];
+const STOPS: [Option<StopCause>; 3] = [None, Some(StopCause::TimedOut), Some(StopCause::Aborted)];
 
 #[test]
 fn a_hook_runs_for_what_it_is_named_after() {
@@ -57,9 +57,12 @@ fn a_hook_that_ran_counts_as_its_kind_says() {
     for (row, step) in ALL.into_iter().enumerate() {
         let worse = ALL.map(|hook| ALL[row].max(hook));
         assert_eq!(join(Hook::Ensure, step, None), worse);
-        assert_eq!(join(Hook::Ensure, step, Some(Cause::Aborted)), [Aborted; 5]);
         assert_eq!(
-            join(Hook::Ensure, step, Some(Cause::TimedOut)),
+            join(Hook::Ensure, step, Some(StopCause::Aborted)),
+            [Aborted; 5]
+        );
+        assert_eq!(
+            join(Hook::Ensure, step, Some(StopCause::TimedOut)),
             [TimedOut; 5]
         );
     }
@@ -104,8 +107,8 @@ fn attempts_go_on_until_one_succeeds_or_all_is_stopped() {
         [Some(Succeeded), None, None, None, None]
     );
     for status in ALL {
-        assert_eq!(attempted(status, Some(Cause::Aborted)), Some(Aborted));
-        assert_eq!(attempted(status, Some(Cause::TimedOut)), Some(TimedOut));
+        assert_eq!(attempted(status, Some(StopCause::Aborted)), Some(Aborted));
+        assert_eq!(attempted(status, Some(StopCause::TimedOut)), Some(TimedOut));
     }
 }
 
@@ -117,8 +120,8 @@ fn the_worst_of_several_counts() {
             let seen = |status| if status == Aborted { Failed } else { status };
             let worst = seen(ALL[row]).max(seen(ALL[column]));
             assert_eq!(together([one, other], None), worst, "{one:?} {other:?}");
-            assert_eq!(together([one, other], Some(Cause::Aborted)), Aborted);
-            assert_eq!(together([one, other], Some(Cause::TimedOut)), TimedOut);
+            assert_eq!(together([one, other], Some(StopCause::Aborted)), Aborted);
+            assert_eq!(together([one, other], Some(StopCause::TimedOut)), TimedOut);
         }
     }
 }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use airside_model::plan::ArtifactInputPlan;
 
-use crate::{Result, leaf::Leaf, outcome::Outcome, status::Status};
+use crate::{Result, StepError, leaf::Leaf, outcome::Outcome, status::Status};
 
-pub(crate) async fn run(leaf: Leaf<'_>, input: &ArtifactInputPlan) -> Result<Status> {
+pub(crate) async fn run(leaf: Leaf<'_>, input: &ArtifactInputPlan) -> Result<Status, StepError> {
     let interpreter = leaf.interpreter;
     let store = &interpreter.engine.parts.store;
     let found = store
@@ -17,11 +17,11 @@ pub(crate) async fn run(leaf: Leaf<'_>, input: &ArtifactInputPlan) -> Result<Sta
             "the upload for input `{}` is not there any more: uploads are kept for 12 hours",
             input.name
         );
-        return leaf.error(words).await;
+        return Err(words.into());
     };
-    leaf.commit(Outcome {
+    let outcome = Outcome {
         artifacts: BTreeMap::from([(input.name.clone(), artifact.volume)]),
         ..Outcome::of(Status::Succeeded)
-    })
-    .await
+    };
+    Ok(leaf.commit(outcome).await?)
 }

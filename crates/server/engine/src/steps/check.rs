@@ -9,33 +9,32 @@ mod native;
 
 use std::time::Duration;
 
-use airside_model::{StepKind, Version, bounded_versions, event::Event, plan::CheckPlan};
-use airside_orchestrator::GuestRequest;
+use airside_checks::{CheckWay, read_versions};
+use airside_model::{StepKind, Version, event::Event, plan::CheckPlan};
+use airside_orchestrator::{GuestRequest, StepEnd};
 use airside_store::{Micros, now};
 use serde_json::{Map, Value};
 
-use self::{
-    guest::{Lodging, Stay},
-    history::{Gone, Subject},
+use self::{guest::Stay, history::Subject};
+use super::{
+    get_cache::unchanging,
+    resource::{Call, filled, timeout},
 };
-use super::resource::{Call, filled, no_image, read, timeout};
 use crate::{
-    Result,
-    leaf::{End, Leaf},
+    Result, StepError,
+    leaf::Leaf,
     outcome::Outcome,
-    status::{Cause, Status},
+    status::{Status, StopCause},
 };
 
-/// How looking for versions ended.
+/// The end of a look for versions.
 enum Looked {
-    Found(Vec<Version>),
-    /// The type said no, and its output says why.
+    Versions(Vec<Version>),
+    /// The type failed the check, and its output says why.
     Failed,
-    Errored(String),
-    Stopped(Cause),
 }
 
-pub(crate) async fn run(leaf: Leaf<'_>, check: &CheckPlan) -> Result<Status> {
+pub(crate) async fn run(leaf: Leaf<'_>, check: &CheckPlan) -> Result<Status, StepError> {
     let (origin, time) = (leaf.origin(), now().seconds());
     let event = Event::InitializeCheck {
         origin,
@@ -46,38 +45,32 @@ pub(crate) async fn run(leaf: Leaf<'_>, check: &CheckPlan) -> Result<Status> {
     // Of several checks of one resource at once, those that waited for the first hardly ever need to run.
     let _turn = leaf.interpreter.engine.turn_to_check(leaf, check).await;
     let started_at = now();
-    let mut subject = match Subject::of(leaf, check).await? {
-        Ok(subject) => subject,
-        Err(Gone(words)) => return leaf.error(words).await,
-    };
+    let mut subject = Subject::find(leaf, check).await?;
     let source = match filled(leaf, &check.source).await {
         Ok(source) => source,
         Err(words) => {
             let words = format!("resource config creds evaluation: {words}");
-            return ended(leaf, &subject, started_at, Looked::Errored(words)).await;
+            return ended(leaf, &subject, started_at, Err(words.into())).await;
         }
     };
-    let allowed = match timeout(&check.timeout) {
-        Ok(timeout) => timeout.unwrap_or(leaf.interpreter.engine.parts.check_timeout),
-        Err(words) => return leaf.error(words).await,
-    };
+    let default = leaf.interpreter.engine.parts.check_timeout;
+    let allowed = timeout(&check.timeout)?.unwrap_or(default);
     let step = Step {
         leaf,
         check,
         source,
         started_at,
     };
-    match native::checker(leaf, check).await? {
-        Ok(Some(checker)) => {
-            if let Some(known) = subject.known(leaf, check, &step.source, None).await? {
-                return reuse(leaf, known).await;
-            }
-            let looked = native::look(&step, checker, subject.from(), allowed).await?;
-            ended(leaf, &subject, started_at, looked).await
-        }
-        Ok(None) => step.in_container(&mut subject, allowed).await,
-        Err(cause) => ended(leaf, &subject, started_at, Looked::Stopped(cause)).await,
+    let way = match native::way(leaf, check).await {
+        Ok(CheckWay::Container) => return step.in_container(&mut subject, allowed).await,
+        Ok(way) => way,
+        Err(error) => return ended(leaf, &subject, started_at, Err(error)).await,
+    };
+    if let Some(known) = subject.known(leaf, check, &step.source, None).await? {
+        return Ok(reuse(leaf, known).await?);
     }
+    let looked = native::look(&step, way, subject.from(), allowed).await;
+    ended(leaf, &subject, started_at, looked).await
 }
 
 struct Step<'a> {
@@ -109,14 +102,20 @@ impl<'a> Step<'a> {
         }
     }
 
-    async fn in_container(&self, subject: &mut Subject, allowed: Duration) -> Result<Status> {
+    /// Checks in a container with the image of the type: one that checks share, or its own.
+    async fn in_container(
+        &self,
+        subject: &mut Subject,
+        allowed: Duration,
+    ) -> Result<Status, StepError> {
         let (leaf, check) = (self.leaf, self.check);
         let mut call = self.call(self.source.clone());
-        let program = match call.program(leaf).await? {
+        let program = match call.program(leaf).await {
             Ok(program) => program,
-            Err(none) => {
+            Err(StepError::Ours(error)) => return Err(error.into()),
+            Err(error) => {
                 subject.failed(leaf, self.started_at).await?;
-                return no_image(leaf, none).await;
+                return Err(error);
             }
         };
         let made_by = check.image.check_plan.as_ref();
@@ -125,40 +124,43 @@ impl<'a> Step<'a> {
             subject.in_image(leaf, check, image).await?;
         }
         if let Some(known) = subject.known(leaf, check, &self.source, image).await? {
-            return reuse(leaf, known).await;
+            return Ok(reuse(leaf, known).await?);
         }
         call.version = subject.from().cloned();
         let request = call.request_with(leaf, program);
-        if let Err(cause) = guest::worker(leaf, &check.tags).await? {
-            return ended(leaf, subject, self.started_at, Looked::Stopped(cause)).await;
+        if let Err(error) = guest::worker(leaf, &check.tags).await {
+            return ended(leaf, subject, self.started_at, Err(error)).await;
         }
-        if let Some(lodging) = Lodging::of(leaf, &request, &check.image) {
+        let (team, fixed) = (
+            &leaf.interpreter.build.team_name,
+            unchanging(&request.image),
+        );
+        let ways = &leaf.interpreter.engine.parts.check_ways;
+        if let Some(host) = ways.shared_host(team, &request, &check.image, fixed) {
             let stay = Stay {
-                lodging: &lodging,
+                host: &host,
                 guest: &GuestRequest::from(&request),
                 request: &request,
                 allowed,
             };
-            let looked = guest::look(self, stay).await?;
+            let looked = guest::look(self, stay).await;
             return ended(leaf, subject, self.started_at, looked).await;
         }
-        let ran = leaf.run(&request, Some(allowed)).await?;
+        let ran = leaf.run_process(&request, Some(allowed)).await?;
         let looked = match &ran.end {
-            End::Errored(words) => Looked::Errored(format!("run check: {words}")),
-            End::Stopped(cause) => Looked::Stopped(*cause),
-            End::Exited(0) => match versions(&ran.answer) {
-                Ok(versions) => Looked::Found(versions),
-                Err(words) => Looked::Errored(format!("run check: {words}")),
-            },
-            End::Exited(_) => Looked::Failed,
+            StepEnd::Errored(words) => Err(run_check(words)),
+            StepEnd::Stopped(cause) => Err(StepError::Stopped(*cause)),
+            StepEnd::Exited(0) => found(&ran.answer),
+            StepEnd::Exited(_) => Ok(Looked::Failed),
         };
-        let status = ended(leaf, subject, self.started_at, looked).await?;
+        let ended = ended(leaf, subject, self.started_at, looked).await;
+        let status = leaf.conclude(ended).await?;
         leaf.let_go(ran).await;
         Ok(status)
     }
 }
 
-/// What was found before will do.
+/// Ends the step with the version that an earlier check found.
 async fn reuse(leaf: Leaf<'_>, version: Option<Version>) -> Result<Status> {
     let outcome = Outcome {
         version,
@@ -167,68 +169,46 @@ async fn reuse(leaf: Leaf<'_>, version: Option<Version>) -> Result<Status> {
     leaf.finish(outcome).await
 }
 
-/// Saves what was found, then says and commits how it went.
+/// Returns the error of a check that could not run, in Concourse's words.
+fn run_check(words: &str) -> StepError {
+    StepError::Users(format!("run check: {words}"))
+}
+
+/// Reads the versions that the check's program printed.
+fn found(answer: &[u8]) -> Result<Looked, StepError> {
+    match read_versions(answer) {
+        Ok(versions) => Ok(Looked::Versions(versions)),
+        Err(words) => Err(run_check(&words)),
+    }
+}
+
+/// Saves the versions or counts the failure, then commits the end.
 async fn ended(
     leaf: Leaf<'_>,
     subject: &Subject,
     started_at: Micros,
-    looked: Looked,
-) -> Result<Status> {
+    looked: Result<Looked, StepError>,
+) -> Result<Status, StepError> {
     match looked {
-        Looked::Found(versions) => {
+        Ok(Looked::Versions(versions)) => {
             let version = versions.last().cloned();
             subject.found(leaf, started_at, versions).await?;
             let outcome = Outcome {
                 version,
                 ..Outcome::of(Status::Succeeded)
             };
-            leaf.finish(outcome).await
+            Ok(leaf.finish(outcome).await?)
         }
-        Looked::Failed => {
+        Ok(Looked::Failed) => {
             subject.failed(leaf, started_at).await?;
-            leaf.finish(Outcome::of(Status::Failed)).await
+            Ok(leaf.finish(Outcome::of(Status::Failed)).await?)
         }
-        Looked::Errored(words) => {
-            subject.failed(leaf, started_at).await?;
-            leaf.error(words).await
-        }
-        Looked::Stopped(cause) => {
-            if cause == Cause::TimedOut {
+        Err(error) => {
+            use StepError::{Stopped, Users};
+            if matches!(error, Users(_) | Stopped(StopCause::TimedOut)) {
                 subject.failed(leaf, started_at).await?;
             }
-            leaf.stopped(cause, Outcome::of(Status::Aborted)).await
-        }
-    }
-}
-
-/// What a check printed, oldest first; to print nothing is to have found none.
-pub(crate) fn versions(answer: &[u8]) -> Result<Vec<Version>, String> {
-    if answer.iter().all(u8::is_ascii_whitespace) {
-        return Ok(Vec::new());
-    }
-    let versions: Option<Vec<Version>> = read(answer)?;
-    let versions = versions.unwrap_or_default();
-    if versions.iter().any(Version::is_empty) {
-        return Err("the resource found a version without any key".to_owned());
-    }
-    bounded_versions(&versions)?;
-    Ok(versions)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_are_read_or_refused() {
-        assert_eq!(versions(b" \n"), Ok(vec![]));
-        assert_eq!(versions(b"[]"), Ok(vec![]));
-        assert_eq!(versions(b"null"), Ok(vec![]));
-        let found = versions(br#"[{"v":"1"},{"v":"2"}]"#);
-        let expected = [[("v", "1")], [("v", "2")]].map(Version::from);
-        assert_eq!(found, Ok(expected.to_vec()));
-        for garbage in [&b"{"[..], b"[1]", b"[{}]", b"[{\"v\": 1}]"] {
-            assert!(versions(garbage).is_err(), "{garbage:?}");
+            Err(error)
         }
     }
 }

@@ -11,10 +11,10 @@ use serde_json::{Map, Value};
 
 use super::{
     get_cache::{self, Key},
-    resource::{Call, filled, no_image, outcome, timeout},
+    resource::{Call, filled, outcome, timeout},
 };
 use crate::{
-    Result,
+    Result, StepError,
     leaf::Leaf,
     outcome::Outcome,
     reference::{self, Reference},
@@ -24,24 +24,19 @@ use crate::{
 
 const FOLDER: &str = "/tmp/build/get";
 
-pub(crate) async fn run(leaf: Leaf<'_>, get: &GetPlan) -> Result<Status> {
+pub(crate) async fn run(leaf: Leaf<'_>, get: &GetPlan) -> Result<Status, StepError> {
     let (origin, time) = (leaf.origin(), now().seconds());
     let event = Event::InitializeGet {
         origin: origin.clone(),
         time,
     };
     leaf.say("initialize", event).await?;
-    let (source, mut params) = match (
-        filled(leaf, &get.source).await,
-        filled(leaf, &get.params).await,
-    ) {
-        (Ok(source), Ok(params)) => (source, params),
-        (Err(words), _) | (_, Err(words)) => return leaf.error(words).await,
-    };
+    let source = filled(leaf, &get.source).await?;
+    let mut params = filled(leaf, &get.params).await?;
     let from = get.version_from.as_ref();
     let found = from.and_then(|plan| leaf.interpreter.version(plan));
     let Some(version) = get.version.clone().or(found) else {
-        return leaf.error("the version to get is not known").await;
+        return Err("the version to get is not known".to_owned().into());
     };
     let reference = reference::settle(leaf, get, &source, &mut params, &version).await?;
     let call = Call {
@@ -61,14 +56,8 @@ pub(crate) async fn run(leaf: Leaf<'_>, get: &GetPlan) -> Result<Status> {
         start_event: Event::StartGet { origin, time },
         created_by: None,
     };
-    let request = match call.request(leaf).await? {
-        Ok(request) => request,
-        Err(none) => return no_image(leaf, none).await,
-    };
-    let timeout = match timeout(&get.timeout) {
-        Ok(timeout) => timeout,
-        Err(words) => return leaf.error(words).await,
-    };
+    let request = call.request(leaf).await?;
+    let timeout = timeout(&get.timeout)?;
     let key = Key::of(leaf, &request);
     let owner = CacheOwner {
         resource: &get.resource,
@@ -79,26 +68,25 @@ pub(crate) async fn run(leaf: Leaf<'_>, get: &GetPlan) -> Result<Status> {
     if let Some(key) = &key
         && !leaf.interpreter.has_begun(leaf.plan, leaf.context).await?
     {
-        match get_cache::turn(leaf, key, timeout).await? {
-            Ok(taken) => turn = Some(taken),
-            Err(cause) => return leaf.stopped(cause, Outcome::of(Status::Aborted)).await,
-        }
+        turn = Some(get_cache::turn(leaf, key, timeout).await?);
         if let Some(found) = get_cache::find(leaf, key, owner).await? {
             drop(turn);
             let outcome = cached(leaf, get, version, found, request.start_event).await?;
-            return commit(leaf, get, reference, outcome).await;
+            return Ok(commit(leaf, get, reference, outcome).await?);
         }
     }
-    let ran = leaf.run(&request, timeout).await?;
-    let status = match outcome(leaf, &ran, Event::FinishGet).await? {
-        Ok(outcome) => {
-            if let (Some(key), Some(worker)) = (&key, ran.worker()) {
-                get_cache::keep(leaf, key, worker, &outcome, owner).await?;
-            }
-            commit(leaf, get, reference, outcome).await?
+    let ran = leaf.run_process(&request, timeout).await?;
+    let fetched = async {
+        let outcome = outcome(leaf, &ran, Event::FinishGet).await?;
+        if outcome.status != Status::Succeeded {
+            return Ok(leaf.commit(outcome).await?);
         }
-        Err(ended) => ended,
+        if let (Some(key), Some(worker)) = (&key, ran.worker()) {
+            get_cache::keep(leaf, key, worker, &outcome, owner).await?;
+        }
+        Ok(commit(leaf, get, reference, outcome).await?)
     };
+    let status = leaf.conclude(fetched.await).await?;
     drop(turn);
     leaf.let_go(ran).await;
     Ok(status)

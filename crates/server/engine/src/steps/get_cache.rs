@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::sync::OwnedMutexGuard;
 use tracing::{info, warn};
 
-use crate::{Result, leaf::Leaf, outcome::Outcome, status::Cause};
+use crate::{Result, StepError, leaf::Leaf, outcome::Outcome, status::StopCause};
 
 /// Under what a get is remembered.
 pub(crate) struct Key {
@@ -84,12 +84,12 @@ fn identity(request: &StepRequest) -> Option<Value> {
     Some(identity)
 }
 
-/// Waits until nobody else fetches the same. `Err`: the step was stopped first.
+/// Waits until no other step fetches the same.
 pub(crate) async fn turn(
     leaf: Leaf<'_>,
     key: &Key,
     timeout: Option<Duration>,
-) -> Result<Result<Turn, Cause>> {
+) -> Result<Turn, StepError> {
     let interpreter = leaf.interpreter;
     let lock = interpreter
         .engine
@@ -97,24 +97,25 @@ pub(crate) async fn turn(
         .fetching
         .of((interpreter.build.team, key.name.clone()));
     if let Ok(held) = Arc::clone(&lock).try_lock_owned() {
-        return Ok(Ok(Turn { _held: held }));
+        return Ok(Turn { _held: held });
     }
     say(leaf, "waiting", "waiting to acquire resource lock").await?;
     let time_is_up = async {
         match timeout {
             Some(timeout) => {
                 interpreter.time_is_up(leaf.plan, timeout).await?.await;
-                Ok(())
+                Ok(StopCause::TimedOut)
             }
             None => std::future::pending().await,
         }
     };
     let stop = &leaf.context.stop;
-    tokio::select! {
-        held = lock.lock_owned() => Ok(Ok(Turn { _held: held })),
-        () = stop.token().cancelled() => Ok(Err(stop.cause().unwrap_or(Cause::Aborted))),
-        up = time_is_up => up.map(|()| Err(Cause::TimedOut)),
-    }
+    let cause: Result<StopCause> = tokio::select! {
+        held = lock.lock_owned() => return Ok(Turn { _held: held }),
+        () = stop.token().cancelled() => Ok(stop.cause().unwrap_or(StopCause::Aborted)),
+        up = time_is_up => up,
+    };
+    Err(StepError::Stopped(cause?))
 }
 
 /// What was fetched before. From now on the build holds it.

@@ -4,7 +4,8 @@ use airside_model::{event::Source, plan::LoadVarPlan};
 use serde_json::Value;
 
 use crate::{
-    Result, files, files::NoFile, leaf::Leaf, outcome::Outcome, scope::LocalVar, status::Status,
+    Result, StepError, files, files::NoFile, leaf::Leaf, outcome::Outcome, scope::LocalVar,
+    status::Status,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,21 +55,15 @@ impl Format {
     }
 }
 
-pub(crate) async fn run(leaf: Leaf<'_>, plan: &LoadVarPlan) -> Result<Status> {
+pub(crate) async fn run(leaf: Leaf<'_>, plan: &LoadVarPlan) -> Result<Status, StepError> {
     leaf.initialize().await?;
-    let plan = match filled(leaf, plan).await {
-        Ok(plan) => plan,
-        Err(words) => return leaf.error(words).await,
-    };
+    let plan = filled(leaf, plan).await?;
     leaf.start().await?;
-    let value = match value(leaf, &plan).await? {
-        Ok(value) => value,
-        Err(words) => return leaf.error(words).await,
-    };
+    let value = value(leaf, &plan).await?;
     let secret = !plan.reveal;
     if secret && let Err(words) = leaf.hide(std::slice::from_ref(&value)).await {
         let hint = "load a smaller file, or set `reveal: true` if it holds no secret";
-        return leaf.error(format!("{words}: {hint}")).await;
+        return Err(format!("{words}: {hint}").into());
     }
     let name = &plan.name;
     let lines = [
@@ -81,7 +76,7 @@ pub(crate) async fn run(leaf: Leaf<'_>, plan: &LoadVarPlan) -> Result<Status> {
     let mut outcome = Outcome::of(Status::Succeeded);
     let var = LocalVar { value, secret };
     outcome.hidden.vars.insert(name.clone(), var);
-    leaf.finish(outcome).await
+    Ok(leaf.finish(outcome).await?)
 }
 
 async fn filled(leaf: Leaf<'_>, plan: &LoadVarPlan) -> Result<LoadVarPlan, String> {
@@ -89,23 +84,19 @@ async fn filled(leaf: Leaf<'_>, plan: &LoadVarPlan) -> Result<LoadVarPlan, Strin
     serde_json::from_value(leaf.fill(value).await?).map_err(|error| error.to_string())
 }
 
-async fn value(leaf: Leaf<'_>, plan: &LoadVarPlan) -> Result<Result<Value, String>> {
+async fn value(leaf: Leaf<'_>, plan: &LoadVarPlan) -> Result<Value, StepError> {
     let file = &plan.file;
     if !file.contains('/') {
-        let words = format!("file '{file}' does not specify where the file lives");
-        return Ok(Err(words));
+        return Err(format!("file '{file}' does not specify where the file lives").into());
     }
-    let format = match Format::choose(&plan.format, file) {
-        Ok(format) => format,
-        Err(words) => return Ok(Err(words)),
-    };
-    Ok(match files::read(leaf, file).await? {
-        Ok(bytes) => format.read(file, &bytes),
-        Err(NoFile::UnknownArtifact { artifact, path }) => Err(format!(
-            "unknown artifact source: '{artifact}' in file path '{path}'"
-        )),
-        Err(none) => Err(none.words(file)),
-    })
+    let format = Format::choose(&plan.format, file)?;
+    match files::read(leaf, file).await {
+        Ok(bytes) => Ok(format.read(file, &bytes)?),
+        Err(NoFile::UnknownArtifact { artifact, path }) => {
+            Err(format!("unknown artifact source: '{artifact}' in file path '{path}'").into())
+        }
+        Err(none) => Err(none.step_error(file)),
+    }
 }
 
 #[cfg(test)]

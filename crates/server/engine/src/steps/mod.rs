@@ -15,16 +15,19 @@ mod task;
 mod task_caches;
 mod task_config;
 
-pub(crate) use check::versions;
 pub(crate) use get_cache::info_line;
 pub(crate) use resource::filled;
 
 use airside_model::PlanNode;
 
-use crate::{Result, leaf::Leaf, status::Status};
+use crate::{Result, StepError, leaf::Leaf, status::Status};
 
-/// Runs a step to its end, and commits what it came to.
-pub(crate) async fn run(leaf: Leaf<'_>, node: &PlanNode) -> Result<Status> {
+/// Runs a step to its end, and commits its outcome.
+pub(crate) async fn run_step(leaf: Leaf<'_>, node: &PlanNode) -> Result<Status> {
+    leaf.conclude(run_kind(leaf, node).await).await
+}
+
+async fn run_kind(leaf: Leaf<'_>, node: &PlanNode) -> Result<Status, StepError> {
     match node {
         PlanNode::Task(task) => task::run(leaf, task).await,
         PlanNode::Get(get) => get::run(leaf, get).await,

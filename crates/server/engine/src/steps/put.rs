@@ -11,10 +11,9 @@ use airside_orchestrator::Artifact;
 use airside_store::now;
 use serde_json::Value;
 
-use super::resource::{Call, filled, no_image, outcome, timeout};
+use super::resource::{Call, filled, outcome, timeout};
 use crate::{
-    Result,
-    image::NoImage,
+    Result, StepError,
     leaf::{Leaf, Ran},
     reference,
     status::Status,
@@ -22,24 +21,16 @@ use crate::{
 
 const FOLDER: &str = "/tmp/build/put";
 
-pub(crate) async fn run(leaf: Leaf<'_>, put: &PutPlan) -> Result<Status> {
+pub(crate) async fn run(leaf: Leaf<'_>, put: &PutPlan) -> Result<Status, StepError> {
     let (origin, time) = (leaf.origin(), now().seconds());
     let event = Event::InitializePut {
         origin: origin.clone(),
         time,
     };
     leaf.say("initialize", event).await?;
-    let (source, params) = match (
-        filled(leaf, &put.source).await,
-        filled(leaf, &put.params).await,
-    ) {
-        (Ok(source), Ok(params)) => (source, params),
-        (Err(words), _) | (_, Err(words)) => return leaf.error(words).await,
-    };
-    let inputs = match inputs(leaf, put).await? {
-        Ok(inputs) => inputs,
-        Err(none) => return no_image(leaf, none).await,
-    };
+    let source = filled(leaf, &put.source).await?;
+    let params = filled(leaf, &put.params).await?;
+    let inputs = inputs(leaf, put).await?;
     let creator = leaf.interpreter.build.created_by.as_deref();
     let call = Call {
         kind: StepKind::Put,
@@ -55,25 +46,16 @@ pub(crate) async fn run(leaf: Leaf<'_>, put: &PutPlan) -> Result<Status> {
         start_event: Event::StartPut { origin, time },
         created_by: creator.filter(|_| put.expose_build_created_by),
     };
-    let request = match call.request(leaf).await? {
-        Ok(request) => request,
-        Err(none) => return no_image(leaf, none).await,
-    };
-    let timeout = match timeout(&put.timeout) {
-        Ok(timeout) => timeout,
-        Err(words) => return leaf.error(words).await,
-    };
-    let ran = leaf.run(&request, timeout).await?;
-    let status = conclude(leaf, put, &ran).await?;
+    let request = call.request(leaf).await?;
+    let timeout = timeout(&put.timeout)?;
+    let ran = leaf.run_process(&request, timeout).await?;
+    let status = leaf.conclude(conclude(leaf, put, &ran).await).await?;
     leaf.let_go(ran).await;
     Ok(status)
 }
 
-async fn conclude(leaf: Leaf<'_>, put: &PutPlan, ran: &Ran) -> Result<Status> {
-    let outcome = match outcome(leaf, ran, Event::FinishPut).await? {
-        Ok(outcome) => outcome,
-        Err(ended) => return Ok(ended),
-    };
+async fn conclude(leaf: Leaf<'_>, put: &PutPlan, ran: &Ran) -> Result<Status, StepError> {
+    let outcome = outcome(leaf, ran, Event::FinishPut).await?;
     let (store, build) = (&leaf.interpreter.engine.parts.store, leaf.interpreter.build);
     if let (Some(pipeline), Some(version)) = (build.pipeline, &outcome.version)
         && let Some(resource) = store.resource(pipeline, &put.resource).await?
@@ -82,11 +64,11 @@ async fn conclude(leaf: Leaf<'_>, put: &PutPlan, ran: &Ran) -> Result<Status> {
             .save_output(build.id, &put.name, resource.id, version, &outcome.metadata)
             .await?;
     }
-    leaf.commit(outcome).await
+    Ok(leaf.commit(outcome).await?)
 }
 
 /// The artifacts the put sees, each in a folder of its name.
-async fn inputs(leaf: Leaf<'_>, put: &PutPlan) -> Result<Result<Vec<Artifact>, NoImage>> {
+async fn inputs(leaf: Leaf<'_>, put: &PutPlan) -> Result<Vec<Artifact>, StepError> {
     let mut all = leaf.scope().artifacts();
     let wanted: BTreeSet<String> = match &put.inputs {
         PutInputs::All => all.keys().cloned().collect(),
@@ -106,8 +88,7 @@ async fn inputs(leaf: Leaf<'_>, put: &PutPlan) -> Result<Result<Vec<Artifact>, N
         .map(String::as_str)
         .collect();
     if !missing.is_empty() {
-        let words = format!("missing inputs: {}", missing.join(", "));
-        return Ok(Err(words.into()));
+        return Err(format!("missing inputs: {}", missing.join(", ")).into());
     }
     let mut inputs = Vec::new();
     for name in wanted {
@@ -115,12 +96,10 @@ async fn inputs(leaf: Leaf<'_>, put: &PutPlan) -> Result<Result<Vec<Artifact>, N
             continue;
         };
         let path = format!("{FOLDER}/{name}");
-        match reference::whole(leaf, &name, found).await? {
-            Ok(volume) => inputs.push(Artifact { volume, path }),
-            Err(none) => return Ok(Err(none)),
-        }
+        let volume = reference::whole(leaf, &name, found).await?;
+        inputs.push(Artifact { volume, path });
     }
-    Ok(Ok(inputs))
+    Ok(inputs)
 }
 
 /// Collects what could be artifact names in params: the first path segment of every string.

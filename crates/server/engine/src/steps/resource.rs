@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use airside_checks::read_answer;
 use airside_config::missing_base_type;
 use airside_model::{
     MetadataField, StepKind, Version, bounded_metadata, bounded_versions,
     event::{Event, FinishResource, Source},
     plan::TypeImage,
 };
-use airside_orchestrator::{Artifact, StepOutput, StepRequest};
+use airside_orchestrator::{Artifact, StepEnd, StepOutput, StepRequest};
 use airside_protocol::Executable;
 use airside_runtime::Image;
 use airside_store::now;
@@ -17,24 +18,24 @@ use serde_json::{Map, Value, json};
 
 use super::metadata;
 use crate::{
-    Result, image,
-    image::{NoImage, StepImage, Wanted},
-    leaf::{End, Leaf, Ran},
+    Result, StepError, image,
+    image::{StepImage, Wanted},
+    leaf::{Leaf, Ran},
     outcome::Outcome,
     status::Status,
 };
 
 /// What a resource type answers to `in` and `out`.
 #[derive(Debug, Deserialize)]
-struct Answer {
+struct ResourceAnswer {
     version: Option<Version>,
     #[serde(default)]
     metadata: Option<Vec<MetadataField>>,
 }
 
-impl Answer {
+impl ResourceAnswer {
     fn read(bytes: &[u8]) -> Result<(Version, Vec<MetadataField>), String> {
-        let answer: Self = read(bytes)?;
+        let answer: Self = read_answer(bytes)?;
         match answer.version {
             Some(version) if !version.is_empty() => {
                 bounded_versions(std::slice::from_ref(&version))?;
@@ -45,28 +46,17 @@ impl Answer {
     }
 }
 
-/// Reads what a resource type printed.
-pub(crate) fn read<T: for<'de> Deserialize<'de>>(bytes: &[u8]) -> Result<T, String> {
-    serde_json::from_slice(bytes).map_err(|error| {
-        let shown: String = String::from_utf8_lossy(bytes).chars().take(200).collect();
-        format!("the resource's answer is not what it should be ({error}): {shown}")
-    })
-}
-
-/// Reads what a get or put came to and says so. A call that succeeded gives the outcome to commit;
-/// any other end is committed here.
+/// Reads the end of a get or put, and writes its event. Returns the outcome to commit: a program that
+/// exited with another status than 0 has failed.
 pub(crate) async fn outcome(
     leaf: Leaf<'_>,
     ran: &Ran,
     event: fn(FinishResource) -> Event,
-) -> Result<Result<Outcome, Status>> {
+) -> Result<Outcome, StepError> {
     let exit_status = match &ran.end {
-        End::Errored(words) => return Ok(Err(leaf.error(words).await?)),
-        End::Stopped(cause) => {
-            let nothing = Outcome::of(Status::Aborted);
-            return Ok(Err(leaf.stopped(*cause, nothing).await?));
-        }
-        End::Exited(code) => *code,
+        StepEnd::Errored(words) => return Err(words.clone().into()),
+        StepEnd::Stopped(cause) => return Err(StepError::Stopped(*cause)),
+        StepEnd::Exited(code) => *code,
     };
     let mut finish = FinishResource {
         origin: leaf.origin(),
@@ -77,12 +67,9 @@ pub(crate) async fn outcome(
     };
     if exit_status != 0 {
         leaf.say("finish", event(finish)).await?;
-        return Ok(Err(leaf.commit(Outcome::of(Status::Failed)).await?));
+        return Ok(Outcome::of(Status::Failed));
     }
-    let (version, mut metadata) = match Answer::read(&ran.answer) {
-        Ok(answer) => answer,
-        Err(words) => return Ok(Err(leaf.error(words).await?)),
-    };
+    let (version, mut metadata) = ResourceAnswer::read(&ran.answer)?;
     // What a put did is done: it does not fail for what it says about it.
     if let Some(words) = bounded_metadata(&mut metadata) {
         let line = format!("{words}\n");
@@ -91,12 +78,12 @@ pub(crate) async fn outcome(
     finish.version = version.clone();
     finish.metadata = metadata.clone();
     leaf.say("finish", event(finish)).await?;
-    Ok(Ok(Outcome {
+    Ok(Outcome {
         version: Some(version),
         metadata,
         artifacts: ran.outputs.iter().cloned().collect(),
         ..Outcome::of(Status::Succeeded)
-    }))
+    })
 }
 
 /// A timeout as steps have it, or the words about one that is none.
@@ -146,11 +133,9 @@ pub(crate) struct Call<'a> {
 
 impl Call<'_> {
     /// The whole request, its image fetched if it is one of the pipeline's own types.
-    pub(crate) async fn request(self, leaf: Leaf<'_>) -> Result<Result<StepRequest, NoImage>> {
-        Ok(match self.program(leaf).await? {
-            Ok(program) => Ok(self.request_with(leaf, program)),
-            Err(none) => Err(none),
-        })
+    pub(crate) async fn request(self, leaf: Leaf<'_>) -> Result<StepRequest, StepError> {
+        let program = self.program(leaf).await?;
+        Ok(self.request_with(leaf, program))
     }
 
     /// The same where it is known what to run.
@@ -203,7 +188,7 @@ impl Call<'_> {
     pub(crate) async fn program(
         &self,
         leaf: Leaf<'_>,
-    ) -> Result<Result<(StepImage, Executable, Vec<String>), NoImage>> {
+    ) -> Result<(StepImage, Executable, Vec<String>), StepError> {
         let verb = match self.kind {
             StepKind::Check => "check",
             StepKind::Put => "out",
@@ -212,16 +197,12 @@ impl Call<'_> {
         let folder = folder(self.kind).map(str::to_owned);
         if let Some(get) = &self.image.get_plan {
             let check = self.image.check_plan.as_deref();
-            let fetched = image::fetch(leaf, (check, get), Wanted::Files, self.tags).await?;
-            let image = match fetched {
-                Ok(image) => image,
-                Err(none) => return Ok(Err(none)),
-            };
+            let image = image::fetch(leaf, (check, get), Wanted::Files, self.tags).await?;
             let run = Executable::Path(format!("/opt/resource/{verb}"));
-            return Ok(Ok((image, run, folder.into_iter().collect())));
+            return Ok((image, run, folder.into_iter().collect()));
         }
         if !airside_resource_types::is_native(self.type_) {
-            return Ok(Err(NoImage::Error(missing_base_type(self.type_))));
+            return Err(missing_base_type(self.type_).into());
         }
         // Checks are not looked into, and need nothing but the program.
         let own = leaf.interpreter.engine.parts.mock_image.as_ref();
@@ -234,15 +215,6 @@ impl Call<'_> {
         };
         let args = ["resource", self.type_, verb].map(str::to_owned);
         let args = args.into_iter().chain(folder).collect();
-        Ok(Ok((image.into(), Executable::Shim, args)))
-    }
-}
-
-/// Ends a step whose image could not be had.
-pub(crate) async fn no_image(leaf: Leaf<'_>, none: NoImage) -> Result<Status> {
-    match (none, leaf.context.stop.cause()) {
-        (NoImage::Error(words), _) => leaf.error(words).await,
-        (NoImage::Stopped, Some(cause)) => leaf.stopped(cause, Outcome::of(Status::Aborted)).await,
-        (NoImage::Stopped, None) => leaf.error("fetching the image was interrupted").await,
+        Ok((image.into(), Executable::Shim, args))
     }
 }

@@ -2,9 +2,9 @@
 
 use airside_model::{event::Source, plan::RunPlan};
 
-use crate::{Result, leaf::Leaf, outcome::Outcome, status::Status};
+use crate::{Result, StepError, leaf::Leaf, outcome::Outcome, status::Status};
 
-pub(crate) async fn run(leaf: Leaf<'_>, run: &RunPlan) -> Result<Status> {
+pub(crate) async fn run(leaf: Leaf<'_>, run: &RunPlan) -> Result<Status, StepError> {
     leaf.initialize().await?;
     let notice = "\x1b[1;33mthe run step is not yet implemented\x1b[0m\n\n";
     leaf.print("notice", Source::Stderr, notice).await?;
@@ -13,5 +13,5 @@ pub(crate) async fn run(leaf: Leaf<'_>, run: &RunPlan) -> Result<Status> {
     let pretence =
         format!("\x1b[1;34mpretending to run {message} on prototype {type_}...\x1b[0m\n");
     leaf.print("pretence", Source::Stderr, &pretence).await?;
-    leaf.finish(Outcome::of(Status::Succeeded)).await
+    Ok(leaf.finish(Outcome::of(Status::Succeeded)).await?)
 }

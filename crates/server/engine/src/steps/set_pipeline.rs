@@ -12,31 +12,31 @@ use airside_store::{InstanceVars, Parent, Pipeline, SavePipeline};
 use airside_vars::{Chain, Given, Lookup};
 use serde_json::Value;
 
-use crate::{Result, files, leaf::Leaf, outcome::Outcome, status::Status};
+use crate::{Result, StepError, files, leaf::Leaf, outcome::Outcome, status::Status};
 
 /// Under which the log keeps the changes that are about to be saved.
 const CHANGES: &str = "changes";
 const SAVED: &str = "done\n";
 
-pub(crate) async fn run(leaf: Leaf<'_>, plan: &SetPipelinePlan) -> Result<Status> {
+pub(crate) async fn run(leaf: Leaf<'_>, plan: &SetPipelinePlan) -> Result<Status, StepError> {
     leaf.initialize().await?;
-    let plan = match filled(leaf, plan).await {
-        Ok(plan) => plan,
-        Err(words) => return leaf.error(words).await,
-    };
+    let plan = filled(leaf, plan).await?;
     for (what, name) in [("pipeline", &plan.name), ("team", &plan.team)] {
         if name.contains('/') {
-            return fail(leaf, &format!("ERROR: {what} name cannot contain '/'\n")).await;
+            let words = format!("ERROR: {what} name cannot contain '/'\n");
+            return Ok(fail(leaf, &words).await?);
         }
     }
-    let text = match files::read(leaf, &plan.file).await? {
-        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-        Err(none) => return leaf.error(none.words(&plan.file)).await,
-    };
+    let bytes = files::read(leaf, &plan.file).await;
+    let bytes = bytes.map_err(|none| none.step_error(&plan.file))?;
+    let text = String::from_utf8_lossy(&bytes).into_owned();
     leaf.start().await?;
-    let text = match with_vars(leaf, text, &plan).await? {
+    let text = match with_vars(leaf, text, &plan).await {
         Ok(text) => text,
-        Err(words) => return fail(leaf, &format!("error parsing pipeline:\n{words}")).await,
+        Err(StepError::Users(words)) => {
+            return Ok(fail(leaf, &format!("error parsing pipeline:\n{words}")).await?);
+        }
+        Err(other) => return Err(other),
     };
     // A long configuration takes a while to read.
     let loaded = tokio::task::spawn_blocking(move || airside_config::load(&text)).await;
@@ -45,7 +45,7 @@ pub(crate) async fn run(leaf: Leaf<'_>, plan: &SetPipelinePlan) -> Result<Status
         Err(problems) => {
             let lines = api_errors(&problems).into_iter();
             let lines: String = lines.map(|line| format!("- {line}\n")).collect();
-            return fail(leaf, &format!("invalid pipeline:\n{lines}")).await;
+            return Ok(fail(leaf, &format!("invalid pipeline:\n{lines}")).await?);
         }
     };
     for (number, warning) in loaded.warnings.iter().enumerate() {
@@ -53,10 +53,8 @@ pub(crate) async fn run(leaf: Leaf<'_>, plan: &SetPipelinePlan) -> Result<Status
         leaf.print(&format!("warning {number}"), Source::Stderr, &line)
             .await?;
     }
-    match team(leaf, &plan).await? {
-        Ok(team) => apply(leaf, &plan, team, loaded).await,
-        Err(words) => leaf.error(words).await,
-    }
+    let team = team(leaf, &plan).await?;
+    apply(leaf, &plan, team, loaded).await
 }
 
 /// Says what is wrong with the pipeline, which is a failure and no error.
@@ -86,27 +84,25 @@ async fn with_vars(
     leaf: Leaf<'_>,
     text: String,
     plan: &SetPipelinePlan,
-) -> Result<Result<String, String>> {
+) -> Result<String, StepError> {
     let mut given = vec![Given(plan.instance_vars.clone()), Given(plan.vars.clone())];
     for file in &plan.var_files {
-        let bytes = match files::read(leaf, file).await? {
-            Ok(bytes) => bytes,
-            Err(none) => return Ok(Err(none.words(file))),
-        };
+        let bytes = files::read(leaf, file).await;
+        let bytes = bytes.map_err(|none| none.step_error(file))?;
         match parse(&String::from_utf8_lossy(&bytes)) {
             Ok(Value::Object(vars)) => given.push(Given(vars)),
-            Ok(_) => return Ok(Err(format!("the var file {file} is no map"))),
-            Err(words) => return Ok(Err(format!("the var file {file}: {words}"))),
+            Ok(_) => return Err(format!("the var file {file} is no map").into()),
+            Err(words) => return Err(format!("the var file {file}: {words}").into()),
         }
     }
     if given.iter().all(|vars| vars.0.is_empty()) {
-        return Ok(Ok(text));
+        return Ok(text);
     }
     let chain = Chain(given.iter().map(|vars| vars as &dyn Lookup).collect());
     let filled = parse(&text).and_then(|value| {
         airside_vars::interpolate(value, &chain).map_err(|error| error.to_string())
     });
-    Ok(filled.map(|value| value.to_string()))
+    Ok(filled?.to_string())
 }
 
 fn parse(text: &str) -> Result<Value, String> {
@@ -116,23 +112,21 @@ fn parse(text: &str) -> Result<Value, String> {
 }
 
 /// Whose pipeline it is. Only the main team may set another's.
-async fn team(leaf: Leaf<'_>, plan: &SetPipelinePlan) -> Result<Result<TeamId, String>> {
+async fn team(leaf: Leaf<'_>, plan: &SetPipelinePlan) -> Result<TeamId, StepError> {
     let (store, build) = (&leaf.interpreter.engine.parts.store, leaf.interpreter.build);
     if plan.team.is_empty() {
-        return Ok(Ok(build.team));
+        return Ok(build.team);
     }
     let Some(target) = store.team(&plan.team).await? else {
-        return Ok(Err(format!("team {} not found", plan.team)));
+        return Err(format!("team {} not found", plan.team).into());
     };
     let own = store.team(&build.team_name).await?;
     let permitted = target.id == build.team || own.is_some_and(|team| team.admin);
-    Ok(match permitted {
-        true => Ok(target.id),
-        false => Err(format!(
-            "only {} team can set another team's pipeline",
-            airside_store::MAIN_TEAM
-        )),
-    })
+    if !permitted {
+        let main = airside_store::MAIN_TEAM;
+        return Err(format!("only {main} team can set another team's pipeline").into());
+    }
+    Ok(target.id)
 }
 
 async fn apply(
@@ -140,7 +134,7 @@ async fn apply(
     plan: &SetPipelinePlan,
     team: TeamId,
     loaded: Loaded,
-) -> Result<Status> {
+) -> Result<Status, StepError> {
     let interpreter = leaf.interpreter;
     let store = &interpreter.engine.parts.store;
     let instance_vars = InstanceVars::new(plan.instance_vars.clone());
@@ -148,9 +142,9 @@ async fn apply(
         .pipeline_instance(team, &plan.name, &instance_vars)
         .await?;
     let Some(job) = interpreter.build.job else {
-        return leaf
-            .error("set_pipeline step not attached to a buildID")
-            .await;
+        return Err("set_pipeline step not attached to a buildID"
+            .to_owned()
+            .into());
     };
     let build = interpreter.build.id;
     let parent = Parent { job, build };
@@ -158,7 +152,7 @@ async fn apply(
     if changes.is_empty() && leaf.has_said(CHANGES) {
         // A server before this one saved them, and was killed before it could say so.
         leaf.print("done", Source::Stdout, SAVED).await?;
-        return leaf.finish(Outcome::of(Status::Succeeded)).await;
+        return Ok(leaf.finish(Outcome::of(Status::Succeeded)).await?);
     }
     if changes.is_empty() {
         let line = "no changes to apply.\n";
@@ -167,7 +161,7 @@ async fn apply(
             store.set_pipeline_parent(pipeline.id, parent).await?;
         }
         say_changed(leaf, false).await?;
-        return leaf.finish(Outcome::of(Status::Succeeded)).await;
+        return Ok(leaf.finish(Outcome::of(Status::Succeeded)).await?);
     }
     let mut text = changes;
     let _ = writeln!(text, "setting pipeline: {}", reference(plan));
@@ -175,9 +169,8 @@ async fn apply(
     say_changed(leaf, true).await?;
     let config = &loaded.config;
     let Ok(whole) = serde_json::to_value(config) else {
-        return leaf
-            .error("the configuration cannot be stored: it is not JSON")
-            .await;
+        let words = "the configuration cannot be stored: it is not JSON";
+        return Err(words.to_owned().into());
     };
     let save = SavePipeline {
         team,
@@ -198,11 +191,11 @@ async fn apply(
         Err(
             error @ (airside_store::Error::ConfigVersion { .. } | airside_store::Error::Quota(_)),
         ) => {
-            return leaf.error(error.to_string()).await;
+            return Err(error.to_string().into());
         }
         Err(error) => return Err(error.into()),
     }
-    leaf.finish(Outcome::of(Status::Succeeded)).await
+    Ok(leaf.finish(Outcome::of(Status::Succeeded)).await?)
 }
 
 /// What the pipeline is now; one that is archived or cannot be read is nothing.

@@ -7,19 +7,16 @@ use airside_model::{
     event::{Event, Source},
     plan::TaskPlan,
 };
-use airside_orchestrator::{Artifact, StepOutput, StepRequest};
+use airside_orchestrator::{Artifact, StepEnd, StepOutput, StepRequest};
 use airside_protocol::{Executable, Tty};
 use airside_store::now;
 use sha2::{Digest, Sha256};
 
-use super::{
-    resource::{no_image, timeout},
-    task_caches, task_config,
-};
+use super::{resource::timeout, task_caches, task_config};
 use crate::{
-    Result, image,
-    image::{NoImage, StepImage, Wanted},
-    leaf::{End, Leaf, Ran},
+    Result, StepError, image,
+    image::{StepImage, Wanted},
+    leaf::{Leaf, Ran},
     outcome::Outcome,
     reference,
     status::Status,
@@ -34,7 +31,7 @@ const TERMINAL: Tty = Tty {
 const NO_PROGRAM: &str = "No executable defined for task. Specify an executable to run in either the \
     task config (run.path) or as an ENTRYPOINT/CMD in the container image.";
 
-pub(crate) async fn run(leaf: Leaf<'_>, task: &TaskPlan) -> Result<Status> {
+pub(crate) async fn run(leaf: Leaf<'_>, task: &TaskPlan) -> Result<Status, StepError> {
     let resolved = task_config::resolve(leaf, task).await?;
     for (number, warning) in resolved.warnings.iter().enumerate() {
         let (what, line) = (
@@ -43,10 +40,7 @@ pub(crate) async fn run(leaf: Leaf<'_>, task: &TaskPlan) -> Result<Status> {
         );
         leaf.print(&what, Source::Stderr, &line).await?;
     }
-    let mut config = match resolved.config {
-        Ok(config) => config,
-        Err(words) => return leaf.error(words).await,
-    };
+    let mut config = resolved.config?;
     let event = Event::InitializeTask {
         time: now().seconds(),
         origin: leaf.origin(),
@@ -55,28 +49,19 @@ pub(crate) async fn run(leaf: Leaf<'_>, task: &TaskPlan) -> Result<Status> {
     leaf.say("initialize", event).await?;
     // It would not help to wait: there are no workers of other platforms.
     if let Some(words) = config.platform_complaint() {
-        return leaf.error(words).await;
+        return Err(words.into());
     }
-    let image = match image(leaf, task, &config).await? {
-        Ok(image) => image,
-        Err(none) => return no_image(leaf, none).await,
-    };
+    let image = image(leaf, task, &config).await?;
     if config.run.path.is_empty() {
         let Some((path, args)) = image.metadata.program() else {
-            return leaf.error(NO_PROGRAM).await;
+            return Err(NO_PROGRAM.to_owned().into());
         };
         config.run.path = path;
         config.run.args.splice(0..0, args);
     }
-    let request = match request(leaf, task, &config, image).await? {
-        Ok(request) => request,
-        Err(none) => return no_image(leaf, none).await,
-    };
-    let timeout = match timeout(&task.timeout) {
-        Ok(timeout) => timeout,
-        Err(words) => return leaf.error(words).await,
-    };
-    let ran = leaf.run(&request, timeout).await?;
+    let request = request(leaf, task, &config, image).await?;
+    let timeout = timeout(&task.timeout)?;
+    let ran = leaf.run_process(&request, timeout).await?;
     // Before the outcome is committed: after that, nobody would do it again if this server ended in between.
     task_caches::keep(leaf, task, &config, &ran.outputs).await?;
     let status = conclude(leaf, task, &ran).await?;
@@ -99,9 +84,9 @@ async fn conclude(leaf: Leaf<'_>, task: &TaskPlan, ran: &Ran) -> Result<Status> 
         ..Outcome::of(status)
     };
     let exit_status = match &ran.end {
-        End::Errored(words) => return leaf.error(words).await,
-        End::Stopped(cause) => return leaf.stopped(*cause, left(Status::Aborted)).await,
-        End::Exited(code) => *code,
+        StepEnd::Errored(words) => return leaf.error(words).await,
+        StepEnd::Stopped(cause) => return leaf.stopped(*cause, left(Status::Aborted)).await,
+        StepEnd::Exited(code) => *code,
     };
     let event = Event::FinishTask {
         time: now().seconds(),
@@ -132,16 +117,16 @@ async fn image(
     leaf: Leaf<'_>,
     task: &TaskPlan,
     config: &TaskConfig,
-) -> Result<Result<StepImage, NoImage>> {
+) -> Result<StepImage, StepError> {
     if !task.image.is_empty() {
         let name = &task.image;
-        return match leaf.scope().artifact(name) {
-            Some(found) => image::artifact(leaf, found, &task.tags).await,
-            None => Ok(Err(NoImage::Error(format!(
+        let found = leaf.scope().artifact(name).ok_or_else(|| {
+            format!(
                 "missing image artifact source: {name}\n\nmake sure there's a corresponding 'get' \
                  step, or a task that produces it as an output"
-            )))),
-        };
+            )
+        })?;
+        return image::artifact(leaf, found, &task.tags).await;
     }
     if let Some(resource) = &config.image_resource {
         let mut resource = resource.clone();
@@ -150,25 +135,22 @@ async fn image(
         let skip_interval = task.check_skip_interval;
         let plans =
             airside_config::image_plans(leaf.plan, &resource, types, &task.tags, skip_interval);
-        return match plans {
-            Ok((check, get)) => {
-                let wanted = match config.run.path.is_empty() {
-                    true => Wanted::Description,
-                    false => Wanted::Files,
-                };
-                image::fetch(leaf, (check.as_ref(), &get), wanted, &task.tags).await
-            }
-            Err(error) => Ok(Err(NoImage::Error(error.to_string()))),
+        let (check, get) = plans.map_err(|error| error.to_string())?;
+        let wanted = if config.run.path.is_empty() {
+            Wanted::Description
+        } else {
+            Wanted::Files
         };
+        return image::fetch(leaf, (check.as_ref(), &get), wanted, &task.tags).await;
     }
     if let Some(reference) = config.rootfs_uri.strip_prefix("docker:///") {
         return image::by_reference(leaf, reference, &task.tags).await;
     }
-    Ok(Err(NoImage::Error(
-        "the task has no image: give it an `image_resource` (type `host` runs on the machine's own file \
-         system), an `image` or a `rootfs_uri`"
+    Err(StepError::Users(
+        "the task has no image: give it an `image_resource` (type `host` runs on the machine's own \
+         file system), an `image` or a `rootfs_uri`"
             .to_owned(),
-    )))
+    ))
 }
 
 async fn request(
@@ -176,15 +158,12 @@ async fn request(
     task: &TaskPlan,
     config: &TaskConfig,
     image: StepImage,
-) -> Result<Result<StepRequest, NoImage>> {
+) -> Result<StepRequest, StepError> {
     let folder = format!(
         "/tmp/build/{}",
         &hex::encode(Sha256::digest(task.name.as_bytes()))[..8]
     );
-    let mut inputs = match inputs(leaf, task, config, &folder).await? {
-        Ok(inputs) => inputs,
-        Err(none) => return Ok(Err(none)),
-    };
+    let mut inputs = inputs(leaf, task, config, &folder).await?;
     let mut outputs: Vec<StepOutput> = config
         .outputs
         .iter()
@@ -198,7 +177,7 @@ async fn request(
     inputs.extend(found);
     outputs.extend(kept);
     let (origin, time) = (leaf.origin(), now().seconds());
-    Ok(Ok(StepRequest {
+    Ok(StepRequest {
         plan: leaf.plan.clone(),
         labels: leaf.labels(&task.name, StepKind::Task),
         tags: task.tags.clone(),
@@ -226,7 +205,7 @@ async fn request(
             origin,
             config: Box::new(shown(leaf, config)),
         },
-    }))
+    })
 }
 
 /// What the image brings, then the params.
@@ -249,7 +228,7 @@ async fn inputs(
     task: &TaskPlan,
     config: &TaskConfig,
     folder: &str,
-) -> Result<Result<Vec<Artifact>, NoImage>> {
+) -> Result<Vec<Artifact>, StepError> {
     let (mut found, mut missing) = (Vec::new(), Vec::new());
     for input in &config.inputs {
         let name = task.input_mapping.get(&input.name).unwrap_or(&input.name);
@@ -260,18 +239,15 @@ async fn inputs(
         }
     }
     if !missing.is_empty() {
-        let words = format!("missing inputs: {}", missing.join(", "));
-        return Ok(Err(words.into()));
+        return Err(format!("missing inputs: {}", missing.join(", ")).into());
     }
     let mut inputs = Vec::new();
     for (name, artifact, path) in found {
         let path = join(folder, path);
-        match reference::whole(leaf, name, artifact).await? {
-            Ok(volume) => inputs.push(Artifact { volume, path }),
-            Err(none) => return Ok(Err(none)),
-        }
+        let volume = reference::whole(leaf, name, artifact).await?;
+        inputs.push(Artifact { volume, path });
     }
-    Ok(Ok(inputs))
+    Ok(inputs)
 }
 
 /// Joins a path that a task names onto its folder; absolute ones stand by themselves.

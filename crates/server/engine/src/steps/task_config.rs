@@ -8,7 +8,7 @@ use airside_model::{ResourceType, TaskConfig, plan::TaskPlan, task::ContainerLim
 use airside_vars::Given;
 use serde_json::Value;
 
-use crate::{Result, files, files::NoFile, leaf::Leaf};
+use crate::{Result, StepError, files, files::NoFile, leaf::Leaf};
 
 /// A configuration, and what is odd about it.
 pub(crate) struct Resolved {
@@ -16,58 +16,42 @@ pub(crate) struct Resolved {
     pub(crate) warnings: Vec<String>,
 }
 
-pub(crate) async fn resolve(leaf: Leaf<'_>, task: &TaskPlan) -> Result<Resolved> {
-    let mut resolved = Resolved {
-        config: Err(String::new()),
-        warnings: Vec::new(),
-    };
-    let mut config = match load(leaf, task).await? {
-        Ok(loaded) => {
-            let warnings = loaded.warnings.into_iter();
-            resolved
-                .warnings
-                .extend(warnings.map(|warning| warning.message));
-            loaded.config
-        }
-        Err(words) => {
-            resolved.config = Err(words);
-            return Ok(resolved);
-        }
-    };
+pub(crate) async fn resolve(leaf: Leaf<'_>, task: &TaskPlan) -> Result<Resolved, StepError> {
+    let LoadedTask {
+        mut config,
+        warnings,
+    } = load(leaf, task).await?;
+    let warnings = warnings.into_iter().map(|warning| warning.message);
+    let mut warnings: Vec<String> = warnings.collect();
     apply_defaults(&mut config, &task.resource_types);
     override_limits(&mut config, task.container_limits.as_ref());
     for (key, value) in &task.params {
         if config.params.insert(key.clone(), value.clone()).is_none() {
             let warning = format!("{key} was defined in pipeline but missing from task file");
-            resolved.warnings.push(warning);
+            warnings.push(warning);
         }
     }
-    resolved.config = fill(leaf, &config).await;
-    Ok(resolved)
+    let config = fill(leaf, &config).await;
+    Ok(Resolved { config, warnings })
 }
 
-async fn load(leaf: Leaf<'_>, task: &TaskPlan) -> Result<Result<LoadedTask, String>> {
+async fn load(leaf: Leaf<'_>, task: &TaskPlan) -> Result<LoadedTask, StepError> {
     if task.config_path.is_empty() {
         // What is odd about it was said when the pipeline was set.
         let config = task.config.clone().map(|config| LoadedTask {
             config,
             warnings: Vec::new(),
         });
-        return Ok(config.ok_or_else(|| "the task has no config".to_owned()));
+        return Ok(config.ok_or_else(|| "the task has no config".to_owned())?);
     }
     let path = &task.config_path;
-    let bytes = match files::read(leaf, path).await? {
-        Ok(bytes) => bytes,
-        Err(NoFile::NotThere { .. }) => return Ok(Err(format!("task config '{path}' not found"))),
-        Err(none) => return Ok(Err(none.words(path))),
-    };
-    let text = String::from_utf8_lossy(&bytes).into_owned();
-    let text = match with_vars(text, task) {
-        Ok(text) => text,
-        Err(words) => return Ok(Err(words)),
-    };
+    let bytes = files::read(leaf, path).await.map_err(|none| match none {
+        NoFile::NotThere { .. } => format!("task config '{path}' not found").into(),
+        none => none.step_error(path),
+    })?;
+    let text = with_vars(String::from_utf8_lossy(&bytes).into_owned(), task)?;
     let made = read_config(&text);
-    Ok(made.map_err(|words| format!("failed to create task config from bytes {path}: {words}")))
+    Ok(made.map_err(|words| format!("failed to create task config from bytes {path}: {words}"))?)
 }
 
 /// The file with the step's own `vars` put in; those it does not name stay.

@@ -64,12 +64,9 @@ jobs:
     stage.settled().await;
     let build = stage.trigger("a").await;
     let asked = stage.asked.recv().await.unwrap();
-    assert_eq!(
-        (asked.build, asked.resources.len(), asked.skip_interval),
-        (build.id, 2, true)
-    );
+    assert_eq!(asked.len(), 2);
     let prepared = stage
-        .scheduling
+        .scheduler
         .preparation(build.id)
         .await
         .unwrap()
@@ -85,7 +82,7 @@ jobs:
     stage.store.check_ended(stage.resource("s").await, None);
     assert_eq!(stage.run_next().await, "a #1 r=2 s=1");
     // A job without inputs waits for nothing.
-    assert_eq!(stage.scheduling.preparation(build.id).await.unwrap(), None);
+    assert_eq!(stage.scheduler.preparation(build.id).await.unwrap(), None);
 }
 
 #[tokio::test]
@@ -93,10 +90,10 @@ async fn a_build_says_why_it_has_no_inputs() {
     let mut stage = Stage::new(TRIGGERED).await;
     let build = stage.trigger("a").await;
     let asked = stage.asked.recv().await.unwrap();
-    stage.store.check_ended(asked.resources[0], None);
+    stage.store.check_ended(asked[0], None);
     stage.nothing_runs().await;
     let prepared = stage
-        .scheduling
+        .scheduler
         .preparation(build.id)
         .await
         .unwrap()
@@ -140,7 +137,7 @@ jobs:
     .await;
     stage.trigger("a").await;
     let asked = stage.asked.recv().await.unwrap();
-    stage.store.check_ended(asked.resources[0], None);
+    stage.store.check_ended(asked[0], None);
     stage.settled().await;
     stage.found("r", &[1]).await;
     let second = stage.next().await;
@@ -225,12 +222,7 @@ async fn reruns_have_the_inputs_of_their_original() {
         .unwrap();
     let late = stage.store.create_rerun(&first.build, "me").await.unwrap();
     stage.nothing_runs().await;
-    let prepared = stage
-        .scheduling
-        .preparation(late.id)
-        .await
-        .unwrap()
-        .unwrap();
+    let prepared = stage.scheduler.preparation(late.id).await.unwrap().unwrap();
     let reason = Some("chosen version of input r not available".to_owned());
     assert_eq!(prepared.inputs, [("r".into(), reason)]);
     stage.store.request_abort(late.id).await.unwrap();
@@ -262,7 +254,7 @@ async fn what_is_paused_waits_and_goes_on() {
     let build = stage.trigger("a").await;
     stage.nothing_runs().await;
     let prepared = stage
-        .scheduling
+        .scheduler
         .preparation(build.id)
         .await
         .unwrap()
@@ -274,7 +266,7 @@ async fn what_is_paused_waits_and_goes_on() {
         .await
         .unwrap();
     let asked = stage.asked.recv().await.unwrap();
-    stage.store.check_ended(asked.resources[0], None);
+    stage.store.check_ended(asked[0], None);
     assert_eq!(stage.run_next().await, "a #2 r=1");
 }
 

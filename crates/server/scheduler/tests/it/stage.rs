@@ -12,7 +12,7 @@ use airside_model::{
     BuildId, BuildStatus, JobId, PipelineId, Plan, PlanId, PlanNode, ResourceId, ResourceVersionId,
     TeamId, Version,
 };
-use airside_scheduler::{Checks, Runner, Scheduling, Spacing, WantedChecks};
+use airside_scheduler::{BuildRunner, InputChecks, Scheduler, Spacing};
 use airside_store::{
     Build, BuildFilter, BuildPage, Found, InstanceVars, NewBuild, Pausing, SaveJob, SavePipeline,
     SaveResource, Store, testing::TestDatabase,
@@ -31,7 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Hands builds on to the test.
 struct Starter(mpsc::UnboundedSender<BuildId>, AtomicBool);
 
-impl Runner for Starter {
+impl BuildRunner for Starter {
     fn run(&self, build: BuildId) {
         assert!(
             !self.1.swap(false, Ordering::Relaxed),
@@ -41,11 +41,11 @@ impl Runner for Starter {
     }
 }
 
-struct Asker(mpsc::UnboundedSender<WantedChecks>);
+struct Asker(mpsc::UnboundedSender<Vec<ResourceId>>);
 
-impl Checks for Asker {
-    fn ask(&self, wanted: WantedChecks) {
-        let _ = self.0.send(wanted);
+impl InputChecks for Asker {
+    fn request(&self, resources: &[ResourceId]) {
+        let _ = self.0.send(resources.to_vec());
     }
 }
 
@@ -53,11 +53,11 @@ pub(crate) struct Stage {
     pub(crate) store: Store,
     pub(crate) team: TeamId,
     pub(crate) pipeline: PipelineId,
-    pub(crate) scheduling: Scheduling,
+    pub(crate) scheduler: Scheduler,
     starter: Arc<Starter>,
     asker: Arc<Asker>,
     started: mpsc::UnboundedReceiver<BuildId>,
-    pub(crate) asked: mpsc::UnboundedReceiver<WantedChecks>,
+    pub(crate) asked: mpsc::UnboundedReceiver<Vec<ResourceId>>,
     driver: JoinHandle<()>,
     _database: TestDatabase,
 }
@@ -113,14 +113,14 @@ impl Stage {
             Arc::new(Starter(sender, AtomicBool::new(false))),
             Arc::new(Asker(wants)),
         );
-        let (scheduling, driver) =
-            Scheduling::new(store.clone(), starter.clone(), asker.clone(), spacing);
+        let (scheduler, driver) =
+            Scheduler::new(store.clone(), starter.clone(), asker.clone(), spacing);
         Self {
             driver: tokio::spawn(driver.run(CancellationToken::new())),
             store,
             team,
             pipeline,
-            scheduling,
+            scheduler,
             starter,
             asker,
             started,
@@ -146,13 +146,13 @@ impl Stage {
     pub(crate) async fn crash(&mut self) {
         self.driver.abort();
         let _ = (&mut self.driver).await;
-        let (scheduling, driver) = Scheduling::new(
+        let (scheduler, driver) = Scheduler::new(
             self.store.clone(),
             self.starter.clone(),
             self.asker.clone(),
             Spacing::default(),
         );
-        self.scheduling = scheduling;
+        self.scheduler = scheduler;
         self.driver = tokio::spawn(driver.run(CancellationToken::new()));
     }
 
@@ -266,7 +266,7 @@ impl Stage {
     /// before it heard.
     pub(crate) async fn settled(&self) {
         for _ in 0..3 {
-            let asked = self.scheduling.preparation(BuildId(0));
+            let asked = self.scheduler.preparation(BuildId(0));
             timeout(PATIENCE, asked).await.unwrap().unwrap();
             tokio::task::yield_now().await;
         }

@@ -2,15 +2,13 @@
 
 use std::time::Duration;
 
+use airside_checks::IMAGE_INTERVAL;
 use airside_model::{ResourceId, Version, plan::CheckPlan};
 use airside_store::{CheckFrom, ImageCheck, LastCheck, Micros, now};
 use serde_json::{Map, Value, json};
 use tracing::warn;
 
-use crate::{Result, leaf::Leaf};
-
-/// An image is looked for anew after this, if its type does not say otherwise.
-pub(super) const IMAGE_INTERVAL: Duration = Duration::from_secs(60);
+use crate::{Result, StepError, leaf::Leaf};
 
 pub(super) enum Subject {
     /// A resource of the pipeline: what is found becomes its history.
@@ -30,40 +28,34 @@ pub(super) enum Subject {
     },
 }
 
-/// The words for a subject that is not there any more.
-pub(super) struct Gone(pub(super) String);
-
 impl Subject {
-    pub(super) async fn of(leaf: Leaf<'_>, check: &CheckPlan) -> Result<Result<Self, Gone>> {
+    /// Reads from the store what a check is about.
+    pub(super) async fn find(leaf: Leaf<'_>, check: &CheckPlan) -> Result<Self, StepError> {
         if check.resource.is_empty() {
-            return Ok(Ok(Self::Image {
+            return Ok(Self::Image {
                 type_: check.resource_type.clone(),
                 digest: String::new(),
                 given: check.from_version.clone(),
                 newest: None,
-            }));
+            });
         }
         let store = &leaf.interpreter.engine.parts.store;
         let row = match leaf.interpreter.build.pipeline {
             Some(pipeline) => store.resource(pipeline, &check.resource).await?,
             None => None,
         };
-        let gone = || Gone(format!("resource '{}' deleted", check.resource));
-        let Some(row) = row else {
-            return Ok(Err(gone()));
-        };
-        let Some(mut from) = store.check_from(row.id).await? else {
-            return Ok(Err(gone()));
-        };
+        let gone = || format!("resource '{}' deleted", check.resource);
+        let row = row.ok_or_else(gone)?;
+        let mut from = store.check_from(row.id).await?.ok_or_else(gone)?;
         if check.from_version.is_some() {
             from.version = check.from_version.clone();
         }
-        Ok(Ok(Self::Resource {
+        Ok(Self::Resource {
             id: row.id,
             from,
             last: store.last_check(row.id).await?,
             interval: airside_config::parse_duration(&check.interval),
-        }))
+        })
     }
 
     /// The check runs in this image of its type, which may not be that of the last time.

@@ -1,9 +1,10 @@
-//! A check by the team's checker: a process of this machine, or a container elsewhere. Either way it costs no container
-//! of its own.
+//! A native check: in the team's process on this machine, or as a guest of its container on another
+//! worker. Either way it costs no container of its own.
 
 use std::time::{Duration, Instant};
 
 use airside_check_process::{Check, Failure, Freshness};
+use airside_checks::{CheckRunner as _, CheckWay, GuestRunner, ProcessRunner, SharedHost};
 use airside_model::{
     Version,
     event::{Event, Source},
@@ -15,62 +16,48 @@ use serde_json::Map;
 
 use super::{
     Looked, Step,
-    guest::{self, Lodging, Stay},
+    guest::{self, Stay},
+    run_check,
 };
-use crate::{
-    Result, WorkerCheckers,
-    checks::{Checker, Elsewhere},
-    leaf::Leaf,
-    status::Cause,
-};
+use crate::{Result, StepError, leaf::Leaf, status::StopCause};
 
-/// Who answers, as soon as a worker is there for it. None: none ever is, or the type is not ours.
-pub(super) async fn checker<'a>(
-    leaf: Leaf<'a>,
-    check: &CheckPlan,
-) -> Result<Result<Option<Checker<'a>>, Cause>> {
-    let engine = leaf.interpreter.engine;
-    if check.image.get_plan.is_some() || !airside_resource_types::is_native(&check.type_) {
-        return Ok(Ok(None));
-    }
-    // Whoever pulls it, an image's version is looked for from here: that is worth no pod.
-    if check.resource.is_empty() && check.type_ == "registry-image" {
-        return Ok(Ok(engine.parts.checkers.as_ref().map(Checker::Here)));
-    }
+/// Returns the way that the check runs, as soon as a worker is there for it.
+pub(super) async fn way(leaf: Leaf<'_>, check: &CheckPlan) -> Result<CheckWay, StepError> {
     let team = &leaf.interpreter.build.team_name;
-    let worker = guest::worker(leaf, &check.tags).await?;
-    Ok(worker.map(|worker| worker.map(|worker| engine.checker_on(team, worker))))
+    let ways = &leaf.interpreter.engine.parts.check_ways;
+    let worker = guest::worker(leaf, &check.tags);
+    ways.for_step(team, check, worker).await
 }
 
+/// Looks for versions the way that was chosen.
 pub(super) async fn look(
     step: &Step<'_>,
-    checker: Checker<'_>,
+    way: CheckWay,
     from: Option<&Version>,
     allowed: Duration,
-) -> Result<Looked> {
-    match checker {
-        Checker::Here(checker) => look_here(step, checker, from, allowed).await,
-        Checker::Elsewhere(checker) => look_elsewhere(step, &checker, from, allowed).await,
+) -> Result<Looked, StepError> {
+    match way {
+        CheckWay::Process(runner) => look_here(step, &runner, from, allowed).await,
+        CheckWay::Guest(runner) => look_elsewhere(step, &runner, from, allowed).await,
+        CheckWay::Container => Err(run_check("a native check needs no container")),
     }
 }
 
 async fn look_elsewhere(
     step: &Step<'_>,
-    checker: &Elsewhere,
+    runner: &GuestRunner,
     from: Option<&Version>,
     allowed: Duration,
-) -> Result<Looked> {
-    let guest = match checker.request(&step.check.type_, &step.source, from) {
-        Ok(guest) => guest,
-        Err(words) => return Ok(Looked::Errored(format!("run check: {words}"))),
-    };
-    let lodging = Lodging {
-        name: checker.name(),
+) -> Result<Looked, StepError> {
+    let guest = runner.request(&step.check.type_, &step.source, from);
+    let guest = guest.map_err(|words| run_check(&words))?;
+    let host = SharedHost {
+        name: runner.name(),
         lifetime: None,
     };
-    let program = (checker.image().into(), Executable::Shim, Vec::new());
+    let program = (runner.image().into(), Executable::Shim, Vec::new());
     let stay = Stay {
-        lodging: &lodging,
+        host: &host,
         guest: &guest,
         // Nothing of this check goes into the container's own step.
         request: &step.call(Map::new()).request_with(step.leaf, program),
@@ -81,17 +68,16 @@ async fn look_elsewhere(
 
 async fn look_here(
     step: &Step<'_>,
-    checker: &WorkerCheckers,
+    runner: &ProcessRunner,
     from: Option<&Version>,
     allowed: Duration,
-) -> Result<Looked> {
+) -> Result<Looked, StepError> {
     let leaf = step.leaf;
     let build = leaf.interpreter.build;
-    let (origin, time) = (leaf.origin(), now().seconds());
     let event = Event::SelectedWorker {
-        time,
-        origin: origin.clone(),
-        selected_worker: checker.worker.to_string(),
+        time: now().seconds(),
+        origin: leaf.origin(),
+        selected_worker: runner.worker().to_string(),
     };
     leaf.say("worker", event).await?;
     leaf.start().await?;
@@ -104,11 +90,9 @@ async fn look_here(
         freshness: Freshness::FromNow,
     };
     let began = Instant::now();
-    let looking = checker.checkers.check(&check);
     let stop = leaf.context.stop.token();
-    let Some(checked) = stop.run_until_cancelled(looking).await else {
-        let cause = leaf.context.stop.cause().unwrap_or(Cause::Aborted);
-        return Ok(Looked::Stopped(cause));
+    let Some(checked) = stop.run_until_cancelled(runner.check(&check)).await else {
+        return Err(leaf.stopped_error());
     };
     let metrics = &leaf.interpreter.engine.parts.metrics;
     metrics.native_check_took(&check.type_, began.elapsed());
@@ -119,13 +103,13 @@ async fn look_here(
     if !output.is_empty() {
         leaf.print("output", Source::Stderr, output).await?;
     }
-    Ok(match checked {
+    match checked {
         Ok(checked) if checked.versions.iter().any(Version::is_empty) => {
-            Looked::Errored("run check: a version without any key was found".to_owned())
+            Err(run_check("a version without any key was found"))
         }
-        Ok(checked) => Looked::Found(checked.versions),
-        Err(Failure::Failed { .. }) => Looked::Failed,
-        Err(Failure::TimedOut { .. }) => Looked::Stopped(Cause::TimedOut),
-        Err(failure) => Looked::Errored(format!("run check: {failure}")),
-    })
+        Ok(checked) => Ok(Looked::Versions(checked.versions)),
+        Err(Failure::Failed { .. }) => Ok(Looked::Failed),
+        Err(Failure::TimedOut { .. }) => Err(StepError::Stopped(StopCause::TimedOut)),
+        Err(failure) => Err(run_check(&failure.to_string())),
+    }
 }

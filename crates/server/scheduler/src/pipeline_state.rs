@@ -18,7 +18,7 @@ pub(crate) struct JobRow {
     pub(crate) determined: bool,
 }
 
-pub(crate) struct State {
+pub(crate) struct PipelineState {
     pipeline: PipelineId,
     /// The pipeline is paused, or there is none.
     pub(crate) paused: bool,
@@ -29,7 +29,7 @@ pub(crate) struct State {
     originals: HashMap<BuildId, Original>,
 }
 
-impl State {
+impl PipelineState {
     /// The pipeline's unfinished builds; of its jobs nothing yet.
     pub(crate) async fn read(
         store: &Store,

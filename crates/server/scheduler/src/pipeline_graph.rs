@@ -9,7 +9,7 @@ use tracing::warn;
 
 use crate::{Error, Result, driver::Driver};
 
-pub(crate) struct Line {
+pub(crate) struct PipelineGraph {
     pub(crate) id: PipelineId,
     pub(crate) team: String,
     pub(crate) graph: Graph,
@@ -20,9 +20,12 @@ pub(crate) struct Line {
 
 impl Driver {
     /// `None`: there is no such pipeline.
-    pub(crate) async fn line(&mut self, pipeline: PipelineId) -> Result<Option<Arc<Line>>> {
-        if let Some(line) = self.lines.get(&pipeline) {
-            return Ok(Some(line.clone()));
+    pub(crate) async fn pipeline_graph(
+        &mut self,
+        pipeline: PipelineId,
+    ) -> Result<Option<Arc<PipelineGraph>>> {
+        if let Some(configured) = self.graphs.get(&pipeline) {
+            return Ok(Some(configured.clone()));
         }
         let Some(row) = self.store.pipeline_by_id(pipeline).await? else {
             return Ok(None);
@@ -38,15 +41,15 @@ impl Driver {
                 Err(error) => return Err(error),
             },
         };
-        let line = Arc::new(Line {
+        let configured = Arc::new(PipelineGraph {
             id: pipeline,
             team: row.team_name,
             graph,
             archived: row.archived,
             unreadable,
         });
-        self.lines.insert(pipeline, line.clone());
-        Ok(Some(line))
+        self.graphs.insert(pipeline, configured.clone());
+        Ok(Some(configured))
     }
 
     async fn graph(&mut self, pipeline: PipelineId, config: serde_json::Value) -> Result<Graph> {

@@ -2,7 +2,7 @@
 
 /// What a job's spacing allows at this moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Pace {
+pub enum JobSpacing {
     /// Its builds have no spacing.
     #[default]
     Free,
@@ -12,7 +12,7 @@ pub enum Pace {
     Rest,
 }
 
-impl Pace {
+impl JobSpacing {
     pub(super) fn allows(self) -> bool {
         self != Self::Rest
     }

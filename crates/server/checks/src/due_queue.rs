@@ -1,4 +1,4 @@
-//! What is due when. Pure: moments come from outside.
+//! Keys ordered by the moment at which they are due. Pure: the caller passes moments in.
 
 use std::{
     cmp::Reverse,
@@ -6,15 +6,15 @@ use std::{
     hash::Hash,
 };
 
-/// Each key at most once, the earliest first. Changing a key's moment leaves its old place behind,
-/// to be passed over; there are never more of these than keys.
+/// A queue that holds each key at most once, the earliest first. Changing a key's moment leaves its
+/// old entry behind, to be skipped; there are never more of these than keys.
 #[derive(Debug)]
-pub(crate) struct Queue<K, M> {
+pub(crate) struct DueQueue<K, M> {
     heap: BinaryHeap<Reverse<(M, K)>>,
     at: HashMap<K, M>,
 }
 
-impl<K: Copy + Ord + Hash, M: Copy + Ord> Queue<K, M> {
+impl<K: Copy + Ord + Hash, M: Copy + Ord> DueQueue<K, M> {
     pub(crate) fn new() -> Self {
         Self {
             heap: BinaryHeap::new(),
@@ -22,7 +22,7 @@ impl<K: Copy + Ord + Hash, M: Copy + Ord> Queue<K, M> {
         }
     }
 
-    /// From now on the key is due at this moment and no other.
+    /// Makes the key due at this moment and no other.
     pub(crate) fn set(&mut self, key: K, moment: M) {
         if self.at.insert(key, moment) != Some(moment) {
             self.heap.push(Reverse((moment, key)));
@@ -40,7 +40,7 @@ impl<K: Copy + Ord + Hash, M: Copy + Ord> Queue<K, M> {
         self.at.remove(&key);
     }
 
-    /// When the next key is due.
+    /// Returns when the next key is due.
     pub(crate) fn next(&mut self) -> Option<M> {
         while let Some(Reverse((moment, key))) = self.heap.peek() {
             if self.at.get(key) == Some(moment) {
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn keys_come_when_they_are_due_and_once() {
-        let mut queue = Queue::new();
+        let mut queue = DueQueue::new();
         for (key, at) in [('a', 5), ('b', 3), ('c', 9)] {
             queue.set(key, at);
         }
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn the_last_word_counts() {
-        let mut queue = Queue::new();
+        let mut queue = DueQueue::new();
         queue.set('a', 5);
         queue.set('a', 8);
         assert_eq!(queue.pop(7), None);
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn moving_keys_for_ever_takes_no_more_room() {
-        let mut queue = Queue::new();
+        let mut queue = DueQueue::new();
         for at in 0..100_000 {
             queue.set(at % 10, at);
         }

@@ -12,7 +12,7 @@ use crate::{Result, driver::Driver};
 const MANY: usize = 256;
 
 impl Driver {
-    pub(crate) async fn hear(&mut self, news: News) -> Result<()> {
+    pub(crate) async fn handle_news(&mut self, news: News) -> Result<()> {
         match news {
             News::VersionsSaved { resource, versions } => {
                 if versions.len() > MANY {
@@ -22,7 +22,7 @@ impl Driver {
                         self.view.apply(saved(resource, place));
                     }
                 }
-                self.concern_resource(resource, Event::VersionsFound(resource))
+                self.queue_jobs_of_resource(resource, Event::VersionsFound(resource))
                     .await
             }
             News::VersionEnabled {
@@ -35,20 +35,20 @@ impl Driver {
                     version,
                     enabled,
                 });
-                self.concern_resource(resource, Event::VersionsChosen(resource))
+                self.queue_jobs_of_resource(resource, Event::VersionsChosen(resource))
                     .await
             }
             News::HistoryChanged(resource) => {
                 self.view.apply(Change::ForgetResource(resource));
                 self.checked.remove(&resource);
-                self.concern_resource(resource, Event::VersionsChosen(resource))
+                self.queue_jobs_of_resource(resource, Event::VersionsChosen(resource))
                     .await
             }
             News::PinChanged(resource) => {
                 if let Some(pipeline) = self.pipeline_of_resource(resource).await? {
-                    self.lines.remove(&pipeline);
+                    self.graphs.remove(&pipeline);
                 }
-                self.concern_resource(resource, Event::VersionsChosen(resource))
+                self.queue_jobs_of_resource(resource, Event::VersionsChosen(resource))
                     .await
             }
             News::CheckEnded {
@@ -64,26 +64,26 @@ impl Driver {
                 // Most checks nobody waits for, and there are many of them.
                 match self.asked.values().any(|asked| asked.contains(&resource)) {
                     true => {
-                        self.concern_resource(resource, Event::CheckEnded(resource))
+                        self.queue_jobs_of_resource(resource, Event::CheckEnded(resource))
                             .await
                     }
                     false => Ok(()),
                 }
             }
-            News::JobAsked(job) => self.concern_job(job, Event::JobAsked(job)).await,
+            News::JobAsked(job) => self.queue_jobs_of_job(job, Event::JobAsked(job)).await,
             News::BuildsForgotten(job) => {
                 self.view.apply(Change::ForgetJob(job));
                 Ok(())
             }
-            News::JobPaused(job) => self.concern_job(job, Event::JobPaused(job)).await,
-            News::JobUnpaused(job) => self.concern_job(job, Event::JobUnpaused(job)).await,
+            News::JobPaused(job) => self.queue_jobs_of_job(job, Event::JobPaused(job)).await,
+            News::JobUnpaused(job) => self.queue_jobs_of_job(job, Event::JobUnpaused(job)).await,
             News::BuildFinished {
                 build,
                 job,
                 succeeded,
-            } => self.hear_of_end(build, job, succeeded).await,
+            } => self.handle_build_finished(build, job, succeeded).await,
             News::PipelineSet(pipeline) => {
-                self.lines.remove(&pipeline);
+                self.graphs.remove(&pipeline);
                 self.look_for_abandoned = true;
                 self.look_at_all(pipeline);
                 Ok(())
@@ -98,7 +98,7 @@ impl Driver {
                 Ok(())
             }
             News::PipelineArchived(pipeline) => {
-                self.lines.remove(&pipeline);
+                self.graphs.remove(&pipeline);
                 self.look_for_abandoned = true;
                 self.due.entry(pipeline).or_default();
                 Ok(())
@@ -111,7 +111,12 @@ impl Driver {
         }
     }
 
-    async fn hear_of_end(&mut self, build: BuildId, job: JobId, succeeded: bool) -> Result<()> {
+    async fn handle_build_finished(
+        &mut self,
+        build: BuildId,
+        job: JobId,
+        succeeded: bool,
+    ) -> Result<()> {
         self.asked.remove(&build);
         if succeeded {
             self.look_for_abandoned = true;
@@ -119,36 +124,40 @@ impl Driver {
                 self.view.apply(carried(job, &carrying));
             }
         }
-        self.concern_job(job, Event::BuildFinished { job, succeeded })
+        self.queue_jobs_of_job(job, Event::BuildFinished { job, succeeded })
             .await
     }
 
     /// Gives a pass to those jobs of the pipeline that the event concerns.
-    pub(crate) async fn concern(&mut self, pipeline: PipelineId, event: Event) -> Result<()> {
-        let Some(line) = self.line(pipeline).await? else {
+    pub(crate) async fn queue_affected_jobs(
+        &mut self,
+        pipeline: PipelineId,
+        event: Event,
+    ) -> Result<()> {
+        let Some(configured) = self.pipeline_graph(pipeline).await? else {
             return Ok(());
         };
-        let jobs = line.graph.concerned(event);
+        let jobs = configured.graph.affected_jobs(event);
         if !jobs.is_empty() {
             self.due.entry(pipeline).or_default().jobs.extend(jobs);
         }
         Ok(())
     }
 
-    async fn concern_resource(&mut self, resource: ResourceId, event: Event) -> Result<()> {
+    async fn queue_jobs_of_resource(&mut self, resource: ResourceId, event: Event) -> Result<()> {
         match self.pipeline_of_resource(resource).await? {
-            Some(pipeline) => self.concern(pipeline, event).await,
+            Some(pipeline) => self.queue_affected_jobs(pipeline, event).await,
             None => Ok(()),
         }
     }
 
-    async fn concern_job(&mut self, job: JobId, event: Event) -> Result<()> {
+    async fn queue_jobs_of_job(&mut self, job: JobId, event: Event) -> Result<()> {
         let Some(pipeline) = self.pipeline_of_job(job).await? else {
             return Ok(());
         };
         // Also for a job that the configuration does not have any more: its builds may wait.
         self.due.entry(pipeline).or_default();
-        self.concern(pipeline, event).await
+        self.queue_affected_jobs(pipeline, event).await
     }
 
     /// Which jobs these are is found out once it is their turn, if the pipeline is not at rest.
@@ -175,7 +184,7 @@ impl Driver {
     /// All about a pipeline that is gone, or at rest.
     pub(crate) fn forget(&mut self, pipeline: PipelineId) {
         self.due.remove(&pipeline);
-        self.lines.remove(&pipeline);
+        self.graphs.remove(&pipeline);
         if !self.pipelines.known.remove(&pipeline) {
             return;
         }
@@ -218,7 +227,7 @@ fn carried(job: JobId, carrying: &CarryingBuild) -> Change {
 }
 
 /// So that nobody has to spell it out.
-pub(crate) fn as_carried(
+pub(crate) fn to_carried(
     (resource, version): (ResourceId, airside_model::ResourceVersionId),
 ) -> Carried {
     Carried { resource, version }

@@ -17,43 +17,43 @@ use tokio::time::Instant;
 use tracing::{debug, info};
 
 use crate::{
-    Ask, Prepared, Result, WantedChecks,
+    Prepared, Result, SchedulerRequest,
     answer::{answer, pipe},
     driver::{Driver, Due},
-    line::Line,
-    state::State,
+    pipeline_graph::PipelineGraph,
+    pipeline_state::PipelineState,
 };
 
 /// How often a job is passed in a row: each round starts or creates a build, so that the rest of a very
 /// long queue waits for the next event instead of holding everybody else up.
-const MOST_ROUNDS: usize = 1000;
+const MAX_ROUNDS: usize = 1000;
 
 impl Driver {
     /// Gives these jobs of the pipeline their passes, and whoever is concerned by what that changes.
-    pub(crate) async fn attend(&mut self, pipeline: PipelineId, due: Due) -> Result<()> {
-        let mut state = State::read(&self.store, pipeline, &mut self.names).await?;
+    pub(crate) async fn schedule_pipeline(&mut self, pipeline: PipelineId, due: Due) -> Result<()> {
+        let mut state = PipelineState::read(&self.store, pipeline, &mut self.names).await?;
         if state.paused && state.unfinished.is_empty() {
             // Most pipelines rest most of the time: their configuration need not even be read.
             self.forget(pipeline);
             return Ok(());
         }
-        let Some(line) = self.line(pipeline).await? else {
+        let Some(configured) = self.pipeline_graph(pipeline).await? else {
             return Ok(());
         };
         let mut jobs = due.jobs;
         if due.all {
-            jobs.extend(line.graph.concerned(Event::Sweep));
+            jobs.extend(configured.graph.affected_jobs(Event::Sweep));
         }
-        self.go_on(&line, &mut state).await?;
+        self.resume_unfinished(&configured, &mut state).await?;
         let ids = jobs.iter().copied();
-        state.know(&self.store, &line.graph, ids).await?;
+        state.know(&self.store, &configured.graph, ids).await?;
         let mut queue: VecDeque<JobId> = jobs.into_iter().collect();
         while let Some(id) = queue.pop_front() {
-            if let Some(job) = line.graph.job(id) {
+            if let Some(job) = configured.graph.job(id) {
                 state
-                    .know(&self.store, &line.graph, [id].into_iter())
+                    .know(&self.store, &configured.graph, [id].into_iter())
                     .await?;
-                for peer in self.pass_job(&line, job, &mut state).await? {
+                for peer in self.pass_job(&configured, job, &mut state).await? {
                     if !queue.contains(&peer) {
                         queue.push_back(peer);
                     }
@@ -65,13 +65,17 @@ impl Driver {
     }
 
     /// What needs no judgement: builds that have their inputs run, and builds that no job stands for end.
-    async fn go_on(&mut self, line: &Line, state: &mut State) -> Result<()> {
+    async fn resume_unfinished(
+        &mut self,
+        configured: &PipelineGraph,
+        state: &mut PipelineState,
+    ) -> Result<()> {
         for build in state.unfinished.clone() {
             if build.runs {
                 if !build.has_started {
                     self.runner.run(build.id);
                 }
-            } else if line.graph.job(build.job).is_none() && !line.unreadable {
+            } else if configured.graph.job(build.job).is_none() && !configured.unreadable {
                 self.end(&build).await?;
                 state.ended(build.id);
             }
@@ -89,39 +93,53 @@ impl Driver {
     }
 
     /// One job, until nothing more is to be done about it. Who else is concerned.
-    async fn pass_job(&mut self, line: &Line, job: &Job, state: &mut State) -> Result<Vec<JobId>> {
-        let mut judged = self.judge(line, job, state).await?;
-        for _ in 0..MOST_ROUNDS {
+    async fn pass_job(
+        &mut self,
+        configured: &PipelineGraph,
+        job: &Job,
+        state: &mut PipelineState,
+    ) -> Result<Vec<JobId>> {
+        let mut judged = self.judge(configured, job, state).await?;
+        for _ in 0..MAX_ROUNDS {
             let (resolution, outcome) = &judged;
             // Also after a build has started: what it took is new to the job no longer.
             let mut again = outcome.next == Next::Again;
             for action in &outcome.actions {
-                again |= self.carry_out(line, job, state, resolution, action).await?;
+                again |= self
+                    .carry_out(configured, job, state, resolution, action)
+                    .await?;
             }
             if !again {
                 break;
             }
-            judged = self.judge(line, job, state).await?;
+            judged = self.judge(configured, job, state).await?;
         }
         let (resolution, outcome) = &judged;
-        self.note_inputs(line, job, state, resolution, outcome)
+        self.note_inputs(configured, job, state, resolution, outcome)
             .await
     }
 
-    async fn judge(&mut self, line: &Line, job: &Job, state: &State) -> Result<(Resolution, Pass)> {
-        let pauses = pauses(line, state, job.id);
+    async fn judge(
+        &mut self,
+        configured: &PipelineGraph,
+        job: &Job,
+        state: &PipelineState,
+    ) -> Result<(Resolution, Pass)> {
+        let pauses = pauses(configured, state, job.id);
         let resolution = match pauses.pipeline || pauses.job {
             true => Resolution::default(),
             false => self.resolve(job).await?,
         };
         let pending = state.pending(job.id);
-        let pace = self.paces.pace(&line.team, job.id, Instant::now());
+        let spacing = self
+            .spaced_jobs
+            .spacing_of_job(&configured.team, job.id, Instant::now());
         let judged = pass(&JobState {
             job,
             pauses,
             pending: &pending,
-            group: state.group(&line.graph, job.id),
-            pace,
+            group: state.group(&configured.graph, job.id),
+            spacing,
             checked: &self.checked,
             inputs: &resolution,
         });
@@ -131,13 +149,13 @@ impl Driver {
     /// Stores what the next build would get, if that is not what is stored. Who else is concerned by it.
     async fn note_inputs(
         &mut self,
-        line: &Line,
+        configured: &PipelineGraph,
         job: &Job,
-        state: &mut State,
+        state: &mut PipelineState,
         resolution: &Resolution,
         outcome: &Pass,
     ) -> Result<Vec<JobId>> {
-        let pauses = pauses(line, state, job.id);
+        let pauses = pauses(configured, state, job.id);
         if pauses.pipeline || pauses.job {
             return Ok(Vec::new());
         }
@@ -152,7 +170,9 @@ impl Driver {
         if std::mem::replace(&mut row.determined, determined) == determined {
             return Ok(Vec::new());
         }
-        Ok(line.graph.concerned(Event::InputsDetermined(job.id)))
+        Ok(configured
+            .graph
+            .affected_jobs(Event::InputsDetermined(job.id)))
     }
 
     fn next_inputs(&self, resolution: &Resolution, has_new: bool) -> NextInputs {
@@ -172,9 +192,9 @@ impl Driver {
     /// Whether a build was started.
     async fn carry_out(
         &mut self,
-        line: &Line,
+        configured: &PipelineGraph,
         job: &Job,
-        state: &mut State,
+        state: &mut PipelineState,
         resolution: &Resolution,
         action: &Action,
     ) -> Result<bool> {
@@ -188,15 +208,17 @@ impl Driver {
                     }
                     // Somebody has asked for one just now.
                     None => {
-                        *state = State::read(&self.store, line.id, &mut self.names).await?;
+                        *state = PipelineState::read(&self.store, configured.id, &mut self.names)
+                            .await?;
                         let ids = [job.id].into_iter();
-                        state.know(&self.store, &line.graph, ids).await?;
+                        state.know(&self.store, &configured.graph, ids).await?;
                     }
                 }
             }
             Action::Start { build, inputs } => {
                 self.start(job, state, resolution, *build, *inputs).await?;
-                self.paces.started(&line.team, job.id, Instant::now());
+                self.spaced_jobs
+                    .started(&configured.team, job.id, Instant::now());
                 return Ok(true);
             }
             Action::Abort { build } => {
@@ -206,26 +228,18 @@ impl Driver {
                     state.ended(found.id);
                 }
             }
-            Action::Check {
-                build,
-                resources,
-                skip_interval,
-            } => {
+            Action::Check { build, resources } => {
                 let asked = self.asked.entry(build.build).or_default();
                 let new = resources.iter().filter(|resource| asked.insert(**resource));
                 let resources: Vec<_> = new.copied().collect();
                 if !resources.is_empty() {
-                    self.checks.ask(WantedChecks {
-                        build: build.build,
-                        resources,
-                        skip_interval: *skip_interval,
-                    });
+                    self.checks.request(&resources);
                 }
             }
             Action::Wait { build, reason } => {
                 debug!(build = %build.build, %reason, "build waits");
                 if *reason == Wait::Spacing {
-                    self.paces.wake(line.id, job.id);
+                    self.spaced_jobs.wake(configured.id, job.id);
                 }
             }
         }
@@ -235,7 +249,7 @@ impl Driver {
     async fn start(
         &mut self,
         job: &Job,
-        state: &mut State,
+        state: &mut PipelineState,
         resolution: &Resolution,
         build: BuildKey,
         from: InputsFrom,
@@ -244,7 +258,7 @@ impl Driver {
             InputsFrom::Original(original) => {
                 self.store.give_inputs_of(build.build, original).await?
             }
-            InputsFrom::Resolution => self.give(build.build, resolution).await?,
+            InputsFrom::Resolution => self.give_resolved_inputs(build.build, resolution).await?,
         };
         if given {
             match from {
@@ -259,7 +273,7 @@ impl Driver {
         Ok(())
     }
 
-    async fn give(&self, build: BuildId, resolution: &Resolution) -> Result<bool> {
+    async fn give_resolved_inputs(&self, build: BuildId, resolution: &Resolution) -> Result<bool> {
         let chosen = resolution.inputs.iter().filter_map(|(name, outcome)| {
             let chosen = outcome.as_ref().ok()?;
             Some(GivenInput {
@@ -301,8 +315,8 @@ impl Driver {
         }
     }
 
-    pub(crate) async fn answer_ask(&mut self, ask: Ask) {
-        let Ask::Preparation(build, sender) = ask;
+    pub(crate) async fn handle_request(&mut self, ask: SchedulerRequest) {
+        let SchedulerRequest::Preparation(build, sender) = ask;
         match self.prepare(build).await {
             Ok(prepared) => {
                 // Whoever asked may have gone.
@@ -322,27 +336,29 @@ impl Driver {
         let (Some(pipeline), Some(job)) = (build.pipeline, build.job) else {
             return Ok(None);
         };
-        let Some(line) = self.line(pipeline).await? else {
+        let Some(configured) = self.pipeline_graph(pipeline).await? else {
             return Ok(None);
         };
-        let mut state = State::read(&self.store, pipeline, &mut self.names).await?;
+        let mut state = PipelineState::read(&self.store, pipeline, &mut self.names).await?;
         let ids = [job].into_iter();
-        state.know(&self.store, &line.graph, ids).await?;
+        state.know(&self.store, &configured.graph, ids).await?;
         let waiting = state
             .unfinished
             .iter()
             .find(|one| one.id == id && !one.runs);
-        let (Some(waiting), Some(job)) = (waiting, line.graph.job(job)) else {
+        let (Some(waiting), Some(job)) = (waiting, configured.graph.job(job)) else {
             return Ok(None);
         };
         let resolution = self.resolve(job).await?;
         let pending = state.pending(job.id);
         let judged = JobState {
             job,
-            pauses: pauses(&line, &state, job.id),
+            pauses: pauses(&configured, &state, job.id),
             pending: &pending,
-            group: state.group(&line.graph, job.id),
-            pace: self.paces.pace(&line.team, job.id, Instant::now()),
+            group: state.group(&configured.graph, job.id),
+            spacing: self
+                .spaced_jobs
+                .spacing_of_job(&configured.team, job.id, Instant::now()),
             checked: &self.checked,
             inputs: &resolution,
         };
@@ -371,11 +387,11 @@ fn hash(next: &NextInputs) -> u64 {
     hasher.finish()
 }
 
-fn pauses(line: &Line, state: &State, job: JobId) -> Pauses {
+fn pauses(configured: &PipelineGraph, state: &PipelineState, job: JobId) -> Pauses {
     Pauses {
         pipeline: state.paused,
         job: state.jobs.get(&job).is_some_and(|row| row.paused),
-        archived: line.archived,
+        archived: configured.archived,
     }
 }
 

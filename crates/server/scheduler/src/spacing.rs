@@ -7,7 +7,7 @@ use std::{
 };
 
 use airside_model::{JobId, PipelineId};
-use airside_schedule::pass::Pace;
+use airside_schedule::pass::JobSpacing;
 use tokio::time::Instant;
 
 /// How far apart builds of one job start, by team.
@@ -26,14 +26,14 @@ impl Spacing {
 
 /// When jobs started their last builds, and when those that wait may start the next.
 #[derive(Default)]
-pub(crate) struct Paces {
+pub(crate) struct SpacedJobs {
     spacing: Spacing,
     /// Until when a job rests.
     rests: HashMap<JobId, Instant>,
     wakes: BTreeSet<(Instant, PipelineId, JobId)>,
 }
 
-impl Paces {
+impl SpacedJobs {
     pub(crate) fn new(spacing: Spacing) -> Self {
         Self {
             spacing,
@@ -41,13 +41,13 @@ impl Paces {
         }
     }
 
-    pub(crate) fn pace(&self, team: &str, job: JobId, now: Instant) -> Pace {
+    pub(crate) fn spacing_of_job(&self, team: &str, job: JobId, now: Instant) -> JobSpacing {
         if self.spacing.of(team).is_zero() {
-            return Pace::Free;
+            return JobSpacing::Free;
         }
         match self.rests.get(&job) {
-            Some(until) if *until > now => Pace::Rest,
-            _ => Pace::One,
+            Some(until) if *until > now => JobSpacing::Rest,
+            _ => JobSpacing::One,
         }
     }
 
@@ -92,20 +92,35 @@ mod tests {
             everybody: Duration::ZERO,
             teams: [("slow".to_owned(), Duration::from_secs(2))].into(),
         };
-        let mut paces = Paces::new(spacing);
+        let mut spaced_jobs = SpacedJobs::new(spacing);
         let (job, now) = (JobId(1), Instant::now());
-        assert_eq!(paces.pace("main", job, now), Pace::Free);
-        assert_eq!(paces.pace("slow", job, now), Pace::One);
-        paces.started("slow", job, now);
+        assert_eq!(
+            spaced_jobs.spacing_of_job("main", job, now),
+            JobSpacing::Free
+        );
+        assert_eq!(
+            spaced_jobs.spacing_of_job("slow", job, now),
+            JobSpacing::One
+        );
+        spaced_jobs.started("slow", job, now);
         let later = now + Duration::from_secs(1);
-        assert_eq!(paces.pace("slow", job, later), Pace::Rest);
-        assert_eq!(paces.pace("slow", JobId(2), later), Pace::One);
-        paces.wake(PipelineId(7), job);
-        assert_eq!(paces.rested(later), None);
-        let end = paces.next().unwrap();
+        assert_eq!(
+            spaced_jobs.spacing_of_job("slow", job, later),
+            JobSpacing::Rest
+        );
+        assert_eq!(
+            spaced_jobs.spacing_of_job("slow", JobId(2), later),
+            JobSpacing::One
+        );
+        spaced_jobs.wake(PipelineId(7), job);
+        assert_eq!(spaced_jobs.rested(later), None);
+        let end = spaced_jobs.next().unwrap();
         assert_eq!(end, now + Duration::from_secs(2));
-        assert_eq!(paces.rested(end), Some((PipelineId(7), job)));
-        assert_eq!(paces.pace("slow", job, end), Pace::One);
-        assert_eq!(paces.next(), None);
+        assert_eq!(spaced_jobs.rested(end), Some((PipelineId(7), job)));
+        assert_eq!(
+            spaced_jobs.spacing_of_job("slow", job, end),
+            JobSpacing::One
+        );
+        assert_eq!(spaced_jobs.next(), None);
     }
 }

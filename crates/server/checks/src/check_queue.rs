@@ -1,5 +1,5 @@
-//! Which resources are to be checked and when, and which are being checked. No I/O and no clock: the loop
-//! says what time it is and does what comes out.
+//! The resources to check and when, and the checks under way. No I/O and no clock: the loop passes
+//! the time in and runs the checks that come out.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -13,43 +13,44 @@ use airside_schedule::{
     graph::Resource,
 };
 
-use crate::{phase, queue::Queue};
+use crate::{due_queue::DueQueue, phase};
 
-/// What is overdue when the server starts is spread over this, or its interval.
+/// Time over which checks are spread that are overdue when the server starts, unless their interval
+/// is shorter.
 const SPREAD: Duration = Duration::from_secs(60);
 
-/// What time it is, by the clock on the wall and by one that never jumps.
+/// The time, by the clock on the wall and by one that never jumps.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Now {
     pub(crate) wall: Moment,
-    /// Since the server started.
+    /// Time since the server started.
     pub(crate) run: Duration,
 }
 
-/// How a resource comes to be known.
+/// The reason why a pipeline is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// With all others, when the server starts.
+    /// The server starts, and reads all pipelines.
     AtStart,
-    /// Somebody set its pipeline.
+    /// The pipeline was set or changed.
     Later,
-    /// Somebody wants a resource of its pipeline checked.
+    /// A build or a person wants one of its resources checked.
     Asked,
 }
 
-/// A resource as the desk is told of it.
+/// A resource with the facts that decide when it is checked.
 #[derive(Clone, Debug)]
-pub(crate) struct Known<S> {
+pub(crate) struct KnownResource<S> {
     pub(crate) resource: Resource,
     pub(crate) facts: CheckFacts,
     pub(crate) spec: S,
 }
 
-struct Entry<S> {
-    known: Known<S>,
+struct QueueEntry<S> {
+    known: KnownResource<S>,
     pipeline_is_paused: bool,
     running: bool,
-    /// Somebody wants a check that begins after they asked.
+    /// A check is wanted that begins after the request.
     asked: bool,
 }
 
@@ -57,37 +58,38 @@ struct Entry<S> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Start {
     pub(crate) resource: ResourceId,
-    /// Somebody waits for it: no limit holds it up.
+    /// A build or a person waits for it: no limit delays it.
     pub(crate) asked: bool,
-    /// How many failed before it.
+    /// Number of checks in a row that failed before it.
     pub(crate) failures: u32,
 }
 
-pub(crate) struct Desk<S> {
+/// The resources that are checked, with those that are due and those that are wanted.
+pub(crate) struct CheckQueue<S> {
     policy: CheckPolicy,
-    entries: HashMap<ResourceId, Entry<S>>,
+    entries: HashMap<ResourceId, QueueEntry<S>>,
     pipelines: HashMap<PipelineId, BTreeSet<ResourceId>>,
-    queue: Queue<ResourceId, Duration>,
+    due: DueQueue<ResourceId, Duration>,
     asked: Vec<ResourceId>,
 }
 
-impl<S> Desk<S> {
+impl<S> CheckQueue<S> {
     pub(crate) fn new(policy: CheckPolicy) -> Self {
         Self {
             policy,
             entries: HashMap::new(),
             pipelines: HashMap::new(),
-            queue: Queue::new(),
+            due: DueQueue::new(),
             asked: Vec::new(),
         }
     }
 
-    /// What a pipeline has now, in place of what it had.
+    /// Replaces the resources of a pipeline.
     pub(crate) fn set_pipeline(
         &mut self,
         pipeline: PipelineId,
         is_paused: bool,
-        resources: Vec<Known<S>>,
+        resources: Vec<KnownResource<S>>,
         arrival: Arrival,
         now: Now,
     ) {
@@ -103,7 +105,7 @@ impl<S> Desk<S> {
                 before.map_or((false, false), |entry| (entry.running, entry.asked));
             self.entries.insert(
                 id,
-                Entry {
+                QueueEntry {
                     known,
                     pipeline_is_paused: is_paused,
                     running,
@@ -117,7 +119,7 @@ impl<S> Desk<S> {
         }
     }
 
-    /// Whether a check of one of its resources is under way, or wanted.
+    /// Returns true if a check of one of the pipeline's resources is under way or wanted.
     pub(crate) fn is_busy(&self, pipeline: PipelineId) -> bool {
         let resources = self.pipelines.get(&pipeline).into_iter().flatten();
         let mut entries = resources.filter_map(|resource| self.entries.get(resource));
@@ -130,7 +132,7 @@ impl<S> Desk<S> {
         }
     }
 
-    /// Pipelines that are none of these are gone.
+    /// Removes all pipelines but these.
     pub(crate) fn retain_pipelines(&mut self, there: &HashSet<PipelineId>) {
         let gone: Vec<PipelineId> = self
             .pipelines
@@ -147,8 +149,8 @@ impl<S> Desk<S> {
         Some(&self.entries.get(&resource)?.known.spec)
     }
 
-    /// Asks for a check that begins from now on. `false`: there is no such resource.
-    pub(crate) fn ask(&mut self, resource: ResourceId) -> bool {
+    /// Requests a check that begins from now on. Returns false if the resource is not known.
+    pub(crate) fn request(&mut self, resource: ResourceId) -> bool {
         let Some(entry) = self.entries.get_mut(&resource) else {
             return false;
         };
@@ -161,14 +163,14 @@ impl<S> Desk<S> {
         true
     }
 
-    /// The next check to begin now; from here on it is under way. If only those that were asked for
-    /// are wanted, the others stay due.
+    /// Returns the next check to begin now; from here on it is under way. With `only_asked` the
+    /// periodic ones stay due.
     pub(crate) fn start(&mut self, now: Now, only_asked: bool) -> Option<Start> {
         loop {
             let resource = match self.asked.pop() {
                 Some(resource) => resource,
                 None if only_asked => return None,
-                None => self.queue.pop(now.run)?,
+                None => self.due.pop(now.run)?,
             };
             let Some(entry) = self.entries.get_mut(&resource) else {
                 continue;
@@ -177,7 +179,7 @@ impl<S> Desk<S> {
                 continue;
             }
             entry.running = true;
-            self.queue.remove(resource);
+            self.due.remove(resource);
             return Some(Start {
                 resource,
                 asked: std::mem::take(&mut entry.asked),
@@ -186,16 +188,17 @@ impl<S> Desk<S> {
         }
     }
 
-    /// When to look again, if nothing happens until then.
+    /// Returns when to look again if nothing happens until then.
     pub(crate) fn next(&mut self) -> Option<Duration> {
-        match self.asked.is_empty() {
-            true => self.queue.next(),
-            false => Some(Duration::ZERO),
+        if self.asked.is_empty() {
+            self.due.next()
+        } else {
+            Some(Duration::ZERO)
         }
     }
 
-    /// A check has ended, and this is what is known now. `None`: it is to be tried again as if it
-    /// had not been.
+    /// Notes the end of a check, with the facts from now on. Without facts the check is tried again
+    /// as if it had not run.
     pub(crate) fn finished(&mut self, resource: ResourceId, facts: Option<CheckFacts>, now: Now) {
         let Some(entry) = self.entries.get_mut(&resource) else {
             return;
@@ -210,11 +213,11 @@ impl<S> Desk<S> {
         self.place(resource, Arrival::Later, now);
     }
 
-    /// Somebody else checked it, or its pin changed.
+    /// Changes the facts of a resource that a build checked, or whose pin changed.
     pub(crate) fn learn(
         &mut self,
         resource: ResourceId,
-        change: impl FnOnce(&mut Known<S>),
+        change: impl FnOnce(&mut KnownResource<S>),
         now: Now,
     ) {
         if let Some(entry) = self.entries.get_mut(&resource) {
@@ -225,7 +228,7 @@ impl<S> Desk<S> {
 
     fn forget(&mut self, resource: ResourceId) {
         self.entries.remove(&resource);
-        self.queue.remove(resource);
+        self.due.remove(resource);
     }
 
     /// Puts a resource where it belongs in the queue.
@@ -233,12 +236,12 @@ impl<S> Desk<S> {
         let Some(entry) = self.entries.get(&id).filter(|entry| !entry.running) else {
             return;
         };
-        let Known {
+        let KnownResource {
             resource, facts, ..
         } = &entry.known;
         let paused = entry.pipeline_is_paused;
         let Due::At(at, _) = due(resource, *facts, &self.policy, paused, now.wall) else {
-            self.queue.remove(id);
+            self.due.remove(id);
             return;
         };
         let wait = u64::try_from(at.0.saturating_sub(now.wall.0)).unwrap_or(0);
@@ -250,7 +253,7 @@ impl<S> Desk<S> {
                 at = phase::place(at, interval, id.0).max(now.run);
             }
         }
-        self.queue.set(id, at);
+        self.due.set(id, at);
     }
 }
 
