@@ -12,7 +12,7 @@ use sqlx::{
 };
 use tracing::{info, warn};
 
-use super::{Patience, Pool, Pools, Space, opening};
+use super::{Patience, Pool, Pools, Space, failed_to, here, opening};
 use crate::{Error, Result};
 
 const READERS: u32 = 4;
@@ -101,8 +101,8 @@ async fn migrate(path: &Path, options: &SqliteConnectOptions) -> Result<()> {
     if let Err(error) = make_shrinkable(&mut connection).await {
         warn!(error = %chain(&error), "the database's file cannot be made to shrink; it is tried again at the next start");
     }
-    connection.close().await?;
-    Ok(())
+    let closed = connection.close().await;
+    closed.map_err(failed_to("close the database after its migration", here!()))
 }
 
 /// A file from before is written anew, once: only then can pages be taken out of it.
