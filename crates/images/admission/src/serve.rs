@@ -54,7 +54,7 @@ pub(crate) async fn serve(
             }
             // Out of files, say: there will be some again.
             Err(error) => {
-                warn!(error = %chain(&error), "no connection");
+                warn!(error = %chain(&error), "connection to the admission webhook not accepted");
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         }
@@ -68,8 +68,10 @@ impl Door {
         let shaken = tokio::time::timeout(PATIENCE, tls.accept(stream)).await;
         let stream = match shaken {
             Ok(Ok(stream)) => stream,
-            Ok(Err(error)) => return debug!(error = %chain(&error), "no handshake"),
-            Err(_) => return debug!("a handshake takes too long"),
+            Ok(Err(error)) => {
+                return debug!(error = %chain(&error), "TLS handshake with the admission webhook failed");
+            }
+            Err(_) => return debug!("TLS handshake with the admission webhook timed out"),
         };
         let service = service_fn(move |request| {
             let door = self.clone();
@@ -88,7 +90,7 @@ impl Door {
             }
         };
         if let Err(error) = ended {
-            debug!(error = %chain(&error), "a connection ended");
+            debug!(error = %chain(&error), "connection to the admission webhook ended early");
         }
     }
 
@@ -126,7 +128,7 @@ impl Door {
             Err(error) => {
                 debug!(
                     error = %chain(&error),
-                    "a question that is none"
+                    "admission review not understood"
                 );
                 text(StatusCode::BAD_REQUEST, "that is no AdmissionReview\n")
             }

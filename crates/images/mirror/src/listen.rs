@@ -37,7 +37,7 @@ pub async fn serve(listener: TcpListener, mirror: Mirror, shutdown: Cancellation
             }
             // Out of files, say: there will be some again.
             Err(error) => {
-                tracing::warn!(error = %chain(&error), "no connection");
+                tracing::warn!(error = %chain(&error), "connection to the mirror not accepted");
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         }
@@ -47,7 +47,7 @@ pub async fn serve(listener: TcpListener, mirror: Mirror, shutdown: Cancellation
     if tokio::time::timeout(LAST, attended.wait()).await.is_err() {
         tracing::warn!(
             connections = attended.len(),
-            "pulls that are under way end here"
+            "pulls cut that did not end in time"
         );
     }
 }
@@ -70,7 +70,7 @@ async fn attend(mirror: Mirror, stream: TcpStream, shutdown: CancellationToken) 
         }
     };
     if let Err(error) = ended {
-        tracing::debug!(error = %chain(&error), "a connection ended early");
+        tracing::debug!(error = %chain(&error), "connection to the mirror ended early");
     }
 }
 

@@ -198,15 +198,22 @@ impl MirrorSettings {
             let registries = written.others.join(" ");
             tracing::warn!(
                 registries,
-                "set up by somebody else, and left alone: no mirror for these"
+                "registries configured by others left alone: they have no mirror"
             );
         }
         match self.told {
             Told::Containerd => {
                 let registries = written.written.join(" ");
-                tracing::info!(registries, port, "containerd asks this node first");
+                tracing::info!(
+                    registries,
+                    port,
+                    "mirror of registries configured for containerd"
+                );
             }
-            Told::Nobody => tracing::info!(port, "only pods that name this node's port have it"),
+            Told::Nobody => tracing::info!(
+                port,
+                "mirror started without containerd; only pods that name its port use it"
+            ),
         }
         Ok((hosts, written))
     }
@@ -282,7 +289,7 @@ async fn accept<F>(
             Ok((stream, _)) => stream,
             // Out of files, say: there will be some again.
             Err(error) => {
-                tracing::warn!(error = %chain(&error), "no connection");
+                tracing::warn!(error = %chain(&error), "connection to the node's mirror not accepted");
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             }
@@ -298,7 +305,7 @@ async fn accept<F>(
                 .header_read_timeout(ASK)
                 .serve_connection(TokioIo::new(stream), service);
             if let Err(error) = served.await {
-                tracing::debug!(error = %chain(&error), "a connection ended early");
+                tracing::debug!(error = %chain(&error), "connection to the node's mirror ended early");
             }
         });
     }

@@ -71,7 +71,7 @@ pub async fn serve(
             )),
             // Out of files, say: there will be some again.
             Err(error) => {
-                tracing::warn!(error = %chain(&error), "no connection");
+                tracing::warn!(error = %chain(&error), "connection to the registry proxy not accepted");
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         }
@@ -108,7 +108,7 @@ impl Proxy {
             .header_read_timeout(ASK)
             .serve_connection(TokioIo::new(stream), service);
         if let Err(error) = served.await {
-            tracing::debug!(error = %chain(&error), "a connection ended early");
+            tracing::debug!(error = %chain(&error), "connection to the registry proxy ended early");
         }
     }
 

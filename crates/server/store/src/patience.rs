@@ -32,7 +32,7 @@ impl Tries {
         if done || !error.is_transient() || Instant::now() >= self.deadline {
             return false;
         }
-        tracing::debug!(error = %chain(&error), "the database is away; trying again");
+        tracing::debug!(error = %chain(&error), "database call failed; it is tried again");
         sleep(PAUSE).await;
         true
     }

@@ -75,7 +75,7 @@ impl Server {
                 }
                 // Out of files, say: there will be some again.
                 Err(error) => {
-                    tracing::warn!(error = %chain(&error), "no connection");
+                    tracing::warn!(error = %chain(&error), "connection to the operator not accepted");
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
             }
@@ -95,7 +95,7 @@ impl Server {
             .header_read_timeout(PATIENCE)
             .serve_connection(TokioIo::new(stream), service);
         if let Err(error) = served.await {
-            tracing::debug!(error = %chain(&error), "a connection ended early");
+            tracing::debug!(error = %chain(&error), "connection to the operator ended early");
         }
     }
 
@@ -204,7 +204,7 @@ impl Server {
                 Refusal::Unknown(error) => {
                     tracing::warn!(
                         error = %chain(error),
-                        "a token cannot be reviewed"
+                        "token of an agent not reviewed"
                     );
                     said(StatusCode::SERVICE_UNAVAILABLE, &refusal.to_string())
                 }

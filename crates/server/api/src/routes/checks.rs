@@ -1,6 +1,6 @@
 //! Checks that people and other servers ask for.
 
-use airside_model::Version;
+use airside_model::{Version, chain};
 use axum::{
     Json,
     body::{Body, Bytes, to_bytes},
@@ -120,7 +120,7 @@ pub(super) async fn webhook(
         Ok(heard) => Ok(said(heard)),
         Err(ApiError::Store(error)) => Err(ApiError::Store(error)),
         Err(why) => {
-            info!(resource = resource_name, %why, "webhook refused");
+            info!(resource = resource_name, reason = %chain(&why), "webhook of a resource refused");
             Err(ApiError::Unauthenticated)
         }
     }

@@ -56,7 +56,7 @@ impl Builds for EngineBuilds {
         let prepared = match self.scheduling.preparation(build).await {
             Ok(prepared) => prepared?,
             Err(error) => {
-                warn!(%build, error = %chain(&error), "cannot tell what a build waits for");
+                warn!(%build, error = %chain(&error), "reason why a build waits not written");
                 return None;
             }
         };

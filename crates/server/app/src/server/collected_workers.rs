@@ -46,7 +46,7 @@ impl airside_gc::Workers for CollectedWorkers {
                 let error = &error as &dyn std::error::Error;
                 warn!(
                     error,
-                    "kept containers could not be given up, and the disk is full"
+                    "kept containers not removed, though the disk is full"
                 );
                 false
             })

@@ -176,7 +176,7 @@ async fn hear(listener: Arc<Mutex<PgListener>>, me: String, heard: Arc<impl Fn()
             // The connection was lost, and with it perhaps some word.
             Ok(None) => heard(),
             Err(error) => {
-                debug!(error = %chain(&error), "the database does not answer; listening again soon");
+                debug!(error = %chain(&error), "connection for other servers' changes lost; it is made again");
                 tokio::time::sleep(Duration::from_millis(200)).await;
                 heard();
             }
@@ -193,7 +193,7 @@ async fn tell(pool: PgPool, me: String, mut local: tokio::sync::watch::Receiver<
             .execute(&pool)
             .await;
         if let Err(error) = told {
-            warn!(error = %chain(&error), "other servers were not told of a change; they hear of the next");
+            warn!(error = %chain(&error), "change not announced to other servers; it is tried again");
             tokio::time::sleep(Duration::from_millis(200)).await;
             local.mark_changed();
         }
