@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use airside_model::Handle;
+use airside_model::{Handle, chain};
 use airside_orchestrator::Orchestrator;
 use async_trait::async_trait;
 use tracing::warn;
@@ -43,9 +43,8 @@ impl airside_gc::Workers for CollectedWorkers {
             .give_up_kept()
             .await
             .unwrap_or_else(|error| {
-                let error = &error as &dyn std::error::Error;
                 warn!(
-                    error,
+                    error = %chain(&error),
                     "kept containers not removed, though the disk is full"
                 );
                 false
