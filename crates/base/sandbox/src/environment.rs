@@ -33,7 +33,7 @@ pub fn passed_on() -> impl Iterator<Item = (&'static str, OsString)> {
             WARNED.call_once(|| {
                 warn!(
                     variable = name,
-                    "the proxy's login is kept from checks and pulls: let the proxy know this machine by its address"
+                    "proxy login withheld from checks and pulls: let the proxy know this machine by its address"
                 );
             });
         }

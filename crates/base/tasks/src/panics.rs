@@ -71,7 +71,8 @@ fn hook(info: &PanicHookInfo<'_>) {
     let thread = std::thread::current();
     error!(
         thread = thread.name().unwrap_or_default(),
-        "a thread panicked: {message}"
+        panic = %message,
+        "thread panicked"
     );
 }
 
@@ -79,7 +80,7 @@ fn hook(info: &PanicHookInfo<'_>) {
 pub(crate) fn report(name: &'static str, payload: &(dyn Any + Send)) -> String {
     count(name);
     let message = said(payload, PLACE.take().as_deref());
-    error!(task = name, "a task panicked: {message}");
+    error!(task = name, panic = %message, "task panicked");
     message
 }
 

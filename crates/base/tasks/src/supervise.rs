@@ -46,7 +46,11 @@ where
     let shutdown = shutdown.clone();
     tokio::spawn(async move {
         if let Err(gave_up) = keep_going(name, &shutdown, make).await {
-            error!(task = name, "{gave_up}");
+            error!(
+                task = name,
+                panic = %gave_up.message,
+                "task given up: it panicked again and again"
+            );
             GAVE_UP.lock().get_or_insert(gave_up);
             shutdown.cancel();
         }
@@ -66,7 +70,7 @@ where
         let mut strikes = Strikes::default();
         while caught(name, async { make().await }).await.is_err() {
             let pause = strikes.strike(Instant::now()).unwrap_or(WINDOW);
-            warn!(task = name, ?pause, "the task starts again");
+            warn!(task = name, ?pause, "task restarted after a panic");
             tokio::time::sleep(pause).await;
         }
     })
@@ -90,7 +94,7 @@ where
             task: name,
             message,
         })?;
-        warn!(task = name, ?pause, "the task starts again");
+        warn!(task = name, ?pause, "task restarted after a panic");
         let rested = shutdown.run_until_cancelled(tokio::time::sleep(pause));
         if rested.await.is_none() {
             return Ok(());

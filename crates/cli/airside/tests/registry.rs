@@ -20,7 +20,7 @@ fn address(server: &Server) -> String {
     let log = server.log();
     let line = log
         .lines()
-        .find(|line| line.contains("the registry of images is served"));
+        .find(|line| line.contains("image registry started"));
     let (_, address) = line.unwrap().split_once("address=").unwrap();
     address.trim().to_owned()
 }

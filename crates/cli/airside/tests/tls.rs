@@ -161,7 +161,7 @@ fn a_new_certificate_is_taken_on_sighup_or_when_the_files_change_and_a_bad_one_i
     // The certificate comes before its key, as with any renewal: the old one stays meanwhile.
     home.file("tls.crt", &second.cert);
     server.signal(Signal::HUP);
-    server.wait_for_line("cannot be used");
+    server.wait_for_line("new certificate refused");
     assert!(get(&server, &first, "/api/v1/info").is_ok());
     home.file("tls.key", &second.key);
     server.signal(Signal::HUP);

@@ -231,12 +231,12 @@ fn a_dead_collector_is_told_of_once_and_stops_nothing() {
     let mut server = Server::start(home.web().args(["--otlp-endpoint", endpoint]));
     wait_until("the loss is told", || {
         assert!(server.get("/api/v1/info", "").starts_with("HTTP/1.0 200"));
-        server.log().contains("traces are lost")
+        server.log().contains("traces lost")
     });
     server.signal(Signal::TERM);
     assert!(server.wait().success(), "{}", server.log());
     assert_eq!(
-        server.log().matches("traces are lost").count(),
+        server.log().matches("traces lost").count(),
         1,
         "{}",
         server.log()

@@ -32,7 +32,7 @@ impl Events {
             secondary: None,
         };
         if let Err(error) = self.0.publish(&event, about).await {
-            debug!(error = %chain(&error), "an event could not be written");
+            debug!(error = %chain(&error), "event not written");
         }
     }
 }

@@ -98,7 +98,7 @@ impl Waiting {
                                 namespace = key.0,
                                 pod = key.1,
                                 ?why,
-                                "a pod waits no longer"
+                                "scheduling gate of a pod removed"
                             );
                             events
                                 .tell(&pod.object_ref(&()), "Released", words(why))
@@ -112,7 +112,7 @@ impl Waiting {
                             error = %chain(&error),
                             namespace = key.0,
                             pod = key.1,
-                            "a pod cannot be let go"
+                            "scheduling gate of a pod not removed"
                         );
                         AGAIN
                     }

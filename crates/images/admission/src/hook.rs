@@ -48,12 +48,13 @@ async fn follow(client: Client, certs: OwnCerts) {
             found = objects.next() => match found {
                 Some(Ok(found)) => {
                     if found.is_none() {
-                        warn!("there is no webhook configuration {NAME}; nothing is placed until it is installed again");
+                        warn!(configuration = NAME,
+                        "webhook configuration not found; no pod is placed until it is installed again");
                     }
                     current = found;
                 }
                 Some(Err(error)) => {
-                    warn!(error = %chain(&error), "the webhook configuration cannot be watched");
+                    warn!(error = %chain(&error), "watch of the webhook configuration interrupted");
                     continue;
                 }
                 None => return,
@@ -80,7 +81,7 @@ async fn correct(
     if let Err(error) = certs.refresh().await {
         warn!(
             error = %chain(&error),
-            "our certificates cannot be read"
+            "certificates of the webhook not read"
         );
     }
     let wanted = bundle.borrow_and_update().clone();
@@ -93,13 +94,13 @@ async fn correct(
         .await
     {
         Ok(_) => {
-            info!("the API server was told whom to trust");
+            info!("CA bundle of the webhook configuration updated");
             true
         }
         Err(error) => {
             warn!(
                 error = %chain(&error),
-                "the API server cannot be told whom to trust"
+                "CA bundle of the webhook configuration not updated"
             );
             false
         }

@@ -52,7 +52,7 @@ pub fn answer(body: &[u8], view: &View, rules: &Rules) -> Result<Vec<u8>, Review
                 error = %chain(&error),
                 namespace = request.namespace,
                 name = request.name,
-                "an object is let through as it is"
+                "object not placed; it is admitted as it is"
             );
             None
         }

@@ -83,7 +83,7 @@ impl Door {
             Err(error) => {
                 debug!(
                     error = %chain(&error),
-                    "a question that is none"
+                    "admission review not understood"
                 );
                 text(StatusCode::BAD_REQUEST, "that is no AdmissionReview\n")
             }

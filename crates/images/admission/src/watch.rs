@@ -83,7 +83,7 @@ async fn follow(client: Client, home: &str, say: &watch::Sender<Option<Arc<View>
         let is_first = say.borrow().is_none();
         let view = picture.view(home);
         if is_first {
-            info!("sets and nodes are known");
+            info!("image sets and nodes listed");
         }
         say.send_replace(Some(Arc::new(view)));
     }
@@ -142,7 +142,8 @@ where
         .inspect_err(move |error| {
             warn!(
                 error = %chain(error),
-                "{what} cannot be watched; it is tried again"
+                what,
+                "watch interrupted; it is tried again"
             );
         })
         .filter_map(|event| futures::future::ready(event.ok()))

@@ -181,7 +181,7 @@ impl<K: Templated> Workloads<K> {
                 warn!(
                     error = %chain(&error),
                     namespace = key.0, name = key.1, kind = %K::kind(&()),
-                    "a workload cannot be placed"
+                    "workload not placed"
                 );
             }
         }
@@ -213,7 +213,7 @@ impl<K: Templated> Workloads<K> {
         };
         match objects.patch(&key.1, &params, &patch).await {
             Ok(_) => {
-                info!(namespace = key.0, name = key.1, kind = %K::kind(&()), "a workload was placed");
+                info!(namespace = key.0, name = key.1, kind = %K::kind(&()), "workload placed");
                 let note = "its template prefers nodes that have its images".to_owned();
                 self.events.tell(&about, "Placed", note).await;
                 Ok(())

@@ -109,7 +109,7 @@ impl OwnCerts {
                 Err(error) => {
                     warn!(
                         error = %chain(&error),
-                        "certificates cannot be looked after"
+                        "certificates not renewed"
                     );
                     AGAIN
                 }
@@ -144,7 +144,7 @@ async fn settle(
         let there = match found.as_ref().map(|found| &found.material) {
             Some(Ok(material)) => Some(material.clone()),
             Some(Err(why)) => {
-                warn!(secret, %why, "the secret of our certificates cannot be used; it is written anew");
+                warn!(secret, %why, "Secret of the certificates not usable; it is written anew");
                 None
             }
             None => None,
@@ -155,7 +155,7 @@ async fn settle(
             return Ok(renewal);
         }
         if let Written::Done = kept.write(found, &renewal.material).await? {
-            info!(secret, next = %renewal.next, "our certificates were written");
+            info!(secret, next = %renewal.next, "certificates written");
             return Ok(renewal);
         }
     }

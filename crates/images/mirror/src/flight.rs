@@ -169,7 +169,7 @@ impl Flights {
             say.send_replace(match fetched {
                 Ok(size) => Progress::Whole(size),
                 Err(error) => {
-                    tracing::warn!(%digest, error = %chain(&error), "content could not be fetched");
+                    tracing::warn!(%digest, error = %chain(&error), "content not fetched from its registry");
                     let _ = tokio::fs::remove_file(&path).await;
                     Progress::Failed(error.to_string())
                 }
@@ -238,7 +238,7 @@ async fn fetch(
     }
     if let Err(error) = storage.keep(digest, path).await {
         // Those who read it have it; the next ones fetch it again.
-        tracing::error!(%digest, error = %chain(&error), "content cannot be kept");
+        tracing::error!(%digest, error = %chain(&error), "content not stored in the mirror");
         tokio::fs::remove_file(path).await?;
     }
     Ok(written)

@@ -70,7 +70,7 @@ impl Mirror {
             None => self.tag(request).await,
         };
         answered.unwrap_or_else(|error| {
-            tracing::error!(error = %chain(&error), thing = request.asked.path(), "what is kept cannot be read or written");
+            tracing::error!(error = %chain(&error), thing = request.asked.path(), "storage of the mirror failed");
             failure(
                 StatusCode::INTERNAL_SERVER_ERROR,
                 "the mirror failed; its log says why",

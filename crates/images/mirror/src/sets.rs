@@ -30,7 +30,7 @@ impl Mirror {
                 Ok(Some(set)) => self.copy_set(&set, &mut copied).await,
                 Ok(None) => return,
                 Err(error) => {
-                    tracing::warn!(error = %chain(&error), "image sets cannot be watched")
+                    tracing::warn!(error = %chain(&error), "watch of image sets interrupted")
                 }
             }
         }
@@ -44,10 +44,12 @@ impl Mirror {
             }
             match self.copy(&ahead).await {
                 Ok(()) => {
-                    tracing::info!(image = %ahead.image, "copied ahead");
+                    tracing::info!(image = %ahead.image, "image copied ahead");
                     copied.insert(key);
                 }
-                Err(error) => tracing::warn!(error = %chain(&error), "not copied ahead"),
+                Err(error) => {
+                    tracing::warn!(image = %ahead.image, error = %chain(&error), "image not copied ahead")
+                }
             }
         }
     }

@@ -212,7 +212,7 @@ impl Upstream {
         tracing::warn!(
             registry = base,
             seconds = rest.as_secs(),
-            "a registry wants to be left alone"
+            "registry asked for a pause"
         );
         let until = airside_model::deadline_after(Instant::now(), rest);
         self.0.resting.lock().insert(base.to_owned(), until);

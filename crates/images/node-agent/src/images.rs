@@ -88,7 +88,7 @@ pub async fn keep(
     info!(
         runtime = runtime.version().await?,
         node = settings.node,
-        "images are kept"
+        "image agent started"
     );
     let cluster = Cluster::new(&client, &settings.node);
     match task {
@@ -161,7 +161,9 @@ async fn events(runtime: Runtime, happened: tokio::sync::watch::Sender<()>) {
                     happened.send_replace(());
                 }
             }
-            Err(error) => debug!(error = %chain(&error), "the runtime tells no events"),
+            Err(error) => {
+                debug!(error = %chain(&error), "event stream of the container runtime interrupted")
+            }
         }
         happened.send_replace(());
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -176,7 +178,7 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, AgentError> {
 async fn answer_probes(listener: TcpListener) {
     loop {
         if let Err(error) = listener.accept().await {
-            warn!(error = %chain(&error), "a probe was not answered");
+            warn!(error = %chain(&error), "health probe not answered");
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     }

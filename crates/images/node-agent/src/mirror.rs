@@ -192,15 +192,22 @@ impl MirrorSettings {
             let registries = written.others.join(" ");
             tracing::warn!(
                 registries,
-                "set up by somebody else, and left alone: no mirror for these"
+                "registries configured by others left alone: they have no mirror"
             );
         }
         match self.told {
             Told::Containerd => {
                 let registries = written.written.join(" ");
-                tracing::info!(registries, port, "containerd asks this node first");
+                tracing::info!(
+                    registries,
+                    port,
+                    "mirror of registries configured for containerd"
+                );
             }
-            Told::Nobody => tracing::info!(port, "only pods that name this node's port have it"),
+            Told::Nobody => tracing::info!(
+                port,
+                "mirror started without containerd; only pods that name its port use it"
+            ),
         }
         Ok((hosts, written))
     }

@@ -80,7 +80,7 @@ impl NodeOptions {
         };
         if self.mirror.mirror_clean || self.images.clean {
             let count = clean_mirror(&settings)?;
-            info!(files = count, "containerd asks registries alone");
+            info!(files = count, "mirror configuration of containerd removed");
             return Ok(!self.images.images);
         }
         let mirror = NodeMirror::start(&settings, shutdown).await?;
@@ -97,7 +97,12 @@ impl NodeOptions {
                     if known.as_ref().is_some_and(is_same) {
                         return false;
                     }
-                    info!(used = used.status, reason = used.reason, "{}", used.message);
+                    info!(
+                        used = used.status,
+                        reason = used.reason,
+                        result = used.message,
+                        "use of the mirror tested"
+                    );
                     *known = Some(used);
                     true
                 });
@@ -134,7 +139,7 @@ impl NodeOptions {
         let failed = |error| NodeError::Listen(self.listen, error);
         let listener = TcpListener::bind(self.listen).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        info!(%address, %registry, "images are passed on");
+        info!(%address, %registry, "registry proxy started");
         let served = crate::serve(listener, registry.clone(), authorities.as_ref(), shutdown);
         served.await.map_err(NodeError::Trust)
     }

@@ -77,13 +77,13 @@ impl Leadership {
                     tracing::info!(
                         lease = self.name,
                         identity = self.identity,
-                        "this replica works"
+                        "lease acquired; this replica leads"
                     );
                     return true;
                 }
                 Ok(false) => {}
                 Err(error) => {
-                    tracing::warn!(error = %chain(&error), lease = self.name, "the lease cannot be had at present")
+                    tracing::warn!(error = %chain(&error), lease = self.name, "lease not acquired")
                 }
             }
             tokio::select! {
@@ -141,7 +141,7 @@ impl Leadership {
                 Ok(true) => renewed = Instant::now(),
                 Ok(false) => return Err(self.lost()),
                 Err(error) => {
-                    tracing::warn!(error = %chain(&error), lease = self.name, "the lease cannot be renewed at present")
+                    tracing::warn!(error = %chain(&error), lease = self.name, "lease not renewed")
                 }
             }
             // Before others may take it.

@@ -117,7 +117,11 @@ impl Operator {
         let all_done = self.write(writes).await;
         let written = self.writes.count() - before;
         if written > 0 {
-            tracing::debug!(written, all = self.writes.count(), "wrote");
+            tracing::debug!(
+                written,
+                all = self.writes.count(),
+                "objects of the cluster written"
+            );
         }
         match all_done {
             true => self.next(clock),
@@ -221,7 +225,7 @@ impl Operator {
                     is_well = false;
                     tracing::warn!(
                         error = %chain(&error),
-                        "cannot be written at present"
+                        "object of the cluster not written"
                     );
                 }
                 None => return is_well,
@@ -247,12 +251,12 @@ impl Operator {
                 tracing::warn!(
                     node,
                     labels = keys.len(),
-                    "its agent is silent; its labels are taken away"
+                    "labels of a node removed: its agent is silent"
                 );
                 self.writes.unlabel(&node, &keys).await
             }
             Write::Forget(images) => {
-                tracing::info!(node = %images.name_any(), "the node is gone, and what was said of it goes too");
+                tracing::info!(node = %images.name_any(), "NodeImages removed: its node is gone");
                 self.writes.forget(&images).await
             }
         }
@@ -262,7 +266,7 @@ impl Operator {
     async fn tell(&self, set: &ImageSet, news: Vec<News>) {
         for news in news {
             if let Err(error) = self.writes.event(set, news).await {
-                tracing::warn!(set = %set.name_any(), namespace = set.namespace(), error = %chain(&error), "no event tells of it");
+                tracing::warn!(set = %set.name_any(), namespace = set.namespace(), error = %chain(&error), "event about an image set not written");
             }
         }
     }
@@ -271,9 +275,9 @@ impl Operator {
     async fn tell_left_behind(&self, set: &ImageSet, left: &Held) {
         let (name, namespace) = (set.name_any(), set.namespace());
         let words = left.words();
-        tracing::warn!(set = %name, namespace, left = words, "a deleted set leaves images behind");
+        tracing::warn!(set = %name, namespace, left = words, "image set deleted; its images stay on some nodes");
         if let Err(error) = self.writes.left_behind(set, &words).await {
-            tracing::warn!(set = %name, namespace, error = %chain(&error), "no event tells of it");
+            tracing::warn!(set = %name, namespace, error = %chain(&error), "event about an image set not written");
         }
     }
 

@@ -28,7 +28,7 @@ pub(crate) async fn keep(client: Client, namespace: String, mut bundle: watch::R
         });
         let params = PatchParams::apply(MANAGER).force();
         if let Err(error) = api.patch(CA_CONFIG_MAP, &params, &Patch::Apply(map)).await {
-            tracing::warn!(error = %chain(&error), "agents cannot be told whom to trust at present");
+            tracing::warn!(error = %chain(&error), "CA certificates for the agents not published");
             sleep(AGAIN).await;
             continue;
         }

@@ -87,7 +87,7 @@ where
             match event {
                 Ok(_) => changed.notify_one(),
                 Err(error) => {
-                    tracing::warn!(error = %chain(&error), what, "cannot be watched at present")
+                    tracing::warn!(error = %chain(&error), what, "watch of the cluster interrupted")
                 }
             }
         }

@@ -239,12 +239,14 @@ fn log(parts: &Parts, error: &Error) {
     let (method, path) = (&parts.method, parts.uri.path());
     match error {
         _ if error.is_internal() => {
-            tracing::error!(error = %chain(error), %method, path, "a request to the registry failed");
+            tracing::error!(error = %chain(error), %method, path, "request to the registry failed");
         }
         Error::Denied(..) => {
-            tracing::warn!(error = %chain(&error), %method, path, "refused at the registry")
+            tracing::warn!(error = %chain(&error), %method, path, "request to the registry refused")
         }
-        _ => tracing::debug!(error = %chain(&error), %method, path, "refused at the registry"),
+        _ => {
+            tracing::debug!(error = %chain(&error), %method, path, "request to the registry refused")
+        }
     }
 }
 

@@ -31,7 +31,7 @@ impl Login<'_> {
             Some(denied) => self.failed(&denied.to_string()),
         }
         if let Some(Denied::Directory(fault)) = denied {
-            error!(error = %chain(fault), "a login failed");
+            error!(error = %chain(fault), "login failed: its directory gave no answer");
         }
     }
 

@@ -158,7 +158,7 @@ impl IntoResponse for ApiError {
             Self::Store(error) if error.is_transient() => {
                 tracing::warn!(
                     error = %chain(&error),
-                    "the database is away"
+                    "request refused: the database is away"
                 );
                 let why = "the database is locked or cannot be reached; try again in a moment";
                 (status, [(RETRY_AFTER, "5")], why).into_response()
@@ -166,14 +166,14 @@ impl IntoResponse for ApiError {
             Self::Store(error) if error.is_out_of_space() => {
                 tracing::error!(
                     error = %chain(&error),
-                    "the database has no room left"
+                    "request refused: the database has no room left"
                 );
                 let why = "the disk of the database is full, so nothing was changed; make room on the \
                            server, then try again";
                 (status, why).into_response()
             }
             Self::Store(error) => {
-                tracing::error!(error = %chain(&error), "a request failed");
+                tracing::error!(error = %chain(&error), "request failed");
                 (status, "the server failed to answer; its log says why").into_response()
             }
             Self::Engine(error) => {

@@ -131,7 +131,7 @@ fn failed(connector: &dyn Redirecting, error: &ConnectorError, to: &str) -> Resp
     let status = match error.fault {
         Fault::Refused(_) | Fault::EmailNotVerified => StatusCode::FORBIDDEN,
         _ => {
-            tracing::error!(error = %chain(error), "a login failed");
+            tracing::error!(error = %chain(error), "login failed: its identity provider gave no answer");
             StatusCode::BAD_GATEWAY
         }
     };

@@ -95,11 +95,11 @@ pub async fn serve(
                     let attending = server.clone().attend(stream, from, place);
                     drop(attended.spawn(airside_tasks::named("API connection", attending)));
                 }
-                None => debug!(%from, "no place for a connection"),
+                None => debug!(%from, "connection refused: too many are open"),
             },
             Err(error) if is_of_the_client(&error) => {}
             Err(error) => {
-                warn!(error = %chain(&error), "the API cannot accept a connection");
+                warn!(error = %chain(&error), "connection to the API not accepted");
                 tokio::time::sleep(PAUSE).await;
             }
         }
@@ -142,7 +142,7 @@ impl Server {
         let served = self.greet(stream, from, activity.clone());
         tokio::select! {
             () = served => {}
-            ended = activity.ended() => debug!(%from, why = %ended, "connection closed"),
+            ended = activity.ended() => debug!(%from, reason = %ended, "connection to the API closed"),
         }
     }
 
@@ -152,7 +152,9 @@ impl Server {
         };
         match acceptor.accept(stream).await {
             Ok(stream) => self.converse(stream, from, activity).await,
-            Err(error) => debug!(%from, error = %chain(&error), "no TLS connection"),
+            Err(error) => {
+                debug!(%from, error = %chain(&error), "TLS handshake with the API failed")
+            }
         }
     }
 
@@ -183,7 +185,7 @@ impl Server {
             }
         };
         if let Err(error) = ended {
-            debug!(%from, error = %chain(&*error), "HTTP connection ended early");
+            debug!(%from, error = %chain(&*error), "connection to the API ended early");
         }
     }
 }

@@ -130,7 +130,7 @@ async fn serve(options: &Options, shutdown: CancellationToken) -> Result<()> {
         temporary: None,
     };
     let runtime = LocalRuntime::open(local).await?;
-    info!(worker = token.name, hub = %options.hub, state = %options.state.display(), "agent starts");
+    info!(worker = token.name, hub = %options.hub, state = %options.state.display(), "agent started");
     let agent = AgentOptions {
         hub: options.hub.clone(),
         token_file: options.token.clone(),
@@ -144,13 +144,13 @@ async fn serve(options: &Options, shutdown: CancellationToken) -> Result<()> {
     let served = airside_runtime_remote::run(agent, Arc::new(runtime), shutdown).await;
     LocalRuntime::leave_if_idle(&root, &installation);
     served?;
-    info!("stopped; running steps go on and are followed again at the next start");
+    info!("agent stopped; running steps go on and are followed again at the next start");
     Ok(())
 }
 
 fn warn_if_readable(token: &Path) {
     let mode = std::fs::metadata(token).map(|found| found.permissions().mode());
     if mode.is_ok_and(|mode| mode & 0o007 != 0) {
-        warn!(file = %token.display(), "everybody on this machine can read the token; `chmod 600` it");
+        warn!(file = %token.display(), "token file readable by every user of this machine; `chmod 600` it");
     }
 }

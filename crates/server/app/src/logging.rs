@@ -42,6 +42,10 @@ impl LogLevel for Level {
 const KUBE_CLIENT: &str =
     "kube_client::client=error,kube_client::client::tls=warn,kube_client::client::builder=off";
 
+/// The database driver reports each lost connection and each notice of Postgres as `info`: our errors say
+/// which statement failed. `--log-level` may name `sqlx` to see more.
+const DATABASE_DRIVER: &str = "sqlx=warn";
+
 /// Returns true if text on standard error may have colours: on a terminal that can show them, unless `NO_COLOR` says otherwise.
 fn has_colours(is_terminal: bool, variable: impl Fn(&str) -> Option<OsString>) -> bool {
     let is_set = |name| variable(name).is_some_and(|value| !value.is_empty());
@@ -51,7 +55,7 @@ fn has_colours(is_terminal: bool, variable: impl Fn(&str) -> Option<OsString>) -
 
 /// Whatever the level: who changed what is always written, spans never.
 fn filter(level: &str) -> Result<EnvFilter> {
-    let directives = format!("{level},audit=info,{TARGET}=off,{KUBE_CLIENT}");
+    let directives = format!("{DATABASE_DRIVER},{level},audit=info,{TARGET}=off,{KUBE_CLIENT}");
     EnvFilter::try_new(directives).with_context(|| {
         format!(
             "cannot understand --log-level `{level}`; it is `debug`, `info`, `warn` or `error`, or has \

@@ -74,7 +74,7 @@ pub fn on_threads<T>(main: impl Future<Output = Result<T>>) -> Result<T> {
         .install_default()
         .map_err(|_| anyhow::anyhow!("two TLS providers"))?;
     let files = Files::raise();
-    debug!(files = files.limit(), "the limit of open files");
+    debug!(files = files.limit(), "limit of open files read");
     let runtime = tokio::runtime::Builder::new_multi_thread()
         // Plans and resource types nest as deeply as their authors like.
         .thread_stack_size(STACK)
@@ -109,7 +109,7 @@ async fn serve(options: &ServerOptions, mode: Mode, log_level: Level) -> Result<
     if let (Some(address), Some(registry)) = (options.listening.registry_listen, server.registry())
     {
         let listener = listeners::bind(address, "--registry-listen").await?;
-        info!(address = %listener.local_addr()?, "the registry of images is served");
+        info!(address = %listener.local_addr()?, "image registry started");
         let (tls, places) = (tls.clone(), places.clone());
         listeners::serve_registry(listener, tls, registry, places, shutdown.clone());
     }
@@ -121,8 +121,10 @@ async fn serve(options: &ServerOptions, mode: Mode, log_level: Level) -> Result<
     }
     server.leave(&data).await;
     match server.leaves_steps().await {
-        true => info!("stopped; running steps go on and are followed again at the next start"),
-        false => info!("stopped"),
+        true => {
+            info!("server stopped; running steps go on and are followed again at the next start")
+        }
+        false => info!("server stopped"),
     }
     Ok(())
 }

@@ -82,9 +82,10 @@ pub(crate) async fn local(
         .await?;
     match airside_runtime::Runtime::condition(&runtime).map(|now| now.borrow().words()) {
         Some(words) if !words.is_empty() => {
-            info!(%worker, "worker {state}, but takes no steps: {}", words.join("; "));
+            let reason = words.join("; ");
+            info!(%worker, %state, reason, "worker registered; it takes no steps");
         }
-        _ => info!(%worker, "worker {state}"),
+        _ => info!(%worker, %state, "worker registered"),
     }
     Ok(WorkerEntry {
         runtime: Arc::new(runtime),

@@ -49,15 +49,17 @@ pub(crate) fn tend(file: &Path, disk: Disk) {
     match judge(disk, file.exists()) {
         Verdict::Leave => {}
         Verdict::GiveUp => match fs::remove_file(file) {
-            Ok(()) => warn!(free = %Bytes(disk.free), "the disk is full; the ballast was given up"),
+            Ok(()) => warn!(free = %Bytes(disk.free), "ballast file removed: the disk is full"),
             Err(error) => {
-                warn!(error = %chain(&error), "the disk is full, and the ballast cannot be given up")
+                warn!(error = %chain(&error), "ballast file not removed, though the disk is full")
             }
         },
         Verdict::Make { bytes } => match make(file, bytes) {
-            Ok(()) => info!(size = %Bytes(bytes), "ballast made, for when the disk is full"),
+            Ok(()) => {
+                info!(size = %Bytes(bytes), "ballast file made, to be removed when the disk is full")
+            }
             Err(error) => {
-                debug!(error = %chain(&error), "no ballast on this disk");
+                debug!(error = %chain(&error), "ballast file not made");
                 let _ = fs::remove_file(file);
             }
         },

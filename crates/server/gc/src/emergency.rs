@@ -43,7 +43,7 @@ impl Collector {
         }
         workers.collect_images(std::time::Duration::ZERO).await;
         if !ballast::is_full(self.disk()?) {
-            info!("room was made on a full disk, without the database");
+            info!("room made on a full disk, without the database");
             return Ok(());
         }
         let container = workers.largest_container().await;
@@ -54,15 +54,15 @@ impl Collector {
                     "the server's disk was full, and this step took most of it: {}",
                     Bytes(bytes)
                 );
-                warn!(%handle, size = %Bytes(bytes), "the disk is full; the step that takes most of it ends");
+                warn!(%handle, size = %Bytes(bytes), "step ended that takes most of a full disk");
                 workers.end_container(&handle, &why).await;
             }
             Some(Victim::Output(volume, bytes)) => {
-                warn!(%volume, size = %Bytes(bytes), "the disk is full; the largest output of a running build goes");
+                warn!(%volume, size = %Bytes(bytes), "largest output of a running build removed: the disk is full");
                 self.remove_tree(&volume).await?;
             }
             None => warn!(
-                "the disk is full, and nothing of the server's takes room that could go; give it more"
+                "no room made on a full disk: nothing of the server's could be removed; give it a larger disk"
             ),
         }
         Ok(())

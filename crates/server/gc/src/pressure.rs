@@ -36,7 +36,7 @@ impl Collector {
             free = %Bytes(disk.free),
             total = %Bytes(disk.total),
             high = %marks.high,
-            "the disk is nearly full; caches go until there is room again"
+            "disk nearly full; caches are removed until there is room again"
         );
         let gone = self.make_room().await?;
         let after = self.disk()?;
@@ -46,10 +46,10 @@ impl Collector {
                 gone,
                 %freed,
                 free = %Bytes(after.free),
-                "the disk is still nearly full, and nothing is left that could go; give it more room"
+                "disk still nearly full, and no cache is left to remove; give it more room"
             );
         } else {
-            info!(gone, %freed, free = %Bytes(after.free), "room was made on the disk");
+            info!(gone, %freed, free = %Bytes(after.free), "room made on the disk");
         }
         Ok(true)
     }
@@ -99,7 +99,7 @@ impl Collector {
                     return Ok(gone);
                 }
                 if self.parts.store.give_up_cache(cache).await? {
-                    info!(volume = %cache.volume, kind = ?cache.kind, "a cache makes room");
+                    info!(volume = %cache.volume, kind = ?cache.kind, "cache removed to make room");
                     self.remove_if_dead(&cache.volume).await?;
                     gone += 1;
                 }

@@ -137,7 +137,7 @@ impl Service {
                 if error.is_out_of_space() {
                     let _ = store.probe().await;
                 }
-                warn!(error = %chain(&error), "the database does not answer; the collection waits");
+                warn!(error = %chain(&error), "garbage collection postponed: the database does not answer");
                 return true;
             }
         }
@@ -155,7 +155,7 @@ impl Service {
             Ok(false) => {}
             Ok(true) => self.disk = now + DISK_PAUSE,
             Err(error) => {
-                warn!(error = %chain(&error), "no room could be made on the disk");
+                warn!(error = %chain(&error), "no room made on a nearly full disk");
                 self.disk = now + TICK;
             }
         }
@@ -178,7 +178,7 @@ impl Service {
         if is_full && self.was_full {
             let made = self.collector.make_room_without_database().await;
             if let Err(error) = made {
-                warn!(error = %chain(&error), "no room could be made on a full disk");
+                warn!(error = %chain(&error), "no room made on a full disk");
             }
         }
         self.was_full = is_full;
@@ -191,7 +191,7 @@ impl Service {
         }
         self.quotas = now + TURN;
         if let Err(error) = self.collector.report_quotas().await {
-            warn!(error = %chain(&error), "what teams use of their quotas is not known at the moment");
+            warn!(error = %chain(&error), "use of the quotas of teams not read");
         }
     }
 
@@ -201,11 +201,11 @@ impl Service {
             Ok(0) => {}
             Ok(removed) => {
                 let took = started.elapsed();
-                info!(kind, removed, ?took, "collected");
+                info!(kind, removed, ?took, "garbage collected");
                 self.collector.parts.metrics.collected(kind, removed);
             }
             Err(error) => {
-                warn!(kind, error = %chain(&error), "collection failed; it is tried again");
+                warn!(kind, error = %chain(&error), "garbage not collected; it is tried again");
             }
         }
     }

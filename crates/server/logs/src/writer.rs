@@ -363,7 +363,7 @@ fn compress_all(folder: &Path) {
     match segment::list(folder) {
         Ok(segments) => segments.iter().for_each(compress),
         Err(error) => {
-            warn!(folder = %folder.display(), error = %chain(&error), "a log stays as large as it is")
+            warn!(folder = %folder.display(), error = %chain(&error), "build log not compressed: its segments cannot be listed")
         }
     }
 }
@@ -372,7 +372,7 @@ fn compress_all(folder: &Path) {
 fn compress(segment: &Segment) {
     match segment.compress() {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            warn!(?segment, error = %chain(&error), "a segment of a log stays as large as it is");
+            warn!(?segment, error = %chain(&error), "segment of a build log not compressed");
         }
         _ => {}
     }

@@ -100,7 +100,7 @@ impl IdTokens {
         let mut ticks = tokio::time::interval(every);
         while shutdown.run_until_cancelled(ticks.tick()).await.is_some() {
             if let Err(error) = self.rotate_in_turn(every).await {
-                warn!(error = %chain(&error), "the keys of id tokens could not be looked after");
+                warn!(error = %chain(&error), "keys of id tokens not renewed");
             }
         }
     }
@@ -131,7 +131,7 @@ impl IdTokens {
             } else if age >= grace {
                 for key in keys {
                     self.0.store.delete_signing_key(&key.id).await?;
-                    info!(key = key.id, "a replaced key of id tokens removed");
+                    info!(key = key.id, "replaced key of id tokens removed");
                 }
             }
         }
@@ -167,7 +167,7 @@ impl IdTokens {
         info!(
             key = stored.id,
             algorithm = algorithm.name(),
-            "a key for id tokens made"
+            "key of id tokens made"
         );
         Ok(key)
     }

@@ -79,7 +79,7 @@ impl Source {
                     _ => Error::Away(format!("{error} (after {number} attempts)")),
                 });
             }
-            debug!(error = %chain(&error), number, "a secret manager could not answer; it is asked again");
+            debug!(error = %chain(&error), attempt = number, "secret manager gave no answer; it is asked again");
             tokio::time::sleep(pause.min(LONGEST_PAUSE)).await;
             pause = pause.saturating_mul(2);
         }

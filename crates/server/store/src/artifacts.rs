@@ -4,7 +4,7 @@ use airside_model::{BuildId, TeamId, VolumeId};
 
 use crate::{
     Lease, Micros, Result, Store,
-    db::{query, query_as, query_scalar, sql},
+    db::{here, query, query_as, query_scalar, sql},
     now,
 };
 
@@ -68,7 +68,7 @@ impl Store {
 
     /// Lets one of the build's artifacts be downloaded; again is fine.
     pub async fn offer_artifact(&self, lease: &Lease, name: &str, volume: &VolumeId) -> Result<()> {
-        let mut tx = self.write.begin().await?;
+        let mut tx = self.write.begin(here!()).await?;
         lease.check(&mut tx).await?;
         query(sql!(
             "INSERT INTO artifacts (team_id, name, build_id, volume_id, created_at)
@@ -87,7 +87,7 @@ impl Store {
 
     /// An artifact of the build's own team, which from now on stays at least until the build ends.
     pub async fn use_artifact(&self, lease: &Lease, id: i64) -> Result<Option<Artifact>> {
-        let mut tx = self.write.begin().await?;
+        let mut tx = self.write.begin(here!()).await?;
         lease.check(&mut tx).await?;
         let row: Option<Row> = query_as(sql!(
             "UPDATE artifacts SET used_by = $1

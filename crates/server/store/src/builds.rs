@@ -14,7 +14,7 @@ pub use scheduled::{RerunOf, Unfinished};
 
 use crate::{
     Error, InstanceVars, Micros, News, Result, Store, corrupt,
-    db::{On, Sql, Tx, query, query_as, query_scalar, sql},
+    db::{On, Sql, Tx, here, query, query_as, query_scalar, sql},
     inputs, now,
     patience::patiently,
     to_json,
@@ -185,7 +185,7 @@ impl Store {
         note: impl Fn(BuildId) + Send + Sync,
     ) -> Result<Build> {
         patiently!(self, Another, {
-            let mut tx = self.write.begin().await?;
+            let mut tx = self.write.begin(here!()).await?;
             let (number, pipeline): (i64, i64) = query_as(sql!(
                 "UPDATE jobs SET build_number = build_number + 1 WHERE id = $1
                  RETURNING build_number, pipeline_id"
@@ -213,7 +213,7 @@ impl Store {
 
     /// Creates a build that has its plan already, and so is started. Its name is its id.
     pub async fn create_one_off(&self, new: OneOff<'_>) -> Result<Build> {
-        let mut tx = self.write.begin().await?;
+        let mut tx = self.write.begin(here!()).await?;
         let started_at = now();
         let id: i64 = query_scalar(sql!(
             "INSERT INTO builds (team_id, pipeline_id, name, status, created_by, created_at)
@@ -304,7 +304,7 @@ impl Store {
     pub async fn start_build(&self, lease: &Lease, plan: &Plan) -> Result<Micros> {
         patiently!(self, Same, {
             let started_at = now();
-            let mut tx = self.write.begin().await?;
+            let mut tx = self.write.begin(here!()).await?;
             lease.check(&mut tx).await?;
             query(sql!(
                 "UPDATE builds SET status = 'started', plan = $1, started_at = $2
@@ -328,7 +328,7 @@ impl Store {
     pub async fn finish_build(&self, lease: &Lease, status: BuildStatus) -> Result<Micros> {
         patiently!(self, Same, {
             let ended_at = now();
-            let mut tx = self.write.begin().await?;
+            let mut tx = self.write.begin(here!()).await?;
             lease.check(&mut tx).await?;
             let job = finish(&mut tx, lease.build, status, ended_at).await?;
             tx.commit().await?;

@@ -10,7 +10,7 @@ use airside_model::{BuildStatus, PipelineId, ResourceId, TeamId, Version};
 
 use crate::{
     CheckFrom, Error, Micros, News, Result, Scope, Store,
-    db::{Tx, Value, insert, query, query_as, query_scalar, sql},
+    db::{Tx, Value, here, insert, query, query_as, query_scalar, sql},
     from_json, to_json,
 };
 
@@ -196,7 +196,7 @@ impl Store {
         if checks.is_empty() {
             return Ok(());
         }
-        let mut tx = self.write.begin().await?;
+        let mut tx = self.write.begin(here!()).await?;
         note(&mut tx, checks).await?;
         tx.commit().await
     }

@@ -5,7 +5,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     Error, Lease, Micros, Result, Store, corrupt,
-    db::{query, query_as, query_scalar, sql},
+    db::{here, query, query_as, query_scalar, sql},
     from_json, now,
     patience::patiently,
     to_json,
@@ -127,7 +127,7 @@ impl Store {
             .sealer()
             .seal(new.handle.as_str(), to_json(new.request).as_bytes());
         patiently!(self, Another, {
-            let mut tx = self.write.begin().await?;
+            let mut tx = self.write.begin(here!()).await?;
             lease.check(&mut tx).await?;
             query(sql!(
                 "UPDATE containers SET state = 'destroying', token_hash = NULL, request = NULL
@@ -210,7 +210,7 @@ impl Store {
         uid: Option<&str>,
     ) -> Result<()> {
         patiently!(self, Same, {
-            let mut tx = self.write.begin().await?;
+            let mut tx = self.write.begin(here!()).await?;
             lease.check(&mut tx).await?;
             query(sql!(
                 "UPDATE containers SET state = 'created', uid = coalesce($1, uid)

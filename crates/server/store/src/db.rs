@@ -10,6 +10,7 @@
 mod many;
 mod packed;
 mod postgres;
+mod purpose;
 mod query;
 mod sql;
 mod sqlite;
@@ -21,6 +22,8 @@ use tracing::{Instrument as _, Span};
 
 pub(crate) use many::{execute_for, fetch_for, insert};
 pub(crate) use packed::{Fields, Unpack, fetch_packed, field, packed};
+pub use purpose::Purpose;
+pub(crate) use purpose::here;
 pub(crate) use query::{On, Value, query, query_as, query_scalar};
 #[cfg(test)]
 pub(crate) use sql::STATEMENTS;
@@ -38,8 +41,15 @@ pub(crate) enum Pool {
 
 /// A transaction that may write. Dropped without [`Tx::commit`], it never happened. Its span ends with it.
 pub(crate) enum Tx {
-    Sqlite(Transaction<'static, Sqlite>, Span),
-    Postgres(Transaction<'static, Postgres>, Span),
+    Sqlite(Transaction<'static, Sqlite>, Begun),
+    Postgres(Transaction<'static, Postgres>, Begun),
+}
+
+/// The span of a transaction, and the function that began it.
+#[derive(Clone)]
+pub(crate) struct Begun {
+    span: Span,
+    function: &'static str,
 }
 
 /// How long to wait for a database that is locked or away before a request fails.
@@ -75,7 +85,11 @@ pub(crate) struct Space {
 /// None if somebody else keeps the database's files.
 pub(crate) async fn space(pool: &Pool) -> Result<Option<Space>> {
     match pool {
-        Pool::Sqlite(pool) => Ok(Some(sqlite::space(pool).await?)),
+        Pool::Sqlite(pool) => Ok(Some(
+            sqlite::space(pool)
+                .await
+                .map_err(failed_to("count the pages of the database", here!()))?,
+        )),
         Pool::Postgres(_) => Ok(None),
     }
 }
@@ -83,7 +97,10 @@ pub(crate) async fn space(pool: &Pool) -> Result<Option<Space>> {
 /// Gives up to so many unused pages back to the disk; how many it were.
 pub(crate) async fn shrink(pool: &Pool, pages: u64) -> Result<u64> {
     match pool {
-        Pool::Sqlite(pool) => Ok(sqlite::shrink(pool, pages).await?),
+        Pool::Sqlite(pool) => {
+            let shrunk = sqlite::shrink(pool, pages).await;
+            shrunk.map_err(failed_to("shrink the database's file", here!()))
+        }
         Pool::Postgres(_) => Ok(0),
     }
 }
@@ -92,20 +109,24 @@ pub use postgres::Alone;
 pub(crate) use postgres::{Listener, listen};
 
 impl Pool {
-    pub(crate) async fn begin(&self) -> Result<Tx> {
+    /// Begins a transaction for the function that [`here!`] names.
+    pub(crate) async fn begin(&self, function: &'static str) -> Result<Tx> {
         let span = span!(
             "transaction",
             otel.kind = "client",
             db.system.name = self.system()
         );
-        Ok(match self {
-            Self::Sqlite(pool) => {
-                Tx::Sqlite(sqlite::begin(pool).instrument(span.clone()).await?, span)
-            }
-            Self::Postgres(pool) => {
-                Tx::Postgres(postgres::begin(pool).instrument(span.clone()).await?, span)
-            }
-        })
+        let begun = match self {
+            Self::Sqlite(pool) => sqlite::begin(pool)
+                .instrument(span.clone())
+                .await
+                .map(|tx| Tx::Sqlite(tx, Begun { span, function })),
+            Self::Postgres(pool) => postgres::begin(pool)
+                .instrument(span.clone())
+                .await
+                .map(|tx| Tx::Postgres(tx, Begun { span, function })),
+        };
+        begun.map_err(failed_to("begin a transaction", function))
     }
 
     /// As OpenTelemetry calls it.
@@ -126,11 +147,25 @@ impl Pool {
 
 impl Tx {
     pub(crate) async fn commit(self) -> Result<()> {
-        let committed = match self {
-            Self::Sqlite(tx, span) => tx.commit().instrument(span).await,
-            Self::Postgres(tx, span) => tx.commit().instrument(span).await,
+        let (committed, function) = match self {
+            Self::Sqlite(tx, begun) => (tx.commit().instrument(begun.span).await, begun.function),
+            Self::Postgres(tx, begun) => (tx.commit().instrument(begun.span).await, begun.function),
         };
-        committed.map_err(Error::Uncertain)
+        committed.map_err(|source| Error::Uncertain {
+            purpose: Purpose::new("commit a transaction", function),
+            source,
+        })
+    }
+}
+
+/// Says of a failed call of the database's driver what it was for.
+pub(crate) fn failed_to(
+    action: &'static str,
+    function: &'static str,
+) -> impl FnOnce(sqlx::Error) -> Error {
+    move |source| Error::Sql {
+        purpose: Purpose::new(action, function),
+        source,
     }
 }
 

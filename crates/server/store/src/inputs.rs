@@ -10,7 +10,7 @@ pub use next::{NextInput, NextInputs};
 
 use crate::{
     Build, Found, News, Result, Store,
-    db::{Tx, query, query_as, query_scalar, sql},
+    db::{Tx, here, query, query_as, query_scalar, sql},
     from_json,
     patience::patiently,
     versions,
@@ -77,7 +77,7 @@ impl Store {
         pipes: &[BuildId],
     ) -> Result<bool> {
         patiently!(self, Same, {
-            let mut tx = self.write.begin().await?;
+            let mut tx = self.write.begin(here!()).await?;
             if !make_ready(&mut tx, build).await? {
                 return Ok(false);
             }
@@ -113,7 +113,7 @@ impl Store {
     /// Gives a rerun what its original had.
     pub async fn give_inputs_of(&self, build: BuildId, original: BuildId) -> Result<bool> {
         patiently!(self, Same, {
-            let mut tx = self.write.begin().await?;
+            let mut tx = self.write.begin(here!()).await?;
             if !make_ready(&mut tx, build).await? {
                 return Ok(false);
             }
@@ -152,7 +152,7 @@ impl Store {
         let made = [(version.clone(), metadata.to_vec())];
         patiently!(self, Same, {
             let _turn = self.turn.lock().await;
-            let mut tx = self.write.begin().await?;
+            let mut tx = self.write.begin(here!()).await?;
             let found = versions::save_within(&mut tx, resource, None, &made).await?;
             query(sql!(
                 "INSERT INTO build_outputs (build_id, name, version_id)

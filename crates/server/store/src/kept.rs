@@ -7,7 +7,7 @@ use airside_model::{BuildId, BuildStatus, Handle, JobId};
 
 use crate::{
     Container, Micros, Result, Store, containers, corrupt,
-    db::{Tx, query, query_as, sql},
+    db::{Tx, here, query, query_as, sql},
     now,
 };
 
@@ -72,7 +72,7 @@ impl Store {
     /// Somebody looks inside. They may change what the step fetched, so no later build finds that in
     /// the cache.
     pub async fn container_hijacked(&self, handle: &Handle) -> Result<()> {
-        let mut tx = self.write.begin().await?;
+        let mut tx = self.write.begin(here!()).await?;
         query(sql!(
             "UPDATE containers SET hijacked_at = $1 WHERE handle = $2"
         ))

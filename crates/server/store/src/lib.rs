@@ -62,7 +62,7 @@ pub use causality::{Causality, Direction, RelatedBuild, RelatedVersion};
 pub use checks::{CheckBuild, CheckSummary, Checkable, ChecksOf, ImageCheck, LastCheck};
 pub use components::Component;
 pub use containers::{Claimant, Container, ContainerFilter, NewPlacement};
-pub use db::{Alone, DatabaseUrl, DatabaseUrlError, Patience};
+pub use db::{Alone, DatabaseUrl, DatabaseUrlError, Patience, Purpose};
 pub use garbage::{Cold, ColdCache, Destroyed, Logged, LoggedOf, RetainedJob};
 pub use history::{Carrying, CarryingBuild, LastUse};
 pub use inputs::{BuildInput, BuildOutput, BuildVersions, GivenInput, NextInput, NextInputs};
@@ -95,10 +95,17 @@ pub enum Error {
     Open { path: String, source: sqlx::Error },
     #[error("cannot bring the database up to date")]
     Migrate(#[from] sqlx::migrate::MigrateError),
-    #[error("the database refused")]
-    Sql(#[from] sqlx::Error),
-    #[error("the database went away before it said whether a change was made")]
-    Uncertain(#[source] sqlx::Error),
+    #[error("{purpose}")]
+    Sql {
+        purpose: Purpose,
+        source: sqlx::Error,
+    },
+    /// A commit failed: the change may have been made, if the connection broke meanwhile.
+    #[error("{purpose}")]
+    Uncertain {
+        purpose: Purpose,
+        source: sqlx::Error,
+    },
     #[error("the database holds what cannot be read: {what}")]
     Corrupt { what: String },
     #[error("the configuration was changed by somebody else: it is at version {current:?} now")]
@@ -136,9 +143,9 @@ impl Error {
     /// Whether the database was locked, away or too busy: the same may work a little later.
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Sql(error) | Self::Uncertain(error) | Self::Open { source: error, .. } => {
-                db::is_transient(error)
-            }
+            Self::Sql { source, .. }
+            | Self::Uncertain { source, .. }
+            | Self::Open { source, .. } => db::is_transient(source),
             _ => false,
         }
     }
@@ -146,9 +153,9 @@ impl Error {
     /// Whether the database has no room left. Nothing was changed.
     pub fn is_out_of_space(&self) -> bool {
         match self {
-            Self::Sql(error) | Self::Uncertain(error) | Self::Open { source: error, .. } => {
-                db::is_out_of_space(error)
-            }
+            Self::Sql { source, .. }
+            | Self::Uncertain { source, .. }
+            | Self::Open { source, .. } => db::is_out_of_space(source),
             _ => false,
         }
     }

@@ -5,7 +5,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     Lease, Micros, Result, Store, corrupt,
-    db::{query, query_as, sql},
+    db::{here, query, query_as, sql},
     from_json, now,
     patience::patiently,
     to_json,
@@ -39,7 +39,7 @@ impl Store {
         let name = hidden_name(&row_name(lease.build, plan));
         let hidden = hidden.map(|hidden| self.sealer().seal(&name, to_json(hidden).as_bytes()));
         patiently!(self, Same, {
-            let mut tx = self.write.begin().await?;
+            let mut tx = self.write.begin(here!()).await?;
             lease.check(&mut tx).await?;
             query(sql!(
                 "INSERT INTO build_nodes (build_id, plan_id, outcome, hidden, started_at, ended_at)
@@ -94,7 +94,7 @@ impl Store {
             .as_ref()
             .map(|settled| self.sealer().seal(&name, to_json(settled).as_bytes()));
         let (started_at, sealed): (i64, Option<Vec<u8>>) = patiently!(self, Same, {
-            let mut tx = self.write.begin().await?;
+            let mut tx = self.write.begin(here!()).await?;
             lease.check(&mut tx).await?;
             query(sql!(
                 "INSERT INTO build_node_starts (build_id, plan_id, started_at, settled)

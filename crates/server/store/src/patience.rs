@@ -28,11 +28,11 @@ pub(crate) struct Tries {
 impl Tries {
     /// Whether to try again, after a little while.
     pub(crate) async fn again(&mut self, error: &Error) -> bool {
-        let done = matches!(error, Error::Uncertain(_)) && self.twice == Twice::Another;
+        let done = matches!(error, Error::Uncertain { .. }) && self.twice == Twice::Another;
         if done || !error.is_transient() || Instant::now() >= self.deadline {
             return false;
         }
-        tracing::debug!(error = %chain(&error), "the database is away; trying again");
+        tracing::debug!(error = %chain(&error), "database call failed; it is tried again");
         sleep(PAUSE).await;
         true
     }

@@ -170,7 +170,10 @@ impl Store {
         for column in COLUMNS {
             let count = self.reseal_column(column, before.is_none()).await?;
             if count > 0 {
-                info!(rows = count, column.what, "sealed with the current key");
+                info!(
+                    rows = count,
+                    column.what, "rows sealed with the current key"
+                );
             }
         }
         self.fill_summaries().await?;

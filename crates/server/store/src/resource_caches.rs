@@ -9,7 +9,7 @@ use airside_model::{MetadataField, ResourceId, Version, VolumeId};
 
 use crate::{
     Lease, Micros, Result, Store,
-    db::{query, query_as, sql},
+    db::{here, query, query_as, sql},
     from_json, now, to_json,
 };
 
@@ -49,7 +49,7 @@ impl Store {
         key: &str,
         owner: CacheOwner<'_>,
     ) -> Result<Option<ResourceCache>> {
-        let mut tx = self.write.begin().await?;
+        let mut tx = self.write.begin(here!()).await?;
         lease.check(&mut tx).await?;
         // A write, so that a collection at the same time looks at the row again.
         let row: Option<(String, String)> = query_as(sql!(
@@ -85,7 +85,7 @@ impl Store {
         fetched: &ResourceCache,
         owner: CacheOwner<'_>,
     ) -> Result<bool> {
-        let mut tx = self.write.begin().await?;
+        let mut tx = self.write.begin(here!()).await?;
         lease.check(&mut tx).await?;
         let volume = fetched.volume.as_str();
         // A write, so that somebody who begins to look inside waits, and then sees the cache.
@@ -147,7 +147,7 @@ impl Store {
         resource: ResourceId,
         wanted: Option<&Version>,
     ) -> Result<u64> {
-        let mut tx = self.write.begin().await?;
+        let mut tx = self.write.begin(here!()).await?;
         let rows: Vec<(String, String)> = query_as(sql!(
             "SELECT volume_id, version FROM resource_cache_owners WHERE resource_id = $1"
         ))

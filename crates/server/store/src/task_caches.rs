@@ -9,7 +9,7 @@ use airside_model::{JobId, VolumeId};
 
 use crate::{
     Lease, Result, Store,
-    db::{query, query_scalar, sql},
+    db::{here, query, query_scalar, sql},
     now,
 };
 
@@ -31,7 +31,7 @@ impl Store {
         step: &str,
         path: &str,
     ) -> Result<Option<VolumeId>> {
-        let mut tx = self.write.begin().await?;
+        let mut tx = self.write.begin(here!()).await?;
         lease.check(&mut tx).await?;
         let found: Option<String> = query_scalar(sql!(
             "SELECT volume_id FROM task_caches WHERE job_id = $1 AND step = $2 AND path = $3
@@ -65,7 +65,7 @@ impl Store {
         step: &str,
         caches: &[TaskCache<'_>],
     ) -> Result<()> {
-        let mut tx = self.write.begin().await?;
+        let mut tx = self.write.begin(here!()).await?;
         lease.check(&mut tx).await?;
         for cache in caches {
             query(sql!(

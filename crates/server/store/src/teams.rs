@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::{
     Error, Result, Sealer, Store, corrupt,
-    db::{Tx, query, query_as, query_scalar, sql},
+    db::{Tx, here, query, query_as, query_scalar, sql},
 };
 
 /// The team that exists from the start; its owners administer the installation.
@@ -43,7 +43,7 @@ fn team(sealer: &Sealer, (id, name, admin, auth): Row) -> Result<Team> {
 impl Store {
     /// Makes the main team on first use, and gives it these members.
     pub async fn ensure_main_team(&self, auth: &Value) -> Result<Team> {
-        let mut tx = self.write.begin().await?;
+        let mut tx = self.write.begin(here!()).await?;
         let id: i64 = query_scalar(sql!(
             "INSERT INTO teams (name, admin, auth) VALUES ($1, TRUE, $2)
              ON CONFLICT (name) DO UPDATE SET admin = TRUE
@@ -61,7 +61,7 @@ impl Store {
 
     /// Makes a team, or gives the one of this name other members. Whether it was made.
     pub async fn save_team(&self, name: &str, auth: &Value) -> Result<(Team, bool)> {
-        let mut tx = self.write.begin().await?;
+        let mut tx = self.write.begin(here!()).await?;
         let made = query(sql!(
             "INSERT INTO teams (name, admin, auth) VALUES ($1, FALSE, $2)
              ON CONFLICT (name) DO NOTHING"
@@ -97,7 +97,7 @@ impl Store {
 
     /// Gives a team another name, which nobody may have yet.
     pub async fn rename_team(&self, id: TeamId, name: &str) -> Result<()> {
-        let mut tx = self.write.begin().await?;
+        let mut tx = self.write.begin(here!()).await?;
         let taken: i64 = query_scalar(sql!(
             "SELECT count(*) FROM teams WHERE name = $1 AND id <> $2"
         ))
@@ -129,7 +129,7 @@ impl Store {
 
     /// Removes a team with its pipelines and builds. A team that administers stays: `false`.
     pub async fn destroy_team(&self, id: TeamId) -> Result<bool> {
-        let mut tx = self.write.begin().await?;
+        let mut tx = self.write.begin(here!()).await?;
         query(sql!(
             "DELETE FROM agent_tokens
              WHERE team = (SELECT name FROM teams WHERE id = $1 AND NOT admin)"

@@ -8,11 +8,12 @@ use sqlx::{Connection, Executor};
 use crate::{
     BuildFilter, BuildPage, BuildRange, DatabaseUrl, Error, InstanceVars, Micros, Patience,
     SavePipeline, Sealer, Store,
-    db::{Pool, STATEMENTS, query, query_scalar, sql},
+    db::{Pool, STATEMENTS, here, query, query_scalar, sql},
     now,
     testing::TestDatabase,
 };
 
+mod failures;
 mod outage;
 mod sealing;
 
@@ -182,7 +183,7 @@ async fn a_database_that_comes_back_is_used_again(database: TestDatabase) {
     let lock = match &database.url {
         // Somebody else holds the file's lock.
         DatabaseUrl::Sqlite(_) => {
-            let mut tx = other.write.begin().await.unwrap();
+            let mut tx = other.write.begin(here!()).await.unwrap();
             query(sql!("DELETE FROM components"))
                 .execute(&mut tx)
                 .await

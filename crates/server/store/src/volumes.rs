@@ -4,7 +4,7 @@ use airside_model::{BuildId, Handle, TeamId, VolumeId, WorkerName};
 
 use crate::{
     Lease, Result, Store,
-    db::{query, query_as, query_scalar, sql},
+    db::{here, query, query_as, query_scalar, sql},
     now,
     patience::patiently,
 };
@@ -63,7 +63,7 @@ impl Store {
         path: &str,
     ) -> Result<()> {
         patiently!(self, Same, {
-            let mut tx = self.write.begin().await?;
+            let mut tx = self.write.begin(here!()).await?;
             lease.check(&mut tx).await?;
             query(sql!(
                 "INSERT INTO volumes (id, build_id, handle, path, created_at)
@@ -135,7 +135,7 @@ impl Store {
 
     pub async fn forget_volume(&self, id: &VolumeId) -> Result<()> {
         patiently!(self, Same, {
-            let mut tx = self.write.begin().await?;
+            let mut tx = self.write.begin(here!()).await?;
             for statement in [
                 sql!("DELETE FROM volumes WHERE id = $1"),
                 sql!("DELETE FROM volume_sizes WHERE volume_id = $1"),

@@ -7,7 +7,7 @@ use airside_model::{WorkerName, WorkerState};
 
 use crate::{
     Error, Micros, Result, Store, corrupt,
-    db::{query, query_as, query_scalar, sql},
+    db::{here, query, query_as, query_scalar, sql},
     from_json, now, to_json,
 };
 
@@ -184,7 +184,7 @@ impl Store {
 
     /// Forgets workers that are no longer configured.
     pub async fn retain_workers(&self, names: &[WorkerName]) -> Result<()> {
-        let mut tx = self.write.begin().await?;
+        let mut tx = self.write.begin(here!()).await?;
         let known: Vec<String> = query_scalar(sql!("SELECT name FROM workers"))
             .fetch_all(&mut tx)
             .await?;

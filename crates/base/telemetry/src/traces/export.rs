@@ -41,7 +41,7 @@ impl<E> Watched<E> {
         let Err(error) = result else {
             let lost = self.lost.swap(0, Ordering::Relaxed);
             if lost > 0 {
-                info!(lost, "the collector of traces answers again");
+                info!(lost, "connection to the collector of traces restored");
             }
             self.quiet_until.store(0, Ordering::Relaxed);
             return;
@@ -56,7 +56,7 @@ impl<E> Watched<E> {
         self.quiet_until.store(until, Ordering::Relaxed);
         warn!(
             lost,
-            error = %chain(error), "traces are lost; check --otlp-endpoint and the collector there"
+            error = %chain(error), "traces lost; check --otlp-endpoint and the collector there"
         );
     }
 }

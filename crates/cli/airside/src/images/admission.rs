@@ -76,7 +76,7 @@ fn print(options: &Options) -> Result<()> {
 
 async fn serve(options: &Options, shutdown: CancellationToken) -> Result<()> {
     let listener = listeners::bind(options.listen, "--listen").await?;
-    info!(address = %listener.local_addr()?, "pods are placed");
+    info!(address = %listener.local_addr()?, "admission webhook started");
     let settings = Settings {
         namespace: options.namespace.clone(),
         rules: Rules {

@@ -97,7 +97,7 @@ async fn serve(options: &Options, shutdown: CancellationToken) -> Result<()> {
         .with_context(|| format!("cannot fetch images into {}", spool.display()))?;
     let listener = listeners::bind(options.listen, "--listen").await?;
     let registries: Vec<String> = options.upstream.iter().map(ToString::to_string).collect();
-    info!(address = %listener.local_addr()?, registries = registries.join(" "), "images are mirrored");
+    info!(address = %listener.local_addr()?, registries = registries.join(" "), "image mirror started");
     airside_tasks::spawn(
         "copy ahead",
         copy(
@@ -167,8 +167,8 @@ async fn copy(mirror: Mirror, images: Vec<airside_oci::Reference>, platforms: Ve
             platforms: platforms.clone(),
         };
         match mirror.copy(&ahead).await {
-            Ok(()) => info!(%image, "copied ahead"),
-            Err(error) => warn!(error = %chain(&error), "not copied ahead"),
+            Ok(()) => info!(%image, "image copied ahead"),
+            Err(error) => warn!(error = %chain(&error), "image not copied ahead"),
         }
     }
 }
@@ -178,10 +178,10 @@ async fn collect(mirror: Mirror, rules: CollectRules, shutdown: CancellationToke
         match mirror.collect(&rules).await {
             Ok(gone) if gone.removed + gone.notes > 0 => {
                 let (removed, bytes, notes) = (gone.removed, gone.bytes, gone.notes);
-                info!(removed, bytes, notes, "garbage went");
+                info!(removed, bytes, notes, "garbage collected");
             }
             Ok(_) => {}
-            Err(error) => warn!(error = %chain(&error), "garbage stays"),
+            Err(error) => warn!(error = %chain(&error), "garbage not collected"),
         }
         tokio::select! {
             () = shutdown.cancelled() => return,

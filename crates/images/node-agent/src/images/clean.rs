@@ -34,15 +34,18 @@ pub(crate) async fn clean(
         let in_use = image.is_some_and(|image| image.in_use);
         if !is_ours || keep_images || in_use {
             if is_ours && in_use && !keep_images {
-                warn!(id, "an image stays: a container uses it");
+                warn!(id, "image not removed: a container uses it");
             }
             unmark(runtime, &id).await?;
         } else {
             depart(runtime, &lists, &id).await?;
-            info!(id, "removed");
+            info!(id, "image removed");
         }
     }
     cluster.forget().await?;
-    info!(node = settings.node, "nothing of ours is left");
+    info!(
+        node = settings.node,
+        "node cleaned: no image of the agent is left"
+    );
     Ok(())
 }

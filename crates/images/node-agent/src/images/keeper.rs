@@ -128,7 +128,7 @@ impl Keeper {
             Some(ended) = self.pulls.join_next() => match ended {
                 Ok(ended) => self.take(&ended),
                 Err(error) if error.is_cancelled() => {}
-                Err(error) => warn!(error = %chain(&error), "a pull broke down"),
+                Err(error) => warn!(error = %chain(&error), "pull panicked"),
             },
         }
     }
@@ -159,7 +159,7 @@ impl Keeper {
         match self.rounds(&known).await {
             Ok(wait) => wait,
             Err(error) => {
-                warn!(error = %chain(&error), "the container runtime cannot be asked");
+                warn!(error = %chain(&error), "container runtime unavailable");
                 self.say_blind(&known, &error).await;
                 RETRY
             }
@@ -210,7 +210,7 @@ impl Keeper {
         };
         let root = &self.settings.image_root;
         let usage = Usage::of(root).unwrap_or_else(|error| {
-            warn!(path = %root.display(), error = %chain(&error), "it is not known how full the disk is; see --image-root");
+            warn!(path = %root.display(), error = %chain(&error), "free space of the image disk not read; see --image-root");
             Usage::default()
         });
         Ok(Sight {

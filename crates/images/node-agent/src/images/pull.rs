@@ -67,7 +67,7 @@ impl Puller {
                     return ended(want, how, Some(Err(error.to_string())));
                 }
                 Err(error) => {
-                    warn!(image = %want.wanted.name, error = %chain(&error), "pulled without asking");
+                    warn!(image = %want.wanted.name, error = %chain(&error), "pull not announced to the operator: it is unreachable");
                     tokio::time::sleep(SPREAD.mul_f32(rand::random::<f32>())).await;
                     (None, Some(Err(error.to_string())))
                 }
@@ -90,7 +90,7 @@ impl Puller {
             loop {
                 tokio::time::sleep(between).await;
                 if let Err(error) = operator.ask(&request(want)).await {
-                    warn!(error = %chain(&error), "a place among the pulls could not be renewed");
+                    warn!(error = %chain(&error), "pull permit not renewed");
                 }
             }
         };
@@ -99,7 +99,7 @@ impl Puller {
             never = renew => never,
         };
         if let Err(error) = operator.give_back(&grant.permit).await {
-            warn!(error = %chain(&error), "a place among the pulls was not given back; it ends by itself");
+            warn!(error = %chain(&error), "pull permit not returned; it expires by itself");
         }
         how
     }
@@ -148,7 +148,7 @@ impl Puller {
             let (from, name) = (wanted.content.to_string(), wanted.name.to_string());
             self.runtime.tag(&from, &name).await?;
         }
-        info!(image = %wanted.name, digest = %wanted.content, "pulled");
+        info!(image = %wanted.name, digest = %wanted.content, "image pulled");
         Ok(())
     }
 

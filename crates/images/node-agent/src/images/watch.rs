@@ -142,13 +142,13 @@ async fn hear<K: kube::Resource>(
         None => return false,
         Some(Ok(event)) => {
             if !matches!(event, Event::Init) && std::mem::take(away) {
-                info!("the API server is heard again");
+                info!("connection to the API server restored");
             }
             objects.take(event);
         }
         Some(Err(error)) => {
             if !std::mem::replace(away, true) {
-                warn!(error = %chain(&error), "the API server is not heard; what was known before still counts");
+                warn!(error = %chain(&error), "connection to the API server lost; the image sets known before still apply");
             }
         }
     }

@@ -91,7 +91,7 @@ impl Local {
         {
             Ok(reply) => passed(reply, None),
             Err(error) => {
-                tracing::warn!(thing = asked.path(), error = %chain(&error), "containerd goes to the registry itself");
+                tracing::warn!(thing = asked.path(), error = %chain(&error), "registry not reached through the mirror; containerd asks it directly");
                 failure(StatusCode::BAD_GATEWAY, &error.to_string())
             }
         }
@@ -118,11 +118,11 @@ impl Local {
             };
             match sharing.read(peer, digest).await {
                 Ok(reply) => {
-                    tracing::info!(%digest, %peer, "a blob comes from another node");
+                    tracing::info!(%digest, %peer, "blob fetched from another node");
                     return passed(reply, Some(Leg::start(sharing.clone(), digest.clone())));
                 }
                 Err(error) => {
-                    tracing::info!(%digest, %peer, error = %chain(&error), "another node does not have it any more");
+                    tracing::info!(%digest, %peer, error = %chain(&error), "blob not found on the other node");
                     sharing.ended(digest, false).await;
                 }
             }
@@ -131,7 +131,7 @@ impl Local {
         let upstream = self.access.upstream();
         match upstream.ask(&Method::GET, asked, caller, None).await {
             Ok(reply) if reply.status().is_success() => {
-                tracing::info!(%digest, "a blob is fetched for all nodes");
+                tracing::info!(%digest, "blob fetched from its registry for all nodes");
                 passed(reply, Some(leg))
             }
             Ok(reply) => passed(reply, None),

@@ -42,7 +42,7 @@ impl Peers {
                 Ok(found) => self.set(found.collect()),
                 // Whoever is there stays known: names are looked up elsewhere than blobs.
                 Err(error) => {
-                    tracing::debug!(service, error = %chain(&error), "other nodes cannot be looked up")
+                    tracing::debug!(service, error = %chain(&error), "agents of other nodes not looked up")
                 }
             }
             tokio::select! {
@@ -56,7 +56,10 @@ impl Peers {
         found.insert(self.own);
         let mut known = self.known.write();
         if *known != found {
-            tracing::info!(nodes = found.len(), "agents that share blobs");
+            tracing::info!(
+                nodes = found.len(),
+                "list of agents that share blobs changed"
+            );
             *known = found;
         }
     }

@@ -54,7 +54,7 @@ impl Probe {
             Err(error) => format!("{HOST}'s file cannot be written: {error}"),
         };
         if let Err(error) = hosts.remove(HOST) {
-            tracing::warn!(error = %chain(&error), "the file of the mirror's own test stays");
+            tracing::warn!(error = %chain(&error), "test file of the mirror not removed");
         }
         Tried {
             came: self.seen.lock().remove(&tag),

@@ -85,7 +85,7 @@ impl Proof {
         match self.reviews.create(&PostParams::default(), &asked).await {
             Ok(review) => Some(self.is_fine(&review)),
             Err(error) => {
-                tracing::warn!(error = %chain(&error), "the API server does not say who asks for blobs");
+                tracing::warn!(error = %chain(&error), "token of a blob request not reviewed");
                 None
             }
         }

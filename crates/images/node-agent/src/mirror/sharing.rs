@@ -91,7 +91,7 @@ impl Sharing {
                 Ok(Turn::Wait) => return Turn::Fetch,
                 Ok(turn) => return turn,
                 Err(error) => {
-                    tracing::debug!(%digest, error = %chain(&error), "nobody says whose turn it is");
+                    tracing::debug!(%digest, error = %chain(&error), "turn for a blob not granted: the node that grants it did not answer");
                     return Turn::Fetch;
                 }
             }
@@ -120,7 +120,7 @@ impl Sharing {
         }
         let address = format!("http://{keeper}/v1/ended/{digest}?who={own}&has={has}");
         if let Err(error) = self.send(&Method::POST, &address).await {
-            tracing::debug!(%digest, error = %chain(&error), "the end of a turn was not heard");
+            tracing::debug!(%digest, error = %chain(&error), "end of a turn for a blob not reported");
         }
     }
 

@@ -180,7 +180,7 @@ impl Server {
                 Refusal::Unknown(error) => {
                     tracing::warn!(
                         error = %chain(error),
-                        "a token cannot be reviewed"
+                        "token of an agent not reviewed"
                     );
                     said(StatusCode::SERVICE_UNAVAILABLE, &refusal.to_string())
                 }

@@ -64,7 +64,7 @@ impl Registry {
             store.put_manifest(&repository, &reference, &body, &manifest)
         });
         let digest = put.await?;
-        tracing::info!(repository = %name, image = %digest, "an image was pushed");
+        tracing::info!(repository = %name, image = %digest, "image pushed");
         let mut answer = empty(StatusCode::CREATED);
         set(
             &mut answer,

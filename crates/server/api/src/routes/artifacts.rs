@@ -136,7 +136,7 @@ fn refusal(error: airside_volumes::Error, volumes: &Volumes) -> ApiError {
             ApiError::NoRoom(format!("the upload cannot be taken: {error}"))
         }
         error => {
-            tracing::error!(error = %chain(&error), "an upload cannot be stored");
+            tracing::error!(error = %chain(&error), "upload not stored");
             ApiError::Internal("the upload cannot be stored; the server's log says why")
         }
     }
@@ -167,7 +167,7 @@ pub(super) async fn get(
         let ArtifactId(id) = artifact.id;
         // A client that goes away is none of our business; it sees a cut stream otherwise.
         if let Err(error) = volumes.send_gzip(&artifact.volume, out) {
-            info!(artifact = id, error = %chain(&error), "download ended early");
+            info!(artifact = id, error = %chain(&error), "artifact download ended early");
         }
     }));
     let body = Body::from_stream(ReaderStream::with_capacity(theirs, AHEAD / 4));

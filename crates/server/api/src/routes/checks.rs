@@ -1,7 +1,7 @@
 //! Checks that people and other servers ask for.
 
 use airside_checks::{CheckDepth, CheckRequest, CheckRequestError, CheckSubject, WebhookOutcome};
-use airside_model::Version;
+use airside_model::{Version, chain};
 use axum::{
     Json,
     body::{Body, Bytes, to_bytes},
@@ -125,7 +125,7 @@ pub(super) async fn webhook(
         Ok(outcome) => Ok(response(outcome)),
         Err(ApiError::Store(error)) => Err(ApiError::Store(error)),
         Err(why) => {
-            info!(resource = resource_name, %why, "webhook refused");
+            info!(resource = resource_name, reason = %chain(&why), "webhook of a resource refused");
             Err(ApiError::Unauthenticated)
         }
     }

@@ -55,7 +55,7 @@ pub(super) async fn download(
             return Ok((StatusCode::NOT_FOUND, why).into_response());
         }
         Err(error) => {
-            tracing::error!(name, error = %chain(&error), "a program for fly sync cannot be read");
+            tracing::error!(name, error = %chain(&error), "program for fly sync not read");
             return Err(ApiError::Internal("the program cannot be read"));
         }
     };

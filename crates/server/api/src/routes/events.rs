@@ -145,7 +145,7 @@ fn frames(
                     Some((Ok(framed(&entries)), (batches, next, false)))
                 }
                 Some(Err(error)) => {
-                    tracing::error!(%build, error = %chain(&error), "the events of a build cannot be read");
+                    tracing::error!(%build, error = %chain(&error), "events of a build not read");
                     // A cut connection: the client comes back for what it has not seen.
                     let cut = io::Error::other("the log cannot be read");
                     Some((Err(cut), (batches, next, true)))

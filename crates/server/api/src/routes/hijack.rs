@@ -125,7 +125,7 @@ impl Session {
         let (mut out, input) = socket.split();
         // Before anything can be changed in there: what the step fetched is not for others any more.
         if let Err(error) = self.store.container_hijacked(&self.handle).await {
-            warn!(handle = %self.handle, error = %chain(&error), "hijack not noted");
+            warn!(handle = %self.handle, error = %chain(&error), "intercept of a container not recorded");
             let words = "the server cannot note that somebody looks inside; try again later";
             let _ = out.send(Output::error(words.to_owned()).frame()).await;
             let _ = out.close().await;
@@ -133,7 +133,7 @@ impl Session {
         }
         match self.hub.hijack(&self.handle, process.into()).await {
             Err(error) => {
-                warn!(handle = %self.handle, error = %chain(&error), "hijack failed");
+                warn!(handle = %self.handle, error = %chain(&error), "intercept of a container failed");
                 let _ = out.send(Output::error(error.to_string()).frame()).await;
             }
             Ok(hijack) => self.converse(hijack, &mut out, input, default_shell).await,
@@ -181,7 +181,7 @@ impl Session {
                 }
                 _ = still_here.tick() => {
                     if let Err(error) = self.store.container_hijacked(&self.handle).await {
-                        warn!(handle = %self.handle, error = %chain(&error), "hijack not noted");
+                        warn!(handle = %self.handle, error = %chain(&error), "intercept of a container not recorded");
                     }
                 }
             }

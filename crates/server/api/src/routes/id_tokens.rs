@@ -25,7 +25,7 @@ pub(crate) async fn discovery(State(state): State<ApiState>) -> Result<Json<Valu
 pub(crate) async fn keys(State(state): State<ApiState>) -> Result<Json<Value>> {
     let keys = state.id_tokens()?.public_keys().await;
     keys.map(Json).map_err(|error| {
-        error!(error = %chain(&error), "the keys of id tokens cannot be published");
+        error!(error = %chain(&error), "keys of id tokens not published");
         ApiError::Internal("the keys of id tokens are not to be had; the log says why")
     })
 }

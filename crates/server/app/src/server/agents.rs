@@ -45,7 +45,7 @@ impl Hall for WorkerHall {
             .0
             .welcome_agent(worker, offer.team.as_deref(), &offer.tags, arrival);
         let state = registered.await.map_err(|error| {
-            warn!(%worker, error = %chain(&error), kind = WorkerKind::Agent.as_str(), "a worker cannot be registered");
+            warn!(%worker, error = %chain(&error), kind = WorkerKind::Agent.as_str(), "worker not registered");
             Unwelcome::Unable
         })?;
         self.join(offer);

@@ -43,7 +43,7 @@ impl ArtifactImages {
     pub(crate) async fn collect(&self, unused_for: Duration) -> u64 {
         let collected = self.registry.collect(unused_for.max(GRACE)).await;
         collected.unwrap_or_else(|error| {
-            warn!(error = %chain(&error), "the registry of images cannot be tidied");
+            warn!(error = %chain(&error), "garbage of the image registry not collected");
             0
         })
     }
@@ -73,7 +73,7 @@ impl ArtifactImages {
         let folder = folder.ok_or_else(|| Error::NoRootfs(volume.to_string()))?;
         let published = self.registry.publish(repository, &folder)?;
         let (image, new) = (&published.digest, published.is_new);
-        info!(%volume, %repository, %image, new, "an artifact is an image");
+        info!(%volume, %repository, %image, new, "artifact published as an image");
         Ok(published.digest)
     }
 }

@@ -169,7 +169,7 @@ impl Server {
     pub(crate) async fn leave(&self, data: &DataFolder) {
         let swept = tokio::time::timeout(SWEEP_UP_TIMEOUT, self.orchestrator.sweep_up());
         if swept.await.is_err() {
-            warn!("some containers are left for the next start");
+            warn!("containers left for the next start");
         }
         workers::leave(data, &self.installation);
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use airside_model::Handle;
+use airside_model::{Handle, chain};
 use airside_orchestrator::Orchestrator;
 use async_trait::async_trait;
 use tracing::warn;
@@ -43,10 +43,9 @@ impl airside_gc::Workers for CollectedWorkers {
             .give_up_kept()
             .await
             .unwrap_or_else(|error| {
-                let error = &error as &dyn std::error::Error;
                 warn!(
-                    error,
-                    "kept containers could not be given up, and the disk is full"
+                    error = %chain(&error),
+                    "kept containers not removed, though the disk is full"
                 );
                 false
             })

@@ -7,7 +7,7 @@ use super::mode::{Mode, Users};
 pub(crate) fn greet(mode: Mode, url: &str, users: &Users) {
     let name = users.list.first().map(|user| user.name());
     if mode == Mode::Web {
-        info!(url, version = env!("CARGO_PKG_VERSION"), "serving");
+        info!(url, version = env!("CARGO_PKG_VERSION"), "server started");
         return;
     }
     let login = name.map_or_else(String::new, |name| {

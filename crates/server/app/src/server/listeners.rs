@@ -69,7 +69,7 @@ pub(crate) async fn serve(
     match tokio::time::timeout(LAST_REQUESTS, served).await {
         Ok(result) => Ok(result?),
         Err(_) => {
-            warn!("some requests did not end in time and are cut");
+            warn!("requests cut that did not end in time");
             Ok(())
         }
     }
@@ -85,12 +85,12 @@ async fn read_again(tls: Arc<Tls>, mut asked: Signal, shutdown: CancellationToke
             _ = now_and_then.tick() => tls.reload_if_changed().await,
         };
         match read {
-            Ok(true) => info!("the certificate was read again"),
+            Ok(true) => info!("certificate read again"),
             Ok(false) => {}
             Err(error) => {
                 warn!(
                     error = %chain(&error),
-                    "the new certificate cannot be used; the one read before stays"
+                    "new certificate refused; the one read before is served"
                 );
             }
         }

@@ -49,7 +49,7 @@ impl Mode {
         let local = options.workers.local_worker.unwrap_or(self == Self::Up);
         if !local && !options.workers.has_targets() {
             warn!(
-                "no workers are configured, so that no step can run unless agents join; give --targets, or \
+                "no workers configured: no step can run unless agents join; give --targets, or \
                  --local-worker"
             );
         }

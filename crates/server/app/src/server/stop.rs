@@ -22,13 +22,13 @@ pub(crate) fn on_signals(shutdown: CancellationToken) -> Result<()> {
     );
     airside_tasks::spawn("signals", async move {
         tokio::select! { _ = term.recv() => {}, _ = int.recv() => {} }
-        info!("stopping; the same signal again ends it at once");
+        info!("stop requested; the same signal again ends the server at once");
         shutdown.cancel();
         let kind = tokio::select! {
             _ = term.recv() => SignalKind::terminate(),
             _ = int.recv() => SignalKind::interrupt(),
         };
-        warn!("ended at once");
+        warn!("server ended at once");
         // Everything that must last is on disk already: a crash would be no different.
         #[expect(clippy::exit, reason = "whoever asks twice wants just that")]
         std::process::exit(BY_SIGNAL + kind.as_raw_value());

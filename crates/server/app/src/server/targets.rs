@@ -73,7 +73,7 @@ async fn check_team(store: &Store, target: &Target) -> Result<()> {
     if store.team(team).await?.is_none() {
         warn!(
             worker = %target.name, team,
-            "the worker's team does not exist, so no step goes there: correct `team` in its target, or make the team"
+            "team of the worker not found, so no step goes there: correct `team` in its target, or make the team"
         );
     }
     Ok(())
@@ -107,7 +107,7 @@ impl Targets {
             let state = store
                 .register_worker(name, team.as_deref(), tags, kind)
                 .await?;
-            info!(worker = %name, "worker {state}");
+            info!(worker = %name, %state, "worker registered");
             check_team(store, &known.target).await?;
             targets.proofs.add(name.clone(), known.runtime.clone());
             targets.known.push(known);
@@ -211,7 +211,7 @@ impl Targets {
         };
         pool.metrics.targets_rejected(done.is_err());
         if let Err(error) = done {
-            error!("the targets stay as they were: {error:#}");
+            error!(error = %chain(error.as_ref()), "targets file refused; the targets read before stay");
         }
     }
 
@@ -229,7 +229,7 @@ impl Targets {
             .iter()
             .filter(|it| find(&left, it.name()).is_none())
         {
-            info!(worker = %known.name(), "target taken out; the worker retires");
+            info!(worker = %known.name(), "target removed; its worker retires");
             pool.change(known.name(), WorkerChange::Retire).await?;
         }
         for known in &self.known {
@@ -241,7 +241,7 @@ impl Targets {
             }
             let (team, tags) = (known.target.team.as_deref(), &known.target.tags);
             let state = pool.orchestrator.configure_worker(name, team, tags).await?;
-            info!(worker = %name, "target read again; worker {state}");
+            info!(worker = %name, %state, "target read again");
             check_team(&self.store, &known.target).await?;
             if came_back {
                 pool.change(name, WorkerChange::Register).await?;
@@ -256,12 +256,12 @@ impl Targets {
         for known in std::mem::take(&mut self.leaving) {
             match pool.is_gone(known.name()).await {
                 Ok(true) => {
-                    info!(worker = %known.name(), "worker gone: its target was taken out and nothing of it is left");
+                    info!(worker = %known.name(), "worker removed: its target was removed and nothing of it is left");
                     self.proofs.remove(known.name());
                 }
                 Ok(false) => left.push(known),
                 Err(error) => {
-                    warn!(worker = %known.name(), "a worker that leaves is looked at again later: {error:#}");
+                    warn!(worker = %known.name(), error = %chain(error.as_ref()), "worker that leaves not removed; it is tried again");
                     left.push(known);
                 }
             }
@@ -278,7 +278,7 @@ impl Targets {
 }
 
 fn warn_unwatched(error: &std::io::Error) {
-    warn!(error = %chain(&error), "the targets file is not watched; SIGHUP makes the server read it again");
+    warn!(error = %chain(&error), "targets file not watched; SIGHUP makes the server read it again");
 }
 
 fn kubeconfig(target: &Target) -> Option<Vec<u8>> {

@@ -5,7 +5,7 @@ use airside_model::{BuildId, BuildStatus, PipelineId, Plan, ResourceId, TeamId};
 use super::{Build, fetch, plan_name};
 use crate::{
     Micros, Result, Store, corrupt,
-    db::{Tx, query, query_scalar, sql},
+    db::{Tx, here, query, query_scalar, sql},
     now, to_json,
 };
 
@@ -49,7 +49,7 @@ impl Store {
             CheckReason::Asked { by } => (by, true),
             CheckReason::Due => (None, false),
         };
-        let mut tx = self.write.begin().await?;
+        let mut tx = self.write.begin(here!()).await?;
         let created_at = now();
         let id: i64 = query_scalar(sql!(
             "INSERT INTO builds (team_id, pipeline_id, resource_id, name, status, created_by,
@@ -74,7 +74,7 @@ impl Store {
 
     /// Makes a build of a check that has ended. Its log is still to be written and closed.
     pub async fn save_check(&self, ended: EndedCheck<'_>) -> Result<BuildId> {
-        let mut tx = self.write.begin().await?;
+        let mut tx = self.write.begin(here!()).await?;
         let id: i64 = query_scalar(sql!(
             "INSERT INTO builds (team_id, pipeline_id, resource_id, name, status, created_at,
                started_at, ended_at, is_check, listed)

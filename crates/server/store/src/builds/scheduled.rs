@@ -5,7 +5,7 @@ use airside_model::{BuildId, BuildStatus, JobId, PipelineId};
 use super::{Build, fetch};
 use crate::{
     Micros, News, Result, Store, corrupt,
-    db::{query, query_as, query_scalar, sql},
+    db::{here, query, query_as, query_scalar, sql},
     now,
     patience::patiently,
 };
@@ -41,7 +41,7 @@ impl Store {
     /// Creates a pending build because a trigger has a new version, unless one waits already.
     pub async fn create_triggered_build(&self, job: JobId) -> Result<Option<BuildId>> {
         patiently!(self, Same, {
-            let mut tx = self.write.begin().await?;
+            let mut tx = self.write.begin(here!()).await?;
             // First, so that nobody else creates one meanwhile.
             let number: Option<(i64, i64)> = query_as(sql!(
                 "UPDATE jobs SET build_number = build_number + 1 WHERE id = $1
@@ -83,7 +83,7 @@ impl Store {
     /// Creates a build that repeats another with the same inputs, named after it.
     pub async fn create_rerun(&self, of: &Build, created_by: &str) -> Result<Build> {
         let original = of.rerun_of.as_ref().map_or(of.id, |rerun| rerun.build);
-        let mut tx = self.write.begin().await?;
+        let mut tx = self.write.begin(here!()).await?;
         // First, so that no two reruns count alike.
         query(sql!("UPDATE builds SET epoch = epoch WHERE id = $1"))
             .bind(original.0)

@@ -14,7 +14,7 @@ use tokio::{
 };
 use tracing::{debug, warn};
 
-use super::{Patience, Pool, Pools, opening};
+use super::{Patience, Pool, Pools, failed_to, here, opening};
 use crate::{Error, Result};
 
 const CONNECTIONS: u32 = 16;
@@ -114,11 +114,13 @@ impl Alone {
         let Pool::Postgres(pool) = pool else {
             return Ok(Self(None));
         };
-        let mut connection = PgConnection::connect_with(&pool.connect_options()).await?;
+        let connected = PgConnection::connect_with(&pool.connect_options()).await;
+        let mut connection = connected.map_err(failed_to("connect to the database", here!()))?;
         let free: bool = sqlx::query_scalar("SELECT pg_try_advisory_lock($1)")
             .bind(ALONE)
             .fetch_one(&mut connection)
-            .await?;
+            .await
+            .map_err(failed_to("lock the database for this server", here!()))?;
         if free {
             Ok(Self(Some(connection)))
         } else {
@@ -148,8 +150,9 @@ pub(crate) async fn listen(
         return Ok(None);
     };
     let me = hex::encode(rand::random::<[u8; 8]>());
-    let mut listener = PgListener::connect_with(&pool).await?;
-    listener.listen(CHANNEL).await?;
+    let unheard = || failed_to("listen to other servers' changes", here!());
+    let mut listener = PgListener::connect_with(&pool).await.map_err(unheard())?;
+    listener.listen(CHANNEL).await.map_err(unheard())?;
     let (listener, heard) = (Arc::new(Mutex::new(listener)), Arc::new(heard));
     let hearer = me.clone();
     let hear = airside_tasks::restart("hear other servers", move || {
@@ -173,7 +176,7 @@ async fn hear(listener: Arc<Mutex<PgListener>>, me: String, heard: Arc<impl Fn()
             // The connection was lost, and with it perhaps some word.
             Ok(None) => heard(),
             Err(error) => {
-                debug!(error = %chain(&error), "the database does not answer; listening again soon");
+                debug!(error = %chain(&error), "connection for other servers' changes lost; it is made again");
                 tokio::time::sleep(Duration::from_millis(200)).await;
                 heard();
             }
@@ -190,7 +193,7 @@ async fn tell(pool: PgPool, me: String, mut local: tokio::sync::watch::Receiver<
             .execute(&pool)
             .await;
         if let Err(error) = told {
-            warn!(error = %chain(&error), "other servers were not told of a change; they hear of the next");
+            warn!(error = %chain(&error), "change not announced to other servers; it is tried again");
             tokio::time::sleep(Duration::from_millis(200)).await;
             local.mark_changed();
         }

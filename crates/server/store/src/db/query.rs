@@ -8,7 +8,7 @@ use sqlx::{
     sqlite::{SqliteArguments, SqliteRow},
 };
 
-use super::{Pool, Sql, Tx};
+use super::{Pool, Purpose, Sql, Tx, here};
 use crate::{Error, Result};
 
 /// Whatever can be bound.
@@ -82,7 +82,7 @@ impl<T> Row for T where T: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, 
 {}
 
 pub(crate) struct Query<T> {
-    sql: Cow<'static, str>,
+    statement: Sql,
     values: Vec<Value>,
     /// Whether the connection keeps the statement prepared for the next time.
     kept: bool,
@@ -96,7 +96,7 @@ pub(crate) fn query(sql: Sql) -> Query<()> {
 
 pub(crate) fn query_as<T>(sql: Sql) -> Query<T> {
     Query {
-        sql: sql.0,
+        statement: sql,
         values: Vec::new(),
         kept: true,
         row: PhantomData,
@@ -113,19 +113,24 @@ pub(crate) fn query_scalar<T>(sql: Sql) -> Scalar<T> {
 /// Runs the same call on whichever database it is.
 macro_rules! run {
     ($self:ident, $on:expr, $make:ident, $method:ident $($then:tt)*) => {{
-        let (sql, kept) = (AssertSqlSafe($self.sql), $self.kept);
+        let Query { statement, values, kept, .. } = $self;
         #[allow(unused_mut, reason = "only one of the branches tries again")]
-        let mut values = $self.values;
-        match $on.into() {
+        let mut values = values;
+        let failure = Failure::of(&statement);
+        let sql = AssertSqlSafe(statement.text);
+        let done = match $on.into() {
             On::Pool(Pool::Sqlite(pool)) => {
-                sqlx::$make(sql, to_sqlite(values)?).persistent(kept).$method(pool).await?$($then)*
+                sqlx::$make(sql, to_sqlite(values)?).persistent(kept).$method(pool).await.map(|done| done$($then)*)
             }
             On::Pool(Pool::Postgres(pool)) => {
                 let mut tries = super::postgres::Tries::new(pool);
                 // What only reads may be asked again if the connection broke meanwhile.
                 let reads = sql.0.starts_with("SELECT");
                 loop {
-                    let mut held = super::postgres::acquire(pool).await?;
+                    let mut held = match super::postgres::acquire(pool).await {
+                        Ok(held) => held,
+                        Err(error) => break Err(error),
+                    };
                     let values = if reads { values.clone() } else { std::mem::take(&mut values) };
                     let text = AssertSqlSafe(sql.0.clone());
                     let done = sqlx::$make(text, to_postgres(values)?)
@@ -135,18 +140,42 @@ macro_rules! run {
                     drop(held);
                     match done {
                         Err(error) if reads && tries.again(&error).await => {}
-                        done => break done?$($then)*,
+                        done => break done.map(|done| done$($then)*),
                     }
                 }
             }
             On::Tx(Tx::Sqlite(tx, _)) => {
-                sqlx::$make(sql, to_sqlite(values)?).persistent(kept).$method(&mut **tx).await?$($then)*
+                sqlx::$make(sql, to_sqlite(values)?).persistent(kept).$method(&mut **tx).await.map(|done| done$($then)*)
             }
             On::Tx(Tx::Postgres(tx, _)) => {
-                sqlx::$make(sql, to_postgres(values)?).persistent(kept).$method(&mut **tx).await?$($then)*
+                sqlx::$make(sql, to_postgres(values)?).persistent(kept).$method(&mut **tx).await.map(|done| done$($then)*)
             }
-        }
+        };
+        done.map_err(|source| failure.with(source))
     }};
+}
+
+/// The part of a statement that its error needs: of a text that was put together, only the purpose.
+enum Failure {
+    Literal(&'static str, &'static str),
+    Built(Purpose),
+}
+
+impl Failure {
+    fn of(statement: &Sql) -> Self {
+        match statement.text {
+            Cow::Borrowed(text) => Self::Literal(text, statement.function),
+            Cow::Owned(ref text) => Self::Built(Purpose::of_statement(text, statement.function)),
+        }
+    }
+
+    fn with(self, source: sqlx::Error) -> Error {
+        let purpose = match self {
+            Self::Literal(text, function) => Purpose::of_statement(text, function),
+            Self::Built(purpose) => purpose,
+        };
+        Error::Sql { purpose, source }
+    }
 }
 
 impl<T> Query<T> {
@@ -168,14 +197,15 @@ impl<T> Query<T> {
 
     /// How many rows were changed.
     pub(crate) async fn execute<'a>(self, on: impl Into<On<'a>>) -> Result<u64> {
-        Ok(run!(self, on, query_with, execute.rows_affected()))
+        run!(self, on, query_with, execute.rows_affected())
     }
 }
 
 impl<T: Row> Query<T> {
     pub(crate) async fn fetch_one<'a>(self, on: impl Into<On<'a>>) -> Result<T> {
+        let failure = Failure::of(&self.statement);
         let row = self.fetch_optional(on).await?;
-        row.ok_or(Error::Sql(sqlx::Error::RowNotFound))
+        row.ok_or_else(|| failure.with(sqlx::Error::RowNotFound))
     }
 
     pub(crate) async fn fetch_optional<'a>(self, on: impl Into<On<'a>>) -> Result<Option<T>> {
@@ -183,15 +213,15 @@ impl<T: Row> Query<T> {
             // To its end: SQLite gives rows out before it commits, and on a full disk it may not.
             return Ok(self.fetch_all(on).await?.into_iter().next());
         }
-        Ok(run!(self, on, query_as_with, fetch_optional))
+        run!(self, on, query_as_with, fetch_optional)
     }
 
     fn writes(&self) -> bool {
-        !self.sql.starts_with("SELECT")
+        !self.statement.text.starts_with("SELECT")
     }
 
     pub(crate) async fn fetch_all<'a>(self, on: impl Into<On<'a>>) -> Result<Vec<T>> {
-        Ok(run!(self, on, query_as_with, fetch_all))
+        run!(self, on, query_as_with, fetch_all)
     }
 }
 
@@ -258,5 +288,5 @@ fn without_nul(text: Option<String>) -> Result<Option<String>> {
 }
 
 fn unbound(error: sqlx::error::BoxDynError) -> Error {
-    Error::Sql(sqlx::Error::Encode(error))
+    super::failed_to("bind the values of a statement", here!())(sqlx::Error::Encode(error))
 }

@@ -3,13 +3,20 @@
 use std::borrow::Cow;
 
 /// A statement that was written with [`sql!`], or put together from such pieces.
-pub(crate) struct Sql(pub(crate) Cow<'static, str>);
+pub(crate) struct Sql {
+    pub(crate) text: Cow<'static, str>,
+    /// The path of the function that holds it; empty if it was put together.
+    pub(crate) function: &'static str,
+}
 
 impl Sql {
     /// A statement whose shape depends on what is asked for. Pieces only, never values; whoever
     /// uses it tests each shape.
     pub(crate) fn built(text: String) -> Self {
-        Self(Cow::Owned(text))
+        Self {
+            text: Cow::Owned(text),
+            function: "",
+        }
     }
 }
 
@@ -23,7 +30,10 @@ macro_rules! sql {
         #[cfg(test)]
         #[linkme::distributed_slice($crate::db::STATEMENTS)]
         static STATEMENT: &str = concat!($($piece),+);
-        $crate::db::Sql(std::borrow::Cow::Borrowed(concat!($($piece),+)))
+        $crate::db::Sql {
+            text: std::borrow::Cow::Borrowed(concat!($($piece),+)),
+            function: $crate::db::here!(),
+        }
     }};
 }
 pub(crate) use sql;

@@ -12,7 +12,7 @@ use sqlx::{
 };
 use tracing::{info, warn};
 
-use super::{Patience, Pool, Pools, Space, opening};
+use super::{Patience, Pool, Pools, Space, failed_to, here, opening};
 use crate::{Error, Result};
 
 const READERS: u32 = 4;
@@ -99,10 +99,10 @@ async fn migrate(path: &Path, options: &SqliteConnectOptions) -> Result<()> {
         .run_direct(None, &mut connection, false)
         .await?;
     if let Err(error) = make_shrinkable(&mut connection).await {
-        warn!(error = %chain(&error), "the database's file cannot be made to shrink; it is tried again at the next start");
+        warn!(error = %chain(&error), "database file not made shrinkable; it is tried again at the next start");
     }
-    connection.close().await?;
-    Ok(())
+    let closed = connection.close().await;
+    closed.map_err(failed_to("close the database after its migration", here!()))
 }
 
 /// A file from before is written anew, once: only then can pages be taken out of it.
@@ -113,7 +113,7 @@ async fn make_shrinkable(connection: &mut SqliteConnection) -> sqlx::Result<()> 
     if mode == INCREMENTAL {
         return Ok(());
     }
-    info!("the database's file is written anew, so that it can shrink from now on");
+    info!("database file rewritten once, so that it can shrink from now on");
     sqlx::raw_sql("PRAGMA auto_vacuum = INCREMENTAL; VACUUM")
         .execute(connection)
         .await?;

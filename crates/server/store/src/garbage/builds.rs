@@ -4,7 +4,7 @@ use airside_model::{BuildId, BuildStatus, JobId, TeamId};
 
 use crate::{
     Micros, News, Result, Store, corrupt,
-    db::{execute_for, fetch_for, query_as, query_scalar, sql},
+    db::{execute_for, fetch_for, here, query_as, query_scalar, sql},
     now,
 };
 
@@ -95,7 +95,7 @@ impl Store {
     /// log itself is removed afterwards: one of a reaped build is garbage, whatever happens in between.
     pub async fn reap_builds(&self, builds: &[BuildId]) -> Result<()> {
         let ids: Vec<i64> = builds.iter().map(|build| build.0).collect();
-        let mut tx = self.write.begin().await?;
+        let mut tx = self.write.begin(here!()).await?;
         let reaped = format!(
             "UPDATE builds SET reaped_at = {}, plan = NULL WHERE reaped_at IS NULL
                AND ended_at IS NOT NULL AND id IN",
@@ -184,7 +184,7 @@ impl Store {
         if ids.is_empty() {
             return Ok(0);
         }
-        let mut tx = self.write.begin().await?;
+        let mut tx = self.write.begin(here!()).await?;
         execute_for(&mut tx, "DELETE FROM builds WHERE id IN", &ids).await?;
         tx.commit().await?;
         if let LoggedOf::Job(job) = of {

@@ -5,7 +5,7 @@ use airside_model::BuildId;
 
 use crate::{
     Result, Store,
-    db::{execute_for, query, query_scalar, sql},
+    db::{execute_for, here, query, query_scalar, sql},
 };
 
 /// What went.
@@ -63,7 +63,7 @@ impl Store {
         .fetch_all(&self.read)
         .await?;
         if !ids.is_empty() {
-            let mut tx = self.write.begin().await?;
+            let mut tx = self.write.begin(here!()).await?;
             execute_for(&mut tx, "DELETE FROM builds WHERE id IN", &ids).await?;
             tx.commit().await?;
         }

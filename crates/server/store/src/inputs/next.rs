@@ -4,7 +4,7 @@ use airside_model::{JobId, ResourceId, ResourceVersionId, Version};
 
 use crate::{
     Result, Store,
-    db::{query, query_as, sql},
+    db::{here, query, query_as, sql},
     from_json,
 };
 
@@ -33,7 +33,7 @@ impl NextInputs {
 impl Store {
     /// Notes what the next build would get. For the scheduler, when that has changed.
     pub async fn save_next_inputs(&self, job: JobId, next: &NextInputs) -> Result<()> {
-        let mut tx = self.write.begin().await?;
+        let mut tx = self.write.begin(here!()).await?;
         query(sql!(
             "UPDATE jobs SET inputs_determined = $1, has_new_inputs = $2 WHERE id = $3"
         ))

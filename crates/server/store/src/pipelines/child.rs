@@ -5,7 +5,7 @@ use airside_model::{BuildId, JobId, PipelineId};
 use super::{SavePipeline, Saved};
 use crate::{
     Error, Result, Store,
-    db::{Tx, query, query_as, sql},
+    db::{Tx, here, query, query_as, sql},
 };
 
 /// The build that sets a pipeline, and its job.
@@ -19,7 +19,7 @@ impl Store {
     /// Makes or changes a pipeline in a build's name. A new one runs at once, as does one that comes
     /// back from the archive. Refused with [`Error::SetByNewerBuild`] if a newer build was here.
     pub async fn save_child_pipeline(&self, save: SavePipeline, parent: Parent) -> Result<Saved> {
-        let mut tx = self.write.begin().await?;
+        let mut tx = self.write.begin(here!()).await?;
         let existing: Option<(bool, Option<i64>)> = query_as(sql!(
             "SELECT archived, parent_build_id FROM pipelines
              WHERE team_id = $1 AND name = $2 AND instance_vars = $3"
@@ -52,7 +52,7 @@ impl Store {
 
     /// Notes that this build would have set the pipeline, had it not been so already.
     pub async fn set_pipeline_parent(&self, pipeline: PipelineId, parent: Parent) -> Result<()> {
-        let mut tx = self.write.begin().await?;
+        let mut tx = self.write.begin(here!()).await?;
         set_parent(&mut tx, pipeline, parent).await?;
         tx.commit().await
     }

@@ -5,7 +5,7 @@ use airside_model::PipelineId;
 
 use crate::{
     News, Result, Store,
-    db::{query, sql},
+    db::{here, query, sql},
     now,
 };
 
@@ -14,7 +14,7 @@ impl Store {
     /// is given up, and its name is free.
     pub async fn destroy_pipeline(&self, id: PipelineId) -> Result<()> {
         let (sealed, summary) = self.nothing_configured(id);
-        let mut tx = self.write.begin().await?;
+        let mut tx = self.write.begin(here!()).await?;
         // Nobody can give a pipeline such a name.
         query(sql!(
             "UPDATE pipelines SET destroyed = TRUE, archived = TRUE, paused = TRUE,

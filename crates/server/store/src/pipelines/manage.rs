@@ -4,7 +4,7 @@ use airside_model::{PipelineId, TeamId};
 
 use crate::{
     Error, InstanceVars, News, Result, Store,
-    db::{query, query_scalar, sql},
+    db::{here, query, query_scalar, sql},
     now,
 };
 
@@ -58,7 +58,7 @@ impl Store {
     /// brings it back.
     pub async fn archive_pipeline(&self, id: PipelineId) -> Result<()> {
         let (sealed, summary) = self.nothing_configured(id);
-        let mut tx = self.write.begin().await?;
+        let mut tx = self.write.begin(here!()).await?;
         query(sql!(
             "UPDATE pipelines SET archived = TRUE, paused = TRUE, paused_by = 'automatic-pipeline-archiver',
                paused_at = $3, config = $1, summary = $2, updated_at = $3
@@ -89,7 +89,7 @@ impl Store {
 
     /// Renames every instance of a name. `false`: there is none.
     pub async fn rename_pipelines(&self, team: TeamId, from: &str, to: &str) -> Result<bool> {
-        let mut tx = self.write.begin().await?;
+        let mut tx = self.write.begin(here!()).await?;
         let taken: i64 = query_scalar(sql!(
             "SELECT count(*) FROM pipelines WHERE team_id = $1 AND name = $2"
         ))
@@ -117,7 +117,7 @@ impl Store {
 
     /// Puts these pipelines first, in this order; the others keep theirs behind them.
     pub async fn order_pipelines(&self, team: TeamId, names: &[String]) -> Result<()> {
-        let mut tx = self.write.begin().await?;
+        let mut tx = self.write.begin(here!()).await?;
         query(sql!(
             "UPDATE pipelines SET ordering = ordering + $1 WHERE team_id = $2"
         ))
@@ -150,7 +150,7 @@ impl Store {
         name: &str,
         instances: &[InstanceVars],
     ) -> Result<()> {
-        let mut tx = self.write.begin().await?;
+        let mut tx = self.write.begin(here!()).await?;
         query(sql!(
             "UPDATE pipelines SET instance_ordering = instance_ordering + $1
              WHERE team_id = $2 AND name = $3"

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     Error, InstanceVars, News, Result, Store, corrupt,
-    db::{Tx, query, query_as, query_scalar, sql},
+    db::{Tx, here, query, query_as, query_scalar, sql},
     from_json, now,
 };
 
@@ -35,7 +35,7 @@ pub struct Saved {
 impl Store {
     /// Makes or changes a pipeline. A new one is paused; an archived one comes back.
     pub async fn save_pipeline(&self, save: SavePipeline) -> Result<Saved> {
-        let mut tx = self.write.begin().await?;
+        let mut tx = self.write.begin(here!()).await?;
         let (saved, anew) = self.save_within(&mut tx, save).await?;
         tx.commit().await?;
         self.tell_set(&saved, anew);

@@ -5,7 +5,7 @@ use airside_model::{ResourceId, ResourceVersionId, Version};
 use super::{ResourceVersion, digest, pairs};
 use crate::{
     News, Result, Store,
-    db::{Sql, Value, query, query_as, query_scalar, sql},
+    db::{Sql, Value, here, query, query_as, query_scalar, sql},
     from_json,
 };
 
@@ -146,7 +146,7 @@ impl Store {
     /// Takes all versions away from a resource, until they are found again. How many there were.
     pub async fn clear_versions(&self, resource: ResourceId) -> Result<u64> {
         let _turn = self.turn.lock().await;
-        let mut tx = self.write.begin().await?;
+        let mut tx = self.write.begin(here!()).await?;
         let removed: i64 = query_scalar(sql!(
             "SELECT count(*) FROM resource_versions WHERE resource_id = $1
                AND scope = (SELECT scope FROM resources WHERE id = $1)"

@@ -4,7 +4,7 @@ use airside_model::{ResourceId, ResourceVersionId, Version};
 
 use crate::{
     News, Result, Store,
-    db::{query, query_as, sql},
+    db::{here, query, query_as, sql},
 };
 
 /// What a resource is held to.
@@ -34,7 +34,7 @@ impl Store {
         resource: ResourceId,
         version: ResourceVersionId,
     ) -> Result<Result<(), PinError>> {
-        let mut tx = self.write.begin().await?;
+        let mut tx = self.write.begin(here!()).await?;
         if is_pinned_in_config(&mut tx, resource).await? {
             return Ok(Err(PinError::InConfig));
         }
@@ -57,7 +57,7 @@ impl Store {
     }
 
     pub async fn unpin(&self, resource: ResourceId) -> Result<Result<(), PinError>> {
-        let mut tx = self.write.begin().await?;
+        let mut tx = self.write.begin(here!()).await?;
         if is_pinned_in_config(&mut tx, resource).await? {
             return Ok(Err(PinError::InConfig));
         }

@@ -10,7 +10,7 @@ use airside_model::{MetadataField, Quota, ResourceId, ResourceVersionId, Version
 use super::{CheckFrom, Found, Scope, VersionPlace, digest, pairs};
 use crate::{
     News, Result, Store,
-    db::{On, Tx, execute_for, fetch_for, insert, query, query_as, query_scalar, sql},
+    db::{On, Tx, execute_for, fetch_for, here, insert, query, query_as, query_scalar, sql},
     to_json,
 };
 
@@ -50,7 +50,7 @@ impl Store {
         }
         // Listeners hear of changes to a resource in the order in which they were made.
         let _turn = self.turn.lock().await;
-        let mut tx = self.write.begin().await?;
+        let mut tx = self.write.begin(here!()).await?;
         let found = save_within(&mut tx, resource, Some(from.scope), versions).await?;
         if let Found::Saved(versions) = &found {
             tx.commit().await?;

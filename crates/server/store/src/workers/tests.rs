@@ -135,11 +135,13 @@ async fn what_operators_ask_for_is_done_or_refused(database: TestDatabase) {
         (Retiring, Register, Done, Running),
         (Retired, Register, Done, Running),
     ] {
-        query(crate::db::Sql("UPDATE workers SET state = $1".into()))
-            .bind(from.as_str())
-            .execute(&store.write)
-            .await
-            .unwrap();
+        query(crate::db::Sql::built(
+            "UPDATE workers SET state = $1".to_owned(),
+        ))
+        .bind(from.as_str())
+        .execute(&store.write)
+        .await
+        .unwrap();
         let changed = store.change_worker(&worker, change).await.unwrap();
         let found = (changed, state_of(&store, &worker).await);
         assert_eq!(found, (outcome, to), "{change:?} of one that is {from}");

@@ -57,7 +57,7 @@ fn a_target_that_leaves_while_a_step_runs_and_comes_back() {
     counter.release("run");
     fly.watch(build.id).succeeded();
     wait_until("it is gone", || {
-        server.log().contains("worker gone: its target")
+        server.log().contains("worker removed: its target")
     });
     two.wait_until_no_pods();
 

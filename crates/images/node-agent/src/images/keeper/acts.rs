@@ -82,7 +82,7 @@ impl Keeper {
             Ok(()) => Ok(true),
             Err(RuntimeError::Away(words)) => Err(RuntimeError::Away(words)),
             Err(error) => {
-                warn!(id, error = %chain(&error), "an image could not be changed");
+                warn!(id, error = %chain(&error), "image not changed");
                 Ok(false)
             }
         }
@@ -102,7 +102,7 @@ impl Keeper {
             return true;
         }
         if let Err(error) = self.cluster.label(&labels).await {
-            warn!(error = %chain(&error), "the node is not labelled");
+            warn!(error = %chain(&error), "node not labelled");
             return false;
         }
         self.labelled = Some(Labelled {
@@ -147,7 +147,7 @@ impl Keeper {
             }
             let done = depart(&self.runtime, &sight.lists, &id).await;
             if self.worked(done, &id)? {
-                info!(id, "removed");
+                info!(id, "image removed");
                 has_acted = true;
                 self.leaving.remove(&id);
                 let wanted = known.wants.iter().filter(|want| want.wanted.id == id);

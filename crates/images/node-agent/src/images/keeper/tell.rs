@@ -140,7 +140,7 @@ impl Keeper {
                 true
             }
             Err(error) => {
-                warn!(error = %chain(&error), "what this node has could not be told");
+                warn!(error = %chain(&error), "NodeImages object not written");
                 false
             }
         }
