@@ -15,10 +15,8 @@ mod events;
 mod gates;
 mod hook;
 mod kept;
-mod manifest;
 #[cfg(test)]
 mod many;
-mod policy;
 mod review;
 mod rewrite;
 mod run;
@@ -28,14 +26,15 @@ mod view;
 mod watch;
 mod workloads;
 
-pub use manifest::{Admission, ManifestError};
-pub use policy::placement_policy;
 pub use review::{ReviewError, Rules, answer};
 pub use rewrite::{BadHost, Rewrite};
 pub use run::{RunError, Settings, run};
+pub use serve::{READY_PATH, REVIEW_PATH};
 pub use view::View;
 
-/// Of the Deployment, its Service, its account, its webhooks: and who we are where fields have a manager.
+/// Name of admission's Deployment, Service, account and webhooks, and its name as a field manager.
 pub const NAME: &str = "airside-images-admission";
+/// Secret with the certificates of admission's own Service.
+pub const CERTS_SECRET: &str = "airside-images-admission-tls";
 /// Objects and namespaces with `true` have their templates placed; with `false`, pods are left alone.
 pub const PLACE: &str = "images.airside.dev/place";

@@ -8,7 +8,7 @@ use kube::Client;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::{NAME, Rules, gates, hook, serve, serve::Door, watch, workloads};
+use crate::{CERTS_SECRET, NAME, Rules, gates, hook, serve, serve::Door, watch, workloads};
 
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -44,7 +44,7 @@ pub async fn run(
         client.clone(),
         Wanted {
             namespace: namespace.clone(),
-            secret: format!("{NAME}-tls"),
+            secret: CERTS_SECRET.to_owned(),
             names: vec![
                 format!("{NAME}.{namespace}.svc"),
                 format!("{NAME}.{namespace}.svc.cluster.local"),

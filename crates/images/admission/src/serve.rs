@@ -15,10 +15,10 @@ use tracing::debug;
 
 use crate::{review, review::Rules, watch::Seen};
 
-pub(crate) const REVIEW_PATH: &str = "/v1/review";
+pub const REVIEW_PATH: &str = "/v1/review";
 const NOT_READY: &str = "sets and nodes are not known yet\n";
 
-pub(crate) const READY_PATH: &str = "/v1/ready";
+pub const READY_PATH: &str = "/v1/ready";
 
 /// Objects are at most 1.5 MB in etcd, and a review has two of them.
 const MAX_REVIEW_BYTES: usize = 8 << 20;

@@ -13,7 +13,6 @@
 #![forbid(unsafe_code)]
 
 mod images;
-mod manifest;
 pub mod mirror;
 mod options;
 mod proxy;
@@ -23,7 +22,6 @@ mod upstream;
 
 pub use airside_mirror::{Authorities, AuthoritiesError};
 pub use images::{AgentError, Operator, Settings, Task, keep};
-pub use manifest::{Agent, ImagesAgent, ManifestError, Passing};
 pub use options::{ImageOptions, Missing};
 pub use proxy::serve;
 pub use run::{NodeError, NodeOptions};

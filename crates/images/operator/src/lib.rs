@@ -15,7 +15,6 @@ mod agents;
 mod deletion;
 mod desired;
 mod docker_config;
-mod install;
 mod lease;
 mod monitor;
 mod news;
@@ -35,27 +34,33 @@ use kube::Client;
 use tokio::{net::TcpListener, sync::watch};
 use tokio_util::sync::CancellationToken;
 
-pub use self::{
-    install::{InstallError, Installation, definitions},
-    lease::{Lost, Terms},
-    monitor::{Rate, RegistryRules},
-    overview::{Overview, Style, follow, table},
-};
 use self::{
     lease::Leadership,
     operate::Operator,
     pull_secrets::PullSecrets,
     pulls::{Permits, Reviewer, Server},
 };
+pub use self::{
+    lease::{Lost, Terms},
+    monitor::{Rate, RegistryRules},
+    overview::{Overview, Style, follow, table},
+};
 
-/// Under which name one of several replicas works.
-const LEASE: &str = "airside-images-operator";
-/// Where the certificates of its own service are kept.
-const CERTS_SECRET: &str = "airside-images-operator-certs";
-/// Where agents read whom to trust.
-const CA_CONFIG_MAP: &str = "airside-images-ca";
-/// Of its service.
-const PORT: u16 = 8443;
+/// Name of the operator's Deployment, Service and account, and its name as a field manager.
+pub const OPERATOR: &str = "airside-images-operator";
+/// Lease of the one replica that works.
+pub const LEASE: &str = OPERATOR;
+/// Secret with the certificates of the operator's own Service.
+pub const CERTS_SECRET: &str = "airside-images-operator-certs";
+/// ConfigMap with the authority by which agents trust the operator.
+pub const CA_CONFIG_MAP: &str = "airside-images-ca";
+/// Port of the operator's Service.
+pub const PORT: u16 = 8443;
+
+/// Returns the host name of the operator's Service.
+pub fn service_host(namespace: &str) -> String {
+    format!("{OPERATOR}.{namespace}.svc")
+}
 
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -137,11 +142,10 @@ async fn serve(
     options: &Options,
     shutdown: &CancellationToken,
 ) -> Result<Arc<Server>, OperatorError> {
-    let service = format!("airside-images-operator.{}.svc", options.namespace);
     let wanted = Wanted {
         namespace: options.namespace.clone(),
         secret: CERTS_SECRET.to_owned(),
-        names: vec![service],
+        names: vec![service_host(&options.namespace)],
         lifetimes: Lifetimes::default(),
     };
     let certificates = OwnCerts::open(client.clone(), wanted).await?;

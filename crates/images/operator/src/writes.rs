@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::{deletion::FINALIZER, news::News};
 
 /// Who we are to server-side apply.
-pub(crate) const MANAGER: &str = "airside-images-operator";
+pub(crate) const MANAGER: &str = crate::OPERATOR;
 
 pub(crate) struct Writes {
     client: Client,

@@ -12,7 +12,7 @@ use kube::{
 use serde_json::{Map, Value, json};
 
 /// Whose fields these are.
-const MANAGER: &str = "airside-node";
+const MANAGER: &str = airside_image_rules::NODE_AGENT;
 
 pub(crate) struct Cluster {
     node: String,

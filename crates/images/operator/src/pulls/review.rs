@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use airside_image_rules::AUDIENCE;
+use airside_image_rules::{AUDIENCE, NODE_AGENT};
 use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec, TokenReviewStatus};
 use kube::{Api, Client, api::PostParams};
 use parking_lot::Mutex;
@@ -41,7 +41,7 @@ impl Reviewer {
     pub(crate) fn new(client: Client, namespace: &str) -> Self {
         Self {
             reviews: Api::all(client),
-            account: format!("system:serviceaccount:{namespace}:airside-node"),
+            account: format!("system:serviceaccount:{namespace}:{NODE_AGENT}"),
             fine: Mutex::default(),
         }
     }
