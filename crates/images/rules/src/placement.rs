@@ -1,6 +1,7 @@
-//! Where a pod goes: what admission changes in one that uses images of sets.
+//! Placement of pods: the changes that admission makes to a pod that uses images of sets.
 //!
-//! Doing it twice is doing it once. A pod that somebody else has placed, or that belongs to a node, is left alone.
+//! The changes are idempotent. A pod that is placed already, or that belongs to a node, is left
+//! alone.
 
 mod gate;
 mod images;
@@ -70,7 +71,8 @@ pub fn place(pod: &mut Pod, known: &Known) -> bool {
     *pod != before
 }
 
-/// Changes containers that are added to a pod which runs: it has its place. Those that it had before are what they are.
+/// Changes containers that are added to a running pod, which has its node already. Containers that
+/// it had before are left alone.
 pub fn place_ephemeral(pod: &mut Pod, before: Option<&Pod>, known: &Known) -> bool {
     let old: Vec<String> = before
         .and_then(|pod| pod.spec.as_ref()?.ephemeral_containers.as_ref())
@@ -106,7 +108,8 @@ fn total(used: &InUse) -> u64 {
     used.values().map(|image| image.size).sum::<u64>().max(1)
 }
 
-/// Whether its place is not ours to choose: it has one, or belongs to a node (DaemonSet, static pod).
+/// Returns true if the pod is not ours to place: it has a node, or belongs to one (DaemonSet,
+/// static pod).
 fn is_left_alone(pod: &Pod) -> bool {
     let owners = pod.metadata.owner_references.as_deref().unwrap_or_default();
     let annotations = pod.metadata.annotations.as_ref();

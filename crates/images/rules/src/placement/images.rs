@@ -9,7 +9,7 @@ use airside_oci::Reference;
 
 use crate::PlacementMode;
 
-/// What of a set a pod uses, by the name that it uses.
+/// Images of sets that a pod uses, by the pod's names of them.
 pub(super) type InUse = BTreeMap<Reference, KnownImage>;
 
 pub(super) struct Used<'a> {
@@ -32,7 +32,7 @@ impl Used<'_> {
     }
 }
 
-/// Of containers of all kinds and of volumes.
+/// Returns the images of all kinds of containers and of volumes.
 pub(super) fn images(spec: &mut PodSpec) -> Vec<Used<'_>> {
     let of_containers = spec
         .containers

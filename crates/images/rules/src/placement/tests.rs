@@ -30,7 +30,7 @@ fn pod(spec: Value) -> Pod {
     serde_json::from_value(json!({"metadata": {"name": "p"}, "spec": spec})).unwrap()
 }
 
-/// What comes out, which must stay as it is when it goes in again.
+/// Places a pod, and checks that a second placement changes nothing.
 fn placed(spec: Value, known: &Known) -> Value {
     let mut pod = pod(spec);
     place(&mut pod, known);

@@ -21,11 +21,11 @@ pub struct DiskRules {
     pub low: u8,
     pub mode: GarbageMode,
     pub order: GarbageOrder,
-    /// How many bytes may be kept from the kubelet's garbage collection.
+    /// Bytes that may be kept from the kubelet's garbage collection.
     pub pin_budget: u64,
 }
 
-/// What happens at the high mark.
+/// Behaviour at the high mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GarbageMode {
     /// Nothing is added, nothing goes.
@@ -34,7 +34,7 @@ pub enum GarbageMode {
     Collect,
 }
 
-/// What goes first, once everything that no set wants is gone.
+/// Order in which images are removed once every image that no set wants is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GarbageOrder {
     Oldest,
@@ -62,7 +62,7 @@ impl Disk {
         self.pressure || self.used >= self.share(percent)
     }
 
-    /// How many bytes are above the mark.
+    /// Returns the number of bytes above the mark.
     pub(super) fn above(self, percent: u8) -> u64 {
         self.used.saturating_sub(self.share(percent))
     }
@@ -71,15 +71,17 @@ impl Disk {
 /// On the disk an image is packed and unpacked: at least twice what it is on the wire.
 const PACKED_AND_UNPACKED: u64 = 2;
 
-/// Whether the image fits below the high mark; one that had to go before, below the low one.
+/// Returns true if the image fits below the high mark, or below the low mark if it was removed to
+/// make room before.
 pub(super) fn has_room(look: &Look<'_>, wanted: &Wanted, attempts: Attempts) -> bool {
     fits(look, on_disk(wanted), attempts)
 }
 
 fn fits(look: &Look<'_>, size: u64, attempts: Attempts) -> bool {
-    let mark = match attempts.collected {
-        true => look.rules.low,
-        false => look.rules.high,
+    let mark = if attempts.collected {
+        look.rules.low
+    } else {
+        look.rules.high
     };
     let after = Disk {
         used: look.disk.used.saturating_add(size),
@@ -92,8 +94,8 @@ fn on_disk(wanted: &Wanted) -> u64 {
     wanted.size.saturating_mul(PACKED_AND_UNPACKED)
 }
 
-/// What pulls that have begun will take, by content. How much of it is on the disk already nobody knows, so all of it
-/// counts until they end.
+/// Room that begun pulls will take, by content. The runtime does not report how much of it is on
+/// the disk already, so all of it counts until they end.
 pub(super) struct UnderWay(BTreeMap<String, u64>);
 
 impl UnderWay {
@@ -109,7 +111,7 @@ impl UnderWay {
         self.0.insert(wanted.content.to_string(), on_disk(wanted));
     }
 
-    /// Whether the image fits beside them.
+    /// Returns true if the image fits beside the begun pulls.
     pub(super) fn leaves_room(&self, look: &Look<'_>, wanted: &Wanted, attempts: Attempts) -> bool {
         let content = wanted.content.to_string();
         let others = self.0.iter().filter(|(other, _)| **other != content);

@@ -1,4 +1,5 @@
-//! What goes: only images that we pulled, that nothing runs from, and that nobody else pinned.
+//! Removal of images: only images that the agent pulled, that no container uses, and that no other
+//! program pinned.
 
 use std::cmp::Reverse;
 
