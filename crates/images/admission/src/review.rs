@@ -1,7 +1,8 @@
-//! One question of the API server and its answer: bytes in, bytes out.
+//! One review: a request of the API server and its answer, bytes in, bytes out.
 //!
-//! An object is taken apart only as far as placement looks at it, and the patch is the difference that placement made. So
-//! fields that this version does not know stay as they are. Nothing is ever refused: who cannot be helped is let through.
+//! An object is parsed only as far as placement uses it, and the patch is the difference that
+//! placement made. So fields that this version does not know stay as they are. No pod is ever
+//! refused: one that cannot be placed is let through.
 
 mod message;
 
@@ -35,7 +36,7 @@ pub enum ReviewError {
     Answer(#[source] serde_json::Error),
 }
 
-/// What is done with names beside placement.
+/// Changes of names beside placement.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     pub rewrite: Option<Rewrite>,

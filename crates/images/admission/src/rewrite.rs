@@ -1,4 +1,5 @@
-//! Names of images moved to a registry inside the cluster, for runtimes that know no mirrors. Off unless asked for.
+//! Names of images moved to a registry inside the cluster, for runtimes that know no mirrors. Off
+//! unless asked for.
 
 use std::{fmt, str::FromStr};
 
@@ -6,8 +7,8 @@ use airside_image_rules::placement::Known;
 use airside_oci::Reference;
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
 
-/// Where names are moved to: `docker.io/library/busybox:1` becomes `HOST/docker.io/library/busybox:1`, and
-/// `r.example:5000/a:1` becomes `HOST/r.example__5000/a:1`.
+/// Registry that names are moved to: `docker.io/library/busybox:1` becomes
+/// `HOST/docker.io/library/busybox:1`, and `r.example:5000/a:1` becomes `HOST/r.example__5000/a:1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rewrite {
     host: String,
@@ -38,7 +39,8 @@ impl fmt::Display for Rewrite {
 }
 
 impl Rewrite {
-    /// What sets keep under the name that the pod uses stays: it is on nodes under that name. Whether anything was moved.
+    /// Moves the names of a pod's images, and returns true if any was moved. An image that sets
+    /// keep stays, as it is on nodes under its name.
     pub(crate) fn pod(&self, pod: &mut Pod, known: &Known) -> bool {
         let Some(spec) = pod.spec.as_mut() else {
             return false;

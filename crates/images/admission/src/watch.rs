@@ -1,7 +1,7 @@
-//! Keeps the view current: sets, and what labels of nodes say.
+//! Watches that keep the view current: sets, and the labels of nodes.
 //!
-//! Of nodes only the metadata is asked for, and of that only our labels are kept: they are what the scheduler goes by, and
-//! the operator takes those of dead agents away.
+//! Only the metadata of nodes is watched, and only our labels of it are kept: the scheduler decides
+//! by them, and the operator removes those of dead agents.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -29,7 +29,7 @@ use tracing::{info, warn};
 
 use crate::{View, kept::Kept, view::Counts};
 
-/// What is known; nothing until everything was seen once.
+/// The current view; none until every list was received once.
 pub(crate) type Seen = watch::Receiver<Option<Arc<View>>>;
 
 enum News {

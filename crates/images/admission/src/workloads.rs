@@ -1,7 +1,9 @@
-//! Workloads that were there before their image set: those that opted in are placed once, the others are told of it.
+//! Workloads that were there before their image set: those that opted in are placed once, the
+//! others get an event.
 //!
-//! Another template starts all pods anew, so it is done only where it was asked for, and only if there is nothing of ours in
-//! the template yet. From then on admission sees every change. A Job's template cannot be changed.
+//! A changed template starts all pods anew, so it is changed only after an opt-in, and only if it
+//! has no term of ours yet. From then on admission sees every change. A Job's template cannot be
+//! changed.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -34,17 +36,17 @@ use crate::{
 
 /// Between two passes, so that what comes together is looked at together.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Pods of these are nobody's but the cluster's.
+/// Namespace of the cluster's own pods, which are left alone.
 const NEVER: &str = "kube-system";
 
 type OptedIn = watch::Receiver<BTreeSet<String>>;
 
-/// What of a workload matters.
+/// The fields of a workload that matter here.
 #[derive(Clone, Debug, PartialEq)]
 struct Summary {
     images: Vec<Reference>,
     is_placed: bool,
-    /// What its own label says.
+    /// Value of the workload's own label.
     choice: Option<bool>,
 }
 
@@ -137,7 +139,7 @@ fn summary<K: Templated>(object: K) -> Summary {
     }
 }
 
-/// What is to be done about a workload.
+/// Action on a workload.
 #[derive(Debug, PartialEq, Eq)]
 enum Due {
     Nothing,
@@ -213,7 +215,8 @@ impl<K: Templated> Workloads<K> {
         };
         match objects.patch(&key.1, &params, &patch).await {
             Ok(_) => {
-                info!(namespace = key.0, name = key.1, kind = %K::kind(&()), "a workload was placed");
+                let kind = K::kind(&());
+                info!(namespace = key.0, name = key.1, %kind, "workload placed");
                 let note = "its template prefers nodes that have its images".to_owned();
                 self.events.tell(&about, "Placed", note).await;
                 Ok(())

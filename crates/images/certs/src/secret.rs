@@ -24,13 +24,13 @@ pub(crate) struct Kept {
     name: String,
 }
 
-/// What was found, and what it takes to replace it and nothing newer.
+/// A Secret as it was read, with the version that a replacement must name.
 pub(crate) struct Found {
     pub(crate) material: Result<Material, BadMaterial>,
     secret: Secret,
 }
 
-/// Somebody else was faster: look again.
+/// Result of a write. A conflict means that another replica was faster: the Secret is read again.
 pub(crate) enum Written {
     Done,
     Late,

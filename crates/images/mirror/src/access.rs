@@ -1,4 +1,4 @@
-//! Whom a registry serves. Its own word counts, for a short while; nobody else's does.
+//! Access: which callers a registry serves. Only the registry's own answer counts, and only for a short while.
 
 use std::{
     collections::HashMap,
@@ -12,14 +12,14 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{Asked, Away, Upstream, What};
 
-/// How long a registry's yes counts without being asked again.
+/// Time for which a registry's yes counts without another request.
 const FRESH: Duration = Duration::from_secs(300);
-/// How long it counts while the registry cannot be asked.
+/// Time for which a registry's yes counts while it cannot be asked.
 const STALE: Duration = Duration::from_secs(3600);
-/// As many as may be remembered; who is forgotten is only asked for again.
-const MOST: usize = 10_000;
+/// Number of answers that are remembered; a forgotten one is only asked for again.
+const MAX_ANSWERS: usize = 10_000;
 
-/// Who asks, by what they sent as a login; never kept as it is, never shown.
+/// A caller by the login that it sent, which is never kept as it is and never shown.
 #[derive(Clone, Default)]
 pub struct Caller(Option<HeaderValue>);
 
@@ -48,7 +48,7 @@ impl Caller {
     }
 }
 
-/// What a registry says about one thing and one caller.
+/// Answer of a registry about one thing and one caller.
 #[derive(Debug)]
 pub enum Verdict {
     /// It is there, with these headers.
@@ -77,7 +77,7 @@ impl Access {
         &self.upstream
     }
 
-    /// The registry said so lately, of the caller or of anybody.
+    /// Returns true if the registry said yes lately, to the caller or to callers without a login.
     pub fn is_fresh(&self, repository: &Repository, caller: &Caller) -> bool {
         self.said_within(repository, caller, FRESH)
     }
@@ -99,15 +99,15 @@ impl Access {
     /// Remembers that the registry served something of the repository.
     pub fn served(&self, repository: &Repository, caller: &Caller) {
         let mut yes = self.yes.lock();
-        if yes.len() >= MOST {
+        if yes.len() >= MAX_ANSWERS {
             yes.retain(|_, at| at.elapsed() < FRESH);
         }
-        if yes.len() < MOST {
+        if yes.len() < MAX_ANSWERS {
             yes.insert((repository.clone(), caller.hash()), Instant::now());
         }
     }
 
-    /// Asks the registry whether the caller would get this. `kept` is the size of what is kept of it, if anything is.
+    /// Asks the registry if the caller would get this. `kept` is the size of the kept content, if there is any.
     pub async fn ask(&self, asked: &Asked, caller: &Caller, kept: Option<u64>) -> Verdict {
         let answer = self.upstream.ask(&Method::HEAD, asked, caller, None).await;
         let (status, headers) = match answer {
@@ -123,7 +123,7 @@ impl Access {
         verdict(asked, kept, status, headers)
     }
 
-    /// Looks where a registry leads for a blob that is kept: to the blob, or to a page that asks for a login.
+    /// Follows a registry's redirection for a kept blob: it leads to the blob, or to a page that asks for a login.
     async fn follow(&self, asked: &Asked, caller: &Caller, size: u64) -> Verdict {
         let first = HeaderValue::from_static("bytes=0-0");
         let answer = self
@@ -164,9 +164,12 @@ enum Likeness {
 }
 
 fn likeness(asked: &Asked, kept: Option<u64>, headers: &HeaderMap) -> Likeness {
-    let of = |is_same: bool| match is_same {
-        true => Likeness::Same,
-        false => Likeness::Other,
+    let of = |is_same: bool| {
+        if is_same {
+            Likeness::Same
+        } else {
+            Likeness::Other
+        }
     };
     let digest = headers.get("docker-content-digest");
     if let Some(digest) =

@@ -10,7 +10,7 @@ pub(crate) fn now() -> SystemTime {
     SystemTime::now()
 }
 
-/// How long ago; nothing is from the future.
+/// Returns the time since then, which is zero for a time in the future.
 pub(crate) fn age(time: SystemTime) -> Duration {
     now().duration_since(time).unwrap_or_default()
 }

@@ -1,8 +1,6 @@
-//! Garbage: what nobody asked for in a long time goes, then the longest unused until the rest fits; and notes about what is
-//! not there any more.
+//! Garbage collection: content that no node asked for in a long time goes, then the longest unused until the rest fits, and notes about content that is gone.
 //!
-//! Safe with several mirrors on one storage: what goes under a reader is fetched again, and two that collect at once remove
-//! the same.
+//! It is safe with several mirrors on one storage: content that goes under a reader is fetched again, and two mirrors that collect at once remove the same.
 
 use std::{collections::HashSet, io, time::Duration};
 
@@ -16,7 +14,7 @@ use crate::{
 /// A link may be there before its content is; one that goes too early is only asked about again.
 const COMING: Duration = Duration::from_secs(3600);
 
-/// What is kept.
+/// Limits of what is kept.
 #[derive(Clone, Copy, Debug)]
 pub struct CollectRules {
     /// Unused for longer than this goes.

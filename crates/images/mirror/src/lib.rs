@@ -1,16 +1,14 @@
-//! A registry that has what others have: fetched once, kept byte by byte, and served to nodes.
+//! A mirror of registries: content is fetched once, kept byte by byte, and served to nodes.
 //!
 //! ```text
 //! /v2/NAME/…?ns=HOST ──▶ serve ──▶ asked (which thing of which registry)
 //!                          │
-//!                          ├──▶ access (whom that registry serves) ──▶ upstream ──▶ client
+//!                          ├──▶ access (callers that the registry serves) ──▶ upstream ──▶ client
 //!                          ├──▶ flight (fetched once, served while it comes) ──▶ upstream
-//!                          └──▶ storage (what is kept)
+//!                          └──▶ storage (kept content)
 //! ```
 //!
-//! **Invariants:** a mirror never widens access: whoever asks gets what the registry itself would give to the same login, and
-//! to know a digest opens nothing. Bytes stay as they are and become part of the storage only once they have the digest they
-//! were asked for by. The mirror has no login of its own. Nothing here listens by itself or pushes anything anywhere.
+//! **Invariants:** a mirror never widens access: a caller gets what the registry itself would give to the same login, and knowing a digest opens nothing. Bytes are never changed, and are stored only once they have the digest they were asked for by. The mirror has no login of its own. It listens only where it is told to, and pushes nothing.
 
 #![forbid(unsafe_code)]
 

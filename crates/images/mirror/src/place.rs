@@ -1,4 +1,4 @@
-//! Where a mirror keeps things, as it is written: a folder, or `s3://BUCKET/PREFIX`.
+//! The storage of a mirror as an option: a folder, or `s3://BUCKET/PREFIX`.
 
 use std::{convert::Infallible, path::PathBuf, str::FromStr};
 
@@ -22,12 +22,13 @@ impl FromStr for Place {
         };
         let (name, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-_/".contains(&byte);
-        match !name.is_empty() && rest.bytes().all(plain) {
-            true => Ok(Self::Bucket {
+        if !name.is_empty() && rest.bytes().all(plain) {
+            Ok(Self::Bucket {
                 name: name.to_owned(),
                 prefix: prefix.trim_matches('/').to_owned(),
-            }),
-            false => Err(BadPlace(text.to_owned())),
+            })
+        } else {
+            Err(BadPlace(text.to_owned()))
         }
     }
 }

@@ -58,7 +58,7 @@ impl S3 {
             .map_err(io::Error::other)?
     }
 
-    /// Whether it is time to write its use down.
+    /// Returns true if it is time to write the content's last use.
     fn is_due(&self, digest: &Digest) -> bool {
         let mut touched = self.touched.lock();
         touched.retain(|_, at| at.elapsed() < USED);
@@ -122,7 +122,7 @@ impl Storage for S3 {
                     Err(error) => Err(error),
                 };
                 let is_over = got.is_err();
-                // Nobody reads any more.
+                // The reader is gone.
                 if send.blocking_send(got).is_err() || is_over {
                     return;
                 }

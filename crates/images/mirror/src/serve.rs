@@ -14,9 +14,9 @@ use crate::{
     storage::NoteName,
 };
 
-/// How long it counts while a registry is away that it served a repository to anybody.
+/// Time for which a repository counts as public while its registry is away.
 const PUBLIC: Duration = Duration::from_secs(7 * 24 * 3600);
-/// That it does is written down this often at most.
+/// Least time between two notes that a repository is public.
 const PUBLIC_AGAIN: Duration = Duration::from_secs(3600);
 /// Bytes beyond any layer in use; a bound on what one answer can do to the disk.
 const LARGEST_BLOB: u64 = 64 << 30;
@@ -39,14 +39,14 @@ pub(crate) struct Request<'a> {
     pub(crate) is_head: bool,
 }
 
-/// Whether the registry could be asked whether the caller may have it.
+/// Answer of the registry to the question if the caller may have a thing.
 enum Permit {
     Fresh,
     Stale,
 }
 
 impl Mirror {
-    /// `spool` is for what is on its way; with a [`crate::Folder`] it must be on the same file system.
+    /// Opens a mirror. `spool` is for content that is being fetched; with a [`crate::Folder`] it must be on the same file system.
     pub fn open(upstream: Upstream, storage: Arc<dyn Storage>, spool: &Path) -> io::Result<Self> {
         Ok(Self(Arc::new(Inner {
             access: Access::new(upstream),
@@ -70,7 +70,11 @@ impl Mirror {
             None => self.tag(request).await,
         };
         answered.unwrap_or_else(|error| {
-            tracing::error!(error = %chain(&error), thing = request.asked.path(), "what is kept cannot be read or written");
+            tracing::error!(
+                error = %chain(&error),
+                thing = request.asked.path(),
+                "storage not read or written"
+            );
             failure(
                 StatusCode::INTERNAL_SERVER_ERROR,
                 "the mirror failed; its log says why",
@@ -78,7 +82,7 @@ impl Mirror {
         })
     }
 
-    /// What a tag means is the registry's to say; only while it is away counts what it said last.
+    /// Serves a tag. The registry resolves it; only while the registry is away its last answer counts.
     async fn tag(&self, request: &Request<'_>) -> io::Result<Answer> {
         let Asked { repository, what } = request.asked;
         let What::Manifest(TagOrDigest::Tag(tag)) = what else {
@@ -107,7 +111,12 @@ impl Mirror {
                 let Some(digest) = known else {
                     return Ok(away(status, &words));
                 };
-                tracing::warn!(%repository, %tag, reason = words, "registry unreachable: image served as the tag was last resolved");
+                tracing::warn!(
+                    %repository,
+                    %tag,
+                    reason = words,
+                    "registry away; last known digest of the tag served"
+                );
                 self.same(request, &digest, true).await
             }
         }
@@ -165,7 +174,7 @@ impl Mirror {
         };
         let is_stale = is_stale || matches!(permit, Permit::Stale);
         match self.kept(request, digest, size, is_stale).await {
-            // Somebody's garbage meanwhile: as if it had not been there.
+            // Removed as garbage meanwhile: as if it had not been there.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             answered => answered.map(Some),
         }
@@ -203,7 +212,12 @@ impl Mirror {
                 let public = self.0.storage.note(&NoteName::public(repository)).await?;
                 let is_public = public.is_some_and(|note| note.age < PUBLIC);
                 if is_linked && (is_public || self.0.access.is_stale(repository, caller)) {
-                    tracing::warn!(%repository, %digest, reason = words, "registry unreachable: cached content served without its consent");
+                    tracing::warn!(
+                        %repository,
+                        %digest,
+                        reason = words,
+                        "registry away; kept content served without its answer"
+                    );
                     return Ok(Ok(Permit::Stale));
                 }
                 Ok(Err(away(status, &words)))
@@ -217,10 +231,10 @@ impl Mirror {
         }
         let name = NoteName::public(repository);
         let known = self.0.storage.note(&name).await?;
-        match known.is_some_and(|note| note.age < PUBLIC_AGAIN) {
-            true => Ok(()),
-            false => self.0.storage.write_note(&name, "").await,
+        if known.is_some_and(|note| note.age < PUBLIC_AGAIN) {
+            return Ok(());
         }
+        self.0.storage.write_note(&name, "").await
     }
 
     async fn kept(
@@ -252,7 +266,7 @@ impl Mirror {
         Ok(head.with(Some(pieces)))
     }
 
-    /// What the registry says of content that is not here.
+    /// Passes on the registry's answer about content that is not kept.
     async fn look(&self, request: &Request<'_>, digest: &Digest) -> io::Result<Answer> {
         let Request { asked, caller, .. } = request;
         match self.0.access.ask(asked, caller, None).await {
@@ -276,7 +290,7 @@ impl Mirror {
         }
     }
 
-    /// Served while it comes; nothing if somebody else brought it meanwhile.
+    /// Serves content while it is fetched; none if another mirror brought it meanwhile.
     async fn fetched(
         &self,
         request: &Request<'_>,
@@ -368,9 +382,10 @@ fn read_range(request: &Request<'_>, size: u64) -> Result<Option<ByteRange>, Out
 
 /// The bytes that a thing may have.
 fn largest(asked: &Asked) -> u64 {
-    match is_manifest(asked) {
-        true => MAX_DOCUMENT_BYTES as u64,
-        false => LARGEST_BLOB,
+    if is_manifest(asked) {
+        MAX_DOCUMENT_BYTES as u64
+    } else {
+        LARGEST_BLOB
     }
 }
 

@@ -30,7 +30,7 @@ impl Mirror {
                 Ok(Some(set)) => self.copy_set(&set, &mut copied).await,
                 Ok(None) => return,
                 Err(error) => {
-                    tracing::warn!(error = %chain(&error), "image sets cannot be watched")
+                    tracing::warn!(error = %chain(&error), "watch of image sets failed");
                 }
             }
         }
@@ -47,7 +47,9 @@ impl Mirror {
                     tracing::info!(image = %ahead.image, "copied ahead");
                     copied.insert(key);
                 }
-                Err(error) => tracing::warn!(error = %chain(&error), "not copied ahead"),
+                Err(error) => {
+                    tracing::warn!(error = %chain(&error), "image not copied ahead");
+                }
             }
         }
     }

@@ -1,7 +1,6 @@
-//! What is kept, wherever that is: content by its digest, and small notes by their names.
+//! Storages of a mirror: content by its digest, and small notes by their names.
 //!
-//! Several mirrors may share one. Content is what its digest says, so two that keep the same do no harm, and one that was
-//! removed under a reader is fetched again. Nothing here knows what the content is.
+//! Several mirrors may share one storage. A digest determines its content, so two mirrors that store the same do no harm, and content that was removed under a reader is fetched again. A storage does not know what the content is.
 
 use std::{
     io,
@@ -57,7 +56,7 @@ pub struct Note {
     pub age: Duration,
 }
 
-/// That there is a note.
+/// A note in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Noted {
     pub name: NoteName,
@@ -69,22 +68,22 @@ pub struct Noted {
 pub struct NoteName(String);
 
 impl NoteName {
-    /// That a repository has this content; its text is the content's type, if that matters.
+    /// Name of the note that a repository has this content; its text is the content's type, if that matters.
     pub(crate) fn link(repository: &Repository, digest: &Digest) -> Self {
         Self(format!("links/{repository}/_/{}", digest.hex()))
     }
 
-    /// What a tag meant when the registry was last asked.
+    /// Name of the note with the last digest of a tag.
     pub(crate) fn tag(repository: &Repository, tag: &str) -> Self {
         Self(format!("tags/{repository}/_/{tag}"))
     }
 
-    /// That the registry serves the repository to anybody.
+    /// Name of the note that the registry serves the repository without a login.
     pub(crate) fn public(repository: &Repository) -> Self {
         Self(format!("public/{repository}/_/anybody"))
     }
 
-    /// As a storage lists its own.
+    /// Name of a note from a storage's own list.
     pub(crate) fn listed(text: String) -> Self {
         Self(text)
     }

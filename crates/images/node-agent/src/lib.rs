@@ -5,10 +5,7 @@
 //! ImageSets of the cluster ──▶ agent ──▶ the node's container runtime
 //! ```
 //!
-//! It has two parts, and either does without the other. Container runtimes pull without TLS from loopback alone, so each
-//! node gets the registry there ([`serve`]): the agent passes on what it is given, the login included; whoever reaches it
-//! can do what their token allows, and nothing without one. And images that sets want are kept on the node ([`keep`]).
-//! It knows nothing of builds.
+//! It has three parts, and each does without the others. Container runtimes pull without TLS from loopback alone, so each node gets the server's registry there ([`serve`]): the agent passes requests on, the login included; a caller can do what its token allows, and nothing without one. Images that sets want are kept on the node ([`keep`]). And containerd gets images of mirrored registries from the mirror and from other nodes ([`mirror`]). The agent knows nothing of builds.
 
 #![forbid(unsafe_code)]
 

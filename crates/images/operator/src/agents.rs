@@ -1,4 +1,5 @@
-//! Which nodes' agents are alive, by this process's own clock: when it saw their heartbeats change.
+//! Liveness of node agents, by this process's own clock: by the time at which it saw their
+//! heartbeats change.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,7 +13,7 @@ use kube::ResourceExt as _;
 
 use crate::world::Moment;
 
-/// What was seen of each node's agent.
+/// Observations of each node's agent.
 #[derive(Debug)]
 pub(crate) struct Agents {
     patience: Duration,
@@ -34,7 +35,8 @@ impl Agents {
         }
     }
 
-    /// Takes note of heartbeats. A node that was never seen before has as long as one that was just heard of.
+    /// Records heartbeats. A node that is seen for the first time counts as one whose agent has
+    /// just reported.
     pub(crate) fn observe(&mut self, moment: &Moment, now: Instant) {
         let nodes: BTreeSet<String> = moment.nodes.iter().map(|node| node.name_any()).collect();
         self.seen.retain(|node, _| nodes.contains(node));
@@ -47,14 +49,14 @@ impl Agents {
         }
     }
 
-    /// Whether the node's agent has said something lately.
+    /// Returns true if the node's agent has reported lately.
     pub(crate) fn is_alive(&self, node: &str, now: Instant) -> bool {
         self.seen.get(node).is_some_and(|seen| {
             seen.heartbeat.is_some() && now.saturating_duration_since(seen.at) < self.patience
         })
     }
 
-    /// Whether the node's labels may no longer be believed.
+    /// Returns true if the node's labels may be wrong, because its agent is silent.
     pub(crate) fn is_dead(&self, node: &str, now: Instant) -> bool {
         let seen = self.seen.get(node);
         seen.is_some_and(|seen| now.saturating_duration_since(seen.at) >= self.patience)
@@ -69,7 +71,7 @@ impl Agents {
         ends.filter(|end| *end > now).min()
     }
 
-    /// Labels that nobody vouches for, by nodes.
+    /// Returns labels that no living agent keeps, by nodes.
     pub(crate) fn lies(&self, nodes: &[Arc<Node>], now: Instant) -> Vec<(String, Vec<String>)> {
         let lies = nodes.iter().filter_map(|node| {
             let keys: Vec<String> = node
@@ -89,7 +91,7 @@ fn heartbeat(images: Option<&Arc<NodeImages>>) -> Option<Time> {
     images?.status.as_ref()?.heartbeat.clone()
 }
 
-/// Whether the kubelet says that the node is ready.
+/// Returns true if the kubelet reports the node as ready.
 pub(crate) fn is_ready(node: &Node) -> bool {
     let conditions = node
         .status

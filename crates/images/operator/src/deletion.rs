@@ -1,4 +1,4 @@
-//! What a set that is being deleted still waits for, and how that is told.
+//! Deletion of a set: what it still waits for, and the status that reports it.
 
 use std::{collections::BTreeSet, time::Instant};
 
@@ -15,17 +15,17 @@ use crate::{
 /// Keeps a set until its images are off the nodes.
 pub(crate) const FINALIZER: &str = "images.airside.dev/on-nodes";
 
-/// How much is listed: a set of many images may be on thousands of nodes.
+/// Number of images that the status lists: a set of many images may be on thousands of nodes.
 const LISTED: usize = 100;
 /// API servers refuse events that say more than 1024 bytes.
 const LONGEST_WORDS: usize = 700;
 
-/// What nodes still have of it.
+/// Images of a deleted set that nodes still have.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Held {
     /// On nodes that can let go and have not yet, as `image on node`.
     pub(crate) waiting: Vec<String>,
-    /// On nodes that nobody hears from: not ready, or without an agent.
+    /// Images on nodes that cannot act: not ready, or without an agent.
     pub(crate) unreachable: Vec<String>,
 }
 
@@ -56,9 +56,10 @@ pub(crate) fn held(set: &ImageSet, moment: &Moment, agents: &Agents, clock: Inst
                 continue;
             }
             let what = format!("{image} on {name}");
-            match can_act {
-                true => held.waiting.push(what),
-                false => held.unreachable.push(what),
+            if can_act {
+                held.waiting.push(what);
+            } else {
+                held.unreachable.push(what);
             }
         }
     }
@@ -74,7 +75,7 @@ impl Held {
         self.waiting.iter().chain(&self.unreachable)
     }
 
-    /// As long as fits into a sentence of an event.
+    /// Returns a list that is short enough for the message of an event.
     pub(crate) fn words(&self) -> String {
         let (mut words, mut left) = (String::new(), self.all().count());
         for what in self.all() {
@@ -110,9 +111,10 @@ pub(crate) fn status(set: &ImageSet, held: &Held, now: Timestamp) -> ImageSetSta
         kind: "Ready",
         is_true: false,
         reason: "Deleting",
-        message: match held.is_empty() {
-            true => "it is being deleted, and no node has anything of it".to_owned(),
-            false => format!("it is being deleted, and is still there: {}", held.words()),
+        message: if held.is_empty() {
+            "the set is being deleted, and no node has its images".to_owned()
+        } else {
+            format!("the set is being deleted, and nodes still have images: {}", held.words())
         },
     };
     let mut status = set.status.clone().unwrap_or_default();

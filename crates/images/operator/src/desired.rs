@@ -1,4 +1,4 @@
-//! What sets ask of registries: each entry of each set as a topic of the monitor.
+//! Questions of sets to registries: each entry of each set as a topic of the monitor.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -54,8 +54,9 @@ pub(crate) fn bare(platform: &str) -> String {
         .join("/")
 }
 
-/// What the monitor shall know for a set. `is_new` means that nothing of it was seen before by this process: what another one
-/// wrote of the same spec is as good as an answer.
+/// Returns the topics that the monitor must follow for a set. `is_new` means that this process sees
+/// the set for the first time: the status that another process wrote of the same spec is as good as
+/// an answer.
 pub(crate) fn wants(set: &ImageSet, nodes: &[Arc<Node>], is_new: bool) -> Vec<Want> {
     let platforms = platforms(&set.spec, nodes);
     let every = interval(&set.spec.check_every);
@@ -74,7 +75,7 @@ pub(crate) fn wants(set: &ImageSet, nodes: &[Arc<Node>], is_new: bool) -> Vec<Wa
     topics(set).into_iter().flatten().map(want).collect()
 }
 
-/// What the set's status says of a topic.
+/// Returns the answer about a topic that the set's status has.
 fn seed(topic: &Topic, resolved: &[ResolvedImage], platforms: &BTreeSet<String>) -> Option<Seed> {
     let is_about = |image: &&ResolvedImage| match (&topic.question, image.image.parse()) {
         (Question::Image(name), Ok(found)) => *name == found,
@@ -218,7 +219,7 @@ mod tests {
             }))
             .unwrap()
         };
-        // Whether this process sees the set for the first time, and whether the status is about this spec.
+        // (This process sees the set for the first time, the status is about this spec.)
         for (is_new, observed, expected) in [(true, 2, false), (true, 1, true), (false, 2, true)] {
             let wants = wants(&set(2, observed), &[], is_new);
             assert_eq!(wants[0].is_edited, expected, "{is_new} {observed}");

@@ -1,5 +1,5 @@
-//! One of several replicas works: whoever holds the Lease. Others wait until it is not renewed any more, by their own
-//! clock, or is given back.
+//! Leadership: of several replicas the holder of the Lease works. Others wait until the Lease is no
+//! longer renewed, by their own clock, or is released.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use kube::{
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-/// How long a Lease lasts that nobody renews.
+/// Duration of a Lease that is not renewed, and the interval of renewals.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms {
     pub lasts: Duration,
@@ -41,12 +41,12 @@ pub struct Lost {
 pub(crate) struct Leadership {
     api: Api<Lease>,
     name: String,
-    /// Who we are.
+    /// Identity of this replica.
     identity: String,
     terms: Terms,
 }
 
-/// What was seen of the Lease, and when it was seen to change.
+/// The Lease as it was observed last, and the time of its last change.
 struct Seen {
     lease: Lease,
     at: Instant,
@@ -83,7 +83,11 @@ impl Leadership {
                 }
                 Ok(false) => {}
                 Err(error) => {
-                    tracing::warn!(error = %chain(&error), lease = self.name, "the lease cannot be had at present")
+                    tracing::warn!(
+                        error = %chain(&error),
+                        lease = self.name,
+                        "lease not acquired"
+                    )
                 }
             }
             tokio::select! {
@@ -141,7 +145,11 @@ impl Leadership {
                 Ok(true) => renewed = Instant::now(),
                 Ok(false) => return Err(self.lost()),
                 Err(error) => {
-                    tracing::warn!(error = %chain(&error), lease = self.name, "the lease cannot be renewed at present")
+                    tracing::warn!(
+                        error = %chain(&error),
+                        lease = self.name,
+                        "lease not renewed"
+                    )
                 }
             }
             // Before others may take it.
@@ -232,7 +240,7 @@ fn holder(lease: &Lease) -> &str {
     holder.unwrap_or_default()
 }
 
-/// Whether the write got through; another's was first if it is refused for that.
+/// Returns true if the write succeeded, and false if another replica's write came first.
 fn taken(written: Result<Lease, kube::Error>) -> Result<bool, kube::Error> {
     match written {
         Ok(_) => Ok(true),

@@ -1,13 +1,15 @@
-//! The operator of images on nodes: asks registries what tags mean, and tells in each `ImageSet` what is where.
+//! The operator of images on nodes: resolves tags at registries, and reports in each `ImageSet`
+//! which node has which image.
 //!
 //! ```text
-//! ImageSets, Nodes, NodeImages ──▶ world ──▶ operate ──▶ writes: status, finalizers, labels of dead agents
+//! ImageSets, Nodes, NodeImages ──▶ world ──▶ operate ──▶ writes: status, finalizers, labels
 //!                                             │  ▲
 //!                                       topics▼  │answers
 //!                                             monitor ──▶ registries
 //! ```
 //!
-//! It runs in the cluster and is its only part that may read pull secrets. It pulls nothing: agents do.
+//! It runs in the cluster and is the only program of the image system that may read pull secrets.
+//! It pulls no image: agents do.
 
 #![forbid(unsafe_code)]
 
@@ -62,22 +64,23 @@ pub fn service_host(namespace: &str) -> String {
     format!("{OPERATOR}.{namespace}.svc")
 }
 
+/// Choices of an administrator about one replica.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Of the operator itself.
+    /// Namespace of the operator itself.
     pub namespace: String,
-    /// What this replica is called.
+    /// Identity of this replica in the Lease.
     pub identity: String,
-    /// Where agents ask for pulls.
+    /// Address at which agents ask for pulls.
     pub listen: SocketAddr,
-    /// How many pulls of the whole cluster are under way at once.
+    /// Number of pulls of the whole cluster at once.
     pub pulls_at_once: usize,
     pub registries: RegistryRules,
-    /// Of requests to one registry.
+    /// Rate of requests to one registry.
     pub rate: Rate,
-    /// How long an agent may be silent before its node's labels go.
+    /// Silence of an agent after which its node's labels are removed.
     pub agent_patience: Duration,
-    /// How long a deleted set waits for nodes.
+    /// Longest wait of a deleted set for nodes.
     pub deletion_deadline: Duration,
     pub lease: Terms,
 }
@@ -105,8 +108,8 @@ pub async fn client() -> Result<Client, OperatorError> {
     Ok(Client::try_from(config).map_err(Box::new)?)
 }
 
-/// Works whenever it is this replica's turn, until the shutdown. An error means that the turn was lost: nothing of it goes
-/// on, and the process is best started anew.
+/// Works while this replica holds the Lease, until the shutdown. An error means that the Lease was
+/// lost: all work has stopped, and the process should be started anew.
 pub async fn run(
     client: Client,
     options: Options,
@@ -127,7 +130,7 @@ pub async fn run(
         let operator = Operator::new(&client, options).await;
         server.decide_by(operator.world());
         operator.run(shutdown.clone()).await;
-        // The lease is given back once nothing is written any more.
+        // The lease is released once nothing is written any more.
         std::future::pending::<()>().await;
     };
     tokio::select! {
@@ -136,7 +139,7 @@ pub async fn run(
     }
 }
 
-/// Begins to answer agents; until it is this replica's turn they are told to ask again.
+/// Begins to answer agents; until this replica holds the Lease they are told to ask again.
 async fn serve(
     client: &Client,
     options: &Options,
@@ -172,7 +175,7 @@ async fn serve(
     Ok(server)
 }
 
-/// Tells agents whom to trust, until the shutdown.
+/// Publishes the authority that agents trust, until the shutdown.
 fn publish(
     client: &Client,
     options: &Options,

@@ -1,7 +1,7 @@
-//! The monitor: what the tags that sets mean stand for at their registries, and when that changes.
+//! The monitor: resolves the tags of sets at their registries, and notices when they move.
 //!
 //! ```text
-//! sets ──▶ book: what is wanted, known, due ──▶ ask: on threads, within budgets ──▶ answers ──▶ book
+//! sets ──▶ book: topics, answers, due times ──▶ ask: on threads, in budgets ──▶ answers ──▶ book
 //! ```
 
 mod ask;
@@ -102,7 +102,11 @@ impl Monitor {
             self.budgets.close(&host, Instant::now(), *wait);
         }
         if let Err(trouble) = &answer {
-            tracing::warn!(image = %due.topic.question, reason = trouble.words, "image not resolved: its registry gave no answer");
+            tracing::warn!(
+                image = %due.topic.question,
+                reason = trouble.words,
+                "image not resolved by its registry"
+            );
         }
         let mut book = self.book.lock();
         book.answered(&due, answer, Timestamp::now(), &mut rand::random);

@@ -1,5 +1,5 @@
-//! The operator's loop. Level-triggered: whatever woke it, it looks at everything that is known and writes what should be
-//! otherwise. A look that comes to the same costs nothing but itself.
+//! The operator's reconcile loop. It is level-triggered: whatever woke it, it compares everything
+//! that is known with what is written, and writes the difference.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -38,7 +38,7 @@ const TOGETHER: Duration = Duration::from_millis(250);
 /// After a write that failed.
 const AGAIN: Duration = Duration::from_secs(2);
 /// Whatever happens or does not.
-const LONGEST: Duration = Duration::from_secs(600);
+const MAX_WAIT: Duration = Duration::from_secs(600);
 /// Writes that are under way at once.
 const AT_ONCE: usize = 8;
 
@@ -56,7 +56,7 @@ pub(crate) struct Operator {
     tasks: JoinSet<()>,
 }
 
-/// What is to be written.
+/// A write that one reconcile decided on.
 enum Write {
     Status(Box<ImageSet>, Box<airside_image_rules::ImageSetStatus>),
     Hold(Arc<ImageSet>),
@@ -106,7 +106,7 @@ impl Operator {
         }
     }
 
-    /// Looks at everything, writes what is to be written, and says when to look again if nothing happens.
+    /// Reconciles everything once, and returns the time of the next reconcile if nothing happens.
     async fn look(&mut self) -> Instant {
         let (moment, clock) = (self.world.now(), Instant::now());
         self.agents.write().observe(&moment, clock);
@@ -119,13 +119,14 @@ impl Operator {
         if written > 0 {
             tracing::debug!(written, all = self.writes.count(), "wrote");
         }
-        match all_done {
-            true => self.next(clock),
-            false => clock + AGAIN,
+        if all_done {
+            self.next(clock)
+        } else {
+            clock + AGAIN
         }
     }
 
-    /// Tells the monitor what is wanted, and takes note of sets that come and go.
+    /// Gives the monitor its topics, and records sets that come and go.
     fn remember(&mut self, moment: &Moment, clock: Instant) {
         let mut wants = Vec::new();
         let mut there = HashSet::new();
@@ -184,8 +185,8 @@ impl Operator {
         writes
     }
 
-    /// What is still on nodes is told in the set as long as it is there, and before it goes. It goes if nothing holds it
-    /// any more, or it was held for long enough.
+    /// Reports images of a deleted set that nodes still have. The set goes once no node holds it
+    /// any more, or at its deadline.
     fn farewell(&self, set: &Arc<ImageSet>, held: Held, view: &View<'_>) -> Option<Write> {
         let since = self.deleting.get(&set.uid().unwrap_or_default());
         let waited = since.map_or(Duration::ZERO, |since| {
@@ -204,7 +205,7 @@ impl Operator {
         }
     }
 
-    /// Whether all went well.
+    /// Makes the writes, and returns true if all succeeded.
     async fn write(&self, writes: Vec<Write>) -> bool {
         let mut waiting = writes.into_iter();
         let mut under_way = FuturesUnordered::new();
@@ -252,17 +253,23 @@ impl Operator {
                 self.writes.unlabel(&node, &keys).await
             }
             Write::Forget(images) => {
-                tracing::info!(node = %images.name_any(), "the node is gone, and what was said of it goes too");
+                tracing::info!(node = %images.name_any(), "NodeImages of a deleted node removed");
                 self.writes.forget(&images).await
             }
         }
     }
 
-    /// Makes events of what has happened. The status says it too, so nothing hangs on whether that works.
+    /// Writes events about the set. The status has the same facts, so a failed event is only
+    /// logged.
     async fn tell(&self, set: &ImageSet, news: Vec<News>) {
         for news in news {
             if let Err(error) = self.writes.event(set, news).await {
-                tracing::warn!(set = %set.name_any(), namespace = set.namespace(), error = %chain(&error), "no event tells of it");
+                tracing::warn!(
+                    set = %set.name_any(),
+                    namespace = set.namespace(),
+                    error = %chain(&error),
+                    "event of the set not written"
+                );
             }
         }
     }
@@ -273,7 +280,12 @@ impl Operator {
         let words = left.words();
         tracing::warn!(set = %name, namespace, left = words, "a deleted set leaves images behind");
         if let Err(error) = self.writes.left_behind(set, &words).await {
-            tracing::warn!(set = %name, namespace, error = %chain(&error), "no event tells of it");
+            tracing::warn!(
+                set = %name,
+                namespace,
+                error = %chain(&error),
+                "event of the set not written"
+            );
         }
     }
 
@@ -288,7 +300,7 @@ impl Operator {
             .values()
             .map(|since| airside_model::deadline_after(*since, self.options.deletion_deadline));
         let deadline = deadline.filter(|end| *end > clock).min();
-        let times = [asking, silence, deadline, Some(clock + LONGEST)];
-        times.into_iter().flatten().min().unwrap_or(clock + LONGEST)
+        let times = [asking, silence, deadline, Some(clock + MAX_WAIT)];
+        times.into_iter().flatten().min().unwrap_or(clock + MAX_WAIT)
     }
 }

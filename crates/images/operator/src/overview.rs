@@ -1,4 +1,4 @@
-//! What is where, for people: sets by nodes. It reads and writes nothing else.
+//! The overview of `airside images status`: sets by nodes. It only reads.
 
 mod table;
 
@@ -83,7 +83,7 @@ pub enum PlaceState {
     Silent,
 }
 
-/// The whole of it now, and again whenever something changes, for as long as `show` wants to see more.
+/// Shows the overview now, and again whenever something changes, until `show` returns false.
 pub async fn follow(client: &Client, mut show: impl FnMut(&Overview) -> bool) {
     let (changed, mut tasks) = (Arc::new(Notify::new()), JoinSet::new());
     let world = World::watch(client, &changed, &mut tasks).await;

@@ -1,4 +1,4 @@
-//! What a set's status says: a pure function of what registries and nodes have said.
+//! The status of a set: a pure function of the answers of registries and the reports of nodes.
 
 mod labels;
 
@@ -25,7 +25,7 @@ use crate::{
     world::Moment,
 };
 
-/// How many things a message names before it says how many more there are.
+/// Number of things that a message names before it only counts the rest.
 const NAMED: usize = 3;
 
 /// Everything that is needed for it.
@@ -70,7 +70,8 @@ pub(crate) fn status(set: &ImageSet, view: &View<'_>) -> ImageSetStatus {
     }
 }
 
-/// Whether the change is worth a write. That a registry was asked again is one now and then only.
+/// Returns true if the change is worth a write. A mere new time of a check is one only now and
+/// then.
 pub(crate) fn is_worth_writing(old: Option<&ImageSetStatus>, new: &ImageSetStatus) -> bool {
     let Some(old) = old else { return true };
     let timeless = |status: &ImageSetStatus| {
@@ -173,7 +174,7 @@ fn of_topic(topic: &Topic, entry: Option<Entry>) -> Vec<ResolvedImage> {
     known.collect()
 }
 
-/// As API servers keep times: to the second.
+/// Cuts a time to the second, which is the precision of API servers.
 fn seconds(time: Timestamp) -> Time {
     Time(Timestamp::from_second(time.as_second()).unwrap_or(time))
 }
@@ -182,7 +183,7 @@ fn seconds(time: Timestamp) -> Time {
 struct Tally {
     present: usize,
     pulling: usize,
-    /// What is wrong, in words, each with its node.
+    /// Messages of failures, each with its node.
     errors: Vec<String>,
     silent: Vec<String>,
     unfit: Vec<String>,
@@ -229,7 +230,7 @@ fn tally(images: &[ResolvedImage], nodes: &[&Arc<Node>], view: &View<'_>) -> Tal
     tally
 }
 
-/// Whether what a node lists is this image with its present content.
+/// Returns true if a node's entry is this image with its present content.
 fn is_of(found: &NodeImage, image: &ResolvedImage, platform: &str) -> bool {
     let manifest = image.platforms.get(platform).map(|it| it.digest.as_str());
     found.image == image.image

@@ -1,4 +1,4 @@
-//! What the cluster looks like: kept up to date by watches, read from memory. Nothing is asked for twice.
+//! The observed cluster: kept up to date by watches, read from memory.
 
 use std::{collections::BTreeMap, fmt, hash::Hash, sync::Arc};
 
@@ -78,7 +78,7 @@ where
     let changed = changed.clone();
     let events = watcher(api, watcher::Config::default())
         .default_backoff()
-        // What nobody here reads, and is most of it.
+        // Most of an object, and not used by the operator.
         .modify(|object| object.managed_fields_mut().clear())
         .reflect(writer);
     let following = async move {
@@ -87,7 +87,7 @@ where
             match event {
                 Ok(_) => changed.notify_one(),
                 Err(error) => {
-                    tracing::warn!(error = %chain(&error), what, "cannot be watched at present")
+                    tracing::warn!(error = %chain(&error), what, "watch failed");
                 }
             }
         }

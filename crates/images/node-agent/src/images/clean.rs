@@ -12,7 +12,7 @@ use super::{
 };
 use crate::runtime::Runtime;
 
-/// Labels first, so that no pod is placed by what goes. Images stay if asked to, and where containers use them.
+/// Removes everything of the agent: labels first, so that no pod is placed by an image that goes. Images stay if asked to, and where containers use them.
 pub(crate) async fn clean(
     settings: &Settings,
     runtime: &Runtime,

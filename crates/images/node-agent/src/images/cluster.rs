@@ -1,5 +1,4 @@
-//! What the agent writes to the API server: the labels of its own node, and its own `NodeImages`. Both by server-side
-//! apply, each whole, so that what is left out goes.
+//! Writes of the agent to the API server: the labels of its own node, and its own `NodeImages`. Both are written by server-side apply, each whole, so that a field that is left out is removed.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +10,7 @@ use kube::{
 };
 use serde_json::{Map, Value, json};
 
-/// Whose fields these are.
+/// Name of the agent as a field manager.
 const MANAGER: &str = airside_image_rules::NODE_AGENT;
 
 pub(crate) struct Cluster {
@@ -32,13 +31,13 @@ impl Cluster {
         }
     }
 
-    /// What was last said of this node.
+    /// Returns the last reported status of this node.
     pub(crate) async fn said(&self) -> Result<NodeImagesStatus, kube::Error> {
         let said = self.own.get_opt(&self.node).await?;
         Ok(said.and_then(|said| said.status).unwrap_or_default())
     }
 
-    /// The labels with our prefix are these, whoever put others there.
+    /// Sets the labels with our prefix to exactly these.
     pub(crate) async fn label(&self, labels: &BTreeMap<String, String>) -> Result<(), kube::Error> {
         let node = json!({
             "apiVersion": "v1", "kind": "Node",
@@ -68,7 +67,7 @@ impl Cluster {
             .map(drop)
     }
 
-    /// The object goes with its node: nobody has to remember the nodes that there were.
+    /// Writes the status of `NodeImages`. The node owns the object, so that it is deleted with its node.
     pub(crate) async fn say(
         &mut self,
         node_uid: &str,
@@ -78,7 +77,7 @@ impl Cluster {
             self.make(node_uid).await?;
         }
         match self.write(status).await {
-            // Somebody took it away.
+            // The object was deleted.
             Err(kube::Error::Api(refused)) if refused.code == 404 => {
                 self.make(node_uid).await?;
                 self.write(status).await

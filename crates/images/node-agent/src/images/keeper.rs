@@ -1,5 +1,4 @@
-//! The agent's turns: look, decide by [`plan`], act, tell. Each turn begins with a look at everything, so whatever
-//! happened in between (a crash, a restart of the runtime, somebody's hand) needs no case of its own.
+//! The agent's reconcile: observe, decide by [`plan`], act, report. Each turn observes everything anew, so a crash, a restart of the runtime or a change by hand in between needs no case of its own.
 
 mod acts;
 mod tell;
@@ -34,13 +33,13 @@ pub(crate) use acts::{depart, unmark};
 
 /// Between the label's end and the image's: who places pods must have heard of it.
 const GRACE: Duration = Duration::from_secs(1);
-/// How long what we wrote may take to be seen in the watch.
+/// Time that a write of ours may take to appear in the watch.
 const ECHO: Duration = Duration::from_secs(3);
 /// After something that did not work and is no image's fault.
 const RETRY: Duration = Duration::from_secs(1);
 /// Between two looks at whether the runtime shows what it was just told.
 const MOMENT: Duration = Duration::from_millis(50);
-/// Of one turn. What is left to do then is done in the next.
+/// Rounds of one turn. Steps that are left then are done in the next turn.
 const ROUNDS: usize = 32;
 
 pub(crate) struct Keeper {
@@ -57,20 +56,20 @@ pub(crate) struct Keeper {
     labelled: Option<Labelled>,
     said: Option<Said>,
     unshown: tell::Unshown,
-    /// Whether the operator answered when it was last asked.
+    /// Result of the last request to the operator.
     operator: Option<Result<(), String>>,
-    /// Whether the node's mirror is used, once that was tried.
+    /// The condition MirrorUsed, once the mirror was probed.
     mirror: watch::Receiver<Option<Condition>>,
 }
 
-/// What we last wrote to the node.
+/// The labels that were last written to the node.
 struct Labelled {
     node: String,
     labels: BTreeMap<String, String>,
     at: Instant,
 }
 
-/// What we last wrote to `NodeImages`.
+/// The status that was last written to `NodeImages`.
 struct Said {
     status: NodeImagesStatus,
     at: Instant,
@@ -117,7 +116,7 @@ impl Keeper {
         }
     }
 
-    /// Until the cluster says something else, a pull has ended, or it turned out whether the mirror is used.
+    /// Waits until the cluster changes, a pull has ended, or the mirror was probed.
     pub(crate) async fn news(&mut self) {
         tokio::select! {
             heard = self.known.changed() => if heard.is_err() {
@@ -128,7 +127,9 @@ impl Keeper {
             Some(ended) = self.pulls.join_next() => match ended {
                 Ok(ended) => self.take(&ended),
                 Err(error) if error.is_cancelled() => {}
-                Err(error) => warn!(error = %chain(&error), "a pull broke down"),
+                Err(error) => {
+                    warn!(error = %chain(&error), "task of a pull failed");
+                }
             },
         }
     }
@@ -143,7 +144,7 @@ impl Keeper {
         self.memory.ended(ended, Timestamp::now());
     }
 
-    /// Whether a whole look was told to the cluster.
+    /// Returns true if a whole observation was reported to the cluster.
     pub(crate) fn has_reported(&self) -> bool {
         self.said
             .as_ref()
@@ -159,8 +160,11 @@ impl Keeper {
         match self.rounds(&known).await {
             Ok(wait) => wait,
             Err(error) => {
-                warn!(error = %chain(&error), "the container runtime cannot be asked");
-                self.say_blind(&known, &error).await;
+                warn!(
+                    error = %chain(&error),
+                    "images of the container runtime not listed"
+                );
+                self.report_unobserved(&known, &error).await;
                 RETRY
             }
         }
@@ -210,7 +214,8 @@ impl Keeper {
         };
         let root = &self.settings.image_root;
         let usage = Usage::of(root).unwrap_or_else(|error| {
-            warn!(path = %root.display(), error = %chain(&error), "it is not known how full the disk is; see --image-root");
+            let path = root.display();
+            warn!(%path, error = %chain(&error), "usage of the disk not read; see --image-root");
             Usage::default()
         });
         Ok(Sight {

@@ -1,5 +1,4 @@
-//! What the agent remembers between two looks: how pulls went. All of it can be lost; what matters after a restart is
-//! read back from what was said before.
+//! The agent's memory of pulls between two turns. It can be lost: what matters after a restart is read back from the last reported status.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,16 +21,16 @@ use super::{
 #[derive(Default)]
 pub(crate) struct Memory {
     pub(crate) attempts: BTreeMap<String, Attempts>,
-    /// What went wrong last.
+    /// Message of the last failure.
     pub(crate) words: BTreeMap<String, String>,
     pub(crate) pulling: BTreeMap<String, Pulling>,
-    /// Those that may not begin yet, and are no failures.
+    /// Pulls that may not begin yet, and are no failures.
     pub(crate) held: BTreeMap<String, Held>,
     /// By name and content: since when it is in its state.
     pub(crate) since: BTreeMap<String, (NodeImageState, Timestamp)>,
-    /// Of the wish that failures are counted for.
+    /// Generation of the sets for which failures are counted.
     pub(crate) generations: BTreeMap<String, i64>,
-    /// What was being pulled when the agent before this one ended. What came of it is ours.
+    /// Pulls that were under way when the earlier agent ended. Their images are ours.
     pub(crate) broken_off: BTreeMap<String, Timestamp>,
 }
 
@@ -47,7 +46,7 @@ pub(crate) struct Held {
 }
 
 impl Memory {
-    /// What an agent before this one said.
+    /// Reads back the status that an earlier agent reported.
     pub(crate) fn recall(&mut self, said: &NodeImagesStatus) {
         for image in &said.images {
             let Ok(name) = image.image.parse::<airside_oci::Reference>() else {
@@ -80,7 +79,7 @@ impl Memory {
         }
     }
 
-    /// What nobody wants any more is forgotten, and its pulls are broken off; with the next wish it begins anew.
+    /// Forgets images that no set wants any more, and breaks off their pulls; a set that wants them again begins anew.
     pub(crate) fn keep_only(&mut self, wants: &[Want]) {
         let contents: BTreeSet<String> = wants
             .iter()
@@ -129,7 +128,7 @@ impl Memory {
 
     pub(crate) fn ended(&mut self, ended: &Ended, now: Timestamp) {
         let content = ended.want.wanted.content.to_string();
-        // Broken off meanwhile, as nobody wanted it any more.
+        // Broken off meanwhile, as no set wanted it any more.
         if self.pulling.remove(&content).is_none() {
             return;
         }

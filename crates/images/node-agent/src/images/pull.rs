@@ -18,12 +18,12 @@ use crate::runtime::{Runtime, RuntimeError};
 /// Nodes that pull without asking do not all begin in the same second.
 const SPREAD: Duration = Duration::from_secs(5);
 
-/// What came of it.
+/// Result of a pull.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) want: Want,
     pub(crate) how: How,
-    /// Whether the operator answered; none if it was not asked.
+    /// Result of the request to the operator; none if it was not asked.
     pub(crate) operator: Option<Result<(), String>>,
 }
 
@@ -67,7 +67,8 @@ impl Puller {
                     return ended(want, how, Some(Err(error.to_string())));
                 }
                 Err(error) => {
-                    warn!(image = %want.wanted.name, error = %chain(&error), "pulled without asking");
+                    let image = &want.wanted.name;
+                    warn!(%image, error = %chain(&error), "operator unreachable; image pulled without a permit");
                     tokio::time::sleep(SPREAD.mul_f32(rand::random::<f32>())).await;
                     (None, Some(Err(error.to_string())))
                 }
@@ -90,7 +91,7 @@ impl Puller {
             loop {
                 tokio::time::sleep(between).await;
                 if let Err(error) = operator.ask(&request(want)).await {
-                    warn!(error = %chain(&error), "a place among the pulls could not be renewed");
+                    warn!(error = %chain(&error), "permit to pull not renewed");
                 }
             }
         };
@@ -99,7 +100,7 @@ impl Puller {
             never = renew => never,
         };
         if let Err(error) = operator.give_back(&grant.permit).await {
-            warn!(error = %chain(&error), "a place among the pulls was not given back; it ends by itself");
+            warn!(error = %chain(&error), "permit to pull not given back; it ends by itself");
         }
         how
     }
@@ -112,19 +113,21 @@ impl Puller {
         }
     }
 
-    /// By its digest: what a tag means was decided for the whole cluster. The tag is given to what came.
+    /// Pulls by digest, as the operator resolved the tag for the whole cluster, and tags the pulled image.
     async fn bring(&self, want: &Want, logins: &[PullLogin]) -> Result<(), RuntimeError> {
         let wanted = &want.wanted;
         let was_there = self.runtime.name(&wanted.id).await?.is_some();
         let has_content = was_there && self.has(wanted).await?;
-        let id = match has_content {
-            true => wanted.id.clone(),
-            false => self.pull_by(&wanted.content.to_string(), logins).await?,
+        let id = if has_content {
+            wanted.id.clone()
+        } else {
+            self.pull_by(&wanted.content.to_string(), logins).await?
         };
         // A name that was there before us is not ours.
-        let given: &[_] = match has_content {
-            true => &[&wanted.name],
-            false => &[&wanted.content, &wanted.name],
+        let given: &[_] = if has_content {
+            &[&wanted.name]
+        } else {
+            &[&wanted.content, &wanted.name]
         };
         // Marked whatever it is: what is not wanted must be known as ours to go again.
         let Some(image) = self.runtime.name(&id).await? else {
@@ -152,7 +155,7 @@ impl Puller {
         Ok(())
     }
 
-    /// Whether the runtime has the content under its digest already, and only the tag is missing.
+    /// Returns true if the runtime has the content under its digest already, and only the tag is missing.
     async fn has(&self, wanted: &airside_image_rules::plan::Wanted) -> Result<bool, RuntimeError> {
         let content = wanted.content.to_string();
         let images = self.runtime.images().await?;

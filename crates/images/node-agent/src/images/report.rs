@@ -1,4 +1,4 @@
-//! What a look comes to, in words for people: the status of `NodeImages`. Pure.
+//! The status of `NodeImages`: a pure function of what a turn observed and planned.
 
 use airside_image_rules::{
     Disk, NodeImage, NodeImageState, NodeImagesStatus,
@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
 use super::{disk::Usage, memory::Memory, memory::key, wanted::Want};
 
-/// A pull is told only when it takes longer than this: most are over before anybody could read it.
+/// Duration from which a pull is reported: most pulls are over before a person could read of them.
 pub(crate) const WORTH_TELLING: std::time::Duration = std::time::Duration::from_secs(2);
 
 pub(crate) struct Seen<'a> {
@@ -99,10 +99,7 @@ fn image(seen: &Seen<'_>, wanted: &Wanted, state: &State, memory: &mut Memory) -
         size_bytes: found.map_or(wanted.size, |found| found.size),
         pinned: found.is_some_and(|found| found.pin != Pin::None),
         // What is there may be seen before its pull is known to have ended.
-        attempts: match is_there {
-            true => 0,
-            false => attempts.failures,
-        },
+        attempts: if is_there { 0 } else { attempts.failures },
         next_try: next_try.map(Time),
         // Told before it goes, so that the next agent knows of it whenever this one ends.
         collected: !is_there && (attempts.collected || goes(seen, wanted)),
@@ -117,15 +114,14 @@ fn goes(seen: &Seen<'_>, wanted: &Wanted) -> bool {
 
 fn no_room(seen: &Seen<'_>, wanted: &Wanted, was_collected: bool) -> String {
     let megabytes = wanted.size.div_ceil(1_000_000);
-    match was_collected {
-        true => format!(
-            "it was taken away to make room, and comes back where {megabytes} MB fit below the low mark of {}%",
-            seen.rules.low
-        ),
-        false => format!(
-            "there is no room: {megabytes} MB do not fit below the high mark of {}%",
-            seen.rules.high
-        ),
+    let (low, high) = (seen.rules.low, seen.rules.high);
+    if was_collected {
+        format!(
+            "the image was removed to make room, and comes back once {megabytes} MB fit below the \
+             low mark of {low}%"
+        )
+    } else {
+        format!("there is no room: {megabytes} MB do not fit below the high mark of {high}%")
     }
 }
 
@@ -147,8 +143,7 @@ fn full(seen: &Seen<'_>) -> String {
     }
 }
 
-/// What has to be written at once if it changes. The numbers of the disk change all the time and go with the heartbeat;
-/// counts follow from the images; and of an image whose pull has just begun more is known in a moment.
+/// Returns the part of a status whose change is written at once. The numbers of the disk change all the time and go with the heartbeat; counts follow from the images; and an image whose pull has just begun changes again in a moment.
 pub(crate) fn essence(status: &NodeImagesStatus, begun: &[String]) -> NodeImagesStatus {
     let images = status.images.iter();
     NodeImagesStatus {

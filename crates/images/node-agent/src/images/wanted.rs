@@ -1,4 +1,4 @@
-//! What belongs on this node, by what sets say.
+//! The desired images of this node, from all sets.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,13 @@ use k8s_openapi::api::core::v1::Node;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Want {
     pub(crate) wanted: Wanted,
-    /// Whether a set that wants it names pull secrets: then there is no use in trying without a login.
+    /// True if a set that wants it names pull secrets: then a pull without a login is of no use.
     pub(crate) needs_login: bool,
-    /// Of the specs of all sets that want it: another number is another wish, and failures begin anew.
+    /// Generations of all sets that want it, added up: another number is another spec, and failures count anew.
     pub(crate) generation: i64,
 }
 
-/// Of all sets together, each image once. A set that is being deleted wants nothing.
+/// Returns the desired images of all sets, each once. A set that is being deleted wants none.
 pub(crate) fn wanted<'a>(sets: impl Iterator<Item = &'a ImageSet>, node: &Node) -> Vec<Want> {
     let Some(platform) = selection::platform(node) else {
         return Vec::new();
@@ -36,7 +36,7 @@ pub(crate) fn wanted<'a>(sets: impl Iterator<Item = &'a ImageSet>, node: &Node) 
     found.into_values().collect()
 }
 
-/// What a tag meant still counts when its registry cannot be asked, or has lost it.
+/// Returns the desired image of a resolved one. Its last digest still counts while the registry cannot be asked, or has lost the tag.
 fn want(set: &ImageSet, image: &ResolvedImage, platform: &str) -> Option<Want> {
     let of_platform = of_platform(&image.platforms, platform)?;
     let name: Reference = image.image.parse().ok()?;

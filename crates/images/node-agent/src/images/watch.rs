@@ -1,5 +1,4 @@
-//! What the cluster says: the sets, and this node. Nothing is known before both were listed, and nothing is known any
-//! more once the node's object is gone: then nothing may be done either.
+//! Watches of the sets and of this node. Nothing is known before both were listed, nor after the node's object is gone: then the agent does nothing.
 
 use std::{collections::BTreeMap, pin::pin};
 
@@ -19,18 +18,18 @@ use tracing::{info, warn};
 
 use super::wanted::{Want, wanted};
 
-/// What this node's object says of it, as far as it matters here.
+/// The fields of this node's object that the agent uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct NodeView {
     pub(crate) uid: String,
     pub(crate) boot_id: String,
-    /// Those with our prefix.
+    /// Labels of the node with our prefix.
     pub(crate) labels: BTreeMap<String, String>,
     /// The kubelet says that its disk is full.
     pub(crate) pressure: bool,
 }
 
-/// What belongs on the node.
+/// Desired state of the node, and the node as it was observed with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Known {
     pub(crate) node: NodeView,
@@ -148,7 +147,7 @@ async fn hear<K: kube::Resource>(
         }
         Some(Err(error)) => {
             if !std::mem::replace(away, true) {
-                warn!(error = %chain(&error), "the API server is not heard; what was known before still counts");
+                warn!(error = %chain(&error), "watch of the API server failed; the last known state still counts");
             }
         }
     }

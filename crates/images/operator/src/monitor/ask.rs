@@ -23,18 +23,18 @@ use super::{
 const KEPT: Duration = Duration::from_secs(300);
 /// More questions than one at once to a repository are few.
 const KEPT_FOR_EACH: usize = 4;
-/// Tags that nobody asked about for so long are forgotten.
+/// Time after which a list of tags that no set uses is forgotten.
 const REMEMBERED: Duration = Duration::from_secs(3600);
 
-/// For a registry that is asked too often and does not say for how long.
+/// Pause for a registry that refuses too many requests and names no time.
 const LEFT_ALONE: Duration = Duration::from_secs(60);
 
-/// How registries are reached.
+/// Rules for connections to registries.
 #[derive(Clone, Debug, Default)]
 pub struct RegistryRules {
     /// Hosts with ports that have no TLS.
     pub plain: Vec<String>,
-    /// Whom to trust beside those that everybody trusts, as PEM.
+    /// Authorities to trust beside the public ones, as PEM.
     pub certificates: Vec<String>,
 }
 
@@ -43,11 +43,12 @@ pub(crate) struct Asker {
     rules: RegistryRules,
     budgets: Arc<Budgets>,
     idle: Mutex<HashMap<Way, Vec<(AskedRegistry, Instant)>>>,
-    /// The tags of repositories as they were last told, by who asked: not everybody is told the same.
+    /// Last lists of tags, by repository and login: a registry may show different tags to different
+    /// logins.
     lists: Mutex<HashMap<Way, (TagList, Instant)>>,
 }
 
-/// One repository, as somebody.
+/// One repository, asked with one login.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Way {
     repository: Repository,
@@ -210,7 +211,8 @@ fn missing(what: &str) -> Refused {
     }
 }
 
-/// What an image is now. Manifests are fetched only if it is another, or more platforms of it are wanted.
+/// Resolves an image. Manifests are fetched only if its digest changed, or more platforms of it are
+/// wanted.
 fn look(
     registry: &AskedRegistry,
     image: &Reference,
@@ -263,7 +265,7 @@ fn look(
 
 type Platforms = std::collections::BTreeMap<String, PlatformImage>;
 
-/// Whether what both have is the same.
+/// Returns true if the platforms that both have are equal.
 fn same_content(before: &Platforms, after: &Platforms) -> bool {
     let mut common = before
         .iter()

@@ -1,7 +1,8 @@
-//! What is known of each topic, and when it is asked about next. Nothing here asks, or reads a clock.
+//! The book of topics: the last answer about each topic, and the time of its next question. It is
+//! pure: no I/O, no clock.
 //!
-//! What is no longer wanted is forgotten at once, and an answer that comes after that is dropped: there is never an old
-//! monitor beside a new one.
+//! A topic that no set wants any more is forgotten at once, and an answer that comes after that is
+//! dropped: there is never an old monitor beside a new one.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,7 +17,7 @@ use super::topic::Topic;
 
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(600);
-/// What was asked so lately is not asked again because one more wants it.
+/// Age up to which an answer also serves a set that is new.
 const FRESH: SignedDuration = SignedDuration::from_secs(60);
 /// After a start, what is overdue is asked about within this.
 const SPREAD: Duration = Duration::from_secs(60);
@@ -30,7 +31,7 @@ pub(crate) struct Known {
     pub(crate) platforms: BTreeMap<String, PlatformImage>,
     /// The platforms that were asked for.
     pub(crate) asked_for: BTreeSet<String>,
-    /// What the registry wants to hear to say that nothing has changed.
+    /// Validator by which the registry tells that nothing has changed.
     pub(crate) mark: Option<String>,
     /// When it last got another content on a platform that is wanted.
     pub(crate) moved: Option<Timestamp>,
@@ -41,22 +42,23 @@ pub(crate) struct Known {
 pub(crate) struct Trouble {
     pub(crate) state: TagState,
     pub(crate) words: String,
-    /// How long the registry asks us to stay away.
+    /// Time for which the registry asks us to pause.
     pub(crate) retry_after: Option<Duration>,
 }
 
-/// A topic that somebody wants to know about.
+/// A topic that a set wants to be followed.
 #[derive(Clone, Debug)]
 pub(crate) struct Want {
     pub(crate) topic: Topic,
     /// None asks once.
     pub(crate) every: Option<Duration>,
     pub(crate) platforms: BTreeSet<String>,
-    /// What was known before this process began.
+    /// Answer that an earlier process wrote into the set's status.
     pub(crate) seed: Option<Seed>,
-    /// Whoever wants it has only just begun to.
+    /// True if the set has only just begun to want it.
     pub(crate) is_new: bool,
-    /// The set was edited since its status was written: what that says stays, and is asked about at once.
+    /// True if the set was edited since its status was written: the status stays, and the registry
+    /// is asked at once.
     pub(crate) is_edited: bool,
 }
 
@@ -80,7 +82,7 @@ pub(crate) struct Entry {
     asking: Option<u64>,
 }
 
-/// Somebody shall ask about this now.
+/// A question that is due now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Due {
     pub(crate) topic: Topic,
@@ -132,7 +134,7 @@ impl Book {
         self.entries.get(topic)
     }
 
-    /// What is due, each once.
+    /// Returns the questions that are due, each once.
     pub(crate) fn due(&mut self, now: Timestamp) -> Vec<Due> {
         let mut due = Vec::new();
         for (topic, entry) in &mut self.entries {
@@ -156,7 +158,7 @@ impl Book {
         idle.filter_map(|entry| entry.next).min()
     }
 
-    /// Whether somebody still waits for the answer.
+    /// Returns true if a set still waits for the answer.
     pub(crate) fn is_awaited(&self, topic: &Topic, turn: u64) -> bool {
         let entry = self.entries.get(topic);
         entry.is_some_and(|entry| entry.asking == Some(turn))
@@ -179,13 +181,13 @@ impl Book {
             Ok(known) => {
                 entry.known = known;
                 (entry.failures, entry.trouble) = (0, None);
-                entry.next = match due.topic.question.is_fixed() {
-                    true => None,
-                    false => entry
-                        .every
-                        .and_then(|every| after(now, jittered(every, chance()))),
+                entry.next = if due.topic.question.is_fixed() {
+                    None
+                } else {
+                    let every = entry.every;
+                    every.and_then(|every| after(now, jittered(every, chance())))
                 };
-                // Somebody came to want more while it was asked.
+                // A set wants more platforms since the question was sent.
                 if !entry.is_complete() {
                     entry.next = Some(now);
                 }
@@ -249,7 +251,7 @@ impl Entry {
         }
     }
 
-    /// Whether every platform that is wanted was asked for.
+    /// Returns true if every wanted platform was asked for.
     fn is_complete(&self) -> bool {
         self.known
             .iter()

@@ -50,11 +50,10 @@ fn of_set(set: &SetView, style: Style) -> String {
 
 fn head(set: &SetView, has_columns: bool) -> Vec<String> {
     let mut head = vec!["IMAGE".to_owned(), "SIZE".to_owned()];
-    match has_columns {
-        true => head.extend(set.nodes.iter().cloned()),
-        false => {
-            head.extend(["PRESENT", "PULLING", "PENDING", "ERROR", "SILENT"].map(str::to_owned))
-        }
+    if has_columns {
+        head.extend(set.nodes.iter().cloned());
+    } else {
+        head.extend(["PRESENT", "PULLING", "PENDING", "ERROR", "SILENT"].map(str::to_owned));
     }
     head
 }
@@ -137,9 +136,10 @@ fn size(bytes: u64) -> String {
         value /= 1000.0;
         unit += 1;
     }
-    match value < 9.95 {
-        true => format!("{value:.1} {}", UNITS[unit]),
-        false => format!("{value:.0} {}", UNITS[unit]),
+    if value < 9.95 {
+        format!("{value:.1} {}", UNITS[unit])
+    } else {
+        format!("{value:.0} {}", UNITS[unit])
     }
 }
 

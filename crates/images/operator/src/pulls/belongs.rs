@@ -1,4 +1,4 @@
-//! Whether an image belongs on a node by what sets say, and whose logins are for it.
+//! Decides from sets if an image belongs on a node, and which logins are for it.
 
 use airside_image_rules::{ImageSet, PullRequest, ResolvedImage, selection};
 use k8s_openapi::api::core::v1::Node;
@@ -11,7 +11,7 @@ use crate::{deletion::is_being_deleted, monitor::Secrets, world::Moment};
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Belongs {
     pub(crate) need: Need,
-    /// Of all sets that want it there, in their order.
+    /// Pull secrets of every set that wants the image there, in their order.
     pub(crate) secrets: Vec<Secrets>,
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn belongs(moment: &Moment, node: &str, asked: &PullRequest) -> Optio
     belongs
 }
 
-/// How big the image is for the node, if the set wants it there.
+/// Returns the size of the image on the node, if the set wants it there.
 fn wanted(set: &ImageSet, node: &Node, asked: &PullRequest) -> Option<u64> {
     if is_being_deleted(set) || !selection::selects(&set.spec, node) {
         return None;

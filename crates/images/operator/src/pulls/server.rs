@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Permits, Reviewer,
     belongs::belongs,
-    permits::{ASK_AGAIN, LASTS, Pull},
+    permits::{ASK_AGAIN, PERMIT_LIFETIME, Pull},
     review::Refusal,
 };
 use crate::{pull_secrets::PullSecrets, world::World};
@@ -195,7 +195,7 @@ impl Server {
 fn granted(permit: String, logins: Vec<PullLogin>) -> Answer {
     let grant = PullGrant {
         permit,
-        seconds: u32::try_from(LASTS.as_secs()).unwrap_or(u32::MAX),
+        seconds: u32::try_from(PERMIT_LIFETIME.as_secs()).unwrap_or(u32::MAX),
         logins,
     };
     airside_serve::json(StatusCode::OK, &grant)

@@ -40,7 +40,7 @@ fn node_images(name: &str, images: &Value) -> Arc<NodeImages> {
     )
 }
 
-/// What the book says after this answer about the set's only image.
+/// Returns the book's entry after this answer about the set's only image.
 fn entry(topic: &Topic, answer: Result<Vec<Known>, crate::monitor::Trouble>) -> Option<Entry> {
     let now = Timestamp::from_second(1_000_000).unwrap();
     let mut book = Book::default();

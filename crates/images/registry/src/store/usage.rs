@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use super::{collect::repositories, links::Links};
 use crate::{Error, RepositoryName, team_repository};
 
-/// How many repositories are named that use most.
+/// Number of the biggest repositories that are named.
 const NAMED: usize = 3;
 
 #[derive(Default)]

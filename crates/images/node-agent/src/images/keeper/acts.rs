@@ -1,4 +1,4 @@
-//! What a turn does to the runtime and to the node's labels.
+//! Changes that a turn makes in the runtime and to the node's labels.
 
 use std::{collections::BTreeMap, time::Instant};
 
@@ -19,7 +19,7 @@ use crate::{
 };
 
 impl Keeper {
-    /// What an agent before this one was pulling is ours, if it came: that agent could not mark it any more.
+    /// Adopts images that an earlier agent was pulling when it ended: it could not mark them any more.
     pub(super) async fn adopt_broken_off(
         &mut self,
         sight: &Sight,
@@ -76,13 +76,13 @@ impl Keeper {
         Ok(has_acted)
     }
 
-    /// What one image refuses must not hold up the others.
+    /// Returns false if the change of one image failed, which must not hold up the others.
     fn worked(&self, done: Result<(), RuntimeError>, id: &str) -> Result<bool, RuntimeError> {
         match done {
             Ok(()) => Ok(true),
             Err(RuntimeError::Away(words)) => Err(RuntimeError::Away(words)),
             Err(error) => {
-                warn!(id, error = %chain(&error), "an image could not be changed");
+                warn!(id, error = %chain(&error), "image not changed");
                 Ok(false)
             }
         }
@@ -102,7 +102,7 @@ impl Keeper {
             return true;
         }
         if let Err(error) = self.cluster.label(&labels).await {
-            warn!(error = %chain(&error), "the node is not labelled");
+            warn!(error = %chain(&error), "labels of the node not written");
             return false;
         }
         self.labelled = Some(Labelled {
@@ -113,7 +113,7 @@ impl Keeper {
         true
     }
 
-    /// Those whose label has been gone for long enough, and that nothing has begun to use since.
+    /// Removes images whose label has been gone for long enough, and that no container has begun to use since.
     pub(super) async fn remove(
         &mut self,
         known: &Known,
@@ -175,15 +175,16 @@ impl Keeper {
     }
 }
 
-/// Takes an image of ours away: by the names that we gave it, and wholly if nobody else named it.
+/// Removes an image of ours: the names that we gave it, and the whole image if it has no other name.
 pub(crate) async fn depart(runtime: &Runtime, lists: &Lists, id: &str) -> Result<(), RuntimeError> {
     let departure = lists.departure(id);
     for name in &departure.names {
         runtime.forget(name).await?;
     }
-    match departure.others_stay {
-        false => runtime.forget(id).await,
-        true => unmark(runtime, id).await,
+    if departure.others_stay {
+        unmark(runtime, id).await
+    } else {
+        runtime.forget(id).await
     }
 }
 

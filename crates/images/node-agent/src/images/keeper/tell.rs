@@ -1,4 +1,4 @@
-//! What a turn tells the cluster, as seldom as it can.
+//! Reports of a turn to the cluster, as few as possible.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ use crate::{
     runtime::RuntimeError,
 };
 
-/// What we mark in the runtime shows a moment later in what it tells the kubelet: mostly so soon that it is waited for.
+/// Time after which a pin that we set in the runtime should show in what the kubelet sees. It mostly does so soon that the turn waits for it.
 const SHOWS_SOON: Duration = Duration::from_millis(500);
 /// After this it will not.
 const SHOWS_WITHIN: Duration = Duration::from_secs(10);
@@ -27,20 +27,20 @@ const SHOWS_WITHIN: Duration = Duration::from_secs(10);
 pub(super) struct Unshown(Option<Instant>);
 
 impl Unshown {
-    /// How long until it can be said that it does not show.
+    /// Returns the time until it can be said that pins do not show.
     pub(super) fn known_in(&self) -> Option<Duration> {
         let waited = self.0?.elapsed();
         (waited < SHOWS_WITHIN).then(|| SHOWS_WITHIN - waited)
     }
 
-    /// Whether it may show any moment.
+    /// Returns true if pins may show any moment.
     pub(super) fn is_new(&mut self, shown: Option<bool>, now: Instant) -> bool {
         self.judge(shown, now);
         self.0
             .is_some_and(|since| now.saturating_duration_since(since) < SHOWS_SOON)
     }
 
-    /// Whether pins show, as far as that can be said: nothing while it may still come.
+    /// Returns true if pins show, and none while that is still open.
     fn judge(&mut self, shown: Option<bool>, now: Instant) -> Option<bool> {
         if shown != Some(false) {
             self.0 = None;
@@ -96,7 +96,8 @@ impl Keeper {
             None => {}
             Some(true) => conditions.push(of("PinVisible", Ok("Shown"), "")),
             Some(false) => {
-                let words = "the runtime does not show our pins to the kubelet, which may take these images away";
+                let words = "the runtime does not show the agent's pins to the kubelet, \
+                             which may remove these images";
                 conditions.push(of("PinVisible", Err("NotShown"), words));
             }
         }
@@ -109,8 +110,8 @@ impl Keeper {
         conditions
     }
 
-    /// The runtime does not answer: what was said stands, without a heartbeat that would confirm it.
-    pub(super) async fn say_blind(&mut self, known: &Known, error: &RuntimeError) {
+    /// Reports that the runtime does not answer. The last status stays, without a heartbeat that would confirm it.
+    pub(super) async fn report_unobserved(&mut self, known: &Known, error: &RuntimeError) {
         let mut status = self
             .said
             .as_ref()
@@ -140,7 +141,7 @@ impl Keeper {
                 true
             }
             Err(error) => {
-                warn!(error = %chain(&error), "what this node has could not be told");
+                warn!(error = %chain(&error), "status of NodeImages not written");
                 false
             }
         }

@@ -118,6 +118,6 @@ fn names_are_remembered_once_and_as_many_as_fit() {
         with_names(&image, &[&one, &two]),
         "docker.io/library/app:1 docker.io/library/app:2"
     );
-    let full = named("sha256:1", "sha256:a", &[(NAMES, &"x".repeat(MOST))]);
-    assert_eq!(with_names(&full, &[&one]).len(), MOST);
+    let full = named("sha256:1", "sha256:a", &[(NAMES, &"x".repeat(MAX_NAMES_BYTES))]);
+    assert_eq!(with_names(&full, &[&one]).len(), MAX_NAMES_BYTES);
 }
