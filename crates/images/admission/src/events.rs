@@ -32,7 +32,10 @@ impl Events {
             secondary: None,
         };
         if let Err(error) = self.0.publish(&event, about).await {
-            debug!(error = %chain(&error), "event not written");
+            debug!(
+                error = %chain(&error),
+                "event not written"
+            );
         }
     }
 }

@@ -26,13 +26,13 @@ use crate::{
     NAME, View,
     events::Events,
     kept::{self, Key},
-    watch::{Seen, patient, until},
+    watch::{ViewReceiver, patient, until},
 };
 
 /// After an API server that did not take a patch.
 const AGAIN: Duration = Duration::from_secs(5);
 
-pub(crate) async fn keep(client: Client, seen: Seen, shutdown: CancellationToken) {
+pub(crate) async fn keep(client: Client, seen: ViewReceiver, shutdown: CancellationToken) {
     tokio::select! {
         () = shutdown.cancelled() => {}
         () = follow(client, seen) => {}
@@ -47,7 +47,7 @@ struct Waiting {
     coming: BTreeMap<Key, Pod>,
 }
 
-async fn follow(client: Client, mut seen: Seen) {
+async fn follow(client: Client, mut seen: ViewReceiver) {
     let pods: Api<Pod> = Api::all(client.clone());
     let events = Events::new(client.clone());
     let watched = watcher::Config::default().labels(&format!("{GATED}=true"));

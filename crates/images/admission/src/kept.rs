@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, mem};
 use kube::{Resource, runtime::watcher::Event};
 
 /// A part of each watched object, by namespace and name.
-pub(crate) struct Kept<V> {
+pub(crate) struct ObjectCache<V> {
     all: BTreeMap<Key, V>,
     /// Objects of a list that is not complete yet.
     coming: BTreeMap<Key, V>,
@@ -15,7 +15,7 @@ pub(crate) struct Kept<V> {
 /// Namespace (empty if it has none) and name.
 pub(crate) type Key = (String, String);
 
-impl<V> Default for Kept<V> {
+impl<V> Default for ObjectCache<V> {
     fn default() -> Self {
         Self {
             all: BTreeMap::new(),
@@ -25,7 +25,7 @@ impl<V> Default for Kept<V> {
     }
 }
 
-impl<V: PartialEq> Kept<V> {
+impl<V: PartialEq> ObjectCache<V> {
     /// Applies an event of the watch, and returns true if the objects changed.
     pub(crate) fn take<K: Resource>(&mut self, event: Event<K>, keep: impl Fn(K) -> V) -> bool {
         match event {

@@ -6,7 +6,7 @@
 
 mod message;
 
-use airside_image_rules::placement::{Known, place, place_ephemeral};
+use airside_image_rules::placement::{KnownImages, place, place_ephemeral};
 use airside_model::chain;
 use k8s_openapi::api::{
     apps::v1::{Deployment, StatefulSet},
@@ -16,7 +16,7 @@ use k8s_openapi::api::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
-use self::message::{Answer, Question, Request};
+use self::message::{Question, Request, ReviewAnswer};
 use crate::{
     View,
     rewrite::Rewrite,
@@ -58,7 +58,7 @@ pub fn answer(body: &[u8], view: &View, rules: &Rules) -> Result<Vec<u8>, Review
             None
         }
     };
-    serde_json::to_vec(&Answer::new(&question, patch)).map_err(ReviewError::Answer)
+    serde_json::to_vec(&ReviewAnswer::new(&question, patch)).map_err(ReviewError::Answer)
 }
 
 fn patch(
@@ -93,7 +93,7 @@ fn patch(
 
 fn templated<K: Templated>(
     request: &Request<'_>,
-    known: &Known,
+    known: &KnownImages,
 ) -> Result<Option<Vec<u8>>, ReviewError> {
     changed(request, |object: &mut K, old| {
         place_object(object, old, known)

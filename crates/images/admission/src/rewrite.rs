@@ -3,7 +3,7 @@
 
 use std::{fmt, str::FromStr};
 
-use airside_image_rules::placement::Known;
+use airside_image_rules::placement::KnownImages;
 use airside_oci::Reference;
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
 
@@ -41,7 +41,7 @@ impl fmt::Display for Rewrite {
 impl Rewrite {
     /// Moves the names of a pod's images, and returns true if any was moved. An image that sets
     /// keep stays, as it is on nodes under its name.
-    pub(crate) fn pod(&self, pod: &mut Pod, known: &Known) -> bool {
+    pub(crate) fn pod(&self, pod: &mut Pod, known: &KnownImages) -> bool {
         let Some(spec) = pod.spec.as_mut() else {
             return false;
         };
@@ -92,9 +92,9 @@ mod tests {
             "volumes": [{"name": "v", "image": {"reference": "tools:2"}}],
         }}))
         .unwrap();
-        assert!(rewrite.pod(&mut pod, &Known::new()));
+        assert!(rewrite.pod(&mut pod, &KnownImages::new()));
         let once = pod.clone();
-        assert!(!rewrite.pod(&mut pod, &Known::new()), "only once");
+        assert!(!rewrite.pod(&mut pod, &KnownImages::new()), "only once");
         let spec = serde_json::to_value(once.spec.unwrap()).unwrap();
         assert_eq!(
             spec["initContainers"][0]["image"],

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use airside_image_certs::{CertsError, Lifetimes, OwnCerts, Wanted};
+use airside_image_certs::{CertsError, CertsOptions, Lifetimes, OwnCerts};
 use jiff::SignedDuration;
 use kube::Client;
 use tokio::net::TcpListener;
@@ -43,7 +43,7 @@ pub async fn run(
     let namespace = &settings.namespace;
     let certs = OwnCerts::open(
         client.clone(),
-        Wanted {
+        CertsOptions {
             namespace: namespace.clone(),
             secret: CERTS_SECRET.to_owned(),
             names: vec![

@@ -13,7 +13,7 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
-use crate::{review, review::Rules, watch::Seen};
+use crate::{review, review::Rules, watch::ViewReceiver};
 
 pub const REVIEW_PATH: &str = "/v1/review";
 const NOT_READY: &str = "sets and nodes are not known yet\n";
@@ -29,7 +29,7 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 
 #[derive(Clone)]
 pub(crate) struct Door {
-    pub(crate) seen: Seen,
+    pub(crate) seen: ViewReceiver,
     pub(crate) rules: Arc<Rules>,
 }
 

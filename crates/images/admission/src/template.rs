@@ -1,6 +1,6 @@
 //! Kinds that pods are made from.
 
-use airside_image_rules::{label, placement::Known, placement::place_template};
+use airside_image_rules::{label, placement::KnownImages, placement::place_template};
 use airside_oci::Reference;
 use k8s_openapi::{
     NamespaceResourceScope,
@@ -69,7 +69,11 @@ impl Templated for CronJob {
 
 /// Places an object's template, and returns true if it was changed. A template that the request
 /// leaves as it was is left alone: a changed template starts all pods anew.
-pub(crate) fn place_object<K: Templated>(object: &mut K, old: Option<&K>, known: &Known) -> bool {
+pub(crate) fn place_object<K: Templated>(
+    object: &mut K,
+    old: Option<&K>,
+    known: &KnownImages,
+) -> bool {
     let old = old.and_then(|old| old.template());
     match object.template_mut() {
         Some(template) if old != Some(&*template) => place_template(template, known),

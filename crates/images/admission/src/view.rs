@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use airside_image_rules::{
     ImageSet, ResolvedImage, label,
-    placement::{Known, KnownImage},
+    placement::{KnownImages, KnownImage},
 };
 use airside_oci::Reference;
 
@@ -19,8 +19,8 @@ pub(crate) type Counts = BTreeMap<String, u32>;
 #[derive(Clone, Debug, Default)]
 pub struct View {
     /// Images for pods of namespaces that have no sets.
-    shared: Known,
-    namespaces: BTreeMap<String, Known>,
+    shared: KnownImages,
+    namespaces: BTreeMap<String, KnownImages>,
 }
 
 impl View {
@@ -51,17 +51,17 @@ impl View {
     }
 
     /// Returns the images for pods of a namespace.
-    pub(crate) fn of(&self, namespace: &str) -> &Known {
+    pub(crate) fn of(&self, namespace: &str) -> &KnownImages {
         self.namespaces.get(namespace).unwrap_or(&self.shared)
     }
 }
 
 /// Collects the images of sets. If several sets have one image, the set of the highest priority
 /// counts, then the first by name.
-fn known(sets: &[&ImageSet], counts: &Counts) -> Known {
+fn known(sets: &[&ImageSet], counts: &Counts) -> KnownImages {
     let mut sorted = sets.to_vec();
     sorted.sort_by_key(|set| (-set.spec.priority, set.metadata.name.clone()));
-    let mut known = Known::new();
+    let mut known = KnownImages::new();
     for set in sorted {
         let images = set.status.iter().flat_map(|status| &status.images);
         for (name, image) in images.filter_map(|image| of_set(set, image, counts)) {

@@ -7,7 +7,7 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use airside_image_rules::{PlacementMode, placement::Known};
+use airside_image_rules::{PlacementMode, placement::KnownImages};
 use airside_model::chain;
 use airside_oci::Reference;
 use futures::StreamExt as _;
@@ -29,9 +29,9 @@ use tracing::{info, warn};
 use crate::{
     NAME, PLACE, View,
     events::Events,
-    kept::{Kept, Key},
+    kept::{Key, ObjectCache},
     template::{self, Templated, place_object},
-    watch::{Seen, patient},
+    watch::{ViewReceiver, patient},
 };
 
 /// Between two passes, so that what comes together is looked at together.
@@ -50,7 +50,12 @@ struct Summary {
     choice: Option<bool>,
 }
 
-pub(crate) async fn keep(client: Client, home: String, seen: Seen, shutdown: CancellationToken) {
+pub(crate) async fn keep(
+    client: Client,
+    home: String,
+    seen: ViewReceiver,
+    shutdown: CancellationToken,
+) {
     let (say, opted_in) = watch::channel(BTreeSet::new());
     let home: Arc<str> = home.into();
     tokio::select! {
@@ -66,7 +71,7 @@ async fn namespaces(client: Client, say: watch::Sender<BTreeSet<String>>) {
     let watched = watcher::Config::default().labels(&format!("{PLACE}=true"));
     let all: Api<PartialObjectMeta<Namespace>> = Api::all(client);
     let mut news = patient(kube::runtime::watcher(all, watched), "namespaces");
-    let mut kept: Kept<()> = Kept::default();
+    let mut kept: ObjectCache<()> = ObjectCache::default();
     while let Some(event) = news.next().await {
         // The value says nothing: that it is there is what counts.
         kept.take(event, drop);
@@ -83,7 +88,7 @@ struct Workloads<K> {
     client: Client,
     events: Events,
     home: Arc<str>,
-    kept: Kept<Summary>,
+    kept: ObjectCache<Summary>,
     told: BTreeSet<Key>,
     kind: std::marker::PhantomData<K>,
 }
@@ -91,7 +96,7 @@ struct Workloads<K> {
 async fn follow<K: Templated>(
     client: Client,
     home: Arc<str>,
-    mut seen: Seen,
+    mut seen: ViewReceiver,
     mut opted_in: OptedIn,
 ) {
     let all: Api<K> = Api::all(client.clone());
@@ -104,7 +109,7 @@ async fn follow<K: Templated>(
         events: Events::new(client.clone()),
         client,
         home,
-        kept: Kept::default(),
+        kept: ObjectCache::default(),
         told: BTreeSet::new(),
         kind: std::marker::PhantomData,
     };
@@ -148,17 +153,20 @@ enum Due {
 }
 
 impl Summary {
-    fn due(&self, known: &Known, is_opted_in: bool) -> Due {
+    fn due(&self, known: &KnownImages, is_opted_in: bool) -> Due {
         let is_meant = |name: &Reference| {
             known
                 .get(name)
                 .is_some_and(|image| image.placement.mode != PlacementMode::None)
         };
-        match self.choice.unwrap_or(is_opted_in) {
-            _ if self.is_placed || !self.images.iter().any(is_meant) => Due::Nothing,
-            true => Due::Place,
-            false if self.choice == Some(false) => Due::Nothing,
-            false => Due::Tell,
+        if self.is_placed || !self.images.iter().any(is_meant) {
+            return Due::Nothing;
+        }
+        match self.choice {
+            Some(true) => Due::Place,
+            Some(false) => Due::Nothing,
+            None if is_opted_in => Due::Place,
+            None => Due::Tell,
         }
     }
 }

@@ -14,7 +14,7 @@ use tracing::{info, warn};
 
 use crate::{
     BadKey, IssueError, Lifetimes, Material, Renewal, Served, renew,
-    secret::{Kept, SecretError, Written},
+    secret::{CertsSecret, SecretError, SecretWrite},
 };
 
 /// Interval of reads of the Secret, which another replica may have changed. It is well below the
@@ -41,7 +41,7 @@ pub enum CertsError {
 
 /// Needs of a service: where its certificates are kept, and for which names they are.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub struct CertsOptions {
     pub namespace: String,
     /// The Secret's name, which new authorities are called by as well.
     pub secret: String,
@@ -57,8 +57,8 @@ pub struct OwnCerts {
 }
 
 struct Inner {
-    kept: Kept,
-    wanted: Wanted,
+    kept: CertsSecret,
+    wanted: CertsOptions,
     served: Served,
     /// Certificates that are served, and the time of the next renewal.
     now: Mutex<(Material, Timestamp)>,
@@ -66,8 +66,8 @@ struct Inner {
 
 impl OwnCerts {
     /// Reads what is kept, or makes it.
-    pub async fn open(client: Client, wanted: Wanted) -> Result<Self, CertsError> {
-        let kept = Kept::new(client, &wanted.namespace, &wanted.secret);
+    pub async fn open(client: Client, wanted: CertsOptions) -> Result<Self, CertsError> {
+        let kept = CertsSecret::new(client, &wanted.namespace, &wanted.secret);
         let renewal = settle(&kept, &wanted, None).await?;
         Ok(Self {
             inner: Arc::new(Inner {
@@ -131,11 +131,11 @@ impl OwnCerts {
 /// Returns the certificates that all replicas use: those of the Secret, renewed and written where
 /// due. Our own are written back if the Secret was removed or damaged, as clients trust them.
 async fn settle(
-    kept: &Kept,
-    wanted: &Wanted,
+    kept: &CertsSecret,
+    wanted: &CertsOptions,
     held: Option<Material>,
 ) -> Result<Renewal, CertsError> {
-    let Wanted {
+    let CertsOptions {
         secret,
         names,
         lifetimes,
@@ -156,7 +156,7 @@ async fn settle(
         if there.as_ref() == Some(&renewal.material) {
             return Ok(renewal);
         }
-        if let Written::Done = kept.write(found, &renewal.material).await? {
+        if let SecretWrite::Done = kept.write(found, &renewal.material).await? {
             info!(secret, next = %renewal.next, "our certificates were written");
             return Ok(renewal);
         }

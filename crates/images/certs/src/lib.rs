@@ -22,7 +22,7 @@ mod secret;
 mod served;
 
 pub use issue::IssueError;
-pub use kept::{CertsError, OwnCerts, Wanted};
+pub use kept::{CertsError, CertsOptions, OwnCerts};
 pub use material::{BadMaterial, Material};
 pub use renewal::{Lifetimes, Renewal, renew};
 pub use secret::SecretError;

@@ -59,7 +59,8 @@ impl Client {
         Ok(Self(Arc::new(client)))
     }
 
-    /// Follows redirections, without the login where they lead to another host. A `HEAD` stays with its host.
+    /// Follows redirections, without the login where they lead to another host. A `HEAD` stays with
+    /// its host.
     pub async fn send(
         &self,
         method: &Method,

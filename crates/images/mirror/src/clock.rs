@@ -1,4 +1,5 @@
-//! The wall clock, read in one place: for times of files, which are compared with nothing that a database keeps.
+//! The wall clock, read in one place: for times of files, which are compared with nothing that a
+//! database keeps.
 
 use std::time::{Duration, SystemTime};
 

@@ -1,6 +1,8 @@
-//! Flights: content that is being fetched, once for all callers, and served to all of them while it comes.
+//! Flights: content that is being fetched, once for all callers, and served to all of them while it
+//! comes.
 //!
-//! The last piece is handed out only when everything had the right digest, so no caller takes wrong content for whole. A flight that one caller began is finished even if that caller leaves.
+//! The last piece is handed out only when everything had the right digest, so no caller takes wrong
+//! content for whole. A flight that one caller began is finished even if that caller leaves.
 
 use std::{
     collections::HashMap,
@@ -56,7 +58,7 @@ pub(crate) struct Flight {
 
 /// Decision about another look into the storage, where another mirror may have brought the content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Look {
+pub(crate) enum StorageLook {
     Again,
     /// The storage was read before, and failed.
     NoMore,
@@ -94,21 +96,23 @@ impl Flights {
         })
     }
 
-    /// Returns the flight of that content, which may have `most` bytes. `start` is only called if there is none; its failure is its caller's alone.
+    /// Returns the flight of that content, which may have `most` bytes. `start` is only called if
+    /// there is none; its failure is its caller's alone.
     pub(crate) async fn join<E>(
         &self,
         digest: &Digest,
         storage: &Arc<dyn Storage>,
-        look: Look,
+        look: StorageLook,
         most: u64,
         start: impl Future<Output = Result<Reply, E>>,
     ) -> Result<Arc<Flight>, NotBegun<E>> {
         let cell = self.going.lock().entry(digest.clone()).or_default().clone();
         let flight = cell
             .get_or_try_init(|| async {
-                // A flight is forgotten only once its content is kept, so that this look cannot miss it.
+                // A flight is forgotten only once its content is kept, so that this look cannot
+                // miss it.
                 let kept = storage.size(digest).await.map_err(NotBegun::Failed)?;
-                if kept.is_some() && look == Look::Again {
+                if kept.is_some() && look == StorageLook::Again {
                     return Err(NotBegun::Kept);
                 }
                 let reply = start.await.map_err(NotBegun::Refused)?;
@@ -221,7 +225,8 @@ async fn fetch(
         hash.update(&piece);
         file.write_all(&piece).await?;
         file.flush().await?;
-        // Never the last piece: where it is not known which one that is, what was followed by another.
+        // Never the last piece: where it is not known which one that is, what was followed by
+        // another.
         match size {
             Some(size) if written < size => say.send_replace(Progress::Has(written)),
             _ => say.send_replace(Progress::Has(before)),
@@ -243,7 +248,8 @@ async fn fetch(
 }
 
 impl Flight {
-    /// Waits until there is something to read: wrong content that came in one piece is then an error here, and not an answer that breaks off.
+    /// Waits until there is something to read: wrong content that came in one piece is then an
+    /// error here, and not an answer that breaks off.
     pub(crate) async fn read(&self, from: u64, length: Option<u64>) -> io::Result<Pieces> {
         let mut progress = self.progress.clone();
         let end = length.map(|length| from + length);

@@ -15,7 +15,7 @@ use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 
 use crate::{
     clock,
-    storage::{Kept, Note, NoteName, Noted, Pieces, Storage},
+    storage::{KeptContent, Note, NoteName, Noted, Pieces, Storage},
 };
 
 const PIECE: usize = 64 << 10;
@@ -190,7 +190,7 @@ impl Storage for Folder {
         .await
     }
 
-    async fn list(&self) -> io::Result<Vec<Kept>> {
+    async fn list(&self) -> io::Result<Vec<KeptContent>> {
         let folder = self.blobs.clone();
         blocking(move || {
             let mut kept = Vec::new();
@@ -204,7 +204,7 @@ impl Storage for Folder {
                         about.len(),
                         about.modified().unwrap_or(SystemTime::UNIX_EPOCH),
                     );
-                    kept.push(Kept { digest, size, used });
+                    kept.push(KeptContent { digest, size, used });
                 }
             }
             Ok(kept)

@@ -7,10 +7,10 @@ use airside_oci::{ByteRange, Digest, MAX_DOCUMENT_BYTES, OutsideRange, Repositor
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
 use crate::{
-    Access, Answer, Asked, Caller, Reply, Storage, Upstream, Verdict, What,
+    Access, AccessAnswer, Answer, AskedThing, Caller, Reply, Storage, Upstream, What,
     access::{proves, verdict},
     answer::{Head, failure, refusal},
-    flight::{Flights, Look, NotBegun},
+    flight::{Flights, StorageLook, NotBegun},
     storage::NoteName,
 };
 
@@ -33,7 +33,7 @@ struct Inner {
 
 /// One request.
 pub(crate) struct Request<'a> {
-    pub(crate) asked: &'a Asked,
+    pub(crate) asked: &'a AskedThing,
     pub(crate) caller: &'a Caller,
     pub(crate) range: Option<&'a HeaderValue>,
     pub(crate) is_head: bool,
@@ -46,7 +46,8 @@ enum Permit {
 }
 
 impl Mirror {
-    /// Opens a mirror. `spool` is for content that is being fetched; with a [`crate::Folder`] it must be on the same file system.
+    /// Opens a mirror. `spool` is for content that is being fetched; with a [`crate::Folder`] it
+    /// must be on the same file system.
     pub fn open(upstream: Upstream, storage: Arc<dyn Storage>, spool: &Path) -> io::Result<Self> {
         Ok(Self(Arc::new(Inner {
             access: Access::new(upstream),
@@ -82,15 +83,16 @@ impl Mirror {
         })
     }
 
-    /// Serves a tag. The registry resolves it; only while the registry is away its last answer counts.
+    /// Serves a tag. The registry resolves it; only while the registry is away its last answer
+    /// counts.
     async fn tag(&self, request: &Request<'_>) -> io::Result<Answer> {
-        let Asked { repository, what } = request.asked;
+        let AskedThing { repository, what } = request.asked;
         let What::Manifest(TagOrDigest::Tag(tag)) = what else {
             return Ok(failure(StatusCode::NOT_FOUND, "this is no tag"));
         };
         let note = NoteName::tag(repository, tag.as_str());
         match self.0.access.ask(request.asked, request.caller, None).await {
-            Verdict::Yes(headers) => {
+            AccessAnswer::Yes(headers) => {
                 let digest = headers.get("docker-content-digest");
                 let digest = digest.and_then(|text| Digest::parse(text.to_str().ok()?).ok());
                 let Some(digest) = digest else {
@@ -104,8 +106,8 @@ impl Mirror {
                     .await?;
                 self.same(request, &digest, false).await
             }
-            Verdict::No(status, headers) => Ok(refusal(status, &headers)),
-            Verdict::Away(status, words) => {
+            AccessAnswer::No(status, headers) => Ok(refusal(status, &headers)),
+            AccessAnswer::Away(status, words) => {
                 let known = self.0.storage.note(&note).await?;
                 let known = known.and_then(|note| Digest::parse(&note.text).ok());
                 let Some(digest) = known else {
@@ -148,13 +150,13 @@ impl Mirror {
         if request.is_head {
             return self.look(request, digest).await;
         }
-        if let Some(answer) = self.fetched(request, digest, Look::Again).await? {
+        if let Some(answer) = self.fetched(request, digest, StorageLook::Again).await? {
             return Ok(answer);
         }
         if let Some(answer) = self.stored(request, digest, is_stale).await? {
             return Ok(answer);
         }
-        let answer = self.fetched(request, digest, Look::NoMore).await?;
+        let answer = self.fetched(request, digest, StorageLook::NoMore).await?;
         answer.ok_or_else(|| io::Error::other("content is neither kept nor fetched"))
     }
 
@@ -195,7 +197,7 @@ impl Mirror {
             return Ok(Ok(Permit::Fresh));
         }
         match self.0.access.ask(asked, caller, size).await {
-            Verdict::Yes(headers) => {
+            AccessAnswer::Yes(headers) => {
                 if self.0.access.is_fresh(repository, caller) {
                     self.note_public(repository, caller).await?;
                 }
@@ -207,8 +209,8 @@ impl Mirror {
                 }
                 Ok(Ok(Permit::Fresh))
             }
-            Verdict::No(status, headers) => Ok(Err(refusal(status, &headers))),
-            Verdict::Away(status, words) => {
+            AccessAnswer::No(status, headers) => Ok(Err(refusal(status, &headers))),
+            AccessAnswer::Away(status, words) => {
                 let public = self.0.storage.note(&NoteName::public(repository)).await?;
                 let is_public = public.is_some_and(|note| note.age < PUBLIC);
                 if is_linked && (is_public || self.0.access.is_stale(repository, caller)) {
@@ -270,7 +272,7 @@ impl Mirror {
     async fn look(&self, request: &Request<'_>, digest: &Digest) -> io::Result<Answer> {
         let Request { asked, caller, .. } = request;
         match self.0.access.ask(asked, caller, None).await {
-            Verdict::Yes(headers) => {
+            AccessAnswer::Yes(headers) => {
                 if self.0.access.is_fresh(&asked.repository, caller) {
                     self.note_public(&asked.repository, caller).await?;
                 }
@@ -285,8 +287,8 @@ impl Mirror {
                 };
                 Ok(head.with(None))
             }
-            Verdict::No(status, headers) => Ok(refusal(status, &headers)),
-            Verdict::Away(status, words) => Ok(away(status, &words)),
+            AccessAnswer::No(status, headers) => Ok(refusal(status, &headers)),
+            AccessAnswer::Away(status, words) => Ok(away(status, &words)),
         }
     }
 
@@ -295,7 +297,7 @@ impl Mirror {
         &self,
         request: &Request<'_>,
         digest: &Digest,
-        look: Look,
+        look: StorageLook,
     ) -> io::Result<Option<Answer>> {
         let Request { asked, caller, .. } = request;
         let mut is_first = false;
@@ -350,12 +352,12 @@ impl Mirror {
     }
 
     /// Asks the registry for it, as the caller.
-    async fn begin(&self, asked: &Asked, caller: &Caller) -> Result<Reply, Box<Answer>> {
+    async fn begin(&self, asked: &AskedThing, caller: &Caller) -> Result<Reply, Box<Answer>> {
         let upstream = self.0.access.upstream();
         let reply = upstream.ask(&Method::GET, asked, caller, None).await;
-        let reply = reply.map_err(|error| match Verdict::of(&error) {
-            Verdict::Away(status, words) => Box::new(away(status, &words)),
-            Verdict::Yes(_) | Verdict::No(..) => Box::new(away(None, &error.to_string())),
+        let reply = reply.map_err(|error| match AccessAnswer::of(&error) {
+            AccessAnswer::Away(status, words) => Box::new(away(status, &words)),
+            AccessAnswer::Yes(_) | AccessAnswer::No(..) => Box::new(away(None, &error.to_string())),
         })?;
         let size = reply.headers().get(header::CONTENT_LENGTH);
         let size: Option<u64> = size.and_then(|size| size.to_str().ok()?.parse().ok());
@@ -367,9 +369,9 @@ impl Mirror {
             self.0.access.served(&asked.repository, caller);
         }
         match verdict(asked, None, reply.status(), reply.headers().clone()) {
-            Verdict::Yes(_) => Ok(reply),
-            Verdict::No(status, headers) => Err(Box::new(refusal(status, &headers))),
-            Verdict::Away(status, words) => Err(Box::new(away(status, &words))),
+            AccessAnswer::Yes(_) => Ok(reply),
+            AccessAnswer::No(status, headers) => Err(Box::new(refusal(status, &headers))),
+            AccessAnswer::Away(status, words) => Err(Box::new(away(status, &words))),
         }
     }
 }
@@ -381,7 +383,7 @@ fn read_range(request: &Request<'_>, size: u64) -> Result<Option<ByteRange>, Out
 }
 
 /// The bytes that a thing may have.
-fn largest(asked: &Asked) -> u64 {
+fn largest(asked: &AskedThing) -> u64 {
     if is_manifest(asked) {
         MAX_DOCUMENT_BYTES as u64
     } else {
@@ -389,12 +391,12 @@ fn largest(asked: &Asked) -> u64 {
     }
 }
 
-fn is_manifest(asked: &Asked) -> bool {
+fn is_manifest(asked: &AskedThing) -> bool {
     matches!(asked.what, What::Manifest(_))
 }
 
 /// The type of a manifest; that of a blob says nothing.
-fn kind<'a>(asked: &Asked, headers: &'a HeaderMap) -> &'a str {
+fn kind<'a>(asked: &AskedThing, headers: &'a HeaderMap) -> &'a str {
     let kind = headers
         .get(header::CONTENT_TYPE)
         .filter(|_| is_manifest(asked));

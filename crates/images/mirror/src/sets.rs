@@ -30,7 +30,10 @@ impl Mirror {
                 Ok(Some(set)) => self.copy_set(&set, &mut copied).await,
                 Ok(None) => return,
                 Err(error) => {
-                    tracing::warn!(error = %chain(&error), "watch of image sets failed");
+                    tracing::warn!(
+                        error = %chain(&error),
+                        "watch of image sets failed"
+                    );
                 }
             }
         }
@@ -48,7 +51,10 @@ impl Mirror {
                     copied.insert(key);
                 }
                 Err(error) => {
-                    tracing::warn!(error = %chain(&error), "image not copied ahead");
+                    tracing::warn!(
+                        error = %chain(&error),
+                        "image not copied ahead"
+                    );
                 }
             }
         }

@@ -1,6 +1,8 @@
 //! Storages of a mirror: content by its digest, and small notes by their names.
 //!
-//! Several mirrors may share one storage. A digest determines its content, so two mirrors that store the same do no harm, and content that was removed under a reader is fetched again. A storage does not know what the content is.
+//! Several mirrors may share one storage. A digest determines its content, so two mirrors that
+//! store the same do no harm, and content that was removed under a reader is fetched again. A
+//! storage does not know what the content is.
 
 use std::{
     io,
@@ -37,14 +39,14 @@ pub trait Storage: Send + Sync {
     async fn remove_note(&self, name: &NoteName) -> io::Result<()>;
 
     /// Everything that is kept.
-    async fn list(&self) -> io::Result<Vec<Kept>>;
+    async fn list(&self) -> io::Result<Vec<KeptContent>>;
 
     /// It is no error if it is gone.
     async fn remove(&self, digest: &Digest) -> io::Result<()>;
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept {
+pub struct KeptContent {
     pub digest: Digest,
     pub size: u64,
     pub used: SystemTime,
@@ -68,7 +70,8 @@ pub struct Noted {
 pub struct NoteName(String);
 
 impl NoteName {
-    /// Name of the note that a repository has this content; its text is the content's type, if that matters.
+    /// Name of the note that a repository has this content; its text is the content's type, if that
+    /// matters.
     pub(crate) fn link(repository: &Repository, digest: &Digest) -> Self {
         Self(format!("links/{repository}/_/{}", digest.hex()))
     }

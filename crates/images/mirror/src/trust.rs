@@ -59,7 +59,8 @@ impl Authorities {
         &self.pem
     }
 
-    /// Returns a configuration that trusts these authorities alone: a user who names the authority of one registry knows it.
+    /// Returns a configuration that trusts these authorities alone: a user who names the authority
+    /// of one registry knows it.
     pub fn alone(&self) -> ClientConfig {
         trusting(self.roots.clone())
     }

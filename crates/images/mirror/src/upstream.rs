@@ -16,7 +16,7 @@ use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 use parking_lot::Mutex;
 
-use crate::{Asked, Away, Caller, Client, Registries};
+use crate::{AskedThing, Away, Caller, Client, Registries};
 
 /// Life of a token whose realm names none; by the specification it is at least a minute.
 const TOKEN_LIVES: Duration = Duration::from_secs(50);
@@ -76,7 +76,7 @@ impl Upstream {
     }
 
     /// Returns the address of a thing at its registry, and the registry's base address.
-    fn address(&self, asked: &Asked) -> Option<(String, String)> {
+    fn address(&self, asked: &AskedThing) -> Option<(String, String)> {
         let host = asked.repository.host();
         let path = asked.path();
         match &self.0.way {
@@ -94,11 +94,12 @@ impl Upstream {
         }
     }
 
-    /// Asks with the caller's own login. Without one it asks with a public token, if the registry wants one; if that is not enough, the answer is the registry's own challenge for a login.
+    /// Asks with the caller's own login. Without one it asks with a public token, if the registry
+    /// wants one; if that is not enough, the answer is the registry's own challenge for a login.
     pub async fn ask(
         &self,
         method: &Method,
-        asked: &Asked,
+        asked: &AskedThing,
         caller: &Caller,
         range: Option<&HeaderValue>,
     ) -> Result<Reply, Away> {
@@ -136,7 +137,7 @@ impl Upstream {
     async fn as_anybody(
         &self,
         method: &Method,
-        asked: &Asked,
+        asked: &AskedThing,
         base: &str,
         mut headers: HeaderMap,
         refused: Reply,

@@ -14,7 +14,7 @@ use std::{
     },
 };
 
-use airside_mirror::{Folder, Kept, Note, NoteName, Noted, Storage};
+use airside_mirror::{Folder, KeptContent, Note, NoteName, Noted, Storage};
 use airside_oci::Digest;
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -75,7 +75,7 @@ impl Storage for Odd {
         self.folder.remove_note(name).await
     }
 
-    async fn list(&self) -> io::Result<Vec<Kept>> {
+    async fn list(&self) -> io::Result<Vec<KeptContent>> {
         self.folder.list().await
     }
 

@@ -5,7 +5,9 @@
 //!                                   └──▶ the node's labels, NodeImages
 //! ```
 //!
-//! Desired images, observed images and the disk go into `airside_image_rules::plan`, which decides; this module observes and acts. The agent reads no secret: logins come from the operator, for one pull each.
+//! Desired images, observed images and the disk go into `airside_image_rules::plan`, which decides;
+//! this module observes and acts. The agent reads no secret: logins come from the operator, for one
+//! pull each.
 
 mod clean;
 mod cluster;
@@ -31,7 +33,7 @@ use tracing::{debug, info, warn};
 
 use self::{cluster::Cluster, keeper::Keeper};
 use crate::runtime::{Runtime, RuntimeError};
-pub use operator::Operator;
+pub use operator::OperatorClient;
 pub(crate) use operator::PATIENCE;
 
 /// Time for which events of the runtime are gathered.
@@ -48,7 +50,7 @@ pub struct Settings {
     pub pulls_at_once: usize,
     pub rules: DiskRules,
     pub heartbeat: Duration,
-    pub operator: Option<Operator>,
+    pub operator: Option<OperatorClient>,
     /// Address of the probe, which is open once the node was observed.
     pub health: Option<SocketAddr>,
 }
@@ -113,7 +115,7 @@ async fn look_after(
     shutdown: CancellationToken,
 ) -> Result<(), AgentError> {
     let mut health = settings.health;
-    let said = cluster.said().await?;
+    let last = cluster.reported_status().await?;
     let (known, news) = tokio::sync::watch::channel(None);
     let _following = abort_on_drop(
         "watch of image sets",
@@ -121,7 +123,7 @@ async fn look_after(
     );
     let (happened, mut happens) = tokio::sync::watch::channel(());
     let _listening = abort_on_drop("runtime events", events(runtime.clone(), happened));
-    let mut keeper = Keeper::new(settings, runtime, cluster, news, mirror, &said);
+    let mut keeper = Keeper::new(settings, runtime, cluster, news, mirror, &last);
     loop {
         happens.mark_unchanged();
         let wait = keeper.turn().await;
@@ -132,7 +134,7 @@ async fn look_after(
         }
         tokio::select! {
             () = shutdown.cancelled() => return Ok(()),
-            () = keeper.news() => {}
+            () = keeper.changed() => {}
             // Events come in crowds, and one look is enough for many.
             _ = happens.changed() => tokio::time::sleep(CROWD).await,
             () = tokio::time::sleep(wait) => {}
@@ -161,7 +163,10 @@ async fn events(runtime: Runtime, happened: tokio::sync::watch::Sender<()>) {
                 }
             }
             Err(error) => {
-                debug!(error = %chain(&error), "event stream of the container runtime ended");
+                debug!(
+                    error = %chain(&error),
+                    "event stream of the container runtime ended"
+                );
             }
         }
         happened.send_replace(());
@@ -177,7 +182,10 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, AgentError> {
 async fn answer_probes(listener: TcpListener) {
     loop {
         if let Err(error) = listener.accept().await {
-            warn!(error = %chain(&error), "connection of a probe not accepted");
+            warn!(
+                error = %chain(&error),
+                "connection of a probe not accepted"
+            );
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     }

@@ -46,10 +46,7 @@ use self::{
 };
 use crate::runtime::{Runtime, RuntimeError};
 
-pub use self::{
-    hosts::Tags, options::MirrorOptions, probe::MIRROR_USED,
-    proof::PEERS_AUDIENCE,
-};
+pub use self::{hosts::Tags, options::MirrorOptions, probe::MIRROR_USED, proof::PEERS_AUDIENCE};
 
 /// What is decided about it.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ use airside_image_rules::plan::{DiskRules, GarbageMode, GarbageOrder};
 use clap::{Args, ValueEnum};
 use http::Uri;
 
-use crate::{Operator, Settings, Task, images::PATIENCE};
+use crate::{OperatorClient, Settings, Task, images::PATIENCE};
 
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Images that sets of the cluster want")]
@@ -35,7 +35,8 @@ pub struct ImageOptions {
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=64))]
     pulls_at_once: u32,
 
-    /// Use of the file system from which no image is added, in percent; below the kubelet's imageGCHighThresholdPercent (85)
+    /// Use of the file system from which no image is added, in percent; below the kubelet's
+    /// imageGCHighThresholdPercent (85)
     #[arg(long, value_name = "PERCENT", default_value_t = 75, value_parser = clap::value_parser!(u8).range(1..=100))]
     high_mark: u8,
 
@@ -79,7 +80,8 @@ pub struct ImageOptions {
     #[arg(long, value_name = "ADDR")]
     health: Option<SocketAddr>,
 
-    /// Remove the agent's labels, pins and images from this node instead; then wait, if there is --health
+    /// Remove the agent's labels, pins and images from this node instead; then wait, if there is
+    /// --health
     #[arg(long, requires = "images")]
     pub clean: bool,
 
@@ -141,7 +143,7 @@ impl ImageOptions {
             pulls_at_once: usize::try_from(self.pulls_at_once).unwrap_or(usize::MAX),
             rules,
             heartbeat: Duration::from_secs(self.heartbeat.into()),
-            operator: self.operator.clone().map(|url| Operator {
+            operator: self.operator.clone().map(|url| OperatorClient {
                 url,
                 ca: self.operator_ca.clone(),
                 token: self.operator_token.clone(),

@@ -23,7 +23,8 @@ pub struct NodeOptions {
     #[arg(long, value_name = "URL", required_unless_present_any = ["images", "mirror_registry", "mirror_clean"])]
     registry: Option<Upstream>,
 
-    /// Authorities of an https registry's certificate, as PEM; then no other is trusted [default: those of this machine]
+    /// Authorities of an https registry's certificate, as PEM; then no other is trusted [default:
+    /// those of this machine]
     #[arg(long, value_name = "FILE", requires = "registry")]
     registry_ca: Option<PathBuf>,
 
@@ -84,7 +85,8 @@ impl NodeOptions {
         }
         let mirror = NodeMirror::start(&settings, shutdown).await?;
         airside_tasks::spawn("look at the mirror", async move {
-            // Probed again until it succeeds: a runtime that is busy, or has only just got its settings, may ask later.
+            // Probed again until it succeeds: a runtime that is busy, or has only just got its
+            // settings, may ask later.
             for pause in pauses() {
                 let Some(used) = mirror.is_used().await else {
                     return;

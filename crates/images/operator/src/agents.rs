@@ -11,17 +11,17 @@ use airside_image_rules::{NodeImages, label};
 use k8s_openapi::{api::core::v1::Node, apimachinery::pkg::apis::meta::v1::Time};
 use kube::ResourceExt as _;
 
-use crate::world::Moment;
+use crate::world::ClusterSnapshot;
 
 /// Observations of each node's agent.
 #[derive(Debug)]
 pub(crate) struct Agents {
     patience: Duration,
-    seen: BTreeMap<String, Seen>,
+    seen: BTreeMap<String, ObservedHeartbeat>,
 }
 
 #[derive(Debug)]
-struct Seen {
+struct ObservedHeartbeat {
     /// None while there was never one.
     heartbeat: Option<Time>,
     at: Instant,
@@ -37,14 +37,17 @@ impl Agents {
 
     /// Records heartbeats. A node that is seen for the first time counts as one whose agent has
     /// just reported.
-    pub(crate) fn observe(&mut self, moment: &Moment, now: Instant) {
+    pub(crate) fn observe(&mut self, moment: &ClusterSnapshot, now: Instant) {
         let nodes: BTreeSet<String> = moment.nodes.iter().map(|node| node.name_any()).collect();
         self.seen.retain(|node, _| nodes.contains(node));
         for node in nodes {
             let heartbeat = heartbeat(moment.node_images.get(&node));
             match self.seen.get_mut(&node) {
                 Some(seen) if seen.heartbeat == heartbeat => {}
-                _ => drop(self.seen.insert(node, Seen { heartbeat, at: now })),
+                _ => drop(
+                    self.seen
+                        .insert(node, ObservedHeartbeat { heartbeat, at: now }),
+                ),
             }
         }
     }
@@ -107,7 +110,7 @@ mod tests {
 
     use super::*;
 
-    fn moment(heartbeats: &[(&str, Option<&str>)]) -> Moment {
+    fn moment(heartbeats: &[(&str, Option<&str>)]) -> ClusterSnapshot {
         let node = |name: &str| -> Arc<Node> {
             let key = format!("{}x", label::PREFIX);
             Arc::new(
@@ -126,7 +129,7 @@ mod tests {
                 .unwrap(),
             )
         };
-        Moment {
+        ClusterSnapshot {
             sets: vec![],
             nodes: heartbeats.iter().map(|(name, _)| node(name)).collect(),
             node_images: heartbeats

@@ -8,8 +8,8 @@ use kube::ResourceExt as _;
 
 use crate::{
     agents::{self, Agents},
-    status::{Verdict, condition, names},
-    world::Moment,
+    status::{SetCondition, condition, names},
+    world::ClusterSnapshot,
 };
 
 /// Keeps a set until its images are off the nodes.
@@ -22,7 +22,7 @@ const LONGEST_WORDS: usize = 700;
 
 /// Images of a deleted set that nodes still have.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Held {
+pub(crate) struct HeldImages {
     /// On nodes that can let go and have not yet, as `image on node`.
     pub(crate) waiting: Vec<String>,
     /// Images on nodes that cannot act: not ready, or without an agent.
@@ -34,8 +34,13 @@ pub(crate) fn is_being_deleted(set: &ImageSet) -> bool {
 }
 
 /// Nodes that are gone hold nothing; what another set wants there is not waited for.
-pub(crate) fn held(set: &ImageSet, moment: &Moment, agents: &Agents, clock: Instant) -> Held {
-    let mut held = Held::default();
+pub(crate) fn held(
+    set: &ImageSet,
+    moment: &ClusterSnapshot,
+    agents: &Agents,
+    clock: Instant,
+) -> HeldImages {
+    let mut held = HeldImages::default();
     let names = names(set);
     for node in &moment.nodes {
         let name = node.name_any();
@@ -66,7 +71,7 @@ pub(crate) fn held(set: &ImageSet, moment: &Moment, agents: &Agents, clock: Inst
     held
 }
 
-impl Held {
+impl HeldImages {
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty() && self.unreachable.is_empty()
     }
@@ -106,15 +111,18 @@ impl Held {
 }
 
 /// The set's status while nodes still have something of it. What was known of its images stays.
-pub(crate) fn status(set: &ImageSet, held: &Held, now: Timestamp) -> ImageSetStatus {
-    let verdict = Verdict {
+pub(crate) fn status(set: &ImageSet, held: &HeldImages, now: Timestamp) -> ImageSetStatus {
+    let verdict = SetCondition {
         kind: "Ready",
         is_true: false,
         reason: "Deleting",
         message: if held.is_empty() {
             "the set is being deleted, and no node has its images".to_owned()
         } else {
-            format!("the set is being deleted, and nodes still have images: {}", held.words())
+            format!(
+                "the set is being deleted, and nodes still have images: {}",
+                held.words()
+            )
         },
     };
     let mut status = set.status.clone().unwrap_or_default();

@@ -31,7 +31,7 @@ mod writes;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use airside_image_certs::{CertsError, Lifetimes, OwnCerts, Wanted};
+use airside_image_certs::{CertsError, CertsOptions, Lifetimes, OwnCerts};
 use kube::Client;
 use tokio::{net::TcpListener, sync::watch};
 use tokio_util::sync::CancellationToken;
@@ -145,7 +145,7 @@ async fn serve(
     options: &Options,
     shutdown: &CancellationToken,
 ) -> Result<Arc<Server>, OperatorError> {
-    let wanted = Wanted {
+    let wanted = CertsOptions {
         namespace: options.namespace.clone(),
         secret: CERTS_SECRET.to_owned(),
         names: vec![service_host(&options.namespace)],

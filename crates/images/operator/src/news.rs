@@ -59,16 +59,22 @@ mod tests {
 
     #[test]
     fn a_failed_pull_and_a_set_that_is_ready_are_told_once() {
-        let pulling = status(("Pulling", "0 of 2 are there"), "Found");
-        let failed = status(("PullError", "0 of 2 are there; a on n1: 503"), "Found");
-        let still = status(("PullError", "1 of 2 are there; a on n1: 503"), "Found");
+        let pulling = status(("Pulling", "0 of 2 images are present"), "Found");
+        let failed = status(
+            ("PullError", "0 of 2 images are present; a on n1: 503"),
+            "Found",
+        );
+        let still = status(
+            ("PullError", "1 of 2 images are present; a on n1: 503"),
+            "Found",
+        );
         let ready = status(("AllPresent", "2 images on 1 node"), "Found");
         assert_eq!(news(None, &pulling), []);
         let told = news(Some(&pulling), &failed);
         let expected = News {
             is_warning: true,
             reason: "PullError".to_owned(),
-            note: "0 of 2 are there; a on n1: 503".to_owned(),
+            note: "0 of 2 images are present; a on n1: 503".to_owned(),
         };
         assert_eq!(told, [expected]);
         assert_eq!(news(Some(&failed), &still), []);

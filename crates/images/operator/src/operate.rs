@@ -23,13 +23,13 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Options,
     agents::Agents,
-    deletion::{self, FINALIZER, Held, is_being_deleted},
+    deletion::{self, FINALIZER, HeldImages, is_being_deleted},
     desired,
     monitor::Monitor,
     news::{News, news},
     pull_secrets::PullSecrets,
-    status::{View, is_worth_writing, status},
-    world::{Moment, World},
+    status::{StatusInput, is_worth_writing, status},
+    world::{ClusterSnapshot, ObservedCluster},
     writes::Writes,
 };
 
@@ -44,7 +44,7 @@ const AT_ONCE: usize = 8;
 
 pub(crate) struct Operator {
     options: Options,
-    world: World,
+    world: ObservedCluster,
     monitor: Arc<Monitor>,
     agents: Arc<RwLock<Agents>>,
     writes: Writes,
@@ -60,7 +60,7 @@ pub(crate) struct Operator {
 enum Write {
     Status(Box<ImageSet>, Box<airside_image_rules::ImageSetStatus>),
     Hold(Arc<ImageSet>),
-    LetGo(Arc<ImageSet>, Held),
+    LetGo(Arc<ImageSet>, HeldImages),
     Unlabel(String, Vec<String>),
     Forget(Arc<airside_image_rules::NodeImages>),
 }
@@ -69,7 +69,7 @@ impl Operator {
     pub(crate) async fn new(client: &Client, options: Options) -> Self {
         let news = Arc::new(Notify::new());
         let mut tasks = JoinSet::new();
-        let world = World::watch(client, &news, &mut tasks).await;
+        let world = ObservedCluster::watch(client, &news, &mut tasks).await;
         let secrets = PullSecrets::new(client.clone());
         let monitor = Monitor::new(
             options.registries.clone(),
@@ -90,7 +90,7 @@ impl Operator {
         }
     }
 
-    pub(crate) fn world(&self) -> World {
+    pub(crate) fn world(&self) -> ObservedCluster {
         self.world.clone()
     }
 
@@ -127,7 +127,7 @@ impl Operator {
     }
 
     /// Gives the monitor its topics, and records sets that come and go.
-    fn remember(&mut self, moment: &Moment, clock: Instant) {
+    fn remember(&mut self, moment: &ClusterSnapshot, clock: Instant) {
         let mut wants = Vec::new();
         let mut there = HashSet::new();
         for set in &moment.sets {
@@ -146,9 +146,9 @@ impl Operator {
         self.writes.retain(|uid| there.contains(uid));
     }
 
-    fn to_write(&self, moment: &Moment, clock: Instant) -> Vec<Write> {
+    fn to_write(&self, moment: &ClusterSnapshot, clock: Instant) -> Vec<Write> {
         let agents = self.agents.read();
-        let view = View {
+        let view = StatusInput {
             moment,
             agents: &agents,
             entry: &|topic| self.monitor.entry(topic),
@@ -187,7 +187,12 @@ impl Operator {
 
     /// Reports images of a deleted set that nodes still have. The set goes once no node holds it
     /// any more, or at its deadline.
-    fn farewell(&self, set: &Arc<ImageSet>, held: Held, view: &View<'_>) -> Option<Write> {
+    fn farewell(
+        &self,
+        set: &Arc<ImageSet>,
+        held: HeldImages,
+        view: &StatusInput<'_>,
+    ) -> Option<Write> {
         let since = self.deleting.get(&set.uid().unwrap_or_default());
         let waited = since.map_or(Duration::ZERO, |since| {
             view.clock.saturating_duration_since(*since)
@@ -275,7 +280,7 @@ impl Operator {
     }
 
     /// Nothing hangs on whether that works: a namespace that goes with its sets takes no events.
-    async fn tell_left_behind(&self, set: &ImageSet, left: &Held) {
+    async fn tell_left_behind(&self, set: &ImageSet, left: &HeldImages) {
         let (name, namespace) = (set.name_any(), set.namespace());
         let words = left.words();
         tracing::warn!(set = %name, namespace, left = words, "a deleted set leaves images behind");
@@ -301,6 +306,10 @@ impl Operator {
             .map(|since| airside_model::deadline_after(*since, self.options.deletion_deadline));
         let deadline = deadline.filter(|end| *end > clock).min();
         let times = [asking, silence, deadline, Some(clock + MAX_WAIT)];
-        times.into_iter().flatten().min().unwrap_or(clock + MAX_WAIT)
+        times
+            .into_iter()
+            .flatten()
+            .min()
+            .unwrap_or(clock + MAX_WAIT)
     }
 }

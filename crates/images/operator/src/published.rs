@@ -30,7 +30,11 @@ pub(crate) async fn keep(client: Client, namespace: String, mut bundle: watch::R
         });
         let params = PatchParams::apply(MANAGER).force();
         if let Err(error) = api.patch(CA_CONFIG_MAP, &params, &Patch::Apply(map)).await {
-            tracing::warn!(error = %chain(&error), config_map = CA_CONFIG_MAP, "authority for agents not published");
+            tracing::warn!(
+                error = %chain(&error),
+                config_map = CA_CONFIG_MAP,
+                "authority for agents not published"
+            );
             sleep(AGAIN).await;
             continue;
         }

@@ -21,31 +21,31 @@ use kube::ResourceExt as _;
 use crate::{
     agents::Agents,
     desired::{self, bare},
-    monitor::{Entry, Topic},
-    world::Moment,
+    monitor::{Topic, TopicEntry},
+    world::ClusterSnapshot,
 };
 
 /// Number of things that a message names before it only counts the rest.
 const NAMED: usize = 3;
 
 /// Everything that is needed for it.
-pub(crate) struct View<'a> {
-    pub(crate) moment: &'a Moment,
+pub(crate) struct StatusInput<'a> {
+    pub(crate) moment: &'a ClusterSnapshot,
     pub(crate) agents: &'a Agents,
-    pub(crate) entry: &'a dyn Fn(&Topic) -> Option<Entry>,
+    pub(crate) entry: &'a dyn Fn(&Topic) -> Option<TopicEntry>,
     pub(crate) now: Timestamp,
     pub(crate) clock: Instant,
 }
 
 /// One verdict on the set, as a condition.
-pub(crate) struct Verdict {
+pub(crate) struct SetCondition {
     pub(crate) kind: &'static str,
     pub(crate) is_true: bool,
     pub(crate) reason: &'static str,
     pub(crate) message: String,
 }
 
-pub(crate) fn status(set: &ImageSet, view: &View<'_>) -> ImageSetStatus {
+pub(crate) fn status(set: &ImageSet, view: &StatusInput<'_>) -> ImageSetStatus {
     let images = images(set, view);
     let nodes: Vec<&Arc<Node>> = view
         .moment
@@ -92,7 +92,7 @@ pub(crate) fn is_worth_writing(old: Option<&ImageSetStatus>, new: &ImageSetStatu
 }
 
 /// Every tag and digest that the set means, each once.
-fn images(set: &ImageSet, view: &View<'_>) -> Vec<ResolvedImage> {
+fn images(set: &ImageSet, view: &StatusInput<'_>) -> Vec<ResolvedImage> {
     let mut found: BTreeMap<String, ResolvedImage> = BTreeMap::new();
     for (wanted, topic) in set.spec.images.iter().zip(desired::topics(set)) {
         let resolved = match &topic {
@@ -127,7 +127,7 @@ fn bare_image(image: String, state: TagState, message: String) -> ResolvedImage 
     }
 }
 
-fn of_topic(topic: &Topic, entry: Option<Entry>) -> Vec<ResolvedImage> {
+fn of_topic(topic: &Topic, entry: Option<TopicEntry>) -> Vec<ResolvedImage> {
     let Some(entry) = entry else {
         return vec![bare_image(
             topic.question.to_string(),
@@ -189,7 +189,7 @@ struct Tally {
     unfit: Vec<String>,
 }
 
-fn tally(images: &[ResolvedImage], nodes: &[&Arc<Node>], view: &View<'_>) -> Tally {
+fn tally(images: &[ResolvedImage], nodes: &[&Arc<Node>], view: &StatusInput<'_>) -> Tally {
     let mut tally = Tally::default();
     for node in nodes {
         let name = node.name_any();
@@ -237,8 +237,8 @@ fn is_of(found: &NodeImage, image: &ResolvedImage, platform: &str) -> bool {
         && (found.digest == image.digest || Some(found.digest.as_str()) == manifest)
 }
 
-fn resolved(images: &[ResolvedImage]) -> Verdict {
-    let of = |is_true, reason, message| Verdict {
+fn resolved(images: &[ResolvedImage]) -> SetCondition {
+    let of = |is_true, reason, message| SetCondition {
         kind: "Resolved",
         is_true,
         reason,
@@ -268,8 +268,8 @@ fn resolved(images: &[ResolvedImage]) -> Verdict {
     )
 }
 
-fn ready(images: &[ResolvedImage], nodes: &[&Arc<Node>], tally: &Tally) -> Verdict {
-    let of = |is_true, reason, message| Verdict {
+fn ready(images: &[ResolvedImage], nodes: &[&Arc<Node>], tally: &Tally) -> SetCondition {
+    let of = |is_true, reason, message| SetCondition {
         kind: "Ready",
         is_true,
         reason,
@@ -285,14 +285,14 @@ fn ready(images: &[ResolvedImage], nodes: &[&Arc<Node>], tally: &Tally) -> Verdi
         return of(
             false,
             "NoNodes",
-            "no node is chosen; look at spec.nodes and spec.platforms".to_owned(),
+            "the set selects no node; check spec.nodes and spec.platforms".to_owned(),
         );
     }
     if tally.present == all {
         let (images, nodes) = (plural(images.len(), "image"), plural(nodes.len(), "node"));
         return of(true, "AllPresent", format!("{images} on {nodes}"));
     }
-    let so_far = format!("{} of {all} are there", tally.present);
+    let so_far = format!("{} of {all} images are present", tally.present);
     let with = |words: String| format!("{so_far}; {words}");
     if !tally.errors.is_empty() {
         return of(false, "PullError", with(some(&tally.errors)));
@@ -301,7 +301,7 @@ fn ready(images: &[ResolvedImage], nodes: &[&Arc<Node>], tally: &Tally) -> Verdi
         return of(
             false,
             "NotResolved",
-            with(format!("not known yet: {}", some(&unknown))),
+            with(format!("not resolved yet: {}", some(&unknown))),
         );
     }
     if !tally.unfit.is_empty() {
@@ -312,7 +312,7 @@ fn ready(images: &[ResolvedImage], nodes: &[&Arc<Node>], tally: &Tally) -> Verdi
             false,
             "NoAgent",
             with(format!(
-                "nothing is heard from the agent on {}",
+                "no report from the agent on {}",
                 some(&tally.silent)
             )),
         );
@@ -347,7 +347,7 @@ fn count(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-pub(crate) fn condition(verdict: Verdict, set: &ImageSet, now: Timestamp) -> Condition {
+pub(crate) fn condition(verdict: SetCondition, set: &ImageSet, now: Timestamp) -> Condition {
     let before = set
         .status
         .as_ref()

@@ -1,4 +1,5 @@
-//! The wall clock, for files on the disk and for tokens: neither is ever compared with times of the database.
+//! The wall clock, for files on the disk and for tokens: neither is ever compared with times of the
+//! database.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -5,9 +5,13 @@
 //! folder with a root file system ──▶ publish ──▶ store
 //! ```
 //!
-//! Repositories belong to teams by their names (`team/NAME/…`), and a token opens the repositories under one name alone, until it ends; without one there is nothing to see. A blob is kept once, however many repositories have it, and is served only by those that it was pushed or mounted to: knowing a digest opens nothing.
+//! Repositories belong to teams by their names (`team/NAME/…`), and a token opens the repositories
+//! under one name alone, until it ends; without one there is nothing to see. A blob is kept once,
+//! however many repositories have it, and is served only by those that it was pushed or mounted to:
+//! knowing a digest opens nothing.
 //!
-//! The registry does not listen itself and knows nothing of steps and pods. It reads no more of a pushed image than its manifest, and never unpacks it.
+//! The registry does not listen itself and knows nothing of steps and pods. It reads no more of a
+//! pushed image than its manifest, and never unpacks it.
 
 #![forbid(unsafe_code)]
 

@@ -1,6 +1,7 @@
 //! Publication: a folder with a root file system becomes an image of one layer.
 //!
-//! Equal folders become equal images: names are sorted, and everything about a file is taken from the folder. So a folder that is published again is found to be there.
+//! Equal folders become equal images: names are sorted, and everything about a file is taken from
+//! the folder. So a folder that is published again is found to be there.
 
 use std::{
     fs::{self, File},

@@ -125,7 +125,8 @@ impl Registry {
         B: http_body::Body<Data = Bytes>,
         B::Error: Display,
     {
-        // The token comes first: without one a client learns nothing, not even what is wrong with the request.
+        // The token comes first: without one a client learns nothing, not even what is wrong with
+        // the request.
         let grant = self.grant(&parts.headers)?;
         let route = Route::parse(parts.uri.path())?;
         if let Some(repository) = route.repository() {

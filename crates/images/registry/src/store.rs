@@ -9,8 +9,8 @@
 //! root/tmp/…                                      on its way; swept when opened
 //! ```
 //!
-//! Everything comes into being by a rename or as an empty file, so that it is whole or not there. No part of a name
-//! begins with `_`. Everything here blocks.
+//! Everything comes into being by a rename or as an empty file, so that it is whole or not there.
+//! No part of a name begins with `_`. Everything here blocks.
 
 mod collect;
 mod links;
@@ -41,12 +41,13 @@ pub(crate) struct Store {
     marks: Watermarks,
     next: AtomicU64,
     usage: Usage,
-    /// Read by a task that adds a blob, written by the collector: no blob is removed between its arrival and its first link.
+    /// Read by a task that adds a blob, written by the collector: no blob is removed between its
+    /// arrival and its first link.
     gate: RwLock<()>,
 }
 
 /// A manifest as it is served.
-pub(crate) struct Found {
+pub(crate) struct FoundBlob {
     pub(crate) digest: Digest,
     pub(crate) media_type: String,
     pub(crate) text: Vec<u8>,
@@ -95,7 +96,8 @@ impl Store {
         self.root.join("tmp").join(number.to_string())
     }
 
-    /// Makes a file whose content has the `digest` a blob of the repository. Returns true if the blob is new.
+    /// Makes a file whose content has the `digest` a blob of the repository. Returns true if the
+    /// blob is new.
     pub(crate) fn adopt(
         &self,
         file: &Path,
@@ -231,7 +233,7 @@ impl Store {
         &self,
         repository: &RepositoryName,
         reference: &TagOrDigest,
-    ) -> Result<Found, Error> {
+    ) -> Result<FoundBlob, Error> {
         let unknown = || Error::NoManifest(repository.clone(), reference.to_string());
         let links = self.links(repository);
         let digest = match reference {
@@ -240,7 +242,7 @@ impl Store {
         };
         let media_type = links.use_manifest(&digest)?.ok_or_else(unknown)?;
         let text = self.read_blob(&digest)?.ok_or_else(unknown)?;
-        Ok(Found {
+        Ok(FoundBlob {
             digest,
             media_type,
             text,

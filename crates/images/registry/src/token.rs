@@ -1,6 +1,7 @@
 //! Tokens: the rights of a holder under one name, with an end, signed by this installation.
 //!
-//! The server does not store them. Only the server issues them, they live for hours, and open nothing beyond what they say.
+//! The server does not store them. Only the server issues them, they live for hours, and open
+//! nothing beyond what they say.
 
 use std::{fmt, time::Duration};
 
@@ -47,7 +48,8 @@ struct Written {
 }
 
 impl Grant {
-    /// Returns a grant that lasts for `least` to twice that, and makes the same token for as long as `least`: a pull secret with it need not be written anew for each use.
+    /// Returns a grant that lasts for `least` to twice that, and makes the same token for as long
+    /// as `least`: a pull secret with it need not be written anew for each use.
     pub fn steady(repository: RepositoryName, access: Access, least: Duration) -> Self {
         let window = least.as_secs().max(1);
         Self {

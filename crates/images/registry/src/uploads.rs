@@ -1,5 +1,5 @@
-//! Blobs on their way in, in one piece or in many. They are hashed as they come, and known to this process alone: after a
-//! restart clients begin again.
+//! Blobs on their way in, in one piece or in many. They are hashed as they come, and known to this
+//! process alone: after a restart clients begin again.
 
 use std::{
     collections::HashMap,
@@ -105,7 +105,8 @@ impl Upload {
         &self.path
     }
 
-    /// Takes all of a piece. If it ends too early, what came is kept and the client may go on from there.
+    /// Takes all of a piece. If it ends too early, what came is kept and the client may go on from
+    /// there.
     pub(crate) async fn append<B>(&mut self, body: B) -> Result<(), Error>
     where
         B: http_body::Body<Data = Bytes>,

@@ -56,6 +56,7 @@ pub struct NodeImagesStatus {
     /// Images that belong on the node.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<NodeImage>,
+    /// RuntimeReachable: the container runtime answers. OperatorReachable: the operator answers.
     /// PinVisible: the kubelet sees the agent's pins. MirrorUsed: containerd asks the node's own
     /// mirror.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -40,10 +40,10 @@ pub struct KnownImage {
 }
 
 /// All that sets keep on nodes, by the name that pods use.
-pub type Known = BTreeMap<Reference, KnownImage>;
+pub type KnownImages = BTreeMap<Reference, KnownImage>;
 
 /// Changes the pod; whether there was anything to change.
-pub fn place(pod: &mut Pod, known: &Known) -> bool {
+pub fn place(pod: &mut Pod, known: &KnownImages) -> bool {
     if is_left_alone(pod) {
         return false;
     }
@@ -73,7 +73,7 @@ pub fn place(pod: &mut Pod, known: &Known) -> bool {
 
 /// Changes containers that are added to a running pod, which has its node already. Containers that
 /// it had before are left alone.
-pub fn place_ephemeral(pod: &mut Pod, before: Option<&Pod>, known: &Known) -> bool {
+pub fn place_ephemeral(pod: &mut Pod, before: Option<&Pod>, known: &KnownImages) -> bool {
     let old: Vec<String> = before
         .and_then(|pod| pod.spec.as_ref()?.ephemeral_containers.as_ref())
         .into_iter()
@@ -98,7 +98,7 @@ pub fn place_ephemeral(pod: &mut Pod, before: Option<&Pod>, known: &Known) -> bo
     is_changed
 }
 
-fn in_use(spec: &mut PodSpec, known: &Known) -> InUse {
+fn in_use(spec: &mut PodSpec, known: &KnownImages) -> InUse {
     let used = images(spec).into_iter();
     used.filter_map(|image| image.taken_from_nodes(known))
         .collect()

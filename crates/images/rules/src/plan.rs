@@ -26,7 +26,7 @@ use crate::{
 
 /// An image that a set wants on this node: desired state.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct DesiredImage {
     /// Name of the image as pods use it.
     pub name: Reference,
     /// Name with the digest that it resolves to, from which the label is made.
@@ -41,7 +41,7 @@ pub struct Wanted {
 
 /// An image that the container runtime has: observed state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct ObservedImage {
     pub id: String,
     pub names: Vec<Reference>,
     pub size: u64,
@@ -64,10 +64,10 @@ pub enum Pin {
 
 /// Desired and observed state of one node at one time.
 #[derive(Clone, Debug)]
-pub struct Look<'a> {
+pub struct PlanInput<'a> {
     pub now: Timestamp,
-    pub wanted: &'a [Wanted],
-    pub found: &'a [Found],
+    pub wanted: &'a [DesiredImage],
+    pub found: &'a [ObservedImage],
     /// Earlier pulls, by the image's content.
     pub attempts: &'a BTreeMap<String, Attempts>,
     /// Contents that are being pulled.
@@ -95,7 +95,7 @@ pub enum Step {
     Pin {
         id: String,
     },
-    Pull(Wanted),
+    Pull(DesiredImage),
 }
 
 /// Reason why an image is neither present nor being pulled.
@@ -111,7 +111,7 @@ pub enum Waiting {
 
 /// State of one desired image.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct State {
+pub struct PlannedState {
     pub state: NodeImageState,
     pub waiting: Option<Waiting>,
 }
@@ -120,7 +120,7 @@ pub struct State {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// State of each desired image, in their order.
-    pub states: Vec<State>,
+    pub states: Vec<PlannedState>,
     /// Every label with the image system's prefix that the node should have.
     pub labels: BTreeMap<String, Presence>,
     pub steps: Vec<Step>,
@@ -129,7 +129,7 @@ pub struct Plan {
 }
 
 /// Plans the next steps of a node.
-pub fn plan(look: &Look<'_>) -> Plan {
+pub fn plan(look: &PlanInput<'_>) -> Plan {
     let removed = garbage::to_remove(look);
     let mut steps: Vec<Step> = removed
         .iter()
@@ -137,7 +137,7 @@ pub fn plan(look: &Look<'_>) -> Plan {
         .collect();
     steps.extend(pins(look, &removed));
     let pulls = to_pull(look, &removed);
-    let states: Vec<State> = look
+    let states: Vec<PlannedState> = look
         .wanted
         .iter()
         .map(|wanted| state(look, wanted, &removed, &pulls))
@@ -169,14 +169,19 @@ pub fn plan(look: &Look<'_>) -> Plan {
 }
 
 /// Returns true if the image is present under the name that pods use.
-fn is_present(look: &Look<'_>, wanted: &Wanted) -> bool {
+fn is_present(look: &PlanInput<'_>, wanted: &DesiredImage) -> bool {
     look.found
         .iter()
         .any(|found| found.id == wanted.id && found.names.contains(&wanted.name))
 }
 
-fn state(look: &Look<'_>, wanted: &Wanted, removed: &[String], pulls: &[&Wanted]) -> State {
-    let of = |state, waiting| State { state, waiting };
+fn state(
+    look: &PlanInput<'_>,
+    wanted: &DesiredImage,
+    removed: &[String],
+    pulls: &[&DesiredImage],
+) -> PlannedState {
+    let of = |state, waiting| PlannedState { state, waiting };
     let content = wanted.content.to_string();
     if is_present(look, wanted) && !removed.contains(&wanted.id) {
         return of(NodeImageState::Present, None);
@@ -202,7 +207,7 @@ fn state(look: &Look<'_>, wanted: &Wanted, removed: &[String], pulls: &[&Wanted]
 /// Returns the next images to pull: by priority, then the biggest, as it takes longest. An image
 /// that does not fit beside the pulls under way, but would without them, waits for their end, and
 /// so does every image after it: else small images would take the room of the one whose turn it is.
-fn to_pull<'a>(look: &Look<'a>, removed: &[String]) -> Vec<&'a Wanted> {
+fn to_pull<'a>(look: &PlanInput<'a>, removed: &[String]) -> Vec<&'a DesiredImage> {
     let free = look.pulls_at_once.saturating_sub(look.pulling.len());
     let mut under_way = disk::UnderWay::of(look);
     let mut next = Vec::new();
@@ -218,8 +223,8 @@ fn to_pull<'a>(look: &Look<'a>, removed: &[String]) -> Vec<&'a Wanted> {
 
 /// Returns images that are missing, may be tried and have room of their own, in the order of their
 /// pulls.
-fn due<'a>(look: &Look<'a>, removed: &[String]) -> Vec<&'a Wanted> {
-    let mut due: Vec<&Wanted> = look
+fn due<'a>(look: &PlanInput<'a>, removed: &[String]) -> Vec<&'a DesiredImage> {
+    let mut due: Vec<&DesiredImage> = look
         .wanted
         .iter()
         .filter(|wanted| {
@@ -246,20 +251,21 @@ fn due<'a>(look: &Look<'a>, removed: &[String]) -> Vec<&'a Wanted> {
     due
 }
 
-fn attempts(look: &Look<'_>, wanted: &Wanted) -> Attempts {
+fn attempts(look: &PlanInput<'_>, wanted: &DesiredImage) -> Attempts {
     let attempts = look.attempts.get(&wanted.content.to_string());
     attempts.copied().unwrap_or_default()
 }
 
 /// Pins the desired images that should be pinned, within the budget and unless the kubelet needs
 /// room. No other pin of the agent stays.
-fn pins(look: &Look<'_>, removed: &[String]) -> Vec<Step> {
+fn pins(look: &PlanInput<'_>, removed: &[String]) -> Vec<Step> {
     let mut budget = if look.disk.pressure {
         0
     } else {
         look.rules.pin_budget
     };
-    let mut wanted: Vec<&Wanted> = look.wanted.iter().filter(|wanted| wanted.pinned).collect();
+    let mut wanted: Vec<&DesiredImage> =
+        look.wanted.iter().filter(|wanted| wanted.pinned).collect();
     wanted.sort_by_key(|wanted| std::cmp::Reverse(wanted.priority));
     let mut kept = BTreeSet::new();
     for wanted in wanted {
@@ -272,7 +278,7 @@ fn pins(look: &Look<'_>, removed: &[String]) -> Vec<Step> {
         budget -= found.size;
         kept.insert(found.id.clone());
     }
-    let step = |found: &Found| match (found.pin, kept.contains(&found.id)) {
+    let step = |found: &ObservedImage| match (found.pin, kept.contains(&found.id)) {
         (Pin::None, true) => Some(Step::Pin {
             id: found.id.clone(),
         }),

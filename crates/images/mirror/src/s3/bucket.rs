@@ -122,7 +122,9 @@ impl Bucket {
         let idle = self.clients.lock().pop();
         let client = match idle {
             Some(client) => client,
-            None => Client::with_patience(&self.trust, REQUEST_PATIENCE).map_err(io::Error::other)?,
+            None => {
+                Client::with_patience(&self.trust, REQUEST_PATIENCE).map_err(io::Error::other)?
+            }
         };
         let answer = client.expect(request);
         self.clients.lock().push(client);

@@ -1,4 +1,5 @@
-//! Writes of the agent to the API server: the labels of its own node, and its own `NodeImages`. Both are written by server-side apply, each whole, so that a field that is left out is removed.
+//! Writes of the agent to the API server: the labels of its own node, and its own `NodeImages`.
+//! Both are written by server-side apply, each whole, so that a field that is left out is removed.
 
 use std::collections::BTreeMap;
 
@@ -32,9 +33,9 @@ impl Cluster {
     }
 
     /// Returns the last reported status of this node.
-    pub(crate) async fn said(&self) -> Result<NodeImagesStatus, kube::Error> {
-        let said = self.own.get_opt(&self.node).await?;
-        Ok(said.and_then(|said| said.status).unwrap_or_default())
+    pub(crate) async fn reported_status(&self) -> Result<NodeImagesStatus, kube::Error> {
+        let object = self.own.get_opt(&self.node).await?;
+        Ok(object.and_then(|object| object.status).unwrap_or_default())
     }
 
     /// Sets the labels with our prefix to exactly these.
@@ -67,8 +68,9 @@ impl Cluster {
             .map(drop)
     }
 
-    /// Writes the status of `NodeImages`. The node owns the object, so that it is deleted with its node.
-    pub(crate) async fn say(
+    /// Writes the status of `NodeImages`. The node owns the object, so that it is deleted with its
+    /// node.
+    pub(crate) async fn write_status(
         &mut self,
         node_uid: &str,
         status: &NodeImagesStatus,

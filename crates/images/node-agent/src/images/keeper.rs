@@ -1,7 +1,9 @@
-//! The agent's reconcile: observe, decide by [`plan`], act, report. Each turn observes everything anew, so a crash, a restart of the runtime or a change by hand in between needs no case of its own.
+//! The agent's reconcile: observe, decide by [`plan`], act, report. Each turn observes everything
+//! anew, so a crash, a restart of the runtime or a change by hand in between needs no case of its
+//! own.
 
 mod acts;
-mod tell;
+mod reporting;
 
 use std::{
     collections::BTreeMap,
@@ -10,7 +12,7 @@ use std::{
 
 use airside_image_rules::{
     NodeImagesStatus,
-    plan::{Disk, Found, GarbageMode, Look, Plan, plan},
+    plan::{Disk, GarbageMode, ObservedImage, Plan, PlanInput, plan},
 };
 use airside_model::chain;
 use jiff::Timestamp;
@@ -22,11 +24,11 @@ use super::{
     Settings,
     cluster::Cluster,
     disk::Usage,
-    marks::Lists,
-    memory::{Memory, after},
-    pull::{Ended, Puller},
+    marks::RuntimeLists,
+    memory::{PullMemory, after},
+    pull::{PullEnd, Puller},
     report,
-    watch::Known,
+    watch::DesiredState,
 };
 use crate::runtime::{Runtime, RuntimeError};
 pub(crate) use acts::{depart, unmark};
@@ -47,15 +49,15 @@ pub(crate) struct Keeper {
     runtime: Runtime,
     cluster: Cluster,
     puller: Puller,
-    known: watch::Receiver<Option<Known>>,
-    memory: Memory,
-    pulls: JoinSet<Ended>,
+    known: watch::Receiver<Option<DesiredState>>,
+    memory: PullMemory,
+    pulls: JoinSet<PullEnd>,
     /// Since when images that go have no label any more.
     leaving: BTreeMap<String, Instant>,
     collecting: bool,
-    labelled: Option<Labelled>,
-    said: Option<Said>,
-    unshown: tell::Unshown,
+    written_labels: Option<WrittenLabels>,
+    written_status: Option<WrittenStatus>,
+    pin_visibility: reporting::PinVisibility,
     /// Result of the last request to the operator.
     operator: Option<Result<(), String>>,
     /// The condition MirrorUsed, once the mirror was probed.
@@ -63,23 +65,23 @@ pub(crate) struct Keeper {
 }
 
 /// The labels that were last written to the node.
-struct Labelled {
+struct WrittenLabels {
     node: String,
     labels: BTreeMap<String, String>,
     at: Instant,
 }
 
 /// The status that was last written to `NodeImages`.
-struct Said {
+struct WrittenStatus {
     status: NodeImagesStatus,
     at: Instant,
 }
 
-/// One look.
-struct Sight {
+/// The node as one round observed it.
+struct Observation {
     now: Timestamp,
-    lists: Lists,
-    found: Vec<Found>,
+    lists: RuntimeLists,
+    found: Vec<ObservedImage>,
     usage: Usage,
 }
 
@@ -88,12 +90,12 @@ impl Keeper {
         settings: Settings,
         runtime: Runtime,
         cluster: Cluster,
-        known: watch::Receiver<Option<Known>>,
+        known: watch::Receiver<Option<DesiredState>>,
         mirror: watch::Receiver<Option<Condition>>,
-        said: &NodeImagesStatus,
+        last: &NodeImagesStatus,
     ) -> Self {
-        let mut memory = Memory::default();
-        memory.recall(said);
+        let mut memory = PullMemory::default();
+        memory.recall(last);
         let puller = Puller {
             runtime: runtime.clone(),
             operator: settings.operator.clone().map(std::sync::Arc::new),
@@ -108,16 +110,16 @@ impl Keeper {
             pulls: JoinSet::new(),
             leaving: BTreeMap::new(),
             collecting: false,
-            labelled: None,
-            said: None,
-            unshown: tell::Unshown::default(),
+            written_labels: None,
+            written_status: None,
+            pin_visibility: reporting::PinVisibility::default(),
             operator: None,
             mirror,
         }
     }
 
     /// Waits until the cluster changes, a pull has ended, or the mirror was probed.
-    pub(crate) async fn news(&mut self) {
+    pub(crate) async fn changed(&mut self) {
         tokio::select! {
             heard = self.known.changed() => if heard.is_err() {
                 // The watch never ends by itself; without it there is nothing to hear.
@@ -134,7 +136,7 @@ impl Keeper {
         }
     }
 
-    fn take(&mut self, ended: &Ended) {
+    fn take(&mut self, ended: &PullEnd) {
         if let super::pull::How::Failed(words) = &ended.how {
             warn!(image = %ended.want.wanted.name, reason = words, "image not pulled");
         }
@@ -146,9 +148,9 @@ impl Keeper {
 
     /// Returns true if a whole observation was reported to the cluster.
     pub(crate) fn has_reported(&self) -> bool {
-        self.said
+        self.written_status
             .as_ref()
-            .is_some_and(|said| said.status.heartbeat.is_some())
+            .is_some_and(|written| written.status.heartbeat.is_some())
     }
 
     /// Everything that can be done now; then, how long until there is something to do again.
@@ -170,44 +172,45 @@ impl Keeper {
         }
     }
 
-    async fn rounds(&mut self, known: &Known) -> Result<Duration, RuntimeError> {
+    async fn rounds(&mut self, known: &DesiredState) -> Result<Duration, RuntimeError> {
         for _ in 0..ROUNDS {
-            let sight = self.see().await?;
-            self.memory.release(sight.now);
-            if self.adopt_broken_off(&sight, &known.wants).await? {
+            let observation = self.observe().await?;
+            self.memory.release(observation.now);
+            if self.adopt_broken_off(&observation, &known.wants).await? {
                 continue;
             }
-            let plan = self.decide(known, &sight);
-            if self.settle(known, &sight, &plan).await? {
+            let plan = self.decide(known, &observation);
+            if self.settle(known, &observation, &plan).await? {
                 continue;
             }
             let is_labelled = self.label(known, &plan).await;
-            if is_labelled && self.remove(known, &sight, &plan).await? {
+            if is_labelled && self.remove(known, &observation, &plan).await? {
                 continue;
             }
             self.pull(&plan, &known.wants);
             // One look more spares telling the same twice.
-            if self.unshown.is_new(sight.lists.pins_show(), Instant::now()) {
+            if self
+                .pin_visibility
+                .is_new(observation.lists.pins_show(), Instant::now())
+            {
                 tokio::time::sleep(MOMENT).await;
                 continue;
             }
-            let is_said = self.say(known, &sight, &plan).await;
-            let wait = self.until_next(&sight, &plan);
-            return Ok(match is_labelled && is_said {
-                true => wait,
-                false => wait.min(RETRY),
-            });
+            let is_reported = self.report(known, &observation, &plan).await;
+            let wait = self.until_next(&observation, &plan);
+            let is_done = is_labelled && is_reported;
+            return Ok(if is_done { wait } else { wait.min(RETRY) });
         }
         Ok(RETRY)
     }
 
-    async fn see(&self) -> Result<Sight, RuntimeError> {
+    async fn observe(&self) -> Result<Observation, RuntimeError> {
         let (images, names, containers) = tokio::try_join!(
             self.runtime.images(),
             self.runtime.names(),
             self.runtime.containers()
         )?;
-        let lists = Lists {
+        let lists = RuntimeLists {
             images,
             names,
             containers,
@@ -218,7 +221,7 @@ impl Keeper {
             warn!(%path, error = %chain(&error), "usage of the disk not read; see --image-root");
             Usage::default()
         });
-        Ok(Sight {
+        Ok(Observation {
             now: Timestamp::now(),
             found: lists.found(),
             lists,
@@ -226,12 +229,12 @@ impl Keeper {
         })
     }
 
-    fn decide(&mut self, known: &Known, sight: &Sight) -> Plan {
+    fn decide(&mut self, known: &DesiredState, observation: &Observation) -> Plan {
         let rules = &self.settings.rules;
         // A disk that cannot be measured is neither full nor empty.
         let disk = Disk {
-            used: sight.usage.used,
-            capacity: match sight.usage.capacity {
+            used: observation.usage.used,
+            capacity: match observation.usage.capacity {
                 0 => u64::MAX,
                 capacity => capacity,
             },
@@ -240,10 +243,10 @@ impl Keeper {
         self.collecting = rules.mode == GarbageMode::Collect
             && (disk.is_at(rules.high) || self.collecting && disk.is_at(rules.low));
         let wanted: Vec<_> = known.wants.iter().map(|want| want.wanted.clone()).collect();
-        plan(&Look {
-            now: sight.now,
+        plan(&PlanInput {
+            now: observation.now,
             wanted: &wanted,
-            found: &sight.found,
+            found: &observation.found,
             attempts: &self.memory.attempts,
             pulling: &self.memory.pulling.keys().cloned().collect(),
             held: &self.memory.held.keys().cloned().collect(),
@@ -254,18 +257,21 @@ impl Keeper {
         })
     }
 
-    fn until_next(&self, sight: &Sight, plan: &Plan) -> Duration {
-        let said = self.said.as_ref().map(|said| said.at.elapsed());
+    fn until_next(&self, observation: &Observation, plan: &Plan) -> Duration {
+        let written = self
+            .written_status
+            .as_ref()
+            .map(|written| written.at.elapsed());
         let heartbeat = self
             .settings
             .heartbeat
-            .saturating_sub(said.unwrap_or_default());
+            .saturating_sub(written.unwrap_or_default());
         let leaving = self
             .leaving
             .values()
             .map(|since| GRACE.saturating_sub(since.elapsed()));
         let echo = self
-            .labelled
+            .written_labels
             .iter()
             .map(|written| ECHO.saturating_sub(written.at.elapsed()));
         let times = plan
@@ -277,14 +283,14 @@ impl Keeper {
             .pulling
             .values()
             .map(|it| after(it.since, report::WORTH_TELLING));
-        let times = times.chain(told).filter(|time| *time > sight.now);
+        let times = times.chain(told).filter(|time| *time > observation.now);
         let times = times.map(|time| {
-            let wait = time.duration_since(sight.now);
+            let wait = time.duration_since(observation.now);
             Duration::try_from(wait).unwrap_or_default() + Duration::from_millis(5)
         });
         let waits = leaving
             .chain(echo.filter(|wait| !wait.is_zero()))
-            .chain(self.unshown.known_in())
+            .chain(self.pin_visibility.known_in())
             .chain(times);
         waits.fold(heartbeat, Duration::min)
     }

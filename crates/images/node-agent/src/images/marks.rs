@@ -1,8 +1,10 @@
 //! The agent's marks in the runtime, and its lists read by them.
 //!
-//! All marks are labels of the name that an image has by its id: pulls replace the labels of every other name. Names decide whose an image is: content that was there before the agent stays when the names that the agent gave it go.
+//! All marks are labels of the name that an image has by its id: pulls replace the labels of every
+//! other name. Names decide whose an image is: content that was there before the agent stays when
+//! the names that the agent gave it go.
 
-use airside_image_rules::plan::{Found, Pin};
+use airside_image_rules::plan::{ObservedImage, Pin};
 use airside_oci::Reference;
 use jiff::Timestamp;
 
@@ -22,18 +24,18 @@ const MAX_NAMES_BYTES: usize = 4096 - NAMES.len();
 
 /// Images and containers of the runtime, listed at one time.
 #[derive(Debug, Default)]
-pub(crate) struct Lists {
+pub(crate) struct RuntimeLists {
     pub(crate) images: Vec<RuntimeImage>,
     pub(crate) names: Vec<NamedImage>,
     pub(crate) containers: Vec<Container>,
 }
 
-impl Lists {
-    pub(crate) fn found(&self) -> Vec<Found> {
+impl RuntimeLists {
+    pub(crate) fn found(&self) -> Vec<ObservedImage> {
         self.images.iter().map(|image| self.one(image)).collect()
     }
 
-    fn one(&self, image: &RuntimeImage) -> Found {
+    fn one(&self, image: &RuntimeImage) -> ObservedImage {
         let mark = |key: &str| self.mark(&image.id, key);
         let pin = match (mark(PINNED).and_then(|_| mark(OUR_PIN)), image.pinned) {
             (Some(_), _) => Pin::Ours,
@@ -41,7 +43,7 @@ impl Lists {
             (None, false) => Pin::None,
         };
         let names = image.tags.iter().chain(&image.digests);
-        Found {
+        ObservedImage {
             id: image.id.clone(),
             names: names.filter_map(|name| name.parse().ok()).collect(),
             size: image.size,
@@ -72,7 +74,8 @@ impl Lists {
         by_id.labels.get(key).map(String::as_str)
     }
 
-    /// Returns the names that go with an image, which the agent gave it and which still mean it, and if other names are left.
+    /// Returns the names that go with an image, which the agent gave it and which still mean it,
+    /// and if other names are left.
     pub(crate) fn departure(&self, id: &str) -> Departure {
         let Some(by_id) = self.names.iter().find(|name| name.name == id) else {
             return Departure::default();
@@ -89,7 +92,8 @@ impl Lists {
         }
     }
 
-    /// Returns ids of content that was there before the agent and has a name of ours that no set wants any more.
+    /// Returns ids of content that was there before the agent and has a name of ours that no set
+    /// wants any more.
     pub(crate) fn strangers<'a>(&'a self, is_wanted: impl Fn(&str) -> bool + 'a) -> Vec<String> {
         self.names
             .iter()

@@ -26,9 +26,10 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 const BETWEEN: Duration = Duration::from_secs(5);
 const LARGEST_ANSWER: usize = 1 << 20;
 
-/// Address of the operator, and the agent's proof to it. The files are read for each request: they change.
+/// Address of the operator, and the agent's proof to it. The files are read for each request: they
+/// change.
 #[derive(Clone, Debug)]
-pub struct Operator {
+pub struct OperatorClient {
     pub url: Uri,
     /// File with the authority to trust, as PEM.
     pub ca: PathBuf,
@@ -40,7 +41,7 @@ pub struct Operator {
 
 /// Answer of the operator to a request for a pull.
 #[derive(Debug)]
-pub(crate) enum Answer {
+pub(crate) enum PullAnswer {
     Granted(PullGrant),
     /// Others go first.
     Later(Duration),
@@ -55,16 +56,16 @@ pub(crate) struct Unreachable {
     why: String,
 }
 
-impl Operator {
+impl OperatorClient {
     /// Asks for a permit; the same request again renews it.
-    pub(crate) async fn ask(&self, request: &PullRequest) -> Result<Answer, Unreachable> {
+    pub(crate) async fn ask(&self, request: &PullRequest) -> Result<PullAnswer, Unreachable> {
         let body = serde_json::to_vec(request).map_err(|error| self.unreachable(error))?;
         let answer = self.send(Method::POST, PULLS_PATH, body).await?;
         let (parts, body) = answer.into_parts();
         match parts.status {
             StatusCode::OK => {
                 let grant = serde_json::from_slice(&body).map_err(|error| self.unreachable(error));
-                grant.map(Answer::Granted)
+                grant.map(PullAnswer::Granted)
             }
             StatusCode::TOO_MANY_REQUESTS => {
                 let seconds = parts.headers.get(header::RETRY_AFTER);
@@ -72,9 +73,9 @@ impl Operator {
                 let wait = seconds.map_or(BETWEEN, |seconds: u64| {
                     Duration::from_secs(seconds.clamp(1, 60))
                 });
-                Ok(Answer::Later(wait))
+                Ok(PullAnswer::Later(wait))
             }
-            StatusCode::FORBIDDEN => Ok(Answer::Denied(words(&body))),
+            StatusCode::FORBIDDEN => Ok(PullAnswer::Denied(words(&body))),
             other => Err(self.unreachable(format!("{other}: {}", words(&body)))),
         }
     }

@@ -10,8 +10,8 @@ use tracing::{info, warn};
 
 use super::{
     marks,
-    operator::{Answer, Operator},
-    wanted::Want,
+    operator::{OperatorClient, PullAnswer},
+    wanted::DesiredPull,
 };
 use crate::runtime::{Runtime, RuntimeError};
 
@@ -20,8 +20,8 @@ const SPREAD: Duration = Duration::from_secs(5);
 
 /// Result of a pull.
 #[derive(Debug)]
-pub(crate) struct Ended {
-    pub(crate) want: Want,
+pub(crate) struct PullEnd {
+    pub(crate) want: DesiredPull,
     pub(crate) how: How,
     /// Result of the request to the operator; none if it was not asked.
     pub(crate) operator: Option<Result<(), String>>,
@@ -39,11 +39,11 @@ pub(crate) enum How {
 #[derive(Clone)]
 pub(crate) struct Puller {
     pub(crate) runtime: Runtime,
-    pub(crate) operator: Option<Arc<Operator>>,
+    pub(crate) operator: Option<Arc<OperatorClient>>,
 }
 
 impl Puller {
-    pub(crate) async fn pull(self, want: Want) -> Ended {
+    pub(crate) async fn pull(self, want: DesiredPull) -> PullEnd {
         let (grant, operator) = match &self.operator {
             None if want.needs_login => {
                 let words = "it needs a login, and no operator is there who has it".to_owned();
@@ -52,12 +52,12 @@ impl Puller {
             }
             None => (None, None),
             Some(operator) => match operator.ask(&request(&want)).await {
-                Ok(Answer::Granted(grant)) => (Some(grant), Some(Ok(()))),
-                Ok(Answer::Later(wait)) => {
+                Ok(PullAnswer::Granted(grant)) => (Some(grant), Some(Ok(()))),
+                Ok(PullAnswer::Later(wait)) => {
                     let words = "others of the cluster go first".to_owned();
                     return ended(want, How::Later(wait, words), Some(Ok(())));
                 }
-                Ok(Answer::Denied(words)) => {
+                Ok(PullAnswer::Denied(words)) => {
                     let words = format!("the operator denies it: {words}");
                     return ended(want, How::Failed(words), Some(Ok(())));
                 }
@@ -82,7 +82,7 @@ impl Puller {
     }
 
     /// Holds the place until the pull is over.
-    async fn pull_with(&self, want: &Want, grant: &PullGrant) -> How {
+    async fn pull_with(&self, want: &DesiredPull, grant: &PullGrant) -> How {
         let Some(operator) = &self.operator else {
             return self.how(want, &grant.logins).await;
         };
@@ -91,7 +91,10 @@ impl Puller {
             loop {
                 tokio::time::sleep(between).await;
                 if let Err(error) = operator.ask(&request(want)).await {
-                    warn!(error = %chain(&error), "permit to pull not renewed");
+                    warn!(
+                        error = %chain(&error),
+                        "permit to pull not renewed"
+                    );
                 }
             }
         };
@@ -100,12 +103,15 @@ impl Puller {
             never = renew => never,
         };
         if let Err(error) = operator.give_back(&grant.permit).await {
-            warn!(error = %chain(&error), "permit to pull not given back; it ends by itself");
+            warn!(
+                error = %chain(&error),
+                "permit to pull not given back; it ends by itself"
+            );
         }
         how
     }
 
-    async fn how(&self, want: &Want, logins: &[PullLogin]) -> How {
+    async fn how(&self, want: &DesiredPull, logins: &[PullLogin]) -> How {
         match self.bring(want, logins).await {
             Ok(()) => How::Done,
             Err(RuntimeError::Away(words)) => How::Later(Duration::from_secs(1), words),
@@ -113,8 +119,9 @@ impl Puller {
         }
     }
 
-    /// Pulls by digest, as the operator resolved the tag for the whole cluster, and tags the pulled image.
-    async fn bring(&self, want: &Want, logins: &[PullLogin]) -> Result<(), RuntimeError> {
+    /// Pulls by digest, as the operator resolved the tag for the whole cluster, and tags the pulled
+    /// image.
+    async fn bring(&self, want: &DesiredPull, logins: &[PullLogin]) -> Result<(), RuntimeError> {
         let wanted = &want.wanted;
         let was_there = self.runtime.name(&wanted.id).await?.is_some();
         let has_content = was_there && self.has(wanted).await?;
@@ -155,8 +162,12 @@ impl Puller {
         Ok(())
     }
 
-    /// Returns true if the runtime has the content under its digest already, and only the tag is missing.
-    async fn has(&self, wanted: &airside_image_rules::plan::Wanted) -> Result<bool, RuntimeError> {
+    /// Returns true if the runtime has the content under its digest already, and only the tag is
+    /// missing.
+    async fn has(
+        &self,
+        wanted: &airside_image_rules::plan::DesiredImage,
+    ) -> Result<bool, RuntimeError> {
         let content = wanted.content.to_string();
         let images = self.runtime.images().await?;
         let image = images.iter().find(|image| image.id == wanted.id);
@@ -185,7 +196,7 @@ impl Puller {
     }
 }
 
-fn request(want: &Want) -> PullRequest {
+fn request(want: &DesiredPull) -> PullRequest {
     let digest = want.wanted.content.digest();
     PullRequest {
         image: want.wanted.name.to_string(),
@@ -193,8 +204,8 @@ fn request(want: &Want) -> PullRequest {
     }
 }
 
-fn ended(want: Want, how: How, operator: Option<Result<(), String>>) -> Ended {
-    Ended {
+fn ended(want: DesiredPull, how: How, operator: Option<Result<(), String>>) -> PullEnd {
+    PullEnd {
         want,
         how,
         operator,

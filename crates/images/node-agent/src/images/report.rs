@@ -2,20 +2,22 @@
 
 use airside_image_rules::{
     Disk, NodeImage, NodeImageState, NodeImagesStatus,
-    plan::{DiskRules, Found, GarbageMode, Pin, Plan, State, Step, Waiting, Wanted},
+    plan::{
+        DesiredImage, DiskRules, GarbageMode, ObservedImage, Pin, Plan, PlannedState, Step, Waiting,
+    },
 };
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
-use super::{disk::Usage, memory::Memory, memory::key, wanted::Want};
+use super::{disk::Usage, memory::PullMemory, memory::key, wanted::DesiredPull};
 
 /// Duration from which a pull is reported: most pulls are over before a person could read of them.
 pub(crate) const WORTH_TELLING: std::time::Duration = std::time::Duration::from_secs(2);
 
-pub(crate) struct Seen<'a> {
+pub(crate) struct ReportInput<'a> {
     pub(crate) now: Timestamp,
-    pub(crate) wants: &'a [Want],
-    pub(crate) found: &'a [Found],
+    pub(crate) wants: &'a [DesiredPull],
+    pub(crate) found: &'a [ObservedImage],
     pub(crate) plan: &'a Plan,
     pub(crate) usage: Usage,
     pub(crate) pressure: bool,
@@ -23,7 +25,7 @@ pub(crate) struct Seen<'a> {
 }
 
 /// Everything but the heartbeat and the conditions.
-pub(crate) fn status(seen: &Seen<'_>, memory: &mut Memory) -> NodeImagesStatus {
+pub(crate) fn status(seen: &ReportInput<'_>, memory: &mut PullMemory) -> NodeImagesStatus {
     let states = seen.wants.iter().zip(&seen.plan.states);
     let images: Vec<NodeImage> = states
         .map(|(want, state)| image(seen, &want.wanted, state, memory))
@@ -48,7 +50,12 @@ pub(crate) fn status(seen: &Seen<'_>, memory: &mut Memory) -> NodeImagesStatus {
     }
 }
 
-fn image(seen: &Seen<'_>, wanted: &Wanted, state: &State, memory: &mut Memory) -> NodeImage {
+fn image(
+    seen: &ReportInput<'_>,
+    wanted: &DesiredImage,
+    state: &PlannedState,
+    memory: &mut PullMemory,
+) -> NodeImage {
     let content = wanted.content.to_string();
     let found = seen.found.iter().find(|found| found.id == wanted.id);
     let attempts = memory.attempts.get(&content).copied().unwrap_or_default();
@@ -107,12 +114,12 @@ fn image(seen: &Seen<'_>, wanted: &Wanted, state: &State, memory: &mut Memory) -
     }
 }
 
-fn goes(seen: &Seen<'_>, wanted: &Wanted) -> bool {
+fn goes(seen: &ReportInput<'_>, wanted: &DesiredImage) -> bool {
     let mut steps = seen.plan.steps.iter();
     steps.any(|step| matches!(step, Step::Remove { id } if *id == wanted.id))
 }
 
-fn no_room(seen: &Seen<'_>, wanted: &Wanted, was_collected: bool) -> String {
+fn no_room(seen: &ReportInput<'_>, wanted: &DesiredImage, was_collected: bool) -> String {
     let megabytes = wanted.size.div_ceil(1_000_000);
     let (low, high) = (seen.rules.low, seen.rules.high);
     if was_collected {
@@ -125,7 +132,7 @@ fn no_room(seen: &Seen<'_>, wanted: &Wanted, was_collected: bool) -> String {
     }
 }
 
-fn full(seen: &Seen<'_>) -> String {
+fn full(seen: &ReportInput<'_>) -> String {
     let high = u64::from(seen.rules.high);
     let goes = match seen.rules.mode {
         GarbageMode::Refuse => String::new(),
@@ -143,7 +150,9 @@ fn full(seen: &Seen<'_>) -> String {
     }
 }
 
-/// Returns the part of a status whose change is written at once. The numbers of the disk change all the time and go with the heartbeat; counts follow from the images; and an image whose pull has just begun changes again in a moment.
+/// Returns the part of a status whose change is written at once. The numbers of the disk change all
+/// the time and go with the heartbeat; counts follow from the images; and an image whose pull has
+/// just begun changes again in a moment.
 pub(crate) fn essence(status: &NodeImagesStatus, begun: &[String]) -> NodeImagesStatus {
     let images = status.images.iter();
     NodeImagesStatus {
@@ -162,7 +171,7 @@ pub(crate) fn essence(status: &NodeImagesStatus, begun: &[String]) -> NodeImages
 }
 
 /// The names of images whose pulls began too short a time ago to be told.
-pub(crate) fn just_begun(seen: &Seen<'_>, memory: &Memory) -> Vec<String> {
+pub(crate) fn just_begun(seen: &ReportInput<'_>, memory: &PullMemory) -> Vec<String> {
     let wanted = seen.wants.iter().map(|want| &want.wanted);
     let begun = wanted.filter(|wanted| {
         let pulling = memory.pulling.get(&wanted.content.to_string());

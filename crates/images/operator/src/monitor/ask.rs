@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 
 use super::{
-    book::{Due, Known, Trouble},
+    book::{Due, KnownTag, Trouble},
     budget::Budgets,
     topic::Question,
 };
@@ -71,7 +71,7 @@ impl Asker {
         due: &Due,
         logins: &[PullLogin],
         now: Timestamp,
-    ) -> Result<Vec<Known>, Trouble> {
+    ) -> Result<Vec<KnownTag>, Trouble> {
         let pair = |login: &PullLogin| Some((login.username.clone(), login.password.clone()));
         let mut ways: Vec<_> = logins.iter().map(pair).collect();
         if ways.is_empty() {
@@ -97,7 +97,7 @@ impl Asker {
         }))
     }
 
-    fn ask_as(&self, due: &Due, way: Way, now: Timestamp) -> Result<Vec<Known>, Refused> {
+    fn ask_as(&self, due: &Due, way: Way, now: Timestamp) -> Result<Vec<KnownTag>, Refused> {
         let registry = self.connect(&way)?;
         let known = match &due.topic.question {
             Question::Image(image) => {
@@ -218,7 +218,7 @@ fn look(
     image: &Reference,
     due: &Due,
     now: Timestamp,
-) -> Result<Option<Known>, Failure> {
+) -> Result<Option<KnownTag>, Failure> {
     let before = due.before.iter().find(|known| known.image == *image);
     let reference = image.which().to_string();
     let mark = before.and_then(|known| known.mark.as_deref());
@@ -231,7 +231,7 @@ fn look(
         && known.digest == digest
         && due.platforms.is_subset(&known.asked_for)
     {
-        return Ok(Some(Known {
+        return Ok(Some(KnownTag {
             mark,
             ..known.clone()
         }));
@@ -253,7 +253,7 @@ fn look(
         Some(known) if same_content(&known.platforms, &platforms) => known.moved,
         Some(_) => Some(now),
     };
-    Ok(Some(Known {
+    Ok(Some(KnownTag {
         image: image.clone(),
         digest,
         platforms,

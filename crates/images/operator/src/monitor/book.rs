@@ -24,7 +24,7 @@ const SPREAD: Duration = Duration::from_secs(60);
 
 /// One tag or digest, as its registry has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Known {
+pub(crate) struct KnownTag {
     pub(crate) image: Reference,
     pub(crate) digest: Digest,
     /// By platforms that were wanted; one that the image does not have is not there.
@@ -48,7 +48,7 @@ pub(crate) struct Trouble {
 
 /// A topic that a set wants to be followed.
 #[derive(Clone, Debug)]
-pub(crate) struct Want {
+pub(crate) struct WantedTopic {
     pub(crate) topic: Topic,
     /// None asks once.
     pub(crate) every: Option<Duration>,
@@ -64,16 +64,16 @@ pub(crate) struct Want {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Seed {
-    pub(crate) known: Vec<Known>,
+    pub(crate) known: Vec<KnownTag>,
     pub(crate) checked: Option<Timestamp>,
     pub(crate) next: Option<Timestamp>,
 }
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Entry {
+pub(crate) struct TopicEntry {
     every: Option<Duration>,
     platforms: BTreeSet<String>,
-    pub(crate) known: Vec<Known>,
+    pub(crate) known: Vec<KnownTag>,
     pub(crate) checked: Option<Timestamp>,
     pub(crate) next: Option<Timestamp>,
     pub(crate) failures: u32,
@@ -87,13 +87,13 @@ pub(crate) struct Entry {
 pub(crate) struct Due {
     pub(crate) topic: Topic,
     pub(crate) turn: u64,
-    pub(crate) before: Vec<Known>,
+    pub(crate) before: Vec<KnownTag>,
     pub(crate) platforms: BTreeSet<String>,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Book {
-    entries: BTreeMap<Topic, Entry>,
+    entries: BTreeMap<Topic, TopicEntry>,
     turns: u64,
 }
 
@@ -101,11 +101,11 @@ impl Book {
     /// Exactly these are wanted from now on. `chance` gives numbers from 0 to 1.
     pub(crate) fn want(
         &mut self,
-        wants: Vec<Want>,
+        wants: Vec<WantedTopic>,
         now: Timestamp,
         chance: &mut dyn FnMut() -> f64,
     ) {
-        let mut merged: BTreeMap<Topic, Want> = BTreeMap::new();
+        let mut merged: BTreeMap<Topic, WantedTopic> = BTreeMap::new();
         for want in wants {
             match merged.get_mut(&want.topic) {
                 None => drop(merged.insert(want.topic.clone(), want)),
@@ -125,12 +125,15 @@ impl Book {
         for (topic, want) in merged {
             match self.entries.get_mut(&topic) {
                 Some(entry) => entry.change(&topic, want, now),
-                None => drop(self.entries.insert(topic, Entry::new(want, now, chance))),
+                None => drop(
+                    self.entries
+                        .insert(topic, TopicEntry::new(want, now, chance)),
+                ),
             }
         }
     }
 
-    pub(crate) fn get(&self, topic: &Topic) -> Option<&Entry> {
+    pub(crate) fn get(&self, topic: &Topic) -> Option<&TopicEntry> {
         self.entries.get(topic)
     }
 
@@ -167,7 +170,7 @@ impl Book {
     pub(crate) fn answered(
         &mut self,
         due: &Due,
-        answer: Result<Vec<Known>, Trouble>,
+        answer: Result<Vec<KnownTag>, Trouble>,
         now: Timestamp,
         chance: &mut dyn FnMut() -> f64,
     ) {
@@ -205,8 +208,8 @@ impl Book {
     }
 }
 
-impl Entry {
-    fn new(want: Want, now: Timestamp, chance: &mut dyn FnMut() -> f64) -> Self {
+impl TopicEntry {
+    fn new(want: WantedTopic, now: Timestamp, chance: &mut dyn FnMut() -> f64) -> Self {
         let mut entry = Self {
             every: want.every,
             platforms: want.platforms,
@@ -231,7 +234,7 @@ impl Entry {
         entry
     }
 
-    fn change(&mut self, topic: &Topic, want: Want, now: Timestamp) {
+    fn change(&mut self, topic: &Topic, want: WantedTopic, now: Timestamp) {
         if self.every != want.every {
             self.every = want.every;
             let since = self.checked.unwrap_or(now);

@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt as _;
 
 use super::permits::Need;
-use crate::{deletion::is_being_deleted, monitor::Secrets, world::Moment};
+use crate::{deletion::is_being_deleted, monitor::Secrets, world::ClusterSnapshot};
 
 /// Why and how an image belongs on a node.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -16,7 +16,11 @@ pub(crate) struct Belongs {
 }
 
 /// None if no set wants that there.
-pub(crate) fn belongs(moment: &Moment, node: &str, asked: &PullRequest) -> Option<Belongs> {
+pub(crate) fn belongs(
+    moment: &ClusterSnapshot,
+    node: &str,
+    asked: &PullRequest,
+) -> Option<Belongs> {
     let node = moment.nodes.iter().find(|found| found.name_any() == node)?;
     let wanting = moment
         .sets
@@ -83,7 +87,7 @@ mod tests {
         Arc::new(serde_json::from_value(set).unwrap())
     }
 
-    fn moment(sets: Vec<Arc<ImageSet>>) -> Moment {
+    fn moment(sets: Vec<Arc<ImageSet>>) -> ClusterSnapshot {
         let node = |name: &str, zone: &str, architecture: &str| {
             Arc::new(
                 serde_json::from_value(json!({
@@ -95,7 +99,7 @@ mod tests {
                 .unwrap(),
             )
         };
-        Moment {
+        ClusterSnapshot {
             sets,
             nodes: vec![
                 node("a", "one", "amd64"),

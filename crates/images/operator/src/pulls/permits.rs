@@ -168,12 +168,18 @@ mod tests {
     fn a_place_that_nobody_asks_for_again_goes_to_another() {
         let (mut permits, now) = (Permits::new(1), Instant::now());
         permits.ask(&pull("a"), bytes(1), now).unwrap();
-        permits.ask(&pull("a"), bytes(1), now + PERMIT_LIFETIME / 2).unwrap();
+        permits
+            .ask(&pull("a"), bytes(1), now + PERMIT_LIFETIME / 2)
+            .unwrap();
         assert_eq!(
             permits.ask(&pull("b"), bytes(1), now + PERMIT_LIFETIME),
             None,
             "it was renewed"
         );
-        assert!(permits.ask(&pull("b"), bytes(1), now + PERMIT_LIFETIME * 2).is_some());
+        assert!(
+            permits
+                .ask(&pull("b"), bytes(1), now + PERMIT_LIFETIME * 2)
+                .is_some()
+        );
     }
 }

@@ -25,7 +25,7 @@ use super::{
     permits::{ASK_AGAIN, PERMIT_LIFETIME, Pull},
     review::Refusal,
 };
-use crate::{pull_secrets::PullSecrets, world::World};
+use crate::{pull_secrets::PullSecrets, world::ObservedCluster};
 
 /// Time for the head of a request, and for its body.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
@@ -39,7 +39,7 @@ pub(crate) struct Server {
     secrets: PullSecrets,
     permits: Mutex<Permits>,
     /// Nothing is known while another replica works.
-    world: RwLock<Option<World>>,
+    world: RwLock<Option<ObservedCluster>>,
 }
 
 impl Server {
@@ -53,7 +53,7 @@ impl Server {
     }
 
     /// From now on this replica decides.
-    pub(crate) fn decide_by(&self, world: World) {
+    pub(crate) fn decide_by(&self, world: ObservedCluster) {
         *self.world.write() = Some(world);
     }
 

@@ -1,6 +1,8 @@
-//! Garbage collection: manifests without a tag that no client asked for in a while go, then blobs that no manifest names.
+//! Garbage collection: manifests without a tag that no client asked for in a while go, then blobs
+//! that no manifest names.
 //!
-//! A blob that was pushed or used within the grace period stays even if nothing refers to it: a push sends blobs before their manifest.
+//! A blob that was pushed or used within the grace period stays even if nothing refers to it: a
+//! push sends blobs before their manifest.
 
 use std::{
     collections::HashSet,

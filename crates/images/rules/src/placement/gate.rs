@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Pod, PodSchedulingGate};
 
-use super::{Known, images::images};
+use super::{KnownImages, images::images};
 use airside_oci::Reference;
 
 use crate::PlacementMode;
@@ -49,7 +49,7 @@ pub(super) fn gate(pod: &mut Pod) {
 
 /// Decides if the pod goes on waiting. The function is pure, so that a restart of admission changes
 /// nothing.
-pub fn gate_of(pod: &Pod, known: &Known, now: Timestamp) -> Gate {
+pub fn gate_of(pod: &Pod, known: &KnownImages, now: Timestamp) -> Gate {
     let created = pod.metadata.creation_timestamp.as_ref();
     let created = created.map_or(now, |time| time.0);
     let mut spec = pod.spec.clone().unwrap_or_default();

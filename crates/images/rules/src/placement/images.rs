@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{EphemeralContainer, PodSpec};
 
-use super::{Known, KnownImage};
+use super::{KnownImages, KnownImage};
 use airside_oci::Reference;
 
 use crate::PlacementMode;
@@ -19,7 +19,7 @@ pub(super) struct Used<'a> {
 
 impl Used<'_> {
     /// Makes it use what is on nodes; says what that is, if a set has it.
-    pub(super) fn taken_from_nodes(self, known: &Known) -> Option<(Reference, KnownImage)> {
+    pub(super) fn taken_from_nodes(self, known: &KnownImages) -> Option<(Reference, KnownImage)> {
         let name = self.image.parse::<Reference>().ok()?;
         let found = known
             .get(&name)

@@ -6,14 +6,14 @@
 
 use k8s_openapi::api::core::v1::{PodSpec, PodTemplateSpec, PreferredSchedulingTerm};
 
-use super::{Known, in_use, prefer, require, total};
+use super::{KnownImages, in_use, prefer, require, total};
 use airside_oci::Reference;
 
 use crate::{PlacementMode, label};
 
 /// Changes the template, and returns true if there was anything to change. Terms about images that
 /// it no longer uses, and about earlier digests of a name, are removed.
-pub fn place_template(template: &mut PodTemplateSpec, known: &Known) -> bool {
+pub fn place_template(template: &mut PodTemplateSpec, known: &KnownImages) -> bool {
     let before = template.clone();
     let Some(spec) = template.spec.as_mut() else {
         return false;

@@ -4,7 +4,7 @@ use super::*;
 
 const HEX: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
-fn known(images: &[(&str, u64, Placement)]) -> Known {
+fn known(images: &[(&str, u64, Placement)]) -> KnownImages {
     let entry = |(name, size, placement): &(&str, u64, Placement)| {
         let image = KnownImage {
             label: format!("images.airside.dev/{}", name.replace([':', '/'], "-")),
@@ -31,7 +31,7 @@ fn pod(spec: Value) -> Pod {
 }
 
 /// Places a pod, and checks that a second placement changes nothing.
-fn placed(spec: Value, known: &Known) -> Value {
+fn placed(spec: Value, known: &KnownImages) -> Value {
     let mut pod = pod(spec);
     place(&mut pod, known);
     let once = pod.clone();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Attempts, Look, Wanted};
+use super::{Attempts, DesiredImage, PlanInput};
 
 /// The file system that images are on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,11 +73,11 @@ const PACKED_AND_UNPACKED: u64 = 2;
 
 /// Returns true if the image fits below the high mark, or below the low mark if it was removed to
 /// make room before.
-pub(super) fn has_room(look: &Look<'_>, wanted: &Wanted, attempts: Attempts) -> bool {
+pub(super) fn has_room(look: &PlanInput<'_>, wanted: &DesiredImage, attempts: Attempts) -> bool {
     fits(look, on_disk(wanted), attempts)
 }
 
-fn fits(look: &Look<'_>, size: u64, attempts: Attempts) -> bool {
+fn fits(look: &PlanInput<'_>, size: u64, attempts: Attempts) -> bool {
     let mark = if attempts.collected {
         look.rules.low
     } else {
@@ -90,7 +90,7 @@ fn fits(look: &Look<'_>, size: u64, attempts: Attempts) -> bool {
     !look.disk.is_at(look.rules.high) && !after.is_at(mark)
 }
 
-fn on_disk(wanted: &Wanted) -> u64 {
+fn on_disk(wanted: &DesiredImage) -> u64 {
     wanted.size.saturating_mul(PACKED_AND_UNPACKED)
 }
 
@@ -99,7 +99,7 @@ fn on_disk(wanted: &Wanted) -> u64 {
 pub(super) struct UnderWay(BTreeMap<String, u64>);
 
 impl UnderWay {
-    pub(super) fn of(look: &Look<'_>) -> Self {
+    pub(super) fn of(look: &PlanInput<'_>) -> Self {
         let mut all = Self(BTreeMap::new());
         let wanted = look.wanted.iter();
         let begun = wanted.filter(|wanted| look.pulling.contains(&wanted.content.to_string()));
@@ -107,12 +107,17 @@ impl UnderWay {
         all
     }
 
-    pub(super) fn add(&mut self, wanted: &Wanted) {
+    pub(super) fn add(&mut self, wanted: &DesiredImage) {
         self.0.insert(wanted.content.to_string(), on_disk(wanted));
     }
 
     /// Returns true if the image fits beside the begun pulls.
-    pub(super) fn leaves_room(&self, look: &Look<'_>, wanted: &Wanted, attempts: Attempts) -> bool {
+    pub(super) fn leaves_room(
+        &self,
+        look: &PlanInput<'_>,
+        wanted: &DesiredImage,
+        attempts: Attempts,
+    ) -> bool {
         let content = wanted.content.to_string();
         let others = self.0.iter().filter(|(other, _)| **other != content);
         let size = others.fold(on_disk(wanted), |sum, (_, size)| sum.saturating_add(*size));

@@ -3,14 +3,15 @@
 
 use std::cmp::Reverse;
 
-use super::{Found, GarbageMode, GarbageOrder, Look, Pin};
+use super::{GarbageMode, GarbageOrder, ObservedImage, Pin, PlanInput};
 
 /// Ids, in the order in which they go.
-pub(super) fn to_remove(look: &Look<'_>) -> Vec<String> {
-    let is_wanted = |found: &&Found| look.wanted.iter().any(|wanted| wanted.id == found.id);
-    let may_go =
-        |found: &&Found| found.pulled.is_some() && !found.in_use && found.pin != Pin::Others;
-    let (wanted, unwanted): (Vec<&Found>, Vec<&Found>) =
+pub(super) fn to_remove(look: &PlanInput<'_>) -> Vec<String> {
+    let is_wanted = |found: &&ObservedImage| look.wanted.iter().any(|wanted| wanted.id == found.id);
+    let may_go = |found: &&ObservedImage| {
+        found.pulled.is_some() && !found.in_use && found.pin != Pin::Others
+    };
+    let (wanted, unwanted): (Vec<&ObservedImage>, Vec<&ObservedImage>) =
         look.found.iter().filter(may_go).partition(is_wanted);
     let freed: u64 = unwanted.iter().map(|found| found.size).sum();
     let mut gone: Vec<String> = unwanted.into_iter().map(|found| found.id.clone()).collect();
@@ -25,8 +26,8 @@ pub(super) fn to_remove(look: &Look<'_>) -> Vec<String> {
     gone
 }
 
-fn in_order<'a>(look: &Look<'_>, mut found: Vec<&'a Found>) -> Vec<&'a Found> {
-    let priority = |found: &Found| {
+fn in_order<'a>(look: &PlanInput<'_>, mut found: Vec<&'a ObservedImage>) -> Vec<&'a ObservedImage> {
+    let priority = |found: &ObservedImage| {
         let sets = look.wanted.iter().filter(|wanted| wanted.id == found.id);
         sets.map(|wanted| wanted.priority).max()
     };

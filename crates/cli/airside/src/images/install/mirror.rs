@@ -1,7 +1,7 @@
 //! What `airside images install` can be told about the mirror.
 
 use airside_image_install::{MirrorBucket, MirrorInstall, NodeMirrorInstall};
-use airside_mirror::{Place, Registry};
+use airside_mirror::{Registry, StoragePlace};
 use anyhow::Result;
 use clap::Args;
 
@@ -100,12 +100,12 @@ impl MirrorOptions {
             return Ok(None);
         };
         match storage.parse()? {
-            Place::Folder(_) => {
+            StoragePlace::Folder(_) => {
                 anyhow::bail!(
                     "--mirror-storage takes a bucket, s3://BUCKET/PREFIX; for a volume there is --mirror-claim"
                 )
             }
-            Place::Bucket { .. } => Ok(Some(MirrorBucket {
+            StoragePlace::Bucket { .. } => Ok(Some(MirrorBucket {
                 storage: storage.clone(),
                 region: self.mirror_s3_region.clone(),
                 endpoint: self.mirror_s3_endpoint.clone(),

@@ -8,25 +8,26 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use tracing::warn;
 
-use super::{Keeper, Said, Sight};
+use super::{Keeper, Observation, WrittenStatus};
 use crate::{
     images::{
-        report::{self, Seen},
-        watch::Known,
+        report::{self, ReportInput},
+        watch::DesiredState,
     },
     runtime::RuntimeError,
 };
 
-/// Time after which a pin that we set in the runtime should show in what the kubelet sees. It mostly does so soon that the turn waits for it.
+/// Time after which a pin that we set in the runtime should show in what the kubelet sees. It
+/// mostly does so soon that the turn waits for it.
 const SHOWS_SOON: Duration = Duration::from_millis(500);
 /// After this it will not.
 const SHOWS_WITHIN: Duration = Duration::from_secs(10);
 
-/// Since when the runtime has not shown a pin of ours.
+/// Time since which the runtime has not shown a pin of the agent, if it does not.
 #[derive(Debug, Default)]
-pub(super) struct Unshown(Option<Instant>);
+pub(super) struct PinVisibility(Option<Instant>);
 
-impl Unshown {
+impl PinVisibility {
     /// Returns the time until it can be said that pins do not show.
     pub(super) fn known_in(&self) -> Option<Duration> {
         let waited = self.0?.elapsed();
@@ -52,46 +53,56 @@ impl Unshown {
 }
 
 impl Keeper {
-    /// False if it could not be told.
-    pub(super) async fn say(&mut self, known: &Known, sight: &Sight, plan: &Plan) -> bool {
-        let seen = Seen {
-            now: sight.now,
+    /// Reports the node's images if they changed or a heartbeat is due. Returns false if the write
+    /// failed.
+    pub(super) async fn report(
+        &mut self,
+        known: &DesiredState,
+        observation: &Observation,
+        plan: &Plan,
+    ) -> bool {
+        let seen = ReportInput {
+            now: observation.now,
             wants: &known.wants,
-            found: &sight.found,
+            found: &observation.found,
             plan,
-            usage: sight.usage,
+            usage: observation.usage,
             pressure: known.node.pressure,
             rules: &self.settings.rules,
         };
         let mut status = report::status(&seen, &mut self.memory);
         let begun = report::just_begun(&seen, &self.memory);
         status.boot_id.clone_from(&known.node.boot_id);
-        status.conditions = self.conditions(sight);
-        let is_due = self.said.as_ref().is_none_or(|said| {
-            said.at.elapsed() >= self.settings.heartbeat
-                || said.status.heartbeat.is_none()
-                || report::essence(&said.status, &begun) != report::essence(&status, &begun)
+        status.conditions = self.conditions(observation);
+        let is_due = self.written_status.as_ref().is_none_or(|written| {
+            written.at.elapsed() >= self.settings.heartbeat
+                || written.status.heartbeat.is_none()
+                || report::essence(&written.status, &begun) != report::essence(&status, &begun)
         });
         if !is_due {
             return true;
         }
-        status.heartbeat = Some(Time(sight.now));
+        status.heartbeat = Some(Time(observation.now));
         self.write(known, status).await
     }
 
-    fn conditions(&mut self, sight: &Sight) -> Vec<Condition> {
-        let shown = sight.lists.pins_show();
-        let pins = self.unshown.judge(shown, Instant::now());
-        let before = self.said.as_ref().map(|said| &said.status.conditions[..]);
+    fn conditions(&mut self, observation: &Observation) -> Vec<Condition> {
+        let shown = observation.lists.pins_show();
+        let pins = self.pin_visibility.judge(shown, Instant::now());
+        let before = self
+            .written_status
+            .as_ref()
+            .map(|written| &written.status.conditions[..]);
         let before = before.unwrap_or_default();
-        let of =
-            |kind, state, words: &str| report::condition(before, kind, state, words, sight.now);
+        let of = |kind, state, words: &str| {
+            report::condition(before, kind, state, words, observation.now)
+        };
         let mut conditions = vec![of("RuntimeReachable", Ok("Answers"), "")];
         match pins {
-            // What was said stands until more is known.
+            // The last condition stays until more is known.
             None if shown.is_some() => {
-                let said = before.iter().find(|said| said.type_ == "PinVisible");
-                conditions.extend(said.cloned());
+                let last = before.iter().find(|written| written.type_ == "PinVisible");
+                conditions.extend(last.cloned());
             }
             None => {}
             Some(true) => conditions.push(of("PinVisible", Ok("Shown"), "")),
@@ -110,12 +121,13 @@ impl Keeper {
         conditions
     }
 
-    /// Reports that the runtime does not answer. The last status stays, without a heartbeat that would confirm it.
-    pub(super) async fn report_unobserved(&mut self, known: &Known, error: &RuntimeError) {
+    /// Reports that the runtime does not answer. The last status stays, without a heartbeat that
+    /// would confirm it.
+    pub(super) async fn report_unobserved(&mut self, known: &DesiredState, error: &RuntimeError) {
         let mut status = self
-            .said
+            .written_status
             .as_ref()
-            .map(|said| said.status.clone())
+            .map(|written| written.status.clone())
             .unwrap_or_default();
         let away = report::condition(
             &status.conditions,
@@ -128,20 +140,27 @@ impl Keeper {
             .conditions
             .retain(|condition| condition.type_ != away.type_);
         status.conditions.push(away);
-        if self.said.as_ref().is_none_or(|said| said.status != status) {
+        if self
+            .written_status
+            .as_ref()
+            .is_none_or(|written| written.status != status)
+        {
             self.write(known, status).await;
         }
     }
 
-    async fn write(&mut self, known: &Known, status: NodeImagesStatus) -> bool {
-        match self.cluster.say(&known.node.uid, &status).await {
+    async fn write(&mut self, known: &DesiredState, status: NodeImagesStatus) -> bool {
+        match self.cluster.write_status(&known.node.uid, &status).await {
             Ok(()) => {
                 let at = Instant::now();
-                self.said = Some(Said { status, at });
+                self.written_status = Some(WrittenStatus { status, at });
                 true
             }
             Err(error) => {
-                warn!(error = %chain(&error), "status of NodeImages not written");
+                warn!(
+                    error = %chain(&error),
+                    "status of NodeImages not written"
+                );
                 false
             }
         }
@@ -154,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_pin_that_does_not_show_at_once_is_no_news() {
-        let (mut unshown, start) = (Unshown::default(), Instant::now());
+        let (mut pin_visibility, start) = (PinVisibility::default(), Instant::now());
         let at = |seconds| start + Duration::from_secs(seconds);
         for (shown, second, expected) in [
             (None, 0, None),
@@ -169,13 +188,13 @@ mod tests {
             (Some(false), 16, None),
         ] {
             assert_eq!(
-                unshown.judge(shown, at(second)),
+                pin_visibility.judge(shown, at(second)),
                 expected,
                 "second {second}"
             );
         }
-        assert!(unshown.is_new(Some(false), at(16)));
-        assert!(!unshown.is_new(Some(false), at(17)));
-        assert!(!unshown.is_new(Some(true), at(18)));
+        assert!(pin_visibility.is_new(Some(false), at(16)));
+        assert!(!pin_visibility.is_new(Some(false), at(17)));
+        assert!(!pin_visibility.is_new(Some(true), at(18)));
     }
 }
