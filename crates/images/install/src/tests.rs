@@ -17,8 +17,8 @@ use k8s_openapi::{
         rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding},
     },
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
-    serde::{Serialize, de::DeserializeOwned},
 };
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::*;

@@ -66,8 +66,8 @@ pub enum Pin {
 #[derive(Clone, Debug)]
 pub struct PlanInput<'a> {
     pub now: Timestamp,
-    pub wanted: &'a [DesiredImage],
-    pub found: &'a [ObservedImage],
+    pub desired: &'a [DesiredImage],
+    pub observed: &'a [ObservedImage],
     /// Earlier pulls, by the image's content.
     pub attempts: &'a BTreeMap<String, Attempts>,
     /// Contents that are being pulled.
@@ -129,21 +129,21 @@ pub struct Plan {
 }
 
 /// Plans the next steps of a node.
-pub fn plan(look: &PlanInput<'_>) -> Plan {
-    let removed = garbage::to_remove(look);
+pub fn plan(input: &PlanInput<'_>) -> Plan {
+    let removed = garbage::to_remove(input);
     let mut steps: Vec<Step> = removed
         .iter()
         .map(|id| Step::Remove { id: id.clone() })
         .collect();
-    steps.extend(pins(look, &removed));
-    let pulls = to_pull(look, &removed);
-    let states: Vec<PlannedState> = look
-        .wanted
+    steps.extend(pins(input, &removed));
+    let pulls = to_pull(input, &removed);
+    let states: Vec<PlannedState> = input
+        .desired
         .iter()
-        .map(|wanted| state(look, wanted, &removed, &pulls))
+        .map(|wanted| state(input, wanted, &removed, &pulls))
         .collect();
-    let labels = look
-        .wanted
+    let labels = input
+        .desired
         .iter()
         .zip(&states)
         .filter_map(|(wanted, state)| {
@@ -169,27 +169,29 @@ pub fn plan(look: &PlanInput<'_>) -> Plan {
 }
 
 /// Returns true if the image is present under the name that pods use.
-fn is_present(look: &PlanInput<'_>, wanted: &DesiredImage) -> bool {
-    look.found
+fn is_present(input: &PlanInput<'_>, wanted: &DesiredImage) -> bool {
+    input
+        .observed
         .iter()
         .any(|found| found.id == wanted.id && found.names.contains(&wanted.name))
 }
 
 fn state(
-    look: &PlanInput<'_>,
+    input: &PlanInput<'_>,
     wanted: &DesiredImage,
     removed: &[String],
     pulls: &[&DesiredImage],
 ) -> PlannedState {
     let of = |state, waiting| PlannedState { state, waiting };
     let content = wanted.content.to_string();
-    if is_present(look, wanted) && !removed.contains(&wanted.id) {
+    if is_present(input, wanted) && !removed.contains(&wanted.id) {
         return of(NodeImageState::Present, None);
     }
-    if look.pulling.contains(&content) || look.held.contains(&content) || pulls.contains(&wanted) {
+    if input.pulling.contains(&content) || input.held.contains(&content) || pulls.contains(&wanted)
+    {
         return of(NodeImageState::Pulling, None);
     }
-    let attempts = attempts(look, wanted);
+    let attempts = attempts(input, wanted);
     let is_error = attempts.failures >= wanted.failures_before_error;
     let state = if is_error {
         NodeImageState::Error
@@ -197,8 +199,8 @@ fn state(
         NodeImageState::Pending
     };
     let waiting = match attempts.next_try(wanted.failures_before_error) {
-        Some(time) if time > look.now => Waiting::Until(time),
-        _ if !disk::has_room(look, wanted, attempts) => Waiting::Room,
+        Some(time) if time > input.now => Waiting::Until(time),
+        _ if !disk::has_room(input, wanted, attempts) => Waiting::Room,
         _ => Waiting::Turn,
     };
     of(state, Some(waiting))
@@ -207,12 +209,12 @@ fn state(
 /// Returns the next images to pull: by priority, then the biggest, as it takes longest. An image
 /// that does not fit beside the pulls under way, but would without them, waits for their end, and
 /// so does every image after it: else small images would take the room of the one whose turn it is.
-fn to_pull<'a>(look: &PlanInput<'a>, removed: &[String]) -> Vec<&'a DesiredImage> {
-    let free = look.pulls_at_once.saturating_sub(look.pulling.len());
-    let mut under_way = disk::UnderWay::of(look);
+fn to_pull<'a>(input: &PlanInput<'a>, removed: &[String]) -> Vec<&'a DesiredImage> {
+    let free = input.pulls_at_once.saturating_sub(input.pulling.len());
+    let mut under_way = disk::UnderWay::of(input);
     let mut next = Vec::new();
-    for wanted in due(look, removed) {
-        if next.len() == free || !under_way.leaves_room(look, wanted, attempts(look, wanted)) {
+    for wanted in due(input, removed) {
+        if next.len() == free || !under_way.leaves_room(input, wanted, attempts(input, wanted)) {
             break;
         }
         under_way.add(wanted);
@@ -223,22 +225,22 @@ fn to_pull<'a>(look: &PlanInput<'a>, removed: &[String]) -> Vec<&'a DesiredImage
 
 /// Returns images that are missing, may be tried and have room of their own, in the order of their
 /// pulls.
-fn due<'a>(look: &PlanInput<'a>, removed: &[String]) -> Vec<&'a DesiredImage> {
-    let mut due: Vec<&DesiredImage> = look
-        .wanted
+fn due<'a>(input: &PlanInput<'a>, removed: &[String]) -> Vec<&'a DesiredImage> {
+    let mut due: Vec<&DesiredImage> = input
+        .desired
         .iter()
         .filter(|wanted| {
             let content = wanted.content.to_string();
-            let attempts = attempts(look, wanted);
+            let attempts = attempts(input, wanted);
             let is_time = attempts
                 .next_try(wanted.failures_before_error)
-                .is_none_or(|time| time <= look.now);
+                .is_none_or(|time| time <= input.now);
             is_time
-                && !is_present(look, wanted)
-                && !look.pulling.contains(&content)
-                && !look.held.contains(&content)
+                && !is_present(input, wanted)
+                && !input.pulling.contains(&content)
+                && !input.held.contains(&content)
                 && !removed.contains(&wanted.id)
-                && disk::has_room(look, wanted, attempts)
+                && disk::has_room(input, wanted, attempts)
         })
         .collect();
     due.sort_by_key(|wanted| {
@@ -251,25 +253,28 @@ fn due<'a>(look: &PlanInput<'a>, removed: &[String]) -> Vec<&'a DesiredImage> {
     due
 }
 
-fn attempts(look: &PlanInput<'_>, wanted: &DesiredImage) -> Attempts {
-    let attempts = look.attempts.get(&wanted.content.to_string());
+fn attempts(input: &PlanInput<'_>, wanted: &DesiredImage) -> Attempts {
+    let attempts = input.attempts.get(&wanted.content.to_string());
     attempts.copied().unwrap_or_default()
 }
 
 /// Pins the desired images that should be pinned, within the budget and unless the kubelet needs
 /// room. No other pin of the agent stays.
-fn pins(look: &PlanInput<'_>, removed: &[String]) -> Vec<Step> {
-    let mut budget = if look.disk.pressure {
+fn pins(input: &PlanInput<'_>, removed: &[String]) -> Vec<Step> {
+    let mut budget = if input.disk.pressure {
         0
     } else {
-        look.rules.pin_budget
+        input.rules.pin_budget
     };
-    let mut wanted: Vec<&DesiredImage> =
-        look.wanted.iter().filter(|wanted| wanted.pinned).collect();
+    let mut wanted: Vec<&DesiredImage> = input
+        .desired
+        .iter()
+        .filter(|wanted| wanted.pinned)
+        .collect();
     wanted.sort_by_key(|wanted| std::cmp::Reverse(wanted.priority));
     let mut kept = BTreeSet::new();
     for wanted in wanted {
-        let Some(found) = look.found.iter().find(|found| found.id == wanted.id) else {
+        let Some(found) = input.observed.iter().find(|found| found.id == wanted.id) else {
             continue;
         };
         if removed.contains(&found.id) || kept.contains(&found.id) || found.size > budget {
@@ -287,7 +292,7 @@ fn pins(look: &PlanInput<'_>, removed: &[String]) -> Vec<Step> {
         }),
         _ => None,
     };
-    let mut steps: Vec<Step> = look.found.iter().filter_map(step).collect();
+    let mut steps: Vec<Step> = input.observed.iter().filter_map(step).collect();
     // Room first.
     steps.sort_by_key(|step| matches!(step, Step::Pin { .. }));
     steps

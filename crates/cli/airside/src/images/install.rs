@@ -123,7 +123,9 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    Ok(airside_app::printing::print(&manifest(options)?.to_yaml()?)?)
+    Ok(airside_app::printing::print(
+        &manifest(options)?.to_yaml()?,
+    )?)
 }
 
 fn manifest(options: &Options) -> Result<Manifest> {

@@ -245,8 +245,8 @@ impl Keeper {
         let wanted: Vec<_> = known.wants.iter().map(|want| want.wanted.clone()).collect();
         plan(&PlanInput {
             now: observation.now,
-            wanted: &wanted,
-            found: &observation.found,
+            desired: &wanted,
+            observed: &observation.found,
             attempts: &self.memory.attempts,
             pulling: &self.memory.pulling.keys().cloned().collect(),
             held: &self.memory.held.keys().cloned().collect(),

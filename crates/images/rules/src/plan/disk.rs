@@ -73,21 +73,21 @@ const PACKED_AND_UNPACKED: u64 = 2;
 
 /// Returns true if the image fits below the high mark, or below the low mark if it was removed to
 /// make room before.
-pub(super) fn has_room(look: &PlanInput<'_>, wanted: &DesiredImage, attempts: Attempts) -> bool {
-    fits(look, on_disk(wanted), attempts)
+pub(super) fn has_room(input: &PlanInput<'_>, wanted: &DesiredImage, attempts: Attempts) -> bool {
+    fits(input, on_disk(wanted), attempts)
 }
 
-fn fits(look: &PlanInput<'_>, size: u64, attempts: Attempts) -> bool {
+fn fits(input: &PlanInput<'_>, size: u64, attempts: Attempts) -> bool {
     let mark = if attempts.collected {
-        look.rules.low
+        input.rules.low
     } else {
-        look.rules.high
+        input.rules.high
     };
     let after = Disk {
-        used: look.disk.used.saturating_add(size),
-        ..look.disk
+        used: input.disk.used.saturating_add(size),
+        ..input.disk
     };
-    !look.disk.is_at(look.rules.high) && !after.is_at(mark)
+    !input.disk.is_at(input.rules.high) && !after.is_at(mark)
 }
 
 fn on_disk(wanted: &DesiredImage) -> u64 {
@@ -99,10 +99,10 @@ fn on_disk(wanted: &DesiredImage) -> u64 {
 pub(super) struct UnderWay(BTreeMap<String, u64>);
 
 impl UnderWay {
-    pub(super) fn of(look: &PlanInput<'_>) -> Self {
+    pub(super) fn of(input: &PlanInput<'_>) -> Self {
         let mut all = Self(BTreeMap::new());
-        let wanted = look.wanted.iter();
-        let begun = wanted.filter(|wanted| look.pulling.contains(&wanted.content.to_string()));
+        let wanted = input.desired.iter();
+        let begun = wanted.filter(|wanted| input.pulling.contains(&wanted.content.to_string()));
         begun.for_each(|wanted| all.add(wanted));
         all
     }
@@ -114,13 +114,13 @@ impl UnderWay {
     /// Returns true if the image fits beside the begun pulls.
     pub(super) fn leaves_room(
         &self,
-        look: &PlanInput<'_>,
+        input: &PlanInput<'_>,
         wanted: &DesiredImage,
         attempts: Attempts,
     ) -> bool {
         let content = wanted.content.to_string();
         let others = self.0.iter().filter(|(other, _)| **other != content);
         let size = others.fold(on_disk(wanted), |sum, (_, size)| sum.saturating_add(*size));
-        self.0.is_empty() || fits(look, size, attempts)
+        self.0.is_empty() || fits(input, size, attempts)
     }
 }

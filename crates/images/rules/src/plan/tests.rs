@@ -30,7 +30,7 @@ fn found(number: u8, size: u64) -> ObservedImage {
     }
 }
 
-/// A node with everything that a look needs.
+/// A node with everything that a plan needs.
 struct Stage {
     wanted: Vec<DesiredImage>,
     found: Vec<ObservedImage>,
@@ -63,8 +63,8 @@ impl Stage {
     fn plan(&self) -> Plan {
         plan(&PlanInput {
             now: at(0),
-            wanted: &self.wanted,
-            found: &self.found,
+            desired: &self.wanted,
+            observed: &self.found,
             attempts: &self.attempts,
             pulling: &self.pulling,
             held: &self.held,
