@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use airside_image_rules::{
     ImageSet, ResolvedImage, label,
-    placement::{KnownImages, KnownImage},
+    placement::{KnownImage, KnownImages},
 };
 use airside_oci::Reference;
 

@@ -10,7 +10,7 @@ use crate::{
     Access, AccessAnswer, Answer, AskedThing, Caller, Reply, Storage, Upstream, What,
     access::{proves, verdict},
     answer::{Head, failure, refusal},
-    flight::{Flights, StorageLook, NotBegun},
+    flight::{Flights, NotBegun, StorageLook},
     storage::NoteName,
 };
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{EphemeralContainer, PodSpec};
 
-use super::{KnownImages, KnownImage};
+use super::{KnownImage, KnownImages};
 use airside_oci::Reference;
 
 use crate::PlacementMode;
