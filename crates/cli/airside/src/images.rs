@@ -1,9 +1,9 @@
 //! `airside images`: declared images on chosen nodes.
 
 mod admission;
-mod agent;
 mod install;
 mod mirror;
+mod node_agent;
 mod operator;
 mod status;
 
@@ -21,9 +21,9 @@ pub(crate) enum Images {
     /// Shows what is on which node, and what is on its way
     #[command(before_long_help = status::EXAMPLES)]
     Status(status::Options),
-    /// The agent on each node
-    #[command(hide = true)]
-    Agent(agent::Options),
+    /// Prints the DaemonSet of the node agent, its account and its rights, without the other parts
+    #[command(before_long_help = node_agent::EXAMPLES)]
+    NodeAgent(node_agent::Options),
     /// Places pods that use images kept on nodes: the webhook of the cluster's API server
     #[command(before_long_help = admission::EXAMPLES)]
     Admission(Box<admission::Options>),
@@ -37,7 +37,7 @@ pub(crate) fn run(command: &Images) -> Result<()> {
         Images::Install(options) => install::run(options),
         Images::Operator(options) => operator::run(options),
         Images::Status(options) => status::run(options),
-        Images::Agent(options) => agent::run(options),
+        Images::NodeAgent(options) => node_agent::run(options),
         Images::Admission(options) => admission::run(options),
         Images::Mirror(options) => mirror::run(options),
     }

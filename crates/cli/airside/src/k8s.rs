@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use airside_node_agent::{Agent, Authorities, Upstream};
+use airside_image_install::RegistryAgentInstall;
+use airside_kube_objects::DEFAULT_IMAGE;
+use airside_node_agent::{Authorities, Upstream};
 use airside_runtime_kubernetes::rbac::{self, Account, Feature, Grant};
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand, builder::PossibleValuesParser};
@@ -47,11 +49,7 @@ pub(crate) struct NodeAgent {
     ca: Option<PathBuf>,
 
     /// Airside's own image (`make image`), as nodes find it
-    #[arg(
-        long,
-        value_name = "IMAGE",
-        default_value = "airside.local/airside:dev"
-    )]
+    #[arg(long, value_name = "IMAGE", default_value = DEFAULT_IMAGE)]
     image: String,
 
     /// Where the DaemonSet goes; it must exist
@@ -65,14 +63,14 @@ pub(crate) struct NodeAgent {
 
 impl NodeAgent {
     fn manifest(&self) -> Result<String> {
-        let agent = Agent {
+        let agent = RegistryAgentInstall {
             namespace: self.namespace.clone(),
             image: self.image.clone(),
             registry: self.registry.clone(),
             authorities: self.ca.as_deref().map(Authorities::read).transpose()?,
             port: self.port,
         };
-        Ok(agent.manifest()?)
+        Ok(agent.manifest()?.to_yaml()?)
     }
 }
 
@@ -141,7 +139,7 @@ impl Options {
             name: self.account.clone(),
             namespace: namespace.unwrap_or(&first.namespace).clone(),
         };
-        Ok(rbac::manifests(&account, &grants))
+        Ok(rbac::manifest(&account, &grants).to_yaml()?)
     }
 
     fn grants(&self) -> Result<Vec<Grant>> {

@@ -1,4 +1,4 @@
-//! What people read in `kubectl describe`.
+//! Events of admission, which people read in `kubectl describe`.
 
 use airside_model::chain;
 use k8s_openapi::api::core::v1::ObjectReference;
@@ -32,7 +32,10 @@ impl Events {
             secondary: None,
         };
         if let Err(error) = self.0.publish(&event, about).await {
-            debug!(error = %chain(&error), "event not written");
+            debug!(
+                error = %chain(&error),
+                "event not written"
+            );
         }
     }
 }

@@ -1,8 +1,9 @@
-//! Lets pods go that wait for their images: once enough nodes have them, or once they have waited long enough.
+//! Opens the gates of pods that wait for their images: once enough nodes have the images, or at the
+//! pods' deadline.
 //!
-//! What a pod waits for is worked out of the pod and the sets each time, and its deadline is counted from when it was made.
-//! So a restart forgets nothing, and replicas need not agree: who takes the gate away first has done it, the others find it
-//! gone.
+//! The images that a pod waits for are computed from the pod and the sets each time, and its
+//! deadline is counted from its creation. So a restart forgets nothing, and replicas need not
+//! agree: the first replica removes the gate, the others find it gone.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -25,13 +26,13 @@ use crate::{
     NAME, View,
     events::Events,
     kept::{self, Key},
-    watch::{Seen, patient, until},
+    watch::{ViewReceiver, patient, until},
 };
 
 /// After an API server that did not take a patch.
 const AGAIN: Duration = Duration::from_secs(5);
 
-pub(crate) async fn keep(client: Client, seen: Seen, shutdown: CancellationToken) {
+pub(crate) async fn keep(client: Client, seen: ViewReceiver, shutdown: CancellationToken) {
     tokio::select! {
         () = shutdown.cancelled() => {}
         () = follow(client, seen) => {}
@@ -42,11 +43,11 @@ pub(crate) async fn keep(client: Client, seen: Seen, shutdown: CancellationToken
 #[derive(Default)]
 struct Waiting {
     pods: BTreeMap<Key, Pod>,
-    /// Of a list that is not whole yet.
+    /// Pods of a list that is not complete yet.
     coming: BTreeMap<Key, Pod>,
 }
 
-async fn follow(client: Client, mut seen: Seen) {
+async fn follow(client: Client, mut seen: ViewReceiver) {
     let pods: Api<Pod> = Api::all(client.clone());
     let events = Events::new(client.clone());
     let watched = watcher::Config::default().labels(&format!("{GATED}=true"));
@@ -136,7 +137,8 @@ fn gate_index(pod: &Pod) -> Option<usize> {
     gates.iter().position(|gate| gate.name == GATE)
 }
 
-/// Takes the gate and its label away; whether it was us. Somebody else may have, or the pod is gone.
+/// Removes the gate and its label. Returns false if another replica did it before, or the pod is
+/// gone.
 async fn open(client: &Client, pod: &Pod, key: &Key) -> Result<bool, kube::Error> {
     let Some(index) = gate_index(pod) else {
         return Ok(false);
@@ -168,7 +170,9 @@ async fn open(client: &Client, pod: &Pod, key: &Key) -> Result<bool, kube::Error
 fn words(why: Opened) -> String {
     match why {
         Opened::Present => "enough nodes have the images of this pod",
-        Opened::Late => "the images of this pod are not on enough nodes, and it has waited for as long as its image set says",
+        Opened::Late => {
+            "the pod's images are not on enough nodes, but the longest wait of its image set is over"
+        }
         Opened::Unwanted => "no image set lets this pod wait any more",
     }
     .to_owned()

@@ -1,6 +1,7 @@
-//! Tells the API server whom to trust: the authorities' certificates in our webhook configuration.
+//! The authority that the API server trusts: its certificates in admission's webhook configuration.
 //!
-//! Everything else in it is from the manifest. Only that object is touched, by its name, and only these fields.
+//! Everything else in that object is from its installation. Only this object is changed, by its
+//! name, and only these fields.
 
 use std::time::Duration;
 
@@ -48,13 +49,15 @@ async fn follow(client: Client, certs: OwnCerts) {
             found = objects.next() => match found {
                 Some(Ok(found)) => {
                     if found.is_none() {
-                        warn!(configuration = NAME,
-                        "webhook configuration not found; no pod is placed until it is installed again");
+                        warn!(
+                            configuration = NAME,
+                            "webhook configuration missing; no pod is placed until it is installed"
+                        );
                     }
                     current = found;
                 }
                 Some(Err(error)) => {
-                    warn!(error = %chain(&error), "watch of the webhook configuration interrupted");
+                    warn!(error = %chain(&error), "watch of the webhook configuration failed");
                     continue;
                 }
                 None => return,
@@ -68,7 +71,8 @@ async fn follow(client: Client, certs: OwnCerts) {
     }
 }
 
-/// Whether all is right now. What another replica has written may be newer than what we have: then it is what we read.
+/// Corrects the configuration, and returns true if it is right now. The certificates of another
+/// replica may be newer than ours: then they are read.
 async fn correct(
     hooks: &Api<MutatingWebhookConfiguration>,
     hook: &MutatingWebhookConfiguration,

@@ -4,10 +4,10 @@ use std::{collections::BTreeMap, mem};
 
 use kube::{Resource, runtime::watcher::Event};
 
-/// What of each object is kept, by namespace and name.
-pub(crate) struct Kept<V> {
+/// A part of each watched object, by namespace and name.
+pub(crate) struct ObjectCache<V> {
     all: BTreeMap<Key, V>,
-    /// What a new list has so far.
+    /// Objects of a list that is not complete yet.
     coming: BTreeMap<Key, V>,
     is_whole: bool,
 }
@@ -15,7 +15,7 @@ pub(crate) struct Kept<V> {
 /// Namespace (empty if it has none) and name.
 pub(crate) type Key = (String, String);
 
-impl<V> Default for Kept<V> {
+impl<V> Default for ObjectCache<V> {
     fn default() -> Self {
         Self {
             all: BTreeMap::new(),
@@ -25,8 +25,8 @@ impl<V> Default for Kept<V> {
     }
 }
 
-impl<V: PartialEq> Kept<V> {
-    /// Whether there is another picture now.
+impl<V: PartialEq> ObjectCache<V> {
+    /// Applies an event of the watch, and returns true if the objects changed.
     pub(crate) fn take<K: Resource>(&mut self, event: Event<K>, keep: impl Fn(K) -> V) -> bool {
         match event {
             Event::Init => {
@@ -55,7 +55,7 @@ impl<V: PartialEq> Kept<V> {
         }
     }
 
-    /// Whether all that there is was seen once.
+    /// Returns true if a whole list was received.
     pub(crate) fn is_whole(&self) -> bool {
         self.is_whole
     }

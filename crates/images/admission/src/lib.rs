@@ -1,13 +1,13 @@
-//! Admission for pods that use images kept on nodes: answers from memory where they go.
+//! Admission for pods that use images of sets: it answers from memory where they go.
 //!
 //! ```text
-//! ImageSets, labels of nodes ──▶ watch ──▶ View ──▶ review: what the API server asks ──▶ a JSON patch
-//!                                           └────▶ gates: pods that wait are let go
+//! ImageSets, labels of nodes ──▶ watch ──▶ View ──▶ review: request of the API server ──▶ JSON patch
+//!                                           └────▶ gates: pods that wait are released
 //! ```
 //!
-//! What changes in a pod is decided by `image_sets::placement`; this serves it to the API server and keeps what it is
-//! decided by up to date. It reads no secret but its own certificate, and asks no registry anything. Where it fails, pods
-//! start as if it were not there.
+//! The changes to a pod are decided by `airside_image_rules::placement`; this crate serves them to
+//! the API server and keeps their inputs up to date. It reads no secret but its own certificate,
+//! and asks no registry. Where it fails, pods start as if it were absent.
 
 #![forbid(unsafe_code)]
 
@@ -15,10 +15,8 @@ mod events;
 mod gates;
 mod hook;
 mod kept;
-mod manifest;
 #[cfg(test)]
 mod many;
-mod policy;
 mod review;
 mod rewrite;
 mod run;
@@ -28,14 +26,16 @@ mod view;
 mod watch;
 mod workloads;
 
-pub use manifest::{Admission, ManifestError};
-pub use policy::placement_policy;
 pub use review::{ReviewError, Rules, answer};
 pub use rewrite::{BadHost, Rewrite};
 pub use run::{RunError, Settings, run};
+pub use serve::{READY_PATH, REVIEW_PATH};
 pub use view::View;
 
-/// Of the Deployment, its Service, its account, its webhooks: and who we are where fields have a manager.
+/// Name of admission's Deployment, Service, account and webhooks, and its name as a field manager.
 pub const NAME: &str = "airside-images-admission";
-/// Objects and namespaces with `true` have their templates placed; with `false`, pods are left alone.
+/// Secret with the certificates of admission's own Service.
+pub const CERTS_SECRET: &str = "airside-images-admission-tls";
+/// Label of objects and namespaces: with `true` their templates are placed, with `false` their pods
+/// are left alone.
 pub const PLACE: &str = "images.airside.dev/place";

@@ -1,4 +1,4 @@
-//! For tests: more sets than a cluster has, and the pods that use them.
+//! Test data: more sets than a cluster has, and the pods that use them.
 
 use airside_image_rules::ImageSet;
 use serde_json::{Value, json};
@@ -26,8 +26,8 @@ pub(crate) fn view(sets: usize, images: usize) -> View {
     View::new(sets.iter(), "home", &Counts::new())
 }
 
-/// A pod of three containers with this many variables each, as the API server asks about it. Number 0 uses what every view
-/// has.
+/// A pod of three containers with this many variables each, as the API server sends it. Number 0
+/// uses an image that every view has.
 pub(crate) fn review(number: usize, variables: usize) -> Vec<u8> {
     let image = format!(
         "registry.example.com/team-{}/app-{}:1",

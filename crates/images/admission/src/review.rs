@@ -1,11 +1,12 @@
-//! One question of the API server and its answer: bytes in, bytes out.
+//! One review: a request of the API server and its answer, bytes in, bytes out.
 //!
-//! An object is taken apart only as far as placement looks at it, and the patch is the difference that placement made. So
-//! fields that this version does not know stay as they are. Nothing is ever refused: who cannot be helped is let through.
+//! An object is parsed only as far as placement uses it, and the patch is the difference that
+//! placement made. So fields that this version does not know stay as they are. No pod is ever
+//! refused: one that cannot be placed is let through.
 
 mod message;
 
-use airside_image_rules::placement::{Known, place, place_ephemeral};
+use airside_image_rules::placement::{KnownImages, place, place_ephemeral};
 use airside_model::chain;
 use k8s_openapi::api::{
     apps::v1::{Deployment, StatefulSet},
@@ -15,7 +16,7 @@ use k8s_openapi::api::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
-use self::message::{Answer, Question, Request};
+use self::message::{Question, Request, ReviewAnswer};
 use crate::{
     View,
     rewrite::Rewrite,
@@ -35,7 +36,7 @@ pub enum ReviewError {
     Answer(#[source] serde_json::Error),
 }
 
-/// What is done with names beside placement.
+/// Changes of names beside placement.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     pub rewrite: Option<Rewrite>,
@@ -57,7 +58,7 @@ pub fn answer(body: &[u8], view: &View, rules: &Rules) -> Result<Vec<u8>, Review
             None
         }
     };
-    serde_json::to_vec(&Answer::new(&question, patch)).map_err(ReviewError::Answer)
+    serde_json::to_vec(&ReviewAnswer::new(&question, patch)).map_err(ReviewError::Answer)
 }
 
 fn patch(
@@ -92,7 +93,7 @@ fn patch(
 
 fn templated<K: Templated>(
     request: &Request<'_>,
-    known: &Known,
+    known: &KnownImages,
 ) -> Result<Option<Vec<u8>>, ReviewError> {
     changed(request, |object: &mut K, old| {
         place_object(object, old, known)

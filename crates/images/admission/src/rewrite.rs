@@ -1,13 +1,14 @@
-//! Names of images moved to a registry inside the cluster, for runtimes that know no mirrors. Off unless asked for.
+//! Names of images moved to a registry inside the cluster, for runtimes that know no mirrors. Off
+//! unless asked for.
 
 use std::{fmt, str::FromStr};
 
-use airside_image_rules::placement::Known;
+use airside_image_rules::placement::KnownImages;
 use airside_oci::Reference;
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
 
-/// Where names are moved to: `docker.io/library/busybox:1` becomes `HOST/docker.io/library/busybox:1`, and
-/// `r.example:5000/a:1` becomes `HOST/r.example__5000/a:1`.
+/// Registry that names are moved to: `docker.io/library/busybox:1` becomes
+/// `HOST/docker.io/library/busybox:1`, and `r.example:5000/a:1` becomes `HOST/r.example__5000/a:1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rewrite {
     host: String,
@@ -38,8 +39,9 @@ impl fmt::Display for Rewrite {
 }
 
 impl Rewrite {
-    /// What sets keep under the name that the pod uses stays: it is on nodes under that name. Whether anything was moved.
-    pub(crate) fn pod(&self, pod: &mut Pod, known: &Known) -> bool {
+    /// Moves the names of a pod's images, and returns true if any was moved. An image that sets
+    /// keep stays, as it is on nodes under its name.
+    pub(crate) fn pod(&self, pod: &mut Pod, known: &KnownImages) -> bool {
         let Some(spec) = pod.spec.as_mut() else {
             return false;
         };
@@ -90,9 +92,9 @@ mod tests {
             "volumes": [{"name": "v", "image": {"reference": "tools:2"}}],
         }}))
         .unwrap();
-        assert!(rewrite.pod(&mut pod, &Known::new()));
+        assert!(rewrite.pod(&mut pod, &KnownImages::new()));
         let once = pod.clone();
-        assert!(!rewrite.pod(&mut pod, &Known::new()), "only once");
+        assert!(!rewrite.pod(&mut pod, &KnownImages::new()), "only once");
         let spec = serde_json::to_value(once.spec.unwrap()).unwrap();
         assert_eq!(
             spec["initContainers"][0]["image"],

@@ -2,22 +2,23 @@
 
 use std::{sync::Arc, time::Duration};
 
-use airside_image_certs::{CertsError, Lifetimes, OwnCerts, Wanted};
+use airside_image_certs::{CertsError, CertsOptions, Lifetimes, OwnCerts};
 use jiff::SignedDuration;
 use kube::Client;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::{NAME, Rules, gates, hook, serve, serve::Door, watch, workloads};
+use crate::{CERTS_SECRET, NAME, Rules, gates, hook, serve, serve::Door, watch, workloads};
 
+/// Settings of admission.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where all this is installed; its sets speak for everybody.
+    /// Namespace of the installation; its sets speak for pods of every namespace.
     pub namespace: String,
     pub rules: Rules,
-    /// Whether workloads that are there already are looked at, which takes rights on all of them.
+    /// True if existing workloads are placed too, which takes rights on all of them.
     pub workloads: bool,
-    /// How long its certificates last, if not as long as they should.
+    /// Lifetime of its certificates in tests; the usual one if there is none.
     pub certificates_last: Option<Duration>,
 }
 
@@ -42,9 +43,9 @@ pub async fn run(
     let namespace = &settings.namespace;
     let certs = OwnCerts::open(
         client.clone(),
-        Wanted {
+        CertsOptions {
             namespace: namespace.clone(),
-            secret: format!("{NAME}-tls"),
+            secret: CERTS_SECRET.to_owned(),
             names: vec![
                 format!("{NAME}.{namespace}.svc"),
                 format!("{NAME}.{namespace}.svc.cluster.local"),

@@ -13,12 +13,12 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
-use crate::{review, review::Rules, watch::Seen};
+use crate::{review, review::Rules, watch::ViewReceiver};
 
-pub(crate) const REVIEW_PATH: &str = "/v1/review";
+pub const REVIEW_PATH: &str = "/v1/review";
 const NOT_READY: &str = "sets and nodes are not known yet\n";
 
-pub(crate) const READY_PATH: &str = "/v1/ready";
+pub const READY_PATH: &str = "/v1/ready";
 
 /// Objects are at most 1.5 MB in etcd, and a review has two of them.
 const MAX_REVIEW_BYTES: usize = 8 << 20;
@@ -29,7 +29,7 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 
 #[derive(Clone)]
 pub(crate) struct Door {
-    pub(crate) seen: Seen,
+    pub(crate) seen: ViewReceiver,
     pub(crate) rules: Arc<Rules>,
 }
 

@@ -1,6 +1,6 @@
 //! Kinds that pods are made from.
 
-use airside_image_rules::{label, placement::Known, placement::place_template};
+use airside_image_rules::{label, placement::KnownImages, placement::place_template};
 use airside_oci::Reference;
 use k8s_openapi::{
     NamespaceResourceScope,
@@ -67,9 +67,13 @@ impl Templated for CronJob {
     }
 }
 
-/// Places an object's template; whether it was changed. One that somebody leaves as it was is left: another template
-/// starts all pods anew.
-pub(crate) fn place_object<K: Templated>(object: &mut K, old: Option<&K>, known: &Known) -> bool {
+/// Places an object's template, and returns true if it was changed. A template that the request
+/// leaves as it was is left alone: a changed template starts all pods anew.
+pub(crate) fn place_object<K: Templated>(
+    object: &mut K,
+    old: Option<&K>,
+    known: &KnownImages,
+) -> bool {
     let old = old.and_then(|old| old.template());
     match object.template_mut() {
         Some(template) if old != Some(&*template) => place_template(template, known),
@@ -77,7 +81,7 @@ pub(crate) fn place_object<K: Templated>(object: &mut K, old: Option<&K>, known:
     }
 }
 
-/// Whether something of ours is in it already.
+/// Returns true if the template has a term of ours already.
 pub(crate) fn is_placed(template: &PodTemplateSpec) -> bool {
     let Some(spec) = template.spec.as_ref() else {
         return false;
@@ -99,7 +103,7 @@ pub(crate) fn is_placed(template: &PodTemplateSpec) -> bool {
     selected.chain(preferred).any(|key| label::is_ours(key))
 }
 
-/// What it names, as far as it can be read.
+/// Returns the images of a template, as far as their names can be parsed.
 pub(crate) fn images(template: &PodTemplateSpec) -> Vec<Reference> {
     let Some(spec) = template.spec.as_ref() else {
         return Vec::new();

@@ -1,13 +1,15 @@
-//! What admission knows: which images sets keep, for pods of which namespace, and on how many nodes each is.
+//! The view of admission: which images sets keep, for pods of which namespace, and on how many
+//! nodes each image is.
 //!
-//! A set speaks for pods of its own namespace. Sets of the namespace that all this is installed in speak for everybody:
-//! whoever may write there decides about the cluster. Otherwise one team's set could hold another team's pods back.
+//! A set speaks for pods of its own namespace. Sets of the installation's namespace speak for pods
+//! of every namespace: only administrators write there. Otherwise one team's set could hold another
+//! team's pods back.
 
 use std::collections::BTreeMap;
 
 use airside_image_rules::{
     ImageSet, ResolvedImage, label,
-    placement::{Known, KnownImage},
+    placement::{KnownImage, KnownImages},
 };
 use airside_oci::Reference;
 
@@ -16,13 +18,13 @@ pub(crate) type Counts = BTreeMap<String, u32>;
 
 #[derive(Clone, Debug, Default)]
 pub struct View {
-    /// For pods of namespaces that have no sets.
-    shared: Known,
-    namespaces: BTreeMap<String, Known>,
+    /// Images for pods of namespaces that have no sets.
+    shared: KnownImages,
+    namespaces: BTreeMap<String, KnownImages>,
 }
 
 impl View {
-    /// From all sets; `home` is the namespace whose sets are for everybody.
+    /// Makes a view of all sets; `home` is the namespace whose sets are for every namespace.
     pub(crate) fn new<'a>(
         sets: impl Iterator<Item = &'a ImageSet>,
         home: &str,
@@ -48,17 +50,18 @@ impl View {
         Self { shared, namespaces }
     }
 
-    /// What counts for pods of a namespace.
-    pub(crate) fn of(&self, namespace: &str) -> &Known {
+    /// Returns the images for pods of a namespace.
+    pub(crate) fn of(&self, namespace: &str) -> &KnownImages {
         self.namespaces.get(namespace).unwrap_or(&self.shared)
     }
 }
 
-/// Where several sets have one image, the set of the highest priority speaks for it, then the first by name.
-fn known(sets: &[&ImageSet], counts: &Counts) -> Known {
+/// Collects the images of sets. If several sets have one image, the set of the highest priority
+/// counts, then the first by name.
+fn known(sets: &[&ImageSet], counts: &Counts) -> KnownImages {
     let mut sorted = sets.to_vec();
     sorted.sort_by_key(|set| (-set.spec.priority, set.metadata.name.clone()));
-    let mut known = Known::new();
+    let mut known = KnownImages::new();
     for set in sorted {
         let images = set.status.iter().flat_map(|status| &status.images);
         for (name, image) in images.filter_map(|image| of_set(set, image, counts)) {

@@ -1,7 +1,7 @@
-//! Keeps the view current: sets, and what labels of nodes say.
+//! Watches that keep the view current: sets, and the labels of nodes.
 //!
-//! Of nodes only the metadata is asked for, and of that only our labels are kept: they are what the scheduler goes by, and
-//! the operator takes those of dead agents away.
+//! Only the metadata of nodes is watched, and only our labels of it are kept: the scheduler decides
+//! by them, and the operator removes those of dead agents.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -27,10 +27,10 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use crate::{View, kept::Kept, view::Counts};
+use crate::{View, kept::ObjectCache, view::Counts};
 
-/// What is known; nothing until everything was seen once.
-pub(crate) type Seen = watch::Receiver<Option<Arc<View>>>;
+/// The current view; none until every list was received once.
+pub(crate) type ViewReceiver = watch::Receiver<Option<Arc<View>>>;
 
 enum News {
     Set(Box<Event<ImageSet>>),
@@ -39,12 +39,12 @@ enum News {
 
 #[derive(Default)]
 struct Picture {
-    sets: Kept<Arc<ImageSet>>,
-    nodes: Kept<BTreeSet<String>>,
+    sets: ObjectCache<Arc<ImageSet>>,
+    nodes: ObjectCache<BTreeSet<String>>,
 }
 
 /// Watches until the shutdown, and says what it sees.
-pub(crate) fn start(client: Client, home: String, shutdown: CancellationToken) -> Seen {
+pub(crate) fn start(client: Client, home: String, shutdown: CancellationToken) -> ViewReceiver {
     let (say, seen) = watch::channel(None);
     let until = shutdown.clone();
     airside_tasks::supervise("watch of image sets", &shutdown, move || {

@@ -1,11 +1,13 @@
-//! Workloads that were there before their image set: those that opted in are placed once, the others are told of it.
+//! Workloads that were there before their image set: those that opted in are placed once, the
+//! others get an event.
 //!
-//! Another template starts all pods anew, so it is done only where it was asked for, and only if there is nothing of ours in
-//! the template yet. From then on admission sees every change. A Job's template cannot be changed.
+//! A changed template starts all pods anew, so it is changed only after an opt-in, and only if it
+//! has no term of ours yet. From then on admission sees every change. A Job's template cannot be
+//! changed.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use airside_image_rules::{PlacementMode, placement::Known};
+use airside_image_rules::{PlacementMode, placement::KnownImages};
 use airside_model::chain;
 use airside_oci::Reference;
 use futures::StreamExt as _;
@@ -27,28 +29,33 @@ use tracing::{info, warn};
 use crate::{
     NAME, PLACE, View,
     events::Events,
-    kept::{Kept, Key},
+    kept::{Key, ObjectCache},
     template::{self, Templated, place_object},
-    watch::{Seen, patient},
+    watch::{ViewReceiver, patient},
 };
 
 /// Between two passes, so that what comes together is looked at together.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Pods of these are nobody's but the cluster's.
+/// Namespace of the cluster's own pods, which are left alone.
 const NEVER: &str = "kube-system";
 
 type OptedIn = watch::Receiver<BTreeSet<String>>;
 
-/// What of a workload matters.
+/// The fields of a workload that matter here.
 #[derive(Clone, Debug, PartialEq)]
 struct Summary {
     images: Vec<Reference>,
     is_placed: bool,
-    /// What its own label says.
+    /// Value of the workload's own label.
     choice: Option<bool>,
 }
 
-pub(crate) async fn keep(client: Client, home: String, seen: Seen, shutdown: CancellationToken) {
+pub(crate) async fn keep(
+    client: Client,
+    home: String,
+    seen: ViewReceiver,
+    shutdown: CancellationToken,
+) {
     let (say, opted_in) = watch::channel(BTreeSet::new());
     let home: Arc<str> = home.into();
     tokio::select! {
@@ -64,7 +71,7 @@ async fn namespaces(client: Client, say: watch::Sender<BTreeSet<String>>) {
     let watched = watcher::Config::default().labels(&format!("{PLACE}=true"));
     let all: Api<PartialObjectMeta<Namespace>> = Api::all(client);
     let mut news = patient(kube::runtime::watcher(all, watched), "namespaces");
-    let mut kept: Kept<()> = Kept::default();
+    let mut kept: ObjectCache<()> = ObjectCache::default();
     while let Some(event) = news.next().await {
         // The value says nothing: that it is there is what counts.
         kept.take(event, drop);
@@ -81,7 +88,7 @@ struct Workloads<K> {
     client: Client,
     events: Events,
     home: Arc<str>,
-    kept: Kept<Summary>,
+    kept: ObjectCache<Summary>,
     told: BTreeSet<Key>,
     kind: std::marker::PhantomData<K>,
 }
@@ -89,7 +96,7 @@ struct Workloads<K> {
 async fn follow<K: Templated>(
     client: Client,
     home: Arc<str>,
-    mut seen: Seen,
+    mut seen: ViewReceiver,
     mut opted_in: OptedIn,
 ) {
     let all: Api<K> = Api::all(client.clone());
@@ -102,7 +109,7 @@ async fn follow<K: Templated>(
         events: Events::new(client.clone()),
         client,
         home,
-        kept: Kept::default(),
+        kept: ObjectCache::default(),
         told: BTreeSet::new(),
         kind: std::marker::PhantomData,
     };
@@ -137,7 +144,7 @@ fn summary<K: Templated>(object: K) -> Summary {
     }
 }
 
-/// What is to be done about a workload.
+/// Action on a workload.
 #[derive(Debug, PartialEq, Eq)]
 enum Due {
     Nothing,
@@ -146,17 +153,20 @@ enum Due {
 }
 
 impl Summary {
-    fn due(&self, known: &Known, is_opted_in: bool) -> Due {
+    fn due(&self, known: &KnownImages, is_opted_in: bool) -> Due {
         let is_meant = |name: &Reference| {
             known
                 .get(name)
                 .is_some_and(|image| image.placement.mode != PlacementMode::None)
         };
-        match self.choice.unwrap_or(is_opted_in) {
-            _ if self.is_placed || !self.images.iter().any(is_meant) => Due::Nothing,
-            true => Due::Place,
-            false if self.choice == Some(false) => Due::Nothing,
-            false => Due::Tell,
+        if self.is_placed || !self.images.iter().any(is_meant) {
+            return Due::Nothing;
+        }
+        match self.choice {
+            Some(true) => Due::Place,
+            Some(false) => Due::Nothing,
+            None if is_opted_in => Due::Place,
+            None => Due::Tell,
         }
     }
 }
@@ -213,7 +223,8 @@ impl<K: Templated> Workloads<K> {
         };
         match objects.patch(&key.1, &params, &patch).await {
             Ok(_) => {
-                info!(namespace = key.0, name = key.1, kind = %K::kind(&()), "workload placed");
+                let kind = K::kind(&());
+                info!(namespace = key.0, name = key.1, %kind, "workload placed");
                 let note = "its template prefers nodes that have its images".to_owned();
                 self.events.tell(&about, "Placed", note).await;
                 Ok(())

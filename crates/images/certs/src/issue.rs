@@ -21,7 +21,8 @@ pub(crate) struct Issued {
     pub(crate) key: String,
 }
 
-/// A new authority. Its name has the time in it: two of one name confuse whoever looks for the right one.
+/// Makes a new authority. Its name has the time in it: a client that looks for an authority by name
+/// would confuse two of one name.
 pub(crate) fn authority(
     called: &str,
     now: Timestamp,

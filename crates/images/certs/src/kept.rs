@@ -1,4 +1,5 @@
-//! A service's certificate for as long as the service runs: read or made at the start, then kept current.
+//! A service's certificate for as long as the service runs: read or made at the start, then kept
+//! current.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,11 +14,11 @@ use tracing::{info, warn};
 
 use crate::{
     BadKey, IssueError, Lifetimes, Material, Renewal, Served, renew,
-    secret::{Kept, SecretError, Written},
+    secret::{CertsSecret, SecretError, SecretWrite},
 };
 
-/// Between two looks at the Secret, which another replica may have changed. Well below the time that a new authority
-/// has to settle.
+/// Interval of reads of the Secret, which another replica may have changed. It is well below the
+/// time that a new authority has to settle.
 const LOOK: Duration = Duration::from_secs(10 * 60);
 /// After a look that failed.
 const AGAIN: Duration = Duration::from_secs(15);
@@ -38,13 +39,13 @@ pub enum CertsError {
     Contended(String),
 }
 
-/// What a service needs.
+/// Needs of a service: where its certificates are kept, and for which names they are.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub struct CertsOptions {
     pub namespace: String,
     /// The Secret's name, which new authorities are called by as well.
     pub secret: String,
-    /// What clients call the service, such as `name.namespace.svc`.
+    /// Names by which clients call the service, such as `name.namespace.svc`.
     pub names: Vec<String>,
     pub lifetimes: Lifetimes,
 }
@@ -56,17 +57,17 @@ pub struct OwnCerts {
 }
 
 struct Inner {
-    kept: Kept,
-    wanted: Wanted,
+    kept: CertsSecret,
+    wanted: CertsOptions,
     served: Served,
-    /// What is served, and when something is due.
+    /// Certificates that are served, and the time of the next renewal.
     now: Mutex<(Material, Timestamp)>,
 }
 
 impl OwnCerts {
     /// Reads what is kept, or makes it.
-    pub async fn open(client: Client, wanted: Wanted) -> Result<Self, CertsError> {
-        let kept = Kept::new(client, &wanted.namespace, &wanted.secret);
+    pub async fn open(client: Client, wanted: CertsOptions) -> Result<Self, CertsError> {
+        let kept = CertsSecret::new(client, &wanted.namespace, &wanted.secret);
         let renewal = settle(&kept, &wanted, None).await?;
         Ok(Self {
             inner: Arc::new(Inner {
@@ -96,7 +97,8 @@ impl OwnCerts {
         Ok(())
     }
 
-    /// Keeps it current until the shutdown. What cannot be renewed is served for as long as it lasts.
+    /// Keeps the certificates current until the shutdown. One that cannot be renewed is served
+    /// until it ends.
     pub async fn run(&self, shutdown: CancellationToken) {
         let mut pause = self.until_due();
         loop {
@@ -126,14 +128,14 @@ impl OwnCerts {
     }
 }
 
-/// What everybody uses: what is kept, with what is due renewed and kept. What is held already is put back if the Secret
-/// was removed or spoilt, as clients trust it.
+/// Returns the certificates that all replicas use: those of the Secret, renewed and written where
+/// due. Our own are written back if the Secret was removed or damaged, as clients trust them.
 async fn settle(
-    kept: &Kept,
-    wanted: &Wanted,
+    kept: &CertsSecret,
+    wanted: &CertsOptions,
     held: Option<Material>,
 ) -> Result<Renewal, CertsError> {
-    let Wanted {
+    let CertsOptions {
         secret,
         names,
         lifetimes,
@@ -144,7 +146,7 @@ async fn settle(
         let there = match found.as_ref().map(|found| &found.material) {
             Some(Ok(material)) => Some(material.clone()),
             Some(Err(why)) => {
-                warn!(secret, %why, "Secret of the certificates not usable; it is written anew");
+                warn!(secret, %why, "secret of certificates unusable; it is written anew");
                 None
             }
             None => None,
@@ -154,7 +156,7 @@ async fn settle(
         if there.as_ref() == Some(&renewal.material) {
             return Ok(renewal);
         }
-        if let Written::Done = kept.write(found, &renewal.material).await? {
+        if let SecretWrite::Done = kept.write(found, &renewal.material).await? {
             info!(secret, next = %renewal.next, "certificates written");
             return Ok(renewal);
         }

@@ -1,4 +1,5 @@
-//! What is kept: the authorities, newest first, the key of the newest, and the certificate that is served with its key.
+//! The material of a Secret: the authorities, newest first, the key of the newest, and the served
+//! certificate with its key.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -37,7 +38,7 @@ pub enum BadMaterial {
     },
 }
 
-/// What a certificate says of itself.
+/// Fields of a certificate that renewal needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Facts {
     pub(crate) subject: String,

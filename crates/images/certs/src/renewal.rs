@@ -1,4 +1,4 @@
-//! What is due: pure, so that years can pass in a test.
+//! Renewal of what is due. It is pure, so that years can pass in a test.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -8,17 +8,20 @@ use crate::{
     material::facts,
 };
 
-/// How long things last. Each part of a life leaves room for those that come after it.
+/// Lifetimes of authorities and certificates. Each part of a life leaves room for those that come
+/// after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lifetimes {
     pub authority: SignedDuration,
     pub leaf: SignedDuration,
-    /// How long a new authority is told of before it signs; by then whoever trusts the old one trusts it too.
+    /// Time between the publication of a new authority and its first signature; by then clients
+    /// that trust the old one trust it too.
     pub settle: SignedDuration,
 }
 
 impl Lifetimes {
-    /// With certificates that last so long, and everything else in proportion: to see it change without waiting for years.
+    /// Returns lifetimes in proportion to a certificate's, so that tests see renewals without
+    /// waiting for years.
     pub fn of_certificates(leaf: SignedDuration) -> Self {
         Self {
             authority: leaf * 3,
@@ -38,17 +41,18 @@ impl Default for Lifetimes {
     }
 }
 
-/// What there is after a look.
+/// Result of a renewal.
 #[derive(Clone, Debug)]
 pub struct Renewal {
     pub material: Material,
-    /// Whether it is other than before, and has to be kept.
+    /// True if the material changed and must be written.
     pub is_new: bool,
     /// When to look again.
     pub next: Timestamp,
 }
 
-/// Renews what is due. `called` names new authorities; `names` are those that the certificate is for.
+/// Renews what is due. `called` names new authorities; `names` are those that the certificate is
+/// for.
 pub fn renew(
     kept: Option<&Material>,
     called: &str,
@@ -113,7 +117,8 @@ fn authority_due(material: &Material, lives: Lifetimes) -> Option<Timestamp> {
     Some(newest.until - lives.leaf - lives.leaf)
 }
 
-/// Once a third of its life is left; at once if it is of no use. An authority that is new has to settle first.
+/// Returns the time of the certificate's renewal: once a third of its life is left, or at once if
+/// it is unusable. A new authority has to settle first.
 fn leaf_due(
     material: &Material,
     names: &[String],

@@ -18,25 +18,25 @@ pub struct SecretError {
     source: Box<kube::Error>,
 }
 
-pub(crate) struct Kept {
+pub(crate) struct CertsSecret {
     secrets: Api<Secret>,
     namespace: String,
     name: String,
 }
 
-/// What was found, and what it takes to replace it and nothing newer.
-pub(crate) struct Found {
+/// A Secret as it was read, with the version that a replacement must name.
+pub(crate) struct FoundSecret {
     pub(crate) material: Result<Material, BadMaterial>,
     secret: Secret,
 }
 
-/// Somebody else was faster: look again.
-pub(crate) enum Written {
+/// Result of a write. A conflict means that another replica was faster: the Secret is read again.
+pub(crate) enum SecretWrite {
     Done,
     Late,
 }
 
-impl Kept {
+impl CertsSecret {
     pub(crate) fn new(client: Client, namespace: &str, name: &str) -> Self {
         Self {
             secrets: Api::namespaced(client, namespace),
@@ -45,7 +45,7 @@ impl Kept {
         }
     }
 
-    pub(crate) async fn read(&self) -> Result<Option<Found>, SecretError> {
+    pub(crate) async fn read(&self) -> Result<Option<FoundSecret>, SecretError> {
         let found = self.secrets.get_opt(&self.name).await;
         let found = found.map_err(|source| self.failed("read", source))?;
         Ok(found.map(|secret| {
@@ -55,7 +55,7 @@ impl Kept {
                 .flatten()
                 .map(|(key, value)| (key.clone(), value.0.clone()))
                 .collect();
-            Found {
+            FoundSecret {
                 material: Material::read(&data),
                 secret,
             }
@@ -64,9 +64,9 @@ impl Kept {
 
     pub(crate) async fn write(
         &self,
-        before: Option<Found>,
+        before: Option<FoundSecret>,
         material: &Material,
-    ) -> Result<Written, SecretError> {
+    ) -> Result<SecretWrite, SecretError> {
         let data = material.data().into_iter();
         let data = data.map(|(key, value)| (key, ByteString(value))).collect();
         let written = match before {
@@ -92,8 +92,10 @@ impl Kept {
             }
         };
         match written {
-            Ok(_) => Ok(Written::Done),
-            Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(Written::Late),
+            Ok(_) => Ok(SecretWrite::Done),
+            Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => {
+                Ok(SecretWrite::Late)
+            }
             Err(source) => Err(self.failed("written", source)),
         }
     }

@@ -18,7 +18,7 @@ use crate::Material;
 #[error("the certificate that is kept cannot be served: {0}")]
 pub struct BadKey(String);
 
-/// What is served, and what others must trust for it. Clones show the same.
+/// The served certificate, and the authorities that clients must trust. Clones share both.
 #[derive(Clone)]
 pub struct Served {
     current: Arc<Current>,
@@ -56,7 +56,7 @@ impl Served {
         Ok(())
     }
 
-    /// For a listener: TLS 1.2 and 1.3, HTTP/1.1.
+    /// Returns the configuration of a listener: TLS 1.2 and 1.3, HTTP/1.1.
     pub fn server_config(&self) -> Result<Arc<ServerConfig>, rustls::Error> {
         let provider = self.current.provider.clone();
         let mut config = ServerConfig::builder_with_provider(provider)

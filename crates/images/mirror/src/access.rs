@@ -1,4 +1,5 @@
-//! Whom a registry serves. Its own word counts, for a short while; nobody else's does.
+//! Access: which callers a registry serves. Only the registry's own answer counts, and only for a
+//! short while.
 
 use std::{
     collections::HashMap,
@@ -10,16 +11,16 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 
-use crate::{Asked, Away, Upstream, What};
+use crate::{AskedThing, Away, Upstream, What};
 
-/// How long a registry's yes counts without being asked again.
+/// Time for which a registry's yes counts without another request.
 const FRESH: Duration = Duration::from_secs(300);
-/// How long it counts while the registry cannot be asked.
+/// Time for which a registry's yes counts while it cannot be asked.
 const STALE: Duration = Duration::from_secs(3600);
-/// As many as may be remembered; who is forgotten is only asked for again.
-const MOST: usize = 10_000;
+/// Number of answers that are remembered; a forgotten one is only asked for again.
+const MAX_ANSWERS: usize = 10_000;
 
-/// Who asks, by what they sent as a login; never kept as it is, never shown.
+/// A caller by the login that it sent, which is never kept as it is and never shown.
 #[derive(Clone, Default)]
 pub struct Caller(Option<HeaderValue>);
 
@@ -48,9 +49,9 @@ impl Caller {
     }
 }
 
-/// What a registry says about one thing and one caller.
+/// Answer of a registry about one thing and one caller.
 #[derive(Debug)]
-pub enum Verdict {
+pub enum AccessAnswer {
     /// It is there, with these headers.
     Yes(HeaderMap),
     /// The answer for the caller: it asks for a login, forbids it, or has no such thing.
@@ -77,7 +78,7 @@ impl Access {
         &self.upstream
     }
 
-    /// The registry said so lately, of the caller or of anybody.
+    /// Returns true if the registry said yes lately, to the caller or to callers without a login.
     pub fn is_fresh(&self, repository: &Repository, caller: &Caller) -> bool {
         self.said_within(repository, caller, FRESH)
     }
@@ -99,20 +100,26 @@ impl Access {
     /// Remembers that the registry served something of the repository.
     pub fn served(&self, repository: &Repository, caller: &Caller) {
         let mut yes = self.yes.lock();
-        if yes.len() >= MOST {
+        if yes.len() >= MAX_ANSWERS {
             yes.retain(|_, at| at.elapsed() < FRESH);
         }
-        if yes.len() < MOST {
+        if yes.len() < MAX_ANSWERS {
             yes.insert((repository.clone(), caller.hash()), Instant::now());
         }
     }
 
-    /// Asks the registry whether the caller would get this. `kept` is the size of what is kept of it, if anything is.
-    pub async fn ask(&self, asked: &Asked, caller: &Caller, kept: Option<u64>) -> Verdict {
+    /// Asks the registry if the caller would get this. `kept` is the size of the kept content, if
+    /// there is any.
+    pub async fn ask(
+        &self,
+        asked: &AskedThing,
+        caller: &Caller,
+        kept: Option<u64>,
+    ) -> AccessAnswer {
         let answer = self.upstream.ask(&Method::HEAD, asked, caller, None).await;
         let (status, headers) = match answer {
             Ok(answer) => (answer.status(), answer.headers().clone()),
-            Err(error) => return Verdict::of(&error),
+            Err(error) => return AccessAnswer::of(&error),
         };
         if let (true, true, Some(size)) = (status.is_redirection(), is_blob(asked), kept) {
             return self.follow(asked, caller, size).await;
@@ -123,8 +130,9 @@ impl Access {
         verdict(asked, kept, status, headers)
     }
 
-    /// Looks where a registry leads for a blob that is kept: to the blob, or to a page that asks for a login.
-    async fn follow(&self, asked: &Asked, caller: &Caller, size: u64) -> Verdict {
+    /// Follows a registry's redirection for a kept blob: it leads to the blob, or to a page that
+    /// asks for a login.
+    async fn follow(&self, asked: &AskedThing, caller: &Caller, size: u64) -> AccessAnswer {
         let first = HeaderValue::from_static("bytes=0-0");
         let answer = self
             .upstream
@@ -133,17 +141,18 @@ impl Access {
         match answer {
             Ok(answer) if leads_to(answer.status(), answer.headers(), size) => {
                 self.served(&asked.repository, caller);
-                Verdict::Yes(HeaderMap::new())
+                AccessAnswer::Yes(HeaderMap::new())
             }
-            Ok(answer) if answer.status().is_success() => Verdict::nothing_like_it(),
+            Ok(answer) if answer.status().is_success() => AccessAnswer::nothing_like_it(),
             Ok(answer) => verdict(asked, Some(size), answer.status(), answer.headers().clone()),
-            Err(error) => Verdict::of(&error),
+            Err(error) => AccessAnswer::of(&error),
         }
     }
 }
 
-impl Verdict {
-    /// Returns the verdict on an answer that is not the thing: to the caller, the registry does not have it.
+impl AccessAnswer {
+    /// Returns the verdict on an answer that is not the thing: to the caller, the registry does not
+    /// have it.
     fn nothing_like_it() -> Self {
         Self::No(StatusCode::NOT_FOUND, HeaderMap::new())
     }
@@ -163,10 +172,13 @@ enum Likeness {
     Unsaid,
 }
 
-fn likeness(asked: &Asked, kept: Option<u64>, headers: &HeaderMap) -> Likeness {
-    let of = |is_same: bool| match is_same {
-        true => Likeness::Same,
-        false => Likeness::Other,
+fn likeness(asked: &AskedThing, kept: Option<u64>, headers: &HeaderMap) -> Likeness {
+    let of = |is_same: bool| {
+        if is_same {
+            Likeness::Same
+        } else {
+            Likeness::Other
+        }
     };
     let digest = headers.get("docker-content-digest");
     if let Some(digest) =
@@ -189,7 +201,7 @@ fn length(headers: &HeaderMap) -> Option<u64> {
     length.to_str().ok()?.parse().ok()
 }
 
-fn is_blob(asked: &Asked) -> bool {
+fn is_blob(asked: &AskedThing) -> bool {
     matches!(asked.what, What::Blob(_))
 }
 
@@ -203,9 +215,10 @@ fn leads_to(status: StatusCode, headers: &HeaderMap, size: u64) -> bool {
     status == StatusCode::OK && length(headers) == Some(size)
 }
 
-/// Returns true if an answer shows that the registry serves the caller, so that it need not be asked again for a while.
+/// Returns true if an answer shows that the registry serves the caller, so that it need not be
+/// asked again for a while.
 pub(crate) fn proves(
-    asked: &Asked,
+    asked: &AskedThing,
     kept: Option<u64>,
     status: StatusCode,
     headers: &HeaderMap,
@@ -214,25 +227,25 @@ pub(crate) fn proves(
 }
 
 pub(crate) fn verdict(
-    asked: &Asked,
+    asked: &AskedThing,
     kept: Option<u64>,
     status: StatusCode,
     headers: HeaderMap,
-) -> Verdict {
+) -> AccessAnswer {
     match status {
         status if status.is_success() => match likeness(asked, kept, &headers) {
-            Likeness::Same | Likeness::Unsaid => Verdict::Yes(headers),
-            Likeness::Other => Verdict::nothing_like_it(),
+            Likeness::Same | Likeness::Unsaid => AccessAnswer::Yes(headers),
+            Likeness::Other => AccessAnswer::nothing_like_it(),
         },
         // Registries lead to where they keep blobs, and to no other thing.
-        status if status.is_redirection() && is_blob(asked) => Verdict::Yes(HeaderMap::new()),
-        status if status.is_redirection() => Verdict::nothing_like_it(),
-        StatusCode::TOO_MANY_REQUESTS => Verdict::Away(
+        status if status.is_redirection() && is_blob(asked) => AccessAnswer::Yes(HeaderMap::new()),
+        status if status.is_redirection() => AccessAnswer::nothing_like_it(),
+        StatusCode::TOO_MANY_REQUESTS => AccessAnswer::Away(
             Some(status),
             "the registry wants to be left alone for a while".to_owned(),
         ),
-        status if status.is_client_error() => Verdict::No(status, headers),
-        status => Verdict::Away(Some(status), format!("the registry answered {status}")),
+        status if status.is_client_error() => AccessAnswer::No(status, headers),
+        status => AccessAnswer::Away(Some(status), format!("the registry answered {status}")),
     }
 }
 
@@ -240,9 +253,9 @@ pub(crate) fn verdict(
 mod tests {
     use super::*;
 
-    fn asked(kind: &str) -> Asked {
+    fn asked(kind: &str) -> AskedThing {
         let path = format!("/v2/a/{kind}/sha256:{}", "a".repeat(64));
-        Asked::parse(&path, Some("ns=r.example")).unwrap()
+        AskedThing::parse(&path, Some("ns=r.example")).unwrap()
     }
 
     fn headers(pairs: &[(&'static str, String)]) -> HeaderMap {
@@ -261,16 +274,19 @@ mod tests {
             let status = StatusCode::from_u16(status).unwrap();
             verdict(&asked(kind), None, status, HeaderMap::new())
         };
-        assert!(matches!(of("manifests", 200), Verdict::Yes(_)));
-        assert!(matches!(of("blobs", 307), Verdict::Yes(_)));
+        assert!(matches!(of("manifests", 200), AccessAnswer::Yes(_)));
+        assert!(matches!(of("blobs", 307), AccessAnswer::Yes(_)));
         for status in [302, 307, 401, 403, 404] {
             assert!(
-                matches!(of("manifests", status), Verdict::No(..)),
+                matches!(of("manifests", status), AccessAnswer::No(..)),
                 "{status}"
             );
         }
         for status in [429, 500, 502, 503] {
-            assert!(matches!(of("blobs", status), Verdict::Away(..)), "{status}");
+            assert!(
+                matches!(of("blobs", status), AccessAnswer::Away(..)),
+                "{status}"
+            );
         }
     }
 

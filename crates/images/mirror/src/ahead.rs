@@ -10,7 +10,7 @@ use airside_oci::{
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
 
-use crate::{Asked, Caller, Mirror, What, serve::Request};
+use crate::{AskedThing, Caller, Mirror, What, serve::Request};
 
 /// What to copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,7 +91,7 @@ impl Mirror {
     /// As a caller would, to the end; what is large is not held.
     async fn drain(&self, repository: &Repository, what: What) -> Result<Bytes, AheadError> {
         let is_blob = matches!(what, What::Blob(_));
-        let asked = Asked {
+        let asked = AskedThing {
             repository: repository.clone(),
             what,
         };

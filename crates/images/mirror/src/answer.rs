@@ -17,7 +17,7 @@ pub type Answer = Response<Body>;
 const STALE: HeaderName = HeaderName::from_static("airside-stale");
 const DIGEST: HeaderName = HeaderName::from_static("docker-content-digest");
 
-/// What a registry's refusal is about.
+/// Headers of a registry's refusal that are passed on.
 const REFUSAL: [HeaderName; 3] = [
     header::WWW_AUTHENTICATE,
     header::RETRY_AFTER,
@@ -49,11 +49,11 @@ pub fn refusal(status: StatusCode, headers: &HeaderMap) -> Answer {
     answer
 }
 
-/// What the head of an answer with content says.
+/// Fields of the head of an answer with content.
 pub(crate) struct Head<'a> {
     pub(crate) digest: &'a airside_oci::Digest,
     pub(crate) kind: Option<&'a str>,
-    /// Of what is sent, if it is known.
+    /// Length of the body, if it is known.
     pub(crate) length: Option<u64>,
     /// The first byte and the size of the whole, where a part is sent.
     pub(crate) part: Option<(u64, u64)>,

@@ -1,12 +1,14 @@
-//! What a request is about, without looking at anything else: a manifest or a blob of a repository of some registry.
+//! The thing that a request asks for: a manifest or a blob of a repository of some registry.
+//! Nothing but the request is read.
 
 use airside_oci::{Digest, Repository, Tag, TagOrDigest};
 use url::form_urlencoded;
 
-/// One thing of one repository. Container runtimes name the registry that they mean as `?ns=HOST`; those that take this
-/// for the registry itself, as pods' images say so, have it before the repository's own name.
+/// One thing of one repository. Container runtimes name the registry as `?ns=HOST`; those that take
+/// the mirror for the registry itself, as pods' images name it, have the host before the
+/// repository's own name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Asked {
+pub struct AskedThing {
     pub repository: Repository,
     pub what: What,
 }
@@ -30,7 +32,7 @@ pub enum NotAsked {
     Reference,
 }
 
-impl Asked {
+impl AskedThing {
     pub fn parse(path: &str, query: Option<&str>) -> Result<Self, NotAsked> {
         // Of all that may be encoded, clients encode the colon of a digest.
         let path = path.replace("%3A", ":").replace("%3a", ":");
@@ -63,13 +65,14 @@ impl Asked {
             .parse()
             .map_err(|_| NotAsked::Repository)?;
         // Otherwise the host was taken for a part of a name on the default one.
-        match repository.host() == host || host == "index.docker.io" {
-            true => Ok(Self { repository, what }),
-            false => Err(NotAsked::Registry),
+        if repository.host() == host || host == "index.docker.io" {
+            Ok(Self { repository, what })
+        } else {
+            Err(NotAsked::Registry)
         }
     }
 
-    /// The path of the same thing at its own registry.
+    /// Returns the path of the thing at its own registry.
     pub fn path(&self) -> String {
         let name = self.repository.name();
         match &self.what {
@@ -87,7 +90,7 @@ impl Asked {
         }
     }
 
-    /// The same manifest by its content.
+    /// Returns the request for this manifest by its digest.
     pub(crate) fn at(&self, digest: &Digest) -> Self {
         Self {
             repository: self.repository.clone(),
@@ -141,7 +144,7 @@ mod tests {
                 format!("/v2/a/blobs/{digest}"),
             ),
         ] {
-            let asked = Asked::parse(path, Some(query)).unwrap();
+            let asked = AskedThing::parse(path, Some(query)).unwrap();
             assert_eq!(asked.repository.to_string(), repository);
             assert_eq!(asked.path(), shown);
         }
@@ -167,7 +170,7 @@ mod tests {
             ("/v2/a/manifests/..", "ns=r.example", Reference),
         ] {
             assert_eq!(
-                Asked::parse(path, Some(query)),
+                AskedThing::parse(path, Some(query)),
                 Err(error),
                 "{path}?{query}"
             );

@@ -16,7 +16,7 @@ use hyper_util::{
 use crate::Authorities;
 
 const CONNECT: Duration = Duration::from_secs(5);
-/// For the head of an answer; what it carries takes as long as it takes.
+/// Timeout of the head of an answer; its body has none.
 const ANSWER: Duration = Duration::from_secs(30);
 const REDIRECTIONS: usize = 5;
 
@@ -40,7 +40,7 @@ pub enum Away {
 pub struct Client(Arc<Http<HttpsConnector<HttpConnector>, Empty<Bytes>>>);
 
 impl Client {
-    /// Trusts whom the machine trusts, and the user's own authorities.
+    /// Makes a client that trusts the machine's authorities and the user's own.
     pub fn new(own: Option<&Authorities>) -> std::io::Result<Self> {
         let mut connector = HttpConnector::new();
         connector.enforce_http(false);
@@ -59,7 +59,8 @@ impl Client {
         Ok(Self(Arc::new(client)))
     }
 
-    /// Follows redirections, without the login where they lead to another host. A `HEAD` stays with its host.
+    /// Follows redirections, without the login where they lead to another host. A `HEAD` stays with
+    /// its host.
     pub async fn send(
         &self,
         method: &Method,
@@ -75,7 +76,7 @@ impl Client {
                 return Ok(answer);
             };
             if (next.scheme(), next.authority()) != (uri.scheme(), uri.authority()) {
-                // That it leads somewhere is the registry's yes; what is there is often signed for `GET` alone.
+                // A redirection is the registry's yes; its target is often signed for `GET` alone.
                 if method == Method::HEAD {
                     return Ok(answer);
                 }

@@ -1,4 +1,5 @@
-//! The wall clock, read in one place: for times of files, which are compared with nothing that a database keeps.
+//! The wall clock, read in one place: for times of files, which are compared with nothing that a
+//! database keeps.
 
 use std::time::{Duration, SystemTime};
 
@@ -10,7 +11,7 @@ pub(crate) fn now() -> SystemTime {
     SystemTime::now()
 }
 
-/// How long ago; nothing is from the future.
+/// Returns the time since then, which is zero for a time in the future.
 pub(crate) fn age(time: SystemTime) -> Duration {
     now().duration_since(time).unwrap_or_default()
 }

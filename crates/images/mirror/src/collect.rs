@@ -1,8 +1,8 @@
-//! Garbage: what nobody asked for in a long time goes, then the longest unused until the rest fits; and notes about what is
-//! not there any more.
+//! Garbage collection: content that no node asked for in a long time goes, then the longest unused
+//! until the rest fits, and notes about content that is gone.
 //!
-//! Safe with several mirrors on one storage: what goes under a reader is fetched again, and two that collect at once remove
-//! the same.
+//! It is safe with several mirrors on one storage: content that goes under a reader is fetched
+//! again, and two mirrors that collect at once remove the same.
 
 use std::{collections::HashSet, io, time::Duration};
 
@@ -10,13 +10,13 @@ use airside_oci::Digest;
 
 use crate::{
     Mirror, clock,
-    storage::{Kept, Noted, Storage},
+    storage::{KeptContent, Noted, Storage},
 };
 
 /// A link may be there before its content is; one that goes too early is only asked about again.
 const COMING: Duration = Duration::from_secs(3600);
 
-/// What is kept.
+/// Limits of what is kept.
 #[derive(Clone, Copy, Debug)]
 pub struct CollectRules {
     /// Unused for longer than this goes.
@@ -66,10 +66,10 @@ fn is_stale(noted: &Noted, there: &HashSet<Digest>, rules: &CollectRules) -> boo
 }
 
 fn to_remove(
-    mut kept: Vec<Kept>,
+    mut kept: Vec<KeptContent>,
     rules: &CollectRules,
-    age: impl Fn(&Kept) -> Duration,
-) -> Vec<Kept> {
+    age: impl Fn(&KeptContent) -> Duration,
+) -> Vec<KeptContent> {
     kept.sort_by_key(|kept| kept.used);
     let mut bytes: u64 = kept.iter().map(|kept| kept.size).sum();
     kept.retain(|kept| {
@@ -115,13 +115,13 @@ mod tests {
 
     #[test]
     fn what_goes() {
-        let kept = |number: u8, age: u64, size| Kept {
+        let kept = |number: u8, age: u64, size| KeptContent {
             digest: Digest::of_sha256([number; 32]),
             size,
             used: SystemTime::UNIX_EPOCH + Duration::from_secs(1000 - age),
         };
         let all = vec![kept(1, 10, 5), kept(2, 900, 5), kept(3, 100, 5)];
-        let age = |kept: &Kept| {
+        let age = |kept: &KeptContent| {
             let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1000);
             now.duration_since(kept.used).unwrap()
         };

@@ -1,7 +1,8 @@
-//! Content on its way: fetched once, however many ask for it, and served to all of them while it comes.
+//! Flights: content that is being fetched, once for all callers, and served to all of them while it
+//! comes.
 //!
-//! The last piece is handed out only when everything had the right digest, so nobody takes a wrong one for whole. What one
-//! caller began is finished also if that caller leaves.
+//! The last piece is handed out only when everything had the right digest, so no caller takes wrong
+//! content for whole. A flight that one caller began is finished even if that caller leaves.
 
 use std::{
     collections::HashMap,
@@ -47,19 +48,19 @@ enum Progress {
 /// One thing that is being fetched.
 #[derive(Debug)]
 pub(crate) struct Flight {
-    /// Open as long as somebody reads it, wherever its name went meanwhile.
+    /// File of the content, open while a caller reads it, even if it was renamed meanwhile.
     file: Arc<File>,
-    /// As the registry says.
+    /// Size that the registry announced.
     pub(crate) size: Option<u64>,
     pub(crate) kind: Option<String>,
     progress: watch::Receiver<Progress>,
 }
 
-/// Whether somebody else may have brought the content meanwhile.
+/// Decision about another look into the storage, where another mirror may have brought the content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Look {
+pub(crate) enum StorageLook {
     Again,
-    /// That was tried, and it could not be read.
+    /// The storage was read before, and failed.
     NoMore,
 }
 
@@ -79,7 +80,7 @@ pub(crate) struct Flights {
 }
 
 impl Flights {
-    /// What an earlier process left half done is of no use.
+    /// Opens the directory of flights, and removes the unfinished ones of an earlier process.
     #[allow(
         clippy::disallowed_methods,
         reason = "the folder is our own and has no folders in it"
@@ -95,22 +96,23 @@ impl Flights {
         })
     }
 
-    /// The flight with that content, which may have `most` bytes. `start` is only called if there is none; its failure is
-    /// its caller's alone.
+    /// Returns the flight of that content, which may have `most` bytes. `start` is only called if
+    /// there is none; its failure is its caller's alone.
     pub(crate) async fn join<E>(
         &self,
         digest: &Digest,
         storage: &Arc<dyn Storage>,
-        look: Look,
+        look: StorageLook,
         most: u64,
         start: impl Future<Output = Result<Reply, E>>,
     ) -> Result<Arc<Flight>, NotBegun<E>> {
         let cell = self.going.lock().entry(digest.clone()).or_default().clone();
         let flight = cell
             .get_or_try_init(|| async {
-                // A flight is forgotten only once its content is kept, so that this look cannot miss it.
+                // A flight is forgotten only once its content is kept, so that this look cannot
+                // miss it.
                 let kept = storage.size(digest).await.map_err(NotBegun::Failed)?;
-                if kept.is_some() && look == Look::Again {
+                if kept.is_some() && look == StorageLook::Again {
                     return Err(NotBegun::Kept);
                 }
                 let reply = start.await.map_err(NotBegun::Refused)?;
@@ -129,7 +131,7 @@ impl Flights {
         let is_same = going
             .get(digest)
             .is_some_and(|known| Arc::ptr_eq(known, cell));
-        // One is the map's and one ours: nobody else is about to start it.
+        // One reference is the map's and one ours: no other caller is about to start it.
         if is_same && cell.get().is_none() && Arc::strong_count(cell) <= 2 {
             going.remove(digest);
         }
@@ -164,12 +166,12 @@ impl Flights {
                 most,
             };
             let fetched = fetch(&digest, reply, written, &say, &*storage).await;
-            // Whoever comes from now on finds it in the storage, or starts anew.
+            // A caller that comes from now on finds it in the storage, or starts anew.
             going.lock().remove(&digest);
             say.send_replace(match fetched {
                 Ok(size) => Progress::Whole(size),
                 Err(error) => {
-                    tracing::warn!(%digest, error = %chain(&error), "content not fetched from its registry");
+                    tracing::warn!(%digest, error = %chain(&error), "content not fetched");
                     let _ = tokio::fs::remove_file(&path).await;
                     Progress::Failed(error.to_string())
                 }
@@ -223,7 +225,8 @@ async fn fetch(
         hash.update(&piece);
         file.write_all(&piece).await?;
         file.flush().await?;
-        // Never the last piece: where it is not known which one that is, what was followed by another.
+        // Never the last piece: where it is not known which one that is, what was followed by
+        // another.
         match size {
             Some(size) if written < size => say.send_replace(Progress::Has(written)),
             _ => say.send_replace(Progress::Has(before)),
@@ -238,15 +241,15 @@ async fn fetch(
     }
     if let Err(error) = storage.keep(digest, path).await {
         // Those who read it have it; the next ones fetch it again.
-        tracing::error!(%digest, error = %chain(&error), "content not stored in the mirror");
+        tracing::error!(%digest, error = %chain(&error), "content not stored");
         tokio::fs::remove_file(path).await?;
     }
     Ok(written)
 }
 
 impl Flight {
-    /// Waits until there is something to read: content that is wrong and came in one piece is then an error here, and not an
-    /// answer that breaks off.
+    /// Waits until there is something to read: wrong content that came in one piece is then an
+    /// error here, and not an answer that breaks off.
     pub(crate) async fn read(&self, from: u64, length: Option<u64>) -> io::Result<Pieces> {
         let mut progress = self.progress.clone();
         let end = length.map(|length| from + length);
@@ -275,7 +278,7 @@ async fn piece(file: Arc<File>, at: u64, length: u64) -> io::Result<Bytes> {
     .await
 }
 
-/// How far may be read, which is more than `at`; nothing at the end.
+/// Returns the end of the readable part, which is more than `at`; none at the end of the content.
 async fn next(
     progress: &mut watch::Receiver<Progress>,
     at: u64,

@@ -15,7 +15,7 @@ use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 
 use crate::{
     clock,
-    storage::{Kept, Note, NoteName, Noted, Pieces, Storage},
+    storage::{KeptContent, Note, NoteName, Noted, Pieces, Storage},
 };
 
 const PIECE: usize = 64 << 10;
@@ -53,7 +53,7 @@ fn found<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// What is still being written has none.
+/// Returns the name of a note; none for a file that is still being written.
 fn note_name(root: &Path, path: &Path) -> Option<NoteName> {
     let name = path.strip_prefix(root).ok()?.to_str()?;
     let is_whole = !path.file_name()?.to_str()?.starts_with('.');
@@ -138,7 +138,7 @@ impl Storage for Folder {
         let text = text.to_owned();
         blocking(move || {
             let folder = path.parent().unwrap_or(&path);
-            // Whole or not at all, whoever reads meanwhile.
+            // A rename: a reader sees the whole note or none.
             let part = folder.join(format!(".{:016x}", rand::random::<u64>()));
             let write = || {
                 fs::create_dir_all(folder)?;
@@ -190,7 +190,7 @@ impl Storage for Folder {
         .await
     }
 
-    async fn list(&self) -> io::Result<Vec<Kept>> {
+    async fn list(&self) -> io::Result<Vec<KeptContent>> {
         let folder = self.blobs.clone();
         blocking(move || {
             let mut kept = Vec::new();
@@ -204,7 +204,7 @@ impl Storage for Folder {
                         about.len(),
                         about.modified().unwrap_or(SystemTime::UNIX_EPOCH),
                     );
-                    kept.push(Kept { digest, size, used });
+                    kept.push(KeptContent { digest, size, used });
                 }
             }
             Ok(kept)

@@ -1,16 +1,17 @@
-//! A registry that has what others have: fetched once, kept byte by byte, and served to nodes.
+//! A mirror of registries: content is fetched once, kept byte by byte, and served to nodes.
 //!
 //! ```text
 //! /v2/NAME/…?ns=HOST ──▶ serve ──▶ asked (which thing of which registry)
 //!                          │
-//!                          ├──▶ access (whom that registry serves) ──▶ upstream ──▶ client
+//!                          ├──▶ access (callers that the registry serves) ──▶ upstream ──▶ client
 //!                          ├──▶ flight (fetched once, served while it comes) ──▶ upstream
-//!                          └──▶ storage (what is kept)
+//!                          └──▶ storage (kept content)
 //! ```
 //!
-//! **Invariants:** a mirror never widens access: whoever asks gets what the registry itself would give to the same login, and
-//! to know a digest opens nothing. Bytes stay as they are and become part of the storage only once they have the digest they
-//! were asked for by. The mirror has no login of its own. Nothing here listens by itself or pushes anything anywhere.
+//! **Invariants:** a mirror never widens access: a caller gets what the registry itself would give
+//! to the same login, and knowing a digest opens nothing. Bytes are never changed, and are stored
+//! only once they have the digest they were asked for by. The mirror has no login of its own. It
+//! listens only where it is told to, and pushes nothing.
 
 #![forbid(unsafe_code)]
 
@@ -24,7 +25,6 @@ mod collect;
 mod flight;
 mod folder;
 mod listen;
-mod manifest;
 mod place;
 mod s3;
 mod serve;
@@ -34,20 +34,19 @@ mod trust;
 mod upstream;
 mod upstreams;
 
-pub use access::{Access, Caller, Verdict};
+pub use access::{Access, AccessAnswer, Caller};
 pub use ahead::{Ahead, AheadError};
 pub use answer::{Answer, Body, failure, refusal};
-pub use asked::{Asked, NotAsked, What};
+pub use asked::{AskedThing, NotAsked, What};
 pub use client::{Away, Client};
 pub use collect::{CollectRules, Collected};
 pub use folder::Folder;
 pub use kube::Client as Cluster;
 pub use listen::serve;
-pub use manifest::{Deployment, DeploymentError, Shared};
-pub use place::{BadPlace, Place};
+pub use place::{BadStoragePlace, StoragePlace};
 pub use s3::{BucketSettings, S3};
 pub use serve::Mirror;
-pub use storage::{Kept, Note, NoteName, Noted, Storage};
+pub use storage::{KeptContent, Note, NoteName, Noted, Storage};
 pub use trust::{Authorities, AuthoritiesError};
 pub use upstream::{Reply, Upstream};
 pub use upstreams::{BadUpstream, Registries, Registry};

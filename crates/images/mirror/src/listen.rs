@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Answer, Asked, Caller, Mirror,
+    Answer, AskedThing, Caller, Mirror,
     answer::{empty, failure},
     serve::Request as Question,
 };
@@ -34,7 +34,7 @@ async fn answer(mirror: &Mirror, request: &Request<Incoming>) -> Answer {
     if matches!(request.uri().path(), "/healthz" | "/v2" | "/v2/") {
         return empty(StatusCode::OK);
     }
-    let asked = match Asked::parse(request.uri().path(), request.uri().query()) {
+    let asked = match AskedThing::parse(request.uri().path(), request.uri().query()) {
         Ok(asked) => asked,
         Err(error) => return failure(StatusCode::NOT_FOUND, &error.to_string()),
     };

@@ -1,33 +1,34 @@
-//! Where a mirror keeps things, as it is written: a folder, or `s3://BUCKET/PREFIX`.
+//! The storage of a mirror as an option: a folder, or `s3://BUCKET/PREFIX`.
 
 use std::{convert::Infallible, path::PathBuf, str::FromStr};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum StoragePlace {
     Folder(PathBuf),
     Bucket { name: String, prefix: String },
 }
 
 #[derive(Debug, thiserror::Error)]
 #[error("{0:?} names no bucket: give s3://BUCKET or s3://BUCKET/PREFIX")]
-pub struct BadPlace(String);
+pub struct BadStoragePlace(String);
 
-impl FromStr for Place {
-    type Err = BadPlace;
+impl FromStr for StoragePlace {
+    type Err = BadStoragePlace;
 
-    fn from_str(text: &str) -> Result<Self, BadPlace> {
+    fn from_str(text: &str) -> Result<Self, BadStoragePlace> {
         let Some(rest) = text.strip_prefix("s3://") else {
             let folder: Result<PathBuf, Infallible> = text.parse();
             return folder.map(Self::Folder).map_err(|never| match never {});
         };
         let (name, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-_/".contains(&byte);
-        match !name.is_empty() && rest.bytes().all(plain) {
-            true => Ok(Self::Bucket {
+        if !name.is_empty() && rest.bytes().all(plain) {
+            Ok(Self::Bucket {
                 name: name.to_owned(),
                 prefix: prefix.trim_matches('/').to_owned(),
-            }),
-            false => Err(BadPlace(text.to_owned())),
+            })
+        } else {
+            Err(BadStoragePlace(text.to_owned()))
         }
     }
 }
@@ -38,20 +39,20 @@ mod tests {
 
     #[test]
     fn places() {
-        let bucket = |name: &str, prefix: &str| Place::Bucket {
+        let bucket = |name: &str, prefix: &str| StoragePlace::Bucket {
             name: name.to_owned(),
             prefix: prefix.to_owned(),
         };
         for (text, place) in [
-            ("/var/lib/x", Place::Folder("/var/lib/x".into())),
+            ("/var/lib/x", StoragePlace::Folder("/var/lib/x".into())),
             ("s3://b", bucket("b", "")),
             ("s3://b/", bucket("b", "")),
             ("s3://b/c/d/", bucket("b", "c/d")),
         ] {
-            assert_eq!(text.parse::<Place>().unwrap(), place, "{text}");
+            assert_eq!(text.parse::<StoragePlace>().unwrap(), place, "{text}");
         }
         for bad in ["s3://", "s3:///x", "s3://a b", "s3://a\"b"] {
-            assert!(bad.parse::<Place>().is_err(), "{bad}");
+            assert!(bad.parse::<StoragePlace>().is_err(), "{bad}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Storage in a bucket of any server that speaks S3, which several mirrors may share.
 //!
-//! `PREFIX/blobs/HEX` is content, `PREFIX/notes/NAME` a note, and the time of `PREFIX/used/HEX` the content's last use, which
-//! each mirror writes now and then.
+//! `PREFIX/blobs/HEX` is content, `PREFIX/notes/NAME` a note, and the time of `PREFIX/used/HEX` the
+//! content's last use, which each mirror writes now and then.
 
 mod bucket;
 
@@ -27,7 +27,7 @@ pub use self::bucket::BucketSettings;
 use self::bucket::{Bucket, found, parse_time};
 use crate::{
     clock,
-    storage::{Kept, Note, NoteName, Noted, Pieces, Storage},
+    storage::{KeptContent, Note, NoteName, Noted, Pieces, Storage},
 };
 
 const PIECE: usize = 256 << 10;
@@ -58,7 +58,7 @@ impl S3 {
             .map_err(io::Error::other)?
     }
 
-    /// Whether it is time to write its use down.
+    /// Returns true if it is time to write the content's last use.
     fn is_due(&self, digest: &Digest) -> bool {
         let mut touched = self.touched.lock();
         touched.retain(|_, at| at.elapsed() < USED);
@@ -122,7 +122,7 @@ impl Storage for S3 {
                     Err(error) => Err(error),
                 };
                 let is_over = got.is_err();
-                // Nobody reads any more.
+                // The reader is gone.
                 if send.blocking_send(got).is_err() || is_over {
                     return;
                 }
@@ -192,7 +192,7 @@ impl Storage for S3 {
         .await
     }
 
-    async fn list(&self) -> io::Result<Vec<Kept>> {
+    async fn list(&self) -> io::Result<Vec<KeptContent>> {
         self.ask(|bucket| {
             let mut uses = HashMap::new();
             for item in bucket.list("used/")? {
@@ -201,7 +201,7 @@ impl Storage for S3 {
             let kept = bucket.list("blobs/")?.into_iter().filter_map(|item| {
                 let digest = Digest::parse(&format!("sha256:{}", item.name)).ok()?;
                 let used = uses.get(&item.name).copied().unwrap_or_default();
-                Some(Kept {
+                Some(KeptContent {
                     digest,
                     size: item.size,
                     used: parse_time(used.max(item.time)),

@@ -7,16 +7,16 @@ use airside_oci::{ByteRange, Digest, MAX_DOCUMENT_BYTES, OutsideRange, Repositor
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
 use crate::{
-    Access, Answer, Asked, Caller, Reply, Storage, Upstream, Verdict, What,
+    Access, AccessAnswer, Answer, AskedThing, Caller, Reply, Storage, Upstream, What,
     access::{proves, verdict},
     answer::{Head, failure, refusal},
-    flight::{Flights, Look, NotBegun},
+    flight::{Flights, NotBegun, StorageLook},
     storage::NoteName,
 };
 
-/// How long it counts while a registry is away that it served a repository to anybody.
+/// Time for which a repository counts as public while its registry is away.
 const PUBLIC: Duration = Duration::from_secs(7 * 24 * 3600);
-/// That it does is written down this often at most.
+/// Least time between two notes that a repository is public.
 const PUBLIC_AGAIN: Duration = Duration::from_secs(3600);
 /// Bytes beyond any layer in use; a bound on what one answer can do to the disk.
 const LARGEST_BLOB: u64 = 64 << 30;
@@ -33,20 +33,21 @@ struct Inner {
 
 /// One request.
 pub(crate) struct Request<'a> {
-    pub(crate) asked: &'a Asked,
+    pub(crate) asked: &'a AskedThing,
     pub(crate) caller: &'a Caller,
     pub(crate) range: Option<&'a HeaderValue>,
     pub(crate) is_head: bool,
 }
 
-/// Whether the registry could be asked whether the caller may have it.
+/// Answer of the registry to the question if the caller may have a thing.
 enum Permit {
     Fresh,
     Stale,
 }
 
 impl Mirror {
-    /// `spool` is for what is on its way; with a [`crate::Folder`] it must be on the same file system.
+    /// Opens a mirror. `spool` is for content that is being fetched; with a [`crate::Folder`] it
+    /// must be on the same file system.
     pub fn open(upstream: Upstream, storage: Arc<dyn Storage>, spool: &Path) -> io::Result<Self> {
         Ok(Self(Arc::new(Inner {
             access: Access::new(upstream),
@@ -70,7 +71,11 @@ impl Mirror {
             None => self.tag(request).await,
         };
         answered.unwrap_or_else(|error| {
-            tracing::error!(error = %chain(&error), thing = request.asked.path(), "storage of the mirror failed");
+            tracing::error!(
+                error = %chain(&error),
+                thing = request.asked.path(),
+                "storage not read or written"
+            );
             failure(
                 StatusCode::INTERNAL_SERVER_ERROR,
                 "the mirror failed; its log says why",
@@ -78,15 +83,16 @@ impl Mirror {
         })
     }
 
-    /// What a tag means is the registry's to say; only while it is away counts what it said last.
+    /// Serves a tag. The registry resolves it; only while the registry is away its last answer
+    /// counts.
     async fn tag(&self, request: &Request<'_>) -> io::Result<Answer> {
-        let Asked { repository, what } = request.asked;
+        let AskedThing { repository, what } = request.asked;
         let What::Manifest(TagOrDigest::Tag(tag)) = what else {
             return Ok(failure(StatusCode::NOT_FOUND, "this is no tag"));
         };
         let note = NoteName::tag(repository, tag.as_str());
         match self.0.access.ask(request.asked, request.caller, None).await {
-            Verdict::Yes(headers) => {
+            AccessAnswer::Yes(headers) => {
                 let digest = headers.get("docker-content-digest");
                 let digest = digest.and_then(|text| Digest::parse(text.to_str().ok()?).ok());
                 let Some(digest) = digest else {
@@ -100,14 +106,19 @@ impl Mirror {
                     .await?;
                 self.same(request, &digest, false).await
             }
-            Verdict::No(status, headers) => Ok(refusal(status, &headers)),
-            Verdict::Away(status, words) => {
+            AccessAnswer::No(status, headers) => Ok(refusal(status, &headers)),
+            AccessAnswer::Away(status, words) => {
                 let known = self.0.storage.note(&note).await?;
                 let known = known.and_then(|note| Digest::parse(&note.text).ok());
                 let Some(digest) = known else {
                     return Ok(away(status, &words));
                 };
-                tracing::warn!(%repository, %tag, reason = words, "registry unreachable: image served as the tag was last resolved");
+                tracing::warn!(
+                    %repository,
+                    %tag,
+                    reason = words,
+                    "registry away; last known digest of the tag served"
+                );
                 self.same(request, &digest, true).await
             }
         }
@@ -139,13 +150,13 @@ impl Mirror {
         if request.is_head {
             return self.look(request, digest).await;
         }
-        if let Some(answer) = self.fetched(request, digest, Look::Again).await? {
+        if let Some(answer) = self.fetched(request, digest, StorageLook::Again).await? {
             return Ok(answer);
         }
         if let Some(answer) = self.stored(request, digest, is_stale).await? {
             return Ok(answer);
         }
-        let answer = self.fetched(request, digest, Look::NoMore).await?;
+        let answer = self.fetched(request, digest, StorageLook::NoMore).await?;
         answer.ok_or_else(|| io::Error::other("content is neither kept nor fetched"))
     }
 
@@ -165,7 +176,7 @@ impl Mirror {
         };
         let is_stale = is_stale || matches!(permit, Permit::Stale);
         match self.kept(request, digest, size, is_stale).await {
-            // Somebody's garbage meanwhile: as if it had not been there.
+            // Removed as garbage meanwhile: as if it had not been there.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             answered => answered.map(Some),
         }
@@ -186,7 +197,7 @@ impl Mirror {
             return Ok(Ok(Permit::Fresh));
         }
         match self.0.access.ask(asked, caller, size).await {
-            Verdict::Yes(headers) => {
+            AccessAnswer::Yes(headers) => {
                 if self.0.access.is_fresh(repository, caller) {
                     self.note_public(repository, caller).await?;
                 }
@@ -198,12 +209,17 @@ impl Mirror {
                 }
                 Ok(Ok(Permit::Fresh))
             }
-            Verdict::No(status, headers) => Ok(Err(refusal(status, &headers))),
-            Verdict::Away(status, words) => {
+            AccessAnswer::No(status, headers) => Ok(Err(refusal(status, &headers))),
+            AccessAnswer::Away(status, words) => {
                 let public = self.0.storage.note(&NoteName::public(repository)).await?;
                 let is_public = public.is_some_and(|note| note.age < PUBLIC);
                 if is_linked && (is_public || self.0.access.is_stale(repository, caller)) {
-                    tracing::warn!(%repository, %digest, reason = words, "registry unreachable: cached content served without its consent");
+                    tracing::warn!(
+                        %repository,
+                        %digest,
+                        reason = words,
+                        "registry away; kept content served without its answer"
+                    );
                     return Ok(Ok(Permit::Stale));
                 }
                 Ok(Err(away(status, &words)))
@@ -217,10 +233,10 @@ impl Mirror {
         }
         let name = NoteName::public(repository);
         let known = self.0.storage.note(&name).await?;
-        match known.is_some_and(|note| note.age < PUBLIC_AGAIN) {
-            true => Ok(()),
-            false => self.0.storage.write_note(&name, "").await,
+        if known.is_some_and(|note| note.age < PUBLIC_AGAIN) {
+            return Ok(());
         }
+        self.0.storage.write_note(&name, "").await
     }
 
     async fn kept(
@@ -252,11 +268,11 @@ impl Mirror {
         Ok(head.with(Some(pieces)))
     }
 
-    /// What the registry says of content that is not here.
+    /// Passes on the registry's answer about content that is not kept.
     async fn look(&self, request: &Request<'_>, digest: &Digest) -> io::Result<Answer> {
         let Request { asked, caller, .. } = request;
         match self.0.access.ask(asked, caller, None).await {
-            Verdict::Yes(headers) => {
+            AccessAnswer::Yes(headers) => {
                 if self.0.access.is_fresh(&asked.repository, caller) {
                     self.note_public(&asked.repository, caller).await?;
                 }
@@ -271,17 +287,17 @@ impl Mirror {
                 };
                 Ok(head.with(None))
             }
-            Verdict::No(status, headers) => Ok(refusal(status, &headers)),
-            Verdict::Away(status, words) => Ok(away(status, &words)),
+            AccessAnswer::No(status, headers) => Ok(refusal(status, &headers)),
+            AccessAnswer::Away(status, words) => Ok(away(status, &words)),
         }
     }
 
-    /// Served while it comes; nothing if somebody else brought it meanwhile.
+    /// Serves content while it is fetched; none if another mirror brought it meanwhile.
     async fn fetched(
         &self,
         request: &Request<'_>,
         digest: &Digest,
-        look: Look,
+        look: StorageLook,
     ) -> io::Result<Option<Answer>> {
         let Request { asked, caller, .. } = request;
         let mut is_first = false;
@@ -336,12 +352,12 @@ impl Mirror {
     }
 
     /// Asks the registry for it, as the caller.
-    async fn begin(&self, asked: &Asked, caller: &Caller) -> Result<Reply, Box<Answer>> {
+    async fn begin(&self, asked: &AskedThing, caller: &Caller) -> Result<Reply, Box<Answer>> {
         let upstream = self.0.access.upstream();
         let reply = upstream.ask(&Method::GET, asked, caller, None).await;
-        let reply = reply.map_err(|error| match Verdict::of(&error) {
-            Verdict::Away(status, words) => Box::new(away(status, &words)),
-            Verdict::Yes(_) | Verdict::No(..) => Box::new(away(None, &error.to_string())),
+        let reply = reply.map_err(|error| match AccessAnswer::of(&error) {
+            AccessAnswer::Away(status, words) => Box::new(away(status, &words)),
+            AccessAnswer::Yes(_) | AccessAnswer::No(..) => Box::new(away(None, &error.to_string())),
         })?;
         let size = reply.headers().get(header::CONTENT_LENGTH);
         let size: Option<u64> = size.and_then(|size| size.to_str().ok()?.parse().ok());
@@ -353,9 +369,9 @@ impl Mirror {
             self.0.access.served(&asked.repository, caller);
         }
         match verdict(asked, None, reply.status(), reply.headers().clone()) {
-            Verdict::Yes(_) => Ok(reply),
-            Verdict::No(status, headers) => Err(Box::new(refusal(status, &headers))),
-            Verdict::Away(status, words) => Err(Box::new(away(status, &words))),
+            AccessAnswer::Yes(_) => Ok(reply),
+            AccessAnswer::No(status, headers) => Err(Box::new(refusal(status, &headers))),
+            AccessAnswer::Away(status, words) => Err(Box::new(away(status, &words))),
         }
     }
 }
@@ -367,19 +383,20 @@ fn read_range(request: &Request<'_>, size: u64) -> Result<Option<ByteRange>, Out
 }
 
 /// The bytes that a thing may have.
-fn largest(asked: &Asked) -> u64 {
-    match is_manifest(asked) {
-        true => MAX_DOCUMENT_BYTES as u64,
-        false => LARGEST_BLOB,
+fn largest(asked: &AskedThing) -> u64 {
+    if is_manifest(asked) {
+        MAX_DOCUMENT_BYTES as u64
+    } else {
+        LARGEST_BLOB
     }
 }
 
-fn is_manifest(asked: &Asked) -> bool {
+fn is_manifest(asked: &AskedThing) -> bool {
     matches!(asked.what, What::Manifest(_))
 }
 
 /// The type of a manifest; that of a blob says nothing.
-fn kind<'a>(asked: &Asked, headers: &'a HeaderMap) -> &'a str {
+fn kind<'a>(asked: &AskedThing, headers: &'a HeaderMap) -> &'a str {
     let kind = headers
         .get(header::CONTENT_TYPE)
         .filter(|_| is_manifest(asked));

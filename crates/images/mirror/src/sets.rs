@@ -30,7 +30,10 @@ impl Mirror {
                 Ok(Some(set)) => self.copy_set(&set, &mut copied).await,
                 Ok(None) => return,
                 Err(error) => {
-                    tracing::warn!(error = %chain(&error), "watch of image sets interrupted")
+                    tracing::warn!(
+                        error = %chain(&error),
+                        "watch of image sets failed"
+                    );
                 }
             }
         }
@@ -48,7 +51,11 @@ impl Mirror {
                     copied.insert(key);
                 }
                 Err(error) => {
-                    tracing::warn!(image = %ahead.image, error = %chain(&error), "image not copied ahead")
+                    tracing::warn!(
+                        image = %ahead.image,
+                        error = %chain(&error),
+                        "image not copied ahead"
+                    );
                 }
             }
         }

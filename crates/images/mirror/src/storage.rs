@@ -1,7 +1,8 @@
-//! What is kept, wherever that is: content by its digest, and small notes by their names.
+//! Storages of a mirror: content by its digest, and small notes by their names.
 //!
-//! Several mirrors may share one. Content is what its digest says, so two that keep the same do no harm, and one that was
-//! removed under a reader is fetched again. Nothing here knows what the content is.
+//! Several mirrors may share one storage. A digest determines its content, so two mirrors that
+//! store the same do no harm, and content that was removed under a reader is fetched again. A
+//! storage does not know what the content is.
 
 use std::{
     io,
@@ -38,14 +39,14 @@ pub trait Storage: Send + Sync {
     async fn remove_note(&self, name: &NoteName) -> io::Result<()>;
 
     /// Everything that is kept.
-    async fn list(&self) -> io::Result<Vec<Kept>>;
+    async fn list(&self) -> io::Result<Vec<KeptContent>>;
 
     /// It is no error if it is gone.
     async fn remove(&self, digest: &Digest) -> io::Result<()>;
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept {
+pub struct KeptContent {
     pub digest: Digest,
     pub size: u64,
     pub used: SystemTime,
@@ -57,7 +58,7 @@ pub struct Note {
     pub age: Duration,
 }
 
-/// That there is a note.
+/// A note in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Noted {
     pub name: NoteName,
@@ -69,22 +70,23 @@ pub struct Noted {
 pub struct NoteName(String);
 
 impl NoteName {
-    /// That a repository has this content; its text is the content's type, if that matters.
+    /// Name of the note that a repository has this content; its text is the content's type, if that
+    /// matters.
     pub(crate) fn link(repository: &Repository, digest: &Digest) -> Self {
         Self(format!("links/{repository}/_/{}", digest.hex()))
     }
 
-    /// What a tag meant when the registry was last asked.
+    /// Name of the note with the last digest of a tag.
     pub(crate) fn tag(repository: &Repository, tag: &str) -> Self {
         Self(format!("tags/{repository}/_/{tag}"))
     }
 
-    /// That the registry serves the repository to anybody.
+    /// Name of the note that the registry serves the repository without a login.
     pub(crate) fn public(repository: &Repository) -> Self {
         Self(format!("public/{repository}/_/anybody"))
     }
 
-    /// As a storage lists its own.
+    /// Name of a note from a storage's own list.
     pub(crate) fn listed(text: String) -> Self {
         Self(text)
     }

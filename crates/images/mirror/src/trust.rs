@@ -1,4 +1,4 @@
-//! Whose certificates a registry may show.
+//! Authorities that may sign a registry's certificate.
 
 use std::{fs, path::Path};
 
@@ -45,26 +45,27 @@ impl Authorities {
             let added = roots.add(certificate);
             added.map_err(|error| broken(error.to_string()))?;
         }
-        match roots.is_empty() {
-            true => Err(AuthoritiesError::None),
-            false => Ok(Self {
-                roots,
-                pem: certificates(text),
-            }),
+        if roots.is_empty() {
+            return Err(AuthoritiesError::None);
         }
+        Ok(Self {
+            roots,
+            pem: certificates(text),
+        })
     }
 
-    /// What was read, as PEM again: lines that are harmless wherever they are put.
+    /// Returns the certificates as PEM again: only lines of base64 and their borders.
     pub fn pem(&self) -> &str {
         &self.pem
     }
 
-    /// Trusts these and nobody else: whoever names the authority of one registry knows it.
+    /// Returns a configuration that trusts these authorities alone: a user who names the authority
+    /// of one registry knows it.
     pub fn alone(&self) -> ClientConfig {
         trusting(self.roots.clone())
     }
 
-    /// Trusts these and whom the machine trusts.
+    /// Returns a configuration that trusts these authorities and the machine's.
     pub fn beside_machine(&self) -> ClientConfig {
         let mut roots = self.roots.clone();
         // What the machine has and cannot be read is not worth failing for: these are there.

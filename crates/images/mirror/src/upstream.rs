@@ -1,4 +1,4 @@
-//! The registries themselves, asked as whoever asks the mirror, or as nobody.
+//! Requests to the registries themselves, with the login of the mirror's caller or without one.
 
 use std::{
     collections::HashMap,
@@ -16,11 +16,11 @@ use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 use parking_lot::Mutex;
 
-use crate::{Asked, Away, Caller, Client, Registries};
+use crate::{AskedThing, Away, Caller, Client, Registries};
 
-/// What realms give without a word about it is good for at least a minute.
+/// Life of a token whose realm names none; by the specification it is at least a minute.
 const TOKEN_LIVES: Duration = Duration::from_secs(50);
-/// Where a registry that wants to be left alone does not say for how long.
+/// Pause for a registry that refuses too many requests and names no time.
 const REST: Duration = Duration::from_secs(30);
 const LONGEST_REST: Duration = Duration::from_secs(600);
 
@@ -34,7 +34,7 @@ pub struct Upstream(Arc<Inner>);
 struct Inner {
     client: Client,
     way: Way,
-    /// What anybody gets, by repository.
+    /// Tokens that the registry gives without a login, by repository.
     tokens: Mutex<HashMap<Repository, (HeaderValue, Instant)>>,
     /// Registries that want to be left alone, and until when.
     resting: Mutex<HashMap<String, Instant>>,
@@ -67,7 +67,7 @@ impl Upstream {
         }))
     }
 
-    /// Whether images of this host are asked for at all.
+    /// Returns true if images of this host are mirrored.
     pub fn knows(&self, host: &str) -> bool {
         match &self.0.way {
             Way::Registries(registries) => registries.base(host).is_some(),
@@ -75,8 +75,8 @@ impl Upstream {
         }
     }
 
-    /// Where a thing is, and the base of that.
-    fn address(&self, asked: &Asked) -> Option<(String, String)> {
+    /// Returns the address of a thing at its registry, and the registry's base address.
+    fn address(&self, asked: &AskedThing) -> Option<(String, String)> {
         let host = asked.repository.host();
         let path = asked.path();
         match &self.0.way {
@@ -94,12 +94,12 @@ impl Upstream {
         }
     }
 
-    /// Asks with the caller's own login. Without one it is asked as anybody may: with a token that everybody gets, if that
-    /// is what the registry wants; if that does not do, the answer is the registry's own question for a login.
+    /// Asks with the caller's own login. Without one it asks with a public token, if the registry
+    /// wants one; if that is not enough, the answer is the registry's own challenge for a login.
     pub async fn ask(
         &self,
         method: &Method,
-        asked: &Asked,
+        asked: &AskedThing,
         caller: &Caller,
         range: Option<&HeaderValue>,
     ) -> Result<Reply, Away> {
@@ -133,11 +133,11 @@ impl Upstream {
         Ok(answer)
     }
 
-    /// The same once more with a token that anybody gets, if there is such a thing.
+    /// Repeats a request with a public token, if the registry gives one.
     async fn as_anybody(
         &self,
         method: &Method,
-        asked: &Asked,
+        asked: &AskedThing,
         base: &str,
         mut headers: HeaderMap,
         refused: Reply,
@@ -199,9 +199,10 @@ impl Upstream {
     fn rested(&self, base: &str) -> Result<(), Away> {
         let mut resting = self.0.resting.lock();
         resting.retain(|_, until| *until > Instant::now());
-        match resting.contains_key(base) {
-            true => Err(Away::Resting(base.to_owned())),
-            false => Ok(()),
+        if resting.contains_key(base) {
+            Err(Away::Resting(base.to_owned()))
+        } else {
+            Ok(())
         }
     }
 

@@ -1,4 +1,4 @@
-//! Which registries are mirrored, and where they are.
+//! The mirrored registries and their addresses.
 
 use std::{fmt, str::FromStr};
 
@@ -25,7 +25,7 @@ enum Host {
 pub struct BadUpstream(String);
 
 impl Registry {
-    /// What images are named by; nothing if it stands for all that are not named.
+    /// Returns the host in names of images; none if it stands for every host that is not named.
     pub fn host(&self) -> Option<&str> {
         match &self.host {
             Host::One(host) => Some(host),
@@ -56,12 +56,13 @@ impl FromStr for Registry {
         };
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte);
         let is_host = (host.contains(['.', ':']) || host == "localhost") && host.bytes().all(plain);
-        match is_host {
-            true => Ok(Self {
+        if is_host {
+            Ok(Self {
                 host: Host::One(host.to_owned()),
                 base,
-            }),
-            false => Err(bad()),
+            })
+        } else {
+            Err(bad())
         }
     }
 }
@@ -85,7 +86,7 @@ impl fmt::Display for Registry {
     }
 }
 
-/// All that are mirrored. What is not among them is not asked: a mirror is no way into other people's networks.
+/// Every mirrored registry. No other host is asked: a mirror is no way into other networks.
 #[derive(Clone, Debug, Default)]
 pub struct Registries(Vec<Registry>);
 
@@ -94,7 +95,7 @@ impl Registries {
         Self(listed.into_iter().collect())
     }
 
-    /// Where images of this host are asked for.
+    /// Returns the base address of the registry for images of this host.
     pub fn base(&self, host: &str) -> Option<String> {
         let one = self.0.iter().find(|known| known.host() == Some(host));
         let found = one.or_else(|| self.0.iter().find(|known| known.host == Host::Others))?;

@@ -69,7 +69,7 @@ async fn nobody_gets_it_while_the_registry_cannot_be_asked_about_them() {
     for login in [None, Some(STRANGER)] {
         assert_eq!(status(&house, "GET", &blob, login).await, 502, "{login:?}");
     }
-    // A new process knows nobody.
+    // A new process remembers no answer.
     let house = house.again().await;
     assert_eq!(status(&house, "GET", &blob, Some(OWNER)).await, 502);
 }
@@ -88,7 +88,7 @@ async fn to_know_a_digest_opens_nothing() {
         status(&house, "GET", "/v2/public/manifests/1", None).await,
         200
     );
-    // By way of another repository, which the registry serves to anybody, and which does not have it.
+    // By way of another repository, which the registry serves without a login, and which does not have it.
     assert_eq!(status(&house, "GET", &blob("public"), None).await, 404);
     assert_eq!(status(&house, "HEAD", &blob("public"), None).await, 404);
 }

@@ -1,4 +1,4 @@
-//! Copies before anybody asks, and garbage.
+//! Copies ahead of requests, and garbage.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 

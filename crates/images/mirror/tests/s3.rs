@@ -77,7 +77,7 @@ async fn several_mirrors_share_what_one_of_them_fetched() {
     assert_eq!(second.get(&blob).await.body.unwrap(), bytes);
     assert_eq!(registry.count("GET "), 3);
 
-    // Two links, a tag, and that anybody may have it; without them the registry is asked.
+    // Two links, a tag, and that it is public; without them the registry is asked.
     let storage = storage();
     common::forget_notes(&*storage, 4).await;
     assert_eq!(second.get(&blob).await.body.unwrap(), bytes);

@@ -1,4 +1,4 @@
-//! What a mirror gives, and what it asks the registry for that.
+//! Answers of a mirror, and the requests to the registry that they take.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -38,7 +38,7 @@ async fn content_is_fetched_once_and_stays_as_it_is() {
     );
     assert_eq!(house.registry.count("GET "), 2);
 
-    // Notes are only notes: two links, and that anybody may have it.
+    // Notes are only notes: two links, and that it is public.
     let storage = airside_mirror::Folder::open(house.folder.path()).unwrap();
     common::forget_notes(&storage, 3).await;
     let folders = std::fs::read_dir(house.folder.path().join("notes")).unwrap();
@@ -227,7 +227,7 @@ async fn tokens_that_anybody_gets_are_asked_for_by_the_mirror() {
     assert_eq!(house.get(&blob).await.status, 200);
     assert_eq!(house.get("/v2/a/manifests/1").await.status, 200);
     assert_eq!(house.registry.count("GET /token"), 1);
-    // So it is known that anybody may have it.
+    // So it is known to be public.
     let house = house.again().await;
     house.registry.fail(Some(Fault::Away));
     assert_eq!(house.get(&blob).await.status, 200);

@@ -14,7 +14,7 @@ use std::{
     },
 };
 
-use airside_mirror::{Folder, Kept, Note, NoteName, Noted, Storage};
+use airside_mirror::{Folder, KeptContent, Note, NoteName, Noted, Storage};
 use airside_oci::Digest;
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -26,7 +26,7 @@ struct Odd {
     folder: Folder,
     /// So many times more it says that it has nothing.
     blind: AtomicU32,
-    /// What it has cannot be read.
+    /// True if content cannot be read.
     unreadable: AtomicBool,
 }
 
@@ -49,10 +49,10 @@ impl Storage for Odd {
         from: u64,
         length: u64,
     ) -> io::Result<Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>> {
-        match self.unreadable.load(Ordering::Relaxed) {
-            true => Err(io::ErrorKind::NotFound.into()),
-            false => self.folder.read(digest, from, length).await,
+        if self.unreadable.load(Ordering::Relaxed) {
+            return Err(io::ErrorKind::NotFound.into());
         }
+        self.folder.read(digest, from, length).await
     }
 
     async fn keep(&self, digest: &Digest, file: &Path) -> io::Result<()> {
@@ -75,7 +75,7 @@ impl Storage for Odd {
         self.folder.remove_note(name).await
     }
 
-    async fn list(&self) -> io::Result<Vec<Kept>> {
+    async fn list(&self) -> io::Result<Vec<KeptContent>> {
         self.folder.list().await
     }
 

@@ -1,12 +1,13 @@
 //! Images on this node, as the sets of the cluster want them.
 //!
 //! ```text
-//! ImageSets, Node ──▶ watch ──▶ keeper: look, plan, act, tell ──▶ runtime (pulls, pins, names)
+//! ImageSets, Node ──▶ watch ──▶ keeper: observe, plan, act, report ──▶ runtime (pulls, pins)
 //!                                   └──▶ the node's labels, NodeImages
 //! ```
 //!
-//! What is wanted, what is there and how full the disk is go into `airside_image_rules::plan`, which decides; here it is
-//! looked at and carried out. The agent reads no secret: logins come from the [`Operator`], for one pull each.
+//! Desired images, observed images and the disk go into `airside_image_rules::plan`, which decides;
+//! this module observes and acts. The agent reads no secret: logins come from the operator, for one
+//! pull each.
 
 mod clean;
 mod cluster;
@@ -32,13 +33,13 @@ use tracing::{debug, info, warn};
 
 use self::{cluster::Cluster, keeper::Keeper};
 use crate::runtime::{Runtime, RuntimeError};
-pub use operator::Operator;
+pub use operator::OperatorClient;
 pub(crate) use operator::PATIENCE;
 
-/// How long events of the runtime are gathered.
+/// Time for which events of the runtime are gathered.
 const CROWD: Duration = Duration::from_millis(100);
 
-/// What an operator of a cluster decides about the agent.
+/// Choices of an administrator about the agent.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The name of this node.
@@ -49,15 +50,15 @@ pub struct Settings {
     pub pulls_at_once: usize,
     pub rules: DiskRules,
     pub heartbeat: Duration,
-    pub operator: Option<Operator>,
-    /// Where probes find out that everything was looked at once.
+    pub operator: Option<OperatorClient>,
+    /// Address of the probe, which is open once the node was observed.
     pub health: Option<SocketAddr>,
 }
 
-/// Whether the node's mirror is used, once that was tried: told with everything else about the node.
+/// The condition MirrorUsed, once the mirror was probed; it is reported with the node's images.
 type Mirror = tokio::sync::watch::Receiver<Option<Condition>>;
 
-/// Whether the agent keeps images, or takes everything of its own away.
+/// Task of the agent: to keep images, or to remove everything of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
     Keep,
@@ -76,7 +77,7 @@ pub enum AgentError {
     Health(SocketAddr, std::io::Error),
 }
 
-/// Runs until the shutdown; cleaning also ends by itself where nobody asks how it went.
+/// Runs until the shutdown; cleaning also ends by itself where there is no probe.
 pub async fn keep(
     settings: Settings,
     task: Task,
@@ -114,7 +115,7 @@ async fn look_after(
     shutdown: CancellationToken,
 ) -> Result<(), AgentError> {
     let mut health = settings.health;
-    let said = cluster.said().await?;
+    let last = cluster.reported_status().await?;
     let (known, news) = tokio::sync::watch::channel(None);
     let _following = abort_on_drop(
         "watch of image sets",
@@ -122,7 +123,7 @@ async fn look_after(
     );
     let (happened, mut happens) = tokio::sync::watch::channel(());
     let _listening = abort_on_drop("runtime events", events(runtime.clone(), happened));
-    let mut keeper = Keeper::new(settings, runtime, cluster, news, mirror, &said);
+    let mut keeper = Keeper::new(settings, runtime, cluster, news, mirror, &last);
     loop {
         happens.mark_unchanged();
         let wait = keeper.turn().await;
@@ -133,7 +134,7 @@ async fn look_after(
         }
         tokio::select! {
             () = shutdown.cancelled() => return Ok(()),
-            () = keeper.news() => {}
+            () = keeper.changed() => {}
             // Events come in crowds, and one look is enough for many.
             _ = happens.changed() => tokio::time::sleep(CROWD).await,
             () = tokio::time::sleep(wait) => {}
@@ -155,14 +156,17 @@ async fn events(runtime: Runtime, happened: tokio::sync::watch::Sender<()>) {
     loop {
         match runtime.events().await {
             Ok(mut events) => {
-                // Something may have happened while nobody listened.
+                // Something may have happened while no stream was open.
                 happened.send_replace(());
                 while events.next().await.is_ok() {
                     happened.send_replace(());
                 }
             }
             Err(error) => {
-                debug!(error = %chain(&error), "event stream of the container runtime interrupted")
+                debug!(
+                    error = %chain(&error),
+                    "event stream of the container runtime ended"
+                );
             }
         }
         happened.send_replace(());
@@ -178,7 +182,10 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, AgentError> {
 async fn answer_probes(listener: TcpListener) {
     loop {
         if let Err(error) = listener.accept().await {
-            warn!(error = %chain(&error), "health probe not answered");
+            warn!(
+                error = %chain(&error),
+                "connection of a probe not accepted"
+            );
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     }

@@ -1,19 +1,20 @@
-//! The agent on each node of a cluster: one DaemonSet, the same binary as the server or a small one of its own.
+//! The agent on each node of a cluster: one DaemonSet, the same binary as the server or a small one
+//! of its own.
 //!
 //! ```text
 //! kubelet ──▶ localhost:PORT of its node ──▶ agent ──▶ the server's registry
 //! ImageSets of the cluster ──▶ agent ──▶ the node's container runtime
 //! ```
 //!
-//! It has two parts, and either does without the other. Container runtimes pull without TLS from loopback alone, so each
-//! node gets the registry there ([`serve`]): the agent passes on what it is given, the login included; whoever reaches it
-//! can do what their token allows, and nothing without one. And images that sets want are kept on the node ([`keep`]).
-//! It knows nothing of builds.
+//! It has three parts, and each does without the others. Container runtimes pull without TLS from
+//! loopback alone, so each node gets the server's registry there ([`serve`]): the agent passes
+//! requests on, the login included; a caller can do what its token allows, and nothing without one.
+//! Images that sets want are kept on the node ([`keep`]). And containerd gets images of mirrored
+//! registries from the mirror and from other nodes ([`mirror`]). The agent knows nothing of builds.
 
 #![forbid(unsafe_code)]
 
 mod images;
-mod manifest;
 pub mod mirror;
 mod options;
 mod proxy;
@@ -22,8 +23,7 @@ mod runtime;
 mod upstream;
 
 pub use airside_mirror::{Authorities, AuthoritiesError};
-pub use images::{AgentError, Operator, Settings, Task, keep};
-pub use manifest::{Agent, ImagesAgent, ManifestError, Passing};
+pub use images::{AgentError, OperatorClient, Settings, Task, keep};
 pub use options::{ImageOptions, Missing};
 pub use proxy::serve;
 pub use run::{NodeError, NodeOptions};

@@ -15,7 +15,8 @@ struct Options {
     node: NodeOptions,
 }
 
-/// The log's level. The Kubernetes client's own words on connections that end are left out: watches begin anew by themselves.
+/// Level of the log. The Kubernetes client's own messages about ended connections are left out:
+/// watches begin anew by themselves.
 const LOG: &str = "info,kube_client::client=error,kube_client::client::tls=warn";
 
 #[derive(Debug, thiserror::Error)]
@@ -29,7 +30,8 @@ enum Failure {
 }
 
 fn main() -> ExitCode {
-    // Also when it is called as the server's command is, `airside node …`: one DaemonSet runs either.
+    // The program also accepts the server's command line, `airside node …`: one DaemonSet runs
+    // either.
     let mut args: Vec<_> = std::env::args_os().collect();
     if args.get(1).is_some_and(|word| word == "node") {
         args.remove(1);

@@ -11,7 +11,6 @@
 
 mod hosts;
 mod local;
-mod manifest;
 mod options;
 mod outward;
 mod peers;
@@ -47,10 +46,7 @@ use self::{
 };
 use crate::runtime::{Runtime, RuntimeError};
 
-pub use self::{
-    hosts::Tags, manifest::MirrorPart, options::MirrorOptions, probe::MIRROR_USED,
-    proof::PEERS_AUDIENCE,
-};
+pub use self::{hosts::Tags, options::MirrorOptions, probe::MIRROR_USED, proof::PEERS_AUDIENCE};
 
 /// What is decided about it.
 #[derive(Clone, Debug)]

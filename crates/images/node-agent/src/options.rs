@@ -1,4 +1,4 @@
-//! What the agent can be told about images, by whichever program it is.
+//! Options of the agent about images, for both programs that have it.
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
@@ -6,7 +6,7 @@ use airside_image_rules::plan::{DiskRules, GarbageMode, GarbageOrder};
 use clap::{Args, ValueEnum};
 use http::Uri;
 
-use crate::{Operator, Settings, Task, images::PATIENCE};
+use crate::{OperatorClient, Settings, Task, images::PATIENCE};
 
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Images that sets of the cluster want")]
@@ -19,7 +19,7 @@ pub struct ImageOptions {
     #[arg(long, value_name = "NAME", env = "NODE_NAME")]
     node: Option<String>,
 
-    /// Where this node's containerd listens
+    /// Socket of this node's containerd
     #[arg(
         long,
         value_name = "PATH",
@@ -31,11 +31,12 @@ pub struct ImageOptions {
     #[arg(long, value_name = "DIR", default_value = "/var/lib/containerd")]
     image_root: PathBuf,
 
-    /// How many images are pulled at the same time
+    /// Number of images that are pulled at the same time
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=64))]
     pulls_at_once: u32,
 
-    /// From here on nothing is added, in percent of the file system; below the kubelet's imageGCHighThresholdPercent (85)
+    /// Use of the file system from which no image is added, in percent; below the kubelet's
+    /// imageGCHighThresholdPercent (85)
     #[arg(long, value_name = "PERCENT", default_value_t = 75, value_parser = clap::value_parser!(u8).range(1..=100))]
     high_mark: u8,
 
@@ -43,19 +44,19 @@ pub struct ImageOptions {
     #[arg(long, value_name = "PERCENT", default_value_t = 65, value_parser = clap::value_parser!(u8).range(0..=100))]
     low_mark: u8,
 
-    /// What happens at the high mark, beside that nothing is added
+    /// Action at the high mark, beside that no image is added
     #[arg(long, value_enum, default_value = "collect")]
     at_high_mark: AtHighMark,
 
-    /// What goes first, once everything that no set wants is gone
+    /// Images that are removed first, once every image that no set wants is gone
     #[arg(long, value_enum, default_value = "oldest")]
     goes_first: GoesFirst,
 
-    /// How much may be kept from the kubelet's garbage collection, in megabytes [default: no limit]
+    /// Megabytes that may be kept from the kubelet's garbage collection [default: no limit]
     #[arg(long, value_name = "MB")]
     pin_budget: Option<u64>,
 
-    /// How often the agent says that what it said is so, in seconds
+    /// Interval of the agent's reports when nothing changes, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=3600))]
     heartbeat: u32,
 
@@ -63,7 +64,7 @@ pub struct ImageOptions {
     #[arg(long, value_name = "URL")]
     operator: Option<Uri>,
 
-    /// Whom to trust to be the operator, as PEM
+    /// Authority of the operator's certificate, as PEM
     #[arg(
         long,
         value_name = "FILE",
@@ -75,11 +76,12 @@ pub struct ImageOptions {
     #[arg(long, value_name = "FILE", default_value = "/run/airside/token/token")]
     operator_token: PathBuf,
 
-    /// Where a probe finds an open port once the node was looked at, or is clean
+    /// Address of a probe, which is open once the node was observed, or is clean
     #[arg(long, value_name = "ADDR")]
     health: Option<SocketAddr>,
 
-    /// Take labels, pins and images of ours away from this node instead; then wait, if there is --health
+    /// Remove the agent's labels, pins and images from this node instead; then wait, if there is
+    /// --health
     #[arg(long, requires = "images")]
     pub clean: bool,
 
@@ -141,7 +143,7 @@ impl ImageOptions {
             pulls_at_once: usize::try_from(self.pulls_at_once).unwrap_or(usize::MAX),
             rules,
             heartbeat: Duration::from_secs(self.heartbeat.into()),
-            operator: self.operator.clone().map(|url| Operator {
+            operator: self.operator.clone().map(|url| OperatorClient {
                 url,
                 ca: self.operator_ca.clone(),
                 token: self.operator_token.clone(),
@@ -149,11 +151,12 @@ impl ImageOptions {
             }),
             health: self.health,
         };
-        let task = match self.clean {
-            true => Task::Clean {
+        let task = if self.clean {
+            Task::Clean {
                 keep_images: self.keep_images,
-            },
-            false => Task::Keep,
+            }
+        } else {
+            Task::Keep
         };
         Ok(Some((settings, task)))
     }

@@ -23,12 +23,12 @@ pub struct NodeOptions {
     #[arg(long, value_name = "URL", required_unless_present_any = ["images", "mirror_registry", "mirror_clean"])]
     registry: Option<Upstream>,
 
-    /// Certificates of who signs that of an https registry, as PEM; then nobody else is trusted [default: those of this
-    /// machine]
+    /// Authorities of an https registry's certificate, as PEM; then no other is trusted [default:
+    /// those of this machine]
     #[arg(long, value_name = "FILE", requires = "registry")]
     registry_ca: Option<PathBuf>,
 
-    /// Where container runtimes find the server's registry
+    /// Address at which container runtimes find the server's registry
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:5000")]
     listen: SocketAddr,
 
@@ -69,7 +69,7 @@ impl NodeOptions {
         Ok(())
     }
 
-    /// Whether that was all there is to do.
+    /// Runs the mirror's part, and returns true if there is nothing else to do.
     async fn mirror(
         &self,
         found: watch::Sender<Option<Condition>>,
@@ -85,7 +85,8 @@ impl NodeOptions {
         }
         let mirror = NodeMirror::start(&settings, shutdown).await?;
         airside_tasks::spawn("look at the mirror", async move {
-            // Tried again until it is so: a runtime that is busy, or is told only now where to look, is not one that never asks.
+            // Probed again until it succeeds: a runtime that is busy, or has only just got its
+            // settings, may ask later.
             for pause in pauses() {
                 let Some(used) = mirror.is_used().await else {
                     return;

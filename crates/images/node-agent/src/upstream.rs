@@ -1,4 +1,4 @@
-//! Where the registry is.
+//! The address of the server's registry.
 
 use std::{fmt, str::FromStr};
 
@@ -23,7 +23,7 @@ pub enum UpstreamError {
 }
 
 impl Upstream {
-    /// The same request there.
+    /// Returns the address of a request at the registry.
     pub(crate) fn uri(&self, asked: &PathAndQuery) -> Option<Uri> {
         let mut parts = http::uri::Parts::default();
         parts.scheme = Some(self.scheme.clone());

@@ -1,4 +1,5 @@
-//! Which nodes' agents are alive, by this process's own clock: when it saw their heartbeats change.
+//! Liveness of node agents, by this process's own clock: by the time at which it saw their
+//! heartbeats change.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,17 +11,17 @@ use airside_image_rules::{NodeImages, label};
 use k8s_openapi::{api::core::v1::Node, apimachinery::pkg::apis::meta::v1::Time};
 use kube::ResourceExt as _;
 
-use crate::world::Moment;
+use crate::world::ClusterSnapshot;
 
-/// What was seen of each node's agent.
+/// Observations of each node's agent.
 #[derive(Debug)]
 pub(crate) struct Agents {
     patience: Duration,
-    seen: BTreeMap<String, Seen>,
+    seen: BTreeMap<String, ObservedHeartbeat>,
 }
 
 #[derive(Debug)]
-struct Seen {
+struct ObservedHeartbeat {
     /// None while there was never one.
     heartbeat: Option<Time>,
     at: Instant,
@@ -34,27 +35,31 @@ impl Agents {
         }
     }
 
-    /// Takes note of heartbeats. A node that was never seen before has as long as one that was just heard of.
-    pub(crate) fn observe(&mut self, moment: &Moment, now: Instant) {
+    /// Records heartbeats. A node that is seen for the first time counts as one whose agent has
+    /// just reported.
+    pub(crate) fn observe(&mut self, moment: &ClusterSnapshot, now: Instant) {
         let nodes: BTreeSet<String> = moment.nodes.iter().map(|node| node.name_any()).collect();
         self.seen.retain(|node, _| nodes.contains(node));
         for node in nodes {
             let heartbeat = heartbeat(moment.node_images.get(&node));
             match self.seen.get_mut(&node) {
                 Some(seen) if seen.heartbeat == heartbeat => {}
-                _ => drop(self.seen.insert(node, Seen { heartbeat, at: now })),
+                _ => drop(
+                    self.seen
+                        .insert(node, ObservedHeartbeat { heartbeat, at: now }),
+                ),
             }
         }
     }
 
-    /// Whether the node's agent has said something lately.
+    /// Returns true if the node's agent has reported lately.
     pub(crate) fn is_alive(&self, node: &str, now: Instant) -> bool {
         self.seen.get(node).is_some_and(|seen| {
             seen.heartbeat.is_some() && now.saturating_duration_since(seen.at) < self.patience
         })
     }
 
-    /// Whether the node's labels may no longer be believed.
+    /// Returns true if the node's labels may be wrong, because its agent is silent.
     pub(crate) fn is_dead(&self, node: &str, now: Instant) -> bool {
         let seen = self.seen.get(node);
         seen.is_some_and(|seen| now.saturating_duration_since(seen.at) >= self.patience)
@@ -69,7 +74,7 @@ impl Agents {
         ends.filter(|end| *end > now).min()
     }
 
-    /// Labels that nobody vouches for, by nodes.
+    /// Returns labels that no living agent keeps, by nodes.
     pub(crate) fn lies(&self, nodes: &[Arc<Node>], now: Instant) -> Vec<(String, Vec<String>)> {
         let lies = nodes.iter().filter_map(|node| {
             let keys: Vec<String> = node
@@ -89,7 +94,7 @@ fn heartbeat(images: Option<&Arc<NodeImages>>) -> Option<Time> {
     images?.status.as_ref()?.heartbeat.clone()
 }
 
-/// Whether the kubelet says that the node is ready.
+/// Returns true if the kubelet reports the node as ready.
 pub(crate) fn is_ready(node: &Node) -> bool {
     let conditions = node
         .status
@@ -105,7 +110,7 @@ mod tests {
 
     use super::*;
 
-    fn moment(heartbeats: &[(&str, Option<&str>)]) -> Moment {
+    fn moment(heartbeats: &[(&str, Option<&str>)]) -> ClusterSnapshot {
         let node = |name: &str| -> Arc<Node> {
             let key = format!("{}x", label::PREFIX);
             Arc::new(
@@ -124,7 +129,7 @@ mod tests {
                 .unwrap(),
             )
         };
-        Moment {
+        ClusterSnapshot {
             sets: vec![],
             nodes: heartbeats.iter().map(|(name, _)| node(name)).collect(),
             node_images: heartbeats

@@ -1,4 +1,4 @@
-//! What a set that is being deleted still waits for, and how that is told.
+//! Deletion of a set: what it still waits for, and the status that reports it.
 
 use std::{collections::BTreeSet, time::Instant};
 
@@ -8,24 +8,24 @@ use kube::ResourceExt as _;
 
 use crate::{
     agents::{self, Agents},
-    status::{Verdict, condition, names},
-    world::Moment,
+    status::{SetCondition, condition, names},
+    world::ClusterSnapshot,
 };
 
 /// Keeps a set until its images are off the nodes.
 pub(crate) const FINALIZER: &str = "images.airside.dev/on-nodes";
 
-/// How much is listed: a set of many images may be on thousands of nodes.
+/// Number of images that the status lists: a set of many images may be on thousands of nodes.
 const LISTED: usize = 100;
 /// API servers refuse events that say more than 1024 bytes.
 const LONGEST_WORDS: usize = 700;
 
-/// What nodes still have of it.
+/// Images of a deleted set that nodes still have.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Held {
+pub(crate) struct HeldImages {
     /// On nodes that can let go and have not yet, as `image on node`.
     pub(crate) waiting: Vec<String>,
-    /// On nodes that nobody hears from: not ready, or without an agent.
+    /// Images on nodes that cannot act: not ready, or without an agent.
     pub(crate) unreachable: Vec<String>,
 }
 
@@ -34,8 +34,13 @@ pub(crate) fn is_being_deleted(set: &ImageSet) -> bool {
 }
 
 /// Nodes that are gone hold nothing; what another set wants there is not waited for.
-pub(crate) fn held(set: &ImageSet, moment: &Moment, agents: &Agents, clock: Instant) -> Held {
-    let mut held = Held::default();
+pub(crate) fn held(
+    set: &ImageSet,
+    moment: &ClusterSnapshot,
+    agents: &Agents,
+    clock: Instant,
+) -> HeldImages {
+    let mut held = HeldImages::default();
     let names = names(set);
     for node in &moment.nodes {
         let name = node.name_any();
@@ -56,16 +61,17 @@ pub(crate) fn held(set: &ImageSet, moment: &Moment, agents: &Agents, clock: Inst
                 continue;
             }
             let what = format!("{image} on {name}");
-            match can_act {
-                true => held.waiting.push(what),
-                false => held.unreachable.push(what),
+            if can_act {
+                held.waiting.push(what);
+            } else {
+                held.unreachable.push(what);
             }
         }
     }
     held
 }
 
-impl Held {
+impl HeldImages {
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty() && self.unreachable.is_empty()
     }
@@ -74,7 +80,7 @@ impl Held {
         self.waiting.iter().chain(&self.unreachable)
     }
 
-    /// As long as fits into a sentence of an event.
+    /// Returns a list that is short enough for the message of an event.
     pub(crate) fn words(&self) -> String {
         let (mut words, mut left) = (String::new(), self.all().count());
         for what in self.all() {
@@ -105,14 +111,18 @@ impl Held {
 }
 
 /// The set's status while nodes still have something of it. What was known of its images stays.
-pub(crate) fn status(set: &ImageSet, held: &Held, now: Timestamp) -> ImageSetStatus {
-    let verdict = Verdict {
+pub(crate) fn status(set: &ImageSet, held: &HeldImages, now: Timestamp) -> ImageSetStatus {
+    let verdict = SetCondition {
         kind: "Ready",
         is_true: false,
         reason: "Deleting",
-        message: match held.is_empty() {
-            true => "it is being deleted, and no node has anything of it".to_owned(),
-            false => format!("it is being deleted, and is still there: {}", held.words()),
+        message: if held.is_empty() {
+            "the set is being deleted, and no node has its images".to_owned()
+        } else {
+            format!(
+                "the set is being deleted, and nodes still have images: {}",
+                held.words()
+            )
         },
     };
     let mut status = set.status.clone().unwrap_or_default();

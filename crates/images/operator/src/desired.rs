@@ -1,4 +1,4 @@
-//! What sets ask of registries: each entry of each set as a topic of the monitor.
+//! Questions of sets to registries: each entry of each set as a topic of the monitor.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,13 +11,13 @@ use airside_oci::Digest;
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt as _;
 
-use crate::monitor::{Known, Question, Secrets, Seed, Topic, Want};
+use crate::monitor::{KnownTag, Question, Secrets, Seed, Topic, WantedTopic};
 
 /// One entry of a set's images: a topic, or words on why it is none.
-pub(crate) type Entry = Result<Topic, String>;
+pub(crate) type SetTopic = Result<Topic, String>;
 
 /// In the order of the spec.
-pub(crate) fn topics(set: &ImageSet) -> Vec<Entry> {
+pub(crate) fn topics(set: &ImageSet) -> Vec<SetTopic> {
     let secrets = (!set.spec.pull_secrets.is_empty()).then(|| Secrets {
         namespace: set.namespace().unwrap_or_default(),
         names: set.spec.pull_secrets.clone(),
@@ -54,16 +54,17 @@ pub(crate) fn bare(platform: &str) -> String {
         .join("/")
 }
 
-/// What the monitor shall know for a set. `is_new` means that nothing of it was seen before by this process: what another one
-/// wrote of the same spec is as good as an answer.
-pub(crate) fn wants(set: &ImageSet, nodes: &[Arc<Node>], is_new: bool) -> Vec<Want> {
+/// Returns the topics that the monitor must follow for a set. `is_new` means that this process sees
+/// the set for the first time: the status that another process wrote of the same spec is as good as
+/// an answer.
+pub(crate) fn wants(set: &ImageSet, nodes: &[Arc<Node>], is_new: bool) -> Vec<WantedTopic> {
     let platforms = platforms(&set.spec, nodes);
     let every = interval(&set.spec.check_every);
     let resolved = set.status.as_ref().map(|status| status.images.as_slice());
     let resolved = resolved.unwrap_or_default();
     let observed = set.status.as_ref().and_then(|it| it.observed_generation);
     let is_about_its_spec = observed == set.metadata.generation;
-    let want = |topic: Topic| Want {
+    let want = |topic: Topic| WantedTopic {
         every,
         platforms: platforms.clone(),
         seed: seed(&topic, resolved, &platforms),
@@ -74,7 +75,7 @@ pub(crate) fn wants(set: &ImageSet, nodes: &[Arc<Node>], is_new: bool) -> Vec<Wa
     topics(set).into_iter().flatten().map(want).collect()
 }
 
-/// What the set's status says of a topic.
+/// Returns the answer about a topic that the set's status has.
 fn seed(topic: &Topic, resolved: &[ResolvedImage], platforms: &BTreeSet<String>) -> Option<Seed> {
     let is_about = |image: &&ResolvedImage| match (&topic.question, image.image.parse()) {
         (Question::Image(name), Ok(found)) => *name == found,
@@ -82,7 +83,7 @@ fn seed(topic: &Topic, resolved: &[ResolvedImage], platforms: &BTreeSet<String>)
         (_, Err(_)) => false,
     };
     let about: Vec<&ResolvedImage> = resolved.iter().filter(is_about).collect();
-    let known: Vec<Known> = about
+    let known: Vec<KnownTag> = about
         .iter()
         .filter_map(|image| known(image, platforms))
         .collect();
@@ -100,7 +101,7 @@ fn seed(topic: &Topic, resolved: &[ResolvedImage], platforms: &BTreeSet<String>)
     (!seed.known.is_empty()).then_some(seed)
 }
 
-fn known(image: &ResolvedImage, wanted: &BTreeSet<String>) -> Option<Known> {
+fn known(image: &ResolvedImage, wanted: &BTreeSet<String>) -> Option<KnownTag> {
     let has = |platform: &&String| image.platforms.contains_key(&bare(platform));
     let platforms: BTreeMap<_, _> = wanted
         .iter()
@@ -111,7 +112,7 @@ fn known(image: &ResolvedImage, wanted: &BTreeSet<String>) -> Option<Known> {
             ))
         })
         .collect();
-    Some(Known {
+    Some(KnownTag {
         image: image.image.parse().ok()?,
         digest: Digest::parse(&image.digest).ok()?,
         platforms,
@@ -218,7 +219,7 @@ mod tests {
             }))
             .unwrap()
         };
-        // Whether this process sees the set for the first time, and whether the status is about this spec.
+        // (This process sees the set for the first time, the status is about this spec.)
         for (is_new, observed, expected) in [(true, 2, false), (true, 1, true), (false, 2, true)] {
             let wants = wants(&set(2, observed), &[], is_new);
             assert_eq!(wants[0].is_edited, expected, "{is_new} {observed}");

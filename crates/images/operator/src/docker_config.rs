@@ -1,7 +1,7 @@
-//! Pull secrets as Kubernetes keeps them, and which of their logins is for an image.
+//! Pull secrets in the format of Kubernetes, and the choice of their login for an image.
 //!
-//! A key is a host, or a host and the beginning of a path (an organisation, a group); the one that says most wins. Docker
-//! Hub has several names. Nothing here reads a cluster.
+//! A key is a host, or a host and the beginning of a path (an organisation, a group); the most
+//! specific key wins. Docker Hub has several names. This module reads no cluster.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -10,13 +10,13 @@ use airside_oci::Repository;
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde::Deserialize;
 
-/// What `.dockerconfigjson` holds.
+/// Content of `.dockerconfigjson`.
 #[derive(Clone)]
 pub(crate) struct DockerConfig {
     logins: Vec<(Place, PullLogin)>,
 }
 
-/// What a key stands for.
+/// Host and path that a key is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Place {
     /// Its parts may be `*`.
@@ -122,7 +122,7 @@ impl Place {
     }
 }
 
-/// As kubelets do it: `*` is one part of a name, and ports are the same.
+/// Matches hosts like a kubelet: `*` is one part of a name, and ports must be equal.
 fn is_host(pattern: &str, host: &str) -> bool {
     let (patterns, parts) = (pattern.split('.'), host.split('.'));
     patterns.clone().count() == parts.clone().count()

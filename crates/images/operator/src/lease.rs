@@ -1,5 +1,5 @@
-//! One of several replicas works: whoever holds the Lease. Others wait until it is not renewed any more, by their own
-//! clock, or is given back.
+//! Leadership: of several replicas the holder of the Lease works. Others wait until the Lease is no
+//! longer renewed, by their own clock, or is released.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use kube::{
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-/// How long a Lease lasts that nobody renews.
+/// Duration of a Lease that is not renewed, and the interval of renewals.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms {
     pub lasts: Duration,
@@ -41,13 +41,13 @@ pub struct Lost {
 pub(crate) struct Leadership {
     api: Api<Lease>,
     name: String,
-    /// Who we are.
+    /// Identity of this replica.
     identity: String,
     terms: Terms,
 }
 
-/// What was seen of the Lease, and when it was seen to change.
-struct Seen {
+/// The Lease as it was observed last, and the time of its last change.
+struct ObservedLease {
     lease: Lease,
     at: Instant,
 }
@@ -83,7 +83,11 @@ impl Leadership {
                 }
                 Ok(false) => {}
                 Err(error) => {
-                    tracing::warn!(error = %chain(&error), lease = self.name, "lease not acquired")
+                    tracing::warn!(
+                        error = %chain(&error),
+                        lease = self.name,
+                        "lease not acquired"
+                    )
                 }
             }
             tokio::select! {
@@ -93,7 +97,7 @@ impl Leadership {
         }
     }
 
-    async fn try_acquire(&self, seen: &mut Option<Seen>) -> Result<bool, kube::Error> {
+    async fn try_acquire(&self, seen: &mut Option<ObservedLease>) -> Result<bool, kube::Error> {
         let Some(found) = self.api.get_opt(&self.name).await? else {
             let made = self
                 .api
@@ -102,11 +106,11 @@ impl Leadership {
             return taken(made);
         };
         let now = Instant::now();
-        let is_other = |before: &Seen| {
+        let is_other = |before: &ObservedLease| {
             before.lease.metadata.resource_version != found.metadata.resource_version
         };
         if seen.as_ref().is_none_or(is_other) {
-            *seen = Some(Seen {
+            *seen = Some(ObservedLease {
                 lease: found.clone(),
                 at: now,
             });
@@ -116,17 +120,15 @@ impl Leadership {
         let is_free = holder.is_empty()
             || holder == self.identity
             || now.saturating_duration_since(since) > self.terms.lasts;
-        match is_free {
-            true => taken(
-                self.api
-                    .replace(&self.name, &PostParams::default(), &self.ours(Some(&found)))
-                    .await,
-            ),
-            false => Ok(false),
+        if !is_free {
+            return Ok(false);
         }
+        let ours = self.ours(Some(&found));
+        let params = PostParams::default();
+        taken(self.api.replace(&self.name, &params, &ours).await)
     }
 
-    /// Renews until the shutdown, and gives it back then; an error if it is lost.
+    /// Renews the Lease until the shutdown, and releases it then; an error if it is lost.
     pub(crate) async fn keep(&self, shutdown: &CancellationToken) -> Result<(), Lost> {
         let mut renewed = Instant::now();
         loop {
@@ -141,7 +143,11 @@ impl Leadership {
                 Ok(true) => renewed = Instant::now(),
                 Ok(false) => return Err(self.lost()),
                 Err(error) => {
-                    tracing::warn!(error = %chain(&error), lease = self.name, "lease not renewed")
+                    tracing::warn!(
+                        error = %chain(&error),
+                        lease = self.name,
+                        "lease not renewed"
+                    )
                 }
             }
             // Before others may take it.
@@ -204,18 +210,16 @@ impl Leadership {
             spec: Some(LeaseSpec {
                 holder_identity: Some(self.identity.clone()),
                 lease_duration_seconds: i32::try_from(self.terms.lasts.as_secs()).ok(),
-                acquire_time: match is_ours {
-                    true => before.acquire_time,
-                    false => Some(now.clone()),
+                acquire_time: if is_ours {
+                    before.acquire_time
+                } else {
+                    Some(now.clone())
                 },
-                lease_transitions: match is_ours {
-                    true => before.lease_transitions,
-                    false => Some(
-                        before
-                            .lease_transitions
-                            .unwrap_or_default()
-                            .saturating_add(1),
-                    ),
+                lease_transitions: if is_ours {
+                    before.lease_transitions
+                } else {
+                    let transitions = before.lease_transitions.unwrap_or_default();
+                    Some(transitions.saturating_add(1))
                 },
                 renew_time: Some(now),
                 ..before
@@ -232,7 +236,7 @@ fn holder(lease: &Lease) -> &str {
     holder.unwrap_or_default()
 }
 
-/// Whether the write got through; another's was first if it is refused for that.
+/// Returns true if the write succeeded, and false if another replica's write came first.
 fn taken(written: Result<Lease, kube::Error>) -> Result<bool, kube::Error> {
     match written {
         Ok(_) => Ok(true),

@@ -1,13 +1,15 @@
-//! The operator of images on nodes: asks registries what tags mean, and tells in each `ImageSet` what is where.
+//! The operator of images on nodes: resolves tags at registries, and reports in each `ImageSet`
+//! which node has which image.
 //!
 //! ```text
-//! ImageSets, Nodes, NodeImages ──▶ world ──▶ operate ──▶ writes: status, finalizers, labels of dead agents
+//! ImageSets, Nodes, NodeImages ──▶ world ──▶ operate ──▶ writes: status, finalizers, labels
 //!                                             │  ▲
 //!                                       topics▼  │answers
 //!                                             monitor ──▶ registries
 //! ```
 //!
-//! It runs in the cluster and is its only part that may read pull secrets. It pulls nothing: agents do.
+//! It runs in the cluster and is the only program of the image system that may read pull secrets.
+//! It pulls no image: agents do.
 
 #![forbid(unsafe_code)]
 
@@ -15,7 +17,6 @@ mod agents;
 mod deletion;
 mod desired;
 mod docker_config;
-mod install;
 mod lease;
 mod monitor;
 mod news;
@@ -30,49 +31,56 @@ mod writes;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use airside_image_certs::{CertsError, Lifetimes, OwnCerts, Wanted};
+use airside_image_certs::{CertsError, CertsOptions, Lifetimes, OwnCerts};
 use kube::Client;
 use tokio::{net::TcpListener, sync::watch};
 use tokio_util::sync::CancellationToken;
 
-pub use self::{
-    install::{InstallError, Installation, definitions},
-    lease::{Lost, Terms},
-    monitor::{Rate, RegistryRules},
-    overview::{Overview, Style, follow, table},
-};
 use self::{
     lease::Leadership,
     operate::Operator,
     pull_secrets::PullSecrets,
     pulls::{Permits, Reviewer, Server},
 };
+pub use self::{
+    lease::{Lost, Terms},
+    monitor::{Rate, RegistryRules},
+    overview::{Overview, Style, follow, table},
+};
 
-/// Under which name one of several replicas works.
-const LEASE: &str = "airside-images-operator";
-/// Where the certificates of its own service are kept.
-const CERTS_SECRET: &str = "airside-images-operator-certs";
-/// Where agents read whom to trust.
-const CA_CONFIG_MAP: &str = "airside-images-ca";
-/// Of its service.
-const PORT: u16 = 8443;
+/// Name of the operator's Deployment, Service and account, and its name as a field manager.
+pub const OPERATOR: &str = "airside-images-operator";
+/// Lease of the one replica that works.
+pub const LEASE: &str = OPERATOR;
+/// Secret with the certificates of the operator's own Service.
+pub const CERTS_SECRET: &str = "airside-images-operator-certs";
+/// ConfigMap with the authority by which agents trust the operator.
+pub const CA_CONFIG_MAP: &str = "airside-images-ca";
+/// Port of the operator's Service.
+pub const PORT: u16 = 8443;
 
+/// Returns the host name of the operator's Service.
+pub fn service_host(namespace: &str) -> String {
+    format!("{OPERATOR}.{namespace}.svc")
+}
+
+/// Choices of an administrator about one replica.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Of the operator itself.
+    /// Namespace of the operator itself.
     pub namespace: String,
-    /// What this replica is called.
+    /// Identity of this replica in the Lease.
     pub identity: String,
-    /// Where agents ask for pulls.
+    /// Address at which agents ask for pulls.
     pub listen: SocketAddr,
-    /// How many pulls of the whole cluster are under way at once.
+    /// Number of pulls of the whole cluster at once.
     pub pulls_at_once: usize,
     pub registries: RegistryRules,
-    /// Of requests to one registry.
+    /// Rate of requests to one registry.
     pub rate: Rate,
-    /// How long an agent may be silent before its node's labels go.
+    /// Silence of an agent after which its node's labels are removed.
     pub agent_patience: Duration,
-    /// How long a deleted set waits for nodes.
+    /// Longest wait of a deleted set for nodes.
     pub deletion_deadline: Duration,
     pub lease: Terms,
 }
@@ -100,8 +108,8 @@ pub async fn client() -> Result<Client, OperatorError> {
     Ok(Client::try_from(config).map_err(Box::new)?)
 }
 
-/// Works whenever it is this replica's turn, until the shutdown. An error means that the turn was lost: nothing of it goes
-/// on, and the process is best started anew.
+/// Works while this replica holds the Lease, until the shutdown. An error means that the Lease was
+/// lost: all work has stopped, and the process should be started anew.
 pub async fn run(
     client: Client,
     options: Options,
@@ -122,7 +130,7 @@ pub async fn run(
         let operator = Operator::new(&client, options).await;
         server.decide_by(operator.world());
         operator.run(shutdown.clone()).await;
-        // The lease is given back once nothing is written any more.
+        // The lease is released once nothing is written any more.
         std::future::pending::<()>().await;
     };
     tokio::select! {
@@ -131,17 +139,16 @@ pub async fn run(
     }
 }
 
-/// Begins to answer agents; until it is this replica's turn they are told to ask again.
+/// Begins to answer agents; until this replica holds the Lease they are told to ask again.
 async fn serve(
     client: &Client,
     options: &Options,
     shutdown: &CancellationToken,
 ) -> Result<Arc<Server>, OperatorError> {
-    let service = format!("airside-images-operator.{}.svc", options.namespace);
-    let wanted = Wanted {
+    let wanted = CertsOptions {
         namespace: options.namespace.clone(),
         secret: CERTS_SECRET.to_owned(),
-        names: vec![service],
+        names: vec![service_host(&options.namespace)],
         lifetimes: Lifetimes::default(),
     };
     let certificates = OwnCerts::open(client.clone(), wanted).await?;
@@ -168,7 +175,7 @@ async fn serve(
     Ok(server)
 }
 
-/// Tells agents whom to trust, until the shutdown.
+/// Publishes the authority that agents trust, until the shutdown.
 fn publish(
     client: &Client,
     options: &Options,

@@ -1,7 +1,7 @@
-//! The monitor: what the tags that sets mean stand for at their registries, and when that changes.
+//! The monitor: resolves the tags of sets at their registries, and notices when they move.
 //!
 //! ```text
-//! sets ──▶ book: what is wanted, known, due ──▶ ask: on threads, within budgets ──▶ answers ──▶ book
+//! sets ──▶ book: topics, answers, due times ──▶ ask: on threads, in budgets ──▶ answers ──▶ book
 //! ```
 
 mod ask;
@@ -21,7 +21,7 @@ use tokio::{sync::Notify, task::JoinSet};
 
 pub(crate) use self::{
     ask::Asker,
-    book::{Book, Due, Entry, Known, Seed, Trouble, Want},
+    book::{Book, Due, KnownTag, Seed, TopicEntry, Trouble, WantedTopic},
     budget::Budgets,
     topic::{Question, Secrets, Topic},
 };
@@ -56,13 +56,13 @@ impl Monitor {
     }
 
     /// Exactly these topics are watched from now on.
-    pub(crate) fn want(&self, wants: Vec<Want>) {
+    pub(crate) fn want(&self, wants: Vec<WantedTopic>) {
         self.book
             .lock()
             .want(wants, Timestamp::now(), &mut rand::random);
     }
 
-    pub(crate) fn entry(&self, topic: &Topic) -> Option<Entry> {
+    pub(crate) fn entry(&self, topic: &Topic) -> Option<TopicEntry> {
         self.book.lock().get(topic).cloned()
     }
 
@@ -102,7 +102,11 @@ impl Monitor {
             self.budgets.close(&host, Instant::now(), *wait);
         }
         if let Err(trouble) = &answer {
-            tracing::warn!(image = %due.topic.question, reason = trouble.words, "image not resolved: its registry gave no answer");
+            tracing::warn!(
+                image = %due.topic.question,
+                reason = trouble.words,
+                "image not resolved by its registry"
+            );
         }
         let mut book = self.book.lock();
         book.answered(&due, answer, Timestamp::now(), &mut rand::random);
@@ -110,7 +114,7 @@ impl Monitor {
         self.news.notify_one();
     }
 
-    async fn ask(&self, due: &Due) -> Result<Vec<Known>, Trouble> {
+    async fn ask(&self, due: &Due) -> Result<Vec<KnownTag>, Trouble> {
         let repository = due.topic.question.repository();
         let logins = match &due.topic.secrets {
             None => Vec::new(),

@@ -1,11 +1,11 @@
-//! Decides which changes of a set's status are events, for those who read `kubectl describe` and `kubectl get events`.
-//! Pure.
+//! Decides which changes of a set's status become events for `kubectl describe` and `kubectl get
+//! events`. It is pure.
 
 use airside_image_rules::ImageSetStatus;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 /// Kubernetes takes no longer note.
-const LONGEST: usize = 1000;
+const MAX_NOTE_BYTES: usize = 1000;
 
 /// Something that has happened to a set.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,8 +15,8 @@ pub(crate) struct News {
     pub(crate) note: String,
 }
 
-/// Lists what has happened between two statuses. A condition that stays for the same reason is no news, whatever its
-/// message says by now.
+/// Lists the events between two statuses. A condition that stays for the same reason is no event,
+/// even if its message changed.
 pub(crate) fn news(old: Option<&ImageSetStatus>, new: &ImageSetStatus) -> Vec<News> {
     let before = |kind: &str| {
         let known = old.map(|old| old.conditions.as_slice()).unwrap_or_default();
@@ -33,7 +33,7 @@ pub(crate) fn news(old: Option<&ImageSetStatus>, new: &ImageSetStatus) -> Vec<Ne
         Some(News {
             is_warning,
             reason: now.reason.clone(),
-            note: now.message.chars().take(LONGEST).collect(),
+            note: now.message.chars().take(MAX_NOTE_BYTES).collect(),
         })
     });
     told.collect()
@@ -59,16 +59,22 @@ mod tests {
 
     #[test]
     fn a_failed_pull_and_a_set_that_is_ready_are_told_once() {
-        let pulling = status(("Pulling", "0 of 2 are there"), "Found");
-        let failed = status(("PullError", "0 of 2 are there; a on n1: 503"), "Found");
-        let still = status(("PullError", "1 of 2 are there; a on n1: 503"), "Found");
+        let pulling = status(("Pulling", "0 of 2 images are present"), "Found");
+        let failed = status(
+            ("PullError", "0 of 2 images are present; a on n1: 503"),
+            "Found",
+        );
+        let still = status(
+            ("PullError", "1 of 2 images are present; a on n1: 503"),
+            "Found",
+        );
         let ready = status(("AllPresent", "2 images on 1 node"), "Found");
         assert_eq!(news(None, &pulling), []);
         let told = news(Some(&pulling), &failed);
         let expected = News {
             is_warning: true,
             reason: "PullError".to_owned(),
-            note: "0 of 2 are there; a on n1: 503".to_owned(),
+            note: "0 of 2 images are present; a on n1: 503".to_owned(),
         };
         assert_eq!(told, [expected]);
         assert_eq!(news(Some(&failed), &still), []);
@@ -84,6 +90,6 @@ mod tests {
         let long = status(("PullError", &"x".repeat(100_000)), "RegistryError");
         let told = news(None, &long);
         assert_eq!(told.len(), 2);
-        assert!(told.iter().all(|news| news.note.len() <= LONGEST));
+        assert!(told.iter().all(|news| news.note.len() <= MAX_NOTE_BYTES));
     }
 }

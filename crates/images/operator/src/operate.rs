@@ -1,5 +1,5 @@
-//! The operator's loop. Level-triggered: whatever woke it, it looks at everything that is known and writes what should be
-//! otherwise. A look that comes to the same costs nothing but itself.
+//! The operator's reconcile loop. It is level-triggered: whatever woke it, it compares everything
+//! that is known with what is written, and writes the difference.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -23,13 +23,13 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Options,
     agents::Agents,
-    deletion::{self, FINALIZER, Held, is_being_deleted},
+    deletion::{self, FINALIZER, HeldImages, is_being_deleted},
     desired,
     monitor::Monitor,
     news::{News, news},
     pull_secrets::PullSecrets,
-    status::{View, is_worth_writing, status},
-    world::{Moment, World},
+    status::{StatusInput, is_worth_writing, status},
+    world::{ClusterSnapshot, ObservedCluster},
     writes::Writes,
 };
 
@@ -38,13 +38,13 @@ const TOGETHER: Duration = Duration::from_millis(250);
 /// After a write that failed.
 const AGAIN: Duration = Duration::from_secs(2);
 /// Whatever happens or does not.
-const LONGEST: Duration = Duration::from_secs(600);
+const MAX_WAIT: Duration = Duration::from_secs(600);
 /// Writes that are under way at once.
 const AT_ONCE: usize = 8;
 
 pub(crate) struct Operator {
     options: Options,
-    world: World,
+    world: ObservedCluster,
     monitor: Arc<Monitor>,
     agents: Arc<RwLock<Agents>>,
     writes: Writes,
@@ -56,11 +56,11 @@ pub(crate) struct Operator {
     tasks: JoinSet<()>,
 }
 
-/// What is to be written.
+/// A write that one reconcile decided on.
 enum Write {
     Status(Box<ImageSet>, Box<airside_image_rules::ImageSetStatus>),
     Hold(Arc<ImageSet>),
-    LetGo(Arc<ImageSet>, Held),
+    LetGo(Arc<ImageSet>, HeldImages),
     Unlabel(String, Vec<String>),
     Forget(Arc<airside_image_rules::NodeImages>),
 }
@@ -69,7 +69,7 @@ impl Operator {
     pub(crate) async fn new(client: &Client, options: Options) -> Self {
         let news = Arc::new(Notify::new());
         let mut tasks = JoinSet::new();
-        let world = World::watch(client, &news, &mut tasks).await;
+        let world = ObservedCluster::watch(client, &news, &mut tasks).await;
         let secrets = PullSecrets::new(client.clone());
         let monitor = Monitor::new(
             options.registries.clone(),
@@ -90,7 +90,7 @@ impl Operator {
         }
     }
 
-    pub(crate) fn world(&self) -> World {
+    pub(crate) fn world(&self) -> ObservedCluster {
         self.world.clone()
     }
 
@@ -106,7 +106,7 @@ impl Operator {
         }
     }
 
-    /// Looks at everything, writes what is to be written, and says when to look again if nothing happens.
+    /// Reconciles everything once, and returns the time of the next reconcile if nothing happens.
     async fn look(&mut self) -> Instant {
         let (moment, clock) = (self.world.now(), Instant::now());
         self.agents.write().observe(&moment, clock);
@@ -123,14 +123,15 @@ impl Operator {
                 "objects of the cluster written"
             );
         }
-        match all_done {
-            true => self.next(clock),
-            false => clock + AGAIN,
+        if all_done {
+            self.next(clock)
+        } else {
+            clock + AGAIN
         }
     }
 
-    /// Tells the monitor what is wanted, and takes note of sets that come and go.
-    fn remember(&mut self, moment: &Moment, clock: Instant) {
+    /// Gives the monitor its topics, and records sets that come and go.
+    fn remember(&mut self, moment: &ClusterSnapshot, clock: Instant) {
         let mut wants = Vec::new();
         let mut there = HashSet::new();
         for set in &moment.sets {
@@ -149,9 +150,9 @@ impl Operator {
         self.writes.retain(|uid| there.contains(uid));
     }
 
-    fn to_write(&self, moment: &Moment, clock: Instant) -> Vec<Write> {
+    fn to_write(&self, moment: &ClusterSnapshot, clock: Instant) -> Vec<Write> {
         let agents = self.agents.read();
-        let view = View {
+        let view = StatusInput {
             moment,
             agents: &agents,
             entry: &|topic| self.monitor.entry(topic),
@@ -188,9 +189,14 @@ impl Operator {
         writes
     }
 
-    /// What is still on nodes is told in the set as long as it is there, and before it goes. It goes if nothing holds it
-    /// any more, or it was held for long enough.
-    fn farewell(&self, set: &Arc<ImageSet>, held: Held, view: &View<'_>) -> Option<Write> {
+    /// Reports images of a deleted set that nodes still have. The set goes once no node holds it
+    /// any more, or at its deadline.
+    fn farewell(
+        &self,
+        set: &Arc<ImageSet>,
+        held: HeldImages,
+        view: &StatusInput<'_>,
+    ) -> Option<Write> {
         let since = self.deleting.get(&set.uid().unwrap_or_default());
         let waited = since.map_or(Duration::ZERO, |since| {
             view.clock.saturating_duration_since(*since)
@@ -208,7 +214,7 @@ impl Operator {
         }
     }
 
-    /// Whether all went well.
+    /// Makes the writes, and returns true if all succeeded.
     async fn write(&self, writes: Vec<Write>) -> bool {
         let mut waiting = writes.into_iter();
         let mut under_way = FuturesUnordered::new();
@@ -256,28 +262,39 @@ impl Operator {
                 self.writes.unlabel(&node, &keys).await
             }
             Write::Forget(images) => {
-                tracing::info!(node = %images.name_any(), "NodeImages removed: its node is gone");
+                tracing::info!(node = %images.name_any(), "NodeImages of a deleted node removed");
                 self.writes.forget(&images).await
             }
         }
     }
 
-    /// Makes events of what has happened. The status says it too, so nothing hangs on whether that works.
+    /// Writes events about the set. The status has the same facts, so a failed event is only
+    /// logged.
     async fn tell(&self, set: &ImageSet, news: Vec<News>) {
         for news in news {
             if let Err(error) = self.writes.event(set, news).await {
-                tracing::warn!(set = %set.name_any(), namespace = set.namespace(), error = %chain(&error), "event about an image set not written");
+                tracing::warn!(
+                    set = %set.name_any(),
+                    namespace = set.namespace(),
+                    error = %chain(&error),
+                    "event of the set not written"
+                );
             }
         }
     }
 
     /// Nothing hangs on whether that works: a namespace that goes with its sets takes no events.
-    async fn tell_left_behind(&self, set: &ImageSet, left: &Held) {
+    async fn tell_left_behind(&self, set: &ImageSet, left: &HeldImages) {
         let (name, namespace) = (set.name_any(), set.namespace());
         let words = left.words();
         tracing::warn!(set = %name, namespace, left = words, "image set deleted; its images stay on some nodes");
         if let Err(error) = self.writes.left_behind(set, &words).await {
-            tracing::warn!(set = %name, namespace, error = %chain(&error), "event about an image set not written");
+            tracing::warn!(
+                set = %name,
+                namespace,
+                error = %chain(&error),
+                "event of the set not written"
+            );
         }
     }
 
@@ -292,7 +309,11 @@ impl Operator {
             .values()
             .map(|since| airside_model::deadline_after(*since, self.options.deletion_deadline));
         let deadline = deadline.filter(|end| *end > clock).min();
-        let times = [asking, silence, deadline, Some(clock + LONGEST)];
-        times.into_iter().flatten().min().unwrap_or(clock + LONGEST)
+        let times = [asking, silence, deadline, Some(clock + MAX_WAIT)];
+        times
+            .into_iter()
+            .flatten()
+            .min()
+            .unwrap_or(clock + MAX_WAIT)
     }
 }

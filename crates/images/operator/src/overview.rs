@@ -1,4 +1,4 @@
-//! What is where, for people: sets by nodes. It reads and writes nothing else.
+//! The overview of `airside images status`: sets by nodes. It only reads.
 
 mod table;
 
@@ -11,7 +11,7 @@ use serde::Serialize;
 use tokio::{sync::Notify, task::JoinSet};
 
 pub use self::table::{Style, table};
-use crate::world::{Moment, World};
+use crate::world::{ClusterSnapshot, ObservedCluster};
 
 /// After so long without a heartbeat an agent is shown as silent.
 const SILENT_SECONDS: i64 = 90;
@@ -49,7 +49,7 @@ pub struct ImageView {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
     /// By node.
-    pub nodes: BTreeMap<String, Place>,
+    pub nodes: BTreeMap<String, ImageOnNode>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -64,8 +64,8 @@ pub enum TagWord {
 /// An image on a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Place {
-    pub state: PlaceState,
+pub struct ImageOnNode {
+    pub state: ImageOnNodeState,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds: Option<i64>,
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -74,7 +74,7 @@ pub struct Place {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum PlaceState {
+pub enum ImageOnNodeState {
     Pending,
     Pulling,
     Present,
@@ -83,10 +83,10 @@ pub enum PlaceState {
     Silent,
 }
 
-/// The whole of it now, and again whenever something changes, for as long as `show` wants to see more.
+/// Shows the overview now, and again whenever something changes, until `show` returns false.
 pub async fn follow(client: &Client, mut show: impl FnMut(&Overview) -> bool) {
     let (changed, mut tasks) = (Arc::new(Notify::new()), JoinSet::new());
-    let world = World::watch(client, &changed, &mut tasks).await;
+    let world = ObservedCluster::watch(client, &changed, &mut tasks).await;
     loop {
         let seen = overview(&world.now(), Timestamp::now());
         if !show(&seen) {
@@ -105,11 +105,11 @@ impl Overview {
     pub fn is_pulling(&self) -> bool {
         let images = self.sets.iter().flat_map(|set| &set.images);
         let mut places = images.flat_map(|image| image.nodes.values());
-        places.any(|place| place.state == PlaceState::Pulling)
+        places.any(|place| place.state == ImageOnNodeState::Pulling)
     }
 }
 
-fn overview(moment: &Moment, now: Timestamp) -> Overview {
+fn overview(moment: &ClusterSnapshot, now: Timestamp) -> Overview {
     let sets = moment.sets.iter().map(|set| of_set(set, moment, now));
     Overview {
         sets: sets.collect(),
@@ -117,7 +117,7 @@ fn overview(moment: &Moment, now: Timestamp) -> Overview {
     }
 }
 
-fn of_set(set: &ImageSet, moment: &Moment, now: Timestamp) -> SetView {
+fn of_set(set: &ImageSet, moment: &ClusterSnapshot, now: Timestamp) -> SetView {
     let status = set.status.clone().unwrap_or_default();
     let ready = status.conditions.iter().find(|it| it.type_ == "Ready");
     let chosen = moment
@@ -157,7 +157,7 @@ fn of_set(set: &ImageSet, moment: &Moment, now: Timestamp) -> SetView {
         ready: ready.is_some_and(|it| it.status == "True"),
         message: ready.map(|it| it.message.clone()).unwrap_or_default(),
         present: places
-            .filter(|place| place.state == PlaceState::Present)
+            .filter(|place| place.state == ImageOnNodeState::Present)
             .count(),
         wanted: images.len() * nodes.len(),
         nodes,
@@ -174,8 +174,14 @@ fn word(state: TagState) -> TagWord {
     }
 }
 
-fn place(moment: &Moment, node: &str, image: &str, digest: &str, now: Timestamp) -> Place {
-    let bare = |state| Place {
+fn place(
+    moment: &ClusterSnapshot,
+    node: &str,
+    image: &str,
+    digest: &str,
+    now: Timestamp,
+) -> ImageOnNode {
+    let bare = |state| ImageOnNode {
         state,
         seconds: None,
         message: String::new(),
@@ -187,21 +193,21 @@ fn place(moment: &Moment, node: &str, image: &str, digest: &str, now: Timestamp)
     let heartbeat = status.and_then(|status| status.heartbeat.as_ref());
     let is_heard = heartbeat.is_some_and(|it| now.duration_since(it.0).as_secs() < SILENT_SECONDS);
     let (Some(status), true) = (status, is_heard) else {
-        return bare(PlaceState::Silent);
+        return bare(ImageOnNodeState::Silent);
     };
     let found = status
         .images
         .iter()
         .find(|it| it.image == image && (it.digest == digest || digest.is_empty()));
     let Some(found) = found else {
-        return bare(PlaceState::Pending);
+        return bare(ImageOnNodeState::Pending);
     };
-    Place {
+    ImageOnNode {
         state: match found.state {
-            NodeImageState::Pending => PlaceState::Pending,
-            NodeImageState::Pulling => PlaceState::Pulling,
-            NodeImageState::Present => PlaceState::Present,
-            NodeImageState::Error => PlaceState::Error,
+            NodeImageState::Pending => ImageOnNodeState::Pending,
+            NodeImageState::Pulling => ImageOnNodeState::Pulling,
+            NodeImageState::Present => ImageOnNodeState::Present,
+            NodeImageState::Error => ImageOnNodeState::Error,
         },
         seconds: found
             .since

@@ -1,4 +1,5 @@
-//! Tells agents whom to trust: the bundle of our own certificates, in a ConfigMap.
+//! Publishes the authority that agents trust: the bundle of the operator's own certificates, in a
+//! ConfigMap.
 
 use std::time::Duration;
 
@@ -15,7 +16,8 @@ use crate::{CA_CONFIG_MAP, writes::MANAGER};
 
 const AGAIN: Duration = Duration::from_secs(5);
 
-/// Writes it now and whenever it changes. All replicas have the same, so that it does not matter whose write is last.
+/// Writes the bundle now and whenever it changes. All replicas have the same bundle, so their order
+/// does not matter.
 pub(crate) async fn keep(client: Client, namespace: String, mut bundle: watch::Receiver<String>) {
     let api: Api<ConfigMap> = Api::namespaced(client, &namespace);
     loop {
@@ -28,7 +30,11 @@ pub(crate) async fn keep(client: Client, namespace: String, mut bundle: watch::R
         });
         let params = PatchParams::apply(MANAGER).force();
         if let Err(error) = api.patch(CA_CONFIG_MAP, &params, &Patch::Apply(map)).await {
-            tracing::warn!(error = %chain(&error), "CA certificates for the agents not published");
+            tracing::warn!(
+                error = %chain(&error),
+                config_map = CA_CONFIG_MAP,
+                "authority for agents not published"
+            );
             sleep(AGAIN).await;
             continue;
         }

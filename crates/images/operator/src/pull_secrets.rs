@@ -44,7 +44,8 @@ impl PullSecrets {
         Self { client }
     }
 
-    /// The logins for a repository, in the order of the secrets. One bad secret does not hide the others.
+    /// Returns the logins for a repository, in the order of the secrets. One bad secret does not
+    /// hide the others.
     pub(crate) async fn logins(
         &self,
         secrets: &Secrets,

@@ -1,7 +1,7 @@
-//! The pulls of the whole cluster: who may pull now, and with which login.
+//! The pulls of the whole cluster: which agent may pull now, and with which login.
 //!
 //! ```text
-//! an agent ──POST, its token──▶ server ──▶ review: which node ──▶ belongs: do sets want it there ──▶ permits ──▶ logins
+//! agent ──POST, token──▶ server ──▶ review (its node) ──▶ belongs (the sets) ──▶ permits ──▶ logins
 //! ```
 
 mod belongs;

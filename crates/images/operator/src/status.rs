@@ -1,4 +1,4 @@
-//! What a set's status says: a pure function of what registries and nodes have said.
+//! The status of a set: a pure function of the answers of registries and the reports of nodes.
 
 mod labels;
 
@@ -21,31 +21,31 @@ use kube::ResourceExt as _;
 use crate::{
     agents::Agents,
     desired::{self, bare},
-    monitor::{Entry, Topic},
-    world::Moment,
+    monitor::{Topic, TopicEntry},
+    world::ClusterSnapshot,
 };
 
-/// How many things a message names before it says how many more there are.
+/// Number of things that a message names before it only counts the rest.
 const NAMED: usize = 3;
 
 /// Everything that is needed for it.
-pub(crate) struct View<'a> {
-    pub(crate) moment: &'a Moment,
+pub(crate) struct StatusInput<'a> {
+    pub(crate) moment: &'a ClusterSnapshot,
     pub(crate) agents: &'a Agents,
-    pub(crate) entry: &'a dyn Fn(&Topic) -> Option<Entry>,
+    pub(crate) entry: &'a dyn Fn(&Topic) -> Option<TopicEntry>,
     pub(crate) now: Timestamp,
     pub(crate) clock: Instant,
 }
 
 /// One verdict on the set, as a condition.
-pub(crate) struct Verdict {
+pub(crate) struct SetCondition {
     pub(crate) kind: &'static str,
     pub(crate) is_true: bool,
     pub(crate) reason: &'static str,
     pub(crate) message: String,
 }
 
-pub(crate) fn status(set: &ImageSet, view: &View<'_>) -> ImageSetStatus {
+pub(crate) fn status(set: &ImageSet, view: &StatusInput<'_>) -> ImageSetStatus {
     let images = images(set, view);
     let nodes: Vec<&Arc<Node>> = view
         .moment
@@ -70,7 +70,8 @@ pub(crate) fn status(set: &ImageSet, view: &View<'_>) -> ImageSetStatus {
     }
 }
 
-/// Whether the change is worth a write. That a registry was asked again is one now and then only.
+/// Returns true if the change is worth a write. A mere new time of a check is one only now and
+/// then.
 pub(crate) fn is_worth_writing(old: Option<&ImageSetStatus>, new: &ImageSetStatus) -> bool {
     let Some(old) = old else { return true };
     let timeless = |status: &ImageSetStatus| {
@@ -91,7 +92,7 @@ pub(crate) fn is_worth_writing(old: Option<&ImageSetStatus>, new: &ImageSetStatu
 }
 
 /// Every tag and digest that the set means, each once.
-fn images(set: &ImageSet, view: &View<'_>) -> Vec<ResolvedImage> {
+fn images(set: &ImageSet, view: &StatusInput<'_>) -> Vec<ResolvedImage> {
     let mut found: BTreeMap<String, ResolvedImage> = BTreeMap::new();
     for (wanted, topic) in set.spec.images.iter().zip(desired::topics(set)) {
         let resolved = match &topic {
@@ -126,7 +127,7 @@ fn bare_image(image: String, state: TagState, message: String) -> ResolvedImage 
     }
 }
 
-fn of_topic(topic: &Topic, entry: Option<Entry>) -> Vec<ResolvedImage> {
+fn of_topic(topic: &Topic, entry: Option<TopicEntry>) -> Vec<ResolvedImage> {
     let Some(entry) = entry else {
         return vec![bare_image(
             topic.question.to_string(),
@@ -173,7 +174,7 @@ fn of_topic(topic: &Topic, entry: Option<Entry>) -> Vec<ResolvedImage> {
     known.collect()
 }
 
-/// As API servers keep times: to the second.
+/// Cuts a time to the second, which is the precision of API servers.
 fn seconds(time: Timestamp) -> Time {
     Time(Timestamp::from_second(time.as_second()).unwrap_or(time))
 }
@@ -182,13 +183,13 @@ fn seconds(time: Timestamp) -> Time {
 struct Tally {
     present: usize,
     pulling: usize,
-    /// What is wrong, in words, each with its node.
+    /// Messages of failures, each with its node.
     errors: Vec<String>,
     silent: Vec<String>,
     unfit: Vec<String>,
 }
 
-fn tally(images: &[ResolvedImage], nodes: &[&Arc<Node>], view: &View<'_>) -> Tally {
+fn tally(images: &[ResolvedImage], nodes: &[&Arc<Node>], view: &StatusInput<'_>) -> Tally {
     let mut tally = Tally::default();
     for node in nodes {
         let name = node.name_any();
@@ -229,15 +230,15 @@ fn tally(images: &[ResolvedImage], nodes: &[&Arc<Node>], view: &View<'_>) -> Tal
     tally
 }
 
-/// Whether what a node lists is this image with its present content.
+/// Returns true if a node's entry is this image with its present content.
 fn is_of(found: &NodeImage, image: &ResolvedImage, platform: &str) -> bool {
     let manifest = image.platforms.get(platform).map(|it| it.digest.as_str());
     found.image == image.image
         && (found.digest == image.digest || Some(found.digest.as_str()) == manifest)
 }
 
-fn resolved(images: &[ResolvedImage]) -> Verdict {
-    let of = |is_true, reason, message| Verdict {
+fn resolved(images: &[ResolvedImage]) -> SetCondition {
+    let of = |is_true, reason, message| SetCondition {
         kind: "Resolved",
         is_true,
         reason,
@@ -267,8 +268,8 @@ fn resolved(images: &[ResolvedImage]) -> Verdict {
     )
 }
 
-fn ready(images: &[ResolvedImage], nodes: &[&Arc<Node>], tally: &Tally) -> Verdict {
-    let of = |is_true, reason, message| Verdict {
+fn ready(images: &[ResolvedImage], nodes: &[&Arc<Node>], tally: &Tally) -> SetCondition {
+    let of = |is_true, reason, message| SetCondition {
         kind: "Ready",
         is_true,
         reason,
@@ -284,14 +285,14 @@ fn ready(images: &[ResolvedImage], nodes: &[&Arc<Node>], tally: &Tally) -> Verdi
         return of(
             false,
             "NoNodes",
-            "no node is chosen; look at spec.nodes and spec.platforms".to_owned(),
+            "the set selects no node; check spec.nodes and spec.platforms".to_owned(),
         );
     }
     if tally.present == all {
         let (images, nodes) = (plural(images.len(), "image"), plural(nodes.len(), "node"));
         return of(true, "AllPresent", format!("{images} on {nodes}"));
     }
-    let so_far = format!("{} of {all} are there", tally.present);
+    let so_far = format!("{} of {all} images are present", tally.present);
     let with = |words: String| format!("{so_far}; {words}");
     if !tally.errors.is_empty() {
         return of(false, "PullError", with(some(&tally.errors)));
@@ -300,7 +301,7 @@ fn ready(images: &[ResolvedImage], nodes: &[&Arc<Node>], tally: &Tally) -> Verdi
         return of(
             false,
             "NotResolved",
-            with(format!("not known yet: {}", some(&unknown))),
+            with(format!("not resolved yet: {}", some(&unknown))),
         );
     }
     if !tally.unfit.is_empty() {
@@ -311,7 +312,7 @@ fn ready(images: &[ResolvedImage], nodes: &[&Arc<Node>], tally: &Tally) -> Verdi
             false,
             "NoAgent",
             with(format!(
-                "nothing is heard from the agent on {}",
+                "no report from the agent on {}",
                 some(&tally.silent)
             )),
         );
@@ -346,7 +347,7 @@ fn count(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-pub(crate) fn condition(verdict: Verdict, set: &ImageSet, now: Timestamp) -> Condition {
+pub(crate) fn condition(verdict: SetCondition, set: &ImageSet, now: Timestamp) -> Condition {
     let before = set
         .status
         .as_ref()

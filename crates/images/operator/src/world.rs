@@ -1,4 +1,4 @@
-//! What the cluster looks like: kept up to date by watches, read from memory. Nothing is asked for twice.
+//! The observed cluster: kept up to date by watches, read from memory.
 
 use std::{collections::BTreeMap, fmt, hash::Hash, sync::Arc};
 
@@ -14,21 +14,21 @@ use serde::de::DeserializeOwned;
 use tokio::{sync::Notify, task::JoinSet};
 
 #[derive(Clone)]
-pub(crate) struct World {
+pub(crate) struct ObservedCluster {
     sets: Store<ImageSet>,
     nodes: Store<Node>,
     node_images: Store<NodeImages>,
 }
 
 /// One moment of it.
-pub(crate) struct Moment {
+pub(crate) struct ClusterSnapshot {
     /// By namespace and name.
     pub(crate) sets: Vec<Arc<ImageSet>>,
     pub(crate) nodes: Vec<Arc<Node>>,
     pub(crate) node_images: BTreeMap<String, Arc<NodeImages>>,
 }
 
-impl World {
+impl ObservedCluster {
     /// Watches, and says whenever something has changed. It knows everything when this returns.
     pub(crate) async fn watch(
         client: &Client,
@@ -47,13 +47,13 @@ impl World {
         world
     }
 
-    pub(crate) fn now(&self) -> Moment {
+    pub(crate) fn now(&self) -> ClusterSnapshot {
         let mut sets = self.sets.state();
         sets.sort_by_key(|set| (set.namespace(), set.name_any()));
         let mut nodes = self.nodes.state();
         nodes.sort_by_key(|node| node.name_any());
         let node_images = self.node_images.state();
-        Moment {
+        ClusterSnapshot {
             sets,
             nodes,
             node_images: node_images
@@ -78,7 +78,7 @@ where
     let changed = changed.clone();
     let events = watcher(api, watcher::Config::default())
         .default_backoff()
-        // What nobody here reads, and is most of it.
+        // Most of an object, and not used by the operator.
         .modify(|object| object.managed_fields_mut().clear())
         .reflect(writer);
     let following = async move {
@@ -87,7 +87,11 @@ where
             match event {
                 Ok(_) => changed.notify_one(),
                 Err(error) => {
-                    tracing::warn!(error = %chain(&error), what, "watch of the cluster interrupted")
+                    tracing::warn!(
+                        error = %chain(&error),
+                        what,
+                        "watch failed"
+                    );
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! What the operator writes into the cluster, each write once, and counted.
+//! Writes of the operator into the cluster, each made once, and counted.
 
 use std::{
     collections::HashMap,
@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 
 use crate::{deletion::FINALIZER, news::News};
 
-/// Who we are to server-side apply.
-pub(crate) const MANAGER: &str = "airside-images-operator";
+/// Name of the operator as a field manager.
+pub(crate) const MANAGER: &str = crate::OPERATOR;
 
 pub(crate) struct Writes {
     client: Client,
@@ -42,20 +42,22 @@ impl Writes {
         }
     }
 
-    /// How many there were.
+    /// Returns the number of writes.
     pub(crate) fn count(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// The set with the newest status that is known of it: what was written may not have been seen yet.
+    /// Returns the set with its newest known status: the watch may not have shown the last write
+    /// yet.
     pub(crate) fn newest(&self, set: &ImageSet) -> ImageSet {
         let mut set = set.clone();
         let mut written = self.written.lock();
         let uid = set.uid().unwrap_or_default();
         if let Some((version, status)) = written.get(&uid) {
-            match *version > version_of(&set) {
-                true => set.status = Some(status.clone()),
-                false => drop(written.remove(&uid)),
+            if *version > version_of(&set) {
+                set.status = Some(status.clone());
+            } else {
+                written.remove(&uid);
             }
         }
         set
@@ -101,13 +103,14 @@ impl Writes {
         self.finalizers(set, finalizers).await.map(drop)
     }
 
-    /// False if somebody else changed the set meanwhile: then it is looked at again.
+    /// Removes the finalizer. Returns false if the set was changed meanwhile: then it is reconciled
+    /// again.
     pub(crate) async fn let_go(&self, set: &ImageSet) -> Result<bool, kube::Error> {
         let others = set.finalizers().iter().filter(|it| *it != FINALIZER);
         self.finalizers(set, others.cloned().collect()).await
     }
 
-    /// Whoever else changed the set since it was seen is not overwritten.
+    /// Writes the finalizers, unless the set was changed since it was observed.
     async fn finalizers(
         &self,
         set: &ImageSet,
@@ -145,7 +148,7 @@ impl Writes {
             .map(drop)
     }
 
-    /// What is said of a node that is gone.
+    /// Removes the `NodeImages` of a node that is gone.
     pub(crate) async fn forget(&self, images: &NodeImages) -> Result<(), kube::Error> {
         let api: Api<NodeImages> = Api::all(self.client.clone());
         let params = DeleteParams {
@@ -167,7 +170,7 @@ impl Writes {
             type_: EventType::Warning,
             reason: "LeftBehind".to_owned(),
             note: Some(format!(
-                "the set is deleted, but not all of it: {what}. Agents remove it when they come back"
+                "the set is deleted, but nodes still have images: {what}. Their agents remove them later"
             )),
             action: "Delete".to_owned(),
             secondary: None,
@@ -178,9 +181,10 @@ impl Writes {
 
     pub(crate) async fn event(&self, set: &ImageSet, news: News) -> Result<(), kube::Error> {
         let event = Event {
-            type_: match news.is_warning {
-                true => EventType::Warning,
-                false => EventType::Normal,
+            type_: if news.is_warning {
+                EventType::Warning
+            } else {
+                EventType::Normal
             },
             reason: news.reason,
             note: Some(news.note),

@@ -1,4 +1,5 @@
-//! The time, for what lies on the disk and for tokens: neither is ever compared with what the database keeps.
+//! The wall clock, for files on the disk and for tokens: neither is ever compared with times of the
+//! database.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -1,4 +1,4 @@
-//! What can go wrong, for people in words and for clients in the specification's codes.
+//! Errors of the registry: messages for people, and the specification's codes for clients.
 
 use std::{
     io,
@@ -126,7 +126,7 @@ impl Error {
         }
     }
 
-    /// As clients know it.
+    /// Returns the specification's code.
     pub(crate) fn code(&self) -> &'static str {
         match self {
             Self::Name(_) | Self::Scope(_) => "NAME_INVALID",
@@ -147,7 +147,7 @@ impl Error {
         }
     }
 
-    /// Whether it is ours to mend, and so nobody else's to read about in detail.
+    /// Returns true if the fault is the server's own, whose details no client may read.
     pub(crate) fn is_internal(&self) -> bool {
         self.status() == StatusCode::INTERNAL_SERVER_ERROR
     }

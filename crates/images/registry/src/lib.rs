@@ -1,16 +1,17 @@
 //! A registry of images inside the server: the OCI distribution API on a folder of its own.
 //!
 //! ```text
-//! request ──▶ serve ──▶ route (which endpoint) ──▶ token (who may) ──▶ store (folders)
+//! request ──▶ serve ──▶ route (which endpoint) ──▶ token (its rights) ──▶ store (folders)
 //! folder with a root file system ──▶ publish ──▶ store
 //! ```
 //!
-//! Repositories belong to teams by their names (`team/NAME/…`), and a token opens the repositories under one name
-//! alone, for as long as it says; without one there is nothing to see. A blob is kept once, however many repositories
-//! have it, and is served by those alone that it was pushed or mounted to: to know a digest opens nothing.
+//! Repositories belong to teams by their names (`team/NAME/…`), and a token opens the repositories
+//! under one name alone, until it ends; without one there is nothing to see. A blob is kept once,
+//! however many repositories have it, and is served only by those that it was pushed or mounted to:
+//! knowing a digest opens nothing.
 //!
-//! Nothing here listens or knows of steps and pods. What is pushed is not looked into further than its manifest, and
-//! never unpacked.
+//! The registry does not listen itself and knows nothing of steps and pods. It reads no more of a
+//! pushed image than its manifest, and never unpacks it.
 
 #![forbid(unsafe_code)]
 

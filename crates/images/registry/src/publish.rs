@@ -1,7 +1,7 @@
-//! A folder with a root file system becomes an image of one layer.
+//! Publication: a folder with a root file system becomes an image of one layer.
 //!
-//! Equal folders become equal images: names are sorted, and everything about a file is taken from the folder. So what is
-//! published again is found to be there.
+//! Equal folders become equal images: names are sorted, and everything about a file is taken from
+//! the folder. So a folder that is published again is found to be there.
 
 use std::{
     fs::{self, File},
@@ -18,7 +18,7 @@ use serde_json::json;
 
 use crate::{Error, Registry, RepositoryName, TagOrDigest, manifest::Manifest, store::Store};
 
-/// Fast: it is packed while somebody waits.
+/// Level of compression. It is the fastest, as a step waits for the image.
 const LEVEL: i32 = 1;
 
 /// An image that nodes can pull.
@@ -39,7 +39,7 @@ impl Registry {
     /// Makes `folder/rootfs` an image of the repository. It blocks for as long as packing takes.
     pub fn publish(&self, repository: &RepositoryName, folder: &Path) -> Result<Published, Error> {
         let rootfs = folder.join("rootfs");
-        // Whoever made the folder is not trusted: a link could lead anywhere on this machine.
+        // The step that made the folder is not trusted: a link could lead anywhere on this machine.
         if !fs::symlink_metadata(&rootfs).is_ok_and(|found| found.is_dir()) {
             let name = folder.file_name().unwrap_or_default();
             return Err(Error::NoRootfs(name.to_string_lossy().into_owned()));
@@ -68,7 +68,7 @@ impl Registry {
         })
     }
 
-    /// Whether an image is still here; then it counts as used now. It blocks.
+    /// Returns true if an image is still here; then it counts as used now. It blocks.
     pub fn is_there(&self, repository: &RepositoryName, digest: &Digest) -> bool {
         let reference = TagOrDigest::Digest(digest.clone());
         self.inner.store.manifest(repository, &reference).is_ok()
@@ -85,9 +85,12 @@ fn store_layer(
     let file = File::create(&scratch.0).map_err(Error::at("write", &scratch.0))?;
     let packed = zstd::stream::write::Encoder::new(Hasher::new(file), LEVEL);
     let mut tar = Hasher::new(packed.map_err(Error::at("write", &scratch.0))?);
-    airside_archive::pack_plain(rootfs, &mut tar).map_err(|error| match error.is_disk_full() {
-        true => Error::DiskFull,
-        false => Error::Pack(error),
+    airside_archive::pack_plain(rootfs, &mut tar).map_err(|error| {
+        if error.is_disk_full() {
+            Error::DiskFull
+        } else {
+            Error::Pack(error)
+        }
     })?;
     let (encoder, tar) = tar.finish();
     let finished = encoder.finish().and_then(|hasher| {

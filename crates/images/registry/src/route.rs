@@ -1,4 +1,4 @@
-//! Which endpoint a path is, without looking at anything else.
+//! The endpoint of a path. Nothing but the path is read.
 
 use airside_oci::Digest;
 
@@ -49,7 +49,7 @@ impl Route {
         }
     }
 
-    /// What it is about; nothing, where it is about the registry as a whole.
+    /// Returns the repository of the endpoint; none if it is about the registry as a whole.
     pub(crate) fn repository(&self) -> Option<&RepositoryName> {
         match self {
             Self::Version | Self::Token => None,

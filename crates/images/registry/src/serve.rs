@@ -22,7 +22,7 @@ use crate::{
     uploads::Uploads,
 };
 
-/// How long a token lasts that was given out for another one.
+/// Life of a token that was given out for another one, in seconds.
 const EXCHANGED: u64 = 300;
 
 /// A handle to the registry; clones share it.
@@ -125,7 +125,8 @@ impl Registry {
         B: http_body::Body<Data = Bytes>,
         B::Error: Display,
     {
-        // Who asks comes first: without a token nobody learns anything, not even what is wrong with the request.
+        // The token comes first: without one a client learns nothing, not even what is wrong with
+        // the request.
         let grant = self.grant(&parts.headers)?;
         let route = Route::parse(parts.uri.path())?;
         if let Some(repository) = route.repository() {
@@ -242,10 +243,10 @@ fn log(parts: &Parts, error: &Error) {
             tracing::error!(error = %chain(error), %method, path, "request to the registry failed");
         }
         Error::Denied(..) => {
-            tracing::warn!(error = %chain(&error), %method, path, "request to the registry refused")
+            tracing::warn!(error = %chain(&error), %method, path, "request denied")
         }
         _ => {
-            tracing::debug!(error = %chain(&error), %method, path, "request to the registry refused")
+            tracing::debug!(error = %chain(&error), %method, path, "request refused")
         }
     }
 }

@@ -3,14 +3,14 @@
 //! ```text
 //! root/blobs/HEX                                  contents, once each; manifests too
 //! root/repositories/NAME/_blobs/HEX               NAME may serve this blob
-//! root/repositories/NAME/_manifests/HEX           and this manifest; holds its media type, its time is its last use
+//! root/repositories/NAME/_manifests/HEX           and this manifest: its media type; last used at its time
 //! root/repositories/NAME/_tags/TAG                holds a digest
 //! root/repositories/NAME/_referrers/HEX/HEX       the second manifest is about the first
 //! root/tmp/…                                      on its way; swept when opened
 //! ```
 //!
-//! Everything comes into being by a rename or as an empty file, so that it is whole or not there. No part of a name
-//! begins with `_`. Everything here blocks.
+//! Everything comes into being by a rename or as an empty file, so that it is whole or not there.
+//! No part of a name begins with `_`. Everything here blocks.
 
 mod collect;
 mod links;
@@ -41,12 +41,13 @@ pub(crate) struct Store {
     marks: Watermarks,
     next: AtomicU64,
     usage: Usage,
-    /// Whoever adds something reads, whoever collects writes: nothing goes between its arrival and its first link.
+    /// Read by a task that adds a blob, written by the collector: no blob is removed between its
+    /// arrival and its first link.
     gate: RwLock<()>,
 }
 
 /// A manifest as it is served.
-pub(crate) struct Found {
+pub(crate) struct FoundBlob {
     pub(crate) digest: Digest,
     pub(crate) media_type: String,
     pub(crate) text: Vec<u8>,
@@ -79,12 +80,13 @@ impl Store {
         self.usage.of(&self.root, team)
     }
 
-    /// Whether more may be written.
+    /// Fails if the disk is too full for more.
     pub(crate) fn has_room(&self) -> Result<(), Error> {
         let disk = Disk::of(&self.root).map_err(Error::at("measure", &self.root))?;
-        match disk.is_above(self.marks.high) {
-            true => Err(Error::DiskFull),
-            false => Ok(()),
+        if disk.is_above(self.marks.high) {
+            Err(Error::DiskFull)
+        } else {
+            Ok(())
         }
     }
 
@@ -94,7 +96,8 @@ impl Store {
         self.root.join("tmp").join(number.to_string())
     }
 
-    /// Makes a file whose content was found to be `digest` a blob of the repository. Whether it is a new one.
+    /// Makes a file whose content has the `digest` a blob of the repository. Returns true if the
+    /// blob is new.
     pub(crate) fn adopt(
         &self,
         file: &Path,
@@ -173,9 +176,10 @@ impl Store {
         digest: &Digest,
     ) -> Result<(), Error> {
         self.usage.forget();
-        match self.links(repository).remove_blob(digest)? {
-            true => Ok(()),
-            false => Err(Error::NoBlob(repository.clone(), digest.clone())),
+        if self.links(repository).remove_blob(digest)? {
+            Ok(())
+        } else {
+            Err(Error::NoBlob(repository.clone(), digest.clone()))
         }
     }
 
@@ -229,7 +233,7 @@ impl Store {
         &self,
         repository: &RepositoryName,
         reference: &TagOrDigest,
-    ) -> Result<Found, Error> {
+    ) -> Result<FoundBlob, Error> {
         let unknown = || Error::NoManifest(repository.clone(), reference.to_string());
         let links = self.links(repository);
         let digest = match reference {
@@ -238,7 +242,7 @@ impl Store {
         };
         let media_type = links.use_manifest(&digest)?.ok_or_else(unknown)?;
         let text = self.read_blob(&digest)?.ok_or_else(unknown)?;
-        Ok(Found {
+        Ok(FoundBlob {
             digest,
             media_type,
             text,
@@ -259,9 +263,10 @@ impl Store {
                 links.remove_manifest(digest)?
             }
         };
-        match there {
-            true => Ok(()),
-            false => Err(Error::NoManifest(repository.clone(), reference.to_string())),
+        if there {
+            Ok(())
+        } else {
+            Err(Error::NoManifest(repository.clone(), reference.to_string()))
         }
     }
 
@@ -274,7 +279,7 @@ impl Store {
         links.tags()
     }
 
-    /// What is said about a manifest, whether that is there or not.
+    /// Returns the manifests that refer to a manifest, which need not be there itself.
     pub(crate) fn referrers(
         &self,
         repository: &RepositoryName,

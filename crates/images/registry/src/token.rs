@@ -1,7 +1,7 @@
-//! Tokens: what a holder may do under one name, until when, signed by this installation.
+//! Tokens: the rights of a holder under one name, with an end, signed by this installation.
 //!
-//! Nothing is remembered of them. They are given out by the server alone, live for hours, and open nothing beyond what
-//! they say.
+//! The server does not store them. Only the server issues them, they live for hours, and open
+//! nothing beyond what they say.
 
 use std::{fmt, time::Duration};
 
@@ -30,7 +30,7 @@ impl fmt::Display for Access {
     }
 }
 
-/// What a token is good for.
+/// Rights of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grant {
     /// This repository and all below it.
@@ -48,8 +48,8 @@ struct Written {
 }
 
 impl Grant {
-    /// One that lasts for `least` to twice that, and is the same token for as long as `least`: so that whoever keeps
-    /// it somewhere need not do so anew for each use.
+    /// Returns a grant that lasts for `least` to twice that, and makes the same token for as long
+    /// as `least`: a pull secret with it need not be written anew for each use.
     pub fn steady(repository: RepositoryName, access: Access, least: Duration) -> Self {
         let window = least.as_secs().max(1);
         Self {

@@ -1,5 +1,5 @@
-//! Blobs on their way in, in one piece or in many. They are hashed as they come, and known to this process alone: after a
-//! restart clients begin again.
+//! Blobs on their way in, in one piece or in many. They are hashed as they come, and known to this
+//! process alone: after a restart clients begin again.
 
 use std::{
     collections::HashMap,
@@ -21,9 +21,9 @@ use tokio::{fs::File, io::AsyncWriteExt as _, sync::Mutex as Turn};
 use crate::{Error, RepositoryName};
 
 /// Each holds a file open.
-const MOST: usize = 256;
-/// How long a client may be silent within a piece, and between two of them.
-const PATIENCE: Duration = Duration::from_secs(60);
+const MAX_UPLOADS: usize = 256;
+/// Silence of a client within a piece, or between two pieces, after which an upload ends.
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(60);
 const IDLE: Duration = Duration::from_secs(3600);
 
 #[derive(Default)]
@@ -60,14 +60,14 @@ impl Uploads {
         };
         let id = format!("{:032x}", rand::random::<u128>());
         let mut open = self.open.lock();
-        if open.len() >= MOST {
+        if open.len() >= MAX_UPLOADS {
             return Err(Error::Busy);
         }
         open.insert(id.clone(), Arc::new(Turn::new(upload)));
         Ok(id)
     }
 
-    /// Whoever began it in another repository does not find it in this one.
+    /// Finds an upload of this repository; one that was begun in another repository is not found.
     pub(crate) async fn find(
         &self,
         repository: &RepositoryName,
@@ -75,9 +75,10 @@ impl Uploads {
     ) -> Result<Arc<Turn<Upload>>, Error> {
         let found = self.open.lock().get(id).cloned();
         let found = found.ok_or(Error::NoUpload)?;
-        match found.lock().await.repository == *repository {
-            true => Ok(found.clone()),
-            false => Err(Error::NoUpload),
+        if found.lock().await.repository == *repository {
+            Ok(found.clone())
+        } else {
+            Err(Error::NoUpload)
         }
     }
 
@@ -104,7 +105,8 @@ impl Upload {
         &self.path
     }
 
-    /// Takes all of a piece. If it ends too early, what came is kept and the client may go on from there.
+    /// Takes all of a piece. If it ends too early, what came is kept and the client may go on from
+    /// there.
     pub(crate) async fn append<B>(&mut self, body: B) -> Result<(), Error>
     where
         B: http_body::Body<Data = Bytes>,
@@ -112,7 +114,7 @@ impl Upload {
     {
         let mut body = pin!(body);
         loop {
-            let frame = tokio::time::timeout(PATIENCE, body.frame()).await;
+            let frame = tokio::time::timeout(CLIENT_TIMEOUT, body.frame()).await;
             self.touched = Instant::now();
             let frame = match frame {
                 Err(_) => return Err(Error::Cut("nothing came any more".to_owned())),
@@ -136,7 +138,7 @@ impl Upload {
         flushed.map_err(Error::at("write", &self.path))
     }
 
-    /// Whether all that came is what it should be; then it is on the disk for good.
+    /// Checks the digest of everything that came, and syncs it to the disk.
     pub(crate) async fn verify(&mut self, expected: &Digest) -> Result<(), Error> {
         let actual = hex::encode(self.hash.clone().finalize());
         if actual != expected.hex() {

@@ -1,4 +1,4 @@
-//! What goes and what stays.
+//! Garbage collection: removed and kept content.
 
 #![allow(clippy::unwrap_used)]
 
@@ -14,7 +14,7 @@ use common::{House, MANIFEST, REPOSITORY, digest, manifest};
 
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// As if nobody had come by for two days.
+/// Sets the times of a folder back, as if no client had come for two days.
 #[expect(clippy::disallowed_methods, reason = "times of files")]
 fn age(folder: &Path) {
     let then = SystemTime::now() - 2 * DAY;

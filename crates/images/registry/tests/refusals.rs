@@ -1,4 +1,4 @@
-//! Who may not, what is wrong, and what was cut.
+//! Refusals: missing rights, bad requests, and uploads that were cut.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! The custom resources as API servers take them without a word.
+//! The custom resources, in the form that API servers accept without a warning.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
@@ -7,21 +7,22 @@ use kube::CustomResourceExt as _;
 
 use crate::{ImageSet, NodeImages};
 
-/// `ImageSet` and `NodeImages`.
+/// Returns the definitions of `ImageSet` and `NodeImages`.
 pub fn definitions() -> [CustomResourceDefinition; 2] {
     [ImageSet::crd(), NodeImages::crd()].map(|mut definition| {
         for version in &mut definition.spec.versions {
             let schema = version.schema.as_mut();
             if let Some(schema) = schema.and_then(|it| it.open_api_v3_schema.as_mut()) {
-                tidy(schema);
+                use_known_formats(schema);
             }
         }
         definition
     })
 }
 
-/// Kubernetes knows signed numbers only, and warns about others; that they are not negative says their minimum.
-fn tidy(schema: &mut JSONSchemaProps) {
+/// Replaces formats of unsigned numbers, which Kubernetes does not know and warns about. Their
+/// minimum still keeps them from being negative.
+fn use_known_formats(schema: &mut JSONSchemaProps) {
     if matches!(schema.format.as_deref(), Some("uint" | "uint32" | "uint64")) {
         schema.format = Some("int64".to_owned());
     }
@@ -29,14 +30,16 @@ fn tidy(schema: &mut JSONSchemaProps) {
         .properties
         .iter_mut()
         .flat_map(|all| all.values_mut());
-    properties.for_each(tidy);
+    properties.for_each(use_known_formats);
     match &mut schema.items {
-        Some(JSONSchemaPropsOrArray::Schema(items)) => tidy(items),
-        Some(JSONSchemaPropsOrArray::Schemas(items)) => items.iter_mut().for_each(tidy),
+        Some(JSONSchemaPropsOrArray::Schema(items)) => use_known_formats(items),
+        Some(JSONSchemaPropsOrArray::Schemas(items)) => {
+            items.iter_mut().for_each(use_known_formats)
+        }
         None => {}
     }
     if let Some(JSONSchemaPropsOrBool::Schema(values)) = &mut schema.additional_properties {
-        tidy(values);
+        use_known_formats(values);
     }
 }
 

@@ -1,4 +1,4 @@
-//! `ImageSet`: images that belong on nodes. Its words are what `kubectl explain` prints.
+//! `ImageSet`: images that belong on nodes. `kubectl explain` prints the doc comments of this file.
 #![expect(
     clippy::duplicated_attributes,
     reason = "columns that are printed may be of one type"
@@ -14,7 +14,7 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Images that are kept on nodes: pulled before anybody needs them, kept current, and told about.
+/// Images that are kept on nodes: pulled before a pod needs them, kept current, and reported.
 #[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[kube(
     group = "images.airside.dev",
@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
     namespaced,
     status = "ImageSetStatus",
     derive = "PartialEq",
-    doc = "Images that are kept on nodes: pulled before anybody needs them, kept current, and told about.",
+    doc = "Images that are kept on nodes: pulled before a pod needs them, kept current, and reported.",
     printcolumn(
         name = "Images",
         type_ = "integer",
@@ -57,44 +57,46 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "camelCase")]
 pub struct ImageSetSpec {
-    /// What to keep on nodes.
+    /// Images to keep on nodes.
     #[schemars(length(min = 1, max = 256))]
     pub images: Vec<WantedImage>,
-    /// Which nodes; all of them if nothing is said.
+    /// Nodes that keep the images; every node by default.
     #[serde(default)]
     pub nodes: NodeChoice,
-    /// Only nodes of these platforms, such as linux/arm64; those of every node if nothing is said.
+    /// Platforms of nodes, such as linux/arm64; nodes of every platform by default.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(
         length(max = 16),
         inner(regex(pattern = r"^[a-z0-9]+/[a-z0-9]+(/[a-z0-9]+)?$"))
     )]
     pub platforms: Vec<String>,
-    /// Secrets of type kubernetes.io/dockerconfigjson in this namespace, tried in this order.
+    /// Names of Secrets of type kubernetes.io/dockerconfigjson in this namespace, tried in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
     pub pull_secrets: Vec<String>,
-    /// How often registries are asked whether a tag has moved, such as 5m or 1h30m; `never` asks once.
+    /// Interval at which registries are asked whether a tag has moved, such as 5m or 1h30m; `never`
+    /// asks once.
     #[serde(default = "default_check_every")]
     #[schemars(regex(pattern = r"^(never|([0-9]+(s|m|h))+)$"))]
     pub check_every: String,
-    /// After how many failed pulls in a row an image is in state error on a node, and only tried again now and then.
+    /// Number of failed pulls in a row after which an image is in state error on a node. It is then
+    /// retried only now and then.
     #[serde(default = "default_failures")]
     #[schemars(range(min = 1, max = 100))]
     pub failures_before_error: u32,
-    /// What happens to pods that use these images.
+    /// Treatment of pods that use these images.
     #[serde(default)]
     pub placement: Placement,
-    /// Whether the kubelet's own garbage collection must leave these images alone.
+    /// True if the kubelet's own garbage collection must not remove these images.
     #[serde(default = "yes")]
     pub pinned: bool,
-    /// Which set goes first where nodes have more to pull than they may at once; the higher the sooner.
+    /// Order among sets where a node has more to pull than it may pull at once; higher goes first.
     #[serde(default)]
     #[schemars(range(min = -1000, max = 1000))]
     pub priority: i32,
 }
 
-/// An image by its name, or the newest ones of a repository that fit.
+/// An image by its name, or the newest tags of a repository that match.
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(
@@ -104,59 +106,62 @@ pub struct ImageSetSpec {
     validation = Rule::new("!(has(self.semver) && has(self.pattern))").message("give semver or pattern, not both")
 )]
 pub struct WantedImage {
-    /// A name as pods have it: with a tag that is followed, or with a digest that stays.
+    /// Name of an image as pods write it: with a tag, which is followed, or with a digest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 512))]
     pub image: Option<String>,
-    /// A name without a tag.
+    /// Name of a repository, without a tag.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 512))]
     pub repository: Option<String>,
-    /// The newest versions that fit, such as ^1.4 or >=2, <3.
+    /// Range of versions whose newest tags are kept, such as ^1.4 or >=2, <3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 128))]
     pub semver: Option<String>,
-    /// The tags that match, where * stands for anything; the last ones by their order as versions, then as text.
+    /// Pattern of tags to keep, in which * matches any text. The last tags are kept, in the order
+    /// of versions and then of text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 128))]
     pub pattern: Option<String>,
-    /// How many of the tags that fit.
+    /// Number of matching tags to keep.
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = 32))]
     pub keep: u32,
 }
 
-/// Nodes by their labels, and taints that do not matter.
+/// Nodes by their labels, and the taints that do not exclude a node.
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeChoice {
-    /// Labels that a node has.
+    /// Labels that a node must have.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub match_labels: BTreeMap<String, String>,
-    /// More that is true of its labels: In, NotIn, Exists, DoesNotExist.
+    /// Further requirements on a node's labels: In, NotIn, Exists, DoesNotExist.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub match_expressions: Vec<LabelSelectorRequirement>,
-    /// A node with a taint of effect NoSchedule or NoExecute is left out unless one of these tolerates it.
+    /// Tolerated taints. A node with another taint of effect NoSchedule or NoExecute is left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tolerations: Vec<Toleration>,
 }
 
-/// What happens to pods that use images of a set.
+/// Treatment of pods that use images of a set.
 #[derive(JsonSchema, Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Placement {
-    /// prefer: nodes that have the image are taken first. require: only those are taken. gate: the pod waits until
-    /// enough nodes have it, then prefers them. none: pods are left alone.
+    /// prefer: pods go to nodes that have the image, if they can. require: pods go to no other
+    /// node. gate: pods wait until enough nodes have the image, and then prefer these. none: pods
+    /// are left alone.
     #[serde(default)]
     pub mode: PlacementMode,
-    /// Pods get the digest that the tag had when they were made, so that all run the same bytes.
+    /// True if pods get the digest that the tag has when they are created, so that all of them run
+    /// the same bytes.
     #[serde(default)]
     pub pin_digest: bool,
-    /// With mode gate: on how many nodes the image must be.
+    /// With mode gate: number of nodes that must have the image.
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = 5000))]
     pub gate_nodes: u32,
-    /// With mode gate: how long a pod waits at most, in seconds.
+    /// With mode gate: longest wait of a pod, in seconds.
     #[serde(default = "default_gate_seconds")]
     #[schemars(range(min = 1, max = 86400))]
     pub gate_seconds: u32,
@@ -183,66 +188,74 @@ pub enum PlacementMode {
     None,
 }
 
-/// What registries and nodes say.
+/// Observed state of the set, from registries and node agents.
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ImageSetStatus {
-    /// The generation of the spec that this is about.
+    /// Generation of the spec that this status is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// Ready: every image is on every node. MirrorUsed, PinVisible: what was tried by the set's own tests.
+    /// Resolved: every name has a digest in its registry. Ready: every image is on every node of
+    /// the set.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,
-    /// Every tag or digest that the set means at present.
+    /// Every tag or digest that the set selects at present.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<ResolvedImage>,
-    /// The label of nodes that have an image, with the value `present`, by the names of that image: whole, with tag or digest.
+    /// Label of the nodes that have an image, by the full name of the image with its tag or digest.
+    /// The label's value on a node is `present`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
+    /// Numbers of images and nodes.
     #[serde(default)]
     pub counts: Counts,
-    /// While the set is being deleted: what nodes still have of it, as image and node.
+    /// While the set is being deleted: images that nodes still have, each as image and node.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_behind: Vec<String>,
 }
 
-/// The set in numbers.
+/// Numbers of images and nodes of a set.
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Counts {
+    /// Number of images.
     pub images: u32,
+    /// Number of nodes that the set selects.
     pub nodes: u32,
-    /// How many of images times nodes are there, such as 5/6.
+    /// Images that are present, of images times nodes, such as 5/6.
     #[serde(default)]
     pub present: String,
 }
 
-/// One tag or digest, as its registry has it.
+/// One tag or digest, as its registry resolves it.
 #[derive(JsonSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResolvedImage {
-    /// The whole name, with host and tag.
+    /// Full name of the image, with host and tag.
     pub image: String,
-    /// What the name means at present: the digest of an index or of the only manifest.
+    /// Digest of the name at present: of an index, or of the only manifest.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub digest: String,
-    /// The content for each platform that is wanted, such as linux/amd64.
+    /// Content for each platform of the set's nodes, such as linux/amd64.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub platforms: BTreeMap<String, PlatformImage>,
+    /// pending: not asked yet. found: the registry has it. missing: the registry does not have it.
+    /// error: the registry cannot be asked; the last known digest still counts.
     pub state: TagState,
-    /// When the registry was last asked, and when it will be next.
+    /// Time of the last request to the registry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checked: Option<Time>,
+    /// Time of the next request to the registry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_check: Option<Time>,
-    /// When the tag last got another content.
+    /// Time at which the tag last moved to another digest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved: Option<Time>,
-    /// How many times in a row the registry could not be asked.
+    /// Number of failed requests to the registry in a row.
     #[serde(default)]
     pub failures: u32,
-    /// What the registry said, if it was no answer.
+    /// Reason of the last failure; empty after a success.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
 }
@@ -251,25 +264,26 @@ pub struct ResolvedImage {
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlatformImage {
-    /// Of its manifest. An index may change while this stays: then nothing has to be pulled.
+    /// Digest of the platform's manifest. An index may change while this stays: then nodes pull
+    /// nothing.
     pub digest: String,
-    /// What runtimes call the content: the digest of its configuration.
+    /// Digest of the configuration, which is the image's id in container runtimes.
     pub id: String,
-    /// What its layers take on the wire.
+    /// Size of the compressed layers, in bytes.
     pub size_bytes: u64,
 }
 
 #[derive(JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TagState {
-    /// Not asked yet.
+    /// The registry was not asked yet.
     #[default]
     Pending,
     /// The registry has it.
     Found,
     /// The registry does not have it.
     Missing,
-    /// The registry cannot be asked; what was known before still counts.
+    /// The registry cannot be asked; the last known digest still counts.
     Error,
 }
 

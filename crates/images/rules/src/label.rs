@@ -1,7 +1,7 @@
-//! The labels of nodes that say which images are there: one hash for everybody who writes or looks for one.
+//! Labels of nodes that have images: one hash for every program that writes or reads such a label.
 //!
-//! What is labelled is content (a digest in its repository), never a tag: while a tag moves, two nodes that both have
-//! "it" have different images.
+//! A label is of content (a digest in its repository), never of a tag: while a tag moves, two nodes
+//! that both have "it" have different images.
 
 use data_encoding::BASE32_NOPAD;
 use sha2::{Digest as _, Sha256};
@@ -11,7 +11,7 @@ use airside_oci::Reference;
 /// Nothing else on a node begins with this, and nothing of ours does not.
 pub const PREFIX: &str = "images.airside.dev/";
 
-/// What a node's label says of an image.
+/// Value of a node's label of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
     /// It is there, and was verified with the runtime. The only value that pods are placed by.
@@ -29,8 +29,8 @@ impl Presence {
     }
 }
 
-/// The label of an image: 52 characters behind the prefix, of the 63 that there is room for. A hexadecimal digest of the
-/// same would have one too many.
+/// Returns the label of an image: 52 characters behind the prefix, of the 63 that a label may have.
+/// A hexadecimal digest of the same hash would have one too many.
 pub fn key(image: &Reference) -> String {
     let hash = Sha256::digest(image.to_string());
     format!(

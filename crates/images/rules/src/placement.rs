@@ -1,6 +1,7 @@
-//! Where a pod goes: what admission changes in one that uses images of sets.
+//! Placement of pods: the changes that admission makes to a pod that uses images of sets.
 //!
-//! Doing it twice is doing it once. A pod that somebody else has placed, or that belongs to a node, is left alone.
+//! The changes are idempotent. A pod that is placed already, or that belongs to a node, is left
+//! alone.
 
 mod gate;
 mod images;
@@ -39,10 +40,10 @@ pub struct KnownImage {
 }
 
 /// All that sets keep on nodes, by the name that pods use.
-pub type Known = BTreeMap<Reference, KnownImage>;
+pub type KnownImages = BTreeMap<Reference, KnownImage>;
 
 /// Changes the pod; whether there was anything to change.
-pub fn place(pod: &mut Pod, known: &Known) -> bool {
+pub fn place(pod: &mut Pod, known: &KnownImages) -> bool {
     if is_left_alone(pod) {
         return false;
     }
@@ -70,8 +71,9 @@ pub fn place(pod: &mut Pod, known: &Known) -> bool {
     *pod != before
 }
 
-/// Changes containers that are added to a pod which runs: it has its place. Those that it had before are what they are.
-pub fn place_ephemeral(pod: &mut Pod, before: Option<&Pod>, known: &Known) -> bool {
+/// Changes containers that are added to a running pod, which has its node already. Containers that
+/// it had before are left alone.
+pub fn place_ephemeral(pod: &mut Pod, before: Option<&Pod>, known: &KnownImages) -> bool {
     let old: Vec<String> = before
         .and_then(|pod| pod.spec.as_ref()?.ephemeral_containers.as_ref())
         .into_iter()
@@ -96,7 +98,7 @@ pub fn place_ephemeral(pod: &mut Pod, before: Option<&Pod>, known: &Known) -> bo
     is_changed
 }
 
-fn in_use(spec: &mut PodSpec, known: &Known) -> InUse {
+fn in_use(spec: &mut PodSpec, known: &KnownImages) -> InUse {
     let used = images(spec).into_iter();
     used.filter_map(|image| image.taken_from_nodes(known))
         .collect()
@@ -106,7 +108,8 @@ fn total(used: &InUse) -> u64 {
     used.values().map(|image| image.size).sum::<u64>().max(1)
 }
 
-/// Whether its place is not ours to choose: it has one, or belongs to a node (DaemonSet, static pod).
+/// Returns true if the pod is not ours to place: it has a node, or belongs to one (DaemonSet,
+/// static pod).
 fn is_left_alone(pod: &Pod) -> bool {
     let owners = pod.metadata.owner_references.as_deref().unwrap_or_default();
     let annotations = pod.metadata.annotations.as_ref();

@@ -1,7 +1,9 @@
-//! What a node does next: a pure function of what belongs on it, what is there, and what failed before.
+//! The plan of a node: a pure function from desired images, observed images and earlier failures to
+//! the next steps.
 //!
-//! Level-triggered: the same look at the node gives the same steps, whoever was killed in between. Steps are in the
-//! order in which they are safe: a label goes before its image, an image comes before its label.
+//! It is level-triggered: the same observation gives the same steps, whichever program was killed
+//! in between. Steps are in the order in which they are safe: a label goes before its image, an
+//! image comes before its label.
 
 mod backoff;
 mod disk;
@@ -22,14 +24,14 @@ use crate::{
     label::{self, Presence},
 };
 
-/// An image that a set wants on this node.
+/// An image that a set wants on this node: desired state.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
-    /// The name that pods use.
+pub struct DesiredImage {
+    /// Name of the image as pods use it.
     pub name: Reference,
-    /// The same with the digest that the name means; what the label is made of.
+    /// Name with the digest that it resolves to, from which the label is made.
     pub content: Reference,
-    /// What the runtime calls the content.
+    /// Id of the content in the container runtime.
     pub id: String,
     pub size: u64,
     pub pinned: bool,
@@ -37,20 +39,21 @@ pub struct Wanted {
     pub failures_before_error: u32,
 }
 
-/// An image that the runtime has.
+/// An image that the container runtime has: observed state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct ObservedImage {
     pub id: String,
     pub names: Vec<Reference>,
     pub size: u64,
-    /// Pinned, and by whom.
+    /// Owner of the image's pin.
     pub pin: Pin,
-    /// When we pulled it; none if somebody else did.
+    /// Time at which the agent pulled it; none if another program did.
     pub pulled: Option<Timestamp>,
-    /// Whether a container uses it.
+    /// True if a container uses it.
     pub in_use: bool,
 }
 
+/// Owner of the pin that keeps an image from the kubelet's garbage collection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pin {
     #[default]
@@ -59,28 +62,30 @@ pub enum Pin {
     Others,
 }
 
-/// Everything that a node knows of itself.
+/// Desired and observed state of one node at one time.
 #[derive(Clone, Debug)]
-pub struct Look<'a> {
+pub struct PlanInput<'a> {
     pub now: Timestamp,
-    pub wanted: &'a [Wanted],
-    pub found: &'a [Found],
-    /// By the image's content.
+    pub desired: &'a [DesiredImage],
+    pub observed: &'a [ObservedImage],
+    /// Earlier pulls, by the image's content.
     pub attempts: &'a BTreeMap<String, Attempts>,
     /// Contents that are being pulled.
     pub pulling: &'a BTreeSet<String>,
-    /// Contents whose pulls may not begin yet, by what others said. They take neither a place nor room.
+    /// Contents whose pulls may not begin yet, because the operator said so. They take neither a
+    /// place among pulls nor room.
     pub held: &'a BTreeSet<String>,
     pub disk: Disk,
-    /// The high mark was reached, and the low one is not yet: images go on going.
+    /// True from the high mark on until the low mark is reached: images are being removed.
     pub collecting: bool,
     pub rules: &'a DiskRules,
     pub pulls_at_once: usize,
 }
 
+/// One change of the node's images.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// The label must be gone before this is done.
+    /// Removes an image, after its label.
     Remove {
         id: String,
     },
@@ -90,53 +95,55 @@ pub enum Step {
     Pin {
         id: String,
     },
-    Pull(Wanted),
+    Pull(DesiredImage),
 }
 
-/// Why an image is not there and not on its way.
+/// Reason why an image is neither present nor being pulled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Waiting {
-    /// Others go first.
+    /// Other images are pulled first.
     Turn,
-    /// A pull failed; the next is at this time.
+    /// A pull failed; the next pull is at this time.
     Until(Timestamp),
     /// There is no room for it.
     Room,
 }
 
+/// State of one desired image.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct State {
+pub struct PlannedState {
     pub state: NodeImageState,
     pub waiting: Option<Waiting>,
 }
 
+/// Result of [`plan`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// One for each of the wanted, in their order.
-    pub states: Vec<State>,
-    /// All labels with our prefix that the node should have.
+    /// State of each desired image, in their order.
+    pub states: Vec<PlannedState>,
+    /// Every label with the image system's prefix that the node should have.
     pub labels: BTreeMap<String, Presence>,
     pub steps: Vec<Step>,
-    /// When to look again if nothing happens.
+    /// Time of the next plan if nothing is reported before.
     pub again: Option<Timestamp>,
 }
 
-/// The whole of it.
-pub fn plan(look: &Look<'_>) -> Plan {
-    let removed = garbage::to_remove(look);
+/// Plans the next steps of a node.
+pub fn plan(input: &PlanInput<'_>) -> Plan {
+    let removed = garbage::to_remove(input);
     let mut steps: Vec<Step> = removed
         .iter()
         .map(|id| Step::Remove { id: id.clone() })
         .collect();
-    steps.extend(pins(look, &removed));
-    let pulls = to_pull(look, &removed);
-    let states: Vec<State> = look
-        .wanted
+    steps.extend(pins(input, &removed));
+    let pulls = to_pull(input, &removed);
+    let states: Vec<PlannedState> = input
+        .desired
         .iter()
-        .map(|wanted| state(look, wanted, &removed, &pulls))
+        .map(|wanted| state(input, wanted, &removed, &pulls))
         .collect();
-    let labels = look
-        .wanted
+    let labels = input
+        .desired
         .iter()
         .zip(&states)
         .filter_map(|(wanted, state)| {
@@ -161,23 +168,30 @@ pub fn plan(look: &Look<'_>) -> Plan {
     }
 }
 
-/// Whether it is there, under the name that pods use.
-fn is_present(look: &Look<'_>, wanted: &Wanted) -> bool {
-    look.found
+/// Returns true if the image is present under the name that pods use.
+fn is_present(input: &PlanInput<'_>, wanted: &DesiredImage) -> bool {
+    input
+        .observed
         .iter()
         .any(|found| found.id == wanted.id && found.names.contains(&wanted.name))
 }
 
-fn state(look: &Look<'_>, wanted: &Wanted, removed: &[String], pulls: &[&Wanted]) -> State {
-    let of = |state, waiting| State { state, waiting };
+fn state(
+    input: &PlanInput<'_>,
+    wanted: &DesiredImage,
+    removed: &[String],
+    pulls: &[&DesiredImage],
+) -> PlannedState {
+    let of = |state, waiting| PlannedState { state, waiting };
     let content = wanted.content.to_string();
-    if is_present(look, wanted) && !removed.contains(&wanted.id) {
+    if is_present(input, wanted) && !removed.contains(&wanted.id) {
         return of(NodeImageState::Present, None);
     }
-    if look.pulling.contains(&content) || look.held.contains(&content) || pulls.contains(&wanted) {
+    if input.pulling.contains(&content) || input.held.contains(&content) || pulls.contains(&wanted)
+    {
         return of(NodeImageState::Pulling, None);
     }
-    let attempts = attempts(look, wanted);
+    let attempts = attempts(input, wanted);
     let is_error = attempts.failures >= wanted.failures_before_error;
     let state = if is_error {
         NodeImageState::Error
@@ -185,22 +199,22 @@ fn state(look: &Look<'_>, wanted: &Wanted, removed: &[String], pulls: &[&Wanted]
         NodeImageState::Pending
     };
     let waiting = match attempts.next_try(wanted.failures_before_error) {
-        Some(time) if time > look.now => Waiting::Until(time),
-        _ if !disk::has_room(look, wanted, attempts) => Waiting::Room,
+        Some(time) if time > input.now => Waiting::Until(time),
+        _ if !disk::has_room(input, wanted, attempts) => Waiting::Room,
         _ => Waiting::Turn,
     };
     of(state, Some(waiting))
 }
 
-/// The next to pull: by priority, then the biggest, as it takes longest to be of use. What does not fit beside those that
-/// are under way, but would without them, waits for their end, and so does everything after it: else small ones would take
-/// the room of the one whose turn it is.
-fn to_pull<'a>(look: &Look<'a>, removed: &[String]) -> Vec<&'a Wanted> {
-    let free = look.pulls_at_once.saturating_sub(look.pulling.len());
-    let mut under_way = disk::UnderWay::of(look);
+/// Returns the next images to pull: by priority, then the biggest, as it takes longest. An image
+/// that does not fit beside the pulls under way, but would without them, waits for their end, and
+/// so does every image after it: else small images would take the room of the one whose turn it is.
+fn to_pull<'a>(input: &PlanInput<'a>, removed: &[String]) -> Vec<&'a DesiredImage> {
+    let free = input.pulls_at_once.saturating_sub(input.pulling.len());
+    let mut under_way = disk::UnderWay::of(input);
     let mut next = Vec::new();
-    for wanted in due(look, removed) {
-        if next.len() == free || !under_way.leaves_room(look, wanted, attempts(look, wanted)) {
+    for wanted in due(input, removed) {
+        if next.len() == free || !under_way.leaves_room(input, wanted, attempts(input, wanted)) {
             break;
         }
         under_way.add(wanted);
@@ -209,23 +223,24 @@ fn to_pull<'a>(look: &Look<'a>, removed: &[String]) -> Vec<&'a Wanted> {
     next
 }
 
-/// Those that are missing, may be tried and have room of their own, in the order in which they go.
-fn due<'a>(look: &Look<'a>, removed: &[String]) -> Vec<&'a Wanted> {
-    let mut due: Vec<&Wanted> = look
-        .wanted
+/// Returns images that are missing, may be tried and have room of their own, in the order of their
+/// pulls.
+fn due<'a>(input: &PlanInput<'a>, removed: &[String]) -> Vec<&'a DesiredImage> {
+    let mut due: Vec<&DesiredImage> = input
+        .desired
         .iter()
         .filter(|wanted| {
             let content = wanted.content.to_string();
-            let attempts = attempts(look, wanted);
+            let attempts = attempts(input, wanted);
             let is_time = attempts
                 .next_try(wanted.failures_before_error)
-                .is_none_or(|time| time <= look.now);
+                .is_none_or(|time| time <= input.now);
             is_time
-                && !is_present(look, wanted)
-                && !look.pulling.contains(&content)
-                && !look.held.contains(&content)
+                && !is_present(input, wanted)
+                && !input.pulling.contains(&content)
+                && !input.held.contains(&content)
                 && !removed.contains(&wanted.id)
-                && disk::has_room(look, wanted, attempts)
+                && disk::has_room(input, wanted, attempts)
         })
         .collect();
     due.sort_by_key(|wanted| {
@@ -238,24 +253,28 @@ fn due<'a>(look: &Look<'a>, removed: &[String]) -> Vec<&'a Wanted> {
     due
 }
 
-fn attempts(look: &Look<'_>, wanted: &Wanted) -> Attempts {
-    let attempts = look.attempts.get(&wanted.content.to_string());
+fn attempts(input: &PlanInput<'_>, wanted: &DesiredImage) -> Attempts {
+    let attempts = input.attempts.get(&wanted.content.to_string());
     attempts.copied().unwrap_or_default()
 }
 
-/// What is wanted and to be pinned is, within the budget and unless the kubelet is in need of room; nothing else of ours
-/// stays pinned.
-fn pins(look: &Look<'_>, removed: &[String]) -> Vec<Step> {
-    let mut budget = if look.disk.pressure {
+/// Pins the desired images that should be pinned, within the budget and unless the kubelet needs
+/// room. No other pin of the agent stays.
+fn pins(input: &PlanInput<'_>, removed: &[String]) -> Vec<Step> {
+    let mut budget = if input.disk.pressure {
         0
     } else {
-        look.rules.pin_budget
+        input.rules.pin_budget
     };
-    let mut wanted: Vec<&Wanted> = look.wanted.iter().filter(|wanted| wanted.pinned).collect();
+    let mut wanted: Vec<&DesiredImage> = input
+        .desired
+        .iter()
+        .filter(|wanted| wanted.pinned)
+        .collect();
     wanted.sort_by_key(|wanted| std::cmp::Reverse(wanted.priority));
     let mut kept = BTreeSet::new();
     for wanted in wanted {
-        let Some(found) = look.found.iter().find(|found| found.id == wanted.id) else {
+        let Some(found) = input.observed.iter().find(|found| found.id == wanted.id) else {
             continue;
         };
         if removed.contains(&found.id) || kept.contains(&found.id) || found.size > budget {
@@ -264,7 +283,7 @@ fn pins(look: &Look<'_>, removed: &[String]) -> Vec<Step> {
         budget -= found.size;
         kept.insert(found.id.clone());
     }
-    let step = |found: &Found| match (found.pin, kept.contains(&found.id)) {
+    let step = |found: &ObservedImage| match (found.pin, kept.contains(&found.id)) {
         (Pin::None, true) => Some(Step::Pin {
             id: found.id.clone(),
         }),
@@ -273,7 +292,7 @@ fn pins(look: &Look<'_>, removed: &[String]) -> Vec<Step> {
         }),
         _ => None,
     };
-    let mut steps: Vec<Step> = look.found.iter().filter_map(step).collect();
+    let mut steps: Vec<Step> = input.observed.iter().filter_map(step).collect();
     // Room first.
     steps.sort_by_key(|step| matches!(step, Step::Pin { .. }));
     steps

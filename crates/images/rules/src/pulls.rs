@@ -1,19 +1,20 @@
-//! What a node's agent and the operator say to each other about a pull.
+//! The protocol between a node's agent and the operator about pulls.
 //!
-//! Agents may read no secret. Before a pull an agent asks the operator, which knows by the agent's token which node it is
-//! on and by the sets what belongs there; the answer is a place among the pulls of the whole cluster, and the login for
-//! this one image if it has one.
+//! Agents may read no secret. Before a pull an agent asks the operator, which knows by the agent's
+//! token which node it is on and by the sets what belongs there; the answer is a place among the
+//! pulls of the whole cluster, and the login for this one image if it has one.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Where agents ask: a [`PullRequest`] is posted here, with the agent's token as bearer. `200` comes with a
-/// [`PullGrant`], `429` with `Retry-After` says that others go first, `403` that the image does not belong on that node.
-/// What was granted is given back by a `DELETE` of its permit below this path.
+/// Path of requests for pulls: a [`PullRequest`] is posted here, with the agent's token as bearer.
+/// `200` comes with a [`PullGrant`], `429` with `Retry-After` says that other pulls go first, `403`
+/// that the image does not belong on that node. A `DELETE` of the permit below this path gives it
+/// back.
 pub const PULLS_PATH: &str = "/v1/pulls";
 
-/// Whom an agent's token is for, so that it is of no use elsewhere.
+/// Audience of an agent's token, so that the token is of no use elsewhere.
 pub const AUDIENCE: &str = "images.airside.dev";
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,7 +22,7 @@ pub const AUDIENCE: &str = "images.airside.dev";
 pub struct PullRequest {
     /// The whole name, with host and tag, as the set's status has it.
     pub image: String,
-    /// What the name means.
+    /// Digest that the name resolves to.
     pub digest: String,
 }
 
@@ -32,7 +33,7 @@ pub struct PullGrant {
     pub permit: String,
     /// After this long without being asked for again the place goes to another.
     pub seconds: u32,
-    /// Tried in this order; none for images that anybody may pull.
+    /// Logins to try in this order; none for images that need no login.
     #[serde(default)]
     pub logins: Vec<PullLogin>,
 }

@@ -1,4 +1,5 @@
-//! Which nodes a set means: the one place that decides it, for the controller, agents and admission.
+//! Selection of nodes by sets: the one place that decides it, for the operator, agents and
+//! admission.
 
 use k8s_openapi::{
     api::core::v1::{Node, Taint, Toleration},
@@ -7,13 +8,13 @@ use k8s_openapi::{
 
 use crate::ImageSetSpec;
 
-/// What a node is called by images: `linux/amd64`.
+/// Returns the platform of a node as images name it: `linux/amd64`.
 pub fn platform(node: &Node) -> Option<String> {
     let info = node.status.as_ref()?.node_info.as_ref()?;
     Some(format!("{}/{}", info.operating_system, info.architecture))
 }
 
-/// Whether images of the set belong on the node.
+/// Returns true if images of the set belong on the node.
 pub fn selects(set: &ImageSetSpec, node: &Node) -> bool {
     let labels = node.metadata.labels.as_ref();
     let label = |key: &str| {
@@ -61,8 +62,8 @@ fn fits(wanted: &LabelSelectorRequirement, label: Option<&str>) -> bool {
     }
 }
 
-/// Those that keep pods away. The ones that Kubernetes puts on nodes in trouble are no reason to forget what belongs
-/// there: a node that is not ready for a minute would lose its images' labels.
+/// Returns the taints that keep pods away. Taints that Kubernetes puts on nodes in trouble do not
+/// count: a node that is not ready for a minute would lose its images' labels.
 fn taints(node: &Node) -> impl Iterator<Item = &Taint> {
     let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref());
     taints

@@ -7,7 +7,8 @@ fn schema(crd: &impl serde::Serialize) -> Value {
     crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone()
 }
 
-/// What is wrong with a schema: fields without words, which `kubectl explain` would show bare.
+/// Collects the fields of a schema that have no description, which `kubectl explain` would show
+/// bare.
 fn bare_fields(at: &str, schema: &Value, found: &mut Vec<String>) {
     for (name, field) in schema["properties"].as_object().into_iter().flatten() {
         let path = format!("{at}.{name}");

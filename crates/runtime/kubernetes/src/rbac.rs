@@ -5,7 +5,7 @@
 
 mod manifest;
 
-pub use manifest::{Account, Grant, manifests};
+pub use manifest::{Account, Grant, manifest};
 
 /// Something that needs rights of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -28,11 +28,8 @@ fn target(cluster: &Cluster, folder: &std::path::Path) -> Target {
         feature: *feature,
     });
     let rights = folder.join("rights.yml");
-    fs::write(
-        &rights,
-        rbac::manifests(&account, &grants.collect::<Vec<_>>()),
-    )
-    .unwrap();
+    let manifest = rbac::manifest(&account, &grants.collect::<Vec<_>>());
+    fs::write(&rights, manifest.to_yaml().unwrap()).unwrap();
     cluster.kubectl(&["apply", "-f", rights.to_str().unwrap()]);
     let default = [
         "-n",

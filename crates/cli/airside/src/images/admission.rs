@@ -2,7 +2,8 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use airside_image_admission::{Admission, Rewrite, Rules, Settings};
+use airside_image_admission::{Rewrite, Rules, Settings};
+use airside_image_install::AdmissionInstall;
 use anyhow::Result;
 use clap::Args;
 use tokio_util::sync::CancellationToken;
@@ -63,14 +64,14 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 fn print(options: &Options) -> Result<()> {
-    let admission = Admission {
+    let admission = AdmissionInstall {
         namespace: options.namespace.clone(),
         image: options.image.clone().unwrap_or_default(),
         replicas: 2,
         rewrite: options.rewrite_to.clone(),
         workloads: options.workloads,
     };
-    let text = admission.manifest()?;
+    let text = admission.manifest()?.to_yaml()?;
     Ok(airside_app::printing::print(&text)?)
 }
 

@@ -4,10 +4,13 @@ mod mirror;
 
 use std::path::PathBuf;
 
-use airside_image_admission::{Admission, Rewrite, placement_policy};
-use airside_image_operator::Installation;
+use airside_image_admission::Rewrite;
+use airside_image_install::{
+    AdmissionInstall, NodeAgentInstall, NodeMirrorInstall, OperatorInstall, definitions,
+    placement_policy,
+};
+use airside_kube_objects::{DEFAULT_IMAGE, Manifest};
 use airside_mirror::Authorities;
-use airside_node_agent::{ImagesAgent, mirror::MirrorPart};
 use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
 use mirror::{MirrorOptions, Placed};
@@ -39,7 +42,7 @@ pub(crate) struct Options {
     namespace: String,
 
     /// Airside's own image, as nodes find it
-    #[arg(long, value_name = "IMAGE", default_value = concat!("airside:", env!("CARGO_PKG_VERSION")))]
+    #[arg(long, value_name = "IMAGE", default_value = DEFAULT_IMAGE)]
     image: String,
 
     /// Replicas of the operator; one works, the others wait for it to fail
@@ -120,10 +123,12 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    Ok(airside_app::printing::print(&manifest(options)?)?)
+    Ok(airside_app::printing::print(
+        &manifest(options)?.to_yaml()?,
+    )?)
 }
 
-fn manifest(options: &Options) -> Result<String> {
+fn manifest(options: &Options) -> Result<Manifest> {
     let place = Placed {
         namespace: &options.namespace,
         image: &options.image,
@@ -135,21 +140,18 @@ fn manifest(options: &Options) -> Result<String> {
     if options.clean {
         return Ok(agent);
     }
-    let mut parts = vec![
-        airside_image_operator::definitions()?,
-        operator(options)?.manifest()?,
-    ];
+    let mut all = definitions().and(operator(options)?.manifest()?);
     if let Some(mirror) = &mirror {
-        parts.push(format!("---\n{}", mirror.manifest()?));
+        all = all.and(mirror.manifest()?);
     }
-    parts.push(format!("---\n{agent}"));
+    all = all.and(agent);
     if !options.no_admission {
-        parts.push(placement(options)?);
+        all = all.and(placement(options)?);
     }
-    Ok(parts.concat())
+    Ok(all)
 }
 
-fn placement(options: &Options) -> Result<String> {
+fn placement(options: &Options) -> Result<Manifest> {
     match options.placement {
         Placement::Webhook => Ok(admission(options).manifest()?),
         Placement::Policy => {
@@ -162,8 +164,8 @@ fn placement(options: &Options) -> Result<String> {
     }
 }
 
-fn admission(options: &Options) -> Admission {
-    Admission {
+fn admission(options: &Options) -> AdmissionInstall {
+    AdmissionInstall {
         namespace: options.namespace.clone(),
         image: options.image.clone(),
         replicas: 2,
@@ -172,7 +174,7 @@ fn admission(options: &Options) -> Admission {
     }
 }
 
-fn operator(options: &Options) -> Result<Installation> {
+fn operator(options: &Options) -> Result<OperatorInstall> {
     let own = options.ca_file.as_deref().map(Authorities::read);
     let own = own.transpose()?;
     let plain = options.plain_registry.iter();
@@ -180,7 +182,7 @@ fn operator(options: &Options) -> Result<Installation> {
     let at_once = options.pulls_at_once.iter();
     let at_once = at_once.map(|number| format!("--pulls-at-once={number}"));
     let others = options.operator_option.iter().cloned();
-    Ok(Installation {
+    Ok(OperatorInstall {
         namespace: options.namespace.clone(),
         image: options.image.clone(),
         replicas: options.replicas,
@@ -190,7 +192,7 @@ fn operator(options: &Options) -> Result<Installation> {
     })
 }
 
-fn agent(options: &Options, mirror: Option<MirrorPart>) -> ImagesAgent {
+fn agent(options: &Options, mirror: Option<NodeMirrorInstall>) -> NodeAgentInstall {
     let mark = |name: &str, value: Option<u8>| value.map(|value| format!("--{name}={value}"));
     let marks = [
         mark("high-mark", options.high_mark),
@@ -198,12 +200,12 @@ fn agent(options: &Options, mirror: Option<MirrorPart>) -> ImagesAgent {
     ];
     let given = options.node_options.iter().cloned();
     let image = options.node_image.as_ref().unwrap_or(&options.image);
-    ImagesAgent {
+    NodeAgentInstall {
         runtime_socket: options.runtime_socket.clone(),
         image_root: options.image_root.clone(),
         options: marks.into_iter().flatten().chain(given).collect(),
         clean: options.clean,
         mirror,
-        ..ImagesAgent::new(&options.namespace, image)
+        ..NodeAgentInstall::new(&options.namespace, image)
     }
 }

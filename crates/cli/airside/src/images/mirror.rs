@@ -3,8 +3,8 @@
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use airside_mirror::{
-    Ahead, Authorities, BucketSettings, Client, CollectRules, Folder, Mirror, Place, Registries,
-    Registry, S3, Storage, Upstream,
+    Ahead, Authorities, BucketSettings, Client, CollectRules, Folder, Mirror, Registries, Registry,
+    S3, Storage, StoragePlace, Upstream,
 };
 use airside_model::chain;
 use anyhow::{Context as _, Result};
@@ -132,7 +132,7 @@ async fn serve(options: &Options, shutdown: CancellationToken) -> Result<()> {
 /// What is kept, and where it is on its way.
 fn storage(options: &Options, own: Option<Authorities>) -> Result<(Arc<dyn Storage>, PathBuf)> {
     match options.storage.parse()? {
-        Place::Folder(folder) => {
+        StoragePlace::Folder(folder) => {
             let storage = Folder::open(&folder)
                 .with_context(|| format!("cannot keep images in {}", folder.display()))?;
             let spool = options.spool.clone();
@@ -141,7 +141,7 @@ fn storage(options: &Options, own: Option<Authorities>) -> Result<(Arc<dyn Stora
                 spool.unwrap_or_else(|| folder.join("spool")),
             ))
         }
-        Place::Bucket { name, prefix } => {
+        StoragePlace::Bucket { name, prefix } => {
             let storage = S3::open(BucketSettings {
                 bucket: name,
                 prefix,

@@ -42,7 +42,7 @@ pub(super) struct Kind<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Answer<'a> {
+pub(super) struct ReviewAnswer<'a> {
     api_version: &'a str,
     kind: &'a str,
     response: Response<'a>,
@@ -59,7 +59,7 @@ struct Response<'a> {
     patch: Option<String>,
 }
 
-impl<'a> Answer<'a> {
+impl<'a> ReviewAnswer<'a> {
     pub(super) fn new(question: &'a Question<'_>, patch: Option<Vec<u8>>) -> Self {
         Self {
             api_version: &question.api_version,

@@ -1,4 +1,5 @@
-//! What an answer costs beside other work of the same run: how fast the machine is does not matter.
+//! The cost of an answer, measured against other work of the same run, so that the speed of the
+//! machine does not matter.
 
 use std::{
     hint::black_box,
@@ -8,7 +9,8 @@ use std::{
 use super::*;
 use crate::many::{review, view};
 
-/// The shortest of many of each: whatever else the machine does makes it only longer. In turn, so that it meets all.
+/// Returns the shortest of many runs of each work: other load of the machine makes a run only
+/// longer. The works take turns, so that load meets all of them.
 fn shortest<const N: usize>(mut works: [&mut dyn FnMut(); N]) -> [Duration; N] {
     let mut shortest = [Duration::MAX; N];
     for _ in 0..200 {

@@ -59,7 +59,7 @@ fn answered(question: &Value, view: &View) -> Value {
     answer["response"].clone()
 }
 
-/// What the API server makes of the answer.
+/// Applies the answer like the API server.
 fn patched(question: &Value, view: &View) -> Value {
     let response = answered(question, view);
     let mut object = question["request"]["object"].clone();
@@ -171,7 +171,7 @@ fn templates_are_placed_when_they_change_and_not_otherwise() {
     );
     let terms = "/spec/template/spec/affinity/nodeAffinity/preferredDuringSchedulingIgnoredDuringExecution/0";
     assert!(placed.pointer(terms).is_some(), "{placed}");
-    // Somebody scales it: no word about its template, whatever its images mean by now.
+    // An update of the scale leaves the template alone, even if its images have moved.
     let mut scaled = new.clone();
     scaled["spec"]["replicas"] = json!(3);
     let asked = question("Deployment", "UPDATE", &scaled, &new);

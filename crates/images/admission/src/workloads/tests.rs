@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn known(mode: PlacementMode) -> Known {
+fn known(mode: PlacementMode) -> KnownImages {
     let image: Reference =
         "app@sha256:1111111111111111111111111111111111111111111111111111111111111111"
             .parse()
@@ -18,7 +18,7 @@ fn known(mode: PlacementMode) -> Known {
             ..Placement::default()
         },
     };
-    Known::from([("app:1".parse().unwrap(), known)])
+    KnownImages::from([("app:1".parse().unwrap(), known)])
 }
 
 fn deployment(labels: Value, spec: Value) -> Deployment {

@@ -1,4 +1,4 @@
-//! Requests to one bucket. They block; whoever calls is on a thread for that.
+//! Requests to one bucket. They block; the caller runs them on a thread for that.
 
 use std::{
     io,
@@ -15,7 +15,7 @@ use crate::Authorities;
 /// A page of a list is smaller.
 const MAX_PAGE: u64 = 16 << 20;
 /// A node waits for the answer.
-const PATIENCE: Patience = Patience {
+const REQUEST_PATIENCE: Patience = Patience {
     connect: Duration::from_secs(5),
     silence: Duration::from_secs(30),
     grace: Duration::from_secs(60),
@@ -25,18 +25,18 @@ const PATIENCE: Patience = Patience {
     longest_pause: Duration::from_secs(2),
 };
 
-/// How a bucket is reached.
+/// Address and login of a bucket.
 #[derive(Clone, Debug)]
 pub struct BucketSettings {
     pub bucket: String,
     /// Before every key; several mirrors share what is below it.
     pub prefix: String,
     pub region: String,
-    /// Of a server that is not AWS, with the bucket in the path.
+    /// Address of a server that is not AWS, with the bucket in the path.
     pub endpoint: Option<String>,
     /// Whatever this machine is, if nothing is said.
     pub keys: Option<Keys>,
-    /// Who may have signed the certificate of a server that is not AWS, beside those whom everybody trusts.
+    /// Authorities of the certificate of a server that is not AWS, beside the public ones.
     pub authorities: Option<Authorities>,
 }
 
@@ -51,7 +51,7 @@ pub(super) struct Bucket {
     clients: Mutex<Vec<Client>>,
 }
 
-/// What a list has of one object.
+/// One object of a list.
 pub(super) struct Item {
     /// Behind the prefix that was asked for.
     pub(super) name: String,
@@ -100,9 +100,10 @@ impl Bucket {
     }
 
     pub(super) fn address(&self, key: &str, query: &str) -> io::Result<Address> {
-        let key = match key.is_empty() {
-            true => String::new(),
-            false => encode(&format!("{}{key}", self.prefix), b"/"),
+        let key = if key.is_empty() {
+            String::new()
+        } else {
+            encode(&format!("{}{key}", self.prefix), b"/")
         };
         let mark = if query.is_empty() { "" } else { "?" };
         let address = Address::parse(&format!("{}{key}{mark}{query}", self.base));
@@ -121,7 +122,9 @@ impl Bucket {
         let idle = self.clients.lock().pop();
         let client = match idle {
             Some(client) => client,
-            None => Client::with_patience(&self.trust, PATIENCE).map_err(io::Error::other)?,
+            None => {
+                Client::with_patience(&self.trust, REQUEST_PATIENCE).map_err(io::Error::other)?
+            }
         };
         let answer = client.expect(request);
         self.clients.lock().push(client);

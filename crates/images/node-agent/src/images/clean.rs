@@ -8,11 +8,12 @@ use super::{
     AgentError, Settings,
     cluster::Cluster,
     keeper::{depart, unmark},
-    marks::Lists,
+    marks::RuntimeLists,
 };
 use crate::runtime::Runtime;
 
-/// Labels first, so that no pod is placed by what goes. Images stay if asked to, and where containers use them.
+/// Removes everything of the agent: labels first, so that no pod is placed by an image that goes.
+/// Images stay if asked to, and where containers use them.
 pub(crate) async fn clean(
     settings: &Settings,
     runtime: &Runtime,
@@ -22,7 +23,7 @@ pub(crate) async fn clean(
     cluster.label(&BTreeMap::new()).await?;
     let (images, names, containers) =
         tokio::try_join!(runtime.images(), runtime.names(), runtime.containers())?;
-    let lists = Lists {
+    let lists = RuntimeLists {
         images,
         names,
         containers,

@@ -1,5 +1,5 @@
-//! What the agent writes to the API server: the labels of its own node, and its own `NodeImages`. Both by server-side
-//! apply, each whole, so that what is left out goes.
+//! Writes of the agent to the API server: the labels of its own node, and its own `NodeImages`.
+//! Both are written by server-side apply, each whole, so that a field that is left out is removed.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use kube::{
 };
 use serde_json::{Map, Value, json};
 
-/// Whose fields these are.
-const MANAGER: &str = "airside-node";
+/// Name of the agent as a field manager.
+const MANAGER: &str = airside_image_rules::NODE_AGENT;
 
 pub(crate) struct Cluster {
     node: String,
@@ -32,13 +32,13 @@ impl Cluster {
         }
     }
 
-    /// What was last said of this node.
-    pub(crate) async fn said(&self) -> Result<NodeImagesStatus, kube::Error> {
-        let said = self.own.get_opt(&self.node).await?;
-        Ok(said.and_then(|said| said.status).unwrap_or_default())
+    /// Returns the last reported status of this node.
+    pub(crate) async fn reported_status(&self) -> Result<NodeImagesStatus, kube::Error> {
+        let object = self.own.get_opt(&self.node).await?;
+        Ok(object.and_then(|object| object.status).unwrap_or_default())
     }
 
-    /// The labels with our prefix are these, whoever put others there.
+    /// Sets the labels with our prefix to exactly these.
     pub(crate) async fn label(&self, labels: &BTreeMap<String, String>) -> Result<(), kube::Error> {
         let node = json!({
             "apiVersion": "v1", "kind": "Node",
@@ -68,8 +68,9 @@ impl Cluster {
             .map(drop)
     }
 
-    /// The object goes with its node: nobody has to remember the nodes that there were.
-    pub(crate) async fn say(
+    /// Writes the status of `NodeImages`. The node owns the object, so that it is deleted with its
+    /// node.
+    pub(crate) async fn write_status(
         &mut self,
         node_uid: &str,
         status: &NodeImagesStatus,
@@ -78,7 +79,7 @@ impl Cluster {
             self.make(node_uid).await?;
         }
         match self.write(status).await {
-            // Somebody took it away.
+            // The object was deleted.
             Err(kube::Error::Api(refused)) if refused.code == 404 => {
                 self.make(node_uid).await?;
                 self.write(status).await

@@ -1,4 +1,4 @@
-//! How full the file system is that images are on.
+//! Usage of the file system that images are on.
 
 use std::{io, path::Path};
 

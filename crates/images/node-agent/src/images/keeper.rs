@@ -1,8 +1,9 @@
-//! The agent's turns: look, decide by [`plan`], act, tell. Each turn begins with a look at everything, so whatever
-//! happened in between (a crash, a restart of the runtime, somebody's hand) needs no case of its own.
+//! The agent's reconcile: observe, decide by [`plan`], act, report. Each turn observes everything
+//! anew, so a crash, a restart of the runtime or a change by hand in between needs no case of its
+//! own.
 
 mod acts;
-mod tell;
+mod reporting;
 
 use std::{
     collections::BTreeMap,
@@ -11,7 +12,7 @@ use std::{
 
 use airside_image_rules::{
     NodeImagesStatus,
-    plan::{Disk, Found, GarbageMode, Look, Plan, plan},
+    plan::{Disk, GarbageMode, ObservedImage, Plan, PlanInput, plan},
 };
 use airside_model::chain;
 use jiff::Timestamp;
@@ -23,24 +24,24 @@ use super::{
     Settings,
     cluster::Cluster,
     disk::Usage,
-    marks::Lists,
-    memory::{Memory, after},
-    pull::{Ended, Puller},
+    marks::RuntimeLists,
+    memory::{PullMemory, after},
+    pull::{PullEnd, Puller},
     report,
-    watch::Known,
+    watch::DesiredState,
 };
 use crate::runtime::{Runtime, RuntimeError};
 pub(crate) use acts::{depart, unmark};
 
 /// Between the label's end and the image's: who places pods must have heard of it.
 const GRACE: Duration = Duration::from_secs(1);
-/// How long what we wrote may take to be seen in the watch.
+/// Time that a write of ours may take to appear in the watch.
 const ECHO: Duration = Duration::from_secs(3);
 /// After something that did not work and is no image's fault.
 const RETRY: Duration = Duration::from_secs(1);
 /// Between two looks at whether the runtime shows what it was just told.
 const MOMENT: Duration = Duration::from_millis(50);
-/// Of one turn. What is left to do then is done in the next.
+/// Rounds of one turn. Steps that are left then are done in the next turn.
 const ROUNDS: usize = 32;
 
 pub(crate) struct Keeper {
@@ -48,39 +49,39 @@ pub(crate) struct Keeper {
     runtime: Runtime,
     cluster: Cluster,
     puller: Puller,
-    known: watch::Receiver<Option<Known>>,
-    memory: Memory,
-    pulls: JoinSet<Ended>,
+    known: watch::Receiver<Option<DesiredState>>,
+    memory: PullMemory,
+    pulls: JoinSet<PullEnd>,
     /// Since when images that go have no label any more.
     leaving: BTreeMap<String, Instant>,
     collecting: bool,
-    labelled: Option<Labelled>,
-    said: Option<Said>,
-    unshown: tell::Unshown,
-    /// Whether the operator answered when it was last asked.
+    written_labels: Option<WrittenLabels>,
+    written_status: Option<WrittenStatus>,
+    pin_visibility: reporting::PinVisibility,
+    /// Result of the last request to the operator.
     operator: Option<Result<(), String>>,
-    /// Whether the node's mirror is used, once that was tried.
+    /// The condition MirrorUsed, once the mirror was probed.
     mirror: watch::Receiver<Option<Condition>>,
 }
 
-/// What we last wrote to the node.
-struct Labelled {
+/// The labels that were last written to the node.
+struct WrittenLabels {
     node: String,
     labels: BTreeMap<String, String>,
     at: Instant,
 }
 
-/// What we last wrote to `NodeImages`.
-struct Said {
+/// The status that was last written to `NodeImages`.
+struct WrittenStatus {
     status: NodeImagesStatus,
     at: Instant,
 }
 
-/// One look.
-struct Sight {
+/// The node as one round observed it.
+struct Observation {
     now: Timestamp,
-    lists: Lists,
-    found: Vec<Found>,
+    lists: RuntimeLists,
+    found: Vec<ObservedImage>,
     usage: Usage,
 }
 
@@ -89,12 +90,12 @@ impl Keeper {
         settings: Settings,
         runtime: Runtime,
         cluster: Cluster,
-        known: watch::Receiver<Option<Known>>,
+        known: watch::Receiver<Option<DesiredState>>,
         mirror: watch::Receiver<Option<Condition>>,
-        said: &NodeImagesStatus,
+        last: &NodeImagesStatus,
     ) -> Self {
-        let mut memory = Memory::default();
-        memory.recall(said);
+        let mut memory = PullMemory::default();
+        memory.recall(last);
         let puller = Puller {
             runtime: runtime.clone(),
             operator: settings.operator.clone().map(std::sync::Arc::new),
@@ -109,16 +110,16 @@ impl Keeper {
             pulls: JoinSet::new(),
             leaving: BTreeMap::new(),
             collecting: false,
-            labelled: None,
-            said: None,
-            unshown: tell::Unshown::default(),
+            written_labels: None,
+            written_status: None,
+            pin_visibility: reporting::PinVisibility::default(),
             operator: None,
             mirror,
         }
     }
 
-    /// Until the cluster says something else, a pull has ended, or it turned out whether the mirror is used.
-    pub(crate) async fn news(&mut self) {
+    /// Waits until the cluster changes, a pull has ended, or the mirror was probed.
+    pub(crate) async fn changed(&mut self) {
         tokio::select! {
             heard = self.known.changed() => if heard.is_err() {
                 // The watch never ends by itself; without it there is nothing to hear.
@@ -128,12 +129,14 @@ impl Keeper {
             Some(ended) = self.pulls.join_next() => match ended {
                 Ok(ended) => self.take(&ended),
                 Err(error) if error.is_cancelled() => {}
-                Err(error) => warn!(error = %chain(&error), "pull panicked"),
+                Err(error) => {
+                    warn!(error = %chain(&error), "task of a pull failed");
+                }
             },
         }
     }
 
-    fn take(&mut self, ended: &Ended) {
+    fn take(&mut self, ended: &PullEnd) {
         if let super::pull::How::Failed(words) = &ended.how {
             warn!(image = %ended.want.wanted.name, reason = words, "image not pulled");
         }
@@ -143,11 +146,11 @@ impl Keeper {
         self.memory.ended(ended, Timestamp::now());
     }
 
-    /// Whether a whole look was told to the cluster.
+    /// Returns true if a whole observation was reported to the cluster.
     pub(crate) fn has_reported(&self) -> bool {
-        self.said
+        self.written_status
             .as_ref()
-            .is_some_and(|said| said.status.heartbeat.is_some())
+            .is_some_and(|written| written.status.heartbeat.is_some())
     }
 
     /// Everything that can be done now; then, how long until there is something to do again.
@@ -159,61 +162,66 @@ impl Keeper {
         match self.rounds(&known).await {
             Ok(wait) => wait,
             Err(error) => {
-                warn!(error = %chain(&error), "container runtime unavailable");
-                self.say_blind(&known, &error).await;
+                warn!(
+                    error = %chain(&error),
+                    "images of the container runtime not listed"
+                );
+                self.report_unobserved(&known, &error).await;
                 RETRY
             }
         }
     }
 
-    async fn rounds(&mut self, known: &Known) -> Result<Duration, RuntimeError> {
+    async fn rounds(&mut self, known: &DesiredState) -> Result<Duration, RuntimeError> {
         for _ in 0..ROUNDS {
-            let sight = self.see().await?;
-            self.memory.release(sight.now);
-            if self.adopt_broken_off(&sight, &known.wants).await? {
+            let observation = self.observe().await?;
+            self.memory.release(observation.now);
+            if self.adopt_broken_off(&observation, &known.wants).await? {
                 continue;
             }
-            let plan = self.decide(known, &sight);
-            if self.settle(known, &sight, &plan).await? {
+            let plan = self.decide(known, &observation);
+            if self.settle(known, &observation, &plan).await? {
                 continue;
             }
             let is_labelled = self.label(known, &plan).await;
-            if is_labelled && self.remove(known, &sight, &plan).await? {
+            if is_labelled && self.remove(known, &observation, &plan).await? {
                 continue;
             }
             self.pull(&plan, &known.wants);
             // One look more spares telling the same twice.
-            if self.unshown.is_new(sight.lists.pins_show(), Instant::now()) {
+            if self
+                .pin_visibility
+                .is_new(observation.lists.pins_show(), Instant::now())
+            {
                 tokio::time::sleep(MOMENT).await;
                 continue;
             }
-            let is_said = self.say(known, &sight, &plan).await;
-            let wait = self.until_next(&sight, &plan);
-            return Ok(match is_labelled && is_said {
-                true => wait,
-                false => wait.min(RETRY),
-            });
+            let is_reported = self.report(known, &observation, &plan).await;
+            let wait = self.until_next(&observation, &plan);
+            let is_done = is_labelled && is_reported;
+            return Ok(if is_done { wait } else { wait.min(RETRY) });
         }
         Ok(RETRY)
     }
 
-    async fn see(&self) -> Result<Sight, RuntimeError> {
+    async fn observe(&self) -> Result<Observation, RuntimeError> {
         let (images, names, containers) = tokio::try_join!(
             self.runtime.images(),
             self.runtime.names(),
             self.runtime.containers()
         )?;
-        let lists = Lists {
+        let lists = RuntimeLists {
             images,
             names,
             containers,
         };
         let root = &self.settings.image_root;
         let usage = Usage::of(root).unwrap_or_else(|error| {
-            warn!(path = %root.display(), error = %chain(&error), "free space of the image disk not read; see --image-root");
+            let path = root.display();
+            warn!(%path, error = %chain(&error), "usage of the disk not read; see --image-root");
             Usage::default()
         });
-        Ok(Sight {
+        Ok(Observation {
             now: Timestamp::now(),
             found: lists.found(),
             lists,
@@ -221,12 +229,12 @@ impl Keeper {
         })
     }
 
-    fn decide(&mut self, known: &Known, sight: &Sight) -> Plan {
+    fn decide(&mut self, known: &DesiredState, observation: &Observation) -> Plan {
         let rules = &self.settings.rules;
         // A disk that cannot be measured is neither full nor empty.
         let disk = Disk {
-            used: sight.usage.used,
-            capacity: match sight.usage.capacity {
+            used: observation.usage.used,
+            capacity: match observation.usage.capacity {
                 0 => u64::MAX,
                 capacity => capacity,
             },
@@ -235,10 +243,10 @@ impl Keeper {
         self.collecting = rules.mode == GarbageMode::Collect
             && (disk.is_at(rules.high) || self.collecting && disk.is_at(rules.low));
         let wanted: Vec<_> = known.wants.iter().map(|want| want.wanted.clone()).collect();
-        plan(&Look {
-            now: sight.now,
-            wanted: &wanted,
-            found: &sight.found,
+        plan(&PlanInput {
+            now: observation.now,
+            desired: &wanted,
+            observed: &observation.found,
             attempts: &self.memory.attempts,
             pulling: &self.memory.pulling.keys().cloned().collect(),
             held: &self.memory.held.keys().cloned().collect(),
@@ -249,18 +257,21 @@ impl Keeper {
         })
     }
 
-    fn until_next(&self, sight: &Sight, plan: &Plan) -> Duration {
-        let said = self.said.as_ref().map(|said| said.at.elapsed());
+    fn until_next(&self, observation: &Observation, plan: &Plan) -> Duration {
+        let written = self
+            .written_status
+            .as_ref()
+            .map(|written| written.at.elapsed());
         let heartbeat = self
             .settings
             .heartbeat
-            .saturating_sub(said.unwrap_or_default());
+            .saturating_sub(written.unwrap_or_default());
         let leaving = self
             .leaving
             .values()
             .map(|since| GRACE.saturating_sub(since.elapsed()));
         let echo = self
-            .labelled
+            .written_labels
             .iter()
             .map(|written| ECHO.saturating_sub(written.at.elapsed()));
         let times = plan
@@ -272,14 +283,14 @@ impl Keeper {
             .pulling
             .values()
             .map(|it| after(it.since, report::WORTH_TELLING));
-        let times = times.chain(told).filter(|time| *time > sight.now);
+        let times = times.chain(told).filter(|time| *time > observation.now);
         let times = times.map(|time| {
-            let wait = time.duration_since(sight.now);
+            let wait = time.duration_since(observation.now);
             Duration::try_from(wait).unwrap_or_default() + Duration::from_millis(5)
         });
         let waits = leaving
             .chain(echo.filter(|wait| !wait.is_zero()))
-            .chain(self.unshown.known_in())
+            .chain(self.pin_visibility.known_in())
             .chain(times);
         waits.fold(heartbeat, Duration::min)
     }

@@ -1,9 +1,10 @@
-//! Our marks in the runtime, and what its lists say by them.
+//! The agent's marks in the runtime, and its lists read by them.
 //!
-//! All marks are labels of the name that an image has by its id: pulls replace the labels of every other name. Whose an
-//! image is, is a matter of names: content that was there before us stays when the names that we gave it go.
+//! All marks are labels of the name that an image has by its id: pulls replace the labels of every
+//! other name. Names decide whose an image is: content that was there before the agent stays when
+//! the names that the agent gave it go.
 
-use airside_image_rules::plan::{Found, Pin};
+use airside_image_rules::plan::{ObservedImage, Pin};
 use airside_oci::Reference;
 use jiff::Timestamp;
 
@@ -11,7 +12,7 @@ use crate::runtime::{Container, NamedImage, RuntimeImage};
 
 /// containerd's own: the kubelet leaves images with it alone.
 pub(crate) const PINNED: &str = "io.cri-containerd.pinned";
-/// That the pin is ours.
+/// Label of a pin that the agent set.
 pub(crate) const OUR_PIN: &str = "images.airside.dev/pinned";
 /// When we brought the content here.
 pub(crate) const PULLED: &str = "images.airside.dev/pulled";
@@ -19,22 +20,22 @@ pub(crate) const PULLED: &str = "images.airside.dev/pulled";
 pub(crate) const NAMES: &str = "images.airside.dev/names";
 
 /// Labels of containerd have at most 4096 bytes, key and value together.
-const MOST: usize = 4096 - NAMES.len();
+const MAX_NAMES_BYTES: usize = 4096 - NAMES.len();
 
-/// What the runtime has, in one look.
+/// Images and containers of the runtime, listed at one time.
 #[derive(Debug, Default)]
-pub(crate) struct Lists {
+pub(crate) struct RuntimeLists {
     pub(crate) images: Vec<RuntimeImage>,
     pub(crate) names: Vec<NamedImage>,
     pub(crate) containers: Vec<Container>,
 }
 
-impl Lists {
-    pub(crate) fn found(&self) -> Vec<Found> {
+impl RuntimeLists {
+    pub(crate) fn found(&self) -> Vec<ObservedImage> {
         self.images.iter().map(|image| self.one(image)).collect()
     }
 
-    fn one(&self, image: &RuntimeImage) -> Found {
+    fn one(&self, image: &RuntimeImage) -> ObservedImage {
         let mark = |key: &str| self.mark(&image.id, key);
         let pin = match (mark(PINNED).and_then(|_| mark(OUR_PIN)), image.pinned) {
             (Some(_), _) => Pin::Ours,
@@ -42,7 +43,7 @@ impl Lists {
             (None, false) => Pin::None,
         };
         let names = image.tags.iter().chain(&image.digests);
-        Found {
+        ObservedImage {
             id: image.id.clone(),
             names: names.filter_map(|name| name.parse().ok()).collect(),
             size: image.size,
@@ -52,7 +53,7 @@ impl Lists {
         }
     }
 
-    /// Whether a container was made from it, by whatever name it was asked for.
+    /// Returns true if a container was made from the image, by whatever name.
     fn uses(&self, image: &RuntimeImage) -> bool {
         let is_name = |text: &String| {
             let known = |names: &[String]| names.contains(text);
@@ -73,7 +74,8 @@ impl Lists {
         by_id.labels.get(key).map(String::as_str)
     }
 
-    /// What goes with an image: the names that we gave it and that still mean it, and whether somebody else's are left.
+    /// Returns the names that go with an image, which the agent gave it and which still mean it,
+    /// and if other names are left.
     pub(crate) fn departure(&self, id: &str) -> Departure {
         let Some(by_id) = self.names.iter().find(|name| name.name == id) else {
             return Departure::default();
@@ -90,7 +92,8 @@ impl Lists {
         }
     }
 
-    /// Ids of content that was there before us and that has a name of ours which no set wants any more.
+    /// Returns ids of content that was there before the agent and has a name of ours that no set
+    /// wants any more.
     pub(crate) fn strangers<'a>(&'a self, is_wanted: impl Fn(&str) -> bool + 'a) -> Vec<String> {
         self.names
             .iter()
@@ -100,7 +103,7 @@ impl Lists {
             .collect()
     }
 
-    /// Whether the kubelet is shown the pins that we made; none if there are none.
+    /// Returns true if the kubelet sees the agent's pins, and none if there are no pins.
     pub(crate) fn pins_show(&self) -> Option<bool> {
         let ours = |image: &&RuntimeImage| self.mark(&image.id, OUR_PIN).is_some();
         let mut pinned = self.images.iter().filter(ours).peekable();
@@ -120,7 +123,7 @@ impl Lists {
     }
 }
 
-/// What to do so that an image of ours goes.
+/// Steps to remove an image of ours.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Departure {
     pub(crate) names: Vec<String>,
@@ -142,7 +145,7 @@ pub(crate) fn with_names(image: &NamedImage, more: &[&Reference]) -> String {
     let mut names = names_of(image);
     for name in more.iter().map(ToString::to_string) {
         let length: usize = names.iter().map(|name| name.len() + 1).sum();
-        if !names.contains(&name) && length + name.len() <= MOST {
+        if !names.contains(&name) && length + name.len() <= MAX_NAMES_BYTES {
             names.push(name);
         }
     }

@@ -1,5 +1,5 @@
-//! What the agent remembers between two looks: how pulls went. All of it can be lost; what matters after a restart is
-//! read back from what was said before.
+//! The agent's memory of pulls between two turns. It can be lost: what matters after a restart is
+//! read back from the last reported status.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -8,30 +8,30 @@ use std::{
 
 use airside_image_rules::{
     NodeImageState, NodeImagesStatus,
-    plan::{Attempts, Wanted},
+    plan::{Attempts, DesiredImage},
 };
 use jiff::Timestamp;
 use tokio::task::AbortHandle;
 
 use super::{
-    pull::{Ended, How},
-    wanted::Want,
+    pull::{How, PullEnd},
+    wanted::DesiredPull,
 };
 
 /// All by the image's content.
 #[derive(Default)]
-pub(crate) struct Memory {
+pub(crate) struct PullMemory {
     pub(crate) attempts: BTreeMap<String, Attempts>,
-    /// What went wrong last.
+    /// Message of the last failure.
     pub(crate) words: BTreeMap<String, String>,
     pub(crate) pulling: BTreeMap<String, Pulling>,
-    /// Those that may not begin yet, and are no failures.
-    pub(crate) held: BTreeMap<String, Held>,
+    /// Pulls that may not begin yet, and are no failures.
+    pub(crate) held: BTreeMap<String, HeldPull>,
     /// By name and content: since when it is in its state.
     pub(crate) since: BTreeMap<String, (NodeImageState, Timestamp)>,
-    /// Of the wish that failures are counted for.
+    /// Generation of the sets for which failures are counted.
     pub(crate) generations: BTreeMap<String, i64>,
-    /// What was being pulled when the agent before this one ended. What came of it is ours.
+    /// Pulls that were under way when the earlier agent ended. Their images are ours.
     pub(crate) broken_off: BTreeMap<String, Timestamp>,
 }
 
@@ -41,13 +41,13 @@ pub(crate) struct Pulling {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Held {
+pub(crate) struct HeldPull {
     pub(crate) until: Timestamp,
     pub(crate) why: String,
 }
 
-impl Memory {
-    /// What an agent before this one said.
+impl PullMemory {
+    /// Reads back the status that an earlier agent reported.
     pub(crate) fn recall(&mut self, said: &NodeImagesStatus) {
         for image in &said.images {
             let Ok(name) = image.image.parse::<airside_oci::Reference>() else {
@@ -80,8 +80,9 @@ impl Memory {
         }
     }
 
-    /// What nobody wants any more is forgotten, and its pulls are broken off; with the next wish it begins anew.
-    pub(crate) fn keep_only(&mut self, wants: &[Want]) {
+    /// Forgets images that no set wants any more, and breaks off their pulls; a set that wants them
+    /// again begins anew.
+    pub(crate) fn keep_only(&mut self, wants: &[DesiredPull]) {
         let contents: BTreeSet<String> = wants
             .iter()
             .map(|want| want.wanted.content.to_string())
@@ -103,7 +104,7 @@ impl Memory {
     }
 
     /// Failures of what is now wanted otherwise do not count any more.
-    fn begin_anew(&mut self, wants: &[Want]) {
+    fn begin_anew(&mut self, wants: &[DesiredPull]) {
         let now: BTreeMap<String, i64> = wants
             .iter()
             .map(|want| (want.wanted.content.to_string(), want.generation))
@@ -127,9 +128,9 @@ impl Memory {
         self.held.retain(|_, held| held.until > now);
     }
 
-    pub(crate) fn ended(&mut self, ended: &Ended, now: Timestamp) {
+    pub(crate) fn ended(&mut self, ended: &PullEnd, now: Timestamp) {
         let content = ended.want.wanted.content.to_string();
-        // Broken off meanwhile, as nobody wanted it any more.
+        // Broken off meanwhile, as no set wanted it any more.
         if self.pulling.remove(&content).is_none() {
             return;
         }
@@ -141,7 +142,7 @@ impl Memory {
             How::Later(wait, why) => {
                 let until = after(now, *wait);
                 let why = why.clone();
-                self.held.insert(content, Held { until, why });
+                self.held.insert(content, HeldPull { until, why });
             }
             How::Failed(words) => {
                 let attempts = self.attempts.entry(content.clone()).or_default();
@@ -152,13 +153,13 @@ impl Memory {
     }
 
     /// It went to make room.
-    pub(crate) fn collected(&mut self, wanted: &Wanted) {
+    pub(crate) fn collected(&mut self, wanted: &DesiredImage) {
         let attempts = self.attempts.entry(wanted.content.to_string());
         attempts.or_default().collected = true;
     }
 }
 
-pub(crate) fn key(wanted: &Wanted) -> String {
+pub(crate) fn key(wanted: &DesiredImage) -> String {
     format!("{} {}", wanted.name, wanted.content)
 }
 

@@ -20,27 +20,28 @@ use rustls::{
 };
 use serde_json::Value;
 
-/// For each question. An operator that does not answer must hold nobody up for long.
+/// Timeout of each request. An operator that does not answer must not hold up pulls for long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
-/// How long to wait where the operator does not say.
+/// Wait before the next request where the operator names none.
 const BETWEEN: Duration = Duration::from_secs(5);
 const LARGEST_ANSWER: usize = 1 << 20;
 
-/// Where the operator is, and by what it knows us. Files are read each time: they change.
+/// Address of the operator, and the agent's proof to it. The files are read for each request: they
+/// change.
 #[derive(Clone, Debug)]
-pub struct Operator {
+pub struct OperatorClient {
     pub url: Uri,
-    /// Whom to trust, as PEM.
+    /// File with the authority to trust, as PEM.
     pub ca: PathBuf,
     /// This agent's token, for the operator alone.
     pub token: PathBuf,
-    /// For each question.
+    /// Timeout of each request.
     pub(crate) patience: Duration,
 }
 
-/// What came of asking.
+/// Answer of the operator to a request for a pull.
 #[derive(Debug)]
-pub(crate) enum Answer {
+pub(crate) enum PullAnswer {
     Granted(PullGrant),
     /// Others go first.
     Later(Duration),
@@ -55,16 +56,16 @@ pub(crate) struct Unreachable {
     why: String,
 }
 
-impl Operator {
-    /// The same question again renews what was granted.
-    pub(crate) async fn ask(&self, request: &PullRequest) -> Result<Answer, Unreachable> {
+impl OperatorClient {
+    /// Asks for a permit; the same request again renews it.
+    pub(crate) async fn ask(&self, request: &PullRequest) -> Result<PullAnswer, Unreachable> {
         let body = serde_json::to_vec(request).map_err(|error| self.unreachable(error))?;
         let answer = self.send(Method::POST, PULLS_PATH, body).await?;
         let (parts, body) = answer.into_parts();
         match parts.status {
             StatusCode::OK => {
                 let grant = serde_json::from_slice(&body).map_err(|error| self.unreachable(error));
-                grant.map(Answer::Granted)
+                grant.map(PullAnswer::Granted)
             }
             StatusCode::TOO_MANY_REQUESTS => {
                 let seconds = parts.headers.get(header::RETRY_AFTER);
@@ -72,9 +73,9 @@ impl Operator {
                 let wait = seconds.map_or(BETWEEN, |seconds: u64| {
                     Duration::from_secs(seconds.clamp(1, 60))
                 });
-                Ok(Answer::Later(wait))
+                Ok(PullAnswer::Later(wait))
             }
-            StatusCode::FORBIDDEN => Ok(Answer::Denied(words(&body))),
+            StatusCode::FORBIDDEN => Ok(PullAnswer::Denied(words(&body))),
             other => Err(self.unreachable(format!("{other}: {}", words(&body)))),
         }
     }
@@ -160,7 +161,7 @@ impl Operator {
     }
 }
 
-/// What an answer says, as JSON with a message or as text.
+/// Returns the message of an answer, which is JSON or text.
 fn words(body: &[u8]) -> String {
     let told: Option<Value> = serde_json::from_slice(body).ok();
     let message = told.as_ref().and_then(|told| {

@@ -10,20 +10,20 @@ use tracing::{info, warn};
 
 use super::{
     marks,
-    operator::{Answer, Operator},
-    wanted::Want,
+    operator::{OperatorClient, PullAnswer},
+    wanted::DesiredPull,
 };
 use crate::runtime::{Runtime, RuntimeError};
 
 /// Nodes that pull without asking do not all begin in the same second.
 const SPREAD: Duration = Duration::from_secs(5);
 
-/// What came of it.
+/// Result of a pull.
 #[derive(Debug)]
-pub(crate) struct Ended {
-    pub(crate) want: Want,
+pub(crate) struct PullEnd {
+    pub(crate) want: DesiredPull,
     pub(crate) how: How,
-    /// Whether the operator answered; none if it was not asked.
+    /// Result of the request to the operator; none if it was not asked.
     pub(crate) operator: Option<Result<(), String>>,
 }
 
@@ -39,11 +39,11 @@ pub(crate) enum How {
 #[derive(Clone)]
 pub(crate) struct Puller {
     pub(crate) runtime: Runtime,
-    pub(crate) operator: Option<Arc<Operator>>,
+    pub(crate) operator: Option<Arc<OperatorClient>>,
 }
 
 impl Puller {
-    pub(crate) async fn pull(self, want: Want) -> Ended {
+    pub(crate) async fn pull(self, want: DesiredPull) -> PullEnd {
         let (grant, operator) = match &self.operator {
             None if want.needs_login => {
                 let words = "it needs a login, and no operator is there who has it".to_owned();
@@ -52,12 +52,12 @@ impl Puller {
             }
             None => (None, None),
             Some(operator) => match operator.ask(&request(&want)).await {
-                Ok(Answer::Granted(grant)) => (Some(grant), Some(Ok(()))),
-                Ok(Answer::Later(wait)) => {
+                Ok(PullAnswer::Granted(grant)) => (Some(grant), Some(Ok(()))),
+                Ok(PullAnswer::Later(wait)) => {
                     let words = "others of the cluster go first".to_owned();
                     return ended(want, How::Later(wait, words), Some(Ok(())));
                 }
-                Ok(Answer::Denied(words)) => {
+                Ok(PullAnswer::Denied(words)) => {
                     let words = format!("the operator denies it: {words}");
                     return ended(want, How::Failed(words), Some(Ok(())));
                 }
@@ -67,7 +67,8 @@ impl Puller {
                     return ended(want, how, Some(Err(error.to_string())));
                 }
                 Err(error) => {
-                    warn!(image = %want.wanted.name, error = %chain(&error), "pull not announced to the operator: it is unreachable");
+                    let image = &want.wanted.name;
+                    warn!(%image, error = %chain(&error), "operator unreachable; image pulled without a permit");
                     tokio::time::sleep(SPREAD.mul_f32(rand::random::<f32>())).await;
                     (None, Some(Err(error.to_string())))
                 }
@@ -81,7 +82,7 @@ impl Puller {
     }
 
     /// Holds the place until the pull is over.
-    async fn pull_with(&self, want: &Want, grant: &PullGrant) -> How {
+    async fn pull_with(&self, want: &DesiredPull, grant: &PullGrant) -> How {
         let Some(operator) = &self.operator else {
             return self.how(want, &grant.logins).await;
         };
@@ -90,7 +91,10 @@ impl Puller {
             loop {
                 tokio::time::sleep(between).await;
                 if let Err(error) = operator.ask(&request(want)).await {
-                    warn!(error = %chain(&error), "pull permit not renewed");
+                    warn!(
+                        error = %chain(&error),
+                        "permit to pull not renewed"
+                    );
                 }
             }
         };
@@ -99,12 +103,15 @@ impl Puller {
             never = renew => never,
         };
         if let Err(error) = operator.give_back(&grant.permit).await {
-            warn!(error = %chain(&error), "pull permit not returned; it expires by itself");
+            warn!(
+                error = %chain(&error),
+                "permit to pull not given back; it ends by itself"
+            );
         }
         how
     }
 
-    async fn how(&self, want: &Want, logins: &[PullLogin]) -> How {
+    async fn how(&self, want: &DesiredPull, logins: &[PullLogin]) -> How {
         match self.bring(want, logins).await {
             Ok(()) => How::Done,
             Err(RuntimeError::Away(words)) => How::Later(Duration::from_secs(1), words),
@@ -112,19 +119,22 @@ impl Puller {
         }
     }
 
-    /// By its digest: what a tag means was decided for the whole cluster. The tag is given to what came.
-    async fn bring(&self, want: &Want, logins: &[PullLogin]) -> Result<(), RuntimeError> {
+    /// Pulls by digest, as the operator resolved the tag for the whole cluster, and tags the pulled
+    /// image.
+    async fn bring(&self, want: &DesiredPull, logins: &[PullLogin]) -> Result<(), RuntimeError> {
         let wanted = &want.wanted;
         let was_there = self.runtime.name(&wanted.id).await?.is_some();
         let has_content = was_there && self.has(wanted).await?;
-        let id = match has_content {
-            true => wanted.id.clone(),
-            false => self.pull_by(&wanted.content.to_string(), logins).await?,
+        let id = if has_content {
+            wanted.id.clone()
+        } else {
+            self.pull_by(&wanted.content.to_string(), logins).await?
         };
         // A name that was there before us is not ours.
-        let given: &[_] = match has_content {
-            true => &[&wanted.name],
-            false => &[&wanted.content, &wanted.name],
+        let given: &[_] = if has_content {
+            &[&wanted.name]
+        } else {
+            &[&wanted.content, &wanted.name]
         };
         // Marked whatever it is: what is not wanted must be known as ours to go again.
         let Some(image) = self.runtime.name(&id).await? else {
@@ -152,8 +162,12 @@ impl Puller {
         Ok(())
     }
 
-    /// Whether the runtime has the content under its digest already, and only the tag is missing.
-    async fn has(&self, wanted: &airside_image_rules::plan::Wanted) -> Result<bool, RuntimeError> {
+    /// Returns true if the runtime has the content under its digest already, and only the tag is
+    /// missing.
+    async fn has(
+        &self,
+        wanted: &airside_image_rules::plan::DesiredImage,
+    ) -> Result<bool, RuntimeError> {
         let content = wanted.content.to_string();
         let images = self.runtime.images().await?;
         let image = images.iter().find(|image| image.id == wanted.id);
@@ -182,7 +196,7 @@ impl Puller {
     }
 }
 
-fn request(want: &Want) -> PullRequest {
+fn request(want: &DesiredPull) -> PullRequest {
     let digest = want.wanted.content.digest();
     PullRequest {
         image: want.wanted.name.to_string(),
@@ -190,8 +204,8 @@ fn request(want: &Want) -> PullRequest {
     }
 }
 
-fn ended(want: Want, how: How, operator: Option<Result<(), String>>) -> Ended {
-    Ended {
+fn ended(want: DesiredPull, how: How, operator: Option<Result<(), String>>) -> PullEnd {
+    PullEnd {
         want,
         how,
         operator,

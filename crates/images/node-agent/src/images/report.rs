@@ -1,21 +1,23 @@
-//! What a look comes to, in words for people: the status of `NodeImages`. Pure.
+//! The status of `NodeImages`: a pure function of what a turn observed and planned.
 
 use airside_image_rules::{
     Disk, NodeImage, NodeImageState, NodeImagesStatus,
-    plan::{DiskRules, Found, GarbageMode, Pin, Plan, State, Step, Waiting, Wanted},
+    plan::{
+        DesiredImage, DiskRules, GarbageMode, ObservedImage, Pin, Plan, PlannedState, Step, Waiting,
+    },
 };
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
-use super::{disk::Usage, memory::Memory, memory::key, wanted::Want};
+use super::{disk::Usage, memory::PullMemory, memory::key, wanted::DesiredPull};
 
-/// A pull is told only when it takes longer than this: most are over before anybody could read it.
+/// Duration from which a pull is reported: most pulls are over before a person could read of them.
 pub(crate) const WORTH_TELLING: std::time::Duration = std::time::Duration::from_secs(2);
 
-pub(crate) struct Seen<'a> {
+pub(crate) struct ReportInput<'a> {
     pub(crate) now: Timestamp,
-    pub(crate) wants: &'a [Want],
-    pub(crate) found: &'a [Found],
+    pub(crate) wants: &'a [DesiredPull],
+    pub(crate) found: &'a [ObservedImage],
     pub(crate) plan: &'a Plan,
     pub(crate) usage: Usage,
     pub(crate) pressure: bool,
@@ -23,7 +25,7 @@ pub(crate) struct Seen<'a> {
 }
 
 /// Everything but the heartbeat and the conditions.
-pub(crate) fn status(seen: &Seen<'_>, memory: &mut Memory) -> NodeImagesStatus {
+pub(crate) fn status(seen: &ReportInput<'_>, memory: &mut PullMemory) -> NodeImagesStatus {
     let states = seen.wants.iter().zip(&seen.plan.states);
     let images: Vec<NodeImage> = states
         .map(|(want, state)| image(seen, &want.wanted, state, memory))
@@ -48,7 +50,12 @@ pub(crate) fn status(seen: &Seen<'_>, memory: &mut Memory) -> NodeImagesStatus {
     }
 }
 
-fn image(seen: &Seen<'_>, wanted: &Wanted, state: &State, memory: &mut Memory) -> NodeImage {
+fn image(
+    seen: &ReportInput<'_>,
+    wanted: &DesiredImage,
+    state: &PlannedState,
+    memory: &mut PullMemory,
+) -> NodeImage {
     let content = wanted.content.to_string();
     let found = seen.found.iter().find(|found| found.id == wanted.id);
     let attempts = memory.attempts.get(&content).copied().unwrap_or_default();
@@ -99,10 +106,7 @@ fn image(seen: &Seen<'_>, wanted: &Wanted, state: &State, memory: &mut Memory) -
         size_bytes: found.map_or(wanted.size, |found| found.size),
         pinned: found.is_some_and(|found| found.pin != Pin::None),
         // What is there may be seen before its pull is known to have ended.
-        attempts: match is_there {
-            true => 0,
-            false => attempts.failures,
-        },
+        attempts: if is_there { 0 } else { attempts.failures },
         next_try: next_try.map(Time),
         // Told before it goes, so that the next agent knows of it whenever this one ends.
         collected: !is_there && (attempts.collected || goes(seen, wanted)),
@@ -110,26 +114,25 @@ fn image(seen: &Seen<'_>, wanted: &Wanted, state: &State, memory: &mut Memory) -
     }
 }
 
-fn goes(seen: &Seen<'_>, wanted: &Wanted) -> bool {
+fn goes(seen: &ReportInput<'_>, wanted: &DesiredImage) -> bool {
     let mut steps = seen.plan.steps.iter();
     steps.any(|step| matches!(step, Step::Remove { id } if *id == wanted.id))
 }
 
-fn no_room(seen: &Seen<'_>, wanted: &Wanted, was_collected: bool) -> String {
+fn no_room(seen: &ReportInput<'_>, wanted: &DesiredImage, was_collected: bool) -> String {
     let megabytes = wanted.size.div_ceil(1_000_000);
-    match was_collected {
-        true => format!(
-            "it was taken away to make room, and comes back where {megabytes} MB fit below the low mark of {}%",
-            seen.rules.low
-        ),
-        false => format!(
-            "there is no room: {megabytes} MB do not fit below the high mark of {}%",
-            seen.rules.high
-        ),
+    let (low, high) = (seen.rules.low, seen.rules.high);
+    if was_collected {
+        format!(
+            "the image was removed to make room, and comes back once {megabytes} MB fit below the \
+             low mark of {low}%"
+        )
+    } else {
+        format!("there is no room: {megabytes} MB do not fit below the high mark of {high}%")
     }
 }
 
-fn full(seen: &Seen<'_>) -> String {
+fn full(seen: &ReportInput<'_>) -> String {
     let high = u64::from(seen.rules.high);
     let goes = match seen.rules.mode {
         GarbageMode::Refuse => String::new(),
@@ -147,8 +150,9 @@ fn full(seen: &Seen<'_>) -> String {
     }
 }
 
-/// What has to be written at once if it changes. The numbers of the disk change all the time and go with the heartbeat;
-/// counts follow from the images; and of an image whose pull has just begun more is known in a moment.
+/// Returns the part of a status whose change is written at once. The numbers of the disk change all
+/// the time and go with the heartbeat; counts follow from the images; and an image whose pull has
+/// just begun changes again in a moment.
 pub(crate) fn essence(status: &NodeImagesStatus, begun: &[String]) -> NodeImagesStatus {
     let images = status.images.iter();
     NodeImagesStatus {
@@ -167,7 +171,7 @@ pub(crate) fn essence(status: &NodeImagesStatus, begun: &[String]) -> NodeImages
 }
 
 /// The names of images whose pulls began too short a time ago to be told.
-pub(crate) fn just_begun(seen: &Seen<'_>, memory: &Memory) -> Vec<String> {
+pub(crate) fn just_begun(seen: &ReportInput<'_>, memory: &PullMemory) -> Vec<String> {
     let wanted = seen.wants.iter().map(|want| &want.wanted);
     let begun = wanted.filter(|wanted| {
         let pulling = memory.pulling.get(&wanted.content.to_string());

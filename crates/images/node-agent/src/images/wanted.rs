@@ -1,27 +1,31 @@
-//! What belongs on this node, by what sets say.
+//! The desired images of this node, from all sets.
 
 use std::collections::BTreeMap;
 
-use airside_image_rules::{ImageSet, PlatformImage, ResolvedImage, plan::Wanted, selection};
+use airside_image_rules::{ImageSet, PlatformImage, ResolvedImage, plan::DesiredImage, selection};
 use airside_oci::{Digest, Reference};
 use k8s_openapi::api::core::v1::Node;
 
 /// An image that belongs here.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Want {
-    pub(crate) wanted: Wanted,
-    /// Whether a set that wants it names pull secrets: then there is no use in trying without a login.
+pub(crate) struct DesiredPull {
+    pub(crate) wanted: DesiredImage,
+    /// True if a set that wants it names pull secrets: then a pull without a login is of no use.
     pub(crate) needs_login: bool,
-    /// Of the specs of all sets that want it: another number is another wish, and failures begin anew.
+    /// Generations of all sets that want it, added up: another number is another spec, and failures
+    /// count anew.
     pub(crate) generation: i64,
 }
 
-/// Of all sets together, each image once. A set that is being deleted wants nothing.
-pub(crate) fn wanted<'a>(sets: impl Iterator<Item = &'a ImageSet>, node: &Node) -> Vec<Want> {
+/// Returns the desired images of all sets, each once. A set that is being deleted wants none.
+pub(crate) fn wanted<'a>(
+    sets: impl Iterator<Item = &'a ImageSet>,
+    node: &Node,
+) -> Vec<DesiredPull> {
     let Some(platform) = selection::platform(node) else {
         return Vec::new();
     };
-    let mut found: BTreeMap<(Reference, Reference), Want> = BTreeMap::new();
+    let mut found: BTreeMap<(Reference, Reference), DesiredPull> = BTreeMap::new();
     let sets = sets.filter(|set| set.metadata.deletion_timestamp.is_none());
     for set in sets.filter(|set| selection::selects(&set.spec, node)) {
         let images = set.status.iter().flat_map(|status| &status.images);
@@ -36,13 +40,14 @@ pub(crate) fn wanted<'a>(sets: impl Iterator<Item = &'a ImageSet>, node: &Node) 
     found.into_values().collect()
 }
 
-/// What a tag meant still counts when its registry cannot be asked, or has lost it.
-fn want(set: &ImageSet, image: &ResolvedImage, platform: &str) -> Option<Want> {
+/// Returns the desired image of a resolved one. Its last digest still counts while the registry
+/// cannot be asked, or has lost the tag.
+fn want(set: &ImageSet, image: &ResolvedImage, platform: &str) -> Option<DesiredPull> {
     let of_platform = of_platform(&image.platforms, platform)?;
     let name: Reference = image.image.parse().ok()?;
     let digest = Digest::parse(&image.digest).ok()?;
-    Some(Want {
-        wanted: Wanted {
+    Some(DesiredPull {
+        wanted: DesiredImage {
             content: name.at(&digest),
             name,
             id: of_platform.id.clone(),
@@ -73,7 +78,7 @@ fn of_platform<'a>(
 }
 
 /// The most that any of the sets asks for.
-fn join(one: &mut Want, other: &Want) {
+fn join(one: &mut DesiredPull, other: &DesiredPull) {
     let wanted = &mut one.wanted;
     wanted.pinned |= other.wanted.pinned;
     wanted.priority = wanted.priority.max(other.wanted.priority);

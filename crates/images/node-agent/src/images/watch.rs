@@ -1,5 +1,5 @@
-//! What the cluster says: the sets, and this node. Nothing is known before both were listed, and nothing is known any
-//! more once the node's object is gone: then nothing may be done either.
+//! Watches of the sets and of this node. Nothing is known before both were listed, nor after the
+//! node's object is gone: then the agent does nothing.
 
 use std::{collections::BTreeMap, pin::pin};
 
@@ -17,24 +17,24 @@ use kube::{
 use tokio::sync::watch;
 use tracing::{info, warn};
 
-use super::wanted::{Want, wanted};
+use super::wanted::{DesiredPull, wanted};
 
-/// What this node's object says of it, as far as it matters here.
+/// The fields of this node's object that the agent uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct NodeView {
     pub(crate) uid: String,
     pub(crate) boot_id: String,
-    /// Those with our prefix.
+    /// Labels of the node with our prefix.
     pub(crate) labels: BTreeMap<String, String>,
     /// The kubelet says that its disk is full.
     pub(crate) pressure: bool,
 }
 
-/// What belongs on the node.
+/// Desired state of the node, and the node as it was observed with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Known {
+pub(crate) struct DesiredState {
     pub(crate) node: NodeView,
-    pub(crate) wants: Vec<Want>,
+    pub(crate) wants: Vec<DesiredPull>,
 }
 
 pub(crate) fn view(node: &Node) -> NodeView {
@@ -101,7 +101,11 @@ impl<K: kube::Resource> Objects<K> {
 }
 
 /// Follows both for ever, and tells only what changes something.
-pub(crate) async fn follow(client: Client, node: String, known: watch::Sender<Option<Known>>) {
+pub(crate) async fn follow(
+    client: Client,
+    node: String,
+    known: watch::Sender<Option<DesiredState>>,
+) {
     let sets = Api::<ImageSet>::all(client.clone());
     let mut set_events = pin!(watcher::watcher(sets, watcher::Config::default()).default_backoff());
     let this = watcher::Config::default().fields(&format!("metadata.name={node}"));
@@ -121,10 +125,12 @@ pub(crate) async fn follow(client: Client, node: String, known: watch::Sender<Op
             .listed
             .as_ref()
             .and_then(|nodes| nodes.values().next());
-        let now = node.zip(sets.listed.as_ref()).map(|(node, sets)| Known {
-            node: view(node),
-            wants: wanted(sets.values(), node),
-        });
+        let now = node
+            .zip(sets.listed.as_ref())
+            .map(|(node, sets)| DesiredState {
+                node: view(node),
+                wants: wanted(sets.values(), node),
+            });
         known.send_if_modified(|before| {
             let is_new = *before != now;
             *before = now;
@@ -148,7 +154,10 @@ async fn hear<K: kube::Resource>(
         }
         Some(Err(error)) => {
             if !std::mem::replace(away, true) {
-                warn!(error = %chain(&error), "connection to the API server lost; the image sets known before still apply");
+                warn!(
+                    error = %chain(&error),
+                    "watch of the API server failed; the last known state still counts"
+                );
             }
         }
     }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use airside_mirror::{
-    Access, Answer, Asked, Caller, Registries, Reply, Verdict, What, failure, refusal,
+    Access, AccessAnswer, Answer, AskedThing, Caller, Registries, Reply, What, failure, refusal,
 };
 use airside_model::chain;
 use airside_oci::Digest;
@@ -53,7 +53,7 @@ impl Local {
         if matches!(path, "/v2" | "/v2/") {
             return Response::new(Empty::new().map_err(|never| match never {}).boxed_unsync());
         }
-        let asked = match Asked::parse(path, query) {
+        let asked = match AskedThing::parse(path, query) {
             Ok(asked) => asked,
             Err(error) => return failure(StatusCode::NOT_FOUND, &error.to_string()),
         };
@@ -79,7 +79,7 @@ impl Local {
     async fn pass(
         &self,
         method: &Method,
-        asked: &Asked,
+        asked: &AskedThing,
         caller: &Caller,
         range: Option<&HeaderValue>,
     ) -> Answer {
@@ -101,14 +101,14 @@ impl Local {
     async fn shared(
         &self,
         sharing: &Arc<Sharing>,
-        asked: &Asked,
+        asked: &AskedThing,
         digest: &Digest,
         caller: &Caller,
     ) -> Answer {
         match self.access.ask(asked, caller, None).await {
-            Verdict::Yes(_) => {}
-            Verdict::No(status, headers) => return refusal(status, &headers),
-            Verdict::Away(status, words) => {
+            AccessAnswer::Yes(_) => {}
+            AccessAnswer::No(status, headers) => return refusal(status, &headers),
+            AccessAnswer::Away(status, words) => {
                 return failure(status.unwrap_or(StatusCode::BAD_GATEWAY), &words);
             }
         }

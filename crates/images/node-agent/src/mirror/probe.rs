@@ -6,7 +6,7 @@
 
 use std::{collections::HashSet, time::Duration};
 
-use airside_mirror::{Asked, What};
+use airside_mirror::{AskedThing, What};
 use airside_model::chain;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
@@ -30,7 +30,7 @@ pub(crate) struct Probe {
 
 impl Probe {
     /// Whether a request is one of ours.
-    pub(crate) fn saw(&self, asked: &Asked) -> bool {
+    pub(crate) fn saw(&self, asked: &AskedThing) -> bool {
         if asked.repository.host() != HOST {
             return false;
         }

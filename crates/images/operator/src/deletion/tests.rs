@@ -36,9 +36,9 @@ fn held(
     sets: Vec<Arc<ImageSet>>,
     nodes: Vec<Arc<Node>>,
     listed: BTreeMap<String, Arc<NodeImages>>,
-) -> Held {
+) -> HeldImages {
     let clock = Instant::now();
-    let moment = Moment {
+    let moment = ClusterSnapshot {
         sets,
         nodes,
         node_images: listed,
@@ -65,29 +65,29 @@ fn nodes_that_can_let_go_are_waited_for() {
             lists("gone", "r.example/a:1"),
         ])
     };
-    let expected = Held {
+    let expected = HeldImages {
         waiting: vec!["r.example/a:1 on well".to_owned()],
         unreachable: vec!["r.example/a:1 on down".to_owned()],
     };
     assert_eq!(held(vec![set("s", true)], nodes(), listed()), expected);
     let shared = held(vec![set("s", true), set("t", false)], nodes(), listed());
-    assert_eq!(shared, Held::default(), "another set wants it");
+    assert_eq!(shared, HeldImages::default(), "another set wants it");
     let both = held(vec![set("s", true), set("t", true)], nodes(), listed());
     assert_eq!(both, expected, "another that goes too does not");
     assert_eq!(
         held(vec![set("s", true)], nodes(), BTreeMap::new()),
-        Held::default()
+        HeldImages::default()
     );
 }
 
 #[test]
 fn what_is_left_is_told_in_the_status_and_never_at_too_great_a_length() {
-    let many = |count: usize, length: usize| Held {
+    let many = |count: usize, length: usize| HeldImages {
         waiting: vec!["x".repeat(length); count],
         unreachable: vec!["y on n".to_owned()],
     };
     let set = set("s", true);
-    let told = |held: &Held| status(&set, held, Timestamp::UNIX_EPOCH);
+    let told = |held: &HeldImages| status(&set, held, Timestamp::UNIX_EPOCH);
     let small = told(&many(1, 3));
     assert_eq!(small.left_behind, ["xxx", "y on n"]);
     assert_eq!(small.images.len(), 1, "what was known stays");
@@ -116,5 +116,5 @@ fn what_is_left_is_told_in_the_status_and_never_at_too_great_a_length() {
         told(&many(500, 20)).left_behind.last().unwrap(),
         "and 401 more"
     );
-    assert_eq!(told(&Held::default()).left_behind, [""; 0]);
+    assert_eq!(told(&HeldImages::default()).left_behind, [""; 0]);
 }

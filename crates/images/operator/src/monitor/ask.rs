@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 
 use super::{
-    book::{Due, Known, Trouble},
+    book::{Due, KnownTag, Trouble},
     budget::Budgets,
     topic::Question,
 };
@@ -23,18 +23,18 @@ use super::{
 const KEPT: Duration = Duration::from_secs(300);
 /// More questions than one at once to a repository are few.
 const KEPT_FOR_EACH: usize = 4;
-/// Tags that nobody asked about for so long are forgotten.
+/// Time after which a list of tags that no set uses is forgotten.
 const REMEMBERED: Duration = Duration::from_secs(3600);
 
-/// For a registry that is asked too often and does not say for how long.
+/// Pause for a registry that refuses too many requests and names no time.
 const LEFT_ALONE: Duration = Duration::from_secs(60);
 
-/// How registries are reached.
+/// Rules for connections to registries.
 #[derive(Clone, Debug, Default)]
 pub struct RegistryRules {
     /// Hosts with ports that have no TLS.
     pub plain: Vec<String>,
-    /// Whom to trust beside those that everybody trusts, as PEM.
+    /// Authorities to trust beside the public ones, as PEM.
     pub certificates: Vec<String>,
 }
 
@@ -43,11 +43,12 @@ pub(crate) struct Asker {
     rules: RegistryRules,
     budgets: Arc<Budgets>,
     idle: Mutex<HashMap<Way, Vec<(AskedRegistry, Instant)>>>,
-    /// The tags of repositories as they were last told, by who asked: not everybody is told the same.
+    /// Last lists of tags, by repository and login: a registry may show different tags to different
+    /// logins.
     lists: Mutex<HashMap<Way, (TagList, Instant)>>,
 }
 
-/// One repository, as somebody.
+/// One repository, asked with one login.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Way {
     repository: Repository,
@@ -70,7 +71,7 @@ impl Asker {
         due: &Due,
         logins: &[PullLogin],
         now: Timestamp,
-    ) -> Result<Vec<Known>, Trouble> {
+    ) -> Result<Vec<KnownTag>, Trouble> {
         let pair = |login: &PullLogin| Some((login.username.clone(), login.password.clone()));
         let mut ways: Vec<_> = logins.iter().map(pair).collect();
         if ways.is_empty() {
@@ -96,7 +97,7 @@ impl Asker {
         }))
     }
 
-    fn ask_as(&self, due: &Due, way: Way, now: Timestamp) -> Result<Vec<Known>, Refused> {
+    fn ask_as(&self, due: &Due, way: Way, now: Timestamp) -> Result<Vec<KnownTag>, Refused> {
         let registry = self.connect(&way)?;
         let known = match &due.topic.question {
             Question::Image(image) => {
@@ -210,13 +211,14 @@ fn missing(what: &str) -> Refused {
     }
 }
 
-/// What an image is now. Manifests are fetched only if it is another, or more platforms of it are wanted.
+/// Resolves an image. Manifests are fetched only if its digest changed, or more platforms of it are
+/// wanted.
 fn look(
     registry: &AskedRegistry,
     image: &Reference,
     due: &Due,
     now: Timestamp,
-) -> Result<Option<Known>, Failure> {
+) -> Result<Option<KnownTag>, Failure> {
     let before = due.before.iter().find(|known| known.image == *image);
     let reference = image.which().to_string();
     let mark = before.and_then(|known| known.mark.as_deref());
@@ -229,7 +231,7 @@ fn look(
         && known.digest == digest
         && due.platforms.is_subset(&known.asked_for)
     {
-        return Ok(Some(Known {
+        return Ok(Some(KnownTag {
             mark,
             ..known.clone()
         }));
@@ -251,7 +253,7 @@ fn look(
         Some(known) if same_content(&known.platforms, &platforms) => known.moved,
         Some(_) => Some(now),
     };
-    Ok(Some(Known {
+    Ok(Some(KnownTag {
         image: image.clone(),
         digest,
         platforms,
@@ -263,7 +265,7 @@ fn look(
 
 type Platforms = std::collections::BTreeMap<String, PlatformImage>;
 
-/// Whether what both have is the same.
+/// Returns true if the platforms that both have are equal.
 fn same_content(before: &Platforms, after: &Platforms) -> bool {
     let mut common = before
         .iter()

@@ -1,7 +1,8 @@
-//! What is known of each topic, and when it is asked about next. Nothing here asks, or reads a clock.
+//! The book of topics: the last answer about each topic, and the time of its next question. It is
+//! pure: no I/O, no clock.
 //!
-//! What is no longer wanted is forgotten at once, and an answer that comes after that is dropped: there is never an old
-//! monitor beside a new one.
+//! A topic that no set wants any more is forgotten at once, and an answer that comes after that is
+//! dropped: there is never an old monitor beside a new one.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,21 +17,21 @@ use super::topic::Topic;
 
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(600);
-/// What was asked so lately is not asked again because one more wants it.
+/// Age up to which an answer also serves a set that is new.
 const FRESH: SignedDuration = SignedDuration::from_secs(60);
 /// After a start, what is overdue is asked about within this.
 const SPREAD: Duration = Duration::from_secs(60);
 
 /// One tag or digest, as its registry has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Known {
+pub(crate) struct KnownTag {
     pub(crate) image: Reference,
     pub(crate) digest: Digest,
     /// By platforms that were wanted; one that the image does not have is not there.
     pub(crate) platforms: BTreeMap<String, PlatformImage>,
     /// The platforms that were asked for.
     pub(crate) asked_for: BTreeSet<String>,
-    /// What the registry wants to hear to say that nothing has changed.
+    /// Validator by which the registry tells that nothing has changed.
     pub(crate) mark: Option<String>,
     /// When it last got another content on a platform that is wanted.
     pub(crate) moved: Option<Timestamp>,
@@ -41,37 +42,38 @@ pub(crate) struct Known {
 pub(crate) struct Trouble {
     pub(crate) state: TagState,
     pub(crate) words: String,
-    /// How long the registry asks us to stay away.
+    /// Time for which the registry asks us to pause.
     pub(crate) retry_after: Option<Duration>,
 }
 
-/// A topic that somebody wants to know about.
+/// A topic that a set wants to be followed.
 #[derive(Clone, Debug)]
-pub(crate) struct Want {
+pub(crate) struct WantedTopic {
     pub(crate) topic: Topic,
     /// None asks once.
     pub(crate) every: Option<Duration>,
     pub(crate) platforms: BTreeSet<String>,
-    /// What was known before this process began.
+    /// Answer that an earlier process wrote into the set's status.
     pub(crate) seed: Option<Seed>,
-    /// Whoever wants it has only just begun to.
+    /// True if the set has only just begun to want it.
     pub(crate) is_new: bool,
-    /// The set was edited since its status was written: what that says stays, and is asked about at once.
+    /// True if the set was edited since its status was written: the status stays, and the registry
+    /// is asked at once.
     pub(crate) is_edited: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Seed {
-    pub(crate) known: Vec<Known>,
+    pub(crate) known: Vec<KnownTag>,
     pub(crate) checked: Option<Timestamp>,
     pub(crate) next: Option<Timestamp>,
 }
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Entry {
+pub(crate) struct TopicEntry {
     every: Option<Duration>,
     platforms: BTreeSet<String>,
-    pub(crate) known: Vec<Known>,
+    pub(crate) known: Vec<KnownTag>,
     pub(crate) checked: Option<Timestamp>,
     pub(crate) next: Option<Timestamp>,
     pub(crate) failures: u32,
@@ -80,18 +82,18 @@ pub(crate) struct Entry {
     asking: Option<u64>,
 }
 
-/// Somebody shall ask about this now.
+/// A question that is due now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Due {
     pub(crate) topic: Topic,
     pub(crate) turn: u64,
-    pub(crate) before: Vec<Known>,
+    pub(crate) before: Vec<KnownTag>,
     pub(crate) platforms: BTreeSet<String>,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Book {
-    entries: BTreeMap<Topic, Entry>,
+    entries: BTreeMap<Topic, TopicEntry>,
     turns: u64,
 }
 
@@ -99,11 +101,11 @@ impl Book {
     /// Exactly these are wanted from now on. `chance` gives numbers from 0 to 1.
     pub(crate) fn want(
         &mut self,
-        wants: Vec<Want>,
+        wants: Vec<WantedTopic>,
         now: Timestamp,
         chance: &mut dyn FnMut() -> f64,
     ) {
-        let mut merged: BTreeMap<Topic, Want> = BTreeMap::new();
+        let mut merged: BTreeMap<Topic, WantedTopic> = BTreeMap::new();
         for want in wants {
             match merged.get_mut(&want.topic) {
                 None => drop(merged.insert(want.topic.clone(), want)),
@@ -123,16 +125,19 @@ impl Book {
         for (topic, want) in merged {
             match self.entries.get_mut(&topic) {
                 Some(entry) => entry.change(&topic, want, now),
-                None => drop(self.entries.insert(topic, Entry::new(want, now, chance))),
+                None => drop(
+                    self.entries
+                        .insert(topic, TopicEntry::new(want, now, chance)),
+                ),
             }
         }
     }
 
-    pub(crate) fn get(&self, topic: &Topic) -> Option<&Entry> {
+    pub(crate) fn get(&self, topic: &Topic) -> Option<&TopicEntry> {
         self.entries.get(topic)
     }
 
-    /// What is due, each once.
+    /// Returns the questions that are due, each once.
     pub(crate) fn due(&mut self, now: Timestamp) -> Vec<Due> {
         let mut due = Vec::new();
         for (topic, entry) in &mut self.entries {
@@ -156,7 +161,7 @@ impl Book {
         idle.filter_map(|entry| entry.next).min()
     }
 
-    /// Whether somebody still waits for the answer.
+    /// Returns true if a set still waits for the answer.
     pub(crate) fn is_awaited(&self, topic: &Topic, turn: u64) -> bool {
         let entry = self.entries.get(topic);
         entry.is_some_and(|entry| entry.asking == Some(turn))
@@ -165,7 +170,7 @@ impl Book {
     pub(crate) fn answered(
         &mut self,
         due: &Due,
-        answer: Result<Vec<Known>, Trouble>,
+        answer: Result<Vec<KnownTag>, Trouble>,
         now: Timestamp,
         chance: &mut dyn FnMut() -> f64,
     ) {
@@ -179,13 +184,13 @@ impl Book {
             Ok(known) => {
                 entry.known = known;
                 (entry.failures, entry.trouble) = (0, None);
-                entry.next = match due.topic.question.is_fixed() {
-                    true => None,
-                    false => entry
-                        .every
-                        .and_then(|every| after(now, jittered(every, chance()))),
+                entry.next = if due.topic.question.is_fixed() {
+                    None
+                } else {
+                    let every = entry.every;
+                    every.and_then(|every| after(now, jittered(every, chance())))
                 };
-                // Somebody came to want more while it was asked.
+                // A set wants more platforms since the question was sent.
                 if !entry.is_complete() {
                     entry.next = Some(now);
                 }
@@ -203,8 +208,8 @@ impl Book {
     }
 }
 
-impl Entry {
-    fn new(want: Want, now: Timestamp, chance: &mut dyn FnMut() -> f64) -> Self {
+impl TopicEntry {
+    fn new(want: WantedTopic, now: Timestamp, chance: &mut dyn FnMut() -> f64) -> Self {
         let mut entry = Self {
             every: want.every,
             platforms: want.platforms,
@@ -229,7 +234,7 @@ impl Entry {
         entry
     }
 
-    fn change(&mut self, topic: &Topic, want: Want, now: Timestamp) {
+    fn change(&mut self, topic: &Topic, want: WantedTopic, now: Timestamp) {
         if self.every != want.every {
             self.every = want.every;
             let since = self.checked.unwrap_or(now);
@@ -249,7 +254,7 @@ impl Entry {
         }
     }
 
-    /// Whether every platform that is wanted was asked for.
+    /// Returns true if every wanted platform was asked for.
     fn is_complete(&self) -> bool {
         self.known
             .iter()

@@ -1,4 +1,5 @@
-//! One budget of requests for each registry, whoever asks, and its wish to be left alone.
+//! Budgets: a rate of requests for each registry, shared by all sets, and the pause that a registry
+//! asks for.
 
 use std::{
     collections::HashMap,
@@ -11,10 +12,10 @@ use airside_resource_types::Pace;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
-/// How many questions to one registry are under way at once.
+/// Number of questions to one registry at once.
 const AT_ONCE: usize = 4;
 /// The longest that a registry is left alone because it asked for it.
-const LONGEST: Duration = Duration::from_secs(3600);
+const MAX_PAUSE: Duration = Duration::from_secs(3600);
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
@@ -83,13 +84,13 @@ impl Budgets {
 
     /// Leaves the registry alone for so long.
     pub(crate) fn close(&self, host: &str, now: Instant, wait: Duration) {
-        let until = airside_model::deadline_after(now, wait.min(LONGEST));
+        let until = airside_model::deadline_after(now, wait.min(MAX_PAUSE));
         self.with(host, now, |host| {
             host.closed_until = Some(host.closed_until.map_or(until, |before| before.max(until)));
         });
     }
 
-    /// How long the registry is still to be left alone.
+    /// Returns the rest of the pause that the registry asked for.
     pub(crate) fn closed_for(&self, host: &str, now: Instant) -> Option<Duration> {
         self.with(host, now, |host| {
             host.closed_until = host.closed_until.filter(|until| *until > now);
@@ -154,7 +155,7 @@ mod tests {
         budgets.close("a", start, seconds(1 << 40));
         assert_eq!(
             budgets.closed_for("a", start),
-            Some(LONGEST),
+            Some(MAX_PAUSE),
             "not for ever"
         );
     }

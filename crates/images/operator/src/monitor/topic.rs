@@ -1,4 +1,5 @@
-//! What is asked of registries: an image by its name, or the newest tags of a repository that fit.
+//! Topics: questions to registries about an image by its name, or about the newest tags of a
+//! repository that match.
 
 use std::fmt;
 
@@ -6,7 +7,8 @@ use airside_image_rules::WantedImage;
 use airside_oci::{BadReference, Reference, Repository, TagOrDigest};
 use airside_resource_types::{Constraint, Semver};
 
-/// A question, and whose logins may be used for it. Sets that ask the same with the same logins share the answer.
+/// A question, and the logins that may be used for it. Sets that ask the same question with the
+/// same logins share the answer.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Topic {
     pub(crate) question: Question,
@@ -75,7 +77,7 @@ impl Question {
         }
     }
 
-    /// Whether the answer stays as it is for ever.
+    /// Returns true if the answer never changes.
     pub(crate) fn is_fixed(&self) -> bool {
         matches!(self, Self::Image(image) if matches!(image.which(), TagOrDigest::Digest(_)))
     }

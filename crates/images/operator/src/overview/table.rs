@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{ImageView, Overview, Place, PlaceState, SetView, TagWord};
+use super::{ImageOnNode, ImageOnNodeState, ImageView, Overview, SetView, TagWord};
 
 /// With more nodes than this there is no column for each.
 const MOST_COLUMNS: usize = 8;
@@ -50,11 +50,10 @@ fn of_set(set: &SetView, style: Style) -> String {
 
 fn head(set: &SetView, has_columns: bool) -> Vec<String> {
     let mut head = vec!["IMAGE".to_owned(), "SIZE".to_owned()];
-    match has_columns {
-        true => head.extend(set.nodes.iter().cloned()),
-        false => {
-            head.extend(["PRESENT", "PULLING", "PENDING", "ERROR", "SILENT"].map(str::to_owned))
-        }
+    if has_columns {
+        head.extend(set.nodes.iter().cloned());
+    } else {
+        head.extend(["PRESENT", "PULLING", "PENDING", "ERROR", "SILENT"].map(str::to_owned));
     }
     head
 }
@@ -71,7 +70,7 @@ fn row(image: &ImageView, has_columns: bool) -> Vec<String> {
         row.extend(image.nodes.values().map(words));
         return row;
     }
-    use PlaceState::{Error, Pending, Present, Pulling, Silent};
+    use ImageOnNodeState::{Error, Pending, Present, Pulling, Silent};
     let count = |state| {
         image
             .nodes
@@ -83,14 +82,14 @@ fn row(image: &ImageView, has_columns: bool) -> Vec<String> {
     row
 }
 
-fn words(place: &Place) -> String {
+fn words(place: &ImageOnNode) -> String {
     match (place.state, place.seconds) {
-        (PlaceState::Present, _) => "present".to_owned(),
-        (PlaceState::Pulling, Some(seconds)) => format!("pulling {}", time(seconds)),
-        (PlaceState::Pulling, None) => "pulling".to_owned(),
-        (PlaceState::Pending, _) => "pending".to_owned(),
-        (PlaceState::Error, _) => "error".to_owned(),
-        (PlaceState::Silent, _) => "no agent".to_owned(),
+        (ImageOnNodeState::Present, _) => "present".to_owned(),
+        (ImageOnNodeState::Pulling, Some(seconds)) => format!("pulling {}", time(seconds)),
+        (ImageOnNodeState::Pulling, None) => "pulling".to_owned(),
+        (ImageOnNodeState::Pending, _) => "pending".to_owned(),
+        (ImageOnNodeState::Error, _) => "error".to_owned(),
+        (ImageOnNodeState::Silent, _) => "no agent".to_owned(),
     }
 }
 
@@ -137,9 +136,10 @@ fn size(bytes: u64) -> String {
         value /= 1000.0;
         unit += 1;
     }
-    match value < 9.95 {
-        true => format!("{value:.1} {}", UNITS[unit]),
-        false => format!("{value:.0} {}", UNITS[unit]),
+    if value < 9.95 {
+        format!("{value:.1} {}", UNITS[unit])
+    } else {
+        format!("{value:.0} {}", UNITS[unit])
     }
 }
 
@@ -149,8 +149,8 @@ mod tests {
 
     use super::*;
 
-    fn place(state: PlaceState, seconds: Option<i64>) -> Place {
-        Place {
+    fn place(state: ImageOnNodeState, seconds: Option<i64>) -> ImageOnNode {
+        ImageOnNode {
             state,
             seconds,
             message: String::new(),
@@ -160,9 +160,9 @@ mod tests {
     fn overview(nodes: usize) -> Overview {
         let names: Vec<String> = (1..=nodes).map(|number| format!("n{number}")).collect();
         let states = [
-            place(PlaceState::Present, Some(7)),
-            place(PlaceState::Pulling, Some(75)),
-            place(PlaceState::Silent, None),
+            place(ImageOnNodeState::Present, Some(7)),
+            place(ImageOnNodeState::Pulling, Some(75)),
+            place(ImageOnNodeState::Silent, None),
         ];
         let places = names.iter().cloned().zip(states.iter().cycle().cloned());
         let image = ImageView {
@@ -185,7 +185,7 @@ mod tests {
                 namespace: "team".to_owned(),
                 name: "app".to_owned(),
                 ready: false,
-                message: "2 of 6 are there".to_owned(),
+                message: "2 of 6 images are present".to_owned(),
                 present: 2,
                 wanted: 6,
                 nodes: names,

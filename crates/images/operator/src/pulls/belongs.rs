@@ -1,22 +1,26 @@
-//! Whether an image belongs on a node by what sets say, and whose logins are for it.
+//! Decides from sets if an image belongs on a node, and which logins are for it.
 
 use airside_image_rules::{ImageSet, PullRequest, ResolvedImage, selection};
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt as _;
 
 use super::permits::Need;
-use crate::{deletion::is_being_deleted, monitor::Secrets, world::Moment};
+use crate::{deletion::is_being_deleted, monitor::Secrets, world::ClusterSnapshot};
 
 /// Why and how an image belongs on a node.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Belongs {
     pub(crate) need: Need,
-    /// Of all sets that want it there, in their order.
+    /// Pull secrets of every set that wants the image there, in their order.
     pub(crate) secrets: Vec<Secrets>,
 }
 
 /// None if no set wants that there.
-pub(crate) fn belongs(moment: &Moment, node: &str, asked: &PullRequest) -> Option<Belongs> {
+pub(crate) fn belongs(
+    moment: &ClusterSnapshot,
+    node: &str,
+    asked: &PullRequest,
+) -> Option<Belongs> {
     let node = moment.nodes.iter().find(|found| found.name_any() == node)?;
     let wanting = moment
         .sets
@@ -40,7 +44,7 @@ pub(crate) fn belongs(moment: &Moment, node: &str, asked: &PullRequest) -> Optio
     belongs
 }
 
-/// How big the image is for the node, if the set wants it there.
+/// Returns the size of the image on the node, if the set wants it there.
 fn wanted(set: &ImageSet, node: &Node, asked: &PullRequest) -> Option<u64> {
     if is_being_deleted(set) || !selection::selects(&set.spec, node) {
         return None;
@@ -83,7 +87,7 @@ mod tests {
         Arc::new(serde_json::from_value(set).unwrap())
     }
 
-    fn moment(sets: Vec<Arc<ImageSet>>) -> Moment {
+    fn moment(sets: Vec<Arc<ImageSet>>) -> ClusterSnapshot {
         let node = |name: &str, zone: &str, architecture: &str| {
             Arc::new(
                 serde_json::from_value(json!({
@@ -95,7 +99,7 @@ mod tests {
                 .unwrap(),
             )
         };
-        Moment {
+        ClusterSnapshot {
             sets,
             nodes: vec![
                 node("a", "one", "amd64"),

@@ -1,4 +1,4 @@
-//! Places among the pulls of the cluster: so many at once, the biggest need first. Nothing here reads a clock.
+//! Permits to pull: a bounded number in the cluster, the biggest need first. No clock is read.
 
 use std::{
     cmp::Reverse,
@@ -9,11 +9,11 @@ use std::{
 use rand::Rng as _;
 
 /// After this long without being asked for again a place goes to another.
-pub(crate) const LASTS: Duration = Duration::from_secs(120);
+pub(crate) const PERMIT_LIFETIME: Duration = Duration::from_secs(120);
 /// When to ask again if others go first.
 pub(crate) const ASK_AGAIN: Duration = Duration::from_secs(2);
-/// Who has not asked again for this long does not wait any more.
-const WAITS: Duration = Duration::from_secs(8);
+/// Time after which an agent that has not asked again no longer waits.
+const WAITING_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// One image for one node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -59,13 +59,13 @@ impl Permits {
         }
     }
 
-    /// A permit, the same for whoever has one already; none if others go first.
+    /// Returns a permit, the same for a pull that has one already; none if other pulls go first.
     pub(crate) fn ask(&mut self, pull: &Pull, need: Need, now: Instant) -> Option<String> {
         self.granted.retain(|_, granted| granted.until > now);
         self.waiting
-            .retain(|_, waiting| now.saturating_duration_since(waiting.asked) < WAITS);
+            .retain(|_, waiting| now.saturating_duration_since(waiting.asked) < WAITING_TIMEOUT);
         if let Some(granted) = self.granted.get_mut(pull) {
-            granted.until = now + LASTS;
+            granted.until = now + PERMIT_LIFETIME;
             return Some(granted.permit.clone());
         }
         let waiting = self.waiting.entry(pull.clone());
@@ -83,13 +83,13 @@ impl Permits {
         let permit = format!("{:032x}", rand::rng().random::<u128>());
         let granted = Granted {
             permit: permit.clone(),
-            until: now + LASTS,
+            until: now + PERMIT_LIFETIME,
         };
         self.granted.insert(pull.clone(), granted);
         Some(permit)
     }
 
-    /// How many of those who wait have more need, or as much for longer.
+    /// Returns the number of waiting pulls that have more need, or as much for longer.
     fn place_in_line(&self, pull: &Pull) -> usize {
         let rank =
             |pull: &Pull, waiting: &Waiting| (Reverse(waiting.need), waiting.since, pull.clone());
@@ -159,8 +159,8 @@ mod tests {
         let urgent = permits.ask(&pull("urgent"), urgent, now).unwrap();
         permits.give_back("urgent", &urgent);
         assert_eq!(permits.ask(&pull("small"), bytes(1), now), None);
-        // Whoever went away is not waited for.
-        let later = now + WAITS;
+        // An agent that went away is not waited for.
+        let later = now + WAITING_TIMEOUT;
         assert!(permits.ask(&pull("small"), bytes(1), later).is_some());
     }
 
@@ -168,12 +168,18 @@ mod tests {
     fn a_place_that_nobody_asks_for_again_goes_to_another() {
         let (mut permits, now) = (Permits::new(1), Instant::now());
         permits.ask(&pull("a"), bytes(1), now).unwrap();
-        permits.ask(&pull("a"), bytes(1), now + LASTS / 2).unwrap();
+        permits
+            .ask(&pull("a"), bytes(1), now + PERMIT_LIFETIME / 2)
+            .unwrap();
         assert_eq!(
-            permits.ask(&pull("b"), bytes(1), now + LASTS),
+            permits.ask(&pull("b"), bytes(1), now + PERMIT_LIFETIME),
             None,
             "it was renewed"
         );
-        assert!(permits.ask(&pull("b"), bytes(1), now + LASTS * 2).is_some());
+        assert!(
+            permits
+                .ask(&pull("b"), bytes(1), now + PERMIT_LIFETIME * 2)
+                .is_some()
+        );
     }
 }

@@ -1,11 +1,11 @@
-//! Whose token it is: the API server says so, and on which node its pod runs.
+//! Review of agents' tokens: the API server says whose a token is, and on which node its pod runs.
 
 use std::{
     collections::HashMap,
     time::{Duration, Instant},
 };
 
-use airside_image_rules::AUDIENCE;
+use airside_image_rules::{AUDIENCE, NODE_AGENT};
 use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec, TokenReviewStatus};
 use kube::{Api, Client, api::PostParams};
 use parking_lot::Mutex;
@@ -14,8 +14,8 @@ use sha2::{Digest as _, Sha256};
 const NODE: &str = "authentication.kubernetes.io/node-name";
 /// A token that was fine is for so long; one that was not is asked about each time.
 const FINE_FOR: Duration = Duration::from_secs(30);
-/// More tokens than nodes of a big cluster are nobody's.
-const MOST: usize = 20_000;
+/// Number of tokens that are remembered: more than a big cluster has nodes.
+const MAX_TOKENS: usize = 20_000;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refusal {
@@ -41,7 +41,7 @@ impl Reviewer {
     pub(crate) fn new(client: Client, namespace: &str) -> Self {
         Self {
             reviews: Api::all(client),
-            account: format!("system:serviceaccount:{namespace}:airside-node"),
+            account: format!("system:serviceaccount:{namespace}:{NODE_AGENT}"),
             fine: Mutex::default(),
         }
     }
@@ -66,7 +66,7 @@ impl Reviewer {
         let node = judge(&status, &self.account)?;
         let mut fine = self.fine.lock();
         fine.retain(|_, (_, since)| since.elapsed() < FINE_FOR);
-        if fine.len() < MOST {
+        if fine.len() < MAX_TOKENS {
             fine.insert(key, (node.clone(), Instant::now()));
         }
         Ok(node)

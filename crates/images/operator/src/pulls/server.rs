@@ -22,10 +22,10 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Permits, Reviewer,
     belongs::belongs,
-    permits::{ASK_AGAIN, LASTS, Pull},
+    permits::{ASK_AGAIN, PERMIT_LIFETIME, Pull},
     review::Refusal,
 };
-use crate::{pull_secrets::PullSecrets, world::World};
+use crate::{pull_secrets::PullSecrets, world::ObservedCluster};
 
 /// Time for the head of a request, and for its body.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
@@ -39,7 +39,7 @@ pub(crate) struct Server {
     secrets: PullSecrets,
     permits: Mutex<Permits>,
     /// Nothing is known while another replica works.
-    world: RwLock<Option<World>>,
+    world: RwLock<Option<ObservedCluster>>,
 }
 
 impl Server {
@@ -53,7 +53,7 @@ impl Server {
     }
 
     /// From now on this replica decides.
-    pub(crate) fn decide_by(&self, world: World) {
+    pub(crate) fn decide_by(&self, world: ObservedCluster) {
         *self.world.write() = Some(world);
     }
 
@@ -195,7 +195,7 @@ impl Server {
 fn granted(permit: String, logins: Vec<PullLogin>) -> Answer {
     let grant = PullGrant {
         permit,
-        seconds: u32::try_from(LASTS.as_secs()).unwrap_or(u32::MAX),
+        seconds: u32::try_from(PERMIT_LIFETIME.as_secs()).unwrap_or(u32::MAX),
         logins,
     };
     airside_serve::json(StatusCode::OK, &grant)

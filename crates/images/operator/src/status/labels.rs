@@ -1,5 +1,5 @@
-//! Which label says of a node that it has an image. Admission works it out by itself; policies cannot hash, and neither
-//! can people who write a node selector.
+//! Labels of nodes that have an image, for the set's status. Admission computes them itself;
+//! policies cannot hash, and neither can people who write a node selector.
 
 use std::collections::BTreeMap;
 

@@ -5,7 +5,7 @@ use airside_oci::Digest;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::monitor::{Book, Known, Want};
+use crate::monitor::{Book, KnownTag, WantedTopic};
 
 const DIGEST: &str = "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 
@@ -40,11 +40,14 @@ fn node_images(name: &str, images: &Value) -> Arc<NodeImages> {
     )
 }
 
-/// What the book says after this answer about the set's only image.
-fn entry(topic: &Topic, answer: Result<Vec<Known>, crate::monitor::Trouble>) -> Option<Entry> {
+/// Returns the book's entry after this answer about the set's only image.
+fn entry(
+    topic: &Topic,
+    answer: Result<Vec<KnownTag>, crate::monitor::Trouble>,
+) -> Option<TopicEntry> {
     let now = Timestamp::from_second(1_000_000).unwrap();
     let mut book = Book::default();
-    let want = Want {
+    let want = WantedTopic {
         topic: topic.clone(),
         every: Some(Duration::from_secs(300)),
         platforms: BTreeSet::from(["linux/amd64".to_owned()]),
@@ -58,8 +61,8 @@ fn entry(topic: &Topic, answer: Result<Vec<Known>, crate::monitor::Trouble>) -> 
     book.get(topic).cloned()
 }
 
-fn known() -> Known {
-    Known {
+fn known() -> KnownTag {
+    KnownTag {
         image: "r.example/a:1".parse().unwrap(),
         digest: Digest::parse(DIGEST).unwrap(),
         platforms: BTreeMap::from([("linux/amd64".to_owned(), PlatformImage::default())]),
@@ -71,13 +74,13 @@ fn known() -> Known {
 
 fn look(
     set: &ImageSet,
-    moment: &Moment,
-    answer: &Result<Vec<Known>, crate::monitor::Trouble>,
+    moment: &ClusterSnapshot,
+    answer: &Result<Vec<KnownTag>, crate::monitor::Trouble>,
 ) -> ImageSetStatus {
     let clock = Instant::now();
     let mut agents = Agents::new(Duration::from_secs(90));
     agents.observe(moment, clock);
-    let view = View {
+    let view = StatusInput {
         moment,
         agents: &agents,
         entry: &|topic| entry(topic, answer.clone()),
@@ -87,8 +90,8 @@ fn look(
     status(set, &view)
 }
 
-fn moment(images: &[(&str, Value)]) -> Moment {
-    Moment {
+fn moment(images: &[(&str, Value)]) -> ClusterSnapshot {
+    ClusterSnapshot {
         sets: vec![],
         nodes: vec![node("n1"), node("n2")],
         node_images: images
@@ -131,13 +134,13 @@ fn ready_says_what_is_missing() {
             Some(on("present")),
             Some(on("pulling")),
             &found,
-            ("False", "Pulling", "1 of 2 are there"),
+            ("False", "Pulling", "1 of 2 images are present"),
         ),
         (
             Some(on("present")),
             Some(json!([])),
             &found,
-            ("False", "Waiting", "1 of 2 are there"),
+            ("False", "Waiting", "1 of 2 images are present"),
         ),
         (
             Some(on("present")),
@@ -146,7 +149,7 @@ fn ready_says_what_is_missing() {
             (
                 "False",
                 "PullError",
-                "1 of 2 are there; r.example/a:1 on n2: no room",
+                "1 of 2 images are present; r.example/a:1 on n2: no room",
             ),
         ),
         (
@@ -156,7 +159,7 @@ fn ready_says_what_is_missing() {
             (
                 "False",
                 "NoAgent",
-                "1 of 2 are there; nothing is heard from the agent on n2",
+                "1 of 2 images are present; no report from the agent on n2",
             ),
         ),
         (
@@ -166,7 +169,7 @@ fn ready_says_what_is_missing() {
             (
                 "False",
                 "NotResolved",
-                "0 of 2 are there; not known yet: r.example/a:1",
+                "0 of 2 images are present; not resolved yet: r.example/a:1",
             ),
         ),
     ] {
@@ -182,7 +185,7 @@ fn ready_says_what_is_missing() {
             expected
         );
     }
-    let nobody = Moment {
+    let nobody = ClusterSnapshot {
         nodes: vec![],
         ..moment(&[])
     };

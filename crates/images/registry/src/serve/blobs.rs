@@ -16,7 +16,7 @@ use crate::{
     answer::{Answer, empty, set},
 };
 
-/// How much is read at once.
+/// Number of bytes that are read at once.
 const PIECE: usize = 128 << 10;
 
 impl Registry {

@@ -13,7 +13,8 @@ use crate::{
 };
 
 impl Registry {
-    /// POST: the whole blob if its digest is given, one that another repository has, or the beginning of an upload.
+    /// Handles POST: the whole blob if its digest is given, a blob that another repository has, or
+    /// the beginning of an upload.
     pub(super) async fn begin<B>(
         &self,
         asked: &Asked<'_>,
@@ -42,12 +43,13 @@ impl Registry {
             return Ok(progress(StatusCode::ACCEPTED, &repository, &id, 0));
         };
         let finished = self.finish(repository, &id, digest, body).await;
-        // Nobody was told its name, so nobody goes on with it.
+        // The client was not told the upload's name, so it cannot go on with it.
         self.inner.uploads.forget(&id);
         finished
     }
 
-    /// Whoever may not pull from there is told nothing of what is there.
+    /// Mounts a blob of another repository. A client that may not pull from there learns nothing of
+    /// what is there.
     async fn mounts(
         &self,
         asked: &Asked<'_>,
@@ -66,7 +68,8 @@ impl Registry {
             .await
     }
 
-    /// An upload that was begun: GET says how far it is, PATCH adds a piece, PUT ends it, DELETE gives it up.
+    /// Handles a begun upload: GET tells its progress, PATCH adds a piece, PUT ends it, DELETE
+    /// gives it up.
     pub(super) async fn upload<B>(
         &self,
         asked: &Asked<'_>,
@@ -128,7 +131,8 @@ impl Registry {
         Ok(created(&repository, &digest))
     }
 
-    /// What came of a piece that was cut may be gone on with; what could not be written may not.
+    /// Keeps an upload whose piece was cut, so that the client can go on, and forgets one that
+    /// could not be written.
     fn keep_or_forget(&self, id: &str, appended: Result<(), Error>) -> Result<(), Error> {
         if let Err(error) = &appended
             && error.is_internal()

@@ -1,7 +1,8 @@
-//! What nobody needs any more goes: manifests without a tag that nobody has asked for in a while, then blobs that no
-//! manifest names.
+//! Garbage collection: manifests without a tag that no client asked for in a while go, then blobs
+//! that no manifest names.
 //!
-//! What was pushed or used within the grace stays whatever refers to it: a push sends blobs before it says what for.
+//! A blob that was pushed or used within the grace period stays even if nothing refers to it: a
+//! push sends blobs before their manifest.
 
 use std::{
     collections::HashSet,
@@ -18,7 +19,7 @@ use super::{
 };
 use crate::{Error, Tag, clock, manifest::Manifest};
 
-/// What a repository keeps.
+/// Content that a repository keeps.
 #[derive(Default)]
 struct Kept {
     manifests: HashSet<Digest>,

@@ -187,7 +187,7 @@ fn digests(folder: &Path) -> Result<Vec<(Digest, SystemTime)>, Error> {
         .collect())
 }
 
-/// What is in a folder, each with its time; nothing where there is none.
+/// Returns the entries of a folder with their times; none if there is no folder.
 pub(super) fn entries(folder: &Path) -> Result<Vec<(String, SystemTime)>, Error> {
     let at = || Error::at("list", folder);
     let listed = match fs::read_dir(folder) {
@@ -198,7 +198,7 @@ pub(super) fn entries(folder: &Path) -> Result<Vec<(String, SystemTime)>, Error>
     let mut found = Vec::new();
     for entry in listed {
         let entry = entry.map_err(at())?;
-        // Somebody may have removed it just now.
+        // Another task may have removed it just now.
         if let (Ok(name), Ok(time)) = (
             entry.file_name().into_string(),
             entry.metadata().and_then(|found| found.modified()),

@@ -1,6 +1,8 @@
-//! Usage of teams' quota of the registry: the bytes of all blobs of their repositories, as often as one has them.
+//! Usage of teams' quota of the registry: the bytes of all blobs of their repositories, as often as
+//! one has them.
 //!
-//! A sum is taken from the folders once, counts up with each blob, and is taken again after something went.
+//! A sum is taken from the folders once, counts up with each blob, and is taken again after
+//! something went.
 
 use std::{
     collections::HashMap,
@@ -14,7 +16,7 @@ use parking_lot::Mutex;
 use super::{collect::repositories, links::Links};
 use crate::{Error, RepositoryName, team_repository};
 
-/// How many repositories are named that use most.
+/// Number of the biggest repositories that are named.
 const NAMED: usize = 3;
 
 #[derive(Default)]

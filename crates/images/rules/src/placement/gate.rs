@@ -3,17 +3,17 @@
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Pod, PodSchedulingGate};
 
-use super::{Known, images::images};
+use super::{KnownImages, images::images};
 use airside_oci::Reference;
 
 use crate::PlacementMode;
 
 /// Pods of mode gate wait behind this one.
 pub const GATE: &str = "images.airside.dev/on-nodes";
-/// The label of pods that do, so that nobody has to watch all pods to find them.
+/// Label of pods that wait behind the gate, so that admission need not watch every pod.
 pub const GATED: &str = "images.airside.dev/gated";
 
-/// How it stands with a pod that waits.
+/// State of a pod that waits for its images.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Gate {
     /// It waits; at this time it does no longer.
@@ -47,8 +47,9 @@ pub(super) fn gate(pod: &mut Pod) {
     labels.insert(GATED.to_owned(), "true".to_owned());
 }
 
-/// Whether the pod goes on waiting: a pure function, so that a restart changes nothing.
-pub fn gate_of(pod: &Pod, known: &Known, now: Timestamp) -> Gate {
+/// Decides if the pod goes on waiting. The function is pure, so that a restart of admission changes
+/// nothing.
+pub fn gate_of(pod: &Pod, known: &KnownImages, now: Timestamp) -> Gate {
     let created = pod.metadata.creation_timestamp.as_ref();
     let created = created.map_or(now, |time| time.0);
     let mut spec = pod.spec.clone().unwrap_or_default();

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{EphemeralContainer, PodSpec};
 
-use super::{Known, KnownImage};
+use super::{KnownImage, KnownImages};
 use airside_oci::Reference;
 
 use crate::PlacementMode;
 
-/// What of a set a pod uses, by the name that it uses.
+/// Images of sets that a pod uses, by the pod's names of them.
 pub(super) type InUse = BTreeMap<Reference, KnownImage>;
 
 pub(super) struct Used<'a> {
@@ -19,7 +19,7 @@ pub(super) struct Used<'a> {
 
 impl Used<'_> {
     /// Makes it use what is on nodes; says what that is, if a set has it.
-    pub(super) fn taken_from_nodes(self, known: &Known) -> Option<(Reference, KnownImage)> {
+    pub(super) fn taken_from_nodes(self, known: &KnownImages) -> Option<(Reference, KnownImage)> {
         let name = self.image.parse::<Reference>().ok()?;
         let found = known
             .get(&name)
@@ -32,7 +32,7 @@ impl Used<'_> {
     }
 }
 
-/// Of containers of all kinds and of volumes.
+/// Returns the images of all kinds of containers and of volumes.
 pub(super) fn images(spec: &mut PodSpec) -> Vec<Used<'_>> {
     let of_containers = spec
         .containers

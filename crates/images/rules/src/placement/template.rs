@@ -1,18 +1,19 @@
-//! What pods are made from: the template of a Deployment and the like.
+//! Placement of templates, from which a Deployment and the like make pods.
 //!
-//! A template outlives what a tag means, so nothing in it may stop a pod from starting once the tag has moved: it prefers
-//! nodes, and requires them only for a digest that is in the template as well. Gates are put on pods alone.
+//! A template outlives what a tag means, so nothing in it may stop a pod from starting once the tag
+//! has moved: it prefers nodes, and requires them only for a digest that is in the template as
+//! well. Gates are put on pods alone.
 
 use k8s_openapi::api::core::v1::{PodSpec, PodTemplateSpec, PreferredSchedulingTerm};
 
-use super::{Known, in_use, prefer, require, total};
+use super::{KnownImages, in_use, prefer, require, total};
 use airside_oci::Reference;
 
 use crate::{PlacementMode, label};
 
-/// Changes the template; whether there was anything to change. What it says of images that it does not use any more, or of
-/// what a name meant once, goes.
-pub fn place_template(template: &mut PodTemplateSpec, known: &Known) -> bool {
+/// Changes the template, and returns true if there was anything to change. Terms about images that
+/// it no longer uses, and about earlier digests of a name, are removed.
+pub fn place_template(template: &mut PodTemplateSpec, known: &KnownImages) -> bool {
     let before = template.clone();
     let Some(spec) = template.spec.as_mut() else {
         return false;
@@ -63,7 +64,7 @@ fn forget(spec: &mut PodSpec, wanted: &[&str]) {
     };
     let had = all.len();
     all.retain(|term| !is_about_old(term));
-    // What was empty before is somebody else's way to write nothing.
+    // A list that was empty before is another author's way to write nothing.
     if all.len() < had && all.is_empty() {
         *terms = None;
         if *nodes == Default::default() {

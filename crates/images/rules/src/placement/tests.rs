@@ -4,7 +4,7 @@ use super::*;
 
 const HEX: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
-fn known(images: &[(&str, u64, Placement)]) -> Known {
+fn known(images: &[(&str, u64, Placement)]) -> KnownImages {
     let entry = |(name, size, placement): &(&str, u64, Placement)| {
         let image = KnownImage {
             label: format!("images.airside.dev/{}", name.replace([':', '/'], "-")),
@@ -30,8 +30,8 @@ fn pod(spec: Value) -> Pod {
     serde_json::from_value(json!({"metadata": {"name": "p"}, "spec": spec})).unwrap()
 }
 
-/// What comes out, which must stay as it is when it goes in again.
-fn placed(spec: Value, known: &Known) -> Value {
+/// Places a pod, and checks that a second placement changes nothing.
+fn placed(spec: Value, known: &KnownImages) -> Value {
     let mut pod = pod(spec);
     place(&mut pod, known);
     let once = pod.clone();

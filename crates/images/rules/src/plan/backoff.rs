@@ -4,9 +4,9 @@ use jiff::{SignedDuration, Timestamp};
 
 const FIRST: SignedDuration = SignedDuration::from_secs(5);
 /// An image in state error is tried again this often, and whenever its set or its digest changes.
-const LONGEST: SignedDuration = SignedDuration::from_mins(10);
+const MAX_WAIT: SignedDuration = SignedDuration::from_mins(10);
 
-/// How pulls of an image went.
+/// Outcome of the pulls of an image so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Attempts {
     /// In a row.
@@ -26,13 +26,15 @@ impl Attempts {
         }
     }
 
-    /// When the next may be; at any time if nothing failed. Twice as long each time, and in state error as long as it gets.
+    /// Returns the time of the next pull; none means at once. The wait doubles with each failure,
+    /// and is the longest in state error.
     pub fn next_try(self, failures_before_error: u32) -> Option<Timestamp> {
         let last = self.last.filter(|_| self.failures > 0)?;
         let doublings = (self.failures - 1).min(16);
-        let wait = match self.failures >= failures_before_error {
-            true => LONGEST,
-            false => (FIRST * (1 << doublings)).min(LONGEST),
+        let wait = if self.failures >= failures_before_error {
+            MAX_WAIT
+        } else {
+            (FIRST * (1 << doublings)).min(MAX_WAIT)
         };
         last.checked_add(wait).ok()
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Attempts, Look, Wanted};
+use super::{Attempts, DesiredImage, PlanInput};
 
 /// The file system that images are on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,11 +21,11 @@ pub struct DiskRules {
     pub low: u8,
     pub mode: GarbageMode,
     pub order: GarbageOrder,
-    /// How many bytes may be kept from the kubelet's garbage collection.
+    /// Bytes that may be kept from the kubelet's garbage collection.
     pub pin_budget: u64,
 }
 
-/// What happens at the high mark.
+/// Behaviour at the high mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GarbageMode {
     /// Nothing is added, nothing goes.
@@ -34,7 +34,7 @@ pub enum GarbageMode {
     Collect,
 }
 
-/// What goes first, once everything that no set wants is gone.
+/// Order in which images are removed once every image that no set wants is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GarbageOrder {
     Oldest,
@@ -62,7 +62,7 @@ impl Disk {
         self.pressure || self.used >= self.share(percent)
     }
 
-    /// How many bytes are above the mark.
+    /// Returns the number of bytes above the mark.
     pub(super) fn above(self, percent: u8) -> u64 {
         self.used.saturating_sub(self.share(percent))
     }
@@ -71,49 +71,56 @@ impl Disk {
 /// On the disk an image is packed and unpacked: at least twice what it is on the wire.
 const PACKED_AND_UNPACKED: u64 = 2;
 
-/// Whether the image fits below the high mark; one that had to go before, below the low one.
-pub(super) fn has_room(look: &Look<'_>, wanted: &Wanted, attempts: Attempts) -> bool {
-    fits(look, on_disk(wanted), attempts)
+/// Returns true if the image fits below the high mark, or below the low mark if it was removed to
+/// make room before.
+pub(super) fn has_room(input: &PlanInput<'_>, wanted: &DesiredImage, attempts: Attempts) -> bool {
+    fits(input, on_disk(wanted), attempts)
 }
 
-fn fits(look: &Look<'_>, size: u64, attempts: Attempts) -> bool {
-    let mark = match attempts.collected {
-        true => look.rules.low,
-        false => look.rules.high,
+fn fits(input: &PlanInput<'_>, size: u64, attempts: Attempts) -> bool {
+    let mark = if attempts.collected {
+        input.rules.low
+    } else {
+        input.rules.high
     };
     let after = Disk {
-        used: look.disk.used.saturating_add(size),
-        ..look.disk
+        used: input.disk.used.saturating_add(size),
+        ..input.disk
     };
-    !look.disk.is_at(look.rules.high) && !after.is_at(mark)
+    !input.disk.is_at(input.rules.high) && !after.is_at(mark)
 }
 
-fn on_disk(wanted: &Wanted) -> u64 {
+fn on_disk(wanted: &DesiredImage) -> u64 {
     wanted.size.saturating_mul(PACKED_AND_UNPACKED)
 }
 
-/// What pulls that have begun will take, by content. How much of it is on the disk already nobody knows, so all of it
-/// counts until they end.
+/// Room that begun pulls will take, by content. The runtime does not report how much of it is on
+/// the disk already, so all of it counts until they end.
 pub(super) struct UnderWay(BTreeMap<String, u64>);
 
 impl UnderWay {
-    pub(super) fn of(look: &Look<'_>) -> Self {
+    pub(super) fn of(input: &PlanInput<'_>) -> Self {
         let mut all = Self(BTreeMap::new());
-        let wanted = look.wanted.iter();
-        let begun = wanted.filter(|wanted| look.pulling.contains(&wanted.content.to_string()));
+        let wanted = input.desired.iter();
+        let begun = wanted.filter(|wanted| input.pulling.contains(&wanted.content.to_string()));
         begun.for_each(|wanted| all.add(wanted));
         all
     }
 
-    pub(super) fn add(&mut self, wanted: &Wanted) {
+    pub(super) fn add(&mut self, wanted: &DesiredImage) {
         self.0.insert(wanted.content.to_string(), on_disk(wanted));
     }
 
-    /// Whether the image fits beside them.
-    pub(super) fn leaves_room(&self, look: &Look<'_>, wanted: &Wanted, attempts: Attempts) -> bool {
+    /// Returns true if the image fits beside the begun pulls.
+    pub(super) fn leaves_room(
+        &self,
+        input: &PlanInput<'_>,
+        wanted: &DesiredImage,
+        attempts: Attempts,
+    ) -> bool {
         let content = wanted.content.to_string();
         let others = self.0.iter().filter(|(other, _)| **other != content);
         let size = others.fold(on_disk(wanted), |sum, (_, size)| sum.saturating_add(*size));
-        self.0.is_empty() || fits(look, size, attempts)
+        self.0.is_empty() || fits(input, size, attempts)
     }
 }

@@ -6,9 +6,9 @@ fn at(seconds: i64) -> Timestamp {
     Timestamp::from_second(1_000_000 + seconds).unwrap()
 }
 
-fn wanted(number: u8, size: u64) -> Wanted {
+fn wanted(number: u8, size: u64) -> DesiredImage {
     let hex = format!("{number:064x}");
-    Wanted {
+    DesiredImage {
         name: format!("app:{number}").parse().unwrap(),
         content: format!("app@sha256:{hex}").parse().unwrap(),
         id: format!("id-{number}"),
@@ -19,8 +19,8 @@ fn wanted(number: u8, size: u64) -> Wanted {
     }
 }
 
-fn found(number: u8, size: u64) -> Found {
-    Found {
+fn found(number: u8, size: u64) -> ObservedImage {
+    ObservedImage {
         id: format!("id-{number}"),
         names: vec![format!("app:{number}").parse().unwrap()],
         size,
@@ -30,10 +30,10 @@ fn found(number: u8, size: u64) -> Found {
     }
 }
 
-/// A node with everything that a look needs.
+/// A node with everything that a plan needs.
 struct Stage {
-    wanted: Vec<Wanted>,
-    found: Vec<Found>,
+    wanted: Vec<DesiredImage>,
+    found: Vec<ObservedImage>,
     attempts: BTreeMap<String, Attempts>,
     pulling: BTreeSet<String>,
     held: BTreeSet<String>,
@@ -43,7 +43,7 @@ struct Stage {
 }
 
 impl Stage {
-    fn new(wanted: Vec<Wanted>, found: Vec<Found>) -> Self {
+    fn new(wanted: Vec<DesiredImage>, found: Vec<ObservedImage>) -> Self {
         Self {
             wanted,
             found,
@@ -61,10 +61,10 @@ impl Stage {
     }
 
     fn plan(&self) -> Plan {
-        plan(&Look {
+        plan(&PlanInput {
             now: at(0),
-            wanted: &self.wanted,
-            found: &self.found,
+            desired: &self.wanted,
+            observed: &self.found,
             attempts: &self.attempts,
             pulling: &self.pulling,
             held: &self.held,
@@ -210,7 +210,7 @@ fn nothing_is_added_from_the_high_mark_on() {
 #[test]
 fn pulls_under_way_count_against_the_mark() {
     // Each takes twice its size, and there are 650 until the mark.
-    let urgent = |number, size| Wanted {
+    let urgent = |number, size| DesiredImage {
         priority: 1,
         ..wanted(number, size)
     };
@@ -265,7 +265,7 @@ fn pulls_under_way_count_against_the_mark() {
 
 #[test]
 fn above_the_high_mark_the_oldest_of_ours_go_down_to_the_low_one() {
-    let wanted: Vec<Wanted> = (1..=4).map(|number| wanted(number, 60)).collect();
+    let wanted: Vec<DesiredImage> = (1..=4).map(|number| wanted(number, 60)).collect();
     let mut stage = Stage::new(wanted, (1..=4).map(|number| found(number, 60)).collect());
     stage.found[0].in_use = true;
     stage.disk.used = 760;
@@ -327,7 +327,7 @@ proptest! {
         used in 0u64..1000,
         pressure in any::<bool>(),
     ) {
-        let found_ones = there.iter().map(|(number, (size, ours, in_use, pin))| Found {
+        let found_ones = there.iter().map(|(number, (size, ours, in_use, pin))| ObservedImage {
             pulled: ours.then(|| at(0)),
             in_use: *in_use,
             pin: [Pin::None, Pin::Ours, Pin::Others][usize::from(*pin)],

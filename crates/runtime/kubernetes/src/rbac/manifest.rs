@@ -1,26 +1,24 @@
-//! Rights as YAML for `kubectl apply`.
+//! Rights as Kubernetes objects.
 
 use std::collections::BTreeMap;
 
-use super::{Feature, Rule};
+use airside_kube_objects::{Manifest, rbac};
+use k8s_openapi::api::rbac::v1::PolicyRule;
 
-/// Whose rights they are: a service account.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Account {
-    pub name: String,
-    pub namespace: String,
-}
+use super::Feature;
 
-/// What the account needs in a namespace.
+pub use airside_kube_objects::rbac::Account;
+
+/// A feature that the account needs in a namespace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Grant {
     pub namespace: String,
     pub feature: Feature,
 }
 
-/// The account, and a Role and a RoleBinding of its name in each namespace. What is granted in another
-/// namespace for credentials is a Role of its own: whoever reads secrets need not run pods.
-pub fn manifests(account: &Account, grants: &[Grant]) -> String {
+/// Returns the account, and a Role and a RoleBinding of its name in each namespace. Credentials
+/// are granted by a Role of their own: an account that reads secrets need not run pods.
+pub fn manifest(account: &Account, grants: &[Grant]) -> Manifest {
     let mut roles: BTreeMap<(&str, &'static str), Vec<Feature>> = BTreeMap::new();
     for Grant { namespace, feature } in grants {
         let suffix = match feature {
@@ -32,49 +30,21 @@ pub fn manifests(account: &Account, grants: &[Grant]) -> String {
             features.push(*feature);
         }
     }
-    let mut documents = vec![service_account(account)];
+    let mut manifest = Manifest::new().with(&account.object());
     for ((namespace, suffix), mut features) in roles {
         features.sort();
         let name = format!("{}{suffix}", account.name);
-        documents.push(role(&name, namespace, &features));
-        documents.push(binding(&name, namespace, account));
+        let rules = features.iter().map(policy_rule).collect();
+        manifest = manifest
+            .with(&rbac::role(namespace, &name, rules))
+            .with(&rbac::role_binding(namespace, &name, account));
     }
-    documents.join("---\n")
+    manifest
 }
 
-fn service_account(Account { name, namespace }: &Account) -> String {
-    format!(
-        "apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: {name}\n  namespace: {namespace}\n"
-    )
-}
-
-fn role(name: &str, namespace: &str, features: &[Feature]) -> String {
-    let rules: String = features
-        .iter()
-        .map(|feature| rule(feature.rule()))
-        .collect();
-    format!(
-        "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata:\n  name: {name}\n  \
-         namespace: {namespace}\nrules:\n{rules}"
-    )
-}
-
-fn rule(rule: Rule) -> String {
-    format!(
-        "- apiGroups: [{:?}]\n  resources: [{:?}]\n  verbs: [{}]\n",
-        rule.group,
-        rule.resource,
-        rule.verbs.join(", ")
-    )
-}
-
-fn binding(name: &str, namespace: &str, account: &Account) -> String {
-    format!(
-        "apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata:\n  name: {name}\n  \
-         namespace: {namespace}\nroleRef:\n  apiGroup: rbac.authorization.k8s.io\n  kind: Role\n  \
-         name: {name}\nsubjects:\n- kind: ServiceAccount\n  name: {}\n  namespace: {}\n",
-        account.name, account.namespace
-    )
+fn policy_rule(feature: &Feature) -> PolicyRule {
+    let rule = feature.rule();
+    rbac::rule(rule.group, &[rule.resource], rule.verbs)
 }
 
 #[cfg(test)]
@@ -82,15 +52,13 @@ mod tests {
     use super::*;
 
     fn grants(features: &[(&str, Feature)]) -> String {
-        let account = Account {
-            name: "airside".to_owned(),
-            namespace: "ci".to_owned(),
-        };
+        let account = Account::new("ci", "airside");
         let grants = features.iter().map(|(namespace, feature)| Grant {
             namespace: (*namespace).to_owned(),
             feature: *feature,
         });
-        manifests(&account, &grants.collect::<Vec<_>>())
+        let manifest = manifest(&account, &grants.collect::<Vec<_>>());
+        manifest.to_yaml().unwrap()
     }
 
     #[test]

@@ -104,7 +104,7 @@ impl House {
         let ready = [
             "rollout",
             "status",
-            "daemonset/airside-node",
+            "daemonset/airside-node-registry",
             "--timeout=120s",
         ];
         namespace.kubectl(&ready);
@@ -175,7 +175,8 @@ impl House {
 
     /// Takes the agent away, so that the namespace becomes empty.
     fn end(self) {
-        let delete = ["delete", "daemonset", "airside-node", "--ignore-not-found"];
+        let name = "airside-node-registry";
+        let delete = ["delete", "daemonset", name, "--ignore-not-found"];
         self.namespace.kubectl(&delete);
         self.namespace.wait_until_no_pods();
     }

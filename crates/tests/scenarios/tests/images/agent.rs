@@ -141,8 +141,7 @@ fn the_daemon_set_keeps_images_with_few_rights_and_leaves_nothing() {
         let image = image_of_agent();
         let print = [
             "images",
-            "agent",
-            "--print-manifest",
+            "node-agent",
             "--no-operator",
             "--image",
             &image,

@@ -86,7 +86,7 @@ fn above_the_high_mark_the_oldest_of_ours_go_and_come_back_where_there_is_room()
         told["message"]
             .as_str()
             .unwrap()
-            .contains("taken away to make room"),
+            .contains("removed to make room"),
         "{told}"
     );
     let present = images

@@ -1,7 +1,7 @@
 //! What `airside images install` can be told about the mirror.
 
-use airside_mirror::{Deployment, Place, Registry, Shared};
-use airside_node_agent::mirror::MirrorPart;
+use airside_image_install::{MirrorBucket, MirrorInstall, NodeMirrorInstall};
+use airside_mirror::{Registry, StoragePlace};
 use anyhow::Result;
 use clap::Args;
 
@@ -68,44 +68,44 @@ impl MirrorOptions {
     pub(crate) fn part(
         &self,
         place: &Placed<'_>,
-        mirror: Option<&Deployment>,
-    ) -> Option<MirrorPart> {
-        (!self.mirror_registry.is_empty()).then(|| MirrorPart {
+        mirror: Option<&MirrorInstall>,
+    ) -> Option<NodeMirrorInstall> {
+        (!self.mirror_registry.is_empty()).then(|| NodeMirrorInstall {
             namespace: place.namespace.to_owned(),
             registries: self.mirror_registry.clone(),
-            mirror: mirror.map(Deployment::address),
+            mirror: mirror.map(MirrorInstall::address),
             tags: self.mirror_tags,
             own_authority: place.own_authority,
         })
     }
 
     /// None if there is to be no mirror.
-    pub(crate) fn deployment(&self, place: &Placed<'_>) -> Result<Option<Deployment>> {
+    pub(crate) fn deployment(&self, place: &Placed<'_>) -> Result<Option<MirrorInstall>> {
         if self.mirror_registry.is_empty() || self.mirror_nodes_alone {
             return Ok(None);
         }
-        Ok(Some(Deployment {
+        Ok(Some(MirrorInstall {
             namespace: place.namespace.to_owned(),
             image: place.image.to_owned(),
             own_authority: place.own_authority,
             registries: self.mirror_registry.clone(),
             claim: self.mirror_claim.clone(),
             ahead: true,
-            shared: self.shared()?,
+            bucket: self.bucket()?,
         }))
     }
 
-    fn shared(&self) -> Result<Option<Shared>> {
+    fn bucket(&self) -> Result<Option<MirrorBucket>> {
         let Some(storage) = &self.mirror_storage else {
             return Ok(None);
         };
         match storage.parse()? {
-            Place::Folder(_) => {
+            StoragePlace::Folder(_) => {
                 anyhow::bail!(
                     "--mirror-storage takes a bucket, s3://BUCKET/PREFIX; for a volume there is --mirror-claim"
                 )
             }
-            Place::Bucket { .. } => Ok(Some(Shared {
+            StoragePlace::Bucket { .. } => Ok(Some(MirrorBucket {
                 storage: storage.clone(),
                 region: self.mirror_s3_region.clone(),
                 endpoint: self.mirror_s3_endpoint.clone(),

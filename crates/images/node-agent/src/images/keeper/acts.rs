@@ -1,4 +1,4 @@
-//! What a turn does to the runtime and to the node's labels.
+//! Changes that a turn makes in the runtime and to the node's labels.
 
 use std::{collections::BTreeMap, time::Instant};
 
@@ -7,23 +7,24 @@ use airside_model::chain;
 use jiff::Timestamp;
 use tracing::{info, warn};
 
-use super::{ECHO, GRACE, Keeper, Labelled, Sight};
+use super::{ECHO, GRACE, Keeper, Observation, WrittenLabels};
 use crate::{
     images::{
-        marks::{self, Lists},
+        marks::{self, RuntimeLists},
         memory::Pulling,
-        wanted::Want,
-        watch::Known,
+        wanted::DesiredPull,
+        watch::DesiredState,
     },
     runtime::{Runtime, RuntimeError},
 };
 
 impl Keeper {
-    /// What an agent before this one was pulling is ours, if it came: that agent could not mark it any more.
+    /// Adopts images that an earlier agent was pulling when it ended: it could not mark them any
+    /// more.
     pub(super) async fn adopt_broken_off(
         &mut self,
-        sight: &Sight,
-        wants: &[Want],
+        observation: &Observation,
+        wants: &[DesiredPull],
     ) -> Result<bool, RuntimeError> {
         let broken_off = std::mem::take(&mut self.memory.broken_off);
         let mut has_acted = false;
@@ -31,7 +32,11 @@ impl Keeper {
             let Some(since) = broken_off.get(&wanted.content.to_string()) else {
                 continue;
             };
-            let by_id = sight.lists.names.iter().find(|name| name.name == wanted.id);
+            let by_id = observation
+                .lists
+                .names
+                .iter()
+                .find(|name| name.name == wanted.id);
             let Some(by_id) = by_id.filter(|name| !name.labels.contains_key(marks::NAMES)) else {
                 continue;
             };
@@ -49,8 +54,8 @@ impl Keeper {
     /// Pins, and names that we gave to content of others: what needs no label to go first.
     pub(super) async fn settle(
         &self,
-        known: &Known,
-        sight: &Sight,
+        known: &DesiredState,
+        observation: &Observation,
         plan: &Plan,
     ) -> Result<bool, RuntimeError> {
         let mut has_acted = false;
@@ -66,8 +71,8 @@ impl Keeper {
             has_acted |= self.worked(self.runtime.label(id, &marks).await, id)?;
         }
         let is_wanted = |id: &str| known.wants.iter().any(|want| want.wanted.id == id);
-        for id in sight.lists.strangers(is_wanted) {
-            for name in sight.lists.departure(&id).names {
+        for id in observation.lists.strangers(is_wanted) {
+            for name in observation.lists.departure(&id).names {
                 self.worked(self.runtime.forget(&name).await, &id)?;
             }
             let done = self.runtime.label(&id, &[(marks::NAMES, None)]).await;
@@ -76,36 +81,43 @@ impl Keeper {
         Ok(has_acted)
     }
 
-    /// What one image refuses must not hold up the others.
+    /// Returns false if the change of one image failed, which must not hold up the others.
     fn worked(&self, done: Result<(), RuntimeError>, id: &str) -> Result<bool, RuntimeError> {
         match done {
             Ok(()) => Ok(true),
             Err(RuntimeError::Away(words)) => Err(RuntimeError::Away(words)),
             Err(error) => {
-                warn!(id, error = %chain(&error), "image not changed");
+                warn!(
+                    id,
+                    error = %chain(&error),
+                    "image not changed"
+                );
                 Ok(false)
             }
         }
     }
 
     /// One write, and only if something is different; false if it did not work.
-    pub(super) async fn label(&mut self, known: &Known, plan: &Plan) -> bool {
+    pub(super) async fn label(&mut self, known: &DesiredState, plan: &Plan) -> bool {
         let labels = plan.labels.iter();
         let labels: BTreeMap<String, String> = labels
             .map(|(key, presence)| (key.clone(), presence.value().to_owned()))
             .collect();
         let node = &known.node;
-        let is_written = self.labelled.as_ref().is_some_and(|written| {
+        let is_written = self.written_labels.as_ref().is_some_and(|written| {
             written.labels == labels && written.node == node.uid && written.at.elapsed() < ECHO
         });
         if node.labels == labels || is_written {
             return true;
         }
         if let Err(error) = self.cluster.label(&labels).await {
-            warn!(error = %chain(&error), "node not labelled");
+            warn!(
+                error = %chain(&error),
+                "labels of the node not written"
+            );
             return false;
         }
-        self.labelled = Some(Labelled {
+        self.written_labels = Some(WrittenLabels {
             node: node.uid.clone(),
             labels,
             at: Instant::now(),
@@ -113,11 +125,12 @@ impl Keeper {
         true
     }
 
-    /// Those whose label has been gone for long enough, and that nothing has begun to use since.
+    /// Removes images whose label has been gone for long enough, and that no container has begun to
+    /// use since.
     pub(super) async fn remove(
         &mut self,
-        known: &Known,
-        sight: &Sight,
+        known: &DesiredState,
+        observation: &Observation,
         plan: &Plan,
     ) -> Result<bool, RuntimeError> {
         let ids = plan.steps.iter().filter_map(|step| match step {
@@ -133,9 +146,9 @@ impl Keeper {
                 continue;
             }
             let containers = self.runtime.containers().await?;
-            let now = Lists {
+            let now = RuntimeLists {
                 containers,
-                images: sight.lists.images.clone(),
+                images: observation.lists.images.clone(),
                 names: Vec::new(),
             };
             if now
@@ -145,7 +158,7 @@ impl Keeper {
             {
                 continue;
             }
-            let done = depart(&self.runtime, &sight.lists, &id).await;
+            let done = depart(&self.runtime, &observation.lists, &id).await;
             if self.worked(done, &id)? {
                 info!(id, "image removed");
                 has_acted = true;
@@ -157,7 +170,7 @@ impl Keeper {
         Ok(has_acted)
     }
 
-    pub(super) fn pull(&mut self, plan: &Plan, wants: &[Want]) {
+    pub(super) fn pull(&mut self, plan: &Plan, wants: &[DesiredPull]) {
         for step in &plan.steps {
             let Step::Pull(wanted) = step else { continue };
             let content = wanted.content.to_string();
@@ -175,15 +188,21 @@ impl Keeper {
     }
 }
 
-/// Takes an image of ours away: by the names that we gave it, and wholly if nobody else named it.
-pub(crate) async fn depart(runtime: &Runtime, lists: &Lists, id: &str) -> Result<(), RuntimeError> {
+/// Removes an image of ours: the names that we gave it, and the whole image if it has no other
+/// name.
+pub(crate) async fn depart(
+    runtime: &Runtime,
+    lists: &RuntimeLists,
+    id: &str,
+) -> Result<(), RuntimeError> {
     let departure = lists.departure(id);
     for name in &departure.names {
         runtime.forget(name).await?;
     }
-    match departure.others_stay {
-        false => runtime.forget(id).await,
-        true => unmark(runtime, id).await,
+    if departure.others_stay {
+        unmark(runtime, id).await
+    } else {
+        runtime.forget(id).await
     }
 }
 

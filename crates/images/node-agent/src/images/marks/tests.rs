@@ -16,14 +16,14 @@ fn named(name: &str, digest: &str, labels: &[(&str, &str)]) -> NamedImage {
     image
 }
 
-fn lists(labels: &[(&str, &str)]) -> Lists {
+fn lists(labels: &[(&str, &str)]) -> RuntimeLists {
     let image = RuntimeImage {
         id: "sha256:1".to_owned(),
         tags: vec!["docker.io/library/app:1".to_owned()],
         size: 10,
         ..Default::default()
     };
-    Lists {
+    RuntimeLists {
         images: vec![image],
         names: vec![
             named("sha256:1", "sha256:a", labels),
@@ -118,6 +118,10 @@ fn names_are_remembered_once_and_as_many_as_fit() {
         with_names(&image, &[&one, &two]),
         "docker.io/library/app:1 docker.io/library/app:2"
     );
-    let full = named("sha256:1", "sha256:a", &[(NAMES, &"x".repeat(MOST))]);
-    assert_eq!(with_names(&full, &[&one]).len(), MOST);
+    let full = named(
+        "sha256:1",
+        "sha256:a",
+        &[(NAMES, &"x".repeat(MAX_NAMES_BYTES))],
+    );
+    assert_eq!(with_names(&full, &[&one]).len(), MAX_NAMES_BYTES);
 }

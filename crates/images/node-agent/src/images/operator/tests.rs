@@ -6,12 +6,12 @@ use tokio::{
 use super::*;
 
 /// An operator that gives one answer, and what it was asked.
-async fn asked(answer: &'static str) -> (Result<Answer, Unreachable>, String) {
+async fn asked(answer: &'static str) -> (Result<PullAnswer, Unreachable>, String) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let folder = tempfile::tempdir().unwrap();
     let token = folder.path().join("token");
     std::fs::write(&token, "secret\n").unwrap();
-    let operator = Operator {
+    let operator = OperatorClient {
         url: format!("http://{}", listener.local_addr().unwrap())
             .parse()
             .unwrap(),
@@ -42,7 +42,7 @@ async fn a_grant_comes_with_logins() {
     let answer: &'static str =
         format!("200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len()).leak();
     let (answer, heard) = asked(answer).await;
-    let Answer::Granted(grant) = answer.unwrap() else {
+    let PullAnswer::Granted(grant) = answer.unwrap() else {
         panic!("no grant")
     };
     assert_eq!((grant.permit.as_str(), grant.logins.len()), ("p1", 1));
@@ -60,15 +60,15 @@ async fn a_grant_comes_with_logins() {
 #[tokio::test]
 async fn others_go_first_for_as_long_as_the_operator_says() {
     let (answer, _) = asked("429 Busy\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n").await;
-    assert!(matches!(answer.unwrap(), Answer::Later(wait) if wait == Duration::from_secs(7)));
+    assert!(matches!(answer.unwrap(), PullAnswer::Later(wait) if wait == Duration::from_secs(7)));
     let (answer, _) = asked("429 Busy\r\nRetry-After: soon\r\nContent-Length: 0\r\n\r\n").await;
-    assert!(matches!(answer.unwrap(), Answer::Later(wait) if wait == BETWEEN));
+    assert!(matches!(answer.unwrap(), PullAnswer::Later(wait) if wait == BETWEEN));
 }
 
 #[tokio::test]
 async fn a_denial_has_its_words_and_anything_else_is_no_answer() {
     let (answer, _) = asked("403 No\r\nContent-Length: 20\r\n\r\n{\"message\":\"not so\"}").await;
-    assert!(matches!(answer, Ok(Answer::Denied(_))), "{answer:?}");
+    assert!(matches!(answer, Ok(PullAnswer::Denied(_))), "{answer:?}");
     let (answer, _) = asked("500 Oh\r\nContent-Length: 4\r\n\r\nbusy").await;
     let error = answer.unwrap_err().to_string();
     assert!(error.contains("500") && error.ends_with("busy"), "{error}");

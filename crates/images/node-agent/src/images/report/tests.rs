@@ -11,10 +11,10 @@ fn at(seconds: i64) -> Timestamp {
     Timestamp::from_second(1_000_000 + seconds).unwrap()
 }
 
-fn want() -> Want {
+fn want() -> DesiredPull {
     let name: Reference = "app:1".parse().unwrap();
-    Want {
-        wanted: Wanted {
+    DesiredPull {
+        wanted: DesiredImage {
             content: format!("app@{DIGEST}").parse().unwrap(),
             name,
             id: "sha256:1".to_owned(),
@@ -29,12 +29,17 @@ fn want() -> Want {
 }
 
 /// The one image of a look at this time.
-fn told(state: State, memory: &mut Memory, found: &[Found], now: Timestamp) -> NodeImage {
+fn told(
+    state: PlannedState,
+    memory: &mut PullMemory,
+    found: &[ObservedImage],
+    now: Timestamp,
+) -> NodeImage {
     let plan = Plan {
         states: vec![state],
         ..Plan::default()
     };
-    let seen = Seen {
+    let seen = ReportInput {
         now,
         wants: &[want()],
         found,
@@ -53,20 +58,20 @@ fn told(state: State, memory: &mut Memory, found: &[Found], now: Timestamp) -> N
     image.clone()
 }
 
-fn waiting(state: NodeImageState, waiting: Waiting) -> State {
-    State {
+fn waiting(state: NodeImageState, waiting: Waiting) -> PlannedState {
+    PlannedState {
         state,
         waiting: Some(waiting),
     }
 }
 
-fn failed() -> Memory {
+fn failed() -> PullMemory {
     let attempts = Attempts::default().failed(at(1));
     let content = want().wanted.content.to_string();
-    Memory {
+    PullMemory {
         attempts: BTreeMap::from([(content.clone(), attempts)]),
         words: BTreeMap::from([(content, "no such host".to_owned())]),
-        ..Memory::default()
+        ..PullMemory::default()
     }
 }
 
@@ -87,7 +92,7 @@ fn what_was_told_of_a_failure_is_remembered_by_the_next_agent() {
         images: vec![told(state, &mut failed(), &[], at(2))],
         ..NodeImagesStatus::default()
     };
-    let mut memory = Memory::default();
+    let mut memory = PullMemory::default();
     memory.recall(&said);
     assert_eq!(memory.attempts, failed().attempts);
     assert_eq!(memory.words, failed().words);
@@ -96,7 +101,7 @@ fn what_was_told_of_a_failure_is_remembered_by_the_next_agent() {
 
 #[test]
 fn what_was_taken_away_for_room_is_remembered_by_the_next_agent() {
-    let mut memory = Memory::default();
+    let mut memory = PullMemory::default();
     memory.collected(&want().wanted);
     let state = waiting(NodeImageState::Pending, Waiting::Room);
     let image = told(state.clone(), &mut memory, &[], at(2));
@@ -105,11 +110,11 @@ fn what_was_taken_away_for_room_is_remembered_by_the_next_agent() {
         images: vec![image],
         ..NodeImagesStatus::default()
     };
-    let mut next = Memory::default();
+    let mut next = PullMemory::default();
     next.recall(&said);
     assert_eq!(next.attempts, memory.attempts);
     assert!(next.words.is_empty());
-    let present = State {
+    let present = PlannedState {
         state: NodeImageState::Present,
         waiting: None,
     };
@@ -126,7 +131,7 @@ fn what_was_taken_away_for_room_is_remembered_by_the_next_agent() {
         }],
         ..Plan::default()
     };
-    let seen = Seen {
+    let seen = ReportInput {
         now: at(2),
         wants: &[want()],
         found: &[],
@@ -135,21 +140,21 @@ fn what_was_taken_away_for_room_is_remembered_by_the_next_agent() {
         pressure: false,
         rules: &DiskRules::default(),
     };
-    assert!(status(&seen, &mut Memory::default()).images[0].collected);
+    assert!(status(&seen, &mut PullMemory::default()).images[0].collected);
 }
 
 #[test]
 fn a_state_has_the_time_at_which_it_began() {
-    let mut memory = Memory::default();
-    let present = State {
+    let mut memory = PullMemory::default();
+    let present = PlannedState {
         state: NodeImageState::Present,
         waiting: None,
     };
-    let found = Found {
+    let found = ObservedImage {
         id: "sha256:1".to_owned(),
         size: 7,
         pin: Pin::Ours,
-        ..Found::default()
+        ..ObservedImage::default()
     };
     let first = told(
         present.clone(),
@@ -172,12 +177,12 @@ fn a_state_has_the_time_at_which_it_began() {
 #[test]
 fn a_lack_of_room_is_explained() {
     let state = waiting(NodeImageState::Pending, Waiting::Room);
-    let image = told(state.clone(), &mut Memory::default(), &[], at(0));
+    let image = told(state.clone(), &mut PullMemory::default(), &[], at(0));
     assert_eq!(
         image.message,
         "there is no room: 3 MB do not fit below the high mark of 75%"
     );
-    let mut memory = Memory::default();
+    let mut memory = PullMemory::default();
     memory.collected(&want().wanted);
     let image = told(state, &mut memory, &[], at(0));
     assert!(
@@ -191,7 +196,7 @@ fn a_lack_of_room_is_explained() {
 fn a_full_disk_says_why_nothing_is_added() {
     let plan = Plan::default();
     let rules = DiskRules::default();
-    let mut seen = Seen {
+    let mut seen = ReportInput {
         now: at(0),
         wants: &[],
         found: &[],
@@ -260,7 +265,7 @@ fn a_set_that_is_edited_begins_anew() {
     );
     memory.keep_only(&[want()]);
     assert_eq!(memory.attempts[&content].failures, 1);
-    let edited = Want {
+    let edited = DesiredPull {
         generation: 2,
         ..want()
     };

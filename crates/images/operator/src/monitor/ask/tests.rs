@@ -111,7 +111,7 @@ fn asker() -> Asker {
     )
 }
 
-fn due(wanted: &WantedImage, before: &[Known]) -> Due {
+fn due(wanted: &WantedImage, before: &[KnownTag]) -> Due {
     Due {
         topic: super::super::Topic {
             question: Question::of(wanted).unwrap(),
@@ -138,7 +138,8 @@ fn at(second: i64) -> Timestamp {
 fn manifests_are_fetched_only_when_something_changed() {
     let (registry, asker) = (Registry::start(&[]), asker());
     let wanted = image(&registry, "org/app:1");
-    let ask = |before: &[Known], second| asker.ask(&due(&wanted, before), &[], at(second)).unwrap();
+    let ask =
+        |before: &[KnownTag], second| asker.ask(&due(&wanted, before), &[], at(second)).unwrap();
     let first = ask(&[], 1);
     let content = first[0].platforms["linux/amd64"].clone();
     assert!(content.size_bytes > 0 && first[0].moved.is_none());

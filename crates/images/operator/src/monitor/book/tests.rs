@@ -12,8 +12,8 @@ fn topic(image: &str) -> Topic {
     }
 }
 
-fn want(image: &str, every: u64) -> Want {
-    Want {
+fn want(image: &str, every: u64) -> WantedTopic {
+    WantedTopic {
         topic: topic(image),
         every: Some(Duration::from_secs(every)),
         platforms: BTreeSet::from(["linux/amd64".to_owned()]),
@@ -23,8 +23,8 @@ fn want(image: &str, every: u64) -> Want {
     }
 }
 
-fn known(image: &str) -> Known {
-    Known {
+fn known(image: &str) -> KnownTag {
+    KnownTag {
         image: image.parse().unwrap(),
         digest: Digest::parse(&format!("sha256:{}", "a".repeat(64))).unwrap(),
         platforms: BTreeMap::new(),
@@ -118,7 +118,7 @@ fn edits_count_at_once() {
     assert_eq!(seconds(&book), Some(600), "later");
     book.want(vec![want("a", 5)], at(10), &mut half);
     assert_eq!(seconds(&book), Some(10), "overdue");
-    let never = Want {
+    let never = WantedTopic {
         every: None,
         ..want("a", 0)
     };
@@ -128,7 +128,7 @@ fn edits_count_at_once() {
     more.platforms.insert("linux/arm64".to_owned());
     book.want(vec![more], at(20), &mut half);
     assert_eq!(seconds(&book), Some(20), "another platform");
-    let again = Want {
+    let again = WantedTopic {
         is_new: true,
         ..want("a", 600)
     };
@@ -158,7 +158,7 @@ fn several_who_want_the_same_share_it() {
 
 #[test]
 fn after_a_start_nothing_is_forgotten_and_not_all_is_asked_at_once() {
-    let seeded = |next: Option<i64>| Want {
+    let seeded = |next: Option<i64>| WantedTopic {
         seed: Some(Seed {
             known: vec![known("a")],
             checked: Some(at(-100)),
@@ -181,7 +181,7 @@ fn after_a_start_nothing_is_forgotten_and_not_all_is_asked_at_once() {
         Some(0),
         "a platform came while nobody looked"
     );
-    let edited = Want {
+    let edited = WantedTopic {
         is_edited: true,
         ..seeded(Some(200))
     };
