@@ -6,6 +6,7 @@
 //! All four verbs are idempotent.
 
 mod board;
+mod cause;
 mod condition;
 mod observation;
 mod spec;
@@ -18,18 +19,42 @@ use futures::stream::BoxStream;
 use tokio::sync::watch;
 
 pub use board::Board;
+pub use cause::{Cause, Shortage, cause_from_peer};
 pub use condition::{Condition, Lack, Shape};
 pub use observation::{Observation, Observed};
 pub use spec::{Access, ClaimEnvironment, Image, Mount, PlacementSpec, PullSource};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Asking again later may work: the API server is away, a quota is exhausted.
+    /// A later request may succeed: the API server is away, a quota is exhausted.
     #[error("{worker}: {message}")]
-    Unavailable { worker: WorkerName, message: String },
-    /// Asking again will not help: the image does not exist, the namespace forbids the pod.
+    Unavailable {
+        worker: WorkerName,
+        message: String,
+        cause: Cause,
+    },
+    /// No later request will succeed: the image does not exist, the namespace forbids the pod.
     #[error("{message}")]
-    Refused { message: String },
+    Refused { message: String, cause: Cause },
+}
+
+impl Error {
+    /// Returns an error that may pass, of no cause that decides anything.
+    pub fn unavailable(worker: &WorkerName, message: impl Into<String>) -> Self {
+        Self::Unavailable {
+            worker: worker.clone(),
+            message: message.into(),
+            cause: Cause::Other,
+        }
+    }
+
+    /// Returns an error that lasts, of no cause that decides anything.
+    pub fn refused(message: impl Into<String>) -> Self {
+        Self::Refused {
+            message: message.into(),
+            cause: Cause::Other,
+        }
+    }
 }
 
 /// What the rest of the house must know of a runtime to use it.
@@ -57,10 +82,6 @@ pub struct KeptLimits {
     /// Idle for so long, one is to [`Runtime::shrink`]. Absent: never.
     pub shrink_after: Option<Duration>,
 }
-
-/// Part of the words of every [`Observed::Gone`] that the step's own want of memory has caused: placing such
-/// a step again would end the same way.
-pub const OUT_OF_MEMORY: &str = "ran out of memory";
 
 /// One thing that the runtime has, for the sweeper.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,17 +145,12 @@ pub trait Runtime: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Returns true if this reason, which the runtime gave for a step that waits, is that there is no room for one more.
-    fn lacks_room(&self, _reason: &str) -> bool {
-        false
-    }
-
-    /// Makes room for a step that waits for this reason. It names those containers of `kept`, the oldest of which comes
-    /// first, that must go for it; none, if their end would not help.
+    /// Makes room for a step that waits because of this shortage, and returns those containers of `kept`
+    /// that must go for it: none, if their end would not help. The oldest of `kept` comes first.
     async fn make_room(
         &self,
         _spec: &PlacementSpec,
-        _reason: &str,
+        _shortage: &Shortage,
         _kept: &[Handle],
     ) -> Result<Vec<Handle>, Error> {
         Ok(Vec::new())

@@ -42,17 +42,15 @@ impl KubeRuntime {
             return Ok(None);
         };
         let Some(publisher) = self.publisher.get() else {
-            return Err(Error::Refused {
-                message: format!(
-                    "the target {} names the registry {registry}, and this server serves none: start it with \
-                     --registry-listen, or leave `registry` out",
-                    self.target.name
-                ),
-            });
+            return Err(Error::refused(format!(
+                "the target {} names the registry {registry}, and this server serves none: start it \
+                 with --registry-listen, or leave `registry` out",
+                self.target.name
+            )));
         };
         match publisher.publish(&spec.labels.team, volume).await {
             Ok(name) => Ok(Some(format!("{registry}/{name}"))),
-            Err(PublishError::Refused(message)) => Err(Error::Refused { message }),
+            Err(PublishError::Refused(message)) => Err(Error::refused(message)),
             Err(PublishError::Unavailable(message)) => {
                 let message = format!("the step's image cannot be published: {message}");
                 Err(unavailable(&self.target.name, message))

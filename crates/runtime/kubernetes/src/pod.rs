@@ -116,7 +116,7 @@ fn check_offered(spec: &PlacementSpec, target: &Target) -> Result<(), Error> {
 }
 
 fn refused(message: String) -> Error {
-    Error::Refused { message }
+    Error::refused(message)
 }
 
 /// What the container starts from and how the shim gets into it.

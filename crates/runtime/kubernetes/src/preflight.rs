@@ -62,7 +62,7 @@ impl Preflight {
     fn refusal(&self, doing: &str, error: &kube::Error) -> Result<String, Unknown> {
         match classify(&self.target.name, doing, error) {
             // Whoever tells it says of which worker.
-            airside_runtime::Error::Refused { message } => {
+            airside_runtime::Error::Refused { message, .. } => {
                 let named = format!("{}: ", self.target.name);
                 Ok(message.strip_prefix(&named).unwrap_or(&message).to_owned())
             }

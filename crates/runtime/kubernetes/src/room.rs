@@ -9,9 +9,10 @@ mod held;
 mod shortage;
 
 use airside_model::Handle;
+use airside_runtime::Shortage;
 
 pub(crate) use held::Held;
-pub(crate) use shortage::Shortage;
+pub(crate) use shortage::{node_shortage, quota_shortage};
 
 /// The plan for a step that finds no room.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +39,7 @@ pub(crate) fn plan(
         held.iter().find(of)
     });
     let kept: Vec<&Held> = kept.collect();
-    if shortage.can_be_shrunk_away() {
+    if shortage::can_be_shrunk_away(shortage) {
         let large = kept.iter().filter(|it| shrinks(it));
         let large: Vec<Handle> = large.map(|it| it.handle.clone()).collect();
         if !large.is_empty() {
@@ -86,7 +87,7 @@ fn choose(
     let mut freed: Vec<&Held> = held.iter().filter(|it| it.leaving).collect();
     let mut chosen = Vec::new();
     let mut more = kept.iter();
-    while !shortage.is_met_by(wanted, &freed) {
+    while !shortage::is_met_by(shortage, wanted, &freed) {
         let next = more.next()?;
         freed.push(next);
         chosen.push(next.handle.clone());

@@ -16,6 +16,7 @@ use std::{
 use airside_model::{BuildId, Handle, InstallationId, VolumeId, WorkerName};
 use airside_runtime::{
     Capabilities, Condition, Error, KeptLimits, Listed, Observation, PlacementSpec, Runtime,
+    Shortage,
 };
 use async_trait::async_trait;
 use futures::stream::BoxStream;
@@ -35,7 +36,6 @@ use crate::{
     proof::{self, ProofError},
     pull_secrets::{self, PullSecretNames, PullSecrets},
     refusal::{classify, denies, unavailable},
-    room::Shortage,
     targets::{ClaimProof, Target},
     watch::Watched,
 };
@@ -168,9 +168,7 @@ impl KubeRuntime {
         let message = format!("pod {handle} is there already and {why}");
         match why {
             Unadoptable::Leaving => unavailable(&self.target.name, message),
-            _ => Error::Refused {
-                message: format!("{}: {message}", self.target.name),
-            },
+            _ => Error::refused(format!("{}: {message}", self.target.name)),
         }
     }
 }
@@ -210,12 +208,12 @@ impl Runtime for KubeRuntime {
         if spec.installation != self.installation {
             let (theirs, ours) = (&spec.installation, &self.installation);
             let message = format!("the step is of installation {theirs}, this runtime of {ours}");
-            return Err(Error::Refused { message });
+            return Err(Error::refused(message));
         }
         let published = self.published(spec).await?;
         let mut pod = pod_from(spec, &self.target, published.as_deref())?;
         let reserved = self.watched.reserve(&spec.handle, self.target.max_pods);
-        let reserved = reserved.map_err(|full| unavailable(&self.target.name, full.to_string()))?;
+        let reserved = reserved.map_err(|full| full.into_runtime(&self.target.name))?;
         self.network_policies.for_step(spec, &self.target).await?;
         if let Some(credential) = self.credential(spec, published.as_deref()) {
             let secret = self.pull_secrets.ensure(credential).await?;
@@ -271,17 +269,13 @@ impl Runtime for KubeRuntime {
         self.mark(handle).await
     }
 
-    fn lacks_room(&self, reason: &str) -> bool {
-        Shortage::read(reason).is_some()
-    }
-
     async fn make_room(
         &self,
         spec: &PlacementSpec,
-        reason: &str,
+        shortage: &Shortage,
         kept: &[Handle],
     ) -> Result<Vec<Handle>, Error> {
-        self.clear_room(spec, reason, kept).await
+        self.clear_room(spec, shortage, kept).await
     }
 
     fn doubt(&self) {
@@ -321,12 +315,10 @@ impl Runtime for KubeRuntime {
     }
 
     async fn seal(&self, handle: &Handle, path: &str, _: &VolumeId) -> Result<(), Error> {
-        Err(Error::Refused {
-            message: format!(
-                "worker {} does not seal {path} of {handle}: in pods the shim uploads outputs",
-                self.target.name
-            ),
-        })
+        Err(Error::refused(format!(
+            "worker {} does not seal {path} of {handle}: in pods the shim uploads outputs",
+            self.target.name
+        )))
     }
 }
 

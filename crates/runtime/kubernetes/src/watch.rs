@@ -13,7 +13,7 @@ use std::{
 };
 
 use airside_model::{Handle, chain};
-use airside_runtime::{Observation, Observed};
+use airside_runtime::{Cause, Observation, Observed};
 use futures::{StreamExt, TryStreamExt, stream, stream::BoxStream};
 use k8s_openapi::api::core::v1::Pod;
 use kube::{
@@ -143,12 +143,13 @@ impl Watched {
     fn tell_unscheduled(&self, now: Instant) {
         let mut states = self.states.lock();
         for handle in self.unscheduled.overdue(now) {
-            let silent = |observed: &Observed| matches!(observed, Observed::Pending { reason } if reason.is_empty());
+            let silent = |observed: &Observed| matches!(observed, Observed::Pending { reason, .. } if reason.is_empty());
             if !states.get(&handle).is_some_and(silent) {
                 continue;
             }
             let observed = Observed::Pending {
                 reason: unscheduled::words(),
+                cause: Cause::Other,
             };
             states.insert(handle.clone(), observed.clone());
             self.tell(Observation { handle, observed });
@@ -170,7 +171,11 @@ impl Watched {
         };
         self.tell(Observation {
             handle,
-            observed: Observed::Gone { node, reason },
+            observed: Observed::Gone {
+                node,
+                reason,
+                cause: Cause::Removed,
+            },
         });
     }
 
@@ -277,7 +282,11 @@ impl Observer {
             .filter(|handle| !states.contains_key(handle))
         {
             let reason = "the pod was deleted".to_owned();
-            let observed = Observed::Gone { node: None, reason };
+            let observed = Observed::Gone {
+                node: None,
+                reason,
+                cause: Cause::Removed,
+            };
             self.due.push_back(Observation {
                 handle: handle.clone(),
                 observed,

@@ -14,7 +14,7 @@ use std::{
 };
 
 use airside_model::WorkerName;
-use airside_runtime::{Image, Observed, PlacementSpec, PullSource, Runtime};
+use airside_runtime::{Cause, Image, Observed, PlacementSpec, PullSource, Runtime};
 use airside_runtime_kubernetes::{KubeRuntime, NamesInMemory, PullSecretNames};
 use common::{Cluster, target, wait_for};
 use serde_json::json;
@@ -110,7 +110,15 @@ async fn pods_of_a_team_share_a_secret_that_goes_with_them() {
 
     let wrong = step(&cluster, &image, "main", "wrong", 1);
     first.place(&wrong).await.unwrap();
-    let refused = |it: &Observed| matches!(it, Observed::Doomed { reason } if reason.contains("refuses to give the image"));
+    let refused = |it: &Observed| {
+        matches!(
+            it,
+            Observed::Doomed {
+                cause: Cause::ImageRefused,
+                ..
+            }
+        )
+    };
     wait_for(&mut first.observe(), &wrong.handle, refused).await;
 
     let right = [("main", 2), ("main", 3), ("other", 4)]

@@ -12,7 +12,8 @@ use std::{
 use airside_model::{Handle, InstallationId, VolumeId, WorkerName, chain};
 use airside_rootfs::{Digest, ImageSource, Rootfs};
 use airside_runtime::{
-    Board, Capabilities, Condition, Image, Listed, Observation, Observed, PlacementSpec, Runtime,
+    Board, Capabilities, Cause, Condition, Image, Listed, Observation, Observed, PlacementSpec,
+    Runtime,
 };
 use async_trait::async_trait;
 use futures::stream::BoxStream;
@@ -41,6 +42,8 @@ pub struct LocalRuntime {
     options: Arc<LocalOptions>,
     isolation: Arc<Isolation>,
     board: Arc<Board>,
+    /// Containers that are being removed by this server: their end is no exit of their own.
+    removing: Arc<Mutex<HashSet<Handle>>>,
     /// One per living container; they end with the runtime, the containers do not.
     watchers: Mutex<JoinSet<()>>,
     condition: watch::Sender<Condition>,
@@ -79,6 +82,7 @@ impl LocalRuntime {
             options,
             isolation: Arc::new(isolation),
             board: Arc::default(),
+            removing: Arc::default(),
             watchers: Mutex::default(),
             condition: watch::Sender::new(condition),
             _presence: presence,
@@ -92,32 +96,35 @@ impl LocalRuntime {
 
     fn note(&self, handle: &Handle, status: Status) {
         let Status::Running(process) = status else {
-            self.board.set(handle, self.gone("container exited"));
+            self.board.set(handle, self.exited());
             return;
         };
         let news = self
             .board
             .set(handle, Observed::Started { node: self.node() });
-        if news && let Err(reason) = self.watch(handle, &process) {
-            self.board.end(handle, self.gone(&reason));
+        if news && let Err(gone) = self.watch(handle, &process) {
+            self.board.end(handle, gone);
         }
     }
 
-    fn watch(&self, handle: &Handle, process: &Process) -> Result<(), String> {
-        let fd = process.open().ok_or("container exited")?;
+    /// Reports the container's end once it comes. The error is that end, if the container is gone already.
+    fn watch(&self, handle: &Handle, process: &Process) -> Result<(), Observed> {
+        let fd = process.open().ok_or_else(|| self.exited())?;
         // SAFETY: the descriptor is owned by what is registered, which never gives away another.
-        let fd = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }
-            .map_err(|error| format!("container cannot be watched: {error}"))?;
-        let (board, handle, gone) = (
-            self.board.clone(),
-            handle.clone(),
-            self.gone("container exited"),
-        );
+        let fd = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }.map_err(
+            |error| {
+                let reason = format!("container cannot be watched: {error}");
+                self.gone(Cause::Other, &reason)
+            },
+        )?;
+        let (board, handle, removing) = (self.board.clone(), handle.clone(), self.removing.clone());
+        let (exited, removed) = (self.exited(), self.removed());
         let mut watchers = self.watchers.lock();
         while watchers.try_join_next().is_some() {}
         watchers.spawn(airside_tasks::named("watch of a container", async move {
             ended(fd).await;
-            board.end(&handle, gone);
+            let is_removed = removing.lock().contains(&handle);
+            board.end(&handle, if is_removed { removed } else { exited });
         }));
         Ok(())
     }
@@ -142,11 +149,21 @@ impl LocalRuntime {
         Some(self.options.worker.to_string())
     }
 
-    fn gone(&self, reason: &str) -> Observed {
+    fn gone(&self, cause: Cause, reason: &str) -> Observed {
         Observed::Gone {
             node: self.node(),
             reason: reason.to_owned(),
+            cause,
         }
+    }
+
+    /// The end of a container by itself. The runtime is not its parent and does not learn its code.
+    fn exited(&self) -> Observed {
+        self.gone(Cause::Exited { code: None }, "container exited")
+    }
+
+    fn removed(&self) -> Observed {
+        self.gone(Cause::Removed, "container removed")
     }
 
     async fn make(&self, spec: &PlacementSpec) -> Result<(), Error> {
@@ -217,11 +234,13 @@ impl Runtime for LocalRuntime {
 
     async fn destroy(&self, handle: &Handle) -> Result<(), airside_runtime::Error> {
         let (options, wanted) = (self.options.clone(), handle.clone());
-        blocking(move || destroy(&options, &wanted))
-            .await
-            .map_err(self.refuse())?;
-        self.board.forget(handle, self.gone("container removed"));
-        Ok(())
+        self.removing.lock().insert(handle.clone());
+        let destroyed = blocking(move || destroy(&options, &wanted)).await;
+        if destroyed.is_ok() {
+            self.board.forget(handle, self.removed());
+        }
+        self.removing.lock().remove(handle);
+        destroyed.map_err(self.refuse())
     }
 
     async fn list(&self) -> Result<Vec<Listed>, airside_runtime::Error> {

@@ -83,8 +83,10 @@ async fn answer(
         }),
     };
     answered.unwrap_or_else(|error| match error {
-        RuntimeError::Unavailable { message, .. } => RuntimeAnswer::Unavailable { message },
-        RuntimeError::Refused { message } => RuntimeAnswer::Refused { message },
+        RuntimeError::Unavailable { message, cause, .. } => {
+            RuntimeAnswer::Unavailable { message, cause }
+        }
+        RuntimeError::Refused { message, cause } => RuntimeAnswer::Refused { message, cause },
     })
 }
 

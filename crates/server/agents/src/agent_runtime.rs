@@ -4,7 +4,8 @@ use std::{collections::HashSet, time::Duration};
 
 use airside_model::{Handle, VolumeId, WorkerName, chain};
 use airside_runtime::{
-    Board, Capabilities, Condition, Error, Listed, Observation, Observed, PlacementSpec, Runtime,
+    Board, Capabilities, Cause, Condition, Error, Listed, Observation, Observed, PlacementSpec,
+    Runtime,
 };
 use airside_runtime_remote::{RuntimeAnswer, RuntimeRequest};
 use airside_store::Store;
@@ -111,6 +112,7 @@ impl AgentRuntime {
         let observed = Observed::Gone {
             node: None,
             reason: "it is no longer on the agent's machine".to_owned(),
+            cause: Cause::Removed,
         };
         self.board.set(handle, observed);
     }
@@ -163,17 +165,21 @@ impl AgentRuntime {
     }
 
     fn unavailable(&self, message: impl Into<String>) -> Error {
-        Error::Unavailable {
-            worker: self.worker.clone(),
-            message: message.into(),
-        }
+        Error::unavailable(&self.worker, message)
     }
 
     /// What an answer means that is not the one hoped for.
     fn otherwise(&self, answer: RuntimeAnswer) -> Error {
         match answer {
-            RuntimeAnswer::Refused { message } => Error::Refused { message },
-            RuntimeAnswer::Unavailable { message } => self.unavailable(message),
+            RuntimeAnswer::Refused { message, cause } => Error::Refused { message, cause },
+            RuntimeAnswer::Unavailable { message, cause } => {
+                let worker = self.worker.clone();
+                Error::Unavailable {
+                    worker,
+                    message,
+                    cause,
+                }
+            }
             other => self.unavailable(format!("its agent answers {other:?}")),
         }
     }
@@ -237,6 +243,7 @@ impl Runtime for AgentRuntime {
         let gone = Observed::Gone {
             node: None,
             reason: "container removed".to_owned(),
+            cause: Cause::Removed,
         };
         self.board.forget(handle, gone);
         self.own.lock().remove(handle);
@@ -263,10 +270,8 @@ impl Runtime for AgentRuntime {
     }
 
     async fn seal(&self, _: &Handle, path: &str, _: &VolumeId) -> Result<(), Error> {
-        Err(Error::Refused {
-            message: format!(
-                "{path}: outputs of an agent's steps are uploaded, not sealed in place"
-            ),
-        })
+        Err(Error::refused(format!(
+            "{path}: outputs of an agent's steps are uploaded, not sealed in place"
+        )))
     }
 }

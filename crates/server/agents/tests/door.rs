@@ -12,7 +12,7 @@ use airside_protocol::{
     codec::{self, Json, Message},
     pin,
 };
-use airside_runtime::{Observation, Observed, Runtime as _};
+use airside_runtime::{Cause, Observation, Observed, Runtime as _};
 use airside_runtime_remote::{AgentMessage, RuntimeAnswer, RuntimeRequest, ServerMessage};
 use airside_store::{Container, Sealer, Store, WorkerKind};
 use airside_volumes::Volumes;
@@ -227,6 +227,7 @@ async fn an_agents_word_counts_for_its_own_containers_alone() {
             observed: Observed::Gone {
                 node: None,
                 reason: "so it says".to_owned(),
+                cause: Cause::Other,
             },
         },
     })

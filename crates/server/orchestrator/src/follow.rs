@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use airside_hub::{Session, SessionEvent, Work};
 use airside_protocol::Exit;
-use airside_runtime::Observed;
+use airside_runtime::{Cause, Observed, Shortage};
 use sha2::{Digest as _, Sha256};
 use tokio::{sync::watch, time::Instant};
 use tracing::info;
@@ -28,37 +28,62 @@ const REFUSALS: usize = 8;
 /// Between two looks for room, for a step that still finds none.
 const NEXT_ROOM: Duration = Duration::from_secs(5);
 
+/// The end of following a step.
 pub(crate) enum Followed {
     Ended(StepResult, Held),
-    /// The runtime has lost it, and its shim brought no result.
+    /// The runtime has lost the step, and its shim brought no result.
     Lost {
-        reason: String,
+        loss: StepLoss,
         held: Held,
     },
 }
 
-/// What one event came to.
+/// The loss of a step's container: the cause decides, the reason is for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StepLoss {
+    pub(crate) cause: Cause,
+    pub(crate) reason: String,
+}
+
+impl StepLoss {
+    pub(crate) fn new(cause: Cause, reason: impl Into<String>) -> Self {
+        let reason = reason.into();
+        Self { cause, reason }
+    }
+}
+
+/// The consequence of one event for the step that is followed.
 enum Turn {
-    GoOn,
-    Exit(Exit),
-    Lost(String),
+    Continue,
+    /// The shim has reported the end of the step's process.
+    ProcessEnded(Exit),
+    /// The container is lost.
+    Lost(StepLoss),
+    /// The step ends without a process that ran to its end.
     Ended(StepEnd),
 }
 
-/// Where the step stands, as far as both sources have told.
+/// A worker without room for the step.
+struct Crowded {
+    shortage: Shortage,
+    /// When to make more room.
+    next_try: Instant,
+}
+
+/// The state of a step that is followed, as far as its shim and its runtime have reported it.
 struct Watching<'a> {
     session: Session,
     seen: watch::Receiver<Option<Observed>>,
     output: OutputLog<'a>,
     connected: bool,
-    /// When to give up on a step that is out of sight, and why.
-    doom: Option<(Instant, String)>,
+    /// When to give up on a step that is out of sight, and the loss to report then.
+    doom: Option<(Instant, StepLoss)>,
     stopping: bool,
     last_remark: String,
     /// The reasons of refused claims that the log has told.
     refusals: BTreeSet<String>,
-    /// When to make more room for a step that has found none.
-    crowded: Option<Instant>,
+    /// Set while the step waits because its worker has no room.
+    crowded: Option<Crowded>,
 }
 
 impl Watching<'_> {
@@ -98,16 +123,18 @@ impl Orchestrator {
         };
         loop {
             match self.turn(drive, standing, &mut watching).await? {
-                Turn::GoOn => {}
-                Turn::Exit(exit) => return self.conclude(drive, standing, watching, exit).await,
+                Turn::Continue => {}
+                Turn::ProcessEnded(exit) => {
+                    return self.conclude(drive, standing, watching, exit).await;
+                }
                 Turn::Lost(_) if watching.stopping => {
                     let result = StepResult::ended(StepEnd::Stopped);
                     let held = standing.held(Some(watching.session)).lost();
                     return Ok(Followed::Ended(result, held));
                 }
-                Turn::Lost(reason) => {
+                Turn::Lost(loss) => {
                     let held = standing.held(Some(watching.session));
-                    return Ok(Followed::Lost { reason, held });
+                    return Ok(Followed::Lost { loss, held });
                 }
                 Turn::Ended(end) => {
                     let result = StepResult::ended(end);
@@ -127,6 +154,7 @@ impl Orchestrator {
         watching: &mut Watching<'_>,
     ) -> Result<Turn> {
         let doom = watching.doom.as_ref().map(|(when, _)| *when);
+        let next_try = watching.crowded.as_ref().map(|crowded| crowded.next_try);
         tokio::select! {
             biased;
             event = watching.session.next() => self.hear(drive, standing, watching, event).await,
@@ -135,19 +163,26 @@ impl Orchestrator {
                     let seen = watching.seen.borrow_and_update().clone();
                     self.see(drive, standing, watching, seen).await
                 }
-                Err(_) => Ok(Turn::Lost("its worker was removed".to_owned())),
+                Err(_) => {
+                    let loss = StepLoss::new(Cause::Removed, "its worker was removed");
+                    Ok(Turn::Lost(loss))
+                }
             },
             () = drive.cancel.cancelled(), if !watching.stopping => {
                 self.stop(standing, watching).await
             }
-            () = sleep_until(watching.crowded) => {
-                watching.crowded = Some(Instant::now() + NEXT_ROOM);
-                self.make_room(standing, &watching.last_remark).await?;
-                Ok(Turn::GoOn)
+            () = sleep_until(next_try) => {
+                if let Some(crowded) = &mut watching.crowded {
+                    crowded.next_try = Instant::now() + NEXT_ROOM;
+                    self.make_room(standing, &crowded.shortage).await?;
+                }
+                Ok(Turn::Continue)
             }
             () = sleep_until(doom) => {
-                let reason = watching.doom.take().map(|(_, reason)| reason);
-                Ok(Turn::Lost(reason.unwrap_or_default()))
+                Ok(match watching.doom.take() {
+                    Some((_, loss)) => Turn::Lost(loss),
+                    None => Turn::Continue,
+                })
             }
         }
     }
@@ -174,7 +209,7 @@ impl Orchestrator {
             SessionEvent::Output(output) => {
                 watching.output.take(output, &watching.session).await?;
             }
-            SessionEvent::Finished(exit) => return Ok(Turn::Exit(exit)),
+            SessionEvent::Finished(exit) => return Ok(Turn::ProcessEnded(exit)),
             SessionEvent::Disconnected => {
                 watching.connected = false;
                 let seen = watching.seen.borrow().clone();
@@ -188,7 +223,7 @@ impl Orchestrator {
                 }
             }
         }
-        Ok(Turn::GoOn)
+        Ok(Turn::Continue)
     }
 
     /// Takes in what the runtime sees.
@@ -200,12 +235,19 @@ impl Orchestrator {
         seen: Option<Observed>,
     ) -> Result<Turn> {
         watching.crowded = match &seen {
-            Some(Observed::Pending { reason }) if standing.worker.runtime.lacks_room(reason) => {
-                Some(watching.crowded.unwrap_or_else(Instant::now))
+            Some(Observed::Pending {
+                cause: Cause::NoRoom { shortage },
+                ..
+            }) => {
+                let before = watching.crowded.take();
+                Some(Crowded {
+                    shortage: shortage.clone(),
+                    next_try: before.map_or_else(Instant::now, |before| before.next_try),
+                })
             }
             _ => None,
         };
-        if let Some(Observed::Pending { reason }) = &seen
+        if let Some(Observed::Pending { reason, .. }) = &seen
             && !reason.is_empty()
             && *reason != watching.last_remark
         {
@@ -213,32 +255,37 @@ impl Orchestrator {
             self.remark(drive, &format!("waiting: {reason}\n")).await?;
         }
         // Nothing has run, and nothing will.
-        if let Some(Observed::Doomed { reason }) = &seen
+        if let Some(Observed::Doomed { reason, .. }) = &seen
             && self.parts.store.revoke_unclaimed(&standing.handle).await?
         {
             standing.subject.is("destroying");
             return Ok(Turn::Ended(StepEnd::Errored(reason.clone())));
         }
         self.reconsider(standing, watching, seen);
-        Ok(Turn::GoOn)
+        Ok(Turn::Continue)
     }
 
     /// Sets or lifts the deadline for a step that is out of sight.
     fn reconsider(&self, standing: &Standing, watching: &mut Watching<'_>, seen: Option<Observed>) {
         let on =
             |node: Option<String>| node.map_or(String::new(), |node| format!(" on node {node}"));
-        let (patience, reason) = match seen {
-            Some(Observed::Gone { node, reason }) => {
+        let (patience, loss) = match seen {
+            Some(Observed::Gone {
+                node,
+                reason,
+                cause,
+            }) => {
                 let patience = if watching.connected {
                     LAST_WORDS
                 } else {
                     Duration::ZERO
                 };
-                (patience, format!("{reason}{}", on(node)))
+                let reason = format!("{reason}{}", on(node));
+                (patience, StepLoss::new(cause, reason))
             }
             Some(Observed::Silent { reason, .. }) if !watching.connected => {
                 let patience = standing.worker.runtime.capabilities().lost_after;
-                (patience, reason)
+                (patience, StepLoss::new(Cause::Other, reason))
             }
             _ if watching.stopping => return,
             _ => return watching.doom = None,
@@ -246,7 +293,7 @@ impl Orchestrator {
         if watching.doom.is_none() {
             watching.doom = Some((
                 airside_model::deadline_after(Instant::now(), patience),
-                reason,
+                loss,
             ));
         }
     }
@@ -264,9 +311,9 @@ impl Orchestrator {
         let patience = airside_model::deadline_after(grace, self.parts.patience.lost_after);
         watching.doom = Some((
             airside_model::deadline_after(Instant::now(), patience),
-            "it did not stop".to_owned(),
+            StepLoss::new(Cause::Other, "it did not stop"),
         ));
-        Ok(Turn::GoOn)
+        Ok(Turn::Continue)
     }
 
     /// The process has ended: its outputs become volumes.
@@ -296,10 +343,10 @@ impl Orchestrator {
             Exit::NotFound(words) | Exit::Broken(words) => StepEnd::Errored(words),
             Exit::Stopped => StepEnd::Stopped,
             Exit::TakenAway => {
-                // Its shim stays until this is known: of one that has ended nothing more may be told.
-                let reason = taken_away(watching.seen).await;
+                // Its shim stays until this is known: a runtime may report no more of one that has ended.
+                let loss = taken_away(watching.seen).await;
                 let held = standing.held(Some(watching.session));
-                return Ok(Followed::Lost { reason, held });
+                return Ok(Followed::Lost { loss, held });
             }
             Exit::Fenced => StepEnd::Errored(
                 "the step was ended because it could not reach the hub for too long".to_owned(),
@@ -315,8 +362,8 @@ impl Orchestrator {
                         return Err(error.into());
                     }
                     let held = standing.held(Some(watching.session));
-                    let reason = error.to_string();
-                    return Ok(Followed::Lost { reason, held });
+                    let loss = StepLoss::new(Cause::Removed, error.to_string());
+                    return Ok(Followed::Lost { loss, held });
                 }
             }
         }
@@ -340,15 +387,21 @@ impl Orchestrator {
     }
 }
 
-/// A container was told to end: by whom, its runtime may know.
-async fn taken_away(mut seen: watch::Receiver<Option<Observed>>) -> String {
+/// Returns the loss of a container that was told to end, with the reason that its runtime may know.
+async fn taken_away(mut seen: watch::Receiver<Option<Observed>>) -> StepLoss {
     let explained = seen.wait_for(|seen| explanation(seen.as_ref()).is_some());
     let explained = tokio::time::timeout(EXPLANATION, explained).await;
     let explained = explained.ok().and_then(Result::ok).map(|seen| seen.clone());
     let last = explained.unwrap_or_else(|| seen.borrow().clone());
     let place = node(last.as_ref()).map_or(String::new(), |node| format!(" on node {node}"));
     let why = explanation(last.as_ref()).map_or(String::new(), |why| format!(": {why}"));
-    format!("its container was taken away{place} while it ran{why}")
+    let reason = format!("its container was taken away{place} while it ran{why}");
+    let cause = match last {
+        Some(Observed::Gone { cause, .. }) => cause,
+        Some(Observed::Leaving { .. }) => Cause::Evicted,
+        _ => Cause::Other,
+    };
+    StepLoss { cause, reason }
 }
 
 fn node(seen: Option<&Observed>) -> Option<&str> {
@@ -361,14 +414,15 @@ fn node(seen: Option<&Observed>) -> Option<&str> {
     }
 }
 
-/// That a shim which was told to end has ended explains nothing.
+/// Returns the runtime's reason why a container was taken away. The exit of a shim that was told to
+/// end explains nothing.
 fn explanation(seen: Option<&Observed>) -> Option<&str> {
-    match seen {
-        Some(Observed::Leaving { reason, .. }) => Some(reason),
-        Some(Observed::Gone { reason, .. }) => {
-            let bare = reason.starts_with("the container exited") && !reason.contains('(');
-            (!bare).then_some(reason)
-        }
+    match seen? {
+        Observed::Gone {
+            cause: Cause::Exited { .. },
+            ..
+        } => None,
+        Observed::Leaving { reason, .. } | Observed::Gone { reason, .. } => Some(reason),
         _ => None,
     }
 }
@@ -386,23 +440,22 @@ mod tests {
 
     #[test]
     fn who_took_a_container_away_is_told_where_it_is_known() {
-        let gone = |reason: &str| Observed::Gone {
+        let reason = "the container exited with code 0";
+        let gone = |cause: Cause| Observed::Gone {
             node: None,
             reason: reason.to_owned(),
+            cause,
         };
         for unknown in [
             Observed::Started { node: None },
-            gone("the container exited with code 0"),
+            gone(Cause::Exited { code: Some(0) }),
+            gone(Cause::Exited { code: None }),
         ] {
             assert_eq!(explanation(Some(&unknown)), None);
         }
         assert_eq!(explanation(None), None);
-        for reason in [
-            "the pod failed: Evicted: the disk is full",
-            "the container exited with code 0 (preempted)",
-            "the pod was deleted",
-        ] {
-            assert_eq!(explanation(Some(&gone(reason))), Some(reason));
+        for cause in [Cause::Evicted, Cause::Removed, Cause::Other] {
+            assert_eq!(explanation(Some(&gone(cause))), Some(reason));
         }
     }
 
@@ -414,10 +467,13 @@ mod tests {
         };
         let (_told, seen) = watch::channel(Some(leaving));
         let before = Instant::now();
-        let words = taken_away(seen).await;
+        let loss = taken_away(seen).await;
         assert_eq!(
-            words,
-            "its container was taken away on node n1 while it ran: the pod was evicted"
+            loss,
+            StepLoss::new(
+                Cause::Evicted,
+                "its container was taken away on node n1 while it ran: the pod was evicted"
+            )
         );
         assert_eq!(before.elapsed(), Duration::ZERO);
     }
@@ -426,9 +482,9 @@ mod tests {
     async fn a_container_that_ends_unexplained_still_names_its_node() {
         let node = Some("n1".to_owned());
         let (_told, seen) = watch::channel(Some(Observed::Started { node }));
-        let words = taken_away(seen).await;
+        let loss = taken_away(seen).await;
         assert_eq!(
-            words,
+            loss.reason,
             "its container was taken away on node n1 while it ran"
         );
     }

@@ -11,7 +11,7 @@ use std::{collections::HashMap, time::Duration};
 use airside_hub::Work;
 use airside_model::{BuildStatus, Handle, StepKind, WorkerName, chain};
 use airside_protocol::{Executable, Order};
-use airside_runtime::KeptLimits;
+use airside_runtime::{KeptLimits, Shortage};
 use airside_store::{HIJACK_GRACE, Kept, Micros, now};
 use futures::{StreamExt, stream};
 
@@ -217,7 +217,7 @@ impl Orchestrator {
     }
 
     /// Removes kept containers for a step that finds no room, as far as its runtime says that this helps.
-    pub(crate) async fn make_room(&self, standing: &Standing, reason: &str) -> Result<()> {
+    pub(crate) async fn make_room(&self, standing: &Standing, shortage: &Shortage) -> Result<()> {
         let runtime = &standing.worker.runtime;
         let kept = self.parts.store.kept_containers().await?;
         let guests = &self.parts.guests;
@@ -229,7 +229,7 @@ impl Orchestrator {
         let may_go: Vec<Subject> = may_go.map(|kept| Subject::from(&kept.container)).collect();
         let handles: Vec<Handle> = may_go.iter().map(|it| it.handle.clone()).collect();
         let spec = &standing.placed.spec;
-        let go = match runtime.make_room(spec, reason, &handles).await {
+        let go = match runtime.make_room(spec, shortage, &handles).await {
             Ok(go) => go,
             Err(error) => {
                 standing.subject.failed(&error, "no room is made yet");

@@ -8,7 +8,7 @@ use airside_model::{
     ContainerState, Handle, Quota, StepKind, WorkerName,
     event::{Event, Origin, Source},
 };
-use airside_runtime::{ClaimEnvironment, Error as RuntimeError, OUT_OF_MEMORY, PlacementSpec};
+use airside_runtime::{Cause, ClaimEnvironment, Error as RuntimeError, PlacementSpec};
 use airside_store::{Container, Lease, NewPlacement, now};
 use airside_traces::span;
 use airside_vars::Secrets;
@@ -18,7 +18,7 @@ use tracing::{Instrument as _, Span, warn};
 
 use crate::{
     Held, Orchestrator, Result, StepEnd, StepRequest, StepResult,
-    follow::Followed,
+    follow::{Followed, StepLoss},
     kept,
     output::LogQuota,
     request::{Afterwards, Holding, Placed},
@@ -101,11 +101,25 @@ pub(crate) struct Standing {
     created: bool,
 }
 
-/// What asking a runtime for a container came to.
+/// The choice of a placement for a step.
+enum Chosen {
+    Placement(Box<Standing>),
+    /// The step ends here, without a placement.
+    Ended(StepResult),
+}
+
+impl Chosen {
+    fn errored(message: impl Into<String>) -> Self {
+        Self::Ended(StepResult::errored(message))
+    }
+}
+
+/// The outcome of a request to a runtime for a container.
 enum Placing {
+    /// The container may exist: the step is followed.
     MayBeThere,
     Ended(StepResult),
-    /// Its worker is lost, and nobody has the right to the step any more.
+    /// The worker is lost and the placement revoked: no shim has the right to the step any more.
     GivenUp(String),
 }
 
@@ -155,8 +169,8 @@ impl Orchestrator {
             .await?;
         loop {
             let standing = match self.standing(&drive, current.as_ref()).await? {
-                Ok(standing) => standing,
-                Err(ended) => return Ok((ended, Held::default())),
+                Chosen::Placement(standing) => *standing,
+                Chosen::Ended(ended) => return Ok((ended, Held::default())),
             };
             let span = standing.span(lease, request);
             if !standing.created {
@@ -173,21 +187,25 @@ impl Orchestrator {
                     }
                 }
             }
-            let followed = match standing.created && self.vanished(&standing).await {
-                true => Followed::Lost {
-                    reason: "it is no longer there".to_owned(),
+            let followed = if standing.created && self.vanished(&standing).await {
+                Followed::Lost {
+                    loss: StepLoss::new(Cause::Removed, "it is no longer there"),
                     held: standing.held(None),
-                },
-                false => self.follow(&drive, &standing).instrument(span).await?,
+                }
+            } else {
+                self.follow(&drive, &standing).instrument(span).await?
             };
             match followed {
                 Followed::Ended(result, held) => return Ok((result, held)),
-                Followed::Lost { reason, held } => {
+                Followed::Lost { mut loss, held } => {
                     let ended = self.why_ended(&standing.handle);
                     let again = self.may_repeat(&drive, &standing).await?
-                        && !reason.contains(OUT_OF_MEMORY)
+                        && loss.cause != Cause::OutOfMemory
                         && ended.is_none();
-                    let reason = ended.unwrap_or(reason);
+                    if let Some(reason) = ended {
+                        loss = StepLoss::new(Cause::Removed, reason);
+                    }
+                    let reason = &loss.reason;
                     let (worker, handle) = (standing.worker.runtime.worker(), &standing.handle);
                     warn!(
                         build = %lease.build, step = %request.plan, %worker, %handle, reason, again,
@@ -196,7 +214,7 @@ impl Orchestrator {
                     let worker = worker.as_str();
                     self.parts.metrics.step_lost(request.labels.kind, worker);
                     if !again {
-                        let result = StepResult::errored(lost_words(&standing, &reason));
+                        let result = StepResult::errored(lost_message(&standing, &loss));
                         return Ok((result, held.lost()));
                     }
                     self.discard(held).await;
@@ -217,11 +235,7 @@ impl Orchestrator {
     }
 
     /// The placement to work with: the stored one if it still has the right to live, or a new one.
-    async fn standing(
-        &self,
-        drive: &Drive<'_>,
-        current: Option<&Container>,
-    ) -> Result<Result<Standing, StepResult>> {
+    async fn standing(&self, drive: &Drive<'_>, current: Option<&Container>) -> Result<Chosen> {
         let parts = &self.parts;
         if let Some(container) = current
             && let Some(placed) = parts
@@ -236,36 +250,32 @@ impl Orchestrator {
             drive
                 .name_worker(&container.worker, container.placement)
                 .await?;
-            return Ok(Ok(Standing {
+            return Ok(Chosen::Placement(Box::new(Standing {
                 worker,
                 handle,
                 subject: Subject::from(container),
                 placed,
                 created,
-            }));
+            })));
         }
         if let Some(container) = current
             && container.claimed_at.is_some()
             && !container.labels.kind.may_repeat()
         {
-            return Ok(Err(StepResult::errored(format!(
+            return Ok(Chosen::errored(format!(
                 "the step was running on worker {}, which is no longer configured",
                 container.worker
-            ))));
+            )));
         }
         if let Some(words) = self.quota_refusal(drive).await? {
-            return Ok(Err(StepResult::errored(words)));
+            return Ok(Chosen::errored(words));
         }
         let number = current.map_or(1, |container| container.placement + 1);
         self.find_worker(drive, number).await
     }
 
-    /// Stores a placement on a worker that takes steps, as soon as there is one. `Err`: the step ends here.
-    async fn find_worker(
-        &self,
-        drive: &Drive<'_>,
-        number: u32,
-    ) -> Result<Result<Standing, StepResult>> {
+    /// Stores a placement on a worker that takes steps, as soon as there is one.
+    async fn find_worker(&self, drive: &Drive<'_>, number: u32) -> Result<Chosen> {
         let (workers, request) = (&self.parts.workers, drive.request);
         let mut changes = workers.states().changes();
         let mut said = String::new();
@@ -276,7 +286,7 @@ impl Orchestrator {
             let held = workers.states().hold().await;
             let why = match workers.choose(&Wants::of(request)) {
                 Ok(worker) => return self.announce_within_quota(drive, worker, number).await,
-                Err(NoWorker::Nowhere(words)) => return Ok(Err(StepResult::errored(words))),
+                Err(NoWorker::Nowhere(words)) => return Ok(Chosen::errored(words)),
                 Err(NoWorker::Away(words)) => words,
             };
             drop(held);
@@ -288,7 +298,7 @@ impl Orchestrator {
             tokio::select! {
                 _ = changes.changed() => {}
                 () = drive.cancel.cancelled() => {
-                    return Ok(Err(StepResult::ended(StepEnd::Stopped)));
+                    return Ok(Chosen::Ended(StepResult::ended(StepEnd::Stopped)));
                 }
             }
         }
@@ -300,7 +310,7 @@ impl Orchestrator {
         drive: &Drive<'_>,
         worker: WorkerEntry,
         number: u32,
-    ) -> Result<Result<Standing, StepResult>> {
+    ) -> Result<Chosen> {
         let limited = self.limited_team(drive).await?;
         // Two at once would count the same.
         let _turn = match limited {
@@ -314,9 +324,10 @@ impl Orchestrator {
                 .over_quota(team, Quota::Containers, 1)
                 .await?
         {
-            return Ok(Err(StepResult::errored(exceeded.to_string())));
+            return Ok(Chosen::errored(exceeded.to_string()));
         }
-        self.announce(drive, worker, number).await.map(Ok)
+        let announced = self.announce(drive, worker, number).await?;
+        Ok(Chosen::Placement(Box::new(announced)))
     }
 
     /// Stores a new placement with all that a resume needs. From here on it may exist.
@@ -425,16 +436,16 @@ impl Orchestrator {
                     subject.is("destroying");
                     return Ok(Placing::Ended(StepResult::errored(error.to_string())));
                 }
-                Err(error @ RuntimeError::Unavailable { .. }) => {
-                    standing.subject.failed(&error, "placement must wait");
+                Err(ref error @ RuntimeError::Unavailable { ref cause, .. }) => {
+                    standing.subject.failed(error, "placement must wait");
                     let reason = error.to_string();
                     if self.is_lost(standing, &mut away_since)
                         && let Some(placing) = self.give_worker_up(drive, standing, &reason).await?
                     {
                         return Ok(placing);
                     }
-                    if standing.worker.runtime.lacks_room(&reason) {
-                        self.make_room(standing, &reason).await?;
+                    if let Cause::NoRoom { shortage } = cause {
+                        self.make_room(standing, shortage).await?;
                     }
                     if reason != said {
                         self.remark(drive, &format!("waiting: {reason}\n")).await?;
@@ -482,15 +493,11 @@ impl Orchestrator {
         if parts.workers.choose(&Wants::of(drive.request)).is_err() {
             return Ok(None);
         }
-        Ok(Some(
-            match parts.store.revoke_unclaimed(&standing.handle).await? {
-                true => {
-                    standing.subject.is("destroying");
-                    Placing::GivenUp(reason.to_owned())
-                }
-                false => Placing::MayBeThere,
-            },
-        ))
+        if !parts.store.revoke_unclaimed(&standing.handle).await? {
+            return Ok(Some(Placing::MayBeThere));
+        }
+        standing.subject.is("destroying");
+        Ok(Some(Placing::GivenUp(reason.to_owned())))
     }
 
     /// Whether a placement that was there is not any more. A runtime that does not answer now will
@@ -516,8 +523,10 @@ impl Orchestrator {
     }
 }
 
-fn lost_words(standing: &Standing, reason: &str) -> String {
-    if reason.contains(OUT_OF_MEMORY) {
+/// Returns the message for a step that was lost for good.
+fn lost_message(standing: &Standing, loss: &StepLoss) -> String {
+    let reason = &loss.reason;
+    if loss.cause == Cause::OutOfMemory {
         return format!(
             "{reason} (worker {}). Let it use less memory, or raise its container_limits.memory",
             standing.worker.runtime.worker()

@@ -34,6 +34,9 @@ macro_rules! rules {
             placing::labels_are_carried
             claims::another_instance_is_refused
             claims::a_revoked_placement_is_never_claimed
+            causes::a_missing_image_is_the_cause
+            causes::a_container_that_ends_by_itself_has_exited
+            causes::a_container_that_is_destroyed_was_removed
             images::an_image_that_does_not_exist_is_named
             images::an_artifact_is_an_image
             images::an_artifact_without_a_root_is_told

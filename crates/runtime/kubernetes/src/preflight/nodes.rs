@@ -222,10 +222,10 @@ fn read(pod: &Pod) -> Sent {
         return Sent::Back(probe, node.unwrap_or_default());
     }
     match observed(pod) {
-        Observed::Doomed { reason }
+        Observed::Doomed { reason, .. }
         | Observed::Leaving { reason, .. }
         | Observed::Gone { reason, .. } => Sent::Lost(reason),
-        Observed::Pending { reason } | Observed::Silent { reason, .. } => Sent::Waiting(reason),
+        Observed::Pending { reason, .. } | Observed::Silent { reason, .. } => Sent::Waiting(reason),
         Observed::Started { .. } => Sent::Waiting(String::new()),
     }
 }

@@ -22,7 +22,8 @@ fn wanted(cpu: &str) -> Held {
 /// Plans with pods that are all kept, in this order.
 fn planned(reason: &str, wanted: &Held, held: &[Held], shrinks: bool) -> Plan {
     let kept: Vec<Handle> = held.iter().map(|it| it.handle.clone()).collect();
-    let shortage = Shortage::read(reason).unwrap();
+    let shortage = quota_shortage(reason).or_else(|| node_shortage(reason));
+    let shortage = shortage.unwrap();
     plan(&shortage, wanted, held, &kept, |_| shrinks)
 }
 
@@ -123,10 +124,6 @@ fn what_is_short_is_read_from_words() {
             "no node takes the pod yet: 0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector.",
             None,
         ),
-        (
-            "the target's own quota of 3 pods (max_pods) is used up",
-            Some(Shortage::Pods),
-        ),
         (NO_CPU, nodes(&["cpu"], false)),
         (
             "0/3 nodes are available: 1 Insufficient memory, 1 node(s) were unschedulable, 2 Too many pods.",
@@ -137,6 +134,7 @@ fn what_is_short_is_read_from_words() {
             nodes(&["nvidia.com/gpu"], true),
         ),
     ] {
-        assert_eq!(Shortage::read(reason), expected, "{reason}");
+        assert_eq!(node_shortage(reason), expected, "{reason}");
+        assert_eq!(quota_shortage(reason), None, "{reason}");
     }
 }

@@ -2,18 +2,35 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use airside_model::Handle;
+use airside_model::{Handle, WorkerName};
+use airside_runtime::{Cause, Error, Shortage};
 use parking_lot::Mutex;
 
 use super::Watched;
 
-/// Why there is no room. The word quota tells the orchestrator that kept pods should go.
+/// A refusal of one more pod by the target's own limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Full {
     #[error("the target's own quota of {0} pods (max_pods) is used up")]
     Full(u32),
     #[error("the pods that are there have not been counted yet, and max_pods limits them")]
     Uncounted,
+}
+
+impl Full {
+    pub(crate) fn into_runtime(self, worker: &WorkerName) -> Error {
+        let cause = match self {
+            Self::Full(_) => Cause::NoRoom {
+                shortage: Shortage::Pods,
+            },
+            Self::Uncounted => Cause::Other,
+        };
+        Error::Unavailable {
+            worker: worker.clone(),
+            message: self.to_string(),
+            cause,
+        }
+    }
 }
 
 #[derive(Default)]

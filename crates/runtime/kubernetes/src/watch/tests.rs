@@ -39,7 +39,7 @@ fn heard(stream: &mut BoxStream<'static, Observation>) -> Vec<String> {
     while let Some(Some(Observation { handle, observed })) = stream.next().now_or_never() {
         heard.push(match observed {
             Observed::Pending { .. } => format!("{handle} pending"),
-            Observed::Doomed { reason } => format!("{handle} doomed {reason}"),
+            Observed::Doomed { reason, .. } => format!("{handle} doomed {reason}"),
             Observed::Started { .. } => format!("{handle} started"),
             Observed::Leaving { reason, .. } => format!("{handle} leaving: {reason}"),
             Observed::Silent { reason, .. } => format!("{handle} silent {reason}"),
