@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, io, sync::Arc, time::Duration};
 
-use airside_model::{Handle, chain};
+use airside_model::chain;
 use airside_protocol::{
     Claim, Claimed, HEARTBEAT, HubSays, IMAGE_PROTOCOL, OLDEST_PROTOCOL, PROTOCOL, ShimSays, ToHub,
 };
@@ -89,29 +89,36 @@ pub(crate) async fn serve(
             session,
             container,
         } => {
-            tell_claim(&container, &claim.instance);
+            log_claim(&container, &claim.instance);
             let ended = converse(&slot, session, claim.protocol, receiver, sender).await;
             if let Err(error) = ended {
-                tell_end(&container, &claim.handle, &error);
+                log_disconnect(&container, &slot, &error);
             }
             let _ = slot.events.send(SessionEvent::Disconnected).await;
         }
     }
 }
 
-/// Most shims close their connection when they are done, which is no news.
-fn tell_end(container: &Container, handle: &Handle, error: &io::Error) {
-    let (build, step, worker) = (container.build, &container.plan, &container.worker);
-    match error.kind() {
-        io::ErrorKind::UnexpectedEof => {
-            debug!(%build, %step, %worker, %handle, "the shim closed its connection");
-        }
-        _ => info!(%build, %step, %worker, %handle, error = %chain(&error), "shim disconnected"),
+/// Logs the end of a shim's connection. A shim that closes it, or was dismissed and whose container is
+/// being removed, ends as it should.
+fn log_disconnect(container: &Container, slot: &Slot, error: &io::Error) {
+    let Container {
+        build,
+        plan: step,
+        worker,
+        handle,
+        ..
+    } = container;
+    if slot.is_dismissed() || error.kind() == io::ErrorKind::UnexpectedEof {
+        debug!(%build, %step, %worker, %handle, error = %chain(error), "shim's connection ended");
+    } else {
+        info!(%build, %step, %worker, %handle, error = %chain(error), "shim disconnected");
     }
 }
 
-/// The first claim is the point after which the step may have run; the others are the same shim again.
-fn tell_claim(container: &Container, instance: &str) {
+/// Logs a claim. The first one is the point after which the step may have run; later ones are the same
+/// shim's.
+fn log_claim(container: &Container, instance: &str) {
     let Container {
         build,
         plan: step,

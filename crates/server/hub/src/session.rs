@@ -243,6 +243,11 @@ impl Drop for Session {
 }
 
 impl Slot {
+    /// Returns true if the shim has nothing more to do: its end, whichever way it comes, is no fault.
+    pub(crate) fn is_dismissed(&self) -> bool {
+        self.directive.borrow().exit || self.let_go.is_cancelled()
+    }
+
     /// Cuts off what the driver has already, and counts the rest as passed on.
     pub(crate) fn fresh(&self, mut output: Output) -> Result<Option<Output>, Gap> {
         let forwarded = self.forwarded.load(Ordering::Acquire);
@@ -344,6 +349,20 @@ mod tests {
                 found: 9
             })
         );
+    }
+
+    #[test]
+    fn a_shim_that_may_go_is_dismissed() {
+        let session = slot();
+        let slot = session.slot.clone();
+        assert!(!slot.is_dismissed());
+        session.direct(|directive| directive.committed = true);
+        assert!(!slot.is_dismissed(), "it stays for people");
+        session.dismiss();
+        assert!(slot.is_dismissed());
+        let kept = slot_that(false);
+        kept.slot.let_go.cancel();
+        assert!(kept.slot.is_dismissed(), "its container is being removed");
     }
 
     #[tokio::test]
