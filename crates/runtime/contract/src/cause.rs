@@ -13,7 +13,8 @@ pub enum Cause {
     NoRoom { shortage: Shortage },
     /// The step used more memory than it may. Placed again, it would end the same way.
     OutOfMemory,
-    /// The cluster took the container away: eviction, preemption, a node that was drained or is gone.
+    /// The cluster took the container away: eviction, preemption, a node that was drained or is
+    /// gone.
     Evicted,
     /// The server, an administrator or the namespace's owner removed the container.
     Removed,

@@ -1,7 +1,7 @@
 //! Reads a pod: what does it say about the step's placement? Pure, so that each rule has a test.
 //!
-//! The shim reports results itself; this is only for what a shim cannot say, because it does not run
-//! yet, runs no longer, or its machine is away.
+//! The shim reports results itself; this is only for what a shim cannot say, because it does not
+//! run yet, runs no longer, or its machine is away.
 
 use airside_runtime::{Cause, Observed};
 use k8s_openapi::api::core::v1::{
@@ -174,7 +174,8 @@ fn disruption(status: &PodStatus) -> Option<&PodCondition> {
     condition(status, DISRUPTED).filter(|target| target.status == "True")
 }
 
-/// Adds the message of the pod's disruption (preemption, a drained node) unless it is `said` already.
+/// Adds the message of the pod's disruption (preemption, a drained node) unless it is `said`
+/// already.
 fn with_disruption(reason: String, said: &str, status: &PodStatus) -> String {
     let message = disruption(status).and_then(|target| target.message.as_deref());
     match message.map(str::trim) {

@@ -1,4 +1,4 @@
-//! What an error of the API server means for a placement: ask again later, or never.
+//! Errors of the API server as errors of a placement: to be repeated later, or never.
 
 use airside_model::WorkerName;
 use airside_runtime::{Cause, Error};

@@ -44,8 +44,8 @@ pub use connect::ConnectError;
 
 /// Our own deletes come after the result is committed: nothing is left to flush.
 const DESTROY_GRACE_SECONDS: u32 = 5;
-/// No single request may hang: a connection can die without anybody telling.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Time limit of every request: a connection can die unnoticed.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 const PAGE: u32 = 500;
 
 pub struct KubeRuntime {
@@ -67,14 +67,16 @@ pub struct KubeRuntime {
 }
 
 impl KubeRuntime {
-    /// Where the names of pull secrets outlive this process. Without it they do not.
+    /// Sets the memory in which the names of pull secrets outlive this process. Without it they do
+    /// not.
     pub fn remember_pull_secrets(&self, names: Arc<dyn PullSecretNames>) {
         self.pull_secrets.remember_in(names);
     }
 
-    /// Who makes artifacts images that nodes can pull, for a target that has a registry.
+    /// Sets the publisher that makes artifacts images that nodes can pull, for a target that has a
+    /// registry.
     pub fn publish_images_with(&self, publisher: Arc<dyn ImagePublisher>) {
-        // Whoever came first is asked.
+        // The first one stays.
         let _ = self.publisher.set(publisher);
     }
 
@@ -91,12 +93,12 @@ impl KubeRuntime {
         "linux"
     }
 
-    /// Whether a claim from here must pass [`KubeRuntime::verify_proof`].
+    /// Returns true if a claim from here must pass [`KubeRuntime::verify_proof`].
     pub fn requires_proof(&self) -> bool {
         self.target.claim_proof == ClaimProof::Projected
     }
 
-    /// Whether the token that a claim shows was made for the pod of this handle, and, when its uid is
+    /// Checks that the token of a claim was made for the pod of this handle, and, when its uid is
     /// known, for this incarnation of it.
     pub async fn verify_proof(
         &self,
@@ -118,14 +120,16 @@ impl KubeRuntime {
         doing: &str,
         answer: impl Future<Output = kube::Result<T>>,
     ) -> Result<kube::Result<T>, Error> {
-        tokio::time::timeout(PATIENCE, answer).await.map_err(|_| {
-            let worker = &self.target.name;
-            unavailable(worker, format!("{doing}: the API server does not answer"))
-        })
+        tokio::time::timeout(REQUEST_TIMEOUT, answer)
+            .await
+            .map_err(|_| {
+                let worker = &self.target.name;
+                unavailable(worker, format!("{doing}: the API server does not answer"))
+            })
     }
 
     fn classify(&self, doing: &str, error: &kube::Error) -> Error {
-        // Somebody may have taken a right away.
+        // An administrator may have taken a right away.
         if matches!(error, kube::Error::Api(status) if denies(status)) {
             self.doubts.raise();
         }
@@ -145,7 +149,7 @@ impl KubeRuntime {
         }
     }
 
-    /// What every pod of ours says about itself, but for its spec and status.
+    /// Lists all pods of this runtime with their metadata, without spec and status.
     async fn list_metadata(&self) -> Result<Vec<PartialObjectMeta<Pod>>, Error> {
         let doing = "cannot list pods";
         let selector = labels::selector(&self.installation, &self.target.name);

@@ -1,6 +1,6 @@
-//! What a target's owner may say about pods, on a real cluster: rules, privilege, how the shim arrives, pods
-//! that stay, pull secrets, and what the namespace's own admission does. As `cluster.rs`; the affinity wants
-//! two nodes.
+//! Pods as a target's owner wants them, on a real cluster: rules, privilege, the way of the shim,
+//! pods that stay, pull secrets, and the namespace's own admission. Run like `cluster.rs`; the
+//! affinity wants two nodes.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 

@@ -1,5 +1,5 @@
-//! Images that take credentials, from a registry that asks for them. As `cluster.rs`, and `CLUSTER` and
-//! `AIRSIDE_ROOTFS` must be set, as `make test-cluster-all` does.
+//! Images that take credentials, from a registry that asks for them. As `cluster.rs`, and `CLUSTER`
+//! and `AIRSIDE_ROOTFS` must be set, as `make test-cluster-all` does.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -45,7 +45,8 @@ impl Drop for Registry {
 fn registry(folder: &Path) -> (Registry, String) {
     let rootfs = std::env::var("AIRSIDE_ROOTFS").expect("AIRSIDE_ROOTFS names an image");
     let (own, layout) = (folder.join("rootfs.tar"), folder.join("layout"));
-    // An image of its own: kubelets remember which took credentials, and would ask the other tests for them.
+    // An image of its own: kubelets remember which took credentials, and would ask the other tests
+    // for them.
     fs::copy(rootfs, &own).unwrap();
     fs::write(folder.join("mark"), folder.to_str().unwrap()).unwrap();
     let mut tar = Command::new("tar");

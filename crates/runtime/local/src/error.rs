@@ -1,4 +1,4 @@
-//! What can go wrong on this machine, in words for the build's log.
+//! Errors of this machine, as messages for the build's log.
 
 use std::{
     io,

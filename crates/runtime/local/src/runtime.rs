@@ -35,7 +35,7 @@ use crate::{
     remove,
 };
 
-/// Of no consequence here: this machine is never silent while the server on it runs.
+/// Time limit that has no effect here: this machine is never silent while the server on it runs.
 const LOST_AFTER: Duration = Duration::from_secs(300);
 
 pub struct LocalRuntime {
@@ -68,7 +68,10 @@ impl LocalRuntime {
             leavings::sweep(asked.temporary.as_deref());
             let checked = obstacle::check(&asked.root);
             if let Err(error) = &checked {
-                warn!(worker = %asked.worker, error = %chain(&error), "no step can run on this machine");
+                warn!(
+                    worker = %asked.worker, error = %chain(&error),
+                    "no step can run on this machine"
+                );
             }
             let condition = obstacle::condition(&checked);
             Ok((
@@ -107,7 +110,8 @@ impl LocalRuntime {
         }
     }
 
-    /// Reports the container's end once it comes. The error is that end, if the container is gone already.
+    /// Reports the container's end once it comes. The error is that end, if the container is gone
+    /// already.
     fn watch(&self, handle: &Handle, process: &Process) -> Result<(), Observed> {
         let fd = process.open().ok_or_else(|| self.exited())?;
         // SAFETY: the descriptor is owned by what is registered, which never gives away another.
@@ -314,7 +318,8 @@ fn images_in_use(options: &LocalOptions) -> Result<HashSet<Digest>, Error> {
 
 /// Resolves once the process has ended.
 async fn ended(fd: AsyncFd<OwnedFd>) {
-    // Only the end makes it readable, and an error would mean that nobody can tell any more.
+    // Only the end makes it readable, and an error would mean that the end cannot be known any
+    // more.
     drop(fd.readable().await);
 }
 
@@ -330,7 +335,7 @@ fn survivors(options: &LocalOptions) -> Result<Vec<(Handle, Status)>, Error> {
     Ok(found)
 }
 
-/// What is there of this installation; half-made ones too, since the sweeper removes them.
+/// Returns the containers of this installation; half-made ones too, since the sweeper removes them.
 fn ours(options: &LocalOptions) -> Result<Vec<(ContainerDir, Handle)>, Error> {
     let containers = options.root.join("containers");
     let mut found = Vec::new();

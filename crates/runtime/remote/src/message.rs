@@ -1,4 +1,4 @@
-//! What a server and an agent say after the agent has joined.
+//! Messages between a server and an agent that has joined.
 
 use airside_model::Handle;
 use airside_runtime::{Cause, Observation, PlacementSpec, cause_from_peer};
@@ -11,7 +11,8 @@ pub enum AgentMessage {
     Saw {
         observation: Observation,
     },
-    /// What it was asked under this number came to this. What its runtime saw on the way has been said before.
+    /// The answer to the request of this number. Observations from before it have been sent
+    /// already.
     Answer {
         id: u64,
         answer: RuntimeAnswer,

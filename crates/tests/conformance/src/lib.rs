@@ -1,8 +1,9 @@
 //! The rules that every runtime keeps, as one suite.
 //!
-//! A [`Site`] is a place where a runtime works: this machine, an agent's, a cluster. [`rules!`] makes one test of
-//! each rule for a site. Everything around the runtime is real: the store, the hub, the volumes, the
-//! orchestrator where a rule is about whole steps, and the static shim inside the step.
+//! A [`Site`] is a place where a runtime works: this machine, an agent's, a cluster. [`rules!`]
+//! makes one test of each rule for a site. Everything around the runtime is real: the store, the
+//! hub, the volumes, the orchestrator where a rule is about whole steps, and the static shim inside
+//! the step.
 //!
 //! What is particular to one runtime is tested in that runtime's own crate.
 
@@ -20,8 +21,8 @@ pub use bench::{Bench, Ground, NoProofs, Site};
 pub use patience::{wait_until, within};
 pub use programs::{program, shim};
 
-/// One test per rule. The expression gives an `Option<Arc<dyn Site>>`; without a site, a rule is not
-/// tested.
+/// One test per rule. The expression gives an `Option<Arc<dyn Site>>`; without a site, a rule is
+/// not tested.
 #[macro_export]
 macro_rules! rules {
     ($site:expr) => {

@@ -1,5 +1,5 @@
-//! Containers that must have run, or must run, before the step's own can: ours that brings the shim, and
-//! whatever pod rules and the namespace's admission have added.
+//! Containers that must have run, or must run, before the step's own can: ours that brings the
+//! shim, and whatever pod rules and the namespace's admission have added.
 
 use airside_runtime::{Cause, Observed};
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodStatus};
@@ -31,7 +31,7 @@ pub(super) fn failed(pod: &Pod, status: &PodStatus) -> Option<Observed> {
     None
 }
 
-/// Whether it is a sidecar, which the kubelet starts again by itself.
+/// Returns true for a sidecar, which the kubelet starts again by itself.
 fn stays(pod: &Pod, name: &str) -> bool {
     let spec = pod.spec.as_ref();
     let mut containers = spec

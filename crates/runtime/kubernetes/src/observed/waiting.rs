@@ -1,7 +1,7 @@
 //! Containers that wait: the reason for people, and whether they ever run.
 //!
-//! The kubelet tells kinds of failed pulls apart by messages alone: this file reads them, and no other
-//! code does.
+//! The kubelet tells kinds of failed pulls apart by messages alone: this file reads them, and no
+//! other code does.
 
 use airside_runtime::{Cause, Observed};
 use k8s_openapi::api::core::v1::ContainerStateWaiting;

@@ -1,23 +1,25 @@
-//! Shortages that a pod meets. Kubernetes names them in messages alone: this file reads those messages,
-//! and no other code does.
+//! Shortages that a pod meets. Kubernetes names them in messages alone: this file reads those
+//! messages, and no other code does.
 
 use std::collections::BTreeMap;
 
 use airside_runtime::Shortage;
 
-use super::{Held, held::Amounts};
+use super::{PodShare, held::Amounts};
 use crate::targets::quantity::thousandths;
 
 /// One whole, in thousandths.
 const ONE: i128 = 1000;
 
-/// Reads a refusal by a quota: `… exceeded quota: few, requested: pods=1, used: pods=3, limited: pods=3`.
+/// Reads a refusal by a quota: `… exceeded quota: few, requested: pods=1, used: pods=3, limited:
+/// pods=3`.
 pub(crate) fn quota_shortage(message: &str) -> Option<Shortage> {
     let (_, quota) = message.split_once("exceeded quota:")?;
     read_quota(quota)
 }
 
-/// Reads the scheduler's message about a pod without a node: `0/2 nodes are available: 2 Insufficient cpu.`
+/// Reads the scheduler's message about a pod without a node: `0/2 nodes are available: 2
+/// Insufficient cpu.`
 pub(crate) fn node_shortage(message: &str) -> Option<Shortage> {
     let (_, nodes) = message.split_once("nodes are available:")?;
     // Further sentences are about claims, and about what preemption would bring.
@@ -35,7 +37,7 @@ pub(super) fn can_be_shrunk_away(shortage: &Shortage) -> bool {
 }
 
 /// Returns true if a step finds room once these pods are gone.
-pub(super) fn is_met_by(shortage: &Shortage, wanted: &Held, freed: &[&Held]) -> bool {
+pub(super) fn is_met_by(shortage: &Shortage, wanted: &PodShare, freed: &[&PodShare]) -> bool {
     let count = ONE * i128::try_from(freed.len()).unwrap_or(i128::MAX / ONE);
     match shortage {
         Shortage::Never => false,
@@ -48,8 +50,9 @@ pub(super) fn is_met_by(shortage: &Shortage, wanted: &Held, freed: &[&Held]) -> 
             }
         }),
         Shortage::Nodes { resources, pods } => {
-            let of =
-                |held: &Held, name: &String| held.requests.get(name).copied().unwrap_or_default();
+            let of = |held: &PodShare, name: &String| {
+                held.requests.get(name).copied().unwrap_or_default()
+            };
             let enough = |name: &String| {
                 freed.iter().map(|it| of(it, name)).sum::<i128>() >= of(wanted, name)
             };
@@ -59,7 +62,7 @@ pub(super) fn is_met_by(shortage: &Shortage, wanted: &Held, freed: &[&Held]) -> 
 }
 
 /// Returns what a pod counts for in a quota, under the quota's name for it.
-fn counted(held: &Held, name: &str) -> i128 {
+fn counted(held: &PodShare, name: &str) -> i128 {
     let amounts = match name.split_once('.') {
         Some(("limits", rest)) => held.limits.get(rest),
         Some(("requests", rest)) => held.requests.get(rest),

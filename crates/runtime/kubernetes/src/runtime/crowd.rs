@@ -6,7 +6,7 @@ use airside_runtime::{Error, PlacementSpec, Shortage};
 use super::KubeRuntime;
 use crate::{
     pod::pod_from,
-    room::{self, Held, Plan},
+    room::{self, Plan, PodShare},
     targets::Offer,
 };
 
@@ -18,10 +18,10 @@ impl KubeRuntime {
         kept: &[Handle],
     ) -> Result<Vec<Handle>, Error> {
         // How an artifact gets to the node changes nothing about what the pod asks for.
-        let wanted = Held::of(&pod_from(spec, &self.target, Some(""))?);
+        let wanted = PodShare::of(&pod_from(spec, &self.target, Some(""))?);
         let held = self.watched.held();
         let can_shrink = self.target.offers(Offer::KeptResize);
-        let shrinks = |it: &Held| can_shrink && self.shrunk.may_try(&it.handle);
+        let shrinks = |it: &PodShare| can_shrink && self.shrunk.may_try(&it.handle);
         match room::plan(shortage, &wanted, &held, kept, shrinks) {
             Plan::Wait => Ok(Vec::new()),
             Plan::GiveUp(handles) => Ok(handles),

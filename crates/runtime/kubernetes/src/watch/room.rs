@@ -1,4 +1,4 @@
-//! How many pods there may be: those that the watch has seen, and those that are being created.
+//! The limit on pods: those that the watch has seen, and those that are being created.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -64,8 +64,9 @@ impl Room {
         self.0.lock().coming.remove(handle);
     }
 
-    /// All that were there have been seen. What came and went meanwhile must not take room for ever, so this
-    /// forgets those that are still coming too: for a moment there may be as many more.
+    /// Notes that all pods that were there have been seen. Pods that came and went meanwhile must
+    /// not take room for ever, so this forgets those that are still coming too: for a moment there
+    /// may be as many more.
     pub(super) fn counted(&self) {
         let mut taken = self.0.lock();
         taken.counted = true;

@@ -219,10 +219,10 @@ async fn a_pod_that_no_scheduler_looks_at_is_no_silence() {
         ],
     );
     heard(&mut stream);
-    watched.tell_unscheduled(Instant::now());
+    watched.publish_unscheduled(Instant::now());
     assert!(heard(&mut stream).is_empty(), "it is early");
     tokio::time::advance(std::time::Duration::from_secs(11)).await;
-    watched.tell_unscheduled(Instant::now());
+    watched.publish_unscheduled(Instant::now());
     assert_eq!(
         heard(&mut stream),
         ["a pending"],

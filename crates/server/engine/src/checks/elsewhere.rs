@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use airside_check_process::{Check, Checked, Failure, Freshness};
 use airside_model::{Version, WorkerName};
-use airside_orchestrator::{Asker, Found, GuestEnd, GuestRequest, GuestRun, Ticket};
+use airside_orchestrator::{Asker, GuestEnd, GuestRequest, GuestRun, HostLookup, Ticket};
 use airside_protocol::Executable;
 use airside_runtime::Image;
 use serde_json::{Map, Value, json};
@@ -108,9 +108,9 @@ impl Elsewhere {
             let found = orchestrator.host(&name, Asker::Booker, anew);
             let found = timeout(left.min(PLACING), found).await;
             let host = match found {
-                Ok(Found::There(host)) => host,
-                Ok(Found::Nothing(ticket)) => return Answer::Unplaced(ticket),
-                Ok(Found::Refused(why)) => return Answer::Ended(Err(self.not_started(why))),
+                Ok(HostLookup::There(host)) => host,
+                Ok(HostLookup::Nothing(ticket)) => return Answer::Unplaced(ticket),
+                Ok(HostLookup::Refused(why)) => return Answer::Ended(Err(self.not_started(why))),
                 Err(_) if left < PLACING => return Answer::Ended(Err(timed_out(String::new()))),
                 Err(_) => {
                     let why = format!("worker {} has not made its container yet", self.worker);

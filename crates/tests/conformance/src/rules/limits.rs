@@ -1,4 +1,4 @@
-//! What a step may use, and what it is told when that was not enough.
+//! The limits of a step, and the messages when they were too low.
 
 use airside_model::task::ContainerLimits;
 use airside_orchestrator::StepEnd;

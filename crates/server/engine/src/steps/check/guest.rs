@@ -10,7 +10,7 @@ use airside_model::{
     plan::TypeImage,
 };
 use airside_orchestrator::{
-    Asker, Found, GuestEnd, GuestRequest, GuestRun, Host, Orchestrator, StepRequest, Ticket,
+    Asker, GuestEnd, GuestRequest, GuestRun, Host, HostLookup, Orchestrator, StepRequest, Ticket,
 };
 use airside_runtime::Image;
 use airside_store::now;
@@ -154,9 +154,9 @@ async fn find(
         }
     };
     match found {
-        Found::There(host) => Ok(Ok(host)),
-        Found::Refused(words) => Ok(Err(Looked::Errored(format!("run check: {words}")))),
-        Found::Nothing(ticket) => place(leaf, stay, ticket).await,
+        HostLookup::There(host) => Ok(Ok(host)),
+        HostLookup::Refused(words) => Ok(Err(Looked::Errored(format!("run check: {words}")))),
+        HostLookup::Nothing(ticket) => place(leaf, stay, ticket).await,
     }
 }
 
