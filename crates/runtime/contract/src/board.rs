@@ -1,5 +1,5 @@
-//! What is known of each container, and who wants to hear of it: the keeping of books behind
-//! [`crate::Runtime::observe`], for runtimes that have nobody else to do it.
+//! The last observation of each container and its observers: [`crate::Runtime::observe`] for
+//! runtimes that watch their containers themselves.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ struct Inner {
 }
 
 impl Inner {
-    fn tell(&mut self, handle: &Handle, observed: &Observed) {
+    fn notify(&mut self, handle: &Handle, observed: &Observed) {
         self.observers.retain(|observer| {
             let observation = Observation {
                 handle: handle.clone(),
@@ -43,28 +43,28 @@ impl Board {
             _ => {}
         }
         inner.known.insert(handle.clone(), observed.clone());
-        inner.tell(handle, &observed);
+        inner.notify(handle, &observed);
         true
     }
 
-    /// Notes an end, unless the container was removed and forgotten before anybody noticed.
+    /// Notes an end, unless the container was removed and forgotten before.
     pub fn end(&self, handle: &Handle, gone: Observed) {
         let mut inner = self.inner.lock();
         match inner.known.get_mut(handle) {
             None | Some(Observed::Gone { .. }) => {}
             Some(known) => {
                 *known = gone.clone();
-                inner.tell(handle, &gone);
+                inner.notify(handle, &gone);
             }
         }
     }
 
-    /// The container was removed; whoever has not heard that it is gone hears it now.
+    /// Forgets a container that was removed. Observers that do not know its end yet get it now.
     pub fn forget(&self, handle: &Handle, gone: Observed) {
         let mut inner = self.inner.lock();
         match inner.known.remove(handle) {
             None | Some(Observed::Gone { .. }) => {}
-            Some(_) => inner.tell(handle, &gone),
+            Some(_) => inner.notify(handle, &gone),
         }
     }
 

@@ -1,10 +1,10 @@
-//! How a worker is doing by itself, whatever operators want of it.
+//! The condition of a worker as its runtime reports it, whatever administrators want of it.
 
 use std::fmt;
 
 use crate::Image;
 
-/// What kind of container a step needs. Every step is plain, and may be more.
+/// A kind of container that a step needs. Every step is plain, and may be more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Shape {
     Plain,
@@ -51,17 +51,18 @@ impl fmt::Display for Shape {
 /// Something that a worker should have and has not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lack {
-    /// What cannot run there because of it; nothing, if it is only worth knowing.
+    /// Kinds of steps that cannot run because of it; none, if it is only worth knowing.
     pub shapes: Vec<Shape>,
     pub why: String,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Condition {
-    /// Why nobody can say what happens there.
+    /// The reason why the state of the worker's containers is unknown.
     pub stalled: Option<String>,
     pub lacks: Vec<Lack>,
-    /// The features that its owner does not offer there. Steps that need it go elsewhere; nothing is wrong with that.
+    /// The features that its owner does not offer there. Steps that need it go elsewhere; nothing
+    /// is wrong with that.
     pub not_offered: Vec<Lack>,
 }
 

@@ -1,11 +1,12 @@
-//! What a runtime is: something that can *place* a shim somewhere and later remove it.
+//! The contract of a runtime, which *places* a shim somewhere and later removes it.
 //!
-//! Everything hard about running a step (terminals, signals, exit status, inputs, outputs) happens in
-//! the shim and the hub, so a runtime stays small: it turns a [`PlacementSpec`] into a container or a
-//! pod whose first process is the shim, says what it sees of it, lists what is there, and removes it.
-//! All four verbs are idempotent.
+//! Everything hard about running a step (terminals, signals, exit status, inputs, outputs) happens
+//! in the shim and the hub, so a runtime stays small: it turns a [`PlacementSpec`] into a container
+//! or a pod whose first process is the shim, reports what it observes of it, lists what is there,
+//! and removes it. All four verbs are idempotent.
 
 mod board;
+mod cause;
 mod condition;
 mod observation;
 mod spec;
@@ -18,21 +19,45 @@ use futures::stream::BoxStream;
 use tokio::sync::watch;
 
 pub use board::Board;
+pub use cause::{Cause, Shortage, cause_from_peer};
 pub use condition::{Condition, Lack, Shape};
 pub use observation::{Observation, Observed};
 pub use spec::{Access, ClaimEnvironment, Image, Mount, PlacementSpec, PullSource};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Asking again later may work: the API server is away, a quota is exhausted.
+    /// A later request may succeed: the API server is away, a quota is exhausted.
     #[error("{worker}: {message}")]
-    Unavailable { worker: WorkerName, message: String },
-    /// Asking again will not help: the image does not exist, the namespace forbids the pod.
+    Unavailable {
+        worker: WorkerName,
+        message: String,
+        cause: Cause,
+    },
+    /// No later request will succeed: the image does not exist, the namespace forbids the pod.
     #[error("{message}")]
-    Refused { message: String },
+    Refused { message: String, cause: Cause },
 }
 
-/// What the rest of the house must know of a runtime to use it.
+impl Error {
+    /// Returns an error that may pass, of no cause that decides anything.
+    pub fn unavailable(worker: &WorkerName, message: impl Into<String>) -> Self {
+        Self::Unavailable {
+            worker: worker.clone(),
+            message: message.into(),
+            cause: Cause::Other,
+        }
+    }
+
+    /// Returns an error that lasts, of no cause that decides anything.
+    pub fn refused(message: impl Into<String>) -> Self {
+        Self::Refused {
+            message: message.into(),
+            cause: Cause::Other,
+        }
+    }
+}
+
+/// Properties of a runtime that its users must know.
 #[derive(Clone, Copy, Debug)]
 pub struct Capabilities {
     /// The runtime mounts inputs and seals outputs by itself; otherwise the shim streams them.
@@ -41,26 +66,25 @@ pub struct Capabilities {
     pub lost_after: Duration,
     /// There is something behind [`Image::Host`].
     pub has_host_image: bool,
-    /// An image that has a digest is pulled where the step runs, from its own registry and kept by others than us.
+    /// An image that has a digest is pulled where the step runs, from its own registry, and is kept
+    /// there.
     pub pulls_images: bool,
-    /// How long a shim may be without the hub before it ends its process, if not as long as everywhere.
+    /// Time for which a shim may be without the hub before it ends its process; absent for the
+    /// server's own.
     pub fence_after: Option<Duration>,
 }
 
-/// What a runtime says about containers that stay after their step; what is absent is as the server says.
+/// A runtime's limits on containers that stay after their step. The server's own limits stand for
+/// absent ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KeptLimits {
-    /// How many at once.
+    /// Number of kept containers at once.
     pub most: Option<usize>,
-    /// How long after a build that did not succeed.
+    /// Time for which containers stay after a build that did not succeed.
     pub stay: Option<Duration>,
     /// Idle for so long, one is to [`Runtime::shrink`]. Absent: never.
     pub shrink_after: Option<Duration>,
 }
-
-/// Part of the words of every [`Observed::Gone`] that the step's own want of memory has caused: placing such
-/// a step again would end the same way.
-pub const OUT_OF_MEMORY: &str = "ran out of memory";
 
 /// One thing that the runtime has, for the sweeper.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,7 +107,7 @@ pub trait Runtime: Send + Sync + 'static {
         false
     }
 
-    /// How it is doing, now and from now on; nothing for a runtime that is always well.
+    /// Returns the worker's condition, now and from now on; none for a runtime that is always well.
     fn condition(&self) -> Option<watch::Receiver<Condition>> {
         None
     }
@@ -93,8 +117,8 @@ pub trait Runtime: Send + Sync + 'static {
     /// the incarnation, if it has one.
     async fn place(&self, spec: &PlacementSpec) -> Result<Option<String>, Error>;
 
-    /// What the runtime sees of its containers from now on, beginning with what is there. Each call
-    /// gives an independent stream; all of them share one watch.
+    /// Returns the observations of the runtime's containers, beginning with the current ones. Each
+    /// call gives an independent stream; all of them share one watch.
     fn observe(&self) -> BoxStream<'static, Observation>;
 
     /// Removes the container or pod; gone already is fine.
@@ -103,53 +127,52 @@ pub trait Runtime: Send + Sync + 'static {
     /// Everything of this installation that is really there.
     async fn list(&self) -> Result<Vec<Listed>, Error>;
 
-    /// Makes the output at `path` a sealed volume. Only where `mounts_volumes`; the process has ended.
-    /// Sealing what is sealed already is fine.
+    /// Makes the output at `path` a sealed volume. Only where `mounts_volumes`; the process has
+    /// ended. Sealing what is sealed already is fine.
     async fn seal(&self, handle: &Handle, path: &str, volume: &VolumeId) -> Result<(), Error>;
 
-    /// How containers that stay after their step are treated here.
+    /// Returns the limits on containers that stay after their step.
     fn kept(&self) -> KeptLimits {
         KeptLimits::default()
     }
 
-    /// Gives back what a container has reserved and an idle one does not need. Doing it twice is fine, as is a
-    /// container that is no longer there.
+    /// Gives back what a container has reserved and an idle one does not need. Doing it twice is
+    /// fine, as is a container that is no longer there.
     async fn shrink(&self, _handle: &Handle) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Says in the cluster that a container only stays for people, so that others can tell it from one that works, and
-    /// may remove it. Doing it twice is fine, as is a container that is no longer there.
+    /// Marks a container in the cluster as one that only stays for people, so that others can tell
+    /// it from one that works and may remove it. Doing it twice is fine, as is a container that is
+    /// no longer there.
     async fn mark_kept(&self, _handle: &Handle) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Returns true if this reason, which the runtime gave for a step that waits, is that there is no room for one more.
-    fn lacks_room(&self, _reason: &str) -> bool {
-        false
-    }
-
-    /// Makes room for a step that waits for this reason. It names those containers of `kept`, the oldest of which comes
-    /// first, that must go for it; none, if their end would not help.
+    /// Makes room for a step that waits because of this shortage, and returns those containers of
+    /// `kept` that must go for it: none, if their end would not help. The oldest of `kept` comes
+    /// first.
     async fn make_room(
         &self,
         _spec: &PlacementSpec,
-        _reason: &str,
+        _shortage: &Shortage,
         _kept: &[Handle],
     ) -> Result<Vec<Handle>, Error> {
         Ok(Vec::new())
     }
 
-    /// A step could not go here because of what is lacking: somebody may have mended it meanwhile.
+    /// Asks the runtime to look again: a step could not go here because of a lack that an
+    /// administrator may have mended.
     fn doubt(&self) {}
 
-    /// The container that takes most of the server's own disk, with its bytes. Only for a runtime on that disk.
+    /// Returns the container that takes most of the server's own disk, with its bytes. Only for a
+    /// runtime on that disk.
     async fn largest(&self) -> Result<Option<(Handle, u64)>, Error> {
         Ok(None)
     }
 
-    /// Names of images that steps of a build will want here, perhaps; none once it has ended. Only a hint: nothing waits
-    /// for what comes of it.
+    /// Takes a hint: names of images that steps of a build may use here; none once it has ended.
+    /// Nothing waits for its effect.
     fn expect_images(&self, _build: BuildId, _images: &[String]) {}
 
     /// Removes what the runtime has made for its containers and none of them uses any more.
@@ -157,8 +180,8 @@ pub trait Runtime: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Removes images from which no container was made for so long and on which none stands; how many.
-    /// Only for a runtime that keeps images on the server's own disk.
+    /// Removes images that no container uses and from which none was made for this time; returns
+    /// their number. Only for a runtime that keeps images on the server's own disk.
     async fn collect_images(&self, _unused_for: Duration) -> Result<u64, Error> {
         Ok(0)
     }

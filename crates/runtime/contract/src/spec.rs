@@ -1,4 +1,5 @@
-//! What to place: complete and serialisable, so that a resumed build places the same again.
+//! The specification of a placement: complete and serialisable, so that a resumed build places the
+//! same again.
 
 use airside_model::{Handle, InstallationId, StepLabels, VolumeId, task::ContainerLimits};
 use serde::{Deserialize, Serialize};
@@ -21,8 +22,9 @@ pub struct PlacementSpec {
     pub privileged: bool,
     #[serde(default)]
     pub hermetic: bool,
-    /// Whom the process runs as, as `user[:group]`, by name or number; root of the container where absent. The shim
-    /// switches by itself where it may; a runtime in which it may not starts it as this user.
+    /// User of the process as `user[:group]`, by name or number; root of the container where
+    /// absent. The shim switches by itself where it may; a runtime in which it may not starts it as
+    /// this user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
     /// By which the worker was chosen; a runtime's own rules may go by them too.
@@ -31,8 +33,8 @@ pub struct PlacementSpec {
 }
 
 impl PlacementSpec {
-    /// Tells whether an existing object was made from this spec. The claim's token is no part of it:
-    /// nothing that readers of the object see should be a hash of a secret.
+    /// Returns a hash that tells whether an existing object was made from this spec. The claim's
+    /// token is no part of it: no reader of the object should see a hash of a secret.
     pub fn hash(&self) -> String {
         let identity = serde_json::json!({
             "handle": self.handle, "installation": self.installation, "image": self.image.named(),
@@ -58,20 +60,20 @@ impl std::fmt::Debug for PlacementSpec {
 pub enum Image {
     /// Nothing but the shim: for native resource types.
     Shim,
-    /// The machine's own root file system under a private overlay; on Kubernetes, the image that the
-    /// target names for it.
+    /// The machine's own root file system under a private overlay; on Kubernetes, the image that
+    /// the target names for it.
     Host,
     /// An image in a registry, as `name:tag` or `name@digest`.
     Registry {
         reference: String,
         #[serde(default, skip_serializing_if = "PullSource::is_empty")]
         source: PullSource,
-        /// A copy that a machine has already is not for this step, unless the registry gives it to the step's source,
-        /// too: nothing shows that anybody may have it.
+        /// True if a copy on the machine is for this step only once the registry gives the image to
+        /// the step's source: nothing else shows that the team may have it.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         ask_registry: bool,
-        /// The image's own user, where the server knows it: a step without another one runs as that. Runtimes that pull
-        /// by themselves read it from the image.
+        /// The image's own user, where the server knows it: a step without another one runs as
+        /// that. Runtimes that pull by themselves read it from the image.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         user: Option<String>,
     },
@@ -82,7 +84,7 @@ pub enum Image {
 }
 
 impl Image {
-    /// One that anybody may pull.
+    /// Returns an image that is pulled without credentials.
     pub fn registry(reference: impl Into<String>) -> Self {
         Self::Registry {
             reference: reference.into(),
@@ -100,7 +102,7 @@ impl Image {
         }
     }
 
-    /// The same without what it takes to pull it.
+    /// Returns the image without the credentials for pulling it.
     fn named(&self) -> Self {
         match self {
             Self::Registry { reference, .. } => Self::registry(reference),
@@ -109,8 +111,9 @@ impl Image {
     }
 }
 
-/// What it takes to pull an image, as the `source` of a `registry-image` has it: who we are, whom to trust,
-/// which mirror. Runtimes that leave pulling to others have no use for it. It holds secrets.
+/// Settings for pulling an image, as the `source` of a `registry-image` has them: credentials,
+/// authorities to trust, a mirror. Runtimes that leave pulling to others have no use for it. It
+/// holds secrets.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct PullSource(pub Map<String, Value>);
@@ -127,10 +130,11 @@ impl std::fmt::Debug for PullSource {
     }
 }
 
-/// Where the shim finds the hub and how it shows who it is.
+/// The address of the hub for a shim, and the shim's proof of identity.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClaimEnvironment {
-    /// The hub's port. The host part is the runtime's: each sees the hub under an address of its own.
+    /// The hub's port. The host part is the runtime's: each sees the hub under an address of its
+    /// own.
     pub hub_port: u16,
     pub hub_pin: String,
     pub token: String,

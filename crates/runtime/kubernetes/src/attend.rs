@@ -1,5 +1,5 @@
-//! Attends to a target: whether its API server answers and knows us, and what it lacks. Two tasks, so that a slow probe
-//! keeps nobody from noticing that the server is gone.
+//! Attends to a target: its API server's answers, and what the target lacks. Two tasks, so that a
+//! slow probe does not delay the notice that the server is gone.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,16 +15,17 @@ use tracing::{info, warn};
 
 use crate::{network_policy, preflight::Preflight, targets::Target};
 
-/// How often a server that answers is asked.
+/// Interval between two requests to a server that answers.
 const PULSE: Duration = Duration::from_secs(10);
-/// How often one that does not.
+/// Interval between two requests to a server that does not answer.
 const ANXIOUS: Duration = Duration::from_secs(1);
-/// How soon what is lacking is looked for again, at first and when a step wanted it: somebody may have mended it. As long
-/// as the answer stays the same, each pause is twice the one before.
+/// Pause before the next look for what is lacking, at first and when a step wanted it: an
+/// administrator may have mended it. As long as the answer stays the same, each pause is twice the
+/// one before.
 const AGAIN: Duration = Duration::from_secs(30);
-/// The longest of these pauses, and how soon it is looked whether something is lacking where nothing was.
+/// The longest of these pauses, and the pause where nothing is lacking.
 const AT_LAST: Duration = Duration::from_secs(10 * 60);
-/// How soon what could not be found out is tried again.
+/// Pause before another try to find out what could not be found out.
 const SOON: Duration = Duration::from_secs(3);
 
 /// Starts both; they end with the handle.
@@ -63,7 +64,7 @@ struct Attendant {
     doubts: Doubts,
 }
 
-/// By which others say that what is lacking should be looked for now: the server answers again, or has refused what it
+/// The signal to look now for what is lacking: the server answers again, or has refused what it
 /// allowed before.
 #[derive(Clone, Default)]
 pub(crate) struct Doubts {
@@ -76,13 +77,13 @@ impl Doubts {
         self.raised.notify_one();
     }
 
-    /// A step wanted what is lacking. Steps may want it all the time, so this alone makes nobody look more often than
-    /// at first.
+    /// Notes that a step wanted what is lacking. Steps may want it all the time, so this alone
+    /// makes no look come sooner than at first.
     pub(crate) fn wanted(&self) {
         self.wanted.notify_one();
     }
 
-    /// Waits until it is time to look again, after a pause of `pause` unless somebody doubts.
+    /// Waits until it is time to look again: after `pause`, or sooner if there is a doubt.
     async fn next(&self, pause: Duration) {
         let asked = async {
             tokio::time::sleep(AGAIN).await;
@@ -96,7 +97,8 @@ impl Doubts {
     }
 }
 
-/// How soon to look again: sooner where something is lacking, and ever later as long as it stays the same.
+/// Returns the pause before the next look: shorter where something is lacking, and ever longer as
+/// long as it stays the same.
 fn pause(lacks: &[Lack], before: Option<&[Lack]>, last: Duration) -> Duration {
     match before {
         _ if lacks.is_empty() => AT_LAST,
@@ -105,7 +107,7 @@ fn pause(lacks: &[Lack], before: Option<&[Lack]>, last: Duration) -> Duration {
     }
 }
 
-/// How an API server takes a question that everybody may ask.
+/// An API server's answer to a request that every account may make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pulse {
     Answers,
@@ -212,7 +214,8 @@ impl Attendant {
         }
     }
 
-    /// Learns what the target lacks. The answers to `asked` are known at once; a pod takes its time. Gives back what can be mended.
+    /// Finds out what the target lacks, and returns what can be mended. The answers to `asked` are
+    /// known at once; a pod takes its time.
     async fn learn_all(&self, preflight: &Preflight, asked: Vec<Lack>) -> Vec<Lack> {
         let remarks: Vec<Lack> = network_policy::warning(&self.target).into_iter().collect();
         let learn = |nodes: &[Lack]| self.learn([&asked[..], nodes, &remarks].concat());

@@ -13,7 +13,7 @@ use tracing::warn;
 const OLD: Duration = Duration::from_secs(3600);
 /// Tokens with made-up key names must not make us ask the API server all the time.
 const PAUSE: Duration = Duration::from_secs(10);
-const PATIENCE: Duration = Duration::from_secs(15);
+const KEYS_TIMEOUT: Duration = Duration::from_secs(15);
 
 #[derive(Debug, thiserror::Error)]
 pub enum KeysError {
@@ -80,7 +80,7 @@ impl Keys {
         let request = http::Request::get("/openid/v1/jwks")
             .body(Vec::new())
             .map_err(|error| KeysError::Fetch(Box::new(kube::Error::HttpError(error))))?;
-        let text = tokio::time::timeout(PATIENCE, self.client.request_text(request))
+        let text = tokio::time::timeout(KEYS_TIMEOUT, self.client.request_text(request))
             .await
             .map_err(|_| KeysError::Slow)?
             .map_err(|error| KeysError::Fetch(Box::new(error)))?;

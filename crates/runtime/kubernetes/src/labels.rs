@@ -19,23 +19,23 @@ pub(crate) const STATE: &str = "airside.dev/state";
 pub(crate) const KEPT: &str = "kept";
 /// By this the cluster autoscaler knows whether it may remove the pod with its node.
 pub(crate) const SAFE_TO_EVICT: &str = "cluster-autoscaler.kubernetes.io/safe-to-evict";
-/// Who keeps the pod off the network: [`HELD`], a NetworkPolicy.
+/// Key of the mechanism that keeps the pod off the network: [`HELD`], a NetworkPolicy.
 pub(crate) const NETWORK: &str = "airside.dev/network";
 pub(crate) const HELD: &str = "held";
 pub(crate) const SPEC_HASH: &str = "airside.dev/spec-hash";
 
-/// Whose keys are ours.
+/// The domain of our keys.
 pub(crate) const DOMAIN: &str = "airside.dev";
 
-const LONGEST: usize = 63;
+const MAX_VALUE_BYTES: usize = 63;
 
 /// Selects every pod of one installation on one worker.
 pub(crate) fn selector(installation: &InstallationId, worker: &WorkerName) -> String {
     format!("{INSTALLATION}={installation},{WORKER}={worker}")
 }
 
-/// Whether a text may be a label's value as it is. What we select by must be, or two of them could
-/// look the same.
+/// Returns true if a text may be a label's value as it is. A value that pods are selected by must
+/// be, or two of them could look the same.
 pub(crate) fn is_value(text: &str) -> bool {
     !text.is_empty() && value(text) == text
 }
@@ -50,7 +50,7 @@ pub(crate) fn value(text: &str) -> String {
     let edge = |c: char| !c.is_ascii_alphanumeric();
     let trimmed = replaced.trim_start_matches(edge);
     // Every character is one byte by now, so cutting cannot split one.
-    trimmed[..trimmed.len().min(LONGEST)]
+    trimmed[..trimmed.len().min(MAX_VALUE_BYTES)]
         .trim_end_matches(edge)
         .to_owned()
 }
@@ -74,7 +74,7 @@ pub(crate) fn labels(
     labels
 }
 
-/// The same names in full.
+/// Returns the names of a step in full, which labels may shorten.
 pub(crate) fn annotations(step: &StepLabels) -> BTreeMap<String, String> {
     let mut annotations: BTreeMap<String, String> = names(step)
         .into_iter()

@@ -3,17 +3,18 @@
 //! ```text
 //! targets   what the operator wrote        → Target
 //! pod       PlacementSpec + Target         → Pod          (pure)
-//! placement create, adopt, delete, list    → API server
+//! runtime   create, adopt, delete, list    → API server
 //! watch     one shared watch               → Observation  (reading a pod is pure: `observed`)
 //! attend    is it there, what does it lack → Condition    (`preflight` finds out)
 //! rbac      targets and what they use      → the Role     (pure)
 //! proof     a pod's own token              → yes or why not, without asking the API server
 //! ```
 //!
-//! A target is one cluster and namespace and is one worker. A step costs one create and one delete, and a
-//! patch if its pod is kept for long; a Secret is written only to pull images with (`pull_secrets`), a NetworkPolicy only
-//! for hermetic steps without user namespaces (`network_policy`). Nothing here executes into pods or reads their logs.
-//! Beside all that, `secrets` reads Secrets for installations whose credentials are kept in a cluster.
+//! A target is one cluster and namespace and is one worker. A step costs one create and one delete,
+//! and a patch if its pod is kept for long; a Secret is written only to pull images with
+//! (`pull_secrets`), a NetworkPolicy only for hermetic steps without user namespaces
+//! (`network_policy`). Nothing here executes into pods or reads their logs. Beside all that,
+//! `secrets` reads Secrets for installations whose credentials are kept in a cluster.
 
 #![forbid(unsafe_code)]
 

@@ -1,9 +1,10 @@
-//! Hermetic steps where pods have no user namespace: their shim may not make a network of its own, so a NetworkPolicy
-//! keeps the whole pod off the network, but for the hub.
+//! Hermetic steps where pods have no user namespace: their shim may not make a network of its own,
+//! so a NetworkPolicy keeps the whole pod off the network, but for the hub.
 //!
-//! One policy for a target serves all its hermetic pods, which it finds by a label. It is made before the first of them,
-//! and only ever made: another hub makes another policy, by another name. Whether the cluster's network enforces
-//! policies cannot be found out from here, so the worker says that it must ([`warning`]).
+//! One policy for a target serves all its hermetic pods, which it finds by a label. It is made
+//! before the first of them, and only ever made: another hub makes another policy, by another name.
+//! This crate cannot find out whether the cluster's network enforces policies, so the worker says
+//! that it must ([`warning`]).
 
 use std::{collections::BTreeMap, net::IpAddr, time::Duration};
 
@@ -29,17 +30,18 @@ use crate::{
     targets::{Offer, Target},
 };
 
-/// Somebody may have removed it; making it again is how we find out.
+/// Time for which a policy that was there is taken to be there. An administrator may have removed
+/// it; making it again shows that.
 const TRUSTED: Duration = Duration::from_secs(60);
-const PATIENCE: Duration = Duration::from_secs(30);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// That of one target.
+/// The policies of one target.
 pub(crate) struct NetworkPolicies {
     policies: Api<NetworkPolicy>,
     installation: InstallationId,
     worker: WorkerName,
     hub_host: String,
-    /// Which was last seen to be there. Held while one is made.
+    /// The policy that was last seen to be there. Locked while one is made.
     made: Mutex<Option<(String, Instant)>>,
 }
 
@@ -54,7 +56,8 @@ impl NetworkPolicies {
         }
     }
 
-    /// Makes sure that a step's pod is held off the network from its first moment on, if this is how it is held.
+    /// Makes sure that a step's pod is held off the network from its first moment on, if this is
+    /// how it is held.
     pub(crate) async fn for_step(
         &self,
         spec: &PlacementSpec,
@@ -77,7 +80,7 @@ impl NetworkPolicies {
         }
         let doing = "cannot create the NetworkPolicy of hermetic steps";
         let how = PostParams::default();
-        match tokio::time::timeout(PATIENCE, self.policies.create(&how, &policy)).await {
+        match tokio::time::timeout(REQUEST_TIMEOUT, self.policies.create(&how, &policy)).await {
             Err(_) => {
                 let message = format!("{doing}: the API server does not answer");
                 return Err(unavailable(&self.worker, message));
@@ -92,12 +95,12 @@ impl NetworkPolicies {
     }
 }
 
-/// Whether a policy is what keeps this step's pod off the network.
+/// Returns true if a policy keeps this step's pod off the network.
 pub(crate) fn holds(spec: &PlacementSpec, target: &Target) -> bool {
     spec.hermetic && target.host_users
 }
 
-/// What people must know of a target whose hermetic steps are held by a policy.
+/// Returns the remark for people on a target whose hermetic steps are held by a policy.
 pub(crate) fn warning(target: &Target) -> Option<Lack> {
     let held = target.host_users && target.offers(Offer::Hermetic);
     held.then(|| Lack {

@@ -1,8 +1,9 @@
-//! Images that builds will want soon, told to whoever keeps images on nodes: one `ImageSet` for the target, there as long as
-//! builds have something to come.
+//! Images that builds will want soon, as a hint to the agents that keep images on nodes: one
+//! `ImageSet` for the target, there as long as builds have steps to come.
 //!
-//! A hint and no more. It is written behind everything else, several changes at once, and where it cannot be written (no
-//! such resource in the cluster, no right to it) that is logged and nothing else happens.
+//! A hint and no more. It is written behind everything else, several changes at once. Where it
+//! cannot be written (no such resource in the cluster, no right to it) that is logged and nothing
+//! else happens.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -27,18 +28,18 @@ use tracing::{debug, warn};
 
 use crate::{pod::toleration, targets::Target};
 
-/// What happens within this is written at once.
+/// Changes within this time are written at once.
 const PAUSE: Duration = Duration::from_millis(500);
 /// The set stays a little for the next build.
 const LINGER: Duration = Duration::from_secs(20);
-/// What a set takes.
-const MOST: usize = 256;
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Number of images that a set takes.
+const MAX_IMAGES: usize = 256;
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 const MANAGER: &str = "airside";
 
 type Said = (BuildId, Vec<String>);
 
-/// Those of one target; nothing if it does not want that.
+/// The hints of one target; nothing if it wants none.
 pub(crate) struct NextImages(Option<(UnboundedSender<Said>, AbortHandle)>);
 
 impl NextImages {
@@ -79,13 +80,13 @@ struct Writer {
     name: String,
     target: Target,
     wanted: BTreeMap<BuildId, Vec<String>>,
-    /// What the cluster has; nothing if that is not known, as at the start.
+    /// The images that the cluster's set has; nothing if that is not known, as at the start.
     written: Option<BTreeSet<String>>,
 }
 
 impl Writer {
     async fn follow(mut self, mut said: UnboundedReceiver<Said>) {
-        // What an earlier process may have left goes if nobody wants it.
+        // A set that an earlier process left goes if no build wants it.
         let mut due = Some(Instant::now() + LINGER);
         loop {
             tokio::select! {
@@ -103,37 +104,44 @@ impl Writer {
 
     /// Says when to write.
     fn take(&mut self, (build, images): Said, due: Option<Instant>) -> Option<Instant> {
-        match images.is_empty() {
-            true => drop(self.wanted.remove(&build)),
-            false => drop(self.wanted.insert(build, images)),
+        if images.is_empty() {
+            drop(self.wanted.remove(&build))
+        } else {
+            drop(self.wanted.insert(build, images))
         }
         let now = Instant::now();
-        match self.wanted.is_empty() {
-            true => Some(now + LINGER),
-            false => Some(due.unwrap_or(now + PAUSE).min(now + PAUSE)),
+        if self.wanted.is_empty() {
+            Some(now + LINGER)
+        } else {
+            Some(due.unwrap_or(now + PAUSE).min(now + PAUSE))
         }
     }
 
     async fn write(&mut self) {
-        let wanted: BTreeSet<String> = self.wanted.values().flatten().take(MOST).cloned().collect();
+        let wanted: BTreeSet<String> = self
+            .wanted
+            .values()
+            .flatten()
+            .take(MAX_IMAGES)
+            .cloned()
+            .collect();
         if self.written.as_ref() == Some(&wanted) {
             return;
         }
         let asked = async {
-            match wanted.is_empty() {
-                true => match self.sets.delete(&self.name, &DeleteParams::default()).await {
+            if wanted.is_empty() {
+                match self.sets.delete(&self.name, &DeleteParams::default()).await {
                     Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
                     done => done.map(drop),
-                },
-                false => {
-                    let set = Patch::Apply(set(&self.name, &self.target, &wanted));
-                    let how = PatchParams::apply(MANAGER).force();
-                    self.sets.patch(&self.name, &how, &set).await.map(drop)
                 }
+            } else {
+                let set = Patch::Apply(set(&self.name, &self.target, &wanted));
+                let how = PatchParams::apply(MANAGER).force();
+                self.sets.patch(&self.name, &how, &set).await.map(drop)
             }
         };
         let worker = &self.target.name;
-        match tokio::time::timeout(PATIENCE, asked).await {
+        match tokio::time::timeout(REQUEST_TIMEOUT, asked).await {
             Ok(Ok(())) => {
                 debug!(%worker, images = wanted.len(), "images of next steps are known");
                 self.written = Some(wanted);

@@ -1,14 +1,14 @@
 //! Reads a pod: what does it say about the step's placement? Pure, so that each rule has a test.
 //!
-//! The shim reports results itself; this is only for what a shim cannot say, because it does not run
-//! yet, runs no longer, or its machine is away.
+//! The shim reports results itself; this is only for what a shim cannot say, because it does not
+//! run yet, runs no longer, or its machine is away.
 
-use airside_runtime::{OUT_OF_MEMORY, Observed};
+use airside_runtime::{Cause, Observed};
 use k8s_openapi::api::core::v1::{
     ContainerState, ContainerStateTerminated, Pod, PodCondition, PodStatus,
 };
 
-use crate::pod::CONTAINER;
+use crate::{pod::CONTAINER, room::node_shortage};
 
 /// The condition by which Kubernetes says that it takes a pod away, and why.
 const DISRUPTED: &str = "DisruptionTarget";
@@ -17,13 +17,11 @@ mod before;
 mod leaving;
 mod waiting;
 
-/// What a pod that is there says. One that is there no longer is [`Observed::Gone`].
+/// Returns the state of a pod that is there. One that is there no longer is [`Observed::Gone`].
 pub fn observed(pod: &Pod) -> Observed {
     let node = pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
     let Some(status) = &pod.status else {
-        return Observed::Pending {
-            reason: String::new(),
-        };
+        return Observed::pending();
     };
     let state = container_state(status);
     if let Some(ended) = state.and_then(|state| state.terminated.as_ref()) {
@@ -33,10 +31,7 @@ pub fn observed(pod: &Pod) -> Observed {
         return failed;
     }
     if matches!(status.phase.as_deref(), Some("Failed" | "Succeeded")) {
-        return Observed::Gone {
-            node,
-            reason: pod_reason(status),
-        };
+        return pod_ended(status, node);
     }
     if let Some(reason) = silence(status, node.as_deref()) {
         return Observed::Silent { node, reason };
@@ -53,9 +48,7 @@ pub fn observed(pod: &Pod) -> Observed {
     if let Some(waiting) = state.and_then(|state| state.waiting.as_ref()) {
         return waiting::read(waiting);
     }
-    Observed::Pending {
-        reason: unscheduled(status).unwrap_or_default(),
-    }
+    unscheduled(status).unwrap_or_else(Observed::pending)
 }
 
 fn container_state(status: &PodStatus) -> Option<&ContainerState> {
@@ -87,39 +80,60 @@ fn terminated(
     if matches!(why, "StartError" | "ContainerCannotRun") {
         return Observed::Doomed {
             reason: format!("the container cannot start: {message}"),
+            cause: Cause::CannotStart,
         };
     }
     if status.reason.is_some() {
-        return Observed::Gone {
-            node,
-            reason: pod_reason(status),
-        };
+        return pod_ended(status, node);
     }
-    let mut reason = match why {
-        "OOMKilled" => match memory_limit(pod) {
-            Some(limit) => {
-                format!("the step {OUT_OF_MEMORY}: its limit is {limit} bytes (OOMKilled)")
-            }
-            None => format!("the step {OUT_OF_MEMORY} (OOMKilled)"),
-        },
-        "" | "Error" | "Completed" => match ended.signal.filter(|signal| *signal != 0) {
-            Some(signal) => format!("the container was killed by signal {signal}"),
-            None => format!("the container exited with code {}", ended.exit_code),
-        },
-        other => format!(
-            "the container exited with code {} ({other})",
-            ended.exit_code
-        ),
-    };
+    let (mut reason, mut cause) = container_end(ended, pod);
     if !message.is_empty() {
         reason = format!("{reason}: {message}");
     }
-    if pod.metadata.deletion_timestamp.is_some() && condition(status, DISRUPTED).is_none() {
+    let is_deleted = pod.metadata.deletion_timestamp.is_some();
+    if is_deleted && condition(status, DISRUPTED).is_none() {
         reason = format!("{reason} (the pod was deleted)");
+    }
+    if cause != Cause::OutOfMemory {
+        cause = match (disruption(status), is_deleted) {
+            (Some(_), _) => Cause::Evicted,
+            (None, true) => Cause::Removed,
+            (None, false) => cause,
+        };
     }
     Observed::Gone {
         node,
-        reason: with_disruption(reason, status),
+        reason: with_disruption(reason, message, status),
+        cause,
+    }
+}
+
+/// Returns the end of the step's container by itself, whatever happened to its pod.
+fn container_end(ended: &ContainerStateTerminated, pod: &Pod) -> (String, Cause) {
+    let code = ended.exit_code;
+    match ended.reason.as_deref().unwrap_or_default() {
+        "OOMKilled" => {
+            let limit = memory_limit(pod);
+            let limit = limit.map_or(String::new(), |limit| {
+                format!(": its limit is {limit} bytes")
+            });
+            let reason = format!("the step ran out of memory{limit} (OOMKilled)");
+            (reason, Cause::OutOfMemory)
+        }
+        "" | "Error" | "Completed" => match ended.signal.filter(|signal| *signal != 0) {
+            Some(signal) => {
+                let reason = format!("the container was killed by signal {signal}");
+                (reason, Cause::Killed { signal })
+            }
+            None => {
+                let reason = format!("the container exited with code {code}");
+                (reason, Cause::Exited { code: Some(code) })
+            }
+        },
+        other => {
+            let reason = format!("the container exited with code {code} ({other})");
+            (reason, Cause::Other)
+        }
     }
 }
 
@@ -130,7 +144,20 @@ fn memory_limit(pod: &Pod) -> Option<&str> {
     Some(&limits.get("memory")?.0)
 }
 
-/// Why the pod as a whole ended: `Evicted`, `OutOfcpu`, `NodeAffinity` and the like.
+/// Returns the end of a pod as a whole: `Evicted`, `OutOfcpu`, `NodeAffinity` and the like.
+fn pod_ended(status: &PodStatus, node: Option<String>) -> Observed {
+    let evicted = disruption(status).is_some() || status.reason.as_deref() == Some("Evicted");
+    Observed::Gone {
+        node,
+        reason: pod_reason(status),
+        cause: if evicted {
+            Cause::Evicted
+        } else {
+            Cause::Other
+        },
+    }
+}
+
 fn pod_reason(status: &PodStatus) -> String {
     let phase = status.phase.as_deref().unwrap_or("Failed").to_lowercase();
     let reason = match (status.reason.as_deref(), status.message.as_deref()) {
@@ -138,14 +165,21 @@ fn pod_reason(status: &PodStatus) -> String {
         (Some(text), None) | (None, Some(text)) => format!("the pod {phase}: {}", text.trim()),
         (None, None) => format!("the pod {phase}"),
     };
-    with_disruption(reason, status)
+    let said = status.message.as_deref().unwrap_or_default();
+    with_disruption(reason, said.trim(), status)
 }
 
-/// Adds who took the pod away (preemption, a drained node), if somebody did.
-fn with_disruption(reason: String, status: &PodStatus) -> String {
-    let target = condition(status, DISRUPTED).filter(|target| target.status == "True");
-    match target.and_then(|target| target.message.as_deref()) {
-        Some(message) if !reason.contains(message) => format!("{reason} ({})", message.trim()),
+/// Returns the condition by which Kubernetes takes the pod away, if it does.
+fn disruption(status: &PodStatus) -> Option<&PodCondition> {
+    condition(status, DISRUPTED).filter(|target| target.status == "True")
+}
+
+/// Adds the message of the pod's disruption (preemption, a drained node) unless it is `said`
+/// already.
+fn with_disruption(reason: String, said: &str, status: &PodStatus) -> String {
+    let message = disruption(status).and_then(|target| target.message.as_deref());
+    match message.map(str::trim) {
+        Some(message) if message != said => format!("{reason} ({message})"),
         _ => reason,
     }
 }
@@ -174,14 +208,18 @@ fn silence(status: &PodStatus, node: Option<&str>) -> Option<String> {
     }
 }
 
-fn unscheduled(status: &PodStatus) -> Option<String> {
+/// Returns the state of a pod for which the scheduler has found no node.
+fn unscheduled(status: &PodStatus) -> Option<Observed> {
     let scheduled = condition(status, "PodScheduled").filter(|it| it.status == "False")?;
     let reason = scheduled.reason.as_deref().unwrap_or("Unschedulable");
     let message = scheduled.message.as_deref().unwrap_or_default().trim();
-    Some(match reason {
+    let reason = match reason {
         "Unschedulable" => format!("no node takes the pod yet: {message}"),
         reason => format!("no node takes the pod yet ({reason}): {message}"),
-    })
+    };
+    let shortage = node_shortage(message);
+    let cause = shortage.map_or(Cause::Other, |shortage| Cause::NoRoom { shortage });
+    Some(Observed::Pending { reason, cause })
 }
 
 #[cfg(test)]

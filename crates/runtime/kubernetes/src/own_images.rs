@@ -1,6 +1,7 @@
 //! Images that are artifacts, as the server's own registry has them.
 //!
-//! Who publishes them is not known here: a runtime is told where they are and with which login its team pulls them.
+//! Another crate publishes them: a runtime is told their names and the login with which a team
+//! pulls.
 
 use airside_model::VolumeId;
 use airside_runtime::{Error, Image, PlacementSpec};
@@ -11,7 +12,8 @@ use crate::{pull_secrets::Credential, refusal::unavailable, runtime::KubeRuntime
 /// Makes artifacts images that nodes can pull.
 #[async_trait]
 pub trait ImagePublisher: Send + Sync + 'static {
-    /// Makes the volume an image of the team's, unless it is one already; `name@digest`, without the registry.
+    /// Makes the volume an image of the team's, unless it is one already. Returns `name@digest`,
+    /// without the registry.
     async fn publish(&self, team: &str, volume: &VolumeId) -> Result<String, PublishError>;
 
     /// With which a team's images are pulled. The same for hours, so that pods can share it.
@@ -35,24 +37,23 @@ pub enum PublishError {
 }
 
 impl KubeRuntime {
-    /// The step's image as nodes can pull it, if it is an artifact and this target has a registry for it.
+    /// Returns the step's image as nodes can pull it, if it is an artifact and this target has a
+    /// registry for it.
     pub(crate) async fn published(&self, spec: &PlacementSpec) -> Result<Option<String>, Error> {
         let (Image::Volume { volume }, Some(registry)) = (&spec.image, &self.target.registry)
         else {
             return Ok(None);
         };
         let Some(publisher) = self.publisher.get() else {
-            return Err(Error::Refused {
-                message: format!(
-                    "the target {} names the registry {registry}, and this server serves none: start it with \
-                     --registry-listen, or leave `registry` out",
-                    self.target.name
-                ),
-            });
+            return Err(Error::refused(format!(
+                "the target {} names the registry {registry}, and this server serves none: start it \
+                 with --registry-listen, or leave `registry` out",
+                self.target.name
+            )));
         };
         match publisher.publish(&spec.labels.team, volume).await {
             Ok(name) => Ok(Some(format!("{registry}/{name}"))),
-            Err(PublishError::Refused(message)) => Err(Error::Refused { message }),
+            Err(PublishError::Refused(message)) => Err(Error::refused(message)),
             Err(PublishError::Unavailable(message)) => {
                 let message = format!("the step's image cannot be published: {message}");
                 Err(unavailable(&self.target.name, message))
@@ -60,8 +61,9 @@ impl KubeRuntime {
         }
     }
 
-    /// With what the node pulls a step's image. For those in our registry it is the team's own login, also where a
-    /// pipeline names one of them itself: it opens the images of no other team.
+    /// Returns the credential with which the node pulls a step's image. For those in our registry
+    /// it is the team's own login, also where a pipeline names one of them itself: it opens the
+    /// images of no other team.
     pub(crate) fn credential(
         &self,
         spec: &PlacementSpec,

@@ -1,4 +1,4 @@
-//! From a [`PlacementSpec`] and a [`Target`] to the pod, without asking anybody.
+//! From a [`PlacementSpec`] and a [`Target`] to the pod, without a request to any server.
 //!
 //! The pod is unprivileged and has a user namespace of its own unless the target says otherwise; it
 //! gets no service account token of the usual kind and no CPU limit.
@@ -37,7 +37,8 @@ pub(crate) const SHIM_CONTAINER: &str = "airside-shim";
 
 const SHIM_VOLUME: &str = "shim";
 const PROOF_VOLUME: &str = "proof";
-/// Nobody else may have volumes of these names, or mount anything there.
+/// Names of volumes that are reserved: no rule may add volumes of these names, or mount anything
+/// there.
 pub(crate) const RESERVED_VOLUMES: &[&str] = &[
     SHIM_VOLUME,
     PROOF_VOLUME,
@@ -59,7 +60,7 @@ pub fn pod_for(spec: &PlacementSpec, target: &Target) -> Result<Pod, Error> {
     pod_from(spec, target, None)
 }
 
-/// The same where the step's image, an artifact, is `published` as one that nodes can pull.
+/// Returns the pod of a step whose image, an artifact, is `published` as one that nodes can pull.
 pub(crate) fn pod_from(
     spec: &PlacementSpec,
     target: &Target,
@@ -97,8 +98,9 @@ pub(crate) fn pod_from(
     Ok(pod)
 }
 
-/// Returns true if the cluster autoscaler may remove the pod with its node. Checks are repeated elsewhere. Without a controller
-/// above it, a pod that says nothing holds its node as one that says no.
+/// Returns true if the cluster autoscaler may remove the pod with its node. Checks are repeated
+/// elsewhere. Without a controller above it, a pod that says nothing holds its node as one that
+/// says no.
 fn safe_to_evict(spec: &PlacementSpec) -> String {
     (spec.labels.kind == StepKind::Check).to_string()
 }
@@ -116,10 +118,10 @@ fn check_offered(spec: &PlacementSpec, target: &Target) -> Result<(), Error> {
 }
 
 fn refused(message: String) -> Error {
-    Error::Refused { message }
+    Error::refused(message)
 }
 
-/// What the container starts from and how the shim gets into it.
+/// The image that the container starts from, and the way of the shim into it.
 struct PodImage {
     reference: String,
     command: &'static str,
@@ -144,7 +146,8 @@ impl PodImage {
                 ))
             })?,
             Image::Registry { reference, .. } => reference.clone(),
-            // If no node can pull it, the shim makes it a root file system by itself, and takes its volume along.
+            // If no node can pull it, the shim makes it a root file system by itself, and takes its
+            // volume along.
             Image::Volume { .. } => published.unwrap_or(&target.shim_image).to_owned(),
             Image::OciLayout { path } => {
                 return Err(refused(format!(
@@ -184,9 +187,10 @@ fn pod_spec(spec: &PlacementSpec, target: &Target, image: PodImage, powers: Powe
         ..SecurityContext::default()
     };
     powers.grant(&mut security_context);
-    let affinity = match target.prefer_image_nodes {
-        true => nearby::affinity(&image.reference),
-        false => None,
+    let affinity = if target.prefer_image_nodes {
+        nearby::affinity(&image.reference)
+    } else {
+        None
     };
     let container = Container {
         name: CONTAINER.to_owned(),
@@ -233,9 +237,10 @@ fn pod_spec(spec: &PlacementSpec, target: &Target, image: PodImage, powers: Powe
     }
 }
 
-/// An image that is on a node already was pulled by some team's pod. Of those in our registry, and of those that
-/// nothing shows to be anybody's, each pod must show that its own team may have it. What is there is not fetched again:
-/// for a digest the node's runtime only asks the registry.
+/// Returns when the node's runtime asks the registry. An image that is on a node already was pulled
+/// by some team's pod. Of those in our registry, and of those that no team is known to own, each
+/// pod must show that its own team may have it. An image that is there is not fetched again: for a
+/// digest the node's runtime only asks the registry.
 fn pull_policy(spec: &PlacementSpec, reference: &str, target: &Target) -> &'static str {
     let ask_registry = matches!(
         spec.image,
@@ -244,9 +249,10 @@ fn pull_policy(spec: &PlacementSpec, reference: &str, target: &Target) -> &'stat
             ..
         }
     );
-    match ask_registry || target.is_own(reference) {
-        true => "Always",
-        false => "IfNotPresent",
+    if ask_registry || target.is_own(reference) {
+        "Always"
+    } else {
+        "IfNotPresent"
     }
 }
 

@@ -1,7 +1,8 @@
-//! Finds out what a target lacks before a step does: rights, pods that its admission refuses, and what its nodes cannot
-//! do.
+//! Finds out what a target lacks before a step does: rights, pods that its admission refuses, and
+//! what its nodes cannot do.
 //!
-//! Only what the API server says while it is ready counts; what cannot be found out now is not lacking.
+//! Only what the API server says while it is ready counts; what cannot be found out now is not
+//! lacking.
 
 mod kinds;
 mod nodes;
@@ -17,13 +18,13 @@ use kube::Client;
 use crate::{ready, refusal::classify, targets::Target};
 
 /// No single question may hang.
-const PATIENCE: Duration = Duration::from_secs(30);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(crate) struct Preflight {
     target: Target,
     installation: InstallationId,
     client: Client,
-    found: nodes::Found,
+    found: nodes::LastResult,
 }
 
 /// It cannot be found out now.
@@ -36,7 +37,7 @@ impl Preflight {
             target: target.clone(),
             installation: installation.clone(),
             client: client.clone(),
-            found: nodes::Found::default(),
+            found: nodes::LastResult::default(),
         }
     }
 
@@ -47,22 +48,23 @@ impl Preflight {
         }
         let lacks = self.rights().await?;
         // Without rights nothing else can be asked.
-        match lacks.iter().any(|lack| !lack.shapes.is_empty()) {
-            true => Ok(lacks),
-            false => Ok([lacks, self.refused_shapes().await?].concat()),
+        if lacks.iter().any(|lack| !lack.shapes.is_empty()) {
+            Ok(lacks)
+        } else {
+            Ok([lacks, self.refused_shapes().await?].concat())
         }
     }
 
     async fn in_time<T>(&self, answer: impl Future<Output = T>) -> Result<T, Unknown> {
-        let answer = tokio::time::timeout(PATIENCE, answer).await;
+        let answer = tokio::time::timeout(REQUEST_TIMEOUT, answer).await;
         answer.map_err(|_| Unknown)
     }
 
     /// Why the server refuses for good, in its words. What it may allow later is not known.
     fn refusal(&self, doing: &str, error: &kube::Error) -> Result<String, Unknown> {
         match classify(&self.target.name, doing, error) {
-            // Whoever tells it says of which worker.
-            airside_runtime::Error::Refused { message } => {
+            // The caller names the worker itself.
+            airside_runtime::Error::Refused { message, .. } => {
                 let named = format!("{}: ", self.target.name);
                 Ok(message.strip_prefix(&named).unwrap_or(&message).to_owned())
             }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::keys::{Keys, KeysError};
 
-/// How far the clocks of the cluster and of this machine may differ.
+/// Time by which the clocks of the cluster and of this machine may differ.
 const SKEW_SECONDS: u64 = 60;
 
 #[derive(Debug, thiserror::Error)]
@@ -35,19 +35,19 @@ pub enum ProofError {
 }
 
 impl ProofError {
-    /// Whether the same token may be accepted later.
+    /// Returns true if the same token may be accepted later.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Keys(_))
     }
 }
 
-/// The audience of our tokens: one made for anybody else proves nothing here, and the other way
-/// round.
+/// Returns the audience of our tokens: one made for another audience proves nothing here, and the
+/// other way round.
 pub(crate) fn audience(installation: &InstallationId) -> String {
     format!("airside-{installation}")
 }
 
-/// Whom a token must name.
+/// The identity that a token must name.
 pub(crate) struct Expected<'a> {
     pub(crate) audience: String,
     pub(crate) namespace: &'a str,

@@ -1,9 +1,9 @@
 //! Secrets with which the kubelet pulls the images of steps whose source has credentials.
 //!
-//! One for each team and credential of a target, shared by all its pods and removed once none uses it. Its
-//! name is random, not a hash: whoever may read pods would have something to try passwords against. With
-//! it goes that nobody but us knows the names, and we may not list Secrets, so each is remembered before it
-//! is made ([`PullSecretNames`]).
+//! One for each team and credential of a target, shared by all its pods and removed once none uses
+//! it. Its name is random and no hash: a reader of pods would have something to try passwords
+//! against. Therefore this server alone knows the names; since it may not list Secrets, it
+//! remembers each before it is made ([`PullSecretNames`]).
 
 mod credential;
 
@@ -36,9 +36,10 @@ pub(crate) use credential::Credential;
 
 /// An unused one stays for the next build of its team.
 const LINGER: Duration = Duration::from_secs(10 * 60);
-/// Somebody may have removed it; asking for it again is how we find out.
+/// Time for which a secret that was there is taken to be there. An administrator may have removed
+/// it; asking for it again shows that.
 const TRUSTED: Duration = Duration::from_secs(60);
-const PATIENCE: Duration = Duration::from_secs(30);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Remembers the names of pull secrets beyond the life of this process.
 #[async_trait]
@@ -50,7 +51,7 @@ pub trait PullSecretNames: Send + Sync + 'static {
     async fn all(&self, worker: &WorkerName) -> Result<Vec<String>, String>;
 }
 
-/// For as long as the process lives.
+/// Names that last as long as the process.
 #[derive(Clone, Default)]
 pub struct NamesInMemory(Arc<SyncMutex<Vec<String>>>);
 
@@ -71,7 +72,7 @@ impl PullSecretNames for NamesInMemory {
     }
 }
 
-/// Those of one target.
+/// The pull secrets of one target.
 pub(crate) struct PullSecrets {
     secrets: Api<Secret>,
     installation: InstallationId,
@@ -104,7 +105,7 @@ impl PullSecrets {
     }
 
     pub(crate) fn remember_in(&self, names: Arc<dyn PullSecretNames>) {
-        // Whoever came first is asked.
+        // The first one stays.
         let _ = self.names.set(names);
     }
 
@@ -139,12 +140,12 @@ impl PullSecrets {
         Ok(there.name.clone())
     }
 
-    /// There already is fine: it has a name that nobody else would think of.
+    /// Makes the secret. One that is there already is fine: its name cannot be guessed.
     async fn make(&self, name: &str, credential: &Credential) -> Result<(), Error> {
         let doing = "cannot create the pull secret of the step's image";
         let how = PostParams::default();
         let secret = self.secret(name, credential);
-        let made = tokio::time::timeout(PATIENCE, self.secrets.create(&how, &secret)).await;
+        let made = tokio::time::timeout(REQUEST_TIMEOUT, self.secrets.create(&how, &secret)).await;
         match made {
             Err(_) => Err(self.silent(doing)),
             Ok(Err(kube::Error::Api(status))) if status.is_already_exists() => Ok(()),
@@ -173,7 +174,7 @@ impl PullSecrets {
         }
     }
 
-    /// Whether there is anything that [`PullSecrets::collect`] could remove.
+    /// Returns the names of secrets that [`PullSecrets::collect`] could remove.
     pub(crate) async fn candidates(&self) -> Result<Vec<String>, Error> {
         let all = self.names().all(&self.worker).await;
         let all = all.map_err(|error| self.forgetful(&error))?;
@@ -199,7 +200,7 @@ impl PullSecrets {
             return Ok(());
         }
         let how = DeleteParams::default();
-        match tokio::time::timeout(PATIENCE, self.secrets.delete(name, &how)).await {
+        match tokio::time::timeout(REQUEST_TIMEOUT, self.secrets.delete(name, &how)).await {
             Err(_) => return Err(self.silent(doing)),
             Ok(Err(kube::Error::Api(status))) if status.is_not_found() => {}
             Ok(Err(error)) => return Err(classify(&self.worker, doing, &error)),
@@ -233,7 +234,7 @@ pub(crate) fn refer(pod: &mut Pod, name: &str) {
     }
 }
 
-/// Which secret a pod pulls with, from its labels.
+/// Returns the secret that a pod pulls with, from its labels.
 pub(crate) fn in_use(labels: Option<&BTreeMap<String, String>>) -> Option<String> {
     labels?.get(labels::PULL_SECRET).cloned()
 }

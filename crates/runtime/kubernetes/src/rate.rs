@@ -1,7 +1,7 @@
 //! Keeps a client from asking an API server more than its target allows.
 //!
-//! Requests beyond the rate wait their turn; none is refused. The client hands its requests to one service,
-//! so it is enough to count where that service says that it is ready.
+//! Requests beyond the rate wait their turn; none is refused. The client hands its requests to one
+//! service, so it is enough to count where that service says that it is ready.
 
 use std::{
     future::Future,
@@ -32,7 +32,8 @@ impl<S> Layer<S> for RateLayer {
     }
 }
 
-/// When the next request may go: as if requests were spaced evenly, with a credit for those that were not made.
+/// The time at which the next request may go: as if requests were spaced evenly, with a credit for
+/// those that were not made.
 struct Bucket {
     spacing: Duration,
     credit: Duration,

@@ -1,7 +1,7 @@
-//! What an account must be allowed, per feature in use, and the Roles that allow exactly that.
+//! The rights of an account, per feature in use, and the Roles that allow exactly that.
 //!
-//! Preflight asks for the same rights one by one, so what is printed and what is wanted cannot drift apart.
-//! Never `pods/exec` and never `pods/log`.
+//! Preflight asks for the same rights one by one, so that printed and requested rights are the
+//! same. Never `pods/exec` and never `pods/log`.
 
 mod manifest;
 
@@ -22,12 +22,12 @@ pub enum Feature {
     NetworkPolicies,
     /// Credentials that are read from a namespace.
     Credentials,
-    /// Images that builds will want, told to whoever keeps images on nodes.
+    /// Images that builds will want, as a hint to the agents that keep images on nodes.
     Images,
 }
 
 impl Feature {
-    /// What this version uses on every target.
+    /// The features that this version uses on every target.
     pub const EVERYWHERE: &'static [Self] = &[Self::Core, Self::Resize, Self::Marks];
 
     pub const ALL: [Self; 7] = [
@@ -40,7 +40,7 @@ impl Feature {
         Self::Images,
     ];
 
-    /// As it is called on the command line.
+    /// Returns the feature's name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Core => "core",
@@ -76,7 +76,7 @@ impl Feature {
     }
 }
 
-/// What may be done to one kind of object.
+/// The verbs that are allowed on one kind of object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
     pub group: &'static str,

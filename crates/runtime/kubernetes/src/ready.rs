@@ -1,9 +1,10 @@
-//! Whether an API server says that it is ready. Until it has read its roles it denies everything to everybody,
-//! as if a right were missing for good.
+//! The readiness of an API server. Until it has read its roles it denies every request, as if a
+//! right were missing for good.
 
 use kube::Client;
 
-/// Every account may ask this once the roles are read, unless somebody has taken that away.
+/// Asks an API server whether it is ready. Every account may ask this once the roles are read,
+/// unless an administrator has taken that right away.
 pub(crate) async fn ask(client: &Client) -> bool {
     let question = http::Request::get("/readyz").body(Vec::new());
     let question = question.expect("a fixed path is a valid request");

@@ -1,14 +1,13 @@
-//! What an error of the API server means for a placement: ask again later, or never.
+//! Errors of the API server as errors of a placement: to be repeated later, or never.
 
 use airside_model::WorkerName;
-use airside_runtime::Error;
+use airside_runtime::{Cause, Error};
 use kube::core::Status;
 
+use crate::room::quota_shortage;
+
 pub(crate) fn unavailable(worker: &WorkerName, message: impl Into<String>) -> Error {
-    Error::Unavailable {
-        worker: worker.clone(),
-        message: message.into(),
-    }
+    Error::unavailable(worker, message)
 }
 
 pub(crate) fn classify(worker: &WorkerName, doing: &str, error: &kube::Error) -> Error {
@@ -23,20 +22,25 @@ pub(crate) fn classify(worker: &WorkerName, doing: &str, error: &kube::Error) ->
     } else {
         &status.message
     };
-    if passes(status) {
-        return unavailable(worker, format!("{doing}: {said}"));
+    if !passes(status) {
+        return Error::refused(format!("{worker}: {doing}: {said}"));
     }
-    Error::Refused {
-        message: format!("{worker}: {doing}: {said}"),
+    let shortage = quota_shortage(&status.message);
+    Error::Unavailable {
+        worker: worker.clone(),
+        message: format!("{doing}: {said}"),
+        cause: shortage.map_or(Cause::Other, |shortage| Cause::NoRoom { shortage }),
     }
 }
 
-/// Whether the answer is that this account may not do it.
+/// Returns true if the answer is that this account may not do it.
 pub(crate) fn denies(status: &Status) -> bool {
     status.code == 403 && !passes(status)
 }
 
-/// Whether the same request may succeed later without anybody changing the step or the target.
+/// Returns true if the request may succeed later with the same step and target.
+///
+/// The API server tells kinds of 403 apart by its words alone; no other code reads them.
 fn passes(status: &Status) -> bool {
     match status.code {
         // Credentials are renewed, namespaces get their service account a moment after they appear.
@@ -93,6 +97,22 @@ mod tests {
                 format!("c: cannot create pod s-1: {message}")
             );
         }
+    }
+
+    #[test]
+    fn an_exhausted_quota_says_how_much_must_go() {
+        let message = "pods \"s-1\" is forbidden: exceeded quota: q, requested: pods=1, used: pods=3, \
+                       limited: pods=3";
+        let Error::Unavailable { cause, .. } = check(403, message) else {
+            panic!("a quota passes")
+        };
+        let needed = [("pods".to_owned(), 1000)].into();
+        let shortage = airside_runtime::Shortage::Quota(needed);
+        assert_eq!(cause, Cause::NoRoom { shortage });
+        let Error::Unavailable { cause, .. } = check(429, "too many requests") else {
+            panic!("it passes")
+        };
+        assert_eq!(cause, Cause::Other);
     }
 
     #[test]

@@ -16,6 +16,7 @@ use std::{
 use airside_model::{BuildId, Handle, InstallationId, VolumeId, WorkerName};
 use airside_runtime::{
     Capabilities, Condition, Error, KeptLimits, Listed, Observation, PlacementSpec, Runtime,
+    Shortage,
 };
 use async_trait::async_trait;
 use futures::stream::BoxStream;
@@ -35,7 +36,6 @@ use crate::{
     proof::{self, ProofError},
     pull_secrets::{self, PullSecretNames, PullSecrets},
     refusal::{classify, denies, unavailable},
-    room::Shortage,
     targets::{ClaimProof, Target},
     watch::Watched,
 };
@@ -44,8 +44,8 @@ pub use connect::ConnectError;
 
 /// Our own deletes come after the result is committed: nothing is left to flush.
 const DESTROY_GRACE_SECONDS: u32 = 5;
-/// No single request may hang: a connection can die without anybody telling.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Time limit of every request: a connection can die unnoticed.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 const PAGE: u32 = 500;
 
 pub struct KubeRuntime {
@@ -67,14 +67,16 @@ pub struct KubeRuntime {
 }
 
 impl KubeRuntime {
-    /// Where the names of pull secrets outlive this process. Without it they do not.
+    /// Sets the memory in which the names of pull secrets outlive this process. Without it they do
+    /// not.
     pub fn remember_pull_secrets(&self, names: Arc<dyn PullSecretNames>) {
         self.pull_secrets.remember_in(names);
     }
 
-    /// Who makes artifacts images that nodes can pull, for a target that has a registry.
+    /// Sets the publisher that makes artifacts images that nodes can pull, for a target that has a
+    /// registry.
     pub fn publish_images_with(&self, publisher: Arc<dyn ImagePublisher>) {
-        // Whoever came first is asked.
+        // The first one stays.
         let _ = self.publisher.set(publisher);
     }
 
@@ -91,12 +93,12 @@ impl KubeRuntime {
         "linux"
     }
 
-    /// Whether a claim from here must pass [`KubeRuntime::verify_proof`].
+    /// Returns true if a claim from here must pass [`KubeRuntime::verify_proof`].
     pub fn requires_proof(&self) -> bool {
         self.target.claim_proof == ClaimProof::Projected
     }
 
-    /// Whether the token that a claim shows was made for the pod of this handle, and, when its uid is
+    /// Checks that the token of a claim was made for the pod of this handle, and, when its uid is
     /// known, for this incarnation of it.
     pub async fn verify_proof(
         &self,
@@ -118,14 +120,16 @@ impl KubeRuntime {
         doing: &str,
         answer: impl Future<Output = kube::Result<T>>,
     ) -> Result<kube::Result<T>, Error> {
-        tokio::time::timeout(PATIENCE, answer).await.map_err(|_| {
-            let worker = &self.target.name;
-            unavailable(worker, format!("{doing}: the API server does not answer"))
-        })
+        tokio::time::timeout(REQUEST_TIMEOUT, answer)
+            .await
+            .map_err(|_| {
+                let worker = &self.target.name;
+                unavailable(worker, format!("{doing}: the API server does not answer"))
+            })
     }
 
     fn classify(&self, doing: &str, error: &kube::Error) -> Error {
-        // Somebody may have taken a right away.
+        // An administrator may have taken a right away.
         if matches!(error, kube::Error::Api(status) if denies(status)) {
             self.doubts.raise();
         }
@@ -145,7 +149,7 @@ impl KubeRuntime {
         }
     }
 
-    /// What every pod of ours says about itself, but for its spec and status.
+    /// Lists all pods of this runtime with their metadata, without spec and status.
     async fn list_metadata(&self) -> Result<Vec<PartialObjectMeta<Pod>>, Error> {
         let doing = "cannot list pods";
         let selector = labels::selector(&self.installation, &self.target.name);
@@ -168,9 +172,7 @@ impl KubeRuntime {
         let message = format!("pod {handle} is there already and {why}");
         match why {
             Unadoptable::Leaving => unavailable(&self.target.name, message),
-            _ => Error::Refused {
-                message: format!("{}: {message}", self.target.name),
-            },
+            _ => Error::refused(format!("{}: {message}", self.target.name)),
         }
     }
 }
@@ -210,12 +212,12 @@ impl Runtime for KubeRuntime {
         if spec.installation != self.installation {
             let (theirs, ours) = (&spec.installation, &self.installation);
             let message = format!("the step is of installation {theirs}, this runtime of {ours}");
-            return Err(Error::Refused { message });
+            return Err(Error::refused(message));
         }
         let published = self.published(spec).await?;
         let mut pod = pod_from(spec, &self.target, published.as_deref())?;
         let reserved = self.watched.reserve(&spec.handle, self.target.max_pods);
-        let reserved = reserved.map_err(|full| unavailable(&self.target.name, full.to_string()))?;
+        let reserved = reserved.map_err(|full| full.into_runtime(&self.target.name))?;
         self.network_policies.for_step(spec, &self.target).await?;
         if let Some(credential) = self.credential(spec, published.as_deref()) {
             let secret = self.pull_secrets.ensure(credential).await?;
@@ -271,17 +273,13 @@ impl Runtime for KubeRuntime {
         self.mark(handle).await
     }
 
-    fn lacks_room(&self, reason: &str) -> bool {
-        Shortage::read(reason).is_some()
-    }
-
     async fn make_room(
         &self,
         spec: &PlacementSpec,
-        reason: &str,
+        shortage: &Shortage,
         kept: &[Handle],
     ) -> Result<Vec<Handle>, Error> {
-        self.clear_room(spec, reason, kept).await
+        self.clear_room(spec, shortage, kept).await
     }
 
     fn doubt(&self) {
@@ -321,12 +319,10 @@ impl Runtime for KubeRuntime {
     }
 
     async fn seal(&self, handle: &Handle, path: &str, _: &VolumeId) -> Result<(), Error> {
-        Err(Error::Refused {
-            message: format!(
-                "worker {} does not seal {path} of {handle}: in pods the shim uploads outputs",
-                self.target.name
-            ),
-        })
+        Err(Error::refused(format!(
+            "worker {} does not seal {path} of {handle}: in pods the shim uploads outputs",
+            self.target.name
+        )))
     }
 }
 

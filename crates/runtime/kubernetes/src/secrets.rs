@@ -1,5 +1,5 @@
-//! Reads Secrets, for installations whose credentials are kept in a cluster. Nothing to do with running steps:
-//! it is here because this crate is the only one that speaks to API servers.
+//! Reads Secrets, for installations whose credentials are kept in a cluster. It has nothing to do
+//! with running steps: it is here because no other crate of the server speaks to API servers.
 
 use std::{
     collections::BTreeMap,
@@ -13,7 +13,7 @@ use kube::{
     config::{InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigError},
 };
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Debug, thiserror::Error)]
 pub enum SecretsError {
@@ -41,7 +41,7 @@ pub enum SecretsError {
 }
 
 impl SecretsError {
-    /// Whether the same may work a little later.
+    /// Returns true if the request may succeed a little later.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Away { .. })
     }
@@ -54,7 +54,8 @@ pub struct SecretReader {
 }
 
 impl SecretReader {
-    /// By a kubeconfig, or as the service account of the pod that this server runs in. Asks nothing yet.
+    /// Connects by a kubeconfig, or as the service account of the pod that this server runs in.
+    /// Sends no request yet.
     pub async fn connect(kubeconfig: Option<&Path>) -> Result<Self, SecretsError> {
         let config = match kubeconfig {
             Some(file) => read(file)
@@ -72,7 +73,8 @@ impl SecretReader {
         Ok(Self { client })
     }
 
-    /// The keys and values of a secret; `None` if there is none. What is not text is made text as well as it can be.
+    /// Returns the keys and values of a secret; none if there is no such secret. Bytes that are no
+    /// text are converted as well as they can be.
     pub async fn read(
         &self,
         namespace: &str,
@@ -84,7 +86,7 @@ impl SecretReader {
             name: name.to_owned(),
             reason,
         };
-        let found = tokio::time::timeout(PATIENCE, secrets.get_opt(name)).await;
+        let found = tokio::time::timeout(REQUEST_TIMEOUT, secrets.get_opt(name)).await;
         let found = found.map_err(|_| away("it did not answer in time".to_owned()))?;
         let found = found.map_err(|error| match error {
             kube::Error::Api(status) if (400..500).contains(&status.code) && status.code != 429 => {

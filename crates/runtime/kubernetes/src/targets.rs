@@ -39,7 +39,8 @@ pub struct Target {
     pub context: Option<String>,
     /// A folder with `token` and `ca.crt`, as pods have one of their service account.
     pub service_account: Option<PathBuf>,
-    /// Where the API server is, for `service_account`; otherwise as the pod's environment says.
+    /// Address of the API server, for `service_account`; where absent, the pod's environment names
+    /// it.
     pub api_server: Option<String>,
     pub namespace: String,
     /// The one team it serves; all of them when absent.
@@ -48,20 +49,20 @@ pub struct Target {
     /// The hub's address as pods see it, without its port.
     pub hub_host: String,
     pub shim_image: String,
-    /// What `type: host` means here.
+    /// Image for `type: host`.
     pub host_image: Option<String>,
     pub node_selector: BTreeMap<String, String>,
     pub tolerations: Vec<Toleration>,
     /// Pods prefer nodes whose labels say that they have the step's image.
     pub prefer_image_nodes: bool,
-    /// Images that builds will want are told to whoever keeps images on nodes.
+    /// True if images that builds will want are hinted to the agents that keep images on nodes.
     pub prefetch: bool,
     /// Pods share the node's user ids. Off, each has a user namespace of its own.
     pub host_users: bool,
     pub claim_proof: ClaimProof,
-    /// How long a node may not answer before its silent steps count as lost.
+    /// Time for which a node may not answer before its silent steps count as lost.
     pub lost_after: Duration,
-    /// How long a pod that somebody else deletes may flush.
+    /// Time that a pod has to flush once another than this server deletes it.
     pub grace_period: Duration,
     pub default_requests: DefaultRequests,
     pub privileged: Privileged,
@@ -78,13 +79,14 @@ pub struct Target {
     pub rate: Rate,
     /// Steps beyond so many pods wait.
     pub max_pods: Option<u32>,
-    /// How long a shim may be without the hub before it ends its process, if not as long as everywhere.
+    /// Time for which a shim may be without the hub before it ends its process; absent for the
+    /// server's own.
     pub fence_after: Option<Duration>,
-    /// How long the API server may not answer before the worker counts as stalled.
+    /// Time for which the API server may not answer before the worker counts as stalled.
     pub stalled_after: Duration,
 }
 
-/// What becomes of steps that ask for privileged.
+/// The treatment of steps that ask for privileged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Privileged {
@@ -97,20 +99,20 @@ pub enum Privileged {
     Host,
 }
 
-/// How the shim gets into pods.
+/// The way of the shim into pods.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ShimDelivery {
     #[default]
     ImageVolume,
-    /// For clusters without image volumes.
+    /// A copy by an init container, for clusters without image volumes.
     InitContainer,
 }
 
 /// Pods that stay after their step, for people to look inside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeptPods {
-    /// How many, where the server's own limit is too many.
+    /// Number of kept pods, where the server's own limit is too many.
     pub most: Option<usize>,
     /// After a build that did not succeed, unless as the server says.
     pub stay: Option<Duration>,
@@ -119,7 +121,7 @@ pub struct KeptPods {
 }
 
 impl Target {
-    /// What this target's account needs rights for.
+    /// Returns the features that this target's account needs rights for.
     pub fn features(&self) -> Vec<Feature> {
         let mut features = vec![Feature::Core];
         if self.offers(Offer::KeptResize) {
@@ -155,7 +157,8 @@ impl Target {
         below.is_some_and(|rest| rest.starts_with('/'))
     }
 
-    /// Whether both mean the same pods: whoever follows those of one finds them through the other.
+    /// Returns true if both mean the same pods: a step that is followed through one is found
+    /// through the other.
     pub fn is_same_place(&self, other: &Self) -> bool {
         let place = |target: &Self| {
             (
@@ -170,7 +173,8 @@ impl Target {
     }
 }
 
-/// How much the API server is asked: `qps` requests a second in the long run, `burst` of them at once.
+/// The limit on requests to the API server: `qps` requests a second in the long run, `burst` of
+/// them at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
     pub qps: u32,
@@ -186,14 +190,14 @@ impl Default for Rate {
     }
 }
 
-/// What a claim must show besides its token.
+/// The proof that a claim must show besides its token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ClaimProof {
     /// A service-account token that the kubelet made for this very pod.
     #[default]
     Projected,
-    /// Nothing: whoever may read the namespace's pods is trusted.
+    /// No proof: every reader of the namespace's pods is trusted.
     None,
 }
 
@@ -213,7 +217,7 @@ impl Default for DefaultRequests {
     }
 }
 
-/// As in a pod, spelled the same way.
+/// A toleration, spelled as in a pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Toleration {
@@ -267,7 +271,8 @@ pub fn parse(file: &Path, text: &str) -> Result<Vec<Target>, TargetsError> {
     })
 }
 
-/// Checks targets that were given one by one, each as `name=build,namespace=ci,hub_host=ci.example.com`.
+/// Checks targets that were given one by one, each as
+/// `name=build,namespace=ci,hub_host=ci.example.com`.
 pub fn from_flags(flags: &[String]) -> Result<Vec<Target>, TargetsError> {
     let named = Path::new("--target");
     let invalid = |message: String| TargetsError::Invalid {
@@ -283,6 +288,6 @@ pub fn from_flags(flags: &[String]) -> Result<Vec<Target>, TargetsError> {
     if flags.is_empty() {
         return Ok(Vec::new());
     }
-    // Lines of what was made of the flags are nobody's business.
+    // Lines of the text that was made of the flags mean nothing to the administrator.
     file::parse(&text).map_err(|fault| invalid(fault.message))
 }

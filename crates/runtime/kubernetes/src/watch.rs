@@ -1,7 +1,8 @@
-//! The one watch of a target: keeps what every pod says, and tells changes to all who observe.
+//! The one watch of a target: keeps the state of every pod, and reports changes to all observers.
 //!
 //! The API server may be away for any time; the watch returns when it does, and pods that went
-//! meanwhile are told as gone. A pod nobody of this process ever saw is not told at all: ask `list`.
+//! meanwhile are reported as gone. A pod that this process never saw is not reported at all: ask
+//! `list`.
 
 mod room;
 mod unscheduled;
@@ -13,7 +14,7 @@ use std::{
 };
 
 use airside_model::{Handle, chain};
-use airside_runtime::{Observation, Observed};
+use airside_runtime::{Cause, Observation, Observed};
 use futures::{StreamExt, TryStreamExt, stream, stream::BoxStream};
 use k8s_openapi::api::core::v1::Pod;
 use kube::{
@@ -27,19 +28,20 @@ use tokio::{
 };
 use tracing::{debug, info, warn};
 
-use crate::{observed::observed, room::Held};
+use crate::{observed::observed, room::PodShare};
 use room::Room;
 pub(crate) use room::{Full, Reserved};
 use unscheduled::Unscheduled;
 
-/// Who falls further behind than this starts again from the current states.
+/// Number of changes by which an observer may be late before it starts again from the current
+/// states.
 const BACKLOG: usize = 4096;
 
-/// What is known of the target's pods.
+/// The observed states of the target's pods.
 pub(crate) struct Watched {
     states: Mutex<HashMap<Handle, Observed>>,
     /// The share of each pod. Locked after the states, if both are.
-    held: Mutex<HashMap<Handle, Held>>,
+    held: Mutex<HashMap<Handle, PodShare>>,
     room: Room,
     unscheduled: Unscheduled,
     changes: broadcast::Sender<Observation>,
@@ -67,14 +69,14 @@ impl Watched {
             let next = tokio::select! {
                 next = events.try_next() => next,
                 _ = ticks.tick() => {
-                    self.tell_unscheduled(Instant::now());
+                    self.publish_unscheduled(Instant::now());
                     continue;
                 }
             };
             match next {
                 Ok(None) => return,
                 Ok(Some(event)) => {
-                    // The first event of a new watch comes before anybody was asked.
+                    // The first event of a new watch comes before a request was sent.
                     if !matches!(event, watcher::Event::Init) && std::mem::take(&mut away) {
                         info!(selector, "the watch of pods works again");
                     }
@@ -109,12 +111,12 @@ impl Watched {
         let Some(handle) = handle(pod) else { return };
         let observed = observed(pod);
         let mut states = self.states.lock();
-        self.held.lock().insert(handle.clone(), Held::of(pod));
+        self.held.lock().insert(handle.clone(), PodShare::of(pod));
         self.room.seen(&handle);
         self.unscheduled.note(&handle, pod, Instant::now());
         if states.get(&handle) != Some(&observed) {
             states.insert(handle.clone(), observed.clone());
-            self.tell(Observation { handle, observed });
+            self.publish(Observation { handle, observed });
         }
     }
 
@@ -125,37 +127,38 @@ impl Watched {
         let mut states = self.states.lock();
         self.held.lock().remove(&handle);
         if let Some(before) = states.remove(&handle) {
-            self.tell_removed(handle, before);
+            self.publish_removed(handle, before);
         }
     }
 
-    /// After a new list: what is not on it went while nobody looked.
+    /// Takes a new list: pods that are not on it went while the watch was interrupted.
     fn keep(&self, listed: &HashSet<Handle>) {
         let mut states = self.states.lock();
         self.room.counted();
         self.held.lock().retain(|handle, _| listed.contains(handle));
         for (handle, before) in states.extract_if(|handle, _| !listed.contains(handle)) {
-            self.tell_removed(handle, before);
+            self.publish_removed(handle, before);
         }
     }
 
     /// Says of pods that no scheduler has looked at that they wait for one.
-    fn tell_unscheduled(&self, now: Instant) {
+    fn publish_unscheduled(&self, now: Instant) {
         let mut states = self.states.lock();
         for handle in self.unscheduled.overdue(now) {
-            let silent = |observed: &Observed| matches!(observed, Observed::Pending { reason } if reason.is_empty());
+            let silent = |observed: &Observed| matches!(observed, Observed::Pending { reason, .. } if reason.is_empty());
             if !states.get(&handle).is_some_and(silent) {
                 continue;
             }
             let observed = Observed::Pending {
                 reason: unscheduled::words(),
+                cause: Cause::Other,
             };
             states.insert(handle.clone(), observed.clone());
-            self.tell(Observation { handle, observed });
+            self.publish(Observation { handle, observed });
         }
     }
 
-    fn tell_removed(&self, handle: Handle, before: Observed) {
+    fn publish_removed(&self, handle: Handle, before: Observed) {
         let (node, reason) = match before {
             Observed::Gone { .. } => return,
             Observed::Leaving { node, reason } => (node, reason),
@@ -168,20 +171,25 @@ impl Watched {
                 (None, "the pod was deleted".to_owned())
             }
         };
-        self.tell(Observation {
+        self.publish(Observation {
             handle,
-            observed: Observed::Gone { node, reason },
+            observed: Observed::Gone {
+                node,
+                reason,
+                cause: Cause::Removed,
+            },
         });
     }
 
-    /// Called with the states locked, so that a new observer misses nothing and hears nothing twice.
-    fn tell(&self, observation: Observation) {
-        // Nobody listening is fine.
+    /// Sends a change to all observers. Called with the states locked, so that a new observer
+    /// misses nothing and gets nothing twice.
+    fn publish(&self, observation: Observation) {
+        // Without observers there is nothing to do.
         let _ = self.changes.send(observation);
     }
 
     /// Returns the shares of the pods that are there, but for those that have ended.
-    pub(crate) fn held(&self) -> Vec<Held> {
+    pub(crate) fn held(&self) -> Vec<PodShare> {
         let states = self.states.lock();
         let ended = |handle| matches!(states.get(handle), Some(Observed::Gone { .. }));
         let held = self.held.lock();
@@ -189,7 +197,8 @@ impl Watched {
         there.map(|(_, held)| held.clone()).collect()
     }
 
-    /// Room for one more pod, unless there are `max` already. Whoever is there or has room has it.
+    /// Reserves room for one more pod, unless there are `max` already. A pod that is there or has
+    /// room keeps it.
     pub(crate) fn reserve(
         self: &Arc<Self>,
         handle: &Handle,
@@ -236,7 +245,7 @@ struct Observer {
     changes: broadcast::Receiver<Observation>,
     /// Weak: an observer must not keep a watch alive that its runtime has given up.
     watched: Weak<Watched>,
-    /// What this observer was told last of each that is not gone.
+    /// The last state of each pod that this observer got and that is not gone.
     alive: HashMap<Handle, Observed>,
     due: VecDeque<Observation>,
 }
@@ -277,7 +286,11 @@ impl Observer {
             .filter(|handle| !states.contains_key(handle))
         {
             let reason = "the pod was deleted".to_owned();
-            let observed = Observed::Gone { node: None, reason };
+            let observed = Observed::Gone {
+                node: None,
+                reason,
+                cause: Cause::Removed,
+            };
             self.due.push_back(Observation {
                 handle: handle.clone(),
                 observed,

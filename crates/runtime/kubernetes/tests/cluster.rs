@@ -5,7 +5,7 @@
 mod common;
 
 use airside_model::task::ContainerLimits;
-use airside_runtime::{Error, Image, Observed, PlacementSpec, Runtime};
+use airside_runtime::{Cause, Error, Image, Observed, PlacementSpec, Runtime, Shortage};
 use airside_runtime_kubernetes::{KubeRuntime, Target};
 use common::{BUSYBOX, Cluster, busybox, target, wait_for};
 
@@ -131,7 +131,7 @@ async fn images_that_are_not_there() {
     }
     let doomed = |it: &Observed| matches!(it, Observed::Doomed { .. });
     wait_for(&mut stream, &bad.handle, doomed).await;
-    let pulling = |it: &Observed| matches!(it, Observed::Pending { reason } if reason.starts_with("the image cannot be pulled yet"));
+    let pulling = |it: &Observed| matches!(it, Observed::Pending { reason, .. } if reason.starts_with("the image cannot be pulled yet"));
     wait_for(&mut runtime.observe(), &away.handle, pulling).await;
     for spec in [&bad, &away] {
         runtime.destroy(&spec.handle).await.unwrap();
@@ -168,8 +168,18 @@ async fn an_image_without_our_program_is_doomed_and_a_pod_without_a_node_says_wh
 
     let doomed = |it: &Observed| matches!(it, Observed::Doomed { .. });
     wait_for(&mut stream, &missing.handle, doomed).await;
-    let waiting = |it: &Observed| matches!(it, Observed::Pending { reason } if reason.starts_with("no node takes the pod yet:"));
-    wait_for(&mut runtime.observe(), &huge.handle, waiting).await;
+    let crowded = |it: &Observed| {
+        let no_room = matches!(
+            it,
+            Observed::Pending {
+                cause: Cause::NoRoom { .. },
+                ..
+            }
+        );
+        no_room
+            && matches!(it, Observed::Pending { reason, .. } if reason.starts_with("no node takes the pod yet:"))
+    };
+    wait_for(&mut runtime.observe(), &huge.handle, crowded).await;
     for spec in [&missing, &huge] {
         runtime.destroy(&spec.handle).await.unwrap();
     }
@@ -220,7 +230,13 @@ async fn what_the_namespace_forbids() {
         "{error}"
     );
     let error = place(&full).await;
-    assert!(matches!(error, Error::Unavailable { .. }), "{error}");
+    let quota = Cause::NoRoom {
+        shortage: Shortage::Quota([("pods".to_owned(), 1000)].into()),
+    };
+    assert!(
+        matches!(&error, Error::Unavailable { cause, .. } if *cause == quota),
+        "{error:?}"
+    );
     assert!(error.to_string().contains("exceeded quota"), "{error}");
     let error = place(&none).await;
     assert!(matches!(error, Error::Refused { .. }), "{error}");

@@ -1,6 +1,6 @@
 //! A real cluster that loses its API server and then a node. As in `cluster.rs`, and only where
-//! `AIRSIDE_TEST_CLUSTER_COMMAND` names a program that knows `api-stop`, `api-start`, `node-stop 1` and
-//! `node-start 1`. Alone in this file: nothing else may use the cluster meanwhile.
+//! `AIRSIDE_TEST_CLUSTER_COMMAND` names a program that knows `api-stop`, `api-start`, `node-stop 1`
+//! and `node-start 1`. Alone in this file: nothing else may use the cluster meanwhile.
 
 mod common;
 
@@ -53,7 +53,7 @@ async fn the_watch_outlives_the_api_server_and_tells_of_silent_nodes() {
         .await
         .expect("it is noticed")
         .expect("the runtime is there");
-    // Whoever deletes it: the interrupted watch must tell.
+    // The interrupted watch must report a deletion by others too.
     cluster.kubectl(&["delete", "pod", gone.handle.as_str(), "--grace-period=1"]);
     wait_for(&mut stream, &gone.handle, |it| {
         matches!(it, Observed::Gone { .. })

@@ -1,12 +1,12 @@
-//! What a target's owner may say about pods, on a real cluster: rules, privilege, how the shim arrives, pods
-//! that stay, pull secrets, and what the namespace's own admission does. As `cluster.rs`; the affinity wants
-//! two nodes.
+//! Pods as a target's owner wants them, on a real cluster: rules, privilege, the way of the shim,
+//! pods that stay, pull secrets, and the namespace's own admission. Run like `cluster.rs`; the
+//! affinity wants two nodes.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;
 
-use airside_runtime::{Observed, PlacementSpec, Runtime};
+use airside_runtime::{Cause, Observed, PlacementSpec, Runtime};
 use airside_runtime_kubernetes::{KubeRuntime, Target, targets};
 use common::{BUSYBOX, Cluster, busybox, target, wait_for};
 
@@ -242,8 +242,7 @@ async fn what_is_taken_away_is_told_with_its_reason() {
     std::fs::write(&file, eviction).unwrap();
     let path = format!("/api/v1/namespaces/default/pods/{name}/eviction");
     cluster.kubectl(&["create", "--raw", &path, "-f", file.to_str().unwrap()]);
-    let evicted =
-        |it: &Observed| matches!(it, Observed::Gone { reason, .. } if reason.contains("Eviction"));
+    let evicted = |it: &Observed| matches!(it, Observed::Gone { reason, cause: Cause::Evicted, .. } if reason.contains("Eviction"));
     wait_for(&mut runtime.observe(), name, evicted).await;
     runtime.destroy(name).await.unwrap();
 }

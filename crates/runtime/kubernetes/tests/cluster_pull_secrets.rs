@@ -1,5 +1,5 @@
-//! Images that take credentials, from a registry that asks for them. As `cluster.rs`, and `CLUSTER` and
-//! `AIRSIDE_ROOTFS` must be set, as `make test-cluster-all` does.
+//! Images that take credentials, from a registry that asks for them. As `cluster.rs`, and `CLUSTER`
+//! and `AIRSIDE_ROOTFS` must be set, as `make test-cluster-all` does.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -14,7 +14,7 @@ use std::{
 };
 
 use airside_model::WorkerName;
-use airside_runtime::{Image, Observed, PlacementSpec, PullSource, Runtime};
+use airside_runtime::{Cause, Image, Observed, PlacementSpec, PullSource, Runtime};
 use airside_runtime_kubernetes::{KubeRuntime, NamesInMemory, PullSecretNames};
 use common::{Cluster, target, wait_for};
 use serde_json::json;
@@ -45,7 +45,8 @@ impl Drop for Registry {
 fn registry(folder: &Path) -> (Registry, String) {
     let rootfs = std::env::var("AIRSIDE_ROOTFS").expect("AIRSIDE_ROOTFS names an image");
     let (own, layout) = (folder.join("rootfs.tar"), folder.join("layout"));
-    // An image of its own: kubelets remember which took credentials, and would ask the other tests for them.
+    // An image of its own: kubelets remember which took credentials, and would ask the other tests
+    // for them.
     fs::copy(rootfs, &own).unwrap();
     fs::write(folder.join("mark"), folder.to_str().unwrap()).unwrap();
     let mut tar = Command::new("tar");
@@ -110,7 +111,15 @@ async fn pods_of_a_team_share_a_secret_that_goes_with_them() {
 
     let wrong = step(&cluster, &image, "main", "wrong", 1);
     first.place(&wrong).await.unwrap();
-    let refused = |it: &Observed| matches!(it, Observed::Doomed { reason } if reason.contains("refuses to give the image"));
+    let refused = |it: &Observed| {
+        matches!(
+            it,
+            Observed::Doomed {
+                cause: Cause::ImageRefused,
+                ..
+            }
+        )
+    };
     wait_for(&mut first.observe(), &wrong.handle, refused).await;
 
     let right = [("main", 2), ("main", 3), ("other", 4)]

@@ -11,11 +11,12 @@ use crate::{
     capabilities, cgroup, helper, ids::IdRange, isolation::Isolation, rootless, shim_path,
 };
 
-/// Where the shim keeps its spool.
+/// Folder of the shim's spool.
 pub(crate) const STATE: &str = "/.airside/state";
-/// Where the folder with the hub's socket is mounted.
+/// Folder at which the folder with the hub's socket is mounted.
 const HUB: &str = "/.airside/hub";
-/// Where a shim puts an image together that is an artifact. Beside its own folder, which goes along into that image.
+/// Folder in which a shim puts an image together that is an artifact. It is beside the shim's own
+/// folder, which goes along into that image.
 const ROOT: &str = "/.airside-root";
 const DEFAULT_PATH: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -94,7 +95,7 @@ pub(crate) fn limit_files(config: &mut Value, (soft, hard): (u64, u64)) {
     config["process"]["rlimits"] = json!([{"type": "RLIMIT_NOFILE", "soft": soft, "hard": hard}]);
 }
 
-/// What the container has for itself besides what every one has.
+/// The parts of the bundle that differ between containers.
 struct Surroundings {
     ids: Option<IdRange>,
     own_network: bool,

@@ -1,4 +1,4 @@
-//! Which capabilities a step gets.
+//! Capabilities of steps.
 
 use std::fs;
 
@@ -49,7 +49,7 @@ const ALL: [&str; 41] = [
     "CAP_CHECKPOINT_RESTORE",
 ];
 
-/// What an unprivileged step may do as root: what Concourse gives it, and no more.
+/// Capabilities of an unprivileged step's root: those that Concourse gives it, and no more.
 const UNPRIVILEGED: [&str; 14] = [
     "CAP_AUDIT_WRITE",
     "CAP_CHOWN",
@@ -87,8 +87,8 @@ pub(crate) fn unprivileged() -> Vec<&'static str> {
     capabilities
 }
 
-/// What the shim of an unprivileged step needs besides, to filter the step's system calls and to take
-/// its network away. The step's own processes never have them.
+/// Returns the capabilities that the shim of an unprivileged step needs besides, to filter the
+/// step's system calls and to take its network away. The step's own processes never have them.
 pub(crate) fn shim() -> Vec<&'static str> {
     let step = unprivileged();
     let mut capabilities = privileged();
@@ -97,7 +97,7 @@ pub(crate) fn shim() -> Vec<&'static str> {
     capabilities
 }
 
-/// As the kernel counts them.
+/// Returns the kernel's bit mask of capabilities.
 pub(crate) fn mask(capabilities: &[&str]) -> u64 {
     ALL.iter()
         .enumerate()

@@ -69,7 +69,7 @@ fn remove_empty(group: &Path) {
     let _ = fs::remove_dir(group);
 }
 
-/// Whether a process is in any of the installation's groups.
+/// Returns true if a process is in any of the installation's groups.
 pub(crate) fn is_in_use(installation: &InstallationId) -> bool {
     groups_of(installation).any(|group| has_members(&group))
 }

@@ -1,8 +1,8 @@
-//! What is kept of a container on disk, and what can be told from it after a crash.
+//! The files of a container on disk, and its state after a crash as they show it.
 //!
 //! ```text
 //! containers/<handle>/
-//!   lock          held by whoever makes or removes the container, the helper included
+//!   lock          held by the process that makes or removes the container, the helper included
 //!   record.json   written before the helper is asked
 //!   init.json     written by the helper between creating and starting: from here on it is never
 //!                 made again
@@ -30,7 +30,7 @@ pub(crate) struct Record {
     pub handle: Handle,
     pub installation: InstallationId,
     pub spec_hash: String,
-    /// Where in the container each output is mounted, and its folder below `outputs`.
+    /// Paths in the container at which outputs are mounted, each with its folder below `outputs`.
     pub outputs: BTreeMap<String, String>,
     /// The image that it stands on, if that is one of the machine's.
     #[serde(default)]
@@ -49,7 +49,7 @@ pub(crate) struct ContainerDir {
     path: PathBuf,
 }
 
-/// While it lives, nobody else makes or removes this container.
+/// The lock of a container. While it lives, no other process makes or removes the container.
 pub(crate) struct Lock(pub File);
 
 impl ContainerDir {

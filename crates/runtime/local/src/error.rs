@@ -1,4 +1,4 @@
-//! What can go wrong on this machine, in words for the build's log.
+//! Errors of this machine, as messages for the build's log.
 
 use std::{
     io,
@@ -6,6 +6,7 @@ use std::{
 };
 
 use airside_model::{Handle, VolumeId, WorkerName, chain};
+use airside_runtime::Cause;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -68,21 +69,33 @@ impl Error {
         }
     }
 
-    /// As the contract has it. Only what a later attempt may find changed is called unavailable.
+    /// Converts to the contract's error. Only what a later attempt may find changed is unavailable.
     pub(crate) fn into_runtime(self, worker: &WorkerName) -> airside_runtime::Error {
         let temporary = match &self {
             Self::Image(image) => image.is_temporary(),
             Self::Stopping | Self::Undead { .. } => true,
             _ => false,
         };
-        let message = chain(&self);
+        let (message, cause) = (chain(&self), self.cause());
         if temporary {
             airside_runtime::Error::Unavailable {
                 worker: worker.clone(),
                 message,
+                cause,
             }
         } else {
-            airside_runtime::Error::Refused { message }
+            airside_runtime::Error::Refused { message, cause }
+        }
+    }
+
+    fn cause(&self) -> Cause {
+        use airside_rootfs::Error::{Missing, NoLayout, NoPlatform, NotYours};
+        match self {
+            Self::Image(Missing { .. } | NoLayout { .. } | NoPlatform { .. })
+            | Self::NoRootfs { .. } => Cause::ImageMissing,
+            Self::Image(NotYours { .. }) => Cause::ImageRefused,
+            Self::Helper { .. } => Cause::CannotStart,
+            _ => Cause::Other,
         }
     }
 }

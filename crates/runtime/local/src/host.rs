@@ -1,8 +1,8 @@
 //! The machine's own programs as a root file system, without the machine's data.
 //!
-//! Overlayfs does not take an upper folder that lies inside of the lower one, and the data of people
-//! and services is nobody's business. So the root is a fresh folder with the same links at its top,
-//! an overlay for each folder of programs and their configuration, and everything else empty.
+//! Overlayfs does not take an upper folder that lies inside of the lower one, and a step must not
+//! see the data of people and services. So the root is a fresh folder with the same links at its
+//! top, an overlay for each folder of programs and their configuration, and everything else empty.
 
 use std::{
     fs, io,
@@ -59,7 +59,7 @@ pub(crate) fn assemble(
     Ok(mounts)
 }
 
-/// What a root file system has at least, also where there is no image at all.
+/// Makes the folders that a root file system has at least, also where there is no image at all.
 pub(crate) fn empty_folders(rootfs: &Path) -> io::Result<()> {
     for (name, mode) in EMPTY {
         let path = rootfs.join(name);

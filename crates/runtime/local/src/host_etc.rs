@@ -1,8 +1,8 @@
 //! A copy of the machine's `/etc` without its secrets, for steps with the host's image.
 //!
-//! A step's root is root to these files. Rather than a list of names, the machine's own word counts: only what is open to
-//! everybody is copied. A secret that is made while a step runs is not in the copy, so the step never sees it. One copy
-//! serves all steps until something changes in `/etc`.
+//! A step's root is root to these files. The files' own modes decide instead of a list of names:
+//! only what every user may read is copied. A secret that is made while a step runs is not in the
+//! copy, so the step never sees it. One copy serves all steps until something changes in `/etc`.
 
 use std::{
     fs,
@@ -31,8 +31,8 @@ struct Open {
     metadata: fs::Metadata,
 }
 
-/// Gives the copy of `folder` as it is now, which is one of those in `copies`, and makes it if need be. Old copies go, but
-/// for those that a plan below `containers` names.
+/// Returns the copy of `folder` as it is now, one of those in `copies`, and makes it if need be.
+/// Old copies are removed, except those that a plan below `containers` names.
 pub(crate) fn copy_of(folder: &Path, copies: &Path, containers: &Path) -> io::Result<PathBuf> {
     let mut open = Vec::new();
     find_open(folder, Path::new(""), &mut open)?;
@@ -133,7 +133,8 @@ fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
     io::copy(&mut source, &mut fs::File::create(to)?).map(drop)
 }
 
-/// Gives it the owner and the mode of another. An owner that an ordinary user's world does not know stays out of it.
+/// Gives a path the owner and the mode of another. An owner that an ordinary user's namespace does
+/// not know stays out of it.
 fn like(path: &Path, model: &fs::Metadata) -> io::Result<()> {
     let _ = std::os::unix::fs::lchown(path, Some(model.uid()), Some(model.gid()));
     fs::set_permissions(path, model.permissions())

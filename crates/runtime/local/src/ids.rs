@@ -1,7 +1,7 @@
 //! The ids of the machine that users of a container are outside of it.
 //!
-//! Trees on disk hold the ids as a step sees them; a mount translates. So the range is only a matter of
-//! this machine, and may be changed while no container runs.
+//! Trees on disk hold the ids as a step sees them; a mount translates. So the range is only a
+//! matter of this machine, and may be changed while no container runs.
 
 use std::{fmt, str::FromStr};
 
@@ -14,7 +14,7 @@ pub struct IdRange {
     count: u32,
 }
 
-/// What the files of systemd leave to nobody: above the ranges of people, services and other
+/// The range that systemd's files leave unused: above the ranges of people, services and other
 /// containers, below the ids that are negative to old programs.
 impl Default for IdRange {
     fn default() -> Self {
@@ -38,7 +38,7 @@ impl IdRange {
         self.count
     }
 
-    /// As the kernel wants to be told.
+    /// Returns the map in the kernel's format.
     pub(crate) fn map(self) -> String {
         format!("0 {} {}\n", self.first, self.count)
     }

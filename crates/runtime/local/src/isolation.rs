@@ -1,5 +1,5 @@
-//! How far steps are kept from the machine and from each other: what was asked for, and what this
-//! machine can do.
+//! The isolation of steps from the machine and from each other: the options, and the abilities of
+//! this machine.
 
 use std::{
     path::Path,
@@ -19,7 +19,7 @@ use crate::{
 /// More processes than builds need, and fewer than a machine can take.
 const PROCESSES: u32 = 10_000;
 
-/// Which network steps have.
+/// The network that steps have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NetworkChoice {
     /// Each its own.
@@ -29,16 +29,16 @@ pub enum NetworkChoice {
     Machine,
 }
 
-/// What the operator may choose.
+/// The administrator's options.
 #[derive(Clone, Debug)]
 pub struct IsolationOptions {
     pub ids: IdRange,
     pub network: NetworkChoice,
-    /// Which addresses steps get; a free block by default.
+    /// Addresses of steps; a free block by default.
     pub pool: Option<Pool>,
     pub host_access: HostAccess,
     pub metadata_access: MetadataAccess,
-    /// How many processes and threads a step may have at once.
+    /// Number of processes and threads that a step may have at once.
     pub processes: u32,
     pub maker: Maker,
 }
@@ -57,7 +57,7 @@ impl Default for IsolationOptions {
     }
 }
 
-/// What steps get here.
+/// The isolation that steps get here.
 #[derive(Clone, Debug)]
 pub(crate) struct Isolation {
     ids: Option<IdRange>,
@@ -66,7 +66,8 @@ pub(crate) struct Isolation {
 }
 
 impl Isolation {
-    /// Finds out what the machine can do, and says what it cannot. There is nothing to find out where no step can run.
+    /// Finds out what the machine can do, and logs what it cannot. There is nothing to find out
+    /// where no step can run.
     pub(crate) fn find(options: &LocalOptions, can_run: bool) -> Self {
         let wanted = &options.isolation;
         if !can_run {
@@ -144,8 +145,8 @@ fn network(options: &LocalOptions) -> Option<Network> {
     }
 }
 
-/// Asks the helper, which has one thread as this takes: whether the kernel shows the data folder with
-/// other ids.
+/// Asks the helper, which has the one thread that this takes, whether the kernel shows the data
+/// folder with other ids.
 fn probe(options: &LocalOptions) -> Result<(), String> {
     let [program, leading @ ..] = options.helper.as_slice() else {
         return Err("no helper program is configured".to_owned());

@@ -1,7 +1,8 @@
 //! Finds and removes what servers and runs left on this machine that were killed.
 //!
-//! A server that was killed may come back, and follows its steps again; so only what cannot be followed again is taken
-//! for left: things of an `airside run`, of a data folder that was removed, and of a server without steps.
+//! A server that was killed may come back, and follows its steps again; so only what cannot be
+//! followed again is taken for left: things of an `airside run`, of a data folder that was removed,
+//! and of a server without steps.
 
 use std::{
     fmt,
@@ -92,8 +93,9 @@ enum Hold {
     Data(#[allow(dead_code, reason = "locked for as long as it lives")] Option<File>),
 }
 
-/// Finds the leavings of all dead installations of this machine, and of dead runs below `temporary`. Those of stopped
-/// servers are among them. `own` is the folder of this process, whose lock must not even be looked at.
+/// Finds the leavings of all dead installations of this machine, and of dead runs below
+/// `temporary`; those of stopped servers are among them. `own` is the folder of this process, whose
+/// lock must not even be looked at.
 pub fn leavings(temporary: &Path, own: Option<&Path>) -> impl Iterator<Item = Leavings> + use<> {
     let listed = presence::folder().into_iter();
     let listed = listed.flat_map(|folder| {
@@ -115,7 +117,10 @@ pub(crate) fn sweep(own: Option<&Path>) {
         info!(installation, why = %left.why, "removing what was left on this machine");
         for (thing, removed) in left.remove() {
             if let Err(error) = removed {
-                warn!(installation, %thing, error = %chain(&error), "cannot remove what was left on this machine");
+                warn!(
+                    installation, %thing, error = %chain(&error),
+                    "cannot remove what was left on this machine"
+                );
             }
         }
     }
@@ -259,9 +264,10 @@ fn lock_dead_run(folder: &Path) -> io::Result<Option<File>> {
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let changed = fs::metadata(folder)?.modified()?;
-            match age(changed) > ABANDONED {
-                true => Ok(None),
-                false => Err(io::ErrorKind::WouldBlock.into()),
+            if age(changed) > ABANDONED {
+                Ok(None)
+            } else {
+                Err(io::ErrorKind::WouldBlock.into())
             }
         }
         Err(error) => Err(error),

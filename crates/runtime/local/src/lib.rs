@@ -1,12 +1,12 @@
-//! Places steps on this machine: namespaces, overlayfs and control groups, as root or as an ordinary
-//! user ([`Rootless`]).
+//! Places steps on this machine: namespaces, overlayfs and control groups, as root or as an
+//! ordinary user ([`Rootless`]).
 //!
 //! ```text
 //! LocalRuntime ── prepares folders ──► helper (own process) ── libcontainer ──► shim, PID 1
 //!      └──────────── pidfd ───────────────────────────────────────────────────────┘
 //! ```
 //!
-//! The container belongs to nobody but the machine: it survives the server, and the next server finds
+//! The container is the machine's: it survives the server, and the next server finds
 //! it again by what is on disk ([`container`]). The runtime never talks to the shim and never looks
 //! into the container.
 
@@ -52,14 +52,14 @@ pub use oci::Maker;
 pub use rootless::{Obstacle, Rootless};
 pub use runtime::LocalRuntime;
 
-/// Who brings inputs into containers and outputs out of them.
+/// The carrier of inputs into containers and of outputs out of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Carriage {
     /// Volumes lie on this machine: inputs are mounted, outputs are sealed in place.
     #[default]
     Mounted,
-    /// Volumes lie with a hub elsewhere: the shim streams them, as it does in a pod. An image that is an artifact it
-    /// puts together by itself, too.
+    /// The shim streams volumes from and to a hub elsewhere, as it does in a pod. It also puts an
+    /// image together that is an artifact.
     Streamed,
 }
 
@@ -79,8 +79,8 @@ pub struct LocalOptions {
     pub hub_socket: PathBuf,
     pub isolation: IsolationOptions,
     pub carriage: Carriage,
-    /// The data folder, if it is of use to this process only and goes with it: what is left of it after a kill is
-    /// rubbish.
+    /// The data folder, if it is of use to this process only and goes with it: its remains after a
+    /// kill are rubbish.
     pub temporary: Option<PathBuf>,
 }
 
@@ -95,7 +95,7 @@ impl LocalOptions {
     }
 }
 
-/// Where the shim is, seen from inside.
+/// Returns the path of the shim inside a container.
 fn shim_path() -> &'static str {
     "/.airside/shim"
 }

@@ -18,7 +18,8 @@ use crate::{
     remove,
 };
 
-/// How an earlier call with this handle ended, if there was one.
+/// Returns the state in which an earlier call with this handle left the container, if there was
+/// one.
 pub(crate) fn existing(
     options: &LocalOptions,
     spec: &PlacementSpec,
@@ -51,7 +52,7 @@ fn adoptable(dir: &ContainerDir, spec: &PlacementSpec) -> Result<Option<Status>,
     }
 }
 
-/// Makes and starts it, unless somebody did so in the meantime.
+/// Makes and starts the container, unless another call did so in the meantime.
 pub(crate) fn container(
     options: &LocalOptions,
     isolation: &Isolation,

@@ -30,8 +30,8 @@ pub(crate) fn write(etc: &Path, handle: &Handle) -> Result<(), Error> {
     Ok(())
 }
 
-/// The machine's name servers, as seen from another network: a resolver on loopback is the machine's
-/// alone, and passes on to those that systemd lists.
+/// Returns the machine's name servers, as seen from another network: a resolver on loopback is the
+/// machine's alone, and passes on to those that systemd lists.
 fn resolvers() -> String {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let own = read("/etc/resolv.conf");
@@ -53,8 +53,8 @@ fn is_local_resolver(line: &str) -> bool {
             .is_some_and(|address| address.is_loopback())
 }
 
-/// Stands in for the machine's passwords, which no step needs: accounts as there are, all locked. And
-/// root may use `sudo`, as scripts do.
+/// Writes a substitute for the machine's passwords, which no step needs: its accounts, all locked.
+/// Root may use `sudo`, as scripts do.
 pub(crate) fn write_accounts(etc: &Path) -> Result<(), Error> {
     use std::os::unix::fs::PermissionsExt;
     let machine = fs::read_to_string("/etc/passwd").unwrap_or_default();
@@ -79,7 +79,7 @@ pub(crate) fn write_accounts(etc: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// For a root file system without an image.
+/// Writes users for a root file system without an image.
 pub(crate) fn write_users(etc: &Path) -> Result<(), Error> {
     for (name, text) in [
         ("passwd", "root:x:0:0:root:/root:/bin/sh\n"),

@@ -10,7 +10,7 @@ use crate::{Error, rootless::Rootless};
 /// The kernel's number for overlayfs.
 const OVERLAYFS: i128 = 0x794c_7630;
 
-/// Refuses where no step can run: for lack of rights, or of a file system under `root` that containers can stand on.
+/// Checks that steps can run: with the rights of this process, and on the file system under `root`.
 pub(crate) fn check(root: &Path) -> Result<(), Error> {
     Rootless::prepare().map_err(Error::NotRoot)?;
     let found = rustix::fs::statfs(root).map_err(|error| Error::disk(root)(error.into()))?;
@@ -27,7 +27,7 @@ fn is_overlayfs(kind: impl Into<i128>) -> bool {
     kind.into() == OVERLAYFS
 }
 
-/// The worker's condition: without obstacles it is well, and else it is shown as stalled and gets no steps.
+/// Returns the worker's condition: well without obstacles, else stalled, and so without steps.
 pub(crate) fn condition(checked: &Result<(), Error>) -> Condition {
     let Err(error) = checked else {
         return Condition::default();

@@ -1,4 +1,4 @@
-//! Who makes the container from its bundle.
+//! The library that makes the container from its bundle.
 
 use std::{convert::Infallible, path::PathBuf, str::FromStr};
 

@@ -1,4 +1,4 @@
-//! What the server asks of the helper.
+//! The plan of a container, which the server gives the helper.
 
 use std::path::PathBuf;
 
@@ -6,17 +6,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ids::IdRange, network::StepNetwork, oci::Maker};
 
-/// The mounts that make up the root file system, in order, and what surrounds them. The rest is in the
-/// bundle.
+/// The mounts that make up the root file system, in order, and what surrounds them. The rest is in
+/// the bundle.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Plan {
     pub mounts: Vec<PlannedMount>,
     pub shim: PathBuf,
     /// The folder with the hub's socket.
     pub hub: PathBuf,
-    /// Who the container's users are outside; without it, the same.
+    /// Ids of the container's users outside; without them, the same as inside.
     pub ids: Option<IdRange>,
-    /// Where the container's network leads; without it, it has the machine's.
+    /// Network of the container; without it, the machine's.
     pub network: Option<StepNetwork>,
     pub maker: Maker,
 }
@@ -31,8 +31,8 @@ pub(crate) struct PlannedMount {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Source {
-    /// `lower` topmost first. The upper folder holds ids as they are outside, the lower ones as they are
-    /// inside.
+    /// An overlay; `lower` has the topmost folder first. The upper folder holds ids as they are
+    /// outside, the lower ones as they are inside.
     Overlay {
         lower: Vec<PathBuf>,
         upper: PathBuf,

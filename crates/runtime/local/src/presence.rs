@@ -1,8 +1,9 @@
-//! The list of installations that have something on this machine: a file for each, locked by its server for as long as
-//! that lives. By it the next server that starts, of whichever installation, finds what one left that was killed.
+//! The list of installations that have something on this machine: a file for each, locked by its
+//! server for as long as that lives. By it the next server that starts, of whichever installation,
+//! finds what one left that was killed.
 //!
 //! ```text
-//! /run/airside/installations/<installation>   where its containers are, and whether it may come back
+//! /run/airside/installations/<installation>   its containers' folder, and whether it may come back
 //! ```
 //!
 //! An ordinary user's are below `$XDG_RUNTIME_DIR`.
@@ -38,7 +39,8 @@ pub(crate) struct Presence(#[allow(dead_code, reason = "locked for as long as it
 pub(crate) struct Here {
     /// Its containers are below this folder.
     pub root: PathBuf,
-    /// The device that the root is on: a root that is gone while this is there was removed, and not unmounted.
+    /// Device of the root: a root that is gone while its device is there was removed, and not
+    /// unmounted.
     pub device: u64,
     /// The data folder, if it is of use to one process only: then no other comes back to it.
     pub temporary: Option<PathBuf>,
@@ -66,8 +68,8 @@ impl Here {
 }
 
 impl Presence {
-    /// Says that the installation is here. None if that cannot be said: then nothing cleans up after a kill, and
-    /// nothing else is amiss.
+    /// Notes that the installation is here. Returns none if that fails: then nothing cleans up
+    /// after a kill, and nothing else is amiss.
     pub(crate) fn enter(options: &LocalOptions) -> Option<Self> {
         let entered = folder()
             .ok_or_else(|| io::Error::other("XDG_RUNTIME_DIR is not set"))
@@ -75,7 +77,10 @@ impl Presence {
         match entered {
             Ok(file) => Some(Self(file)),
             Err(error) => {
-                debug!(error = %chain(&error), "cannot say that this server is here, for others to clean up after it");
+                debug!(
+                    error = %chain(&error),
+                    "cannot say that this server is here, for others to clean up after it"
+                );
                 None
             }
         }
@@ -126,7 +131,7 @@ pub(crate) fn leave(installation: &InstallationId) {
     }
 }
 
-/// An installation whose server is dead. Its next server waits with its return as long as this is held.
+/// An installation whose server is dead. Its next server waits to start as long as this is held.
 #[derive(Debug)]
 pub(crate) struct Dead {
     pub installation: InstallationId,
@@ -134,7 +139,8 @@ pub(crate) struct Dead {
     _lock: File,
 }
 
-/// The dead ones, one after the other: no more than one is held at a time, unless they are collected.
+/// Returns the dead installations lazily: no more than one is held at a time, unless they are
+/// collected.
 pub(crate) fn dead_in(folder: &Path) -> impl Iterator<Item = Dead> + use<> {
     let folder = folder.to_owned();
     let entries = fs::read_dir(&folder).into_iter().flatten().flatten();

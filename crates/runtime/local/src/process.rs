@@ -43,7 +43,7 @@ pub(crate) fn kill(fd: &OwnedFd) {
     let _ = rustix::process::pidfd_send_signal(fd, Signal::KILL);
 }
 
-/// Whether the process ended within the time.
+/// Returns true if the process ended within the time.
 pub(crate) fn ended(fd: &OwnedFd, seconds: i64) -> bool {
     let limit = Timespec {
         tv_sec: seconds,

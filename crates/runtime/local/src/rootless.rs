@@ -1,9 +1,11 @@
-//! Makes an ordinary user root of a world of its own, in which local steps work as they do for root.
+//! Makes an ordinary user root of a world of its own, in which local steps work as they do for
+//! root.
 //!
-//! The process moves, before it has a second thread, into a user namespace with the ids that the machine
-//! set aside for its user, a mount namespace, and a control group namespace whose root is the group that
-//! was delegated to it. All the rest of this crate then needs to know little: see [`is_inside`]. What an
-//! ordinary user cannot have is a network for each step, and views of folders with other ids.
+//! The process moves, before it has a second thread, into a user namespace with the ids that the
+//! machine set aside for its user, a mount namespace, and a control group namespace whose root is
+//! the group that was delegated to it. All the rest of this crate then needs to know little: see
+//! [`is_inside`]. What an ordinary user cannot have is a network for each step, and views of
+//! folders with other ids.
 
 mod group;
 mod subordinate;
@@ -60,7 +62,8 @@ pub enum Obstacle {
     },
 }
 
-/// In a user namespace that is not the machine's, made by [`Rootless::enter`] or by whoever started us.
+/// Returns true in a user namespace that is not the machine's, made by [`Rootless::enter`] or by
+/// the caller of this program.
 pub(crate) fn is_inside() -> bool {
     fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| !map.contains("4294967295"))
 }
@@ -87,10 +90,12 @@ impl Rootless {
         }))
     }
 
-    /// Moves this process, which must have one thread only. If it fails, the process is good for nothing more.
+    /// Moves this process, which must have one thread only, into its namespaces. After an error the
+    /// process is good for nothing more.
     pub fn enter(self) -> Result<(), Obstacle> {
         map_ids(self.users, self.groups)?;
-        // SAFETY: unsharing is unsound only where other threads rely on what is shared; there are none.
+        // SAFETY: unsharing is unsound only where other threads rely on what is shared; there are
+        // none.
         unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS | UnshareFlags::NEWCGROUP) }
             .map_err(kernel("make namespaces for mounts and control groups"))?;
         let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
@@ -112,7 +117,8 @@ fn kernel(what: &'static str) -> impl FnOnce(rustix::io::Errno) -> Obstacle {
     }
 }
 
-/// The programs that may map more than one id are told from outside of the namespace, once it is there.
+/// The programs that may map more than one id are told from outside of the namespace, once it is
+/// there.
 fn map_ids(users: Range, groups: Range) -> Result<(), Obstacle> {
     let mapping = |error: io::Error| Obstacle::Mapping {
         message: error.to_string(),

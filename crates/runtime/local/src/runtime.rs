@@ -12,7 +12,8 @@ use std::{
 use airside_model::{Handle, InstallationId, VolumeId, WorkerName, chain};
 use airside_rootfs::{Digest, ImageSource, Rootfs};
 use airside_runtime::{
-    Board, Capabilities, Condition, Image, Listed, Observation, Observed, PlacementSpec, Runtime,
+    Board, Capabilities, Cause, Condition, Image, Listed, Observation, Observed, PlacementSpec,
+    Runtime,
 };
 use async_trait::async_trait;
 use futures::stream::BoxStream;
@@ -34,13 +35,15 @@ use crate::{
     remove,
 };
 
-/// Of no consequence here: this machine is never silent while the server on it runs.
+/// Time limit that has no effect here: this machine is never silent while the server on it runs.
 const LOST_AFTER: Duration = Duration::from_secs(300);
 
 pub struct LocalRuntime {
     options: Arc<LocalOptions>,
     isolation: Arc<Isolation>,
     board: Arc<Board>,
+    /// Containers that are being removed by this server: their end is no exit of their own.
+    removing: Arc<Mutex<HashSet<Handle>>>,
     /// One per living container; they end with the runtime, the containers do not.
     watchers: Mutex<JoinSet<()>>,
     condition: watch::Sender<Condition>,
@@ -65,7 +68,10 @@ impl LocalRuntime {
             leavings::sweep(asked.temporary.as_deref());
             let checked = obstacle::check(&asked.root);
             if let Err(error) = &checked {
-                warn!(worker = %asked.worker, error = %chain(&error), "no step can run on this machine");
+                warn!(
+                    worker = %asked.worker, error = %chain(&error),
+                    "no step can run on this machine"
+                );
             }
             let condition = obstacle::condition(&checked);
             Ok((
@@ -79,6 +85,7 @@ impl LocalRuntime {
             options,
             isolation: Arc::new(isolation),
             board: Arc::default(),
+            removing: Arc::default(),
             watchers: Mutex::default(),
             condition: watch::Sender::new(condition),
             _presence: presence,
@@ -92,32 +99,36 @@ impl LocalRuntime {
 
     fn note(&self, handle: &Handle, status: Status) {
         let Status::Running(process) = status else {
-            self.board.set(handle, self.gone("container exited"));
+            self.board.set(handle, self.exited());
             return;
         };
         let news = self
             .board
             .set(handle, Observed::Started { node: self.node() });
-        if news && let Err(reason) = self.watch(handle, &process) {
-            self.board.end(handle, self.gone(&reason));
+        if news && let Err(gone) = self.watch(handle, &process) {
+            self.board.end(handle, gone);
         }
     }
 
-    fn watch(&self, handle: &Handle, process: &Process) -> Result<(), String> {
-        let fd = process.open().ok_or("container exited")?;
+    /// Reports the container's end once it comes. The error is that end, if the container is gone
+    /// already.
+    fn watch(&self, handle: &Handle, process: &Process) -> Result<(), Observed> {
+        let fd = process.open().ok_or_else(|| self.exited())?;
         // SAFETY: the descriptor is owned by what is registered, which never gives away another.
-        let fd = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }
-            .map_err(|error| format!("container cannot be watched: {error}"))?;
-        let (board, handle, gone) = (
-            self.board.clone(),
-            handle.clone(),
-            self.gone("container exited"),
-        );
+        let fd = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }.map_err(
+            |error| {
+                let reason = format!("container cannot be watched: {error}");
+                self.gone(Cause::Other, &reason)
+            },
+        )?;
+        let (board, handle, removing) = (self.board.clone(), handle.clone(), self.removing.clone());
+        let (exited, removed) = (self.exited(), self.removed());
         let mut watchers = self.watchers.lock();
         while watchers.try_join_next().is_some() {}
         watchers.spawn(airside_tasks::named("watch of a container", async move {
             ended(fd).await;
-            board.end(&handle, gone);
+            let is_removed = removing.lock().contains(&handle);
+            board.end(&handle, if is_removed { removed } else { exited });
         }));
         Ok(())
     }
@@ -142,11 +153,21 @@ impl LocalRuntime {
         Some(self.options.worker.to_string())
     }
 
-    fn gone(&self, reason: &str) -> Observed {
+    fn gone(&self, cause: Cause, reason: &str) -> Observed {
         Observed::Gone {
             node: self.node(),
             reason: reason.to_owned(),
+            cause,
         }
+    }
+
+    /// The end of a container by itself. The runtime is not its parent and does not learn its code.
+    fn exited(&self) -> Observed {
+        self.gone(Cause::Exited { code: None }, "container exited")
+    }
+
+    fn removed(&self) -> Observed {
+        self.gone(Cause::Removed, "container removed")
     }
 
     async fn make(&self, spec: &PlacementSpec) -> Result<(), Error> {
@@ -217,11 +238,13 @@ impl Runtime for LocalRuntime {
 
     async fn destroy(&self, handle: &Handle) -> Result<(), airside_runtime::Error> {
         let (options, wanted) = (self.options.clone(), handle.clone());
-        blocking(move || destroy(&options, &wanted))
-            .await
-            .map_err(self.refuse())?;
-        self.board.forget(handle, self.gone("container removed"));
-        Ok(())
+        self.removing.lock().insert(handle.clone());
+        let destroyed = blocking(move || destroy(&options, &wanted)).await;
+        if destroyed.is_ok() {
+            self.board.forget(handle, self.removed());
+        }
+        self.removing.lock().remove(handle);
+        destroyed.map_err(self.refuse())
     }
 
     async fn list(&self) -> Result<Vec<Listed>, airside_runtime::Error> {
@@ -295,7 +318,8 @@ fn images_in_use(options: &LocalOptions) -> Result<HashSet<Digest>, Error> {
 
 /// Resolves once the process has ended.
 async fn ended(fd: AsyncFd<OwnedFd>) {
-    // Only the end makes it readable, and an error would mean that nobody can tell any more.
+    // Only the end makes it readable, and an error would mean that the end cannot be known any
+    // more.
     drop(fd.readable().await);
 }
 
@@ -311,7 +335,7 @@ fn survivors(options: &LocalOptions) -> Result<Vec<(Handle, Status)>, Error> {
     Ok(found)
 }
 
-/// What is there of this installation; half-made ones too, since the sweeper removes them.
+/// Returns the containers of this installation; half-made ones too, since the sweeper removes them.
 fn ours(options: &LocalOptions) -> Result<Vec<(ContainerDir, Handle)>, Error> {
     let containers = options.root.join("containers");
     let mut found = Vec::new();

@@ -112,7 +112,7 @@ async fn a_container_outlives_its_runtime_and_is_adopted() {
     assert_eq!(runtime.list().await.unwrap().len(), 1);
     let mut byte = [0];
     shim.read_exact(&mut byte).unwrap();
-    // Nobody else reports: placing again started nothing.
+    // No other shim reports: placing again started nothing.
     machine.hub.set_nonblocking(true).unwrap();
     assert!(machine.hub.accept().is_err());
     drop(shim);
@@ -198,7 +198,7 @@ async fn a_shim_killed_by_hand_is_gone() {
     machine.assert_clean();
 }
 
-/// An unprivileged step's root is somebody else outside; a privileged one's is the machine's.
+/// An unprivileged step's root is another user outside; a privileged one's is the machine's.
 #[tokio::test]
 async fn privilege_decides_who_root_is() {
     let Some(machine) = Machine::new("privilege") else {
@@ -231,7 +231,7 @@ async fn privilege_decides_who_root_is() {
     machine.assert_clean();
 }
 
-/// What a step sees of networks: its own, or the machine's where nobody can make the rules for one.
+/// Returns the networks that a step sees: its own, or the machine's where no rules can be made.
 fn networks() -> String {
     if have(&["nft"]) {
         return "eth0\nlo\n".to_owned();
@@ -244,7 +244,8 @@ fn networks() -> String {
     names.join("\n") + "\n"
 }
 
-/// Where the kernel or the file system cannot translate ids, or nobody makes the network's rules.
+/// A machine whose kernel or file system cannot translate ids, or that has no program for the
+/// network's rules.
 #[tokio::test]
 async fn a_machine_that_can_do_less_still_runs_steps() {
     let Some(mut machine) = Machine::new("less") else {

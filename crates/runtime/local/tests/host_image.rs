@@ -1,5 +1,5 @@
-//! The image `host`: the machine's programs without its data and its secrets. Needs root; without it these tests do
-//! nothing.
+//! The image `host`: the machine's programs without its data and its secrets. Needs root; without
+//! it these tests do nothing.
 
 #![allow(clippy::unwrap_used, clippy::panic, unreachable_pub, dead_code)]
 
@@ -48,7 +48,7 @@ async fn the_host_shows_its_programs_and_not_its_data() {
     machine.assert_clean();
 }
 
-/// What others on the machine may not read, a step may not either.
+/// A step may not read what other users of the machine may not read.
 #[tokio::test]
 async fn the_host_keeps_its_secrets() {
     let Some(machine) = Machine::new("secrets") else {

@@ -18,7 +18,7 @@ use airside_runtime_local::{HostAccess, MetadataAccess};
 use common::{Machine, gone, have};
 use rustix::thread::UnshareFlags;
 
-/// Addresses for documentation: nobody has them.
+/// Addresses for documentation, which no machine has.
 const NEAR: &str = "203.0.113.1";
 const FAR: &str = "203.0.113.2";
 
@@ -56,8 +56,8 @@ impl Outside {
 fn far_end(near: &str, said: &Sender<u16>, tell: &Sender<String>, ended: &Receiver<()>) {
     // SAFETY: it concerns this thread alone, which holds no sockets.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }.unwrap();
-    // Programs that this thread starts are in its network. The other end goes to the machine's, where
-    // the test's first thread is.
+    // Programs that this thread starts are in its network. The other end goes to the machine's,
+    // where the test's first thread is.
     let machine = std::process::id();
     ip(&format!(
         "link add far type veth peer name {near} netns {machine}"
@@ -130,7 +130,7 @@ async fn reaches_the_machine(machine: &Machine, handle: &str, port: u16) -> bool
     reached
 }
 
-/// What one installation forbids its steps is no matter of another's.
+/// Rules of one installation do not concern the steps of another.
 #[tokio::test(flavor = "multi_thread")]
 async fn installations_have_rules_for_their_own_steps_only() {
     let (Some(mut open), Some(closed)) = (Machine::new("open"), Machine::new("closed")) else {
@@ -153,7 +153,7 @@ async fn installations_have_rules_for_their_own_steps_only() {
     }
 }
 
-/// Clouds tell whoever asks there, from the machine or from a step on it, the machine's credentials.
+/// Clouds give the machine's credentials to every caller there, on the machine or in a step.
 #[tokio::test(flavor = "multi_thread")]
 async fn hostile_steps_do_not_reach_the_metadata_of_the_machine() {
     const METADATA: &str = "169.254.169.254";

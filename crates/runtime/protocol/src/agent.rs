@@ -1,4 +1,4 @@
-//! How an agent introduces itself: a machine that offers itself as a worker and dials the hub for it.
+//! The introduction of an agent: a machine that offers itself as a worker and dials the hub for it.
 
 use std::{fmt, str::FromStr};
 
@@ -14,7 +14,7 @@ const NAME: usize = 63;
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct Join {
     pub protocol: u32,
-    /// What the shims of its steps speak.
+    /// Protocol of the shims of its steps.
     pub shim_protocol: u32,
     /// The version of its program, for words.
     pub version: String,
@@ -24,10 +24,10 @@ pub struct Join {
     /// Made up by the agent when it starts: two machines with one token are told apart by it.
     pub instance: String,
     pub arrival: Arrival,
-    /// Which team it wants to serve, if it says so: no other than its token's.
+    /// Team that it wants to serve, if it names one: no other than its token's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub team: Option<String>,
-    /// Which tags it wants to serve, if it says so: some of its token's.
+    /// Tags that it wants to serve, if it names some: some of its token's.
     #[serde(default)]
     pub tags: Vec<String>,
 }
@@ -43,17 +43,17 @@ impl fmt::Debug for Join {
     }
 }
 
-/// Whether a worker was started just now or has been there all along.
+/// The reason why a worker joins: it was started, or its connection was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Arrival {
-    /// Its process was started: whoever landed it before wants it back.
+    /// Its process was started: an administrator who landed it before wants it back.
     Started,
     /// Only the connection is new.
     Back,
 }
 
-/// What an agent shows to be let in, and how it knows the hub: one line of text.
+/// The token of an agent, and its knowledge of the hub: one line of text.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AgentToken {
     pub name: String,
@@ -71,7 +71,8 @@ pub enum BadAgentToken {
     Parts,
 }
 
-/// Whether an agent may have this name: letters, digits, `-`, `_` and `.`, at most 63, a letter or digit first.
+/// Returns true if an agent may have this name: letters, digits, `-`, `_` and `.`, at most 63, a
+/// letter or digit first.
 pub fn is_agent_name(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let first = name.chars().next();

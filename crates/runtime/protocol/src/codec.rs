@@ -18,7 +18,7 @@ const CONTROL: u8 = 0;
 const OUTPUT: u8 = 1;
 const CHUNK: u8 = 2;
 
-/// What stands before the bytes of an output: its offset and its stream.
+/// Bytes before those of an output: its offset and its stream.
 const OUTPUT_HEAD: usize = 9;
 
 #[derive(Debug, thiserror::Error)]
@@ -44,7 +44,8 @@ pub fn decode<M: Message>(buffer: &mut BytesMut) -> Result<Option<M>, Error> {
     decode_within(MAX_FRAME, buffer)
 }
 
-/// Takes the next whole message from `buffer`, and refuses frames that are longer than `longest` by their first bytes.
+/// Takes the next whole message from `buffer`, and refuses frames that are longer than `longest` by
+/// their first bytes.
 pub fn decode_within<M: Message>(
     longest: usize,
     buffer: &mut BytesMut,
@@ -65,7 +66,8 @@ pub fn decode_within<M: Message>(
     M::decode(kind, body).map(Some)
 }
 
-/// How many bytes of the message that `buffer` begins with have not come yet, as far as it says.
+/// Returns how many bytes of the message that `buffer` begins with have not come yet, as far as it
+/// says.
 pub fn missing(buffer: &[u8]) -> usize {
     let Some(head) = buffer.first_chunk::<4>() else {
         return 0;
@@ -159,7 +161,7 @@ fn frame(kind: u8, body: &[u8]) -> Bytes {
     frame.freeze()
 }
 
-/// Puts the frame of an [`Output`] behind what is in `frame`, for those who send many from the same memory.
+/// Appends the frame of an [`Output`] to `frame`, for callers that send many from the same memory.
 pub fn put_output(frame: &mut Vec<u8>, offset: u64, source: Source, data: &[u8]) {
     let length = 1 + OUTPUT_HEAD + data.len();
     frame.reserve(4 + length);

@@ -1,7 +1,7 @@
-//! What a shim and the hub say to each other.
+//! The messages between a shim and the hub.
 //!
-//! A shim keeps one *control* connection for the life of its step and opens one more for each volume
-//! it fetches or uploads, and for each hijack: a process beside the step's own that a person talks to.
+//! A shim keeps one *control* connection for the life of its step and opens one more for each
+//! volume it fetches or uploads, and for each hijack: a person's process beside the step's own.
 //! Every connection is TLS and carries frames ([`codec`]).
 //!
 //! ```text
@@ -14,7 +14,7 @@
 //! hijack    shim → Answer           hub → Begin | Refused
 //!           shim → Started, Output…, Finished, Heartbeat
 //!           hub  → chunks… (stdin), CloseInput, Resize, Heartbeat; its end kills the process
-//! agent     agent → Join            hub → Welcome | Refused; the rest is in the crate `runtime-remote`
+//! agent     agent → Join            hub → Welcome | Refused; the rest: crate `runtime-remote`
 //! ```
 //!
 //! Nothing here ties a shim to its step before it claims: a waiting shim could claim any.
@@ -59,8 +59,8 @@ pub const AGENT_PROTOCOL: u32 = 1;
 /// Agents from this one on are welcome, so that servers can be upgraded before their agents.
 pub const OLDEST_AGENT_PROTOCOL: u32 = 1;
 
-/// What a guest runs to be the shim's own program: where the kernel shows a process its binary, whatever became of
-/// its path.
+/// Path with which a guest runs the shim's own program: the kernel shows a process its binary
+/// there, whatever became of the binary's own path.
 pub const OWN_PROGRAM: &str = "/proc/self/exe";
 
 /// Names of the environment variables through which a runtime tells a shim where to claim. The shim
@@ -78,18 +78,18 @@ pub mod env {
     pub const PROOF_FILE: &str = "AIRSIDE_PROOF_FILE";
     /// Folder for the output spool; `/.airside` unless set.
     pub const STATE: &str = "AIRSIDE_STATE";
-    /// An empty folder in which the shim may put together the root file system that an order's image is.
-    /// `/` means that the container was started in that image. Without it the shim stays in the one it was
-    /// started in.
+    /// An empty folder in which the shim may put together the root file system that an order's
+    /// image is. `/` means that the container was started in that image. Without it the shim stays
+    /// in the one it was started in.
     pub const ROOT: &str = "AIRSIDE_ROOT";
-    /// Which capabilities the process may ever have: a hexadecimal mask, as the kernel counts them. The
-    /// shim itself may have more. Without it, the process may have what the shim has.
+    /// Capabilities that the process may ever have: a hexadecimal mask, as the kernel counts them.
+    /// The shim itself may have more. Without it, the process may have those of the shim.
     pub const TASK_CAPABILITIES: &str = "AIRSIDE_TASK_CAPABILITIES";
     /// `default`: the shim filters the process's system calls.
     pub const TASK_SECCOMP: &str = "AIRSIDE_TASK_SECCOMP";
-    /// The user of the image that the container was started in, as the image has it (`user[:group]`). The process is
-    /// that user's where its order names none.
+    /// The user of the image that the container was started in, as the image has it
+    /// (`user[:group]`). The process is that user's where its order names none.
     pub const IMAGE_USER: &str = "AIRSIDE_IMAGE_USER";
-    /// `held`: somebody else keeps hermetic processes off the network, and the shim need not.
+    /// `held`: another mechanism keeps hermetic processes off the network, and the shim need not.
     pub const NETWORK: &str = "AIRSIDE_NETWORK";
 }

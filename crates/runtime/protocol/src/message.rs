@@ -54,7 +54,8 @@ pub enum ShimSays {
         session: String,
         id: String,
     },
-    /// Opens the connection of an agent, which is no shim: a machine that offers itself as a worker.
+    /// Opens the connection of an agent, which is no shim: a machine that offers itself as a
+    /// worker.
     Join(Box<Join>),
 }
 
@@ -77,10 +78,10 @@ pub enum HubSays {
     },
     /// The result is committed. The shim stays, for those who want to look inside.
     Committed,
-    /// Nobody needs the container any more.
+    /// The container is needed no more.
     Exit,
-    /// Somebody wants a process of their own in the container: answer on a new connection. May be said
-    /// again after a reconnection.
+    /// A person wants a process in the container: answer on a new connection. May be repeated after
+    /// a reconnection.
     Hijack(Box<Hijack>),
     Heartbeat,
     /// Volume connections: chunks may follow. Hijack connections: the process may start.
@@ -143,11 +144,12 @@ pub struct Order {
     /// Written to the process once, then closed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stdin: Option<String>,
-    /// The folder `rootfs` of this volume becomes the root file system, before anything else is done; every path
-    /// here is one in it. Absent where the runtime starts the shim in it.
+    /// The folder `rootfs` of this volume becomes the root file system, before anything else is
+    /// done; every path here is one in it. Absent where the runtime starts the shim in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<VolumeId>,
-    /// Inputs to fetch and unpack before the start, in this order. Empty where the runtime mounts them.
+    /// Inputs to fetch and unpack before the start, in this order. Empty where the runtime mounts
+    /// them.
     #[serde(default)]
     pub fetch: Vec<Transfer>,
     /// Folders to make before the start.
@@ -210,7 +212,7 @@ impl std::fmt::Debug for Hijack {
     }
 }
 
-/// What to execute.
+/// The program to execute.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Executable {
@@ -247,7 +249,7 @@ pub struct End {
     pub bytes: u64,
 }
 
-/// How the process ended.
+/// The end of the process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Exit {

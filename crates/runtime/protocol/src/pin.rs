@@ -1,4 +1,4 @@
-//! Trust in the hub, for whoever dials it: its public key has the hash that we were given, and it proves to hold the
+//! Trust in the hub, for its clients: its public key has the given hash, and it proves to hold the
 //! private half. Names, dates and authorities mean nothing here.
 
 use std::sync::Arc;

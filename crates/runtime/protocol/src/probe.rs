@@ -1,16 +1,16 @@
-//! What a shim that was sent to look at a machine (`airside-shim probe`) says about it. It claims nothing and dials
-//! nobody; whoever sent it reads what it left.
+//! The report of a shim that was sent to look at a machine (`airside-shim probe`). It claims
+//! nothing and dials no hub; its sender reads the file that it leaves.
 
 use serde::{Deserialize, Serialize};
 
-/// What a container there has.
+/// The properties of a container there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Probe {
     pub ids: Ids,
     pub overlay: Overlay,
 }
 
-/// Whose user ids it has.
+/// The user ids that it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ids {
@@ -20,7 +20,7 @@ pub enum Ids {
     Own(u64),
 }
 
-/// Whether file systems can be laid over each other in there.
+/// The ability to lay file systems over each other in there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Overlay {

@@ -1,8 +1,8 @@
 //! An agent: the process that makes a machine elsewhere a worker of a server.
 //!
 //! The machine may stand where no server can dial it. The agent dials the hub, shows its token, and
-//! answers over that connection the requests that a runtime answers: place, destroy, list. It reports
-//! by itself what its runtime observes. The server's half is the crate `agents`.
+//! answers over that connection the requests that a runtime answers: place, destroy, list. It
+//! reports by itself what its runtime observes. The server's half is the crate `agents`.
 //!
 //! ```text
 //! server                                      the other machine
@@ -68,7 +68,7 @@ pub enum AgentError {
     Refused { reason: String },
 }
 
-/// Where the hub is.
+/// The hub's address, as the administrator writes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HubAddress {
     pub host: String,
@@ -101,9 +101,10 @@ impl FromStr for HubAddress {
 
 impl std::fmt::Display for HubAddress {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.host.contains(':') {
-            true => write!(f, "[{}]:{}", self.host, self.port),
-            false => write!(f, "{}:{}", self.host, self.port),
+        if self.host.contains(':') {
+            write!(f, "[{}]:{}", self.host, self.port)
+        } else {
+            write!(f, "{}:{}", self.host, self.port)
         }
     }
 }
@@ -115,9 +116,9 @@ pub struct AgentOptions {
     pub name: Option<String>,
     pub team: Option<String>,
     pub tags: Vec<String>,
-    /// What its runtime calls itself. Not the server's installation: both may be on one machine.
+    /// Installation of the agent's own runtime. It is not the server's: both may be on one machine.
     pub installation: InstallationId,
-    /// Where its shims look for the hub.
+    /// Path at which the agent's shims reach the hub.
     pub hub_socket: PathBuf,
     /// Images that no step used for so long go.
     pub keep_images: Duration,
@@ -143,7 +144,8 @@ pub fn read_token(path: &Path, name: Option<&str>) -> Result<AgentToken, AgentEr
     }
 }
 
-/// Serves until the shutdown, or until the server says that it never will be let in. What runs goes on either way.
+/// Serves until the shutdown, or until the server refuses the agent for good. Containers go on
+/// either way.
 pub async fn run(
     options: AgentOptions,
     runtime: AnyRuntime,
@@ -163,14 +165,16 @@ pub async fn run(
     let images = airside_tasks::supervise("image collector", &shutdown, move || {
         work::collect_images(collected.clone(), keep)
     });
-    let served = shutdown.run_until_cancelled(stay(&options, &runtime)).await;
+    let served = shutdown
+        .run_until_cancelled(keep_connected(&options, &runtime))
+        .await;
     relay.abort();
     images.abort();
     served.unwrap_or(Ok(()))
 }
 
 /// Connects, over and over.
-async fn stay(options: &AgentOptions, runtime: &AnyRuntime) -> Result<(), AgentError> {
+async fn keep_connected(options: &AgentOptions, runtime: &AnyRuntime) -> Result<(), AgentError> {
     let instance = hex::encode(rand::random::<[u8; 16]>());
     let mut arrival = Arrival::Started;
     let (mut pause, mut said) = (FIRST_PAUSE, String::new());
@@ -192,7 +196,7 @@ async fn stay(options: &AgentOptions, runtime: &AnyRuntime) -> Result<(), AgentE
                 info!(hub = %options.hub, server, worker = token.name, "joined");
                 (arrival, pause) = (Arrival::Back, FIRST_PAUSE);
                 said.clear();
-                work::attend(link, runtime, &options.installation)
+                work::serve_requests(link, runtime, &options.installation)
                     .await
                     .to_string()
             }

@@ -56,7 +56,7 @@ impl Link {
 
     async fn introduce(hub: &HubAddress, pin: &str, join: Join) -> Result<(Self, String), Error> {
         let tcp = dial(hub).await?;
-        // The name only helps whoever routes by it; trust comes from the pin.
+        // The name only helps routers on the way; trust comes from the pin.
         let name = ServerName::try_from(hub.host.clone())
             .or_else(|_| ServerName::try_from("hub"))
             .map_err(io::Error::other)?;
@@ -86,7 +86,7 @@ pub(crate) async fn dial(hub: &HubAddress) -> io::Result<TcpStream> {
     use rustix::net::sockopt;
     let tcp = TcpStream::connect((hub.host.as_str(), hub.port)).await?;
     tcp.set_nodelay(true)?;
-    // A peer that vanished without a word is noticed, whoever waits for it.
+    // A peer that vanished is noticed, whatever waits for it.
     sockopt::set_socket_keepalive(&tcp, true)?;
     sockopt::set_tcp_keepidle(&tcp, SILENCE)?;
     sockopt::set_tcp_keepintvl(&tcp, SILENCE / 3)?;

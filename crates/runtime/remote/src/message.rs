@@ -1,7 +1,7 @@
-//! What a server and an agent say after the agent has joined.
+//! Messages between a server and an agent that has joined.
 
 use airside_model::Handle;
-use airside_runtime::{Observation, PlacementSpec};
+use airside_runtime::{Cause, Observation, PlacementSpec, cause_from_peer};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -11,7 +11,8 @@ pub enum AgentMessage {
     Saw {
         observation: Observation,
     },
-    /// What it was asked under this number came to this. What its runtime saw on the way has been said before.
+    /// The answer to the request of this number. Observations from before it have been sent
+    /// already.
     Answer {
         id: u64,
         answer: RuntimeAnswer,
@@ -58,12 +59,61 @@ pub enum RuntimeAnswer {
     },
     Destroyed,
     Listed(Vec<(Handle, Option<String>)>),
-    /// Asking again later may work.
+    /// A later request may succeed.
     Unavailable {
         message: String,
+        #[serde(default, deserialize_with = "cause_from_peer")]
+        cause: Cause,
     },
-    /// Asking again will not help.
+    /// No later request will succeed.
     Refused {
         message: String,
+        #[serde(default, deserialize_with = "cause_from_peer")]
+        cause: Cause,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use airside_runtime::Observed;
+    use serde_json::json;
+
+    use super::*;
+
+    /// A peer without causes, and one with more of them, are both understood.
+    #[test]
+    fn a_cause_that_is_absent_or_unknown_is_another() {
+        let known = json!({"kind": "image_missing"});
+        let unknown = json!({"kind": "struck_by_lightning"});
+        for (cause, expected) in [
+            (None, Cause::Other),
+            (Some(unknown), Cause::Other),
+            (Some(known), Cause::ImageMissing),
+        ] {
+            let mut refused = json!({"message": "no"});
+            let mut doomed = json!({"reason": "no"});
+            if let Some(cause) = &cause {
+                refused["cause"] = cause.clone();
+                doomed["cause"] = cause.clone();
+            }
+            let answer = json!({"say": "answer", "id": 1, "answer": {"refused": refused}});
+            let answer: AgentMessage = serde_json::from_value(answer).expect("an answer");
+            let AgentMessage::Answer {
+                answer: RuntimeAnswer::Refused { cause: found, .. },
+                ..
+            } = answer
+            else {
+                panic!("{answer:?}")
+            };
+            assert_eq!(found, expected);
+            let saw = json!({"say": "saw", "observation": {"handle": "h", "observed": {"doomed": doomed}}});
+            let saw: AgentMessage = serde_json::from_value(saw).expect("an observation");
+            let AgentMessage::Saw { observation } = saw else {
+                panic!("{saw:?}")
+            };
+            let reason = "no".to_owned();
+            let cause = expected;
+            assert_eq!(observation.observed, Observed::Doomed { reason, cause });
+        }
+    }
 }

@@ -1,5 +1,5 @@
-//! The way of this machine's shims to the hub. What passes is TLS between the two: nobody here can read it, and whoever
-//! dials can do only what their claim allows.
+//! The way of this machine's shims to the hub. The bytes are TLS between shim and hub: this machine
+//! cannot read them, and a process that dials can do only what its claim allows.
 
 use std::{io, sync::Arc};
 

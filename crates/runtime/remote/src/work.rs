@@ -14,11 +14,11 @@ use crate::{
     link::{self, Link},
 };
 
-/// Between two looks at images that nobody uses.
+/// Interval between two searches for unused images.
 const LOOK: Duration = Duration::from_secs(3600);
 
 /// Serves one connection until it ends; why it did. What was asked is done to its end all the same.
-pub(crate) async fn attend(
+pub(crate) async fn serve_requests(
     link: Link,
     runtime: &AnyRuntime,
     installation: &InstallationId,
@@ -32,7 +32,8 @@ pub(crate) async fn attend(
     let mut heartbeat = tokio::time::interval(HEARTBEAT);
     loop {
         let done = tokio::select! {
-            // In this order: what the runtime saw while it did something is said before that it is done.
+            // In this order: what the runtime saw while it did something is said before that it is
+            // done.
             biased;
             Some(observation) = observations.next() => {
                 sender.say(AgentMessage::Saw { observation }).await
@@ -47,7 +48,7 @@ pub(crate) async fn attend(
                     let installation = installation.clone();
                     airside_tasks::spawn("question of the server", async move {
                         let answer = answer(&runtime, installation, ask).await;
-                        // Nobody hears it if the connection has ended; the server asks again.
+                        // The answer is lost if the connection has ended; the server asks again.
                         let _ = answered.send((id, answer));
                     });
                     Ok(())
@@ -83,8 +84,10 @@ async fn answer(
         }),
     };
     answered.unwrap_or_else(|error| match error {
-        RuntimeError::Unavailable { message, .. } => RuntimeAnswer::Unavailable { message },
-        RuntimeError::Refused { message } => RuntimeAnswer::Refused { message },
+        RuntimeError::Unavailable { message, cause, .. } => {
+            RuntimeAnswer::Unavailable { message, cause }
+        }
+        RuntimeError::Refused { message, cause } => RuntimeAnswer::Refused { message, cause },
     })
 }
 

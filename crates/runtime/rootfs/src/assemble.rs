@@ -11,13 +11,13 @@ use crate::{
     idle::{self, Lease},
     layout::{Layout, parse},
     proofs::Proofs,
-    wire::{Answer, Ask},
+    wire::{PullerAnswer, PullerRequest},
 };
 
 /// Bytes of an image, as it is fetched and as it is unpacked: beyond any in use.
 const MOST_BYTES: u64 = 64 << 30;
 
-/// What is kept of an image beside its files.
+/// The facts of an image that are kept beside its files.
 #[derive(Serialize, Deserialize)]
 struct Kept {
     env: Vec<String>,
@@ -68,12 +68,12 @@ impl Images {
     ) -> Result<(), Error> {
         let rootfs = work.0.join("rootfs");
         fs::create_dir(&rootfs).map_err(Error::disk(&rootfs))?;
-        let ask = Ask::Unpack {
+        let ask = PullerRequest::Unpack {
             layers: layout.layers(manifest)?,
             most: self.room()?,
         };
         match self.inner.confined.ask(&rootfs, &ask).await? {
-            Answer::Done => {}
+            PullerAnswer::Done => {}
             other => return Err(explain(other)),
         }
         finish(layout, manifest, &work.0)
@@ -98,11 +98,11 @@ fn finish(layout: &Layout, manifest: &Manifest, dir: &Path) -> Result<(), Error>
 }
 
 /// Why an image could not be unpacked.
-fn explain(answer: Answer) -> Error {
+fn explain(answer: PullerAnswer) -> Error {
     match answer {
-        Answer::Mismatch { expected, actual } => Error::Mismatch { expected, actual },
-        Answer::BadLayer { layer, words } => Error::Layer { layer, words },
-        Answer::MediaType { layer, media_type } => Error::MediaType { layer, media_type },
+        PullerAnswer::Mismatch { expected, actual } => Error::Mismatch { expected, actual },
+        PullerAnswer::BadLayer { layer, words } => Error::Layer { layer, words },
+        PullerAnswer::MediaType { layer, media_type } => Error::MediaType { layer, media_type },
         other => Error::confined(format!("it answered another question: {other:?}")),
     }
 }

@@ -11,7 +11,7 @@ use tokio::{
 
 use crate::{
     Error,
-    wire::{Answer, Ask},
+    wire::{PullerAnswer, PullerRequest},
 };
 
 /// Processes at a time; those that come then wait. There are more users than that.
@@ -39,22 +39,31 @@ impl Confined {
     }
 
     /// Asks a process that may write to `folder` alone. Dropping the future ends the process.
-    pub(crate) async fn ask(&self, folder: &Path, ask: &Ask) -> Result<Answer, Error> {
+    pub(crate) async fn ask(
+        &self,
+        folder: &Path,
+        ask: &PullerRequest,
+    ) -> Result<PullerAnswer, Error> {
         let _turn = self.turns.acquire().await.map_err(|_| Error::Interrupted)?;
         let no_user = || Error::confined("every user for it is taken");
         let user = self.users.take().ok_or_else(no_user)?;
         let answer = self.run(folder, &user, ask).await;
         drop(user);
         match answer? {
-            Answer::Broken(words) => Err(Error::confined(words)),
-            Answer::DiskFull => Err(Error::DiskFull {
+            PullerAnswer::Broken(words) => Err(Error::confined(words)),
+            PullerAnswer::DiskFull => Err(Error::DiskFull {
                 path: folder.to_owned(),
             }),
             answer => Ok(answer),
         }
     }
 
-    async fn run(&self, folder: &Path, user: &TakenUser, ask: &Ask) -> Result<Answer, Error> {
+    async fn run(
+        &self,
+        folder: &Path,
+        user: &TakenUser,
+        ask: &PullerRequest,
+    ) -> Result<PullerAnswer, Error> {
         let question = serde_json::to_vec(ask).map_err(Error::confined)?;
         let mut child = self
             .command(folder, user)?
@@ -104,7 +113,7 @@ impl Confined {
 }
 
 /// The answer of a process that has said all it has to say.
-async fn ended(mut child: Child, said: &[u8]) -> Result<Answer, Error> {
+async fn ended(mut child: Child, said: &[u8]) -> Result<PullerAnswer, Error> {
     if said.len() as u64 >= MAX_ANSWER {
         let _ = child.kill().await;
     }

@@ -1,4 +1,4 @@
-//! What can go wrong with an image, in words for the build's log.
+//! Errors of images, as messages for the build's log.
 
 use std::{
     io,
@@ -65,7 +65,7 @@ impl Error {
         }
     }
 
-    /// Whether asking again later may work.
+    /// Returns true if a later request may succeed.
     pub fn is_temporary(&self) -> bool {
         matches!(self, Self::Disk { .. } | Self::Interrupted)
     }

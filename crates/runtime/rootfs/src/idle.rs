@@ -1,4 +1,4 @@
-//! Images that nobody uses.
+//! Images that no step uses.
 
 use std::{
     fs::{self, File},
@@ -10,12 +10,12 @@ use std::{
 
 use crate::{Digest, Error, Images};
 
-/// Held by whoever uses an image: it is not removed meanwhile. Clones share it.
+/// A lease of an image: it is not removed while a clone of it lives.
 #[derive(Clone, Debug, Default)]
 pub struct Lease(Arc<()>);
 
 impl PartialEq for Lease {
-    /// Which lease it is says nothing about the image.
+    /// The lease says nothing about the image, so all are equal.
     fn eq(&self, _: &Self) -> bool {
         true
     }
@@ -24,7 +24,7 @@ impl PartialEq for Lease {
 impl Eq for Lease {}
 
 impl Lease {
-    /// Whether nobody but the list itself has it.
+    /// Returns true if only the list itself has the lease.
     fn is_free(&self) -> bool {
         Arc::strong_count(&self.0) == 1
     }
@@ -55,7 +55,7 @@ impl Images {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Those that nobody asked for within this time, the longest unused first.
+    /// Returns the images that were not asked for within this time, the longest unused first.
     pub fn idle(&self, unused_for: Duration) -> Result<Vec<Digest>, Error> {
         let folder = &self.inner.images;
         let mut idle = Vec::new();
@@ -66,7 +66,7 @@ impl Images {
             else {
                 continue;
             };
-            // Without it the image is of no use to anybody.
+            // Without it the image is of no use.
             let used = fs::metadata(path.join("image.json")).and_then(|file| file.modified());
             let used = used.unwrap_or(SystemTime::UNIX_EPOCH);
             if used.elapsed().is_ok_and(|unused| unused >= unused_for) {
@@ -77,10 +77,10 @@ impl Images {
         Ok(idle.into_iter().map(|(_, digest)| digest).collect())
     }
 
-    /// Removes an image, unless somebody uses it. Blocks.
+    /// Removes an image, unless it is in use. Blocks.
     pub fn remove(&self, digest: &Digest) -> Result<bool, Error> {
         let away = {
-            // Whoever asks for it now waits, and then makes it anew.
+            // A request for it that comes now waits, and then makes it anew.
             let leases = self.leases();
             if leases.get(digest).is_some_and(|lease| !lease.is_free()) {
                 return Ok(false);

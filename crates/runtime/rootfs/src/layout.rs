@@ -93,8 +93,8 @@ impl Layout {
         manifest.layers.iter().map(layer).collect()
     }
 
-    /// Makes sure that all layers are what their digests say, and files: a process that was taken over while it fetched
-    /// them must not decide what this image is.
+    /// Checks that all layers are files with the contents that their digests say: a process that
+    /// was taken over while it fetched them must not decide what this image is.
     pub(crate) fn verify_layers(&self, manifest: &Manifest) -> Result<(), Error> {
         for layer in &manifest.layers {
             verify(self.open(&layer.digest)?, &layer.digest)?;
@@ -108,9 +108,12 @@ impl Layout {
 
     pub(crate) fn open(&self, digest: &Digest) -> Result<HashingReader<File>, Error> {
         let path = self.blob(digest);
-        let opened = fs::metadata(&path).and_then(|found| match found.is_file() {
-            true => File::open(&path),
-            false => Err(io::Error::other("it is no file")),
+        let opened = fs::metadata(&path).and_then(|found| {
+            if found.is_file() {
+                File::open(&path)
+            } else {
+                Err(io::Error::other("it is no file"))
+            }
         });
         match opened {
             Ok(file) => Ok(HashingReader::new(file)),

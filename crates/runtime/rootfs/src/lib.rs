@@ -7,16 +7,17 @@
 //! root/tmp/…                        downloads and half-made images; swept when opened
 //! ```
 //!
-//! Each image is merged once into one folder, named by its manifest's digest, and then shared by every
-//! step as the read-only lower folder of an overlay. Merged rather than one folder per layer: an
-//! overlay of one folder mounts fastest, needs no whiteouts on disk and has no limit on layers; what
-//! it costs is that images with common layers each hold them.
+//! Each image is merged once into one folder, named by its manifest's digest, and then shared by
+//! every step as the read-only lower folder of an overlay. Merged rather than one folder per layer:
+//! an overlay of one folder mounts fastest, needs no whiteouts on disk and has no limit on layers;
+//! what it costs is that images with common layers each hold them.
 //!
-//! When an image was last asked for is the time of its `image.json`. Whoever has a [`Rootfs`] holds a lease
-//! on it: it is not removed meanwhile.
+//! The time of its `image.json` is the time at which an image was last asked for. The owner of a
+//! [`Rootfs`] holds a lease on it: it is not removed meanwhile.
 //!
-//! This process reads nothing that a stranger sent but documents that were checked by their digest. Registries are asked,
-//! and layers unpacked, by confined processes ([`puller`]) without its environment. Nothing here knows of steps.
+//! This process reads nothing that a stranger sent but documents that were checked by their digest.
+//! Registries are asked, and layers unpacked, by confined processes ([`puller`]) without its
+//! environment. Nothing here knows of steps.
 
 #![forbid(unsafe_code)]
 
@@ -52,14 +53,14 @@ pub use error::Error;
 pub use idle::Lease;
 use layout::Layout;
 
-/// Where an image comes from.
+/// The origin of an image.
 #[derive(Clone, PartialEq, Eq)]
 pub enum ImageSource {
     /// A folder with `index.json` and `blobs`.
     OciLayout(PathBuf),
-    /// `name:tag` or `name@digest`, and what else a `registry-image` says in its source. Registries on this
-    /// machine's loopback may speak plain HTTP. An image that is here already is given only to a team that its registry
-    /// gives it to.
+    /// `name:tag` or `name@digest`, and the other settings of a `registry-image`'s source.
+    /// Registries on this machine's loopback may speak plain HTTP. An image that is here already is
+    /// given only to a team that its registry gives it to.
     Registry {
         reference: String,
         source: Object,
@@ -67,7 +68,7 @@ pub enum ImageSource {
     },
 }
 
-/// How an image store works.
+/// Settings of an image store.
 #[derive(Clone)]
 pub struct Options {
     /// Program and leading arguments of the confined processes: `airside puller`.
@@ -117,7 +118,7 @@ struct Inner {
     confined: Confined,
     /// One image is made by one caller; the others wait and find it.
     making: Mutex<HashMap<Digest, Arc<tokio::sync::Mutex<()>>>>,
-    /// Who uses which image at the moment.
+    /// The leases of images that are in use.
     leases: Mutex<HashMap<Digest, Lease>>,
 }
 
@@ -231,7 +232,10 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         if let Err(error) = airside_archive::remove(&self.0) {
-            tracing::warn!(path = %self.0.display(), error = %chain(&error), "cannot remove a scratch folder");
+            tracing::warn!(
+                path = %self.0.display(), error = %chain(&error),
+                "cannot remove a scratch folder"
+            );
         }
     }
 }

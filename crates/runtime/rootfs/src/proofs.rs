@@ -1,8 +1,9 @@
-//! The teams that may have an image that is here: everybody if it was pulled without a login, else the teams that their own login
-//! got it for.
+//! The teams that may have an image that is here: every team if it was pulled without a login, else
+//! the teams that their own login got it for.
 //!
-//! A digest is no secret: versions show it. So the registry is asked for each team once, and only the registry that
-//! the image came from: any other would say what its owner likes, and must give the whole image instead.
+//! A digest is no secret: versions show it. So the registry is asked for each team once, and only
+//! the registry that the image came from: any other would say what its owner likes, and must give
+//! the whole image instead.
 
 use std::{collections::BTreeSet, fs, io, path::Path};
 
@@ -11,12 +12,13 @@ use serde::{Deserialize, Serialize};
 use crate::{Error, layout::parse, registry::Image};
 
 const FILE: &str = "proofs.json";
-/// More teams and repositories than any image has; who is not written down is only asked for again.
-const MOST: usize = 10_000;
+/// Number of teams, and of repositories, that are noted: more than any image has. For others the
+/// registry is asked again.
+const MAX_ENTRIES: usize = 10_000;
 
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Proofs {
-    /// A registry gave it to somebody without a login.
+    /// True if a registry gave it without a login.
     #[serde(default)]
     anybody: bool,
     /// The teams that a registry gave it to.
@@ -27,9 +29,9 @@ pub(crate) struct Proofs {
     repositories: BTreeSet<String>,
 }
 
-/// The standing of a team that asks for an image.
+/// The access of a team to an image that is here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum ImageAccess {
     Proved,
     /// The registry that the image came from can tell.
     AskRegistry,
@@ -56,24 +58,25 @@ impl Proofs {
             .map_err(Error::disk(&path))
     }
 
-    pub(crate) fn standing(&self, team: &str, image: &Image) -> Standing {
+    pub(crate) fn access(&self, team: &str, image: &Image) -> ImageAccess {
         if self.anybody || self.teams.contains(team) {
-            return Standing::Proved;
+            return ImageAccess::Proved;
         }
-        match self.repositories.contains(&image.repository()) {
-            true => Standing::AskRegistry,
-            false => Standing::Fetch,
+        if self.repositories.contains(&image.repository()) {
+            ImageAccess::AskRegistry
+        } else {
+            ImageAccess::Fetch
         }
     }
 
     /// Notes that the image's registry gave it to the team.
     pub(crate) fn add(&mut self, team: &str, image: &Image) {
-        match image.has_login() {
-            true if self.teams.len() < MOST => drop(self.teams.insert(team.to_owned())),
-            true => {}
-            false => self.anybody = true,
+        if !image.has_login() {
+            self.anybody = true;
+        } else if self.teams.len() < MAX_ENTRIES {
+            self.teams.insert(team.to_owned());
         }
-        if self.repositories.len() < MOST {
+        if self.repositories.len() < MAX_ENTRIES {
             self.repositories.insert(image.repository());
         }
     }
@@ -87,9 +90,10 @@ mod tests {
     use super::*;
 
     fn image(name: &str, login: bool) -> Image {
-        let source = match login {
-            true => json!({"username": "u", "password": "p"}),
-            false => json!({}),
+        let source = if login {
+            json!({"username": "u", "password": "p"})
+        } else {
+            json!({})
         };
         Image::parse(name, source.as_object().unwrap(), &Mirrors::default()).unwrap()
     }
@@ -98,16 +102,16 @@ mod tests {
     fn hostile_teams_prove_nothing_by_their_own_registries() {
         let (private, elsewhere) = (image("a.example/x", true), image("evil.example/x", false));
         let mut proofs = Proofs::default();
-        assert_eq!(proofs.standing("own", &private), Standing::Fetch);
+        assert_eq!(proofs.access("own", &private), ImageAccess::Fetch);
         proofs.add("own", &private);
-        assert_eq!(proofs.standing("own", &private), Standing::Proved);
-        assert_eq!(proofs.standing("own", &elsewhere), Standing::Proved);
-        assert_eq!(proofs.standing("other", &private), Standing::AskRegistry);
+        assert_eq!(proofs.access("own", &private), ImageAccess::Proved);
+        assert_eq!(proofs.access("own", &elsewhere), ImageAccess::Proved);
+        assert_eq!(proofs.access("other", &private), ImageAccess::AskRegistry);
         let without = image("a.example/x", false);
-        assert_eq!(proofs.standing("other", &without), Standing::AskRegistry);
-        assert_eq!(proofs.standing("other", &elsewhere), Standing::Fetch);
+        assert_eq!(proofs.access("other", &without), ImageAccess::AskRegistry);
+        assert_eq!(proofs.access("other", &elsewhere), ImageAccess::Fetch);
         proofs.add("third", &elsewhere);
-        assert_eq!(proofs.standing("other", &private), Standing::Proved);
+        assert_eq!(proofs.access("other", &private), ImageAccess::Proved);
     }
 
     #[test]

@@ -8,9 +8,9 @@ use airside_resource_types::Object;
 use crate::{
     Digest, Error, Images, Rootfs, Scratch, blocking,
     layout::Layout,
-    proofs::{Proofs, Standing},
+    proofs::{ImageAccess, Proofs},
     registry::Image,
-    wire::{Answer, Ask},
+    wire::{PullerAnswer, PullerRequest},
 };
 
 impl Images {
@@ -27,7 +27,7 @@ impl Images {
             None => self.resolve(&image).await?,
         };
         if let Some(rootfs) = self.ready(&digest)?
-            && self.standing(&digest, team, &image)? == Standing::Proved
+            && self.access(&digest, team, &image)? == ImageAccess::Proved
         {
             return Ok(rootfs);
         }
@@ -35,12 +35,12 @@ impl Images {
         let Some(rootfs) = self.ready(&digest)? else {
             return self.pull(&image, &digest, team).await;
         };
-        match self.standing(&digest, team, &image)? {
-            Standing::Proved => return Ok(rootfs),
-            // Whoever just heard the digest from the registry was given it.
-            Standing::AskRegistry if image.pinned().is_none() => {}
-            Standing::AskRegistry => self.ask_registry(&image, &digest).await?,
-            Standing::Fetch => {
+        match self.access(&digest, team, &image)? {
+            ImageAccess::Proved => return Ok(rootfs),
+            // A team that just got the digest from the registry was given the image.
+            ImageAccess::AskRegistry if image.pinned().is_none() => {}
+            ImageAccess::AskRegistry => self.ask_registry(&image, &digest).await?,
+            ImageAccess::Fetch => {
                 let work = self.fresh()?;
                 let brought = self.download(&image, &digest, &work).await;
                 work.discard().await;
@@ -54,16 +54,16 @@ impl Images {
         Ok(rootfs)
     }
 
-    fn standing(&self, digest: &Digest, team: &str, image: &Image) -> Result<Standing, Error> {
-        Ok(Proofs::read(&self.place(digest))?.standing(team, image))
+    fn access(&self, digest: &Digest, team: &str, image: &Image) -> Result<ImageAccess, Error> {
+        Ok(Proofs::read(&self.place(digest))?.access(team, image))
     }
 
     /// The digest that the image's tag stands for now.
     async fn resolve(&self, image: &Image) -> Result<Digest, Error> {
         let source = image.source().clone();
-        match self.ask(image, &Ask::Resolve { source }).await? {
-            Answer::Digest(Some(digest)) => Ok(digest),
-            Answer::Digest(None) => Err(Error::Missing {
+        match self.ask(image, &PullerRequest::Resolve { source }).await? {
+            PullerAnswer::Digest(Some(digest)) => Ok(digest),
+            PullerAnswer::Digest(None) => Err(Error::Missing {
                 what: image.name().to_owned(),
             }),
             other => Err(image.explain(other)),
@@ -72,13 +72,13 @@ impl Images {
 
     /// Fails unless the registry gives the image to the source's user.
     async fn ask_registry(&self, image: &Image, digest: &Digest) -> Result<(), Error> {
-        let ask = Ask::Has {
+        let ask = PullerRequest::Has {
             source: image.source().clone(),
             digest: digest.clone(),
         };
         match self.ask(image, &ask).await? {
-            Answer::Has(true) => Ok(()),
-            Answer::Has(false) => Err(Error::NotYours {
+            PullerAnswer::Has(true) => Ok(()),
+            PullerAnswer::Has(false) => Err(Error::NotYours {
                 what: image.name().to_owned(),
             }),
             other => Err(image.explain(other)),
@@ -86,7 +86,7 @@ impl Images {
     }
 
     /// Asks a process whose folder goes away again.
-    async fn ask(&self, image: &Image, ask: &Ask) -> Result<Answer, Error> {
+    async fn ask(&self, image: &Image, ask: &PullerRequest) -> Result<PullerAnswer, Error> {
         let work = self.fresh()?;
         tracing::debug!(image = image.name(), "asking a registry");
         self.inner.confined.ask(&work.0, ask).await
@@ -111,7 +111,8 @@ impl Images {
         pulled
     }
 
-    /// Fetches the blobs of an image into a folder, and makes sure that each is what its digest says.
+    /// Fetches the blobs of an image into a folder, and makes sure that each is what its digest
+    /// says.
     async fn download(
         &self,
         image: &Image,
@@ -120,13 +121,13 @@ impl Images {
     ) -> Result<(Layout, Manifest), Error> {
         let folder = work.0.join("download");
         fs::create_dir(&folder).map_err(Error::disk(&folder))?;
-        let ask = Ask::Download {
+        let ask = PullerRequest::Download {
             source: image.source().clone(),
             digest: digest.clone(),
             most: self.room()?,
         };
         match self.inner.confined.ask(&folder, &ask).await? {
-            Answer::Done => {}
+            PullerAnswer::Done => {}
             other => return Err(image.explain(other)),
         }
         let (layout, digest) = (Layout::new(&folder), digest.clone());

@@ -1,8 +1,9 @@
-//! The confined processes of the image store, from inside: each reads one question, confines itself, answers and ends.
+//! The confined processes of the image store, from inside: each reads one question, confines
+//! itself, answers and ends.
 //!
-//! One kind asks registries: it has the system's reach, no capability and a cleared environment, and writes blobs. The
-//! other unpacks layers: it has no server, no file but the root file system that it makes, and of root's powers those
-//! over owners of files.
+//! One kind asks registries: it has the system's reach, no capability and a cleared environment,
+//! and writes blobs. The other unpacks layers: it has no server, no file but the root file system
+//! that it makes, and of root's powers those over owners of files.
 
 use std::{
     ffi::OsString,
@@ -17,7 +18,7 @@ use airside_sandbox::{Confinement, Reach};
 
 use crate::{
     unpack::{self, Opened},
-    wire::{Answer, Ask},
+    wire::{PullerAnswer, PullerRequest},
 };
 
 /// Bytes of memory: a few documents and the windows of decompressors.
@@ -34,7 +35,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let answer = match answer(user, Path::new(folder)) {
         Ok(answer) => answer,
-        Err(error) => Answer::Broken(error.to_string()),
+        Err(error) => PullerAnswer::Broken(error.to_string()),
     };
     let said = serde_json::to_vec(&answer).map_err(io::Error::other);
     match said.and_then(|said| io::stdout().write_all(&said)) {
@@ -49,13 +50,13 @@ fn complain(words: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
-fn answer(user: u32, folder: &Path) -> io::Result<Answer> {
+fn answer(user: u32, folder: &Path) -> io::Result<PullerAnswer> {
     let mut text = Vec::new();
     io::stdin().read_to_end(&mut text)?;
-    let ask: Ask = serde_json::from_slice(&text)?;
+    let ask: PullerRequest = serde_json::from_slice(&text)?;
     // Opened while the process still sees them.
     let layers = match &ask {
-        Ask::Unpack { layers, .. } => layers.iter().map(Opened::open).collect(),
+        PullerRequest::Unpack { layers, .. } => layers.iter().map(Opened::open).collect(),
         _ => Ok(Vec::new()),
     };
     let without = airside_sandbox::enter(&Confinement {
@@ -70,28 +71,32 @@ fn answer(user: u32, folder: &Path) -> io::Result<Answer> {
         complain(&format!("is confined without {missing}"));
     }
     Ok(match ask {
-        Ask::Resolve { source } => resolve(source),
-        Ask::Has { source, digest } => match airside_resource_types::has_image(source, &digest) {
-            Ok(has) => Answer::Has(has),
-            Err(failure) => not_pulled(&failure),
-        },
-        Ask::Download {
+        PullerRequest::Resolve { source } => resolve(source),
+        PullerRequest::Has { source, digest } => {
+            match airside_resource_types::has_image(source, &digest) {
+                Ok(has) => PullerAnswer::Has(has),
+                Err(failure) => not_pulled(&failure),
+            }
+        }
+        PullerRequest::Download {
             source,
             digest,
             most,
         } => download(source, &digest, most),
-        Ask::Unpack { most, .. } => unpack::all(layers?, most),
+        PullerRequest::Unpack { most, .. } => unpack::all(layers?, most),
     })
 }
 
-fn reach(ask: &Ask) -> Reach {
+fn reach(ask: &PullerRequest) -> Reach {
     match ask {
-        Ask::Unpack { .. } => Reach::Folder,
-        Ask::Resolve { .. } | Ask::Has { .. } | Ask::Download { .. } => Reach::System,
+        PullerRequest::Unpack { .. } => Reach::Folder,
+        PullerRequest::Resolve { .. }
+        | PullerRequest::Has { .. }
+        | PullerRequest::Download { .. } => Reach::System,
     }
 }
 
-fn resolve(source: Object) -> Answer {
+fn resolve(source: Object) -> PullerAnswer {
     let request = CheckRequest {
         source,
         version: None,
@@ -105,23 +110,25 @@ fn resolve(source: Object) -> Answer {
     match found {
         Ok(found) => {
             let last = found.last().and_then(|version| version.0.get("digest"));
-            Answer::Digest(last.and_then(|digest| Digest::parse(digest).ok()))
+            PullerAnswer::Digest(last.and_then(|digest| Digest::parse(digest).ok()))
         }
         Err(failure) => not_pulled(&failure),
     }
 }
 
-fn download(source: Object, digest: &Digest, most: u64) -> Answer {
+fn download(source: Object, digest: &Digest, most: u64) -> PullerAnswer {
     let folder = Path::new(".");
     match airside_resource_types::download_image(source, digest, folder, most, &mut io::stderr()) {
-        Ok(()) => Answer::Done,
+        Ok(()) => PullerAnswer::Done,
         Err(failure) => not_pulled(&failure),
     }
 }
 
-fn not_pulled(failure: &Failure) -> Answer {
+fn not_pulled(failure: &Failure) -> PullerAnswer {
     match failure {
-        Failure::Io { error, .. } if error.kind() == io::ErrorKind::StorageFull => Answer::DiskFull,
-        failure => Answer::NotPulled(failure.to_string()),
+        Failure::Io { error, .. } if error.kind() == io::ErrorKind::StorageFull => {
+            PullerAnswer::DiskFull
+        }
+        failure => PullerAnswer::NotPulled(failure.to_string()),
     }
 }

@@ -1,16 +1,17 @@
-//! Images from registries, by the resource type `registry-image`: there is one way to talk to registries, with its
-//! credentials, mirrors, patience and words. Confined processes walk it.
+//! Images from registries, by the resource type `registry-image`: there is one way to talk to
+//! registries, with its credentials, mirrors, patience and words. Confined processes walk it.
 
 use airside_oci::{ReferenceParts, Tag};
 use airside_resource_types::{Mirrors, Object};
 use serde_json::{Value, json};
 
-use crate::{Digest, Error, wire::Answer};
+use crate::{Digest, Error, wire::PullerAnswer};
 
-/// An image that was understood: where it comes from, and under what name. Its source may hold secrets.
+/// An image that was understood: where it comes from, and under what name. Its source may hold
+/// secrets.
 #[derive(Clone)]
 pub(crate) struct Image {
-    /// As it was asked for.
+    /// The reference as it was asked for.
     text: String,
     source: Object,
     digest: Option<Digest>,
@@ -69,9 +70,9 @@ impl Image {
     }
 
     /// Why it could not be pulled.
-    pub(crate) fn explain(&self, answer: Answer) -> Error {
+    pub(crate) fn explain(&self, answer: PullerAnswer) -> Error {
         match answer {
-            Answer::NotPulled(words) => Error::Pull {
+            PullerAnswer::NotPulled(words) => Error::Pull {
                 what: self.text.clone(),
                 words,
             },

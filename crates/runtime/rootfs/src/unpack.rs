@@ -11,11 +11,12 @@ use airside_archive::{HashingReader, Limits};
 use airside_model::chain;
 use airside_oci::Digest;
 
-use crate::wire::{Answer, Layer};
+use crate::wire::{Layer, PullerAnswer};
 
 /// Files, folders and links of a layer, beyond any image in use.
 const MOST_ENTRIES: u64 = 4_000_000;
-/// How much a layer may grow when it is unpacked: far more than files do, far less than a bomb.
+/// Factor by which a layer may grow when it is unpacked: far more than files do, far less than a
+/// bomb.
 const GROWTH: u64 = 100;
 /// Bytes that a layer may hold however small it is.
 const ALWAYS: u64 = 64 << 20;
@@ -40,17 +41,17 @@ impl Opened {
 }
 
 /// Unpacks the layers over each other into the working folder. Together they may have `most` bytes.
-pub(crate) fn all(layers: Vec<Opened>, most: u64) -> Answer {
+pub(crate) fn all(layers: Vec<Opened>, most: u64) -> PullerAnswer {
     let left = Cell::new(most);
     for opened in layers {
         if let Err(answer) = one(opened, &left) {
             return answer;
         }
     }
-    Answer::Done
+    PullerAnswer::Done
 }
 
-fn one(opened: Opened, left: &Cell<u64>) -> Result<(), Answer> {
+fn one(opened: Opened, left: &Cell<u64>) -> Result<(), PullerAnswer> {
     let layer = opened.layer;
     let grown = opened.stored.saturating_mul(GROWTH).saturating_add(ALWAYS);
     let limits = Limits {
@@ -66,24 +67,29 @@ fn one(opened: Opened, left: &Cell<u64>) -> Result<(), Answer> {
     };
     // The hash first: of a damaged blob, that it is damaged says more than what tar made of it.
     verify(blob, &layer.digest)?;
-    unpacked.map_err(|error| match error.is_disk_full() {
-        true => Answer::DiskFull,
-        false => Answer::BadLayer {
-            layer: layer.digest,
-            words: chain(&error).chars().take(500).collect(),
-        },
+    unpacked.map_err(|error| {
+        if error.is_disk_full() {
+            PullerAnswer::DiskFull
+        } else {
+            PullerAnswer::BadLayer {
+                layer: layer.digest,
+                words: chain(&error).chars().take(500).collect(),
+            }
+        }
     })
 }
 
-fn verify(mut blob: HashingReader<File>, expected: &Digest) -> Result<(), Answer> {
-    io::copy(&mut blob, &mut io::sink()).map_err(|error| Answer::Broken(error.to_string()))?;
+fn verify(mut blob: HashingReader<File>, expected: &Digest) -> Result<(), PullerAnswer> {
+    io::copy(&mut blob, &mut io::sink())
+        .map_err(|error| PullerAnswer::Broken(error.to_string()))?;
     let actual = blob.finish().1.sha256;
-    match actual == expected.hex() {
-        true => Ok(()),
-        false => Err(Answer::Mismatch {
+    if actual == expected.hex() {
+        Ok(())
+    } else {
+        Err(PullerAnswer::Mismatch {
             expected: expected.clone(),
             actual,
-        }),
+        })
     }
 }
 
@@ -91,8 +97,8 @@ fn verify(mut blob: HashingReader<File>, expected: &Digest) -> Result<(), Answer
 fn decompressed<'a>(
     layer: &Layer,
     mut blob: impl io::BufRead + 'a,
-) -> Result<Box<dyn Read + 'a>, Answer> {
-    let broken = |error: io::Error| Answer::Broken(error.to_string());
+) -> Result<Box<dyn Read + 'a>, PullerAnswer> {
+    let broken = |error: io::Error| PullerAnswer::Broken(error.to_string());
     let first = blob.fill_buf().map_err(broken)?;
     let is_tar = first.get(257..262) == Some(b"ustar") || layer.media_type.ends_with(".tar");
     match first {
@@ -102,7 +108,7 @@ fn decompressed<'a>(
             Ok(Box::new(decoder.map_err(broken)?))
         }
         _ if is_tar => Ok(Box::new(blob)),
-        _ => Err(Answer::MediaType {
+        _ => Err(PullerAnswer::MediaType {
             layer: layer.digest.clone(),
             media_type: layer.media_type.chars().take(200).collect(),
         }),

@@ -1,5 +1,5 @@
-//! The words between the image store and its confined processes: one question on standard input, one answer on
-//! standard output, both JSON.
+//! The messages between the image store and its confined processes: one request on standard input,
+//! one answer on standard output, both JSON.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// A question to one process. A source may hold secrets.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Ask {
+pub(crate) enum PullerRequest {
     /// The digest that the source's tag stands for now.
     Resolve { source: Object },
     /// True if the source's registry gives this image to the source's user.
@@ -35,7 +35,7 @@ pub(crate) struct Layer {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Answer {
+pub(crate) enum PullerAnswer {
     Digest(Option<Digest>),
     Has(bool),
     Done,

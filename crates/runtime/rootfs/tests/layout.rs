@@ -77,7 +77,7 @@ async fn an_image_is_made_once() {
     );
     let rootfs = a.unwrap();
     assert_eq!(rootfs, b.unwrap());
-    // A mark inside shows that nobody unpacks it again, not even after a restart.
+    // A mark inside shows that it is not unpacked again, not even after a restart.
     fs::write(rootfs.layers[0].join("mark"), "").unwrap();
     let images = Images::open(fixture.store.path(), options()).unwrap();
     let again = images.ensure(&source).await.unwrap();

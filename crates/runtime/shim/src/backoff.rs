@@ -1,9 +1,9 @@
-//! How long to wait before trying again: twice as long each time, never the same for all.
+//! The pause before another try: twice as long each time, never the same for all.
 
 use std::time::Duration;
 
 const FIRST: Duration = Duration::from_millis(50);
-const LONGEST: Duration = Duration::from_secs(2);
+const MAX_PAUSE: Duration = Duration::from_secs(2);
 
 pub(crate) struct Backoff {
     next: Duration,
@@ -26,7 +26,7 @@ impl Backoff {
     /// Between half of the full wait and all of it, so that a thousand shims do not knock at once.
     fn advance(&mut self) -> Duration {
         let wait = self.next.mul_f64(0.5 + rand::random::<f64>() / 2.0);
-        self.next = (self.next * 2).min(LONGEST);
+        self.next = (self.next * 2).min(MAX_PAUSE);
         wait
     }
 }

@@ -20,7 +20,7 @@ use crate::identity::{HubAddress, Identity};
 
 /// A hub that does not complete a connection in this time is not there.
 const CONNECT: Duration = Duration::from_secs(10);
-/// A peer that vanished without a word is noticed after about this time, whatever is being waited for.
+/// Time after which a peer that vanished is noticed, whatever is being waited for.
 const VANISHED: Duration = Duration::from_secs(30);
 
 #[derive(Debug, thiserror::Error)]
@@ -44,7 +44,7 @@ pub(crate) struct Dialer {
 
 impl Dialer {
     pub(crate) fn new(identity: &Identity) -> Self {
-        // The name only helps whoever routes by it; trust comes from the pin.
+        // The name only helps routers on the way; trust comes from the pin.
         let host = match &identity.hub {
             HubAddress::Tcp { host, .. } => host.clone(),
             HubAddress::Socket(_) => "hub".to_owned(),
@@ -93,7 +93,7 @@ impl Dialer {
     }
 }
 
-/// What the bytes travel on.
+/// The stream under the bytes: TCP, or a socket.
 trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Wire for T {}
@@ -145,7 +145,7 @@ impl Sender {
         self.send_frame(&message.encode()).await
     }
 
-    /// The same for a message that has its form already.
+    /// Sends a message that has its form already.
     pub(crate) async fn send_frame(&mut self, frame: &[u8]) -> Result<(), Error> {
         self.writer.write_all(frame).await?;
         Ok(())

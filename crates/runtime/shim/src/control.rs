@@ -7,12 +7,12 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::{
     backoff::Backoff,
+    commands::{self, HubCommand},
     connection::{self, Dialer, Receiver, Sender},
-    desk::Desk,
     hijack::Hijacks,
     identity::{self, Identity},
     log::log,
-    words::{self, Word},
+    outbox::Outbox,
 };
 
 #[derive(Debug, thiserror::Error)]
@@ -33,8 +33,9 @@ enum Error {
     Spool(std::io::Error),
 }
 
-/// What this shim says it speaks. One that is built for tests may be told to speak an earlier protocol, and so be the
-/// shim of an earlier server; nothing can tell it so afterwards. What is no number is a protocol of nobody's.
+/// Protocol of this shim. One that is built for tests may be told to speak an earlier protocol, and
+/// so be the shim of an earlier server; nothing can tell it so afterwards. A text that is no number
+/// stands for protocol 0, which no hub speaks.
 const SPOKEN: u32 = match option_env!("AIRSIDE_SHIM_PROTOCOL") {
     None => PROTOCOL,
     Some(text) => match u32::from_str_radix(text, 10) {
@@ -46,9 +47,9 @@ const SPOKEN: u32 = match option_env!("AIRSIDE_SHIM_PROTOCOL") {
 pub(crate) struct Control {
     identity: Identity,
     dialer: Arc<Dialer>,
-    desk: Arc<Desk>,
+    outbox: Arc<Outbox>,
     hijacks: Hijacks,
-    words: words::Sender,
+    commands: commands::Sender,
     claimed: bool,
     epoch: u64,
 }
@@ -57,16 +58,16 @@ impl Control {
     pub(crate) fn new(
         identity: Identity,
         dialer: Arc<Dialer>,
-        desk: Arc<Desk>,
+        outbox: Arc<Outbox>,
         hijacks: Hijacks,
-        words: words::Sender,
+        commands: commands::Sender,
     ) -> Self {
         Self {
             identity,
             dialer,
-            desk,
+            outbox,
             hijacks,
-            words,
+            commands,
             claimed: false,
             epoch: 0,
         }
@@ -86,7 +87,7 @@ impl Control {
                 Err(error) => error,
             };
             if let Error::Refused(reason) = error {
-                self.tell(Word::Refused(reason));
+                self.tell(HubCommand::Refused(reason));
                 return;
             }
             let text = error.to_string();
@@ -142,23 +143,23 @@ impl Control {
                 known: self.epoch,
             });
         }
-        if !self.desk.acknowledged(claimed.output_received) {
+        if !self.outbox.acknowledged(claimed.output_received) {
             return Err(Error::Impossible(
                 "claims to have output that does not exist",
             ));
         }
         self.epoch = claimed.epoch;
-        self.desk.heard();
-        self.desk.opened(claimed.session);
+        self.outbox.heard();
+        self.outbox.opened(claimed.session);
         if !self.claimed {
             self.claimed = true;
             let user = claimed.order.user.take().filter(|user| !user.is_empty());
             claimed.order.user = user.or_else(|| self.identity.image_user.clone());
             self.hijacks.ordered(&claimed.order);
-            self.tell(Word::Claimed(Box::new(claimed.order)));
+            self.tell(HubCommand::Claimed(Box::new(claimed.order)));
         }
-        let first = self.desk.first_offset();
-        if claimed.output_received < first && !self.desk.is_committed() {
+        let first = self.outbox.first_offset();
+        if claimed.output_received < first && !self.outbox.is_committed() {
             log(format_args!(
                 "the hub has lost output that it had acknowledged: bytes {} to {first}",
                 claimed.output_received
@@ -179,7 +180,7 @@ impl Control {
         loop {
             match receiver.receive_within(SILENCE).await {
                 Ok(message) => {
-                    self.desk.heard();
+                    self.outbox.heard();
                     if let Err(error) = self.hear(message) {
                         return error;
                     }
@@ -198,20 +199,20 @@ impl Control {
         match says {
             HubSays::Heartbeat => {}
             HubSays::Ack { offset } => {
-                if !self.desk.acknowledged(offset) {
+                if !self.outbox.acknowledged(offset) {
                     return Err(Error::Impossible("acknowledges output that does not exist"));
                 }
             }
             HubSays::Stop { grace_seconds } => {
-                self.tell(Word::Stop {
+                self.tell(HubCommand::Stop {
                     grace: Duration::from_secs(grace_seconds),
                 });
             }
             HubSays::Committed => {
-                self.desk.committed();
-                self.tell(Word::Committed);
+                self.outbox.committed();
+                self.tell(HubCommand::Committed);
             }
-            HubSays::Exit => self.tell(Word::Exit),
+            HubSays::Exit => self.tell(HubCommand::Exit),
             HubSays::Hijack(hijack) => self.hijacks.answer(*hijack),
             HubSays::Refused {
                 reason,
@@ -243,7 +244,7 @@ impl Control {
                 Err(error) => return error,
             }
             tokio::select! {
-                () = self.desk.news() => {}
+                () = self.outbox.news() => {}
                 _ = heartbeat.tick() => {
                     if let Err(error) = sender.say(ShimSays::Heartbeat).await {
                         return error.into();
@@ -260,11 +261,11 @@ impl Control {
         sent: &mut u64,
         progress: &mut Progress,
     ) -> Result<(), Error> {
-        if !progress.started && self.desk.is_started() {
+        if !progress.started && self.outbox.is_started() {
             sender.say(ShimSays::Started).await?;
             progress.started = true;
         }
-        let put = |sent, frame: &mut Vec<u8>| self.desk.put_output(sent, frame);
+        let put = |sent, frame: &mut Vec<u8>| self.outbox.put_output(sent, frame);
         while let Some(end) = put(*sent, &mut progress.frame).map_err(Error::Spool)? {
             *sent = end;
             sender.send_frame(&progress.frame).await?;
@@ -272,7 +273,7 @@ impl Control {
         }
         sender.flush().await?;
         if !progress.finished
-            && let Some(exit) = self.desk.result(*sent)
+            && let Some(exit) = self.outbox.result(*sent)
         {
             sender.say(ShimSays::Finished { exit }).await?;
             progress.finished = true;
@@ -280,13 +281,13 @@ impl Control {
         Ok(())
     }
 
-    fn tell(&self, word: Word) {
+    fn tell(&self, word: HubCommand) {
         // The step's life ends only with the whole program.
-        let _ = self.words.send(word);
+        let _ = self.commands.send(word);
     }
 }
 
-/// What one connection has said already.
+/// The reports that one connection has carried already.
 #[derive(Default)]
 struct Progress {
     started: bool,

@@ -10,8 +10,9 @@ const USER_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 pub(crate) type Environment = BTreeMap<OsString, OsString>;
 
-/// Drops `HOME` from the shim's environment where the container runtime put it there for the shim's own user, whose home
-/// is `home`: a process of another user has another. An image that sets `HOME` itself has set it for all.
+/// Drops `HOME` from the shim's environment where the container runtime put it there for the shim's
+/// own user, whose home is `home`: a process of another user has another. An image that sets `HOME`
+/// itself has set it for all.
 pub(crate) fn for_user(
     own: impl Iterator<Item = (OsString, OsString)>,
     home: Option<String>,

@@ -1,4 +1,4 @@
-//! Which file to execute.
+//! The search for the file to execute.
 
 use std::{
     ffi::OsStr,

@@ -1,8 +1,8 @@
-//! Processes that people run beside the step's own: while it runs, and afterwards for as long as the
-//! container is kept. Each has a connection of its own, and ends with it.
+//! Processes that people run beside the step's own: while it runs, and afterwards for as long as
+//! the container is kept. Each has a connection of its own, and ends with it.
 //!
-//! What becomes of such a process never matters to the step: it is neither killed nor waited for when
-//! the step ends.
+//! What becomes of such a process never matters to the step: it is neither killed nor waited for
+//! when the step ends.
 
 mod talk;
 
@@ -17,8 +17,8 @@ use airside_protocol::{Executable, Exit, Hijack, HubSays, Order, SILENCE, ShimSa
 use crate::{
     confine::Jail,
     connection::{self, Dialer, Receiver, Sender},
-    desk::Desk,
     log::log,
+    outbox::Outbox,
     process,
     reaper::{Guest, Reaper},
     scratch::Scratch,
@@ -30,7 +30,7 @@ pub(crate) struct Hijacks(Arc<Parts>);
 
 struct Parts {
     dialer: Arc<Dialer>,
-    desk: Arc<Desk>,
+    outbox: Arc<Outbox>,
     handle: Handle,
     reaper: Reaper,
     order: Mutex<Option<Order>>,
@@ -41,13 +41,13 @@ struct Parts {
 impl Hijacks {
     pub(crate) fn new(
         dialer: Arc<Dialer>,
-        desk: Arc<Desk>,
+        outbox: Arc<Outbox>,
         handle: Handle,
         reaper: Reaper,
     ) -> Self {
         Self(Arc::new(Parts {
             dialer,
-            desk,
+            outbox,
             handle,
             reaper,
             order: Mutex::default(),
@@ -55,13 +55,14 @@ impl Hijacks {
         }))
     }
 
-    /// What the step does: guests get its environment, and its user and folder unless they want others.
+    /// Takes the step's order: guests get its environment, and its user and folder unless they want
+    /// others.
     pub(crate) fn ordered(&self, order: &Order) {
         let mut own = self.0.order.lock().unwrap_or_else(PoisonError::into_inner);
         *own = Some(order.clone());
     }
 
-    /// Where the step's process is kept, and guests with it.
+    /// Takes the step's jail, in which guests run, too.
     pub(crate) fn jailed(&self, jail: Arc<Jail>) {
         let _ = self.0.jail.set(jail);
     }
@@ -84,11 +85,11 @@ impl Parts {
         sender
             .say(ShimSays::Answer {
                 handle: self.handle.clone(),
-                session: self.desk.session(),
+                session: self.outbox.session(),
                 id: hijack.id.clone(),
             })
             .await?;
-        // Asked for twice, or nobody waits any more.
+        // It was asked for twice, or its caller waits no more.
         if !begun(&mut receiver).await? {
             return Ok(());
         }
@@ -123,11 +124,12 @@ impl Parts {
         if !Path::new(&order.dir).is_dir() {
             return Err(Exit::Broken(format!("there is no folder {}", order.dir)));
         }
-        let scratch = match wants_scratch {
-            true => Some(Scratch::make(&id, &user).map_err(|error| {
+        let scratch = if wants_scratch {
+            Some(Scratch::make(&id, &user).map_err(|error| {
                 Exit::Broken(format!("there is no folder for temporary files: {error}"))
-            })?),
-            false => None,
+            })?)
+        } else {
+            None
         };
         if let Some(scratch) = &scratch {
             order.env.push(("TMPDIR".to_owned(), scratch.path()));
@@ -141,7 +143,8 @@ impl Parts {
     }
 }
 
-/// What ends with a guest: first its processes, then what they left. Fields are dropped in this order.
+/// The parts that end with a guest: first its processes, then their files. Fields are dropped in
+/// this order.
 struct Stay {
     _guest: Guest,
     _scratch: Option<Scratch>,
@@ -180,7 +183,8 @@ async fn begun(receiver: &mut Receiver) -> Result<bool, connection::Error> {
     }
 }
 
-/// Leaves it to the hub to close, so that it has heard the last words. However it does that, all was said.
+/// Leaves it to the hub to close, so that it has read the last message. However it does that, all
+/// was sent.
 async fn closed(mut receiver: Receiver, _sender: Sender) {
     while receiver.receive_within(SILENCE).await.is_ok() {}
 }

@@ -1,4 +1,4 @@
-//! Who this shim is and where its hub is: read once from the environment, which then forgets it.
+//! The identity of this shim and its hub: read once from the environment, and removed there.
 
 use std::{ffi::c_char, path::PathBuf};
 
@@ -26,7 +26,7 @@ pub(crate) enum Error {
     },
 }
 
-/// Where the hub is.
+/// The hub's address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum HubAddress {
     Tcp { host: String, port: u16 },
@@ -55,18 +55,18 @@ pub(crate) struct Identity {
     pub(crate) token: String,
     pub(crate) proof_file: Option<PathBuf>,
     pub(crate) state: PathBuf,
-    /// Where the root file system that an order's image is may be put together.
+    /// Folder in which the root file system of an order's image may be put together.
     pub(crate) root: Option<PathBuf>,
     /// The user of the image that the container was started in.
     pub(crate) image_user: Option<String>,
-    /// What the runtime wants of the process that the shim will start.
+    /// The runtime's limits on the process that the shim will start.
     pub(crate) confinement: Confinement,
-    /// Made up here and kept in memory only: nobody else can claim as this shim.
+    /// Made up here and kept in memory only: no other process can claim as this shim.
     pub(crate) instance: String,
 }
 
 impl Identity {
-    /// The further proof, read anew for every claim because whoever wrote it rotates it.
+    /// Returns the further proof, read anew for every claim because its author rotates it.
     pub(crate) fn proof(&self) -> Result<Option<String>, Error> {
         let Some(path) = &self.proof_file else {
             return Ok(None);
@@ -137,8 +137,8 @@ unsafe extern "C" {
 /// Overwrites the values where the kernel put them (`/proc/1/environ` shows that memory for as long
 /// as the process lives), then removes the variables.
 fn wipe() {
-    // SAFETY: no other thread exists yet, so nothing changes the list meanwhile; it ends with a null
-    // pointer and each entry is a text in writable memory that ends with a zero byte.
+    // SAFETY: no other thread exists yet, so nothing changes the list meanwhile; it ends with a
+    // null pointer and each entry is a text in writable memory that ends with a zero byte.
     unsafe {
         let mut entry = environ;
         while !entry.is_null() && !(*entry).is_null() {

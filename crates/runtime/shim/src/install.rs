@@ -1,5 +1,5 @@
-//! Copies this very program to where a step's container will find it, for clusters where it cannot be
-//! mounted.
+//! Copies this very program to where a step's container will find it, for clusters where it cannot
+//! be mounted.
 
 use std::{fs, io, os::unix::fs::PermissionsExt as _, path::Path, process::ExitCode};
 

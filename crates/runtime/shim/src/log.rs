@@ -1,9 +1,9 @@
-//! What the shim says about itself. It goes to the container's own log, never into the build's: that
-//! one carries what the process wrote and nothing else.
+//! The shim's messages about itself. They go to the container's own log, never into the build's:
+//! that one carries the output of the process and nothing else.
 
 use std::{fmt, io::Write};
 
 pub(crate) fn log(text: fmt::Arguments<'_>) {
-    // With standard error gone there is nobody left to tell.
+    // Without standard error the message is lost.
     let _ = writeln!(std::io::stderr(), "airside-shim: {text}");
 }

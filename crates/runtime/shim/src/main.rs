@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!            ┌── control ── the one connection that lasts; reconnects for ever
-//! hub ◄──────┤      ▲ what is to be reported (desk) │ what the hub wants (words)
+//! hub ◄──────┤      ▲ reports (outbox)              │ the hub's commands (commands)
 //!            │      │                               ▼
 //!            │    output ◄── process ◄─────────── step ── the life of the step, stage after stage
 //!            ├── volume ── one connection for each input and output ◄──┘
@@ -13,14 +13,15 @@
 //! ```
 //!
 //! `airside-shim resource <type> <check|in|out> [folder]` is the native resource types instead.
-//! `airside-shim install <path>` copies the program; `airside-shim nothing` is the step of a container that is
-//! there for guests alone: it ends at once. `airside-shim probe <file>` writes down what containers on this machine have.
+//! `airside-shim install <path>` copies the program; `airside-shim nothing` is the step of a
+//! container that is there for guests alone: it ends at once. `airside-shim probe <file>` writes
+//! down what containers on this machine have.
 
 mod backoff;
+mod commands;
 mod confine;
 mod connection;
 mod control;
-mod desk;
 mod environment;
 mod executable;
 mod hijack;
@@ -28,6 +29,7 @@ mod identity;
 mod install;
 mod log;
 mod memory;
+mod outbox;
 mod output;
 mod ownership;
 mod prepare;
@@ -42,13 +44,12 @@ mod stream;
 mod terminal;
 mod users;
 mod volume;
-mod words;
 
 use std::{process::ExitCode, sync::Arc};
 
 use crate::{
-    connection::Dialer, control::Control, desk::Desk, hijack::Hijacks, log::log, reaper::Reaper,
-    spool::Spool,
+    connection::Dialer, control::Control, hijack::Hijacks, log::log, outbox::Outbox,
+    reaper::Reaper, spool::Spool,
 };
 
 fn main() -> ExitCode {
@@ -98,7 +99,7 @@ fn shim() -> ExitCode {
         }
     };
     let code = runtime.block_on(live(identity));
-    // A fetch or upload may still sit in a thread of its own; nobody waits for it.
+    // A fetch or upload may still be in a thread of its own; nothing waits for it.
     runtime.shutdown_background();
     code
 }
@@ -115,24 +116,24 @@ async fn live(identity: identity::Identity) -> ExitCode {
 
 /// Joins the parts.
 fn begin(identity: identity::Identity) -> std::io::Result<step::Step> {
-    let desk = Arc::new(Desk::new(Spool::new(identity.state.clone())));
+    let outbox = Arc::new(Outbox::new(Spool::new(identity.state.clone())));
     let dialer = Arc::new(Dialer::new(&identity));
     let reaper = Reaper::start()?;
     let hijacks = Hijacks::new(
         dialer.clone(),
-        desk.clone(),
+        outbox.clone(),
         identity.handle.clone(),
         reaper.clone(),
     );
-    let (sender, words) = words::channel();
+    let (sender, commands) = commands::channel();
     let control = Control::new(
         identity.clone(),
         dialer.clone(),
-        desk.clone(),
+        outbox.clone(),
         hijacks.clone(),
         sender,
     );
-    let step = step::Step::new(identity, dialer, desk, words, reaper, hijacks)?;
+    let step = step::Step::new(identity, dialer, outbox, commands, reaper, hijacks)?;
     tokio::spawn(control.keep());
     Ok(step)
 }

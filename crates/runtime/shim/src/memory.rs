@@ -1,18 +1,18 @@
-//! Whether the kernel killed anything because the container ran out of memory.
+//! Processes that the kernel killed because the container ran out of memory.
 //!
-//! Read from the container's own control group, which both runtimes show it. Where it cannot be read,
-//! nothing is said.
+//! Read from the container's own control group, which both runtimes show it. Where it cannot be
+//! read, nothing is reported.
 
 use std::{fs, path::Path};
 
 const GROUPS: &str = "/sys/fs/cgroup";
 
-/// How often it happened by now.
+/// Returns the number of such kills by now.
 pub(crate) fn kills() -> u64 {
     kills_in(Path::new(GROUPS))
 }
 
-/// What to tell the build's readers, if it has happened since.
+/// Returns the message for the build's readers, if there were more kills since.
 pub(crate) fn words_since(before: u64) -> Option<String> {
     let killed = kills().saturating_sub(before);
     (killed > 0).then(|| words(killed, limit_in(Path::new(GROUPS))))

@@ -1,4 +1,4 @@
-//! From the process's streams to the desk, no faster than the spool has room.
+//! From the process's streams to the outbox, no faster than the spool has room.
 
 use std::sync::Arc;
 
@@ -6,18 +6,18 @@ use airside_model::event::Source;
 use airside_protocol::codec::MAX_PAYLOAD;
 use tokio::task::JoinHandle;
 
-use crate::{desk::Desk, log::log, stream::Stream};
+use crate::{log::log, outbox::Outbox, stream::Stream};
 
 /// Reads `stream` to its end in the background.
-pub(crate) fn pump(stream: Arc<Stream>, source: Source, desk: Arc<Desk>) -> JoinHandle<()> {
+pub(crate) fn pump(stream: Arc<Stream>, source: Source, outbox: Arc<Outbox>) -> JoinHandle<()> {
     tokio::spawn(async move {
         let mut buffer = vec![0; MAX_PAYLOAD];
         loop {
-            desk.room().await;
+            outbox.room().await;
             match stream.read(&mut buffer).await {
                 Ok(0) => return,
                 Ok(read) => {
-                    desk.output(source, &buffer[..read]);
+                    outbox.output(source, &buffer[..read]);
                     // A process that never pauses must not keep what it said from being sent.
                     tokio::task::yield_now().await;
                 }

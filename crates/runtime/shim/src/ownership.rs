@@ -1,4 +1,4 @@
-//! Whose trees are. Runs before the process does, so nothing changes underneath.
+//! Owners of trees. Runs before the process does, so nothing changes underneath.
 
 use std::{
     fs, io,

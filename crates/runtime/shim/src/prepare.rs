@@ -56,7 +56,8 @@ pub(crate) async fn prepare(order: &Order, room: &Room, volumes: &Volumes) -> Re
     }
 }
 
-/// What an input has in the place of another input or an output is not seen, as if that were mounted.
+/// Hides the contents of an input at the place of another input or an output, as if that were
+/// mounted.
 fn hide(path: &str, order: &Order) -> Result<(), Exit> {
     let within = |outer: &Transfer| outer.path != path && Path::new(path).starts_with(&outer.path);
     if !order.fetch.iter().any(within) {
@@ -69,7 +70,7 @@ fn hide(path: &str, order: &Order) -> Result<(), Exit> {
     })
 }
 
-/// Whom the process's folders are to belong to.
+/// The owner of the process's folders.
 #[derive(Clone, Copy)]
 enum Owner {
     Root,
@@ -81,8 +82,8 @@ enum Owner {
 struct Folders {
     dir: PathBuf,
     make: Vec<PathBuf>,
-    /// Inputs and outputs: a user that is not root gets them with all they contain, root the folders
-    /// alone.
+    /// Inputs and outputs: a user that is not root gets them with all they contain, root the
+    /// folders alone.
     given: Vec<PathBuf>,
 }
 
@@ -133,7 +134,7 @@ fn make(folder: &Path) -> Result<(), String> {
         .map_err(|error| format!("cannot make the folder {}: {error}", folder.display()))
 }
 
-/// Makes a folder root's, whoever an earlier step gave it to; what is in it keeps its owners.
+/// Makes a folder root's, whatever owner an earlier step gave it; its contents keep their owners.
 fn take(folder: &Path) -> Result<(), String> {
     ownership::take(folder).map_err(|error| {
         format!(

@@ -1,6 +1,7 @@
-//! `airside-shim probe FILE`: writes down what containers on this machine have, before any step finds out.
+//! `airside-shim probe FILE`: writes down what containers on this machine have, before a step finds
+//! out.
 //!
-//! Whoever placed it reads the file; on Kubernetes the kubelet shows it as the pod's termination message.
+//! The sender reads the file; on Kubernetes the kubelet shows it as the pod's termination message.
 
 use std::{
     ffi::CString,

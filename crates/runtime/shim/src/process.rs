@@ -22,8 +22,8 @@ use tokio::{sync::oneshot, task::JoinHandle};
 
 use crate::{
     confine::Jail,
-    desk::Desk,
     environment, executable,
+    outbox::Outbox,
     output::pump,
     reaper::Reaper,
     stream::Stream,
@@ -34,18 +34,18 @@ use crate::{
 pub(crate) struct Process {
     group: Pid,
     pub(crate) exited: oneshot::Receiver<WaitStatus>,
-    /// End when nobody can write to the process's streams any more.
+    /// Tasks that end when no process can write to the process's streams any more.
     pub(crate) output: Vec<JoinHandle<()>>,
 }
 
 impl Process {
-    /// Sends `signal` to the whole process group. Nobody left to receive it is fine.
+    /// Sends `signal` to the whole process group. A group without processes is fine.
     pub(crate) fn signal(&self, signal: Signal) {
         let _ = rustix::process::kill_process_group(self.group, signal);
     }
 }
 
-/// What the process's end looked like, in the protocol's words.
+/// Returns the end of the process in the protocol's terms.
 pub(crate) fn exit(status: WaitStatus) -> Exit {
     match (status.exit_status(), status.terminating_signal()) {
         (Some(code), _) => Exit::Code(code),
@@ -62,10 +62,10 @@ pub(crate) fn start(
     user: &User,
     jail: &Arc<Jail>,
     reaper: &Reaper,
-    desk: &Arc<Desk>,
+    outbox: &Arc<Outbox>,
 ) -> Result<Process, Exit> {
     let launched = launch(order, user, jail, reaper)?;
-    let output = launched.ours.attend(order.stdin.clone(), desk);
+    let output = launched.ours.attend(order.stdin.clone(), outbox);
     Ok(Process {
         group: launched.pid,
         exited: launched.exited,
@@ -73,7 +73,7 @@ pub(crate) fn start(
     })
 }
 
-/// A process that runs, and nobody attends to its streams yet.
+/// A process that runs, and whose streams are not attended to yet.
 pub(crate) struct Launched {
     pub(crate) pid: Pid,
     pub(crate) exited: oneshot::Receiver<WaitStatus>,
@@ -105,8 +105,8 @@ pub(crate) fn launch(
     Ok(Launched { pid, exited, ours })
 }
 
-/// Keeps the process's end of its terminal open until it has ended. It may close all of its own and go on; then the
-/// terminal would seem to be at its end, and closing ours would kill it.
+/// Keeps the process's end of its terminal open until it has ended. It may close all of its own and
+/// go on; then the terminal would seem to be at its end, and closing ours would kill it.
 fn holding(
     held: Option<OwnedFd>,
     exited: oneshot::Receiver<WaitStatus>,
@@ -117,7 +117,7 @@ fn holding(
         let status = exited.await;
         drop(held);
         if let Ok(status) = status {
-            // Whoever waited may have gone.
+            // The receiver may have gone.
             let _ = tell.send(status);
         }
     });
@@ -149,15 +149,15 @@ fn command(order: &Order, user: &User) -> Result<Command, Exit> {
     Ok(command)
 }
 
-/// The home that the container runtime found for the shim's user, where the process is to be another: the account's, or
-/// `/` without one.
+/// Returns the home that the container runtime found for the shim's user, where the process is to
+/// be another: the account's, or `/` without one.
 fn shims_home(user: &User) -> Option<String> {
     let own = rustix::process::getuid().as_raw();
     (user.uid != own).then(|| users::home_of(own).unwrap_or_else(|| "/".to_owned()))
 }
 
-/// Arranges for the new process to leave our session, enter the step's jail and become the user, just
-/// before it executes.
+/// Arranges for the new process to leave our session, enter the step's jail and become the user,
+/// just before it executes.
 fn become_user(command: &mut Command, user: &User, jail: &Arc<Jail>, terminal: bool) {
     let (switch, jail) = (switch(user), jail.clone());
     let prepare = move || -> io::Result<()> {
@@ -245,7 +245,8 @@ impl Streams {
         })
     }
 
-    /// Gives the process its ends and keeps ours; and one end of its terminal, to be held as long as it runs.
+    /// Gives the process its ends and keeps ours; and one end of its terminal, to be held as long
+    /// as it runs.
     fn give(self, command: &mut Command, user: &User) -> io::Result<(Ours, Option<OwnedFd>)> {
         match self {
             Self::Terminal(terminal::Terminal { outer, inner }) => {
@@ -298,14 +299,14 @@ fn own(stream: impl AsFd, user: &User) {
 }
 
 impl Ours {
-    fn attend(self, input: Option<String>, desk: &Arc<Desk>) -> Vec<JoinHandle<()>> {
+    fn attend(self, input: Option<String>, outbox: &Arc<Outbox>) -> Vec<JoinHandle<()>> {
         match self {
             Self::Terminal(stream) => {
                 if let Some(input) = input {
                     let stream = stream.clone();
                     tokio::spawn(async move { feed(&stream, &input).await });
                 }
-                vec![pump(stream, Source::Stdout, desk.clone())]
+                vec![pump(stream, Source::Stdout, outbox.clone())]
             }
             Self::Pipes {
                 stdin,
@@ -316,8 +317,8 @@ impl Ours {
                     tokio::spawn(async move { feed(&stream, &input).await });
                 }
                 vec![
-                    pump(stdout, Source::Stdout, desk.clone()),
-                    pump(stderr, Source::Stderr, desk.clone()),
+                    pump(stdout, Source::Stdout, outbox.clone()),
+                    pump(stderr, Source::Stderr, outbox.clone()),
                 ]
             }
         }

@@ -50,7 +50,8 @@ impl Reaper {
         Ok(reaper)
     }
 
-    /// How the process ends. To be called right after it was started, on the same thread.
+    /// Returns the end of the process once it comes. To be called right after it was started, on
+    /// the same thread.
     pub(crate) fn watch(&self, pid: Pid) -> oneshot::Receiver<WaitStatus> {
         let (sender, receiver) = oneshot::channel();
         self.watched
@@ -76,7 +77,7 @@ impl Reaper {
                 Ok(Some((pid, status))) => {
                     let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
                     if let Some(sender) = watched.remove(&pid) {
-                        // Whoever started it may no longer want to know.
+                        // The starter may no longer wait for it.
                         let _ = sender.send(status);
                     }
                 }
@@ -114,11 +115,13 @@ impl Reaper {
         for pid in &found {
             let _ = rustix::process::kill_process(*pid, Signal::KILL);
         }
-        // After the look: whoever was dead by then, and so not found, is gone when this is over.
+        // After the search: processes that were dead by then, and so not found, are gone when this
+        // is over.
         self.collect();
-        match found.is_empty() {
-            true => Left::None,
-            false => Left::Some,
+        if found.is_empty() {
+            Left::None
+        } else {
+            Left::Some
         }
     }
 
@@ -126,8 +129,8 @@ impl Reaper {
         self.guests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the kernel session that `leader` has begun out of what is the step's. To be called right
-    /// after it was started, on the same thread.
+    /// Takes the kernel session that `leader` has begun out of what is the step's. To be called
+    /// right after it was started, on the same thread.
     pub(crate) fn host(&self, leader: Pid) -> Guest {
         let session = leader.as_raw_nonzero().get();
         self.guests().insert(session);
@@ -154,8 +157,8 @@ impl Drop for Guest {
     }
 }
 
-/// Sends SIGKILL to every process of this container; where the shim is not its first process, to the
-/// shim's own children.
+/// Sends SIGKILL to every process of this container; where the shim is not its first process, to
+/// the shim's own children.
 pub(crate) fn kill_everything() {
     if std::process::id() == 1 {
         // SAFETY: kill has no memory effects. As first process of its namespace -1 reaches only the

@@ -1,11 +1,14 @@
-//! The root file system of a step whose image is an artifact: fetched like an input, then made this process's own.
+//! The root file system of a step whose image is an artifact: fetched like an input, then made this
+//! process's own.
 //!
-//! A runtime that cannot start the shim in such an image starts it in an empty one and lends it a folder. The shim
-//! unpacks the image there and changes its root, and with it everybody's in the container: from then on all is as if
-//! the runtime had started the shim in that image. What the container had of the machine (`/proc`, `/dev`, `/sys`, the
-//! names of hosts) is taken along as it was, so what was masked there stays masked.
+//! A runtime that cannot start the shim in such an image starts it in an empty one and lends it a
+//! folder. The shim unpacks the image there and changes its root, and with it everybody's in the
+//! container: from then on all is as if the runtime had started the shim in that image. What the
+//! container had of the machine (`/proc`, `/dev`, `/sys`, the names of hosts) is taken along as it
+//! was, so what was masked there stays masked.
 //!
-//! The image is not trusted. So everything is mounted after the change of root, when no link leads out of it.
+//! The image is not trusted. So everything is mounted after the change of root, when no link leads
+//! out of it.
 
 use std::{
     fs, io,
@@ -24,10 +27,11 @@ use rustix::{
 
 use crate::{identity::Identity, volume::Volumes};
 
-/// Where runtimes put what is theirs, the shim's binary among it: native resource types are looked for there.
+/// Folder of the runtime's own files, the shim's binary among them: native resource types are
+/// looked for there.
 const OURS: &str = "/.airside";
 
-/// What any container shows of the machine under it.
+/// Parts of the machine that any container shows.
 const SURROUNDINGS: [&str; 6] = [
     "/proc",
     "/dev",
@@ -59,7 +63,8 @@ pub(crate) enum Error {
     Ended,
 }
 
-/// Where an image can be put together, and what the shim itself needs of the old root in the new one.
+/// A place in which an image can be put together, and the files of the old root that the shim needs
+/// in the new one.
 #[derive(Clone, Debug)]
 pub(crate) struct Room {
     folder: Option<PathBuf>,
@@ -154,7 +159,8 @@ fn take(path: &Path) -> impl FnOnce(io::Error) -> Error {
     move |error| Error::Take { path, error }
 }
 
-/// Something to mount upon. Images have links in such places, which lead to where a running system has its files.
+/// Makes something to mount upon. Images have links in such places, which lead to the files of a
+/// running system.
 fn make_place(path: &Path, folder: bool) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() == folder && !found.is_symlink() => return Ok(()),
@@ -172,8 +178,9 @@ fn make_place(path: &Path, folder: bool) -> io::Result<()> {
 
 /// Changes the root of all of the container's processes, of which there is only this one.
 ///
-/// The new root is put over the old one, which nothing shows any more, also not to who steps out of a root of his own.
-/// `pivot_root` would let go of it, but container runtimes allow that call to nobody.
+/// The new root is put over the old one, which nothing shows any more, also not to a process that
+/// steps out of a root of its own. `pivot_root` would let go of it, but container runtimes forbid
+/// that call.
 fn enter(rootfs: &Path) -> io::Result<()> {
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", private)?;

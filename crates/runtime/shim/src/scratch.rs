@@ -1,5 +1,5 @@
-//! A folder for what a guest writes while it runs: keys, clones. It goes with the guest, however that ended, so that
-//! guests after it find nothing of it.
+//! A folder for what a guest writes while it runs: keys, clones. It goes with the guest, however
+//! that ended, so that guests after it find nothing of it.
 
 use std::{
     fs, io,
@@ -12,7 +12,7 @@ use crate::{log::log, users::User};
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
-    /// `id` is nobody else's.
+    /// Makes a folder; `id` is unique.
     pub(crate) fn make(id: &str, user: &User) -> io::Result<Self> {
         let parent = std::env::temp_dir();
         // A container that holds nothing but the shim need not have it.

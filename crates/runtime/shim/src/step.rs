@@ -13,37 +13,37 @@ use tokio::{
 };
 
 use crate::{
+    commands::{self, HubCommand},
     confine::{Confinement, Jail},
     connection::Dialer,
-    desk::Desk,
     hijack::Hijacks,
     identity::Identity,
     log::log,
     memory,
+    outbox::Outbox,
     prepare::prepare,
     process::{self, Process},
     reaper::{self, Reaper},
     root::Room,
     users::User,
     volume::Volumes,
-    words::{self, Word},
 };
 
-/// A kept container whose hub is away for this long belongs to nobody.
+/// Time without a hub after which a kept container is abandoned.
 const FORGOTTEN: Duration = Duration::from_secs(24 * 3600);
 
 /// Exit status of a shim that is not welcome.
 pub(crate) const REFUSED: u8 = 70;
 
-/// Exit status of a shim whose container was taken away while its process ran: that of one which SIGTERM has ended. So
-/// its pod does not end as one that has succeeded.
+/// Exit status of a shim whose container was taken away while its process ran: that of one which
+/// SIGTERM has ended. So its pod does not end as one that has succeeded.
 const TAKEN_AWAY: u8 = 143;
 
 /// The shim ends now, whatever stage it is in.
 struct Leave(ExitCode);
 
-/// What concerns a stage besides its own work.
-enum Heard {
+/// An event that concerns a stage besides its own work.
+enum StageEvent {
     Claimed(Box<Order>),
     Stop {
         grace: Duration,
@@ -59,10 +59,10 @@ enum Attended<T> {
 }
 
 pub(crate) struct Step {
-    desk: Arc<Desk>,
+    outbox: Arc<Outbox>,
     volumes: Volumes,
     room: Room,
-    words: words::Receiver,
+    commands: commands::Receiver,
     terminate: Signals,
     reaper: Reaper,
     confinement: Confinement,
@@ -77,16 +77,16 @@ impl Step {
     pub(crate) fn new(
         identity: Identity,
         dialer: Arc<Dialer>,
-        desk: Arc<Desk>,
-        words: words::Receiver,
+        outbox: Arc<Outbox>,
+        commands: commands::Receiver,
         reaper: Reaper,
         hijacks: Hijacks,
     ) -> io::Result<Self> {
         Ok(Self {
             room: Room::of(&identity),
-            volumes: Volumes::new(dialer, desk.clone(), identity.handle),
-            desk,
-            words,
+            volumes: Volumes::new(dialer, outbox.clone(), identity.handle),
+            outbox,
+            commands,
             terminate: signal(SignalKind::terminate())?,
             reaper,
             confinement: identity.confinement,
@@ -110,7 +110,7 @@ impl Step {
         if exit == Exit::TakenAway {
             self.status = ExitCode::from(TAKEN_AWAY);
         }
-        self.desk.finished(exit);
+        self.outbox.finished(exit);
         self.stay().await
     }
 
@@ -131,18 +131,18 @@ impl Step {
         };
         self.hijacks.jailed(jail.clone());
         let killed = memory::kills();
-        let mut process = match process::start(&order, &user, &jail, &self.reaper, &self.desk) {
+        let mut process = match process::start(&order, &user, &jail, &self.reaper, &self.outbox) {
             Ok(process) => process,
             Err(exit) => return Ok(exit),
         };
-        self.desk.started();
+        self.outbox.started();
         let exit = self.ended(&mut process, fence_after).await?;
         self.settled(process).await?;
         if let Some(words) = memory::words_since(killed) {
-            self.desk.output(Source::Stderr, words.as_bytes());
+            self.outbox.output(Source::Stderr, words.as_bytes());
         }
         if matches!(exit, Exit::Fenced | Exit::TakenAway) {
-            // Somebody else may have been given the step, or will be; its outputs are not ours.
+            // Another shim may have been given the step, or will be; its outputs are not ours.
             return Ok(exit);
         }
         self.uploaded(&order, exit).await
@@ -151,9 +151,9 @@ impl Step {
     async fn claimed(&mut self) -> Result<Box<Order>, Leave> {
         loop {
             match self.hear().await? {
-                Heard::Claimed(order) => return Ok(order),
-                Heard::Terminate => return Err(Leave(ExitCode::SUCCESS)),
-                Heard::Stop { .. } | Heard::Committed => {}
+                StageEvent::Claimed(order) => return Ok(order),
+                StageEvent::Terminate => return Err(Leave(ExitCode::SUCCESS)),
+                StageEvent::Stop { .. } | StageEvent::Committed => {}
             }
         }
     }
@@ -163,9 +163,9 @@ impl Step {
         order: &Order,
         fence_after: Duration,
     ) -> Result<Result<User, Exit>, Leave> {
-        let desk = self.desk.clone();
+        let outbox = self.outbox.clone();
         let volumes = self.volumes.clone();
-        let fence = desk.unheard_for(fence_after);
+        let fence = outbox.unheard_for(fence_after);
         let room = self.room.clone();
         let preparing = prepare(order, &room, &volumes);
         pin!(fence, preparing);
@@ -174,9 +174,9 @@ impl Step {
                 prepared = &mut preparing => return Ok(prepared),
                 () = &mut fence => return Ok(Err(Exit::Fenced)),
                 heard = self.hear() => match heard? {
-                    Heard::Stop { .. } => return Ok(Err(Exit::Stopped)),
-                    Heard::Terminate => return Ok(Err(Exit::TakenAway)),
-                    Heard::Claimed(_) | Heard::Committed => {}
+                    StageEvent::Stop { .. } => return Ok(Err(Exit::Stopped)),
+                    StageEvent::Terminate => return Ok(Err(Exit::TakenAway)),
+                    StageEvent::Claimed(_) | StageEvent::Committed => {}
                 },
             }
         }
@@ -184,8 +184,8 @@ impl Step {
 
     /// Waits for the end of the process, or brings it about.
     async fn ended(&mut self, process: &mut Process, fence_after: Duration) -> Result<Exit, Leave> {
-        let desk = self.desk.clone();
-        let fence = desk.unheard_for(fence_after);
+        let outbox = self.outbox.clone();
+        let fence = outbox.unheard_for(fence_after);
         pin!(fence);
         let mut cause = None;
         let mut kill_at: Option<Instant> = None;
@@ -199,18 +199,18 @@ impl Step {
                     return Ok(cause.unwrap_or(exit));
                 }
                 heard = self.hear() => match heard? {
-                    Heard::Stop { grace } => {
+                    StageEvent::Stop { grace } => {
                         cause.get_or_insert(Exit::Stopped);
                         process.signal(Signal::TERM);
                         let deadline = airside_model::deadline_after(Instant::now(), grace);
                         kill_at = Some(kill_at.map_or(deadline, |earlier| earlier.min(deadline)));
                     }
-                    Heard::Terminate => {
+                    StageEvent::Terminate => {
                         // However the process takes it, this is no end of its own.
                         cause.get_or_insert(Exit::TakenAway);
                         process.signal(Signal::TERM);
                     }
-                    Heard::Claimed(_) | Heard::Committed => {}
+                    StageEvent::Claimed(_) | StageEvent::Committed => {}
                 },
                 () = &mut fence, if cause != Some(Exit::Fenced) => {
                     log(format_args!("no hub for {} s: the process ends", fence_after.as_secs()));
@@ -265,18 +265,18 @@ impl Step {
         Ok(exit)
     }
 
-    /// The control connection reports; here remains only to wait until nobody needs the container, or
-    /// its result is committed and nobody has asked for it in a long time.
+    /// Waits until the container is needed no more, or its result is committed and it was not asked
+    /// for in a long time. The control connection reports meanwhile.
     async fn stay(&mut self) -> Leave {
-        let desk = self.desk.clone();
-        let forgotten = desk.unheard_for(FORGOTTEN);
+        let outbox = self.outbox.clone();
+        let forgotten = outbox.unheard_for(FORGOTTEN);
         pin!(forgotten);
         let mut committed = false;
         loop {
             tokio::select! {
                 heard = self.hear() => match heard {
                     Err(leave) => return leave,
-                    Ok(Heard::Committed) => committed = true,
+                    Ok(StageEvent::Committed) => committed = true,
                     Ok(_) => {}
                 },
                 () = &mut forgotten, if committed => return Leave(self.status),
@@ -301,7 +301,7 @@ impl Step {
             tokio::select! {
                 done = work.as_mut() => return Ok(Attended::Done(done)),
                 heard = self.hear() => {
-                    if let Heard::Stop { .. } = heard? {
+                    if let StageEvent::Stop { .. } = heard? {
                         return Ok(Attended::Stopped);
                     }
                 }
@@ -310,21 +310,21 @@ impl Step {
     }
 
     /// The next thing the hub or the runtime wants.
-    async fn hear(&mut self) -> Result<Heard, Leave> {
+    async fn hear(&mut self) -> Result<StageEvent, Leave> {
         let word = tokio::select! {
-            Some(word) = self.words.recv() => word,
+            Some(word) = self.commands.recv() => word,
             Some(()) = self.terminate.recv() => {
                 self.leaving = true;
-                return Ok(Heard::Terminate);
+                return Ok(StageEvent::Terminate);
             }
             else => std::future::pending().await,
         };
         match word {
-            Word::Claimed(order) => Ok(Heard::Claimed(order)),
-            Word::Stop { grace } => Ok(Heard::Stop { grace }),
-            Word::Committed => Ok(Heard::Committed),
-            Word::Exit => Err(Leave(self.status)),
-            Word::Refused(reason) => {
+            HubCommand::Claimed(order) => Ok(StageEvent::Claimed(order)),
+            HubCommand::Stop { grace } => Ok(StageEvent::Stop { grace }),
+            HubCommand::Committed => Ok(StageEvent::Committed),
+            HubCommand::Exit => Err(Leave(self.status)),
+            HubCommand::Refused(reason) => {
                 log(format_args!("the hub refuses the claim: {reason}"));
                 Err(Leave(ExitCode::from(REFUSED)))
             }

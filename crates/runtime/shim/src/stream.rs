@@ -35,12 +35,13 @@ impl Stream {
         })
     }
 
-    /// The number of bytes read; none at the end. What is there is read until the buffer is full, as a terminal gives
-    /// only a few kilobytes at a time.
+    /// Reads bytes, as many as there are until the buffer is full, since a terminal gives only a
+    /// few kilobytes at a time. Returns their number; 0 at the end.
     pub(crate) async fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = match self.is_terminal {
-            true => read_lines,
-            false => read_what_is_there,
+        let read = if self.is_terminal {
+            read_lines
+        } else {
+            read_what_is_there
         };
         loop {
             let mut ready = self.fd.readable().await?;
@@ -70,7 +71,7 @@ fn read_what_is_there(fd: &OwnedFd, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
         match rustix::io::read(fd, &mut buffer[filled..]) {
-            // A terminal says so once nobody has its other end open.
+            // A terminal says so once no process has its other end open.
             Ok(0) | Err(Errno::IO) => break,
             Ok(read) => filled += read,
             Err(_) if filled > 0 => break,
@@ -80,8 +81,8 @@ fn read_what_is_there(fd: &OwnedFd, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(filled)
 }
 
-/// The same of a terminal, with lines ended as on one. Into the far half of the buffer, so that there is room for what
-/// is added.
+/// Reads from a terminal, with lines ended as on one. Into the far half of the buffer, so that
+/// there is room for what is added.
 fn read_lines(fd: &OwnedFd, buffer: &mut [u8]) -> io::Result<usize> {
     let half = buffer.len() / 2;
     let read = read_what_is_there(fd, &mut buffer[half..half * 2])?;
@@ -92,8 +93,8 @@ fn read_lines(fd: &OwnedFd, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(end_lines(buffer, half, read))
 }
 
-/// Moves `read` bytes from `from` to the front and puts a carriage return before each line feed; how many it are then.
-/// What is written never comes to what is still to be read, as long as `read` is at most `from`.
+/// Moves `read` bytes from `from` to the front, puts a carriage return before each line feed, and
+/// returns their number then. Writing never overtakes reading, as long as `read` is at most `from`.
 fn end_lines(buffer: &mut [u8], from: usize, read: usize) -> usize {
     let (mut written, mut next, end) = (0, from, from + read);
     while next < end {

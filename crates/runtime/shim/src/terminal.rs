@@ -1,8 +1,9 @@
 //! A terminal for the process: we hold one end, it sees the other as its controlling terminal.
 //!
-//! The kernel would put a carriage return before each line feed, and takes longer for that than for everything else
-//! it does with a long output. So it is told not to, and whoever reads our end does it ([`ends_lines`]). A process
-//! that asks its terminal to do it, or to leave all output as it is, gets what it asks for.
+//! The kernel would put a carriage return before each line feed, and takes longer for that than for
+//! everything else it does with a long output. So it is told not to, and the reader of our end does
+//! it ([`ends_lines`]). A process that asks its terminal to do it, or to leave all output as it is,
+//! gets what it asks for.
 
 use std::{
     io,
@@ -35,8 +36,8 @@ pub(crate) fn open(size: Tty) -> io::Result<Terminal> {
     Ok(Terminal { outer, inner })
 }
 
-/// Whether what comes out of our end has its lines ended as the process wants them; otherwise it is as [`open`] left
-/// it, and they are ours to end.
+/// Returns true if the output of our end has its lines ended as the process wants them; otherwise
+/// it is as [`open`] left it, and they are ours to end.
 pub(crate) fn ends_lines(outer: impl AsFd) -> bool {
     tcgetattr(outer).is_ok_and(|modes| {
         let modes = modes.output_modes;
@@ -44,7 +45,7 @@ pub(crate) fn ends_lines(outer: impl AsFd) -> bool {
     })
 }
 
-/// Gives the terminal another size; the kernel tells whoever runs in it.
+/// Gives the terminal another size; the kernel notifies the processes in it.
 pub(crate) fn resize(outer: impl AsFd, size: Tty) -> io::Result<()> {
     let size = Winsize {
         ws_row: size.rows,

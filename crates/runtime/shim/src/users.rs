@@ -1,4 +1,4 @@
-//! Who the process runs as, looked up in the image's own /etc/passwd and /etc/group.
+//! The user of the process, looked up in the image's own /etc/passwd and /etc/group.
 
 use std::{fs, io, path::Path};
 
@@ -33,7 +33,7 @@ pub(crate) struct User {
     pub(crate) gid: u32,
     pub(crate) groups: Vec<u32>,
     pub(crate) home: Option<String>,
-    /// As the order has it, without the group; nothing where the order names nobody.
+    /// The user as the order has it, without the group; absent where the order names none.
     pub(crate) name: Option<String>,
 }
 
@@ -43,8 +43,8 @@ impl User {
     }
 }
 
-/// The user that an order names as `user[:group]`, each a name or a number; `own` is the shim's id,
-/// which the process keeps where nobody is named.
+/// Finds the user that an order names as `user[:group]`, each a name or a number; `own` is the
+/// shim's id, which the process keeps where the order names none.
 pub(crate) fn find(wanted: Option<&str>, own: (u32, u32)) -> Result<User, Error> {
     let passwd = read("/etc/passwd")?;
     let group = read("/etc/group")?;
@@ -61,7 +61,8 @@ fn may_switch() -> bool {
     has.map_or(true, |has| has.effective.contains(needed))
 }
 
-/// A container without the right to switch users runs only whom it was started as.
+/// Checks that the shim may switch users: a container without that right runs only the user it was
+/// started as.
 fn check_switch(user: &User, own: (u32, u32), may_switch: bool) -> Result<(), Error> {
     let (uid, gid) = (user.uid, user.gid);
     match &user.name {
@@ -82,7 +83,7 @@ pub(crate) fn home_of(uid: u32) -> Option<String> {
     account.map(|account| account.home)
 }
 
-/// Images without accounts are fine as long as nobody asks for one by name.
+/// Reads a file of accounts. Images without one are fine as long as no order names an account.
 fn read(path: &'static str) -> Result<String, Error> {
     match fs::read(Path::new(path)) {
         Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),

@@ -1,4 +1,5 @@
-//! The control connection: who is trusted, what survives its loss, what is said twice and what never.
+//! The control connection: who is trusted, what survives its loss, what is said twice and what
+//! never.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
 
@@ -159,7 +160,7 @@ async fn a_shim_that_is_refused_later_ends_its_process() {
     eventually("the process ends", || !runs(&pid)).await;
 }
 
-/// Whether the process is there and not merely waiting to be collected by init.
+/// Returns true if the process is there and not merely waiting to be collected by init.
 fn runs(pid: &str) -> bool {
     fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }

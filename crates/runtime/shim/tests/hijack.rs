@@ -146,7 +146,7 @@ async fn closing_the_input_of_a_terminal_ends_what_reads_it() {
     assert_eq!(said.exit, Some(Exit::Code(0)));
 }
 
-/// However it ended, whoever comes next finds nothing of it.
+/// However a guest ended, the next one finds nothing of it.
 #[tokio::test]
 async fn a_folder_for_temporary_files_goes_with_its_guest() {
     let hub = Hub::start().await;
@@ -184,7 +184,7 @@ async fn a_guest_may_be_the_shims_own_program() {
     connection.send(ToShim::Chunk(request)).await;
     connection.say(HubSays::CloseInput).await;
     let said = connection.finish().await;
-    // The type adds how privileged it is, as whoever runs the test.
+    // The type adds how privileged the user of the test is.
     assert!(said.text().contains(r#""version":"v1""#), "{said:?}");
     assert_eq!(said.exit, Some(Exit::Code(0)));
 }
@@ -233,15 +233,16 @@ async fn it_ends_with_its_connection_and_takes_its_children_along() {
     assert_eq!(control.finish().await.exit, Some(Exit::Code(0)));
 }
 
-/// As first process of a container the shim kills all that is left; guests are not the step's.
+/// The first process of a container kills all that is left; guests are not the step's.
 #[tokio::test]
 async fn the_end_of_the_step_neither_waits_for_guests_nor_ends_them() {
     let root = rustix::process::getuid().is_root();
     let hub = Hub::start().await;
     for first in [false, true].into_iter().filter(|first| root || !*first) {
-        let shim = match first {
-            true => Shim::start_first(&hub),
-            false => Shim::start(&hub),
+        let shim = if first {
+            Shim::start_first(&hub)
+        } else {
+            Shim::start(&hub)
         };
         let folder = shim.folder.path();
         let text = "(setsid sh -c 'echo $$ > left; exec sleep 1000' &); echo ready; \
@@ -289,7 +290,7 @@ async fn leaving_ends_guests() {
     eventually("the guest ends", || !process.exists()).await;
 }
 
-/// The hub repeats itself after a reconnection; whoever is no longer wanted runs nothing.
+/// The hub repeats itself after a reconnection; a guest that is no longer wanted runs nothing.
 #[tokio::test]
 async fn a_refused_answer_runs_nothing() {
     let hub = Hub::start().await;

@@ -1,4 +1,4 @@
-//! How the process is started and how its end is reported.
+//! The start of the process and the report of its end.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
 
@@ -140,8 +140,8 @@ async fn a_terminal_is_one() {
     assert_eq!(finished.exit, Some(Exit::Code(0)));
 }
 
-/// Whoever changes the terminal waits until what was written before has been read: what is read after a change is
-/// taken for written after it.
+/// A process that changes the terminal waits until what was written before has been read: what is
+/// read after a change is taken for written after it.
 #[tokio::test]
 async fn lines_end_as_the_process_asks_its_terminal() {
     for (asked, expected) in [

@@ -1,4 +1,5 @@
-//! A root file system that the shim puts together by itself, as first process of namespaces of its own. Needs root.
+//! A root file system that the shim puts together by itself, as first process of namespaces of its
+//! own. Needs root.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
 

@@ -1,4 +1,4 @@
-//! Who may join, and as what.
+//! Admission of agents, with the team and tags of their tokens.
 
 use airside_hub::Hub;
 use airside_model::chain;
@@ -31,7 +31,7 @@ impl Refusal {
     }
 }
 
-/// What an agent is let in as: its token's team, and tags of its token's.
+/// The terms on which an agent is let in: its token's team, and tags of its token's.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Admitted {
     pub(crate) team: Option<String>,
@@ -59,7 +59,7 @@ pub(crate) async fn judge(store: &Store, join: &Join) -> Result<Admitted, Refusa
     entitled(join, &pass.ok_or_else(unknown)?)
 }
 
-/// Whether both sides mean the same by what they say.
+/// Checks that agent and server speak protocols that both understand.
 fn understood(join: &Join) -> Result<(), Refusal> {
     let ours = env!("CARGO_PKG_VERSION");
     let theirs = &join.version;
@@ -80,7 +80,7 @@ fn understood(join: &Join) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whether the token is good for all that the agent wants to be.
+/// Checks that the token is good for all that the agent wants to be.
 fn entitled(join: &Join, pass: &AgentPass) -> Result<Admitted, Refusal> {
     if let Some(team) = &join.team
         && pass.team.as_ref() != Some(team)
@@ -105,9 +105,10 @@ fn entitled(join: &Join, pass: &AgentPass) -> Result<Admitted, Refusal> {
         )));
     }
     // Without tags it would be a worker for anything, which is more than its token says.
-    let tags = match join.tags.is_empty() {
-        true => &pass.tags,
-        false => &join.tags,
+    let tags = if join.tags.is_empty() {
+        &pass.tags
+    } else {
+        &join.tags
     };
     Ok(Admitted {
         team: pass.team.clone(),

@@ -4,7 +4,8 @@ use std::{collections::HashSet, time::Duration};
 
 use airside_model::{Handle, VolumeId, WorkerName, chain};
 use airside_runtime::{
-    Board, Capabilities, Condition, Error, Listed, Observation, Observed, PlacementSpec, Runtime,
+    Board, Capabilities, Cause, Condition, Error, Listed, Observation, Observed, PlacementSpec,
+    Runtime,
 };
 use airside_runtime_remote::{RuntimeAnswer, RuntimeRequest};
 use airside_store::Store;
@@ -14,7 +15,7 @@ use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::warn;
 
-/// Images may take their time to be pulled, but nobody waits for ever for the rest.
+/// Time limit of every request but placing, which may have to pull an image.
 const PROMPT: Duration = Duration::from_secs(60);
 
 const ABSENT: &str = "its agent is not connected";
@@ -25,15 +26,15 @@ pub struct AgentRuntime {
     lost_after: Duration,
     condition: watch::Sender<Condition>,
     board: Board,
-    line: Mutex<Option<Line>>,
+    line: Mutex<Option<AgentLine>>,
     /// The containers that are its business: its word counts for no others.
     own: Mutex<HashSet<Handle>>,
     store: Store,
 }
 
 /// The way to a connected agent.
-pub(crate) struct Line {
-    /// Of the agent's process.
+pub(crate) struct AgentLine {
+    /// Instance of the agent's process.
     pub(crate) instance: String,
     pub(crate) asks: mpsc::UnboundedSender<PendingRequest>,
 }
@@ -67,7 +68,7 @@ impl AgentRuntime {
     }
 
     /// From here on it is asked through this line; one from before ends.
-    pub(crate) fn connect(&self, line: Line) {
+    pub(crate) fn connect(&self, line: AgentLine) {
         *self.line.lock() = Some(line);
         self.condition.send_replace(Condition::default());
     }
@@ -97,7 +98,7 @@ impl AgentRuntime {
         }
     }
 
-    /// A container is there as far as anybody knows, and nobody can say how it is doing.
+    /// Notes that a container is there as far as the server knows, and that its state is unknown.
     pub(crate) fn silent(&self, handle: &Handle) {
         let observed = Observed::Silent {
             node: None,
@@ -111,6 +112,7 @@ impl AgentRuntime {
         let observed = Observed::Gone {
             node: None,
             reason: "it is no longer on the agent's machine".to_owned(),
+            cause: Cause::Removed,
         };
         self.board.set(handle, observed);
     }
@@ -126,13 +128,17 @@ impl AgentRuntime {
         }
     }
 
-    /// Whether it may have such a container: one of its own, or one that nobody knows, which the sweeper removes.
+    /// Returns true if the agent may have such a container: one of its own, or one without a row,
+    /// which the sweeper removes.
     async fn may_have(&self, handle: &Handle) -> Result<bool, Error> {
         if self.own.lock().contains(handle) {
             return Ok(true);
         }
         let known = self.store.container(handle).await.map_err(|error| {
-            warn!(worker = %self.worker, error = %chain(&error), "what an agent lists cannot be compared with the store");
+            warn!(
+                worker = %self.worker, error = %chain(&error),
+                "what an agent lists cannot be compared with the store"
+            );
             self.unavailable("the server cannot look into its database at the moment")
         })?;
         let others = known.is_some_and(|container| container.worker != self.worker);
@@ -150,30 +156,35 @@ impl AgentRuntime {
             line.as_ref()
                 .is_some_and(|line| line.asks.send(asked).is_ok())
         };
-        match sent {
-            true => answer.await.map_err(|_| self.unavailable(ABSENT)),
-            false => Err(self.unavailable(ABSENT)),
+        if sent {
+            answer.await.map_err(|_| self.unavailable(ABSENT))
+        } else {
+            Err(self.unavailable(ABSENT))
         }
     }
 
-    /// The same where an answer takes no time.
+    /// Sends a request whose answer takes no time.
     async fn ask_promptly(&self, ask: RuntimeRequest) -> Result<RuntimeAnswer, Error> {
         let asked = tokio::time::timeout(PROMPT, self.ask(ask)).await;
         asked.unwrap_or_else(|_| Err(self.unavailable("its agent does not answer")))
     }
 
     fn unavailable(&self, message: impl Into<String>) -> Error {
-        Error::Unavailable {
-            worker: self.worker.clone(),
-            message: message.into(),
-        }
+        Error::unavailable(&self.worker, message)
     }
 
-    /// What an answer means that is not the one hoped for.
+    /// Converts an answer that is not the one expected into an error.
     fn otherwise(&self, answer: RuntimeAnswer) -> Error {
         match answer {
-            RuntimeAnswer::Refused { message } => Error::Refused { message },
-            RuntimeAnswer::Unavailable { message } => self.unavailable(message),
+            RuntimeAnswer::Refused { message, cause } => Error::Refused { message, cause },
+            RuntimeAnswer::Unavailable { message, cause } => {
+                let worker = self.worker.clone();
+                Error::Unavailable {
+                    worker,
+                    message,
+                    cause,
+                }
+            }
             other => self.unavailable(format!("its agent answers {other:?}")),
         }
     }
@@ -237,6 +248,7 @@ impl Runtime for AgentRuntime {
         let gone = Observed::Gone {
             node: None,
             reason: "container removed".to_owned(),
+            cause: Cause::Removed,
         };
         self.board.forget(handle, gone);
         self.own.lock().remove(handle);
@@ -263,10 +275,8 @@ impl Runtime for AgentRuntime {
     }
 
     async fn seal(&self, _: &Handle, path: &str, _: &VolumeId) -> Result<(), Error> {
-        Err(Error::Refused {
-            message: format!(
-                "{path}: outputs of an agent's steps are uploaded, not sealed in place"
-            ),
-        })
+        Err(Error::refused(format!(
+            "{path}: outputs of an agent's steps are uploaded, not sealed in place"
+        )))
     }
 }

@@ -9,8 +9,8 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::agent_runtime::{AgentRuntime, PendingRequest};
 
-/// Passes questions on and answers back. Ends well when nobody asks through this line any more: a newer connection has
-/// taken its place, or its token was revoked.
+/// Passes requests on and answers back. Returns without an error once no request can come through
+/// this line any more: a newer connection has taken its place, or its token was revoked.
 pub(crate) async fn converse(
     runtime: &AgentRuntime,
     mut asked: mpsc::UnboundedReceiver<PendingRequest>,
@@ -27,7 +27,7 @@ pub(crate) async fn converse(
                 AgentMessage::Saw { observation } => runtime.saw(observation),
                 AgentMessage::Answer { id, answer } => {
                     if let Some(reply) = waiting.remove(&id) {
-                        // Whoever asked may have stopped waiting.
+                        // The caller may have stopped waiting.
                         let _ = reply.send(answer);
                     }
                 }

@@ -1,10 +1,10 @@
-//! Machines elsewhere as workers, the server's half: admission of agents, and each agent as a runtime.
+//! Machines elsewhere as workers, the server's half: admission of agents, each of them a runtime.
 //!
 //! The crate `runtime-remote` is the other half: the agent on its machine, and the messages between
 //! the two.
 //!
 //! **Invariant:** an agent is the worker that its token names, with the team and the tags that its
-//! token names, whatever it says of itself. *Absent:* making containers, and choosing a step's worker.
+//! token names, whatever it says of itself. *Absent:* making containers, and choosing a worker.
 
 #![forbid(unsafe_code)]
 
@@ -28,34 +28,38 @@ use tracing::{info, warn};
 pub use self::agent_runtime::AgentRuntime;
 use self::{
     admission::{Admitted, Refusal},
-    agent_runtime::{Line, PendingRequest},
+    agent_runtime::{AgentLine, PendingRequest},
     conversation::converse,
 };
 
 /// An agent as a worker.
 #[derive(Clone)]
-pub struct Offer {
+pub struct AgentOffer {
     pub runtime: Arc<AgentRuntime>,
     pub team: Option<String>,
     pub tags: Vec<String>,
 }
 
-impl Offer {
+impl AgentOffer {
     pub fn worker(&self) -> &WorkerName {
         self.runtime.worker()
     }
 }
 
-/// Where workers are registered.
+/// The server's register of workers.
 #[async_trait]
-pub trait Hall: Send + Sync + 'static {
+pub trait WorkerRegister: Send + Sync + 'static {
     /// Makes the agent one of the workers; what it is now.
-    async fn admit(&self, offer: &Offer, arrival: Arrival) -> Result<WorkerState, Unwelcome>;
+    async fn admit(
+        &self,
+        offer: &AgentOffer,
+        arrival: Arrival,
+    ) -> Result<WorkerState, AdmissionError>;
 }
 
 /// Why an agent with a good token is no worker.
 #[derive(Debug, thiserror::Error)]
-pub enum Unwelcome {
+pub enum AdmissionError {
     /// The configuration has a worker of its name.
     #[error("there is a worker `{worker}` already that is no agent: the agent needs another name")]
     Taken { worker: WorkerName },
@@ -77,11 +81,12 @@ struct Inner {
 }
 
 impl Agents {
-    /// Those of before, none of them connected. Steps of theirs that are silent for so long are lost.
+    /// Returns all agents that the store knows, none of them connected. Their steps are lost after
+    /// this time of silence.
     pub async fn open(
         store: Store,
         lost_after: Duration,
-    ) -> airside_store::Result<(Self, Vec<Offer>)> {
+    ) -> airside_store::Result<(Self, Vec<AgentOffer>)> {
         let agents = Self {
             inner: Arc::new(Inner {
                 store: store.clone(),
@@ -95,7 +100,7 @@ impl Agents {
             for handle in agents.placed(&worker.name).await? {
                 runtime.silent(&handle);
             }
-            offers.push(Offer {
+            offers.push(AgentOffer {
                 runtime,
                 team: worker.team,
                 tags: worker.tags,
@@ -104,11 +109,11 @@ impl Agents {
         Ok((agents, offers))
     }
 
-    /// What the hub hands agents' connections to.
-    pub fn door(&self, hall: Arc<dyn Hall>) -> Arc<dyn airside_hub::Agents> {
+    /// Returns the service to which the hub hands agents' connections.
+    pub fn door(&self, register: Arc<dyn WorkerRegister>) -> Arc<dyn airside_hub::AgentService> {
         Arc::new(Door {
             agents: self.clone(),
-            hall,
+            register,
         })
     }
 
@@ -128,7 +133,8 @@ impl Agents {
         runtime.or_insert_with(|| Arc::new(fresh())).clone()
     }
 
-    /// The containers that the agent's machine should have. The agent may speak of all that were placed there.
+    /// Returns the containers that the agent's machine should have. The agent may report on all
+    /// that were placed there.
     async fn placed(&self, worker: &WorkerName) -> airside_store::Result<Vec<Handle>> {
         let filter = ContainerFilter {
             worker: Some(worker.clone()),
@@ -147,11 +153,11 @@ impl Agents {
 
 struct Door {
     agents: Agents,
-    hall: Arc<dyn Hall>,
+    register: Arc<dyn WorkerRegister>,
 }
 
 #[async_trait]
-impl airside_hub::Agents for Door {
+impl airside_hub::AgentService for Door {
     async fn serve(&self, join: Join, wire: AgentWire) {
         let worker = WorkerName::new(&join.name);
         match self.judge(&worker, &join).await {
@@ -166,9 +172,9 @@ impl airside_hub::Agents for Door {
 
 /// An agent that is let in.
 struct Guest {
-    offer: Offer,
+    offer: AgentOffer,
     state: WorkerState,
-    /// What its machine should have, as it was known before it could be asked.
+    /// The containers that its machine should have, as known before it could be asked.
     placed: Vec<Handle>,
 }
 
@@ -181,18 +187,21 @@ impl Door {
                 "another agent is connected as `{worker}`; every machine needs a name and a token of its own"
             )));
         }
-        let offer = Offer {
+        let offer = AgentOffer {
             runtime,
             team,
             tags,
         };
-        let admitted = self.hall.admit(&offer, join.arrival).await;
+        let admitted = self.register.admit(&offer, join.arrival).await;
         let state = admitted.map_err(|unwelcome| Refusal {
-            retry: matches!(unwelcome, Unwelcome::Unable),
+            retry: matches!(unwelcome, AdmissionError::Unable),
             reason: unwelcome.to_string(),
         })?;
         let placed = self.agents.placed(worker).await.map_err(|error| {
-            warn!(%worker, error = %chain(&error), "an agent must come again: the store does not answer");
+            warn!(
+                %worker, error = %chain(&error),
+                "an agent must come again: the store does not answer"
+            );
             Refusal::later("the server cannot look into its database at the moment")
         })?;
         Ok(Guest {
@@ -219,7 +228,7 @@ impl Door {
         }
         let runtime = offer.runtime;
         let (asks, asked) = mpsc::unbounded_channel::<PendingRequest>();
-        runtime.connect(Line {
+        runtime.connect(AgentLine {
             instance: join.instance,
             asks: asks.clone(),
         });
@@ -239,7 +248,7 @@ impl Door {
     }
 }
 
-/// Notices what an agent's machine has lost while nobody could ask it.
+/// Finds containers that an agent's machine has lost while it was not connected.
 async fn look_for(runtime: Arc<AgentRuntime>, placed: Vec<Handle>) {
     if placed.is_empty() {
         return;

@@ -4,7 +4,7 @@
 
 use std::{net::Ipv4Addr, sync::Arc, time::Duration};
 
-use airside_agents::{AgentRuntime, Agents, Hall, Offer, Unwelcome};
+use airside_agents::{AdmissionError, AgentOffer, AgentRuntime, Agents, WorkerRegister};
 use airside_hub::{Hub, Identity, Parts, Proofs, Unproven};
 use airside_model::{Handle, WorkerName, WorkerState};
 use airside_protocol::{
@@ -12,7 +12,7 @@ use airside_protocol::{
     codec::{self, Json, Message},
     pin,
 };
-use airside_runtime::{Observation, Observed, Runtime as _};
+use airside_runtime::{Cause, Observation, Observed, Runtime as _};
 use airside_runtime_remote::{AgentMessage, RuntimeAnswer, RuntimeRequest, ServerMessage};
 use airside_store::{Container, Sealer, Store, WorkerKind};
 use airside_volumes::Volumes;
@@ -27,7 +27,7 @@ use tokio::{
 use tokio_rustls::{TlsConnector, client::TlsStream};
 use tokio_util::sync::CancellationToken;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 struct House {
     hub: Hub,
@@ -49,11 +49,11 @@ impl Proofs for NoProofs {
 struct Anybody(Store);
 
 #[async_trait]
-impl Hall for Anybody {
-    async fn admit(&self, offer: &Offer, _: Arrival) -> Result<WorkerState, Unwelcome> {
+impl WorkerRegister for Anybody {
+    async fn admit(&self, offer: &AgentOffer, _: Arrival) -> Result<WorkerState, AdmissionError> {
         let kind = WorkerKind::Agent;
         let registered = self.0.register_worker(offer.worker(), None, &[], kind);
-        registered.await.map_err(|_| Unwelcome::Unable)
+        registered.await.map_err(|_| AdmissionError::Unable)
     }
 }
 
@@ -75,7 +75,7 @@ impl House {
         let hub = Hub::start(address, &identity, parts, shutdown.clone())
             .await
             .unwrap();
-        let (agents, _) = Agents::open(store.clone(), PATIENCE).await.unwrap();
+        let (agents, _) = Agents::open(store.clone(), TEST_TIMEOUT).await.unwrap();
         Self {
             hub,
             store,
@@ -87,8 +87,8 @@ impl House {
 
     /// Agents are let in from now on, and `far` has a token whose secret is `s`.
     async fn admit(&self) {
-        let hall = Arc::new(Anybody(self.store.clone()));
-        self.hub.admit_agents(self.agents.door(hall));
+        let register = Arc::new(Anybody(self.store.clone()));
+        self.hub.admit_agents(self.agents.door(register));
         let hash = Hub::token_hash("s");
         let saved = self.store.save_agent_token("far", None, &[], &hash);
         saved.await.unwrap();
@@ -113,7 +113,7 @@ impl House {
         let runtime = self.agents.runtime(&WorkerName::new("far"));
         let mut condition = runtime.condition().unwrap();
         let well = condition.wait_for(|now| now.stalled.is_none());
-        timeout(PATIENCE, well).await.unwrap().unwrap();
+        timeout(TEST_TIMEOUT, well).await.unwrap().unwrap();
         runtime
     }
 }
@@ -144,7 +144,7 @@ impl Far {
                 }
             }
         };
-        timeout(PATIENCE, heard).await.unwrap()
+        timeout(TEST_TIMEOUT, heard).await.unwrap()
     }
 
     async fn say(&mut self, says: AgentMessage) {
@@ -227,6 +227,7 @@ async fn an_agents_word_counts_for_its_own_containers_alone() {
             observed: Observed::Gone {
                 node: None,
                 reason: "so it says".to_owned(),
+                cause: Cause::Other,
             },
         },
     })
@@ -255,10 +256,10 @@ async fn who_is_gone_cannot_be_asked() {
         async move { runtime.list().await }
     });
     drop(far);
-    let unanswered = timeout(PATIENCE, asking).await.unwrap();
+    let unanswered = timeout(TEST_TIMEOUT, asking).await.unwrap();
     let error = unanswered.unwrap().unwrap_err().to_string();
     assert_eq!(error, "far: its agent is not connected");
     let mut condition = runtime.condition().unwrap();
     let stalled = condition.wait_for(|now| now.stalled.is_some());
-    timeout(PATIENCE, stalled).await.unwrap().unwrap();
+    timeout(TEST_TIMEOUT, stalled).await.unwrap().unwrap();
 }

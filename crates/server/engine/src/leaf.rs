@@ -6,7 +6,7 @@ use airside_model::{
     Plan, PlanId, StepKind, StepLabels, VolumeId, WorkerName,
     event::{Event, Origin, Source},
 };
-use airside_orchestrator::{Held, Host, StepEnd, StepRequest, Ticket};
+use airside_orchestrator::{ContainerHold, Host, StepEnd, StepRequest, Ticket};
 use airside_store::{Micros, now};
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -34,7 +34,7 @@ pub(crate) struct Ran {
     pub(crate) end: StepEnd<StopCause>,
     pub(crate) answer: Vec<u8>,
     pub(crate) outputs: Vec<(String, VolumeId)>,
-    held: Held,
+    held: ContainerHold,
 }
 
 impl Ran {

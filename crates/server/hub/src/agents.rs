@@ -8,9 +8,9 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::connection::{Receiver, Sender};
 
-/// Who serves agents.
+/// The service to which the hub hands the connections of agents.
 #[async_trait]
-pub trait Agents: Send + Sync + 'static {
+pub trait AgentService: Send + Sync + 'static {
     /// Judges who wants to join, and serves the connection to its end.
     async fn serve(&self, join: Join, wire: AgentWire);
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, io, sync::Arc, time::Duration};
 
-use airside_model::{Handle, chain};
+use airside_model::chain;
 use airside_protocol::{
     Claim, Claimed, HEARTBEAT, HubSays, IMAGE_PROTOCOL, OLDEST_PROTOCOL, PROTOCOL, ShimSays, ToHub,
 };
@@ -16,8 +16,8 @@ use crate::{
     session::{Directive, SessionEvent, Sessions, Slot},
 };
 
-/// How long a shim waits for the driver of its step to attach before it is told to come back.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Time for which a shim waits for the driver of its step to attach before it is told to come back.
+const DRIVER_TIMEOUT: Duration = Duration::from_secs(10);
 
 const NOT_TO_BE_CLAIMED: &str =
     "the step is not to be claimed: another instance has it, or the right to it was withdrawn";
@@ -26,7 +26,7 @@ pub(crate) fn hash(secret: &str) -> String {
     hex::encode(Sha256::digest(secret.as_bytes()))
 }
 
-enum Verdict {
+enum ClaimVerdict {
     Accepted {
         slot: Arc<Slot>,
         session: String,
@@ -42,7 +42,7 @@ enum Verdict {
     },
 }
 
-impl Verdict {
+impl ClaimVerdict {
     fn never(reason: impl Into<String>) -> Self {
         Self::Refused {
             reason: reason.into(),
@@ -67,7 +67,7 @@ pub(crate) async fn serve(
     mut sender: Sender,
 ) {
     match judge(parts, sessions, &claim, &mut receiver).await {
-        Verdict::Refused { reason, retry } => {
+        ClaimVerdict::Refused { reason, retry } => {
             warn!(handle = %claim.handle, instance = claim.instance, reason, retry, "claim refused");
             if !retry && let Some(slot) = sessions.get(&claim.handle) {
                 let _ = slot.events.try_send(SessionEvent::Refused {
@@ -76,42 +76,49 @@ pub(crate) async fn serve(
             }
             sender.refuse(reason, retry).await;
         }
-        Verdict::Unfit { reason } => {
+        ClaimVerdict::Unfit { reason } => {
             warn!(handle = %claim.handle, instance = claim.instance, reason, "the step's shim is of no use");
-            if let Some(slot) = sessions.wait(&claim.handle, PATIENCE).await {
+            if let Some(slot) = sessions.wait(&claim.handle, DRIVER_TIMEOUT).await {
                 let reason = reason.clone();
                 let _ = slot.events.send(SessionEvent::Unfit { reason }).await;
             }
             sender.refuse(reason, false).await;
         }
-        Verdict::Accepted {
+        ClaimVerdict::Accepted {
             slot,
             session,
             container,
         } => {
-            tell_claim(&container, &claim.instance);
+            log_claim(&container, &claim.instance);
             let ended = converse(&slot, session, claim.protocol, receiver, sender).await;
             if let Err(error) = ended {
-                tell_end(&container, &claim.handle, &error);
+                log_disconnect(&container, &slot, &error);
             }
             let _ = slot.events.send(SessionEvent::Disconnected).await;
         }
     }
 }
 
-/// Most shims close their connection when they are done, which is no news.
-fn tell_end(container: &Container, handle: &Handle, error: &io::Error) {
-    let (build, step, worker) = (container.build, &container.plan, &container.worker);
-    match error.kind() {
-        io::ErrorKind::UnexpectedEof => {
-            debug!(%build, %step, %worker, %handle, "the shim closed its connection");
-        }
-        _ => info!(%build, %step, %worker, %handle, error = %chain(&error), "shim disconnected"),
+/// Logs the end of a shim's connection. A shim that closes it, or that was dismissed and whose
+/// container is being removed, ends as it should.
+fn log_disconnect(container: &Container, slot: &Slot, error: &io::Error) {
+    let Container {
+        build,
+        plan: step,
+        worker,
+        handle,
+        ..
+    } = container;
+    if slot.is_dismissed() || error.kind() == io::ErrorKind::UnexpectedEof {
+        debug!(%build, %step, %worker, %handle, error = %chain(error), "shim's connection ended");
+    } else {
+        info!(%build, %step, %worker, %handle, error = %chain(error), "shim disconnected");
     }
 }
 
-/// The first claim is the point after which the step may have run; the others are the same shim again.
-fn tell_claim(container: &Container, instance: &str) {
+/// Logs a claim. The first one is the point after which the step may have run; later ones are the
+/// same shim's.
+fn log_claim(container: &Container, instance: &str) {
     let Container {
         build,
         plan: step,
@@ -131,15 +138,15 @@ async fn judge(
     sessions: &Sessions,
     claim: &Claim,
     receiver: &mut Receiver,
-) -> Verdict {
+) -> ClaimVerdict {
     let container: Container = match parts.store.container(&claim.handle).await {
         Ok(Some(container)) => container,
-        Ok(None) => return Verdict::never("there is no such step, or no longer"),
+        Ok(None) => return ClaimVerdict::never("there is no such step, or no longer"),
         Err(error) => return unavailable(&error),
     };
     let proof = claim.proof.as_deref();
     if let Err(Unproven { reason, retry }) = parts.proofs.verify(&container, proof).await {
-        return Verdict::Refused { reason, retry };
+        return ClaimVerdict::Refused { reason, retry };
     }
     if !(OLDEST_PROTOCOL..=PROTOCOL).contains(&claim.protocol) {
         let reason = format!(
@@ -153,11 +160,11 @@ async fn judge(
     let token = hash(&claim.token);
     match parts.store.is_token_of(&claim.handle, &token).await {
         Ok(true) => receiver.is_known(),
-        Ok(false) => return Verdict::never(NOT_TO_BE_CLAIMED),
+        Ok(false) => return ClaimVerdict::never(NOT_TO_BE_CLAIMED),
         Err(error) => return unavailable(&error),
     }
-    let Some(slot) = sessions.wait(&claim.handle, PATIENCE).await else {
-        return Verdict::later("nobody drives this step at the moment");
+    let Some(slot) = sessions.wait(&claim.handle, DRIVER_TIMEOUT).await else {
+        return ClaimVerdict::later("nobody drives this step at the moment");
     };
     if slot.work.order.image.is_some() && claim.protocol < IMAGE_PROTOCOL {
         let reason = "the step's image is an artifact, and the shim is too old to run one: use the shim that came with \
@@ -172,32 +179,33 @@ async fn judge(
         session_hash: &hash(&session),
     };
     match parts.store.claim(claimant).await {
-        Ok(true) => Verdict::Accepted {
+        Ok(true) => ClaimVerdict::Accepted {
             slot,
             session,
             container: Box::new(container),
         },
-        Ok(false) => Verdict::never(NOT_TO_BE_CLAIMED),
+        Ok(false) => ClaimVerdict::never(NOT_TO_BE_CLAIMED),
         Err(error) => unavailable(&error),
     }
 }
 
-/// Only whoever has the step's token may say by being unfit that the step cannot run.
-async fn unfit(parts: &Parts, claim: &Claim, reason: String) -> Verdict {
+/// Returns the verdict on a shim of no use. Only one with the step's token may thereby end the
+/// step.
+async fn unfit(parts: &Parts, claim: &Claim, reason: String) -> ClaimVerdict {
     match parts
         .store
         .may_claim(&claim.handle, &hash(&claim.token))
         .await
     {
-        Ok(true) => Verdict::Unfit { reason },
-        Ok(false) => Verdict::never(reason),
+        Ok(true) => ClaimVerdict::Unfit { reason },
+        Ok(false) => ClaimVerdict::never(reason),
         Err(error) => unavailable(&error),
     }
 }
 
-fn unavailable(error: &airside_store::Error) -> Verdict {
+fn unavailable(error: &airside_store::Error) -> ClaimVerdict {
     warn!(error = %chain(&error), "claims cannot be judged: the store does not answer");
-    Verdict::later("the hub cannot judge claims at the moment")
+    ClaimVerdict::later("the hub cannot judge claims at the moment")
 }
 
 async fn converse(
@@ -233,7 +241,7 @@ async fn converse(
     loop {
         tokio::select! {
             message = receiver.next() => {
-                let Some(event) = understand(slot, message?)? else { continue };
+                let Some(event) = session_event(slot, message?)? else { continue };
                 // A driver that reads no more has detached: the shim should look for the next one.
                 if slot.events.send(event).await.is_err() && !told.committed {
                     return Err(io::Error::other("the step's driver has detached"));
@@ -244,7 +252,7 @@ async fn converse(
                     return Ok(());
                 }
                 let wanted = directives.borrow_and_update().clone();
-                tell(&mut sender, &mut told, wanted).await?;
+                send_directives(&mut sender, &mut told, wanted).await?;
             }
             Ok(()) = calls.changed() => {
                 let unanswered = slot.calls.unanswered(protocol);
@@ -261,7 +269,7 @@ async fn converse(
                     return Err(io::Error::other("the step's driver has detached"));
                 }
                 let wanted = directives.borrow_and_update().clone();
-                tell(&mut sender, &mut told, wanted).await?;
+                send_directives(&mut sender, &mut told, wanted).await?;
             }
             _ = heartbeat.tick() => sender.say(HubSays::Heartbeat).await?,
             _ = generation.changed() => return Err(io::Error::other("the shim has a newer connection")),
@@ -269,7 +277,7 @@ async fn converse(
     }
 }
 
-fn understand(slot: &Slot, message: ToHub) -> io::Result<Option<SessionEvent>> {
+fn session_event(slot: &Slot, message: ToHub) -> io::Result<Option<SessionEvent>> {
     match message {
         ToHub::Output(output) => match slot.fresh(output) {
             Ok(output) => Ok(output.map(SessionEvent::Output)),
@@ -288,7 +296,11 @@ fn understand(slot: &Slot, message: ToHub) -> io::Result<Option<SessionEvent>> {
     }
 }
 
-async fn tell(sender: &mut Sender, told: &mut Directive, wanted: Directive) -> io::Result<()> {
+async fn send_directives(
+    sender: &mut Sender,
+    told: &mut Directive,
+    wanted: Directive,
+) -> io::Result<()> {
     if wanted.acked > told.acked {
         sender
             .say(HubSays::Ack {

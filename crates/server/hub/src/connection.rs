@@ -14,10 +14,11 @@ use tokio::{
 };
 use tokio_rustls::server::TlsStream;
 
-/// What is read at once where nothing large is on its way; most connections are silent most of the time.
+/// Bytes read at once where nothing large is on its way; most connections are silent most of the
+/// time.
 const LITTLE: usize = 8 * 1024;
 
-/// What a shim's bytes travel on: TCP, or the socket that local steps have mounted.
+/// The stream under a shim's bytes: TCP, or the socket that local steps have mounted.
 pub(crate) trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Wire for T {}
@@ -86,7 +87,7 @@ impl Receiver {
         self.next_of().await
     }
 
-    /// The same of those who say something else.
+    /// Returns the next message of a peer that speaks another vocabulary than shims.
     pub(crate) async fn next_of<M: Message>(&mut self) -> io::Result<M> {
         loop {
             match codec::decode_within(self.longest(), &mut self.buffer) {
@@ -108,7 +109,8 @@ impl Receiver {
     }
 }
 
-/// The peer is gone. Whether it took leave of TLS first does not matter: what is whole is known by its frames.
+/// Returns the error for a peer that is gone. Its leave of TLS does not matter: frames show what is
+/// whole.
 fn closed() -> io::Error {
     io::Error::new(
         io::ErrorKind::UnexpectedEof,

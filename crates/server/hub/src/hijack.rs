@@ -7,7 +7,7 @@
 //!      └────────────── answer: a new connection ◀───────────┘
 //! ```
 //!
-//! Whether somebody may do this is decided elsewhere.
+//! The permission to do this is checked elsewhere.
 
 mod conversation;
 
@@ -32,8 +32,8 @@ use crate::{
     session::Sessions,
 };
 
-/// How long a shim has to answer, reconnecting included.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Time that a shim has to answer, reconnecting included.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// So many people at once in one container; each has a process and a connection.
 const LIMIT: usize = 32;
@@ -66,11 +66,11 @@ pub struct HijackRequest {
     pub dir: Option<String>,
     pub user: Option<String>,
     pub tty: Option<Tty>,
-    /// Whether it has a folder for temporary files that goes with it.
+    /// True if the process has a folder for temporary files that goes with it.
     pub scratch: bool,
 }
 
-/// What is heard of the process.
+/// An event of the process.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HijackEvent {
     Started,
@@ -101,7 +101,7 @@ struct Pending {
     answer: oneshot::Sender<Answer>,
 }
 
-/// What a step's shim is to answer.
+/// The hijacks that a step's shim is to answer.
 #[derive(Default)]
 pub(crate) struct Calls {
     pending: Mutex<BTreeMap<String, Pending>>,
@@ -132,17 +132,18 @@ impl Calls {
         answered
     }
 
-    /// Changes whenever somebody asks.
+    /// Returns a watch that changes with every new hijack.
     pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
         self.news.subscribe()
     }
 
-    /// Whether a shim's connection listens.
+    /// Returns true if a shim's connection listens.
     fn is_heard(&self) -> bool {
         self.news.receiver_count() > 0
     }
 
-    /// What a shim of this protocol is to be told; those that it would not understand are refused.
+    /// Returns the hijacks that a shim of this protocol is to be told; those that it would not
+    /// understand are refused.
     pub(crate) fn unanswered(&self, protocol: u32) -> Vec<Asked> {
         let mut pending = self.pending.lock();
         pending.retain(|_, call| !call.answer.is_closed());
@@ -161,7 +162,8 @@ impl Calls {
 }
 
 impl Hub {
-    /// Starts a person's process in the container of a step whose shim is, or soon will be, connected.
+    /// Starts a person's process in the container of a step whose shim is, or soon will be,
+    /// connected.
     pub async fn hijack(
         &self,
         handle: &Handle,
@@ -173,7 +175,7 @@ impl Hub {
         self.run_beside(handle, request, Some(place)).await
     }
 
-    /// The same for the server itself, which sees to it that there are not too many.
+    /// Starts a process of the server itself, which limits their number on its own.
     pub async fn run_guest(
         &self,
         handle: &Handle,
@@ -200,14 +202,15 @@ impl Hub {
             tty: request.tty,
             scratch: request.scratch,
         });
-        let (receiver, sender) = match tokio::time::timeout(PATIENCE, answered).await {
+        let (receiver, sender) = match tokio::time::timeout(ANSWER_TIMEOUT, answered).await {
             Ok(Ok(answer)) => answer?,
             Ok(Err(_)) => return Err(HijackError::Gone),
             Err(_) => {
                 slot.calls.take(&id);
-                return Err(match slot.calls.is_heard() {
-                    true => HijackError::Busy,
-                    false => HijackError::Silent,
+                return Err(if slot.calls.is_heard() {
+                    HijackError::Busy
+                } else {
+                    HijackError::Silent
                 });
             }
         };
@@ -231,7 +234,7 @@ pub(crate) struct Answered {
     pub(crate) id: String,
 }
 
-/// Gives the connection to whoever asked for it.
+/// Gives the connection to the caller that asked for it.
 pub(crate) async fn answer(
     parts: &Parts,
     sessions: &Sessions,
@@ -244,7 +247,8 @@ pub(crate) async fn answer(
     match parts.store.session_is_valid(handle, &session).await {
         Ok(true) => receiver.is_known(),
         Ok(false) => {
-            // Its pipeline is gone, say: whoever asked need not wait. A stranger who answers for a step changes nothing.
+            // Its pipeline is gone, say: the caller need not wait. A stranger that answers for a
+            // step changes nothing.
             if is_gone(parts, handle).await
                 && let Some(waiting) = waiting(sessions, &answered)
             {
@@ -265,7 +269,7 @@ pub(crate) async fn answer(
     }
 }
 
-/// Whether nobody can answer for the container any more.
+/// Returns true if no shim can answer for the container any more.
 async fn is_gone(parts: &Parts, handle: &Handle) -> bool {
     let lives = |container: Container| {
         matches!(
@@ -277,7 +281,7 @@ async fn is_gone(parts: &Parts, handle: &Handle) -> bool {
     container.is_ok_and(|container| !container.is_some_and(lives))
 }
 
-/// Who asked for this; only the container that was asked knows of it.
+/// Takes the caller that waits for this answer; only the container that was asked knows of it.
 fn waiting(sessions: &Sessions, answered: &Answered) -> Option<oneshot::Sender<Answer>> {
     let slot = sessions.get(&answered.handle)?;
     slot.calls.take(&answered.id)

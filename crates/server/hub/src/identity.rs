@@ -19,7 +19,7 @@ pub enum IdentityError {
     Key { path: String, source: rcgen::Error },
 }
 
-/// A key, and a certificate for it that nobody needs to trust: shims compare the key's hash.
+/// A key, and a certificate for it that no peer needs to trust: shims compare the key's hash.
 pub struct Identity {
     key: KeyPair,
     certificate: CertificateDer<'static>,

@@ -18,8 +18,8 @@ const OVERALL: usize = 256;
 /// Transfers of one step at once.
 const PER_STEP: usize = 32;
 
-/// How long an earlier transfer of the same volume has to end once a newer one came.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Time that an earlier transfer of the same volume has to end once a newer one came.
+const YIELD_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The transfers that are under way.
 pub(crate) struct Lanes {
@@ -45,18 +45,19 @@ impl Default for Lanes {
 /// The right to transfer one volume of one step. The thread that transfers holds it until it ends.
 pub(crate) struct Lead {
     pub(crate) turn: Turn<Handle>,
-    pub(crate) held: Held,
+    pub(crate) held: HeldLane,
 }
 
 /// A volume's lane: it is free for the next transfer when this is dropped.
-pub(crate) struct Held {
+pub(crate) struct HeldLane {
     _gate: OwnedSemaphorePermit,
     _lane: Arc<Lane>,
 }
 
 impl Lanes {
-    /// Waits until an earlier transfer of the same volume has ended, which the shim must have given up, and begins. The
-    /// token is cancelled when a newer connection wants the same. The error says why it cannot begin now.
+    /// Waits until an earlier transfer of the same volume has ended, which the shim must have given
+    /// up, and begins. The token is cancelled when a newer connection wants the same. The error is
+    /// the reason why it cannot begin now.
     pub(crate) async fn enter(
         &self,
         handle: &Handle,
@@ -66,7 +67,7 @@ impl Lanes {
         let lane = self.lane(handle, volume);
         std::mem::replace(&mut *lane.newest.lock(), replaced.clone()).cancel();
         let gate = tokio::select! {
-            gate = tokio::time::timeout(PATIENCE, lane.gate.clone().acquire_owned()) => gate,
+            gate = tokio::time::timeout(YIELD_TIMEOUT, lane.gate.clone().acquire_owned()) => gate,
             () = replaced.cancelled() => {
                 return Err("a newer connection transfers this volume".to_owned());
             }
@@ -76,7 +77,7 @@ impl Lanes {
         };
         let turn = self.transfers.enter(handle.clone());
         let turn = turn.map_err(|busy| format!("the hub is busy: {busy}"))?;
-        let held = Held {
+        let held = HeldLane {
             _gate: gate,
             _lane: lane,
         };

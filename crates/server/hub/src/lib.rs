@@ -1,7 +1,7 @@
 //! The one port that shims talk to.
 //!
-//! The hub authenticates a shim by its claim, hands it its order, passes its output on to whoever
-//! drives the step and tells it what is durable. It streams volumes in and out. It decides nothing
+//! The hub authenticates a shim by its claim, hands it its order, passes its output on to the
+//! step's driver and tells it what is durable. It streams volumes in and out. It decides nothing
 //! about builds: the driver of a step *attaches* to the step's handle and receives a [`Session`].
 //!
 //! ```text
@@ -10,8 +10,8 @@
 //!                    └──── directives ◀────┘
 //! ```
 //!
-//! Agents, machines that offer themselves as workers, dial the same port. The hub hands their connections to
-//! whoever [serves](Agents) them.
+//! Agents, machines that offer themselves as workers, dial the same port. The hub hands their
+//! connections to the service that [serves](AgentService) them.
 
 #![forbid(unsafe_code)]
 
@@ -31,7 +31,7 @@ use airside_store::{Container, Store};
 use airside_volumes::Volumes;
 use async_trait::async_trait;
 
-pub use agents::{AgentReceiver, AgentSender, AgentWire, Agents};
+pub use agents::{AgentReceiver, AgentSender, AgentService, AgentWire};
 pub use hijack::{Hijack, HijackError, HijackEvent, HijackInput, HijackRequest};
 pub use identity::{Identity, IdentityError};
 pub use server::{Hub, listen};
@@ -70,7 +70,7 @@ pub struct Unproven {
     pub retry: bool,
 }
 
-/// What the hub works with.
+/// The parts of a server that the hub works with.
 #[derive(Clone)]
 pub struct Parts {
     pub store: Store,

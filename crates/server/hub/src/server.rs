@@ -16,7 +16,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{debug, warn};
 
 use crate::{
-    AgentWire, Agents, Error, Identity, Parts, Session, Work, claim,
+    AgentService, AgentWire, Error, Identity, Parts, Session, Work, claim,
     connection::{self, AnyWire, Receiver, Sender, Wire},
     hijack,
     lanes::Lanes,
@@ -39,11 +39,11 @@ pub struct Hub {
     shutdown: CancellationToken,
 }
 
-/// How long a port may be somebody else's that will be free soon.
+/// Time for which the hub waits for a port that another process will free soon.
 const SOON: Duration = Duration::from_secs(1);
 
-/// Listens at an address. Whatever a server was starting when it was killed may have its ports for a
-/// moment longer, and the next server waits for that.
+/// Listens at an address. Whatever a server was starting when it was killed may have its ports for
+/// a moment longer, and the next server waits for that.
 pub async fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let deadline = Instant::now() + SOON;
     loop {
@@ -86,8 +86,8 @@ impl Hub {
         Ok(hub)
     }
 
-    /// Listens at a socket in the file system too: steps on this machine have its folder mounted, and
-    /// need no network to reach the hub. What an earlier server left at the path is replaced.
+    /// Listens at a socket in the file system too: steps on this machine have its folder mounted,
+    /// and need no network to reach the hub. What an earlier server left at the path is replaced.
     pub fn listen_at(&self, socket: &Path) -> Result<(), Error> {
         let bound = airside_protocol::bind_hub_socket(socket).and_then(UnixListener::from_std);
         let listener = bound.map_err(|source| Error::Socket {
@@ -99,7 +99,7 @@ impl Hub {
     }
 
     /// From now on these serve the agents that come; until then all are told to come back.
-    pub fn admit_agents(&self, agents: Arc<dyn Agents>) {
+    pub fn admit_agents(&self, agents: Arc<dyn AgentService>) {
         *self.server.agents.write() = Some(agents);
     }
 
@@ -111,7 +111,7 @@ impl Hub {
         });
     }
 
-    /// Where it listens.
+    /// Returns the address at which the hub listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -135,7 +135,7 @@ impl Hub {
         self.server.sessions.attach(handle, work)
     }
 
-    /// Whether somebody is in charge of the step, or of its kept container.
+    /// Returns true if a driver is in charge of the step, or a session of its kept container.
     pub fn is_attached(&self, handle: &Handle) -> bool {
         self.server.sessions.get(handle).is_some()
     }
@@ -178,7 +178,7 @@ fn buffered(stream: impl Wire + 'static) -> AnyWire {
     Box::new(BufReader::with_capacity(READ_AT_ONCE, stream))
 }
 
-/// Who connects, for the log.
+/// The origin of a connection, for the log.
 #[derive(Clone, Copy)]
 enum Peer {
     At(SocketAddr),
@@ -207,7 +207,7 @@ impl Display for Peer {
 struct Server {
     parts: Parts,
     sessions: Sessions,
-    agents: Arc<RwLock<Option<Arc<dyn Agents>>>>,
+    agents: Arc<RwLock<Option<Arc<dyn AgentService>>>>,
     /// Connections that have not shown yet who they are.
     strangers: Places,
     transfers: Arc<Lanes>,
@@ -250,13 +250,13 @@ impl Server {
             ended = activity.ended() => return debug!(%peer, why = %ended, "a peer did not greet"),
         };
         match greeted {
-            Ok(Ok((message, receiver, sender))) => self.hear(message, receiver, sender).await,
+            Ok(Ok((message, receiver, sender))) => self.dispatch(message, receiver, sender).await,
             Ok(Err(error)) => debug!(%peer, error = %chain(&error), "a peer did not greet"),
             Err(_) => debug!(%peer, "a peer did not greet in time"),
         }
     }
 
-    async fn hear(self, message: ToHub, mut receiver: Receiver, mut sender: Sender) {
+    async fn dispatch(self, message: ToHub, mut receiver: Receiver, mut sender: Sender) {
         receiver.is_judged();
         match message {
             ToHub::Control(ShimSays::Claim(claim)) => {

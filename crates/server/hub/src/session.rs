@@ -17,13 +17,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::hijack::Calls;
 
-/// How much output is put together before it is passed on.
+/// Bytes of output that are put together before they are passed on.
 const AT_ONCE: usize = 1024 * 1024;
 
-/// How many messages wait for a driver that is busy: as much again where a shim has much to say.
+/// Number of messages that wait for a busy driver: as much again where a shim has much to say.
 const WAITING: usize = 32;
 
-/// What a driver gives its shim.
+/// The work that a driver gives its shim.
 #[derive(Clone, Debug)]
 pub struct Work {
     pub order: Order,
@@ -34,7 +34,7 @@ pub struct Work {
     pub drops_output: bool,
 }
 
-/// What a driver hears of its shim.
+/// An event of a shim, for its driver.
 #[derive(Debug)]
 pub enum SessionEvent {
     /// A shim has claimed the step, or come back.
@@ -45,7 +45,7 @@ pub enum SessionEvent {
     /// May be said more than once.
     Finished(Exit),
     Disconnected,
-    /// Somebody without the right to it tried to claim the step.
+    /// A shim without the right to the step tried to claim it.
     Refused {
         reason: String,
     },
@@ -55,7 +55,7 @@ pub enum SessionEvent {
     },
 }
 
-/// What a shim should know by now; a connection sends what is new in it.
+/// The directives for a shim so far; a connection sends those that are new.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Directive {
     pub(crate) acked: u64,
@@ -74,7 +74,7 @@ pub(crate) struct Slot {
     /// Grows with every claim, so that an older connection knows it has been replaced.
     pub(crate) generation: watch::Sender<u64>,
     pub(crate) calls: Calls,
-    /// Nobody needs a container any more that was kept.
+    /// Cancelled once a kept container is needed no more.
     pub(crate) let_go: CancellationToken,
 }
 
@@ -158,8 +158,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// The next event. Output that has come meanwhile is one: a terminal gives a few kilobytes at a time, and whoever
-    /// makes them durable pays for each time. Safe to cancel.
+    /// Returns the next event. Output that has come meanwhile is one event: a terminal gives a few
+    /// kilobytes at a time, and making them durable costs the same each time. Safe to cancel.
     pub async fn next(&mut self) -> SessionEvent {
         let event = match self.following.take() {
             Some(event) => event,
@@ -207,7 +207,7 @@ impl Session {
         });
     }
 
-    /// The result is committed and nobody needs the container any more.
+    /// Dismisses the shim: the result is committed and the container is needed no more.
     pub fn dismiss(self) {
         self.direct(|directive| {
             directive.committed = true;
@@ -243,6 +243,12 @@ impl Drop for Session {
 }
 
 impl Slot {
+    /// Returns true if the shim has nothing more to do: its end, whichever way it comes, is no
+    /// fault.
+    pub(crate) fn is_dismissed(&self) -> bool {
+        self.directive.borrow().exit || self.let_go.is_cancelled()
+    }
+
     /// Cuts off what the driver has already, and counts the rest as passed on.
     pub(crate) fn fresh(&self, mut output: Output) -> Result<Option<Output>, Gap> {
         let forwarded = self.forwarded.load(Ordering::Acquire);
@@ -344,6 +350,20 @@ mod tests {
                 found: 9
             })
         );
+    }
+
+    #[test]
+    fn a_shim_that_may_go_is_dismissed() {
+        let session = slot();
+        let slot = session.slot.clone();
+        assert!(!slot.is_dismissed());
+        session.direct(|directive| directive.committed = true);
+        assert!(!slot.is_dismissed(), "it stays for people");
+        session.dismiss();
+        assert!(slot.is_dismissed());
+        let kept = slot_that(false);
+        kept.slot.let_go.cancel();
+        assert!(kept.slot.is_dismissed(), "its container is being removed");
     }
 
     #[tokio::test]

@@ -26,7 +26,8 @@ use crate::{
 /// Frames read ahead of the disk.
 const AHEAD: usize = 32;
 
-/// A shim may send nothing of an output for so long, though it says that it lives: what packs very well comes slowly.
+/// Time for which a shim may send nothing of an output while it sends heartbeats: what packs very
+/// well comes slowly.
 const STALLED: Duration = Duration::from_secs(300);
 
 /// Past this an output is a mistake, or an attack on the disk.
@@ -61,12 +62,13 @@ impl Request {
         let Some(slot) = sessions.get(&self.handle) else {
             return Err(("nobody drives this step at the moment".into(), true));
         };
-        match named(&slot.work.order, &self.volume) {
-            true => Ok(()),
-            false => Err((
+        if named(&slot.work.order, &self.volume) {
+            Ok(())
+        } else {
+            Err((
                 format!("volume {} is no business of this step", self.volume),
                 false,
-            )),
+            ))
         }
     }
 }
@@ -132,7 +134,10 @@ pub(crate) async fn fetch(
     match sent {
         Ok(()) => info!(handle = %request.handle, volume = %request.volume, "volume fetched"),
         Err(error) => {
-            warn!(handle = %request.handle, volume = %request.volume, error = %chain(&error), "volume not fetched");
+            warn!(
+                handle = %request.handle, volume = %request.volume, error = %chain(&error),
+                "volume not fetched"
+            );
         }
     }
 }
@@ -175,7 +180,10 @@ pub(crate) async fn upload(
             let _ = sender.say(HubSays::Stored).await;
         }
         Err(error) => {
-            warn!(handle = %request.handle, volume = %request.volume, error = %chain(&error), "volume not stored");
+            warn!(
+                handle = %request.handle, volume = %request.volume, error = %chain(&error),
+                "volume not stored"
+            );
             // Damage on the way is worth another try; a tree that cannot be unpacked is not.
             let retry = error.kind() != io::ErrorKind::InvalidInput;
             sender

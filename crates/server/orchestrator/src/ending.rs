@@ -24,15 +24,16 @@ impl Orchestrator {
         largest
     }
 
-    /// Ends a container of this machine, and its step with it, without a word to the database. Who follows the step tells
-    /// its build why.
+    /// Ends a container of this machine, and its step with it, without a write to the database. The
+    /// driver of the step reports the reason to its build.
     pub async fn end_container(&self, handle: &Handle, why: &str) -> bool {
         for entry in self.parts.workers.entries().iter() {
             let runtime = &entry.runtime;
             let is_here = runtime.capabilities().mounts_volumes;
-            let listed = match is_here {
-                true => runtime.list().await.unwrap_or_default(),
-                false => Vec::new(),
+            let listed = if is_here {
+                runtime.list().await.unwrap_or_default()
+            } else {
+                Vec::new()
             };
             if !listed.iter().any(|listed| listed.handle == *handle) {
                 continue;
@@ -43,9 +44,10 @@ impl Orchestrator {
                 .insert(handle.clone(), why.to_owned());
             match runtime.destroy(handle).await {
                 Ok(()) => return true,
-                Err(error) => {
-                    warn!(%handle, error = %chain(&error), "the container cannot be ended")
-                }
+                Err(error) => warn!(
+                    %handle, error = %chain(&error),
+                    "the container cannot be ended"
+                ),
             }
         }
         false

@@ -1,5 +1,5 @@
-//! What the server itself looks at in volumes: single files of artifacts, for steps that read their
-//! instructions from one.
+//! Single files of artifacts, which the server reads itself for steps that take their instructions
+//! from one.
 
 use airside_model::VolumeId;
 
@@ -9,7 +9,7 @@ use crate::{Orchestrator, Result};
 const LARGEST: u64 = 16 * 1024 * 1024;
 
 impl Orchestrator {
-    /// Whether a sealed volume is on disk.
+    /// Returns true if a sealed volume is on disk.
     pub fn has_volume(&self, volume: &VolumeId) -> bool {
         self.parts.volumes.exists(volume)
     }

@@ -4,22 +4,23 @@ use std::{collections::BTreeSet, time::Duration};
 
 use airside_hub::{Session, SessionEvent, Work};
 use airside_protocol::Exit;
-use airside_runtime::Observed;
+use airside_runtime::{Cause, Observed, Shortage};
 use sha2::{Digest as _, Sha256};
 use tokio::{sync::watch, time::Instant};
 use tracing::info;
 
 use crate::{
-    Held, Orchestrator, Result, StepEnd, StepResult,
+    ContainerHold, Orchestrator, Result, StepEnd, StepResult,
+    container_ref::ContainerRef,
     output::OutputLog,
-    placing::{Drive, Standing},
-    subject::Subject,
+    placing::{StepContext, StepPlacement},
 };
 
 /// A result may still be on its way when the runtime says that the container is gone.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// A runtime that knows who takes a container away says so at once. This is for one whose own watch is late.
+/// Time that a runtime whose watch is late has to name what takes a container away. One whose watch
+/// is not late names it at once.
 const EXPLANATION: Duration = Duration::from_secs(5);
 
 /// A step's log tells of so many reasons why claims were refused; the server's log tells of all.
@@ -28,259 +29,320 @@ const REFUSALS: usize = 8;
 /// Between two looks for room, for a step that still finds none.
 const NEXT_ROOM: Duration = Duration::from_secs(5);
 
-pub(crate) enum Followed {
-    Ended(StepResult, Held),
-    /// The runtime has lost it, and its shim brought no result.
+/// The end of following a step.
+pub(crate) enum FollowEnd {
+    Ended(StepResult, ContainerHold),
+    /// The runtime has lost the step, and its shim brought no result.
     Lost {
-        reason: String,
-        held: Held,
+        loss: StepLoss,
+        held: ContainerHold,
     },
 }
 
-/// What one event came to.
-enum Turn {
-    GoOn,
-    Exit(Exit),
-    Lost(String),
+/// The loss of a step's container: the cause decides, the reason is for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StepLoss {
+    pub(crate) cause: Cause,
+    pub(crate) reason: String,
+}
+
+impl StepLoss {
+    pub(crate) fn new(cause: Cause, reason: impl Into<String>) -> Self {
+        let reason = reason.into();
+        Self { cause, reason }
+    }
+}
+
+/// The consequence of one event for the step that is followed.
+enum EventOutcome {
+    Continue,
+    /// The shim has reported the end of the step's process.
+    ProcessEnded(Exit),
+    /// The container is lost.
+    Lost(StepLoss),
+    /// The step ends without a process that ran to its end.
     Ended(StepEnd),
 }
 
-/// Where the step stands, as far as both sources have told.
-struct Watching<'a> {
+/// A worker without room for the step.
+struct Crowded {
+    shortage: Shortage,
+    /// When to make more room.
+    next_try: Instant,
+}
+
+/// The state of a step that is followed, as far as its shim and its runtime have reported it.
+struct StepWatch<'a> {
     session: Session,
     seen: watch::Receiver<Option<Observed>>,
     output: OutputLog<'a>,
     connected: bool,
-    /// When to give up on a step that is out of sight, and why.
-    doom: Option<(Instant, String)>,
+    /// When to give up on a step that is out of sight, and the loss to report then.
+    deadline: Option<(Instant, StepLoss)>,
     stopping: bool,
     last_remark: String,
     /// The reasons of refused claims that the log has told.
     refusals: BTreeSet<String>,
-    /// When to make more room for a step that has found none.
-    crowded: Option<Instant>,
+    /// Set while the step waits because its worker has no room.
+    crowded: Option<Crowded>,
 }
 
-impl Watching<'_> {
-    /// Tells a reason once, however often somebody without the right tries again.
-    async fn tell_refusal(&mut self, drive: &Drive<'_>, reason: String) -> Result<()> {
+impl StepWatch<'_> {
+    /// Logs a reason once, however often a shim without the right to the step tries again.
+    async fn log_refusal(&mut self, context: &StepContext<'_>, reason: String) -> Result<()> {
         if self.refusals.len() >= REFUSALS || !self.refusals.insert(reason.clone()) {
             return Ok(());
         }
         let digest = hex::encode(Sha256::digest(reason.as_bytes()));
         let key = format!("refused/{}", &digest[..8]);
         let line = format!("a claim of this step was refused: {reason}\n");
-        drive.remark_once(&key, &line).await
+        context.remark_once(&key, &line).await
     }
 }
 
 impl Orchestrator {
-    pub(crate) async fn follow(&self, drive: &Drive<'_>, standing: &Standing) -> Result<Followed> {
-        let output = OutputLog::new(drive, &standing.handle, self.parts.patience.output);
+    pub(crate) async fn follow(
+        &self,
+        context: &StepContext<'_>,
+        placement: &StepPlacement,
+    ) -> Result<FollowEnd> {
+        let output = OutputLog::new(context, &placement.handle, self.parts.patience.output);
         let work = Work {
-            order: standing.placed.order.clone(),
-            epoch: drive.lease.epoch,
+            order: placement.record.order.clone(),
+            epoch: context.lease.epoch,
             output_received: output.resume_from(),
             drops_output: output.is_over(),
         };
-        let mut seen = self.parts.workers.watch(&standing.handle);
+        let mut seen = self.parts.workers.watch(&placement.handle);
         seen.mark_changed();
-        let mut watching = Watching {
-            session: self.parts.hub.attach(standing.handle.clone(), work),
+        let mut watching = StepWatch {
+            session: self.parts.hub.attach(placement.handle.clone(), work),
             seen,
             output,
             connected: false,
-            doom: None,
+            deadline: None,
             stopping: false,
             last_remark: String::new(),
             refusals: BTreeSet::new(),
             crowded: None,
         };
         loop {
-            match self.turn(drive, standing, &mut watching).await? {
-                Turn::GoOn => {}
-                Turn::Exit(exit) => return self.conclude(drive, standing, watching, exit).await,
-                Turn::Lost(_) if watching.stopping => {
+            match self.next_outcome(context, placement, &mut watching).await? {
+                EventOutcome::Continue => {}
+                EventOutcome::ProcessEnded(exit) => {
+                    return self.conclude(context, placement, watching, exit).await;
+                }
+                EventOutcome::Lost(_) if watching.stopping => {
                     let result = StepResult::ended(StepEnd::Stopped(()));
-                    let held = standing.held(Some(watching.session)).lost();
-                    return Ok(Followed::Ended(result, held));
+                    let held = placement.hold(Some(watching.session)).lost();
+                    return Ok(FollowEnd::Ended(result, held));
                 }
-                Turn::Lost(reason) => {
-                    let held = standing.held(Some(watching.session));
-                    return Ok(Followed::Lost { reason, held });
+                EventOutcome::Lost(loss) => {
+                    let held = placement.hold(Some(watching.session));
+                    return Ok(FollowEnd::Lost { loss, held });
                 }
-                Turn::Ended(end) => {
+                EventOutcome::Ended(end) => {
                     let result = StepResult::ended(end);
-                    return Ok(Followed::Ended(
+                    return Ok(FollowEnd::Ended(
                         result,
-                        standing.held(Some(watching.session)),
+                        placement.hold(Some(watching.session)),
                     ));
                 }
             }
         }
     }
 
-    async fn turn(
+    async fn next_outcome(
         &self,
-        drive: &Drive<'_>,
-        standing: &Standing,
-        watching: &mut Watching<'_>,
-    ) -> Result<Turn> {
-        let doom = watching.doom.as_ref().map(|(when, _)| *when);
+        context: &StepContext<'_>,
+        placement: &StepPlacement,
+        watching: &mut StepWatch<'_>,
+    ) -> Result<EventOutcome> {
+        let deadline = watching.deadline.as_ref().map(|(when, _)| *when);
+        let next_try = watching.crowded.as_ref().map(|crowded| crowded.next_try);
         tokio::select! {
             biased;
-            event = watching.session.next() => self.hear(drive, standing, watching, event).await,
+            event = watching.session.next() => self.handle_session_event(context, placement, watching, event).await,
             changed = watching.seen.changed() => match changed {
                 Ok(()) => {
                     let seen = watching.seen.borrow_and_update().clone();
-                    self.see(drive, standing, watching, seen).await
+                    self.handle_observation(context, placement, watching, seen).await
                 }
-                Err(_) => Ok(Turn::Lost("its worker was removed".to_owned())),
+                Err(_) => {
+                    let loss = StepLoss::new(Cause::Removed, "its worker was removed");
+                    Ok(EventOutcome::Lost(loss))
+                }
             },
-            () = drive.cancel.cancelled(), if !watching.stopping => {
-                self.stop(standing, watching).await
+            () = context.cancel.cancelled(), if !watching.stopping => {
+                self.stop(placement, watching).await
             }
-            () = sleep_until(watching.crowded) => {
-                watching.crowded = Some(Instant::now() + NEXT_ROOM);
-                self.make_room(standing, &watching.last_remark).await?;
-                Ok(Turn::GoOn)
+            () = sleep_until(next_try) => {
+                if let Some(crowded) = &mut watching.crowded {
+                    crowded.next_try = Instant::now() + NEXT_ROOM;
+                    self.make_room(placement, &crowded.shortage).await?;
+                }
+                Ok(EventOutcome::Continue)
             }
-            () = sleep_until(doom) => {
-                let reason = watching.doom.take().map(|(_, reason)| reason);
-                Ok(Turn::Lost(reason.unwrap_or_default()))
+            () = sleep_until(deadline) => {
+                Ok(match watching.deadline.take() {
+                    Some((_, loss)) => EventOutcome::Lost(loss),
+                    None => EventOutcome::Continue,
+                })
             }
         }
     }
 
     /// Takes in what the shim says.
-    async fn hear(
+    async fn handle_session_event(
         &self,
-        drive: &Drive<'_>,
-        standing: &Standing,
-        watching: &mut Watching<'_>,
+        context: &StepContext<'_>,
+        placement: &StepPlacement,
+        watching: &mut StepWatch<'_>,
         event: SessionEvent,
-    ) -> Result<Turn> {
+    ) -> Result<EventOutcome> {
         match event {
             SessionEvent::Connected => {
                 // A shim that talks outranks whatever is said about its machine.
                 watching.connected = true;
-                watching.doom = None;
+                watching.deadline = None;
             }
             SessionEvent::Started => {
-                standing.subject.decided("step started");
-                let event = drive.request.start_event.clone();
-                drive.log.append(&drive.key("start"), 1, event).await?;
+                placement.container_ref.log_decision("step started");
+                let event = context.request.start_event.clone();
+                context.log.append(&context.key("start"), 1, event).await?;
             }
             SessionEvent::Output(output) => {
                 watching.output.take(output, &watching.session).await?;
             }
-            SessionEvent::Finished(exit) => return Ok(Turn::Exit(exit)),
+            SessionEvent::Finished(exit) => return Ok(EventOutcome::ProcessEnded(exit)),
             SessionEvent::Disconnected => {
                 watching.connected = false;
                 let seen = watching.seen.borrow().clone();
-                self.reconsider(standing, watching, seen);
+                self.update_deadline(placement, watching, seen);
             }
-            SessionEvent::Refused { reason } => watching.tell_refusal(drive, reason).await?,
+            SessionEvent::Refused { reason } => watching.log_refusal(context, reason).await?,
             SessionEvent::Unfit { reason } => {
-                if self.parts.store.revoke_unclaimed(&standing.handle).await? {
-                    standing.subject.is("destroying");
-                    return Ok(Turn::Ended(StepEnd::Errored(reason)));
+                if self.parts.store.revoke_unclaimed(&placement.handle).await? {
+                    placement.container_ref.log_state("destroying");
+                    return Ok(EventOutcome::Ended(StepEnd::Errored(reason)));
                 }
             }
         }
-        Ok(Turn::GoOn)
+        Ok(EventOutcome::Continue)
     }
 
     /// Takes in what the runtime sees.
-    async fn see(
+    async fn handle_observation(
         &self,
-        drive: &Drive<'_>,
-        standing: &Standing,
-        watching: &mut Watching<'_>,
+        context: &StepContext<'_>,
+        placement: &StepPlacement,
+        watching: &mut StepWatch<'_>,
         seen: Option<Observed>,
-    ) -> Result<Turn> {
+    ) -> Result<EventOutcome> {
         watching.crowded = match &seen {
-            Some(Observed::Pending { reason }) if standing.worker.runtime.lacks_room(reason) => {
-                Some(watching.crowded.unwrap_or_else(Instant::now))
+            Some(Observed::Pending {
+                cause: Cause::NoRoom { shortage },
+                ..
+            }) => {
+                let before = watching.crowded.take();
+                Some(Crowded {
+                    shortage: shortage.clone(),
+                    next_try: before.map_or_else(Instant::now, |before| before.next_try),
+                })
             }
             _ => None,
         };
-        if let Some(Observed::Pending { reason }) = &seen
+        if let Some(Observed::Pending { reason, .. }) = &seen
             && !reason.is_empty()
             && *reason != watching.last_remark
         {
             watching.last_remark.clone_from(reason);
-            self.remark(drive, &format!("waiting: {reason}\n")).await?;
+            self.remark(context, &format!("waiting: {reason}\n"))
+                .await?;
         }
         // Nothing has run, and nothing will.
-        if let Some(Observed::Doomed { reason }) = &seen
-            && self.parts.store.revoke_unclaimed(&standing.handle).await?
+        if let Some(Observed::Doomed { reason, .. }) = &seen
+            && self.parts.store.revoke_unclaimed(&placement.handle).await?
         {
-            standing.subject.is("destroying");
-            return Ok(Turn::Ended(StepEnd::Errored(reason.clone())));
+            placement.container_ref.log_state("destroying");
+            return Ok(EventOutcome::Ended(StepEnd::Errored(reason.clone())));
         }
-        self.reconsider(standing, watching, seen);
-        Ok(Turn::GoOn)
+        self.update_deadline(placement, watching, seen);
+        Ok(EventOutcome::Continue)
     }
 
     /// Sets or lifts the deadline for a step that is out of sight.
-    fn reconsider(&self, standing: &Standing, watching: &mut Watching<'_>, seen: Option<Observed>) {
+    fn update_deadline(
+        &self,
+        placement: &StepPlacement,
+        watching: &mut StepWatch<'_>,
+        seen: Option<Observed>,
+    ) {
         let on =
             |node: Option<String>| node.map_or(String::new(), |node| format!(" on node {node}"));
-        let (patience, reason) = match seen {
-            Some(Observed::Gone { node, reason }) => {
+        let (patience, loss) = match seen {
+            Some(Observed::Gone {
+                node,
+                reason,
+                cause,
+            }) => {
                 let patience = if watching.connected {
                     LAST_WORDS
                 } else {
                     Duration::ZERO
                 };
-                (patience, format!("{reason}{}", on(node)))
+                let reason = format!("{reason}{}", on(node));
+                (patience, StepLoss::new(cause, reason))
             }
             Some(Observed::Silent { reason, .. }) if !watching.connected => {
-                let patience = standing.worker.runtime.capabilities().lost_after;
-                (patience, reason)
+                let patience = placement.worker.runtime.capabilities().lost_after;
+                (patience, StepLoss::new(Cause::Other, reason))
             }
             _ if watching.stopping => return,
-            _ => return watching.doom = None,
+            _ => return watching.deadline = None,
         };
-        if watching.doom.is_none() {
-            watching.doom = Some((
+        if watching.deadline.is_none() {
+            watching.deadline = Some((
                 airside_model::deadline_after(Instant::now(), patience),
-                reason,
+                loss,
             ));
         }
     }
 
     /// The build wants the step to end.
-    async fn stop(&self, standing: &Standing, watching: &mut Watching<'_>) -> Result<Turn> {
+    async fn stop(
+        &self,
+        placement: &StepPlacement,
+        watching: &mut StepWatch<'_>,
+    ) -> Result<EventOutcome> {
         watching.stopping = true;
-        if self.parts.store.revoke_unclaimed(&standing.handle).await? {
-            standing.subject.is("destroying");
-            return Ok(Turn::Ended(StepEnd::Stopped(())));
+        if self.parts.store.revoke_unclaimed(&placement.handle).await? {
+            placement.container_ref.log_state("destroying");
+            return Ok(EventOutcome::Ended(StepEnd::Stopped(())));
         }
         let grace = self.parts.patience.stop_grace;
         watching.session.stop(grace.as_secs());
         // A shim that cannot be reached cannot be stopped gently.
         let patience = airside_model::deadline_after(grace, self.parts.patience.lost_after);
-        watching.doom = Some((
+        watching.deadline = Some((
             airside_model::deadline_after(Instant::now(), patience),
-            "it did not stop".to_owned(),
+            StepLoss::new(Cause::Other, "it did not stop"),
         ));
-        Ok(Turn::GoOn)
+        Ok(EventOutcome::Continue)
     }
 
     /// The process has ended: its outputs become volumes.
     async fn conclude(
         &self,
-        drive: &Drive<'_>,
-        standing: &Standing,
-        watching: Watching<'_>,
+        context: &StepContext<'_>,
+        placement: &StepPlacement,
+        watching: StepWatch<'_>,
         exit: Exit,
-    ) -> Result<Followed> {
-        let runtime = &standing.worker.runtime;
-        let Subject { worker, handle, .. } = &standing.subject;
+    ) -> Result<FollowEnd> {
+        let runtime = &placement.worker.runtime;
+        let ContainerRef { worker, handle, .. } = &placement.container_ref;
         info!(
-            build = %drive.lease.build, step = %drive.request.plan, %worker, %handle, ?exit,
+            build = %context.lease.build, step = %context.request.plan, %worker, %handle, ?exit,
             "step ended"
         );
         let no_answer = watching.output.no_answer();
@@ -290,46 +352,49 @@ impl Orchestrator {
             Exit::Code(code) => StepEnd::Exited(code),
             Exit::Signal(signal) => {
                 let line = format!("the process was killed by signal {signal}\n");
-                drive.remark_once("signal", &line).await?;
+                context.remark_once("signal", &line).await?;
                 StepEnd::Exited(128 + signal)
             }
             Exit::NotFound(words) | Exit::Broken(words) => StepEnd::Errored(words),
             Exit::Stopped => StepEnd::Stopped(()),
             Exit::TakenAway => {
-                // Its shim stays until this is known: of one that has ended nothing more may be told.
-                let reason = taken_away(watching.seen).await;
-                let held = standing.held(Some(watching.session));
-                return Ok(Followed::Lost { reason, held });
+                // The shim stays until this is known: a runtime may report no more of one that has
+                // ended.
+                let loss = taken_away(watching.seen).await;
+                let held = placement.hold(Some(watching.session));
+                return Ok(FollowEnd::Lost { loss, held });
             }
             Exit::Fenced => StepEnd::Errored(
                 "the step was ended because it could not reach the hub for too long".to_owned(),
             ),
         };
         let (mut end, mut outputs) = (end, Vec::new());
-        for (_, transfer) in &standing.placed.outputs {
+        for (_, transfer) in &placement.record.outputs {
             if runtime.capabilities().mounts_volumes {
-                let sealed = runtime.seal(&standing.handle, &transfer.path, &transfer.volume);
+                let sealed = runtime.seal(&placement.handle, &transfer.path, &transfer.volume);
                 if let Err(error) = sealed.await {
-                    standing.subject.failed(&error, "an output is not sealed");
-                    if !self.was_ended(&standing.handle) {
+                    placement
+                        .container_ref
+                        .log_failure(&error, "an output is not sealed");
+                    if !self.was_ended(&placement.handle) {
                         return Err(error.into());
                     }
-                    let held = standing.held(Some(watching.session));
-                    let reason = error.to_string();
-                    return Ok(Followed::Lost { reason, held });
+                    let held = placement.hold(Some(watching.session));
+                    let loss = StepLoss::new(Cause::Removed, error.to_string());
+                    return Ok(FollowEnd::Lost { loss, held });
                 }
             }
         }
-        if let Some(over_quota) = self.weigh_outputs(drive, standing).await? {
+        if let Some(over_quota) = self.weigh_outputs(context, placement).await? {
             end = over_quota;
         }
-        for (name, transfer) in &standing.placed.outputs {
+        for (name, transfer) in &placement.record.outputs {
             if self.parts.volumes.exists(&transfer.volume) {
                 outputs.push((name.clone(), transfer.volume.clone()));
             }
         }
-        let held = standing.held(Some(watching.session));
-        Ok(Followed::Ended(
+        let held = placement.hold(Some(watching.session));
+        Ok(FollowEnd::Ended(
             StepResult {
                 end,
                 answer,
@@ -340,15 +405,21 @@ impl Orchestrator {
     }
 }
 
-/// A container was told to end: by whom, its runtime may know.
-async fn taken_away(mut seen: watch::Receiver<Option<Observed>>) -> String {
+/// Returns the loss of a container that was told to end, with the reason that its runtime may know.
+async fn taken_away(mut seen: watch::Receiver<Option<Observed>>) -> StepLoss {
     let explained = seen.wait_for(|seen| explanation(seen.as_ref()).is_some());
     let explained = tokio::time::timeout(EXPLANATION, explained).await;
     let explained = explained.ok().and_then(Result::ok).map(|seen| seen.clone());
     let last = explained.unwrap_or_else(|| seen.borrow().clone());
     let place = node(last.as_ref()).map_or(String::new(), |node| format!(" on node {node}"));
     let why = explanation(last.as_ref()).map_or(String::new(), |why| format!(": {why}"));
-    format!("its container was taken away{place} while it ran{why}")
+    let reason = format!("its container was taken away{place} while it ran{why}");
+    let cause = match last {
+        Some(Observed::Gone { cause, .. }) => cause,
+        Some(Observed::Leaving { .. }) => Cause::Evicted,
+        _ => Cause::Other,
+    };
+    StepLoss { cause, reason }
 }
 
 fn node(seen: Option<&Observed>) -> Option<&str> {
@@ -361,14 +432,15 @@ fn node(seen: Option<&Observed>) -> Option<&str> {
     }
 }
 
-/// That a shim which was told to end has ended explains nothing.
+/// Returns the runtime's reason why a container was taken away. The exit of a shim that was told to
+/// end explains nothing.
 fn explanation(seen: Option<&Observed>) -> Option<&str> {
-    match seen {
-        Some(Observed::Leaving { reason, .. }) => Some(reason),
-        Some(Observed::Gone { reason, .. }) => {
-            let bare = reason.starts_with("the container exited") && !reason.contains('(');
-            (!bare).then_some(reason)
-        }
+    match seen? {
+        Observed::Gone {
+            cause: Cause::Exited { .. },
+            ..
+        } => None,
+        Observed::Leaving { reason, .. } | Observed::Gone { reason, .. } => Some(reason),
         _ => None,
     }
 }
@@ -386,23 +458,22 @@ mod tests {
 
     #[test]
     fn who_took_a_container_away_is_told_where_it_is_known() {
-        let gone = |reason: &str| Observed::Gone {
+        let reason = "the container exited with code 0";
+        let gone = |cause: Cause| Observed::Gone {
             node: None,
             reason: reason.to_owned(),
+            cause,
         };
         for unknown in [
             Observed::Started { node: None },
-            gone("the container exited with code 0"),
+            gone(Cause::Exited { code: Some(0) }),
+            gone(Cause::Exited { code: None }),
         ] {
             assert_eq!(explanation(Some(&unknown)), None);
         }
         assert_eq!(explanation(None), None);
-        for reason in [
-            "the pod failed: Evicted: the disk is full",
-            "the container exited with code 0 (preempted)",
-            "the pod was deleted",
-        ] {
-            assert_eq!(explanation(Some(&gone(reason))), Some(reason));
+        for cause in [Cause::Evicted, Cause::Removed, Cause::Other] {
+            assert_eq!(explanation(Some(&gone(cause))), Some(reason));
         }
     }
 
@@ -414,10 +485,13 @@ mod tests {
         };
         let (_told, seen) = watch::channel(Some(leaving));
         let before = Instant::now();
-        let words = taken_away(seen).await;
+        let loss = taken_away(seen).await;
         assert_eq!(
-            words,
-            "its container was taken away on node n1 while it ran: the pod was evicted"
+            loss,
+            StepLoss::new(
+                Cause::Evicted,
+                "its container was taken away on node n1 while it ran: the pod was evicted"
+            )
         );
         assert_eq!(before.elapsed(), Duration::ZERO);
     }
@@ -426,9 +500,9 @@ mod tests {
     async fn a_container_that_ends_unexplained_still_names_its_node() {
         let node = Some("n1".to_owned());
         let (_told, seen) = watch::channel(Some(Observed::Started { node }));
-        let words = taken_away(seen).await;
+        let loss = taken_away(seen).await;
         assert_eq!(
-            words,
+            loss.reason,
             "its container was taken away on node n1 while it ran"
         );
     }

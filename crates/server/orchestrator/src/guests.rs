@@ -1,8 +1,9 @@
-//! Checks as guests of a container that is there for them: a process beside the first one's, over the shim's
-//! connection.
+//! Checks as guests of a container that is there for them: a process beside the first one's, over
+//! the shim's connection.
 //!
-//! A container is offered under a name that says who may use it and what is in it ([`hosts`]). It stays as long as it
-//! is used. Which there are is known to this server alone: those of an earlier one are collected.
+//! A container is offered under a name that says which team may use it and what is in it
+//! ([`hosts`]). It stays as long as it is used. This server alone knows the containers that it
+//! offers: those of an earlier server are collected.
 
 mod hosts;
 
@@ -15,13 +16,14 @@ use airside_runtime::Observed;
 use bytes::Bytes;
 
 pub(crate) use hosts::Hosts;
-pub use hosts::{Asker, Found, Host, Ticket};
+pub use hosts::{Asker, Host, HostLookup, Ticket};
 
 use crate::{
-    Held, Orchestrator, StepRequest, output::MAX_ANSWER, request::Afterwards, subject::Subject,
+    ContainerHold, Orchestrator, StepRequest, container_ref::ContainerRef, output::MAX_ANSWER,
+    request::Afterwards,
 };
 
-/// What a check has to say beyond this is left out.
+/// Output of a check beyond this is dropped.
 const MAX_OUTPUT: usize = 1 << 20;
 
 /// The process of a check. It sees this and nothing else of what the server knows.
@@ -32,7 +34,7 @@ pub struct GuestRequest {
     pub env: Vec<(String, String)>,
     pub user: Option<String>,
     pub stdin: String,
-    /// Whether what it writes into `TMPDIR` goes with it.
+    /// True if files that the process writes into `TMPDIR` go with it.
     pub scratch: bool,
 }
 
@@ -66,7 +68,7 @@ impl GuestRequest {
     }
 }
 
-/// What a process came to.
+/// The end of a guest's process and all that it printed.
 #[derive(Clone, Debug)]
 pub struct GuestRun {
     pub worker: WorkerName,
@@ -85,13 +87,15 @@ pub enum GuestEnd {
 }
 
 impl Orchestrator {
-    /// The container that is offered under this name, or the turn to make one. Waits for one that somebody else is
-    /// making. `anew`: what could not be made a moment ago is tried again.
-    pub async fn host(&self, name: &str, asker: Asker, anew: bool) -> Found {
+    /// Returns the container that is offered under this name, or the turn to make one. Waits for
+    /// one that another caller is making. With `anew`, a container that could not be made a moment
+    /// ago is tried again.
+    pub async fn host(&self, name: &str, asker: Asker, anew: bool) -> HostLookup {
         self.parts.guests.find(name, asker, anew).await
     }
 
-    /// The step of a container that is there for guests alone: it has nothing of theirs and ends at once.
+    /// Returns the step of a container that is there for guests alone: it has nothing of theirs and
+    /// ends at once.
     pub fn hosting(request: StepRequest) -> StepRequest {
         StepRequest {
             run: Executable::Shim,
@@ -101,94 +105,107 @@ impl Orchestrator {
         }
     }
 
-    /// Offers the container of such a step, which has ended, to those who wait for it and come after them. None: it
-    /// was lost meanwhile. It is used for no longer than `lifetime`.
+    /// Offers the container of a step that has ended to the checks that wait for it and to later
+    /// ones. Returns none if the container was lost meanwhile. It is used for no longer than
+    /// `lifetime`.
     pub async fn offer(
         &self,
-        held: Held,
+        held: ContainerHold,
         ticket: Ticket,
         lifetime: Option<Duration>,
     ) -> Option<Arc<Host>> {
-        let Held(Some(mut holding)) = held else {
+        let ContainerHold(Some(mut holding)) = held else {
             return None;
         };
-        let subject = holding.subject.clone();
+        let container_ref = holding.container_ref.clone();
         if holding.session.is_none() {
-            self.discard(Held(Some(holding))).await;
+            self.discard(ContainerHold(Some(holding))).await;
             return None;
         }
         // Known before it is kept, or the sweeper would take it for one of an earlier server.
-        let host = ticket.offer(subject.clone(), lifetime);
+        let host = ticket.offer(container_ref.clone(), lifetime);
         holding.afterwards = Afterwards::Kept;
-        if let Err(error) = self.parts.store.note_checked_in(&subject.handle).await {
-            self.parts.guests.withdraw(&subject.handle);
-            subject.failed(&error, "the container is not kept for checks");
-            self.discard(Held(Some(holding))).await;
+        if let Err(error) = self
+            .parts
+            .store
+            .note_checked_in(&container_ref.handle)
+            .await
+        {
+            self.parts.guests.withdraw(&container_ref.handle);
+            container_ref.log_failure(&error, "the container is not kept for checks");
+            self.discard(ContainerHold(Some(holding))).await;
             return None;
         }
-        self.release(Held(Some(holding))).await;
-        self.attend(subject);
+        self.release(ContainerHold(Some(holding))).await;
+        self.watch_host(container_ref);
         Some(host)
     }
 
     /// Takes the container's name away as soon as its runtime says that it is gone.
-    fn attend(&self, subject: Subject) {
-        let (orchestrator, mut seen) = (self.clone(), self.parts.workers.watch(&subject.handle));
+    fn watch_host(&self, container_ref: ContainerRef) {
+        let (orchestrator, mut seen) = (
+            self.clone(),
+            self.parts.workers.watch(&container_ref.handle),
+        );
         airside_tasks::spawn("guests of a container", async move {
             let is_gone = |seen: &Option<Observed>| {
                 matches!(seen, Some(Observed::Leaving { .. } | Observed::Gone { .. }))
             };
-            // Nobody watches what was destroyed.
+            // The watch ends with the container's destruction.
             if seen.wait_for(is_gone).await.is_ok() {
-                orchestrator.give_up(&subject).await;
+                orchestrator.give_up(&container_ref).await;
             }
         });
     }
 
     /// The container is of no use to checks any more.
-    async fn give_up(&self, subject: &Subject) {
-        let is_known = self.parts.guests.has(&subject.handle);
-        self.parts.guests.withdraw(&subject.handle);
+    async fn give_up(&self, container_ref: &ContainerRef) {
+        let is_known = self.parts.guests.has(&container_ref.handle);
+        self.parts.guests.withdraw(&container_ref.handle);
         if !is_known {
             return;
         }
-        subject.decided("a container that was kept for checks is lost");
-        if let Err(error) = self.parts.store.doom_container(&subject.handle).await {
-            return subject.failed(&error, "the container stays for the sweeper");
+        container_ref.log_decision("a container that was kept for checks is lost");
+        if let Err(error) = self.parts.store.doom_container(&container_ref.handle).await {
+            return container_ref.log_failure(&error, "the container stays for the sweeper");
         }
-        subject.is("destroying");
-        let (orchestrator, subject) = (self.clone(), subject.clone());
+        container_ref.log_state("destroying");
+        let (orchestrator, container_ref) = (self.clone(), container_ref.clone());
         airside_tasks::spawn("end of a container", async move {
-            orchestrator.destroy(&subject).await
+            orchestrator.destroy(&container_ref).await
         });
     }
 
-    /// Runs a check in a container that takes guests, as soon as there is a place. None: the container or the
-    /// connection was lost, and nothing came of it.
+    /// Runs a check in a container that takes guests, as soon as it has room. Returns none if the
+    /// container or the connection was lost.
     pub async fn run_as_guest(
         &self,
         host: &Host,
         request: &GuestRequest,
         allowed: Duration,
     ) -> Option<GuestRun> {
-        let subject = &host.subject;
+        let container_ref = &host.container_ref;
         let run = async {
             let _place = host.places.acquire().await.ok()?;
             if host.touch()
-                && let Err(error) = self.parts.store.note_checked_in(&subject.handle).await
+                && let Err(error) = self
+                    .parts
+                    .store
+                    .note_checked_in(&container_ref.handle)
+                    .await
             {
-                subject.failed(&error, "the container may go though it is used");
+                container_ref.log_failure(&error, "the container may go though it is used");
             }
             let guest = self
                 .parts
                 .hub
-                .run_guest(&subject.handle, request.hijack())
+                .run_guest(&container_ref.handle, request.hijack())
                 .await;
             let mut guest = match guest {
                 Ok(guest) => guest,
                 Err(error @ (HijackError::Gone | HijackError::Silent | HijackError::TooOld)) => {
-                    subject.failed(&error, "checks go elsewhere");
-                    self.give_up(subject).await;
+                    container_ref.log_failure(&error, "checks go elsewhere");
+                    self.give_up(container_ref).await;
                     return None;
                 }
                 Err(HijackError::TooMany | HijackError::Busy) => return None,
@@ -197,10 +214,10 @@ impl Orchestrator {
         };
         let (end, said) = match tokio::time::timeout(allowed, run).await {
             Ok(ended) => ended?,
-            Err(_) => (GuestEnd::TimedOut, Said::default()),
+            Err(_) => (GuestEnd::TimedOut, GuestOutput::default()),
         };
         Some(GuestRun {
-            worker: subject.worker.clone(),
+            worker: container_ref.worker.clone(),
             end,
             answer: said.answer,
             output: said.output,
@@ -209,13 +226,13 @@ impl Orchestrator {
 }
 
 #[derive(Default)]
-struct Said {
+struct GuestOutput {
     answer: Vec<u8>,
     output: Vec<u8>,
 }
 
 /// Gives the process its input and hears it to its end. None: the connection was lost.
-async fn converse(hijack: &mut Hijack, stdin: Bytes) -> Option<(GuestEnd, Said)> {
+async fn converse(hijack: &mut Hijack, stdin: Bytes) -> Option<(GuestEnd, GuestOutput)> {
     let inputs = hijack.inputs.clone();
     // Beside: one that does not read its input may say something all the same.
     let feed = async move {
@@ -224,7 +241,7 @@ async fn converse(hijack: &mut Hijack, stdin: Bytes) -> Option<(GuestEnd, Said)>
         std::future::pending::<()>().await;
     };
     let hear = async {
-        let mut said = Said::default();
+        let mut said = GuestOutput::default();
         while let Some(event) = hijack.events.recv().await {
             match event {
                 HijackEvent::Started => {}

@@ -1,8 +1,9 @@
-//! Containers that stay after their step, so that people can look inside: whose turn it is to go.
+//! Containers that stay after their step, so that people can look inside, and the order in which
+//! they go.
 //!
 //! A step's container is kept from the commit of its result to the end of its build, and longer if
-//! the build did not succeed. Its shim stays connected, and the hub attends to it; the build's driver
-//! does not.
+//! the build did not succeed. Its shim stays connected, and the hub attends to it; the build's
+//! driver does not.
 
 mod shrink;
 
@@ -11,31 +12,32 @@ use std::{collections::HashMap, time::Duration};
 use airside_hub::Work;
 use airside_model::{BuildStatus, Handle, StepKind, WorkerName, chain};
 use airside_protocol::{Executable, Order};
-use airside_runtime::KeptLimits;
+use airside_runtime::{KeptLimits, Shortage};
 use airside_store::{HIJACK_GRACE, Kept, Micros, now};
 use futures::{StreamExt, stream};
 
 use crate::{
-    Held, Orchestrator, Result, StepRequest,
-    placing::Standing,
-    request::{Afterwards, Holding},
-    subject::Subject,
+    ContainerHold, Orchestrator, Result, StepRequest,
+    container_ref::ContainerRef,
+    placing::StepPlacement,
+    request::{Afterwards, HeldContainer},
 };
 
-/// How many containers are destroyed at the same time.
+/// Number of containers that are destroyed at the same time.
 const AT_ONCE: usize = 8;
 
 /// One that is kept for checks goes after so long without any.
 const FOR_CHECKS: Duration = Duration::from_secs(5 * 60);
 
-/// How long containers of builds that did not succeed stay, and how many.
+/// Times for which containers of builds that did not succeed stay, and their number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keeping {
-    /// Of a job's latest build.
+    /// Time for containers of a job's latest build.
     pub failed: Duration,
-    /// The same on a worker whose room is shared with others: a cluster.
+    /// Time for containers of a job's latest build on a worker whose room is shared with others: a
+    /// cluster.
     pub failed_elsewhere: Duration,
-    /// Of a build without a job.
+    /// Time for containers of a build without a job.
     pub one_off: Duration,
     /// On one worker, those of running builds included.
     pub most: usize,
@@ -52,7 +54,7 @@ impl Default for Keeping {
     }
 }
 
-/// What counts on one worker.
+/// The rules of one worker for kept containers.
 #[derive(Clone, Copy, Debug, Default)]
 struct Room {
     /// Others use it too: it is a cluster.
@@ -61,7 +63,7 @@ struct Room {
 }
 
 impl Keeping {
-    /// Whether the time of a kept container is over.
+    /// Returns true if the time of a kept container is over.
     fn is_over(&self, kept: &Kept, room: Room, now: Micros) -> bool {
         if !kept.status.is_finished() || is_in_use(kept, now) {
             return false;
@@ -82,16 +84,17 @@ impl Keeping {
             || now.since(kept.ended_at.unwrap_or(kept.kept_at)) >= stay
     }
 
-    /// Those whose time is over, and the oldest of those that are too many. `kept` is in order of age.
+    /// Returns the containers whose time is over, and the oldest of those above the limit. `kept`
+    /// is in order of age.
     fn overdue(
         &self,
         kept: &[Kept],
         room: impl Fn(&WorkerName) -> Room,
         now: Micros,
-    ) -> Vec<Subject> {
+    ) -> Vec<ContainerRef> {
         let mut counts: HashMap<&WorkerName, usize> = HashMap::new();
         let mut overdue = Vec::new();
-        // The youngest are counted first: whoever comes after the limit is too many.
+        // The youngest are counted first: those after the limit are too many.
         for each in kept.iter().rev() {
             let worker = &each.container.worker;
             let room = room(worker);
@@ -99,7 +102,7 @@ impl Keeping {
             let count = counts.entry(worker).or_default();
             let surplus = *count >= most && !is_in_use(each, now);
             if surplus || self.is_over(each, room, now) {
-                overdue.push(Subject::from(&each.container));
+                overdue.push(ContainerRef::from(&each.container));
             } else {
                 *count += 1;
             }
@@ -113,7 +116,7 @@ pub(crate) fn is_in_use(kept: &Kept, now: Micros) -> bool {
     hijacked_at.is_some_and(|then| now.since(then) < HIJACK_GRACE)
 }
 
-/// Where somebody who looks inside a step begins: beside its artifacts.
+/// Returns the folder in which a person who intercepts a step begins: beside its artifacts.
 pub(crate) fn folder(request: &StepRequest) -> &str {
     match request.labels.kind {
         StepKind::Get => "/tmp/build/get",
@@ -125,56 +128,60 @@ pub(crate) fn folder(request: &StepRequest) -> &str {
 impl Orchestrator {
     /// Gives up what a step stood on, but for its container, which stays for a while so that people
     /// can look inside. Only after its result is committed.
-    pub async fn release(&self, held: Held) {
+    pub async fn release(&self, held: ContainerHold) {
         self.let_go(held).await;
         self.settle_if_leaving().await;
     }
 
-    async fn let_go(&self, held: Held) {
+    async fn let_go(&self, held: ContainerHold) {
         let Some(mut holding) = held.0 else {
             return;
         };
         if holding.afterwards == Afterwards::Kept
             && let Some(session) = holding.session.take()
         {
-            let subject = &holding.subject;
-            match self.parts.store.keep_container(&subject.handle).await {
+            let container_ref = &holding.container_ref;
+            match self.parts.store.keep_container(&container_ref.handle).await {
                 Ok(true) => {
-                    subject.is("kept");
+                    container_ref.log_state("kept");
                     return session.keep();
                 }
                 Ok(false) => holding.session = Some(session),
                 Err(error) => {
-                    return subject.failed(&error, "the container stays until its build ends");
+                    return container_ref
+                        .log_failure(&error, "the container stays until its build ends");
                 }
             }
         }
-        self.discard(Held(Some(holding))).await;
+        self.discard(ContainerHold(Some(holding))).await;
     }
 
     /// Gives up all that a step stood on, its container too.
-    pub async fn discard(&self, held: Held) {
-        let Some(Holding {
-            subject, session, ..
+    pub async fn discard(&self, held: ContainerHold) {
+        let Some(HeldContainer {
+            container_ref,
+            session,
+            ..
         }) = held.0
         else {
             return;
         };
-        if let Err(error) = self.parts.store.doom_container(&subject.handle).await {
-            return subject.failed(&error, "the container stays for the sweeper");
+        if let Err(error) = self.parts.store.doom_container(&container_ref.handle).await {
+            return container_ref.log_failure(&error, "the container stays for the sweeper");
         }
-        subject.is("destroying");
+        container_ref.log_state("destroying");
         if let Some(session) = session {
             session.dismiss();
         }
         // Off the critical path: the sweeper repeats what fails here.
         let orchestrator = self.clone();
         airside_tasks::spawn("end of a container", async move {
-            orchestrator.destroy(&subject).await
+            orchestrator.destroy(&container_ref).await
         });
     }
 
-    /// Sees to it that every kept container has somebody its shim can talk to; after a restart none has.
+    /// Attaches a session to every kept container that has none, as after a restart, so that its
+    /// shim has a peer.
     pub async fn attend_kept(&self) -> Result<()> {
         let hub = &self.parts.hub;
         for kept in self.parts.store.kept_containers().await? {
@@ -186,7 +193,8 @@ impl Orchestrator {
         Ok(())
     }
 
-    /// Removes kept containers whose time is over, and those for checks that no check will find: an earlier server's.
+    /// Removes kept containers whose time is over, and an earlier server's for checks, which no
+    /// check will find.
     pub(crate) async fn collect_kept(&self) -> Result<()> {
         let mut kept = self.parts.store.kept_containers().await?;
         let guests = &self.parts.guests;
@@ -195,7 +203,9 @@ impl Orchestrator {
                 && !guests.has(&kept.container.handle)
                 && !is_in_use(kept, now())
         });
-        let orphans: Vec<_> = orphans.map(|kept| Subject::from(&kept.container)).collect();
+        let orphans: Vec<_> = orphans
+            .map(|kept| ContainerRef::from(&kept.container))
+            .collect();
         self.doom(orphans).await?;
         kept.retain(|kept| !guests.is_busy(&kept.container.handle));
         let keeping = self.parts.patience.keeping;
@@ -216,9 +226,14 @@ impl Orchestrator {
         }
     }
 
-    /// Removes kept containers for a step that finds no room, as far as its runtime says that this helps.
-    pub(crate) async fn make_room(&self, standing: &Standing, reason: &str) -> Result<()> {
-        let runtime = &standing.worker.runtime;
+    /// Removes kept containers for a step that finds no room, as far as its runtime says that this
+    /// helps.
+    pub(crate) async fn make_room(
+        &self,
+        placement: &StepPlacement,
+        shortage: &Shortage,
+    ) -> Result<()> {
+        let runtime = &placement.worker.runtime;
         let kept = self.parts.store.kept_containers().await?;
         let guests = &self.parts.guests;
         let may_go = kept.iter().filter(|kept| {
@@ -226,26 +241,30 @@ impl Orchestrator {
                 && !is_in_use(kept, now())
                 && !guests.is_busy(&kept.container.handle)
         });
-        let may_go: Vec<Subject> = may_go.map(|kept| Subject::from(&kept.container)).collect();
+        let may_go: Vec<ContainerRef> = may_go
+            .map(|kept| ContainerRef::from(&kept.container))
+            .collect();
         let handles: Vec<Handle> = may_go.iter().map(|it| it.handle.clone()).collect();
-        let spec = &standing.placed.spec;
-        let go = match runtime.make_room(spec, reason, &handles).await {
+        let spec = &placement.record.spec;
+        let go = match runtime.make_room(spec, shortage, &handles).await {
             Ok(go) => go,
             Err(error) => {
-                standing.subject.failed(&error, "no room is made yet");
+                placement
+                    .container_ref
+                    .log_failure(&error, "no room is made yet");
                 return Ok(());
             }
         };
         let going = may_go.into_iter().filter(|it| go.contains(&it.handle));
-        let going: Vec<Subject> = going.collect();
-        for subject in &going {
-            subject.decided("a kept container makes room");
+        let going: Vec<ContainerRef> = going.collect();
+        for container_ref in &going {
+            container_ref.log_decision("a kept container makes room");
         }
         self.doom(going).await
     }
 
-    /// Removes the container that was kept longest on this machine's own disk, which is full. `false`: none
-    /// is left that nobody looks into.
+    /// Removes the container that was kept longest on this machine's own disk, which is full.
+    /// Returns false if none is left but those that people look into.
     pub async fn give_up_kept(&self) -> Result<bool> {
         let kept = self.parts.store.kept_containers().await?;
         let is_here = |name: &WorkerName| {
@@ -258,13 +277,14 @@ impl Orchestrator {
         let Some(oldest) = oldest else {
             return Ok(false);
         };
-        let oldest = Subject::from(&oldest.container);
-        oldest.decided("the disk is full, and a kept container makes room");
+        let oldest = ContainerRef::from(&oldest.container);
+        oldest.log_decision("the disk is full, and a kept container makes room");
         self.doom(vec![oldest]).await?;
         Ok(true)
     }
 
-    /// Removes images that no container was made from for so long, on every worker that keeps its own.
+    /// Removes images from which no container was made for this time, on every worker that keeps
+    /// its own.
     pub async fn collect_images(&self, unused_for: Duration) -> u64 {
         let mut collected = 0;
         for entry in self.parts.workers.entries().iter() {
@@ -272,32 +292,40 @@ impl Orchestrator {
                 Ok(images) => collected += images,
                 Err(error) => {
                     let worker = entry.runtime.worker();
-                    tracing::warn!(%worker, error = %chain(&error), "images could not be collected");
+                    tracing::warn!(
+                        %worker, error = %chain(&error),
+                        "images could not be collected"
+                    );
                 }
             }
         }
         collected
     }
 
-    pub(crate) async fn doom(&self, containers: Vec<Subject>) -> Result<()> {
-        for subject in &containers {
-            subject.decided("the time of a kept container is over");
-            self.parts.guests.withdraw(&subject.handle);
-            self.parts.store.doom_container(&subject.handle).await?;
-            subject.is("destroying");
+    pub(crate) async fn doom(&self, containers: Vec<ContainerRef>) -> Result<()> {
+        for container_ref in &containers {
+            container_ref.log_decision("the time of a kept container is over");
+            self.parts.guests.withdraw(&container_ref.handle);
+            self.parts
+                .store
+                .doom_container(&container_ref.handle)
+                .await?;
+            container_ref.log_state("destroying");
         }
         self.destroy_all(containers).await;
         Ok(())
     }
 
-    pub(crate) async fn destroy_all(&self, containers: Vec<Subject>) {
+    pub(crate) async fn destroy_all(&self, containers: Vec<ContainerRef>) {
         stream::iter(containers)
-            .for_each_concurrent(AT_ONCE, async |subject| self.destroy(&subject).await)
+            .for_each_concurrent(AT_ONCE, async |container_ref| {
+                self.destroy(&container_ref).await
+            })
             .await;
     }
 }
 
-/// For a shim that has long had its order and has done it.
+/// Returns the work for a shim that has long had its order and has done it.
 fn nothing_more(epoch: i64) -> Work {
     let order = Order {
         run: Executable::Shim,

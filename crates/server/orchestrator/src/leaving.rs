@@ -1,7 +1,8 @@
 //! Workers that leave and come back: landing, retiring, pruning, registering again.
 //!
-//! The store has the truth; [`States`] is what it said last, for whoever chooses a worker. A worker that
-//! leaves gets no new step from the moment it was asked to, and is landed or gone once those it has are done.
+//! The store has the truth; [`States`] is a copy of it for the choice of a worker. A worker that
+//! leaves gets no new step from the moment it was asked to, and is landed or gone once its steps
+//! are done.
 
 use std::collections::HashMap;
 
@@ -13,7 +14,7 @@ use tracing::{info, warn};
 
 use crate::{Orchestrator, Result};
 
-/// What each worker is. One that nobody registered is running.
+/// The state of each worker. One without a row in the store is running.
 #[derive(Default)]
 pub(crate) struct States {
     known: Mutex<HashMap<WorkerName, WorkerState>>,
@@ -44,7 +45,7 @@ impl States {
         known.values().any(|state| leaving.contains(state))
     }
 
-    /// Something is different: whoever waits for a worker looks again.
+    /// Wakes the steps that wait for a worker: a state has changed.
     pub(crate) fn tell(&self) {
         self.changed.send_replace(());
     }
@@ -63,7 +64,8 @@ impl Orchestrator {
         change: WorkerChange,
     ) -> Result<WorkerChanged> {
         let states = self.parts.workers.states();
-        // To the store it runs, and nobody can say whether it does: whoever wants it gone may have that.
+        // In the store the worker runs, and it does not answer: an administrator who wants it gone
+        // may have that.
         let stalled = self.worker_condition(worker).stalled.is_some();
         let change = match change {
             WorkerChange::Prune if stalled => WorkerChange::Delete,
@@ -75,13 +77,14 @@ impl Orchestrator {
             states.learn(self.parts.store.worker_states().await?);
             changed
         };
-        info!(%worker, ?change, ?changed, state = %states.of(worker), "an operator changes a worker");
+        let state = states.of(worker);
+        info!(%worker, ?change, ?changed, %state, "worker changed by an administrator");
         self.settle_workers().await?;
         Ok(changed)
     }
 
-    /// Takes a worker's settings as they are now; whether it takes steps stays as it was, also for one that comes
-    /// for the first time. Gives what it is.
+    /// Takes a worker's settings as they are now, and returns its state. Whether it takes steps
+    /// stays as it was, also for a worker that comes for the first time.
     pub async fn configure_worker(
         &self,
         worker: &WorkerName,
@@ -96,7 +99,8 @@ impl Orchestrator {
         Ok(state)
     }
 
-    /// The same for an agent that joins: if it was started just now, it takes steps again.
+    /// Takes an agent's settings as [`Self::configure_worker`] does. An agent that was started just
+    /// now takes steps again.
     pub async fn welcome_agent(
         &self,
         worker: &WorkerName,
@@ -130,8 +134,8 @@ impl Orchestrator {
         Ok(true)
     }
 
-    /// Learns what the store knows of workers, and lands or retires those that are done. To be called
-    /// before the first step.
+    /// Reads the workers' states from the store, and lands or retires those that are done. To be
+    /// called before the first step.
     pub async fn settle_workers(&self) -> Result<()> {
         let (states, store) = (self.parts.workers.states(), &self.parts.store);
         let _gate = states.gate.write().await;
@@ -142,7 +146,8 @@ impl Orchestrator {
         Ok(())
     }
 
-    /// The same, if any worker is leaving. What fails now is done with the next sweep.
+    /// Lands or retires workers that are done, if any worker is leaving. The next sweep repeats
+    /// what fails.
     pub(crate) async fn settle_if_leaving(&self) {
         if self.parts.workers.states().is_any_leaving()
             && let Err(error) = self.settle_workers().await

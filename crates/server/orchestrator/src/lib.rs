@@ -6,11 +6,12 @@
 //!      └──────── lost before the claim ◀──────────────┘
 //! ```
 //!
-//! **Invariant:** a placement is stored before the runtime hears of it, and a step that was claimed is
-//! placed again only if its kind may repeat.
+//! **Invariant:** a placement is stored before the runtime is asked for it, and a step that was
+//! claimed is placed again only if its kind may repeat.
 
 #![forbid(unsafe_code)]
 
+mod container_ref;
 mod ending;
 mod files;
 mod follow;
@@ -21,7 +22,6 @@ mod output;
 mod placing;
 mod quota;
 mod request;
-mod subject;
 mod sweep;
 mod workers;
 
@@ -38,10 +38,10 @@ use parking_lot::Mutex;
 
 use workers::{NoWorker, Wants};
 
-pub use guests::{Asker, Found, GuestEnd, GuestRequest, GuestRun, Host, Ticket};
+pub use guests::{Asker, GuestEnd, GuestRequest, GuestRun, Host, HostLookup, Ticket};
 pub use kept::Keeping;
 pub use output::OutputBounds;
-pub use request::{Artifact, Held, StepEnd, StepOutput, StepRequest, StepResult};
+pub use request::{Artifact, ContainerHold, StepEnd, StepOutput, StepRequest, StepResult};
 pub use workers::{WorkerEntry, Workers};
 
 #[derive(Debug, thiserror::Error)]
@@ -62,7 +62,7 @@ pub enum Error {
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// How long things may take, and how much may be printed meanwhile.
+/// Time limits of steps, and limits on what they print.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
     /// Between SIGTERM and SIGKILL when a step is stopped.
@@ -88,7 +88,7 @@ impl Default for Patience {
     }
 }
 
-/// What steps are run with; clones share it.
+/// The service that runs steps; clones share its parts.
 #[derive(Clone)]
 pub struct Orchestrator {
     parts: Arc<Parts>,
@@ -150,7 +150,7 @@ impl Orchestrator {
         }
     }
 
-    /// How a worker is doing by itself.
+    /// Returns a worker's condition as its runtime reports it.
     pub fn worker_condition(&self, worker: &WorkerName) -> Condition {
         self.parts.workers.condition(worker)
     }
@@ -170,7 +170,8 @@ impl Orchestrator {
         Some(chosen.runtime.worker().clone())
     }
 
-    /// The same as soon as one of those for it takes steps. None: there is none for it.
+    /// Returns the worker for such a step as soon as one takes steps; none if there is no worker
+    /// for it.
     pub async fn worker_when_back(&self, team: &str, tags: &[String]) -> Option<WorkerName> {
         let workers = &self.parts.workers;
         let mut changes = workers.states().changes();
@@ -184,19 +185,20 @@ impl Orchestrator {
         }
     }
 
-    /// What the runtime of a worker can do.
+    /// Returns the capabilities of a worker's runtime.
     pub fn capabilities(&self, worker: &WorkerName) -> Option<Capabilities> {
         let entry = self.parts.workers.get(worker)?;
         Some(entry.runtime.capabilities())
     }
 
-    /// Returns true if a step with these tags may come to a worker whose nodes pull images by themselves, whatever
-    /// workers take steps now.
+    /// Returns true if a step with these tags may come to a worker whose nodes pull images by
+    /// themselves, whatever workers take steps now.
     pub fn may_pull_images(&self, team: &str, tags: &[String]) -> bool {
         self.parts.workers.may_pull_images(team, tags)
     }
 
-    /// The trust in the worker that a step would be put on now: what was fetched on one of another trust is not for it.
+    /// Returns the trust in the worker that a step would be put on now. Artifacts that were fetched
+    /// on a worker of another trust are not for it.
     pub fn trust_for(&self, request: &StepRequest) -> Option<String> {
         let chosen = self.parts.workers.choose(&Wants::of(request)).ok()?;
         Some(self.parts.workers.trust(&chosen))
@@ -208,7 +210,7 @@ impl Orchestrator {
         Some(self.parts.workers.trust(&entry))
     }
 
-    /// Whether such a step would have to wait, because the workers for it take none now.
+    /// Returns true if such a step would have to wait, because the workers for it take none now.
     pub fn would_wait(&self, team: &str, tags: &[String]) -> bool {
         let chosen = self.parts.workers.choose(&Wants::plain(team, tags));
         matches!(chosen, Err(NoWorker::Away(_)))

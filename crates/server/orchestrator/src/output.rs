@@ -14,9 +14,9 @@ use airside_protocol::Output;
 use airside_store::now;
 use airside_vars::{End, Secrets};
 
-use crate::{Result, placing::Drive};
+use crate::{Result, placing::StepContext};
 
-use self::answer::Answer;
+use self::answer::ResourceAnswer;
 
 pub use bounds::OutputBounds;
 
@@ -35,15 +35,15 @@ pub(crate) struct OutputLog<'a> {
     /// A bound was met, and the log says so: what comes is dropped.
     over: bool,
     /// Standard output is collected here instead of logged.
-    answer: Option<Answer>,
+    answer: Option<ResourceAnswer>,
     /// The beginning of a character or of a secret, whose end has not come yet.
     held: Vec<u8>,
     held_source: Source,
     offset: u64,
 }
 
-/// The keys of the build's log under which a step's output stands. A step with an answer may be placed more than once,
-/// and each placement prints anew.
+/// The keys of the build's log under which a step's output stands. A step with an answer may be
+/// placed more than once, and each placement prints anew.
 struct Keys {
     /// Output of a step without an answer; earlier versions had all of a step's here.
     output: String,
@@ -68,19 +68,19 @@ impl Keys {
 }
 
 impl<'a> OutputLog<'a> {
-    pub(crate) fn new(drive: &Drive<'a>, handle: &Handle, bounds: OutputBounds) -> Self {
-        let keys = Keys::of(&drive.request.plan, handle);
-        let too_large = drive.log.position(&keys.no_answer) > 0;
-        let answers = drive.request.answers;
+    pub(crate) fn new(context: &StepContext<'a>, handle: &Handle, bounds: OutputBounds) -> Self {
+        let keys = Keys::of(&context.request.plan, handle);
+        let too_large = context.log.position(&keys.no_answer) > 0;
+        let answers = context.request.answers;
         Self {
-            log: drive.log,
-            plan: &drive.request.plan,
-            secrets: drive.secrets,
-            over: drive.log.position(&keys.over) > 0,
+            log: context.log,
+            plan: &context.request.plan,
+            secrets: context.secrets,
+            over: context.log.position(&keys.over) > 0,
             keys,
             bounds,
-            quota: drive.log_quota.clone(),
-            answer: answers.then(|| Answer::resumed(too_large)),
+            quota: context.log_quota.clone(),
+            answer: answers.then(|| ResourceAnswer::resumed(too_large)),
             held: Vec::new(),
             held_source: Source::Stdout,
             offset: 0,
@@ -102,7 +102,7 @@ impl<'a> OutputLog<'a> {
 
     /// Why there is no answer, though the step may have succeeded.
     pub(crate) fn no_answer(&self) -> Option<String> {
-        self.answer.as_ref().and_then(Answer::words)
+        self.answer.as_ref().and_then(ResourceAnswer::words)
     }
 
     pub(crate) async fn take(&mut self, output: Output, session: &Session) -> Result<()> {
@@ -116,7 +116,7 @@ impl<'a> OutputLog<'a> {
             answer.printed_until(end);
         }
         self.note_lost_answer().await?;
-        if !self.answer.as_ref().is_some_and(Answer::has_begun) {
+        if !self.answer.as_ref().is_some_and(ResourceAnswer::has_begun) {
             session.acknowledge(end - self.held.len() as u64);
         }
         Ok(())
@@ -149,7 +149,7 @@ impl<'a> OutputLog<'a> {
         }
     }
 
-    /// How far the log has this step's output.
+    /// Returns the offset up to which the log has this step's output.
     fn logged(&self) -> u64 {
         let Keys {
             output,
@@ -182,7 +182,8 @@ impl<'a> OutputLog<'a> {
         }
     }
 
-    /// Says once that a bound was met. What was held back may be the beginning of a secret: it goes, too.
+    /// Says once that a bound was met. What was held back may be the beginning of a secret: it
+    /// goes, too.
     async fn drop_the_rest(&mut self, line: &str) -> Result<()> {
         self.over = true;
         self.held.clear();
@@ -190,7 +191,8 @@ impl<'a> OutputLog<'a> {
         Ok(self.log.append(&self.keys.over, 1, event).await?)
     }
 
-    /// An answer that was given up stays so, whoever follows the step next: its bytes are gone.
+    /// Notes that the answer was given up. It stays so for the next driver of the step: its bytes
+    /// are gone.
     async fn note_lost_answer(&self) -> Result<()> {
         if let Some(words) = self.no_answer()
             && self.log.position(&self.keys.no_answer) == 0
@@ -220,7 +222,7 @@ impl<'a> OutputLog<'a> {
     /// The end of the output; what was held back goes out as it is. Gives the answer.
     pub(crate) async fn finish(mut self) -> Result<Vec<u8>> {
         self.flush_held().await?;
-        Ok(self.answer.map(Answer::bytes).unwrap_or_default())
+        Ok(self.answer.map(ResourceAnswer::bytes).unwrap_or_default())
     }
 
     async fn flush_held(&mut self) -> Result<()> {
@@ -249,7 +251,8 @@ impl<'a> OutputLog<'a> {
     }
 }
 
-/// Splits output into what may be shown, without secrets, and the beginning of a character or of a secret.
+/// Splits output into what may be shown, without secrets, and the beginning of a character or of a
+/// secret.
 fn shown_and_held(secrets: &Secrets, mut bytes: Vec<u8>) -> (Vec<u8>, Vec<u8>) {
     let (text, taken) = secrets.cut(&bytes[..whole_characters(&bytes)], End::Open);
     let text = text.into_owned();

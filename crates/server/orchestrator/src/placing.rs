@@ -8,7 +8,7 @@ use airside_model::{
     ContainerState, Handle, Quota, StepKind, WorkerName,
     event::{Event, Origin, Source},
 };
-use airside_runtime::{ClaimEnvironment, Error as RuntimeError, OUT_OF_MEMORY, PlacementSpec};
+use airside_runtime::{Cause, ClaimEnvironment, Error as RuntimeError, PlacementSpec};
 use airside_store::{Container, Lease, NewPlacement, now};
 use airside_telemetry::span;
 use airside_vars::Secrets;
@@ -17,20 +17,20 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, Span, warn};
 
 use crate::{
-    Held, Orchestrator, Result, StepEnd, StepRequest, StepResult,
-    follow::Followed,
+    ContainerHold, Orchestrator, Result, StepEnd, StepRequest, StepResult,
+    container_ref::ContainerRef,
+    follow::{FollowEnd, StepLoss},
     kept,
     output::LogQuota,
-    request::{Afterwards, Holding, Placed},
-    subject::Subject,
+    request::{Afterwards, HeldContainer, PlacementRecord},
     workers::{NoWorker, Wants, WorkerEntry},
 };
 
 /// Between two tries to reach a runtime that does not answer.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// What driving a step needs besides the request.
-pub(crate) struct Drive<'a> {
+/// One step that is driven: its request and all that driving it needs.
+pub(crate) struct StepContext<'a> {
     pub(crate) lease: &'a Lease,
     pub(crate) log: &'a LogWriter,
     pub(crate) request: &'a StepRequest,
@@ -40,7 +40,7 @@ pub(crate) struct Drive<'a> {
     pub(crate) log_quota: Option<LogQuota>,
 }
 
-impl Drive<'_> {
+impl StepContext<'_> {
     /// A key under which events of this step are written once, however often the build resumes.
     pub(crate) fn key(&self, what: &str) -> String {
         format!("{}/{what}", self.request.plan)
@@ -51,7 +51,7 @@ impl Drive<'_> {
     }
 
     /// Says in the log where the step is, once for each placement.
-    async fn name_worker(&self, worker: &WorkerName, placement: u32) -> Result<()> {
+    async fn log_worker(&self, worker: &WorkerName, placement: u32) -> Result<()> {
         let event = Event::SelectedWorker {
             time: now().seconds(),
             origin: self.origin(),
@@ -64,8 +64,9 @@ impl Drive<'_> {
             .await?)
     }
 
-    /// Says once that no worker has the step yet. A step for which one was selected waits there, and says why.
-    async fn say_waiting(&self) -> Result<()> {
+    /// Says once that no worker has the step yet. A step for which one was selected waits there,
+    /// and says why.
+    async fn log_waiting(&self) -> Result<()> {
         let event = Event::WaitingForWorker {
             time: now().seconds(),
             origin: self.origin(),
@@ -92,34 +93,48 @@ impl Drive<'_> {
 }
 
 /// A placement that exists in the store.
-pub(crate) struct Standing {
+pub(crate) struct StepPlacement {
     pub(crate) worker: WorkerEntry,
     pub(crate) handle: Handle,
-    pub(crate) subject: Subject,
-    pub(crate) placed: Placed,
+    pub(crate) container_ref: ContainerRef,
+    pub(crate) record: PlacementRecord,
     /// An earlier server had the runtime's word that it exists.
     created: bool,
 }
 
-/// What asking a runtime for a container came to.
-enum Placing {
+/// The choice of a placement for a step.
+enum PlacementChoice {
+    Placement(Box<StepPlacement>),
+    /// The step ends here, without a placement.
+    Ended(StepResult),
+}
+
+impl PlacementChoice {
+    fn errored(message: impl Into<String>) -> Self {
+        Self::Ended(StepResult::errored(message))
+    }
+}
+
+/// The outcome of a request to a runtime for a container.
+enum PlaceOutcome {
+    /// The container may exist: the step is followed.
     MayBeThere,
     Ended(StepResult),
-    /// Its worker is lost, and nobody has the right to the step any more.
+    /// The worker is lost and the placement revoked: no shim has the right to the step any more.
     GivenUp(String),
 }
 
-impl Standing {
+impl StepPlacement {
     /// From the runtime's first word of it until it is lost or done.
     fn span(&self, lease: &Lease, request: &StepRequest) -> Span {
         let (worker, handle) = (self.worker.runtime.worker(), &self.handle);
         span!("placement", build = %lease.build, step = %request.plan, %worker, %handle)
     }
 
-    pub(crate) fn held(&self, session: Option<Session>) -> Held {
-        Held(Some(Holding {
-            subject: self.subject.clone(),
-            afterwards: match self.placed.spec.labels.kind {
+    pub(crate) fn hold(&self, session: Option<Session>) -> ContainerHold {
+        ContainerHold(Some(HeldContainer {
+            container_ref: self.container_ref.clone(),
+            afterwards: match self.record.spec.labels.kind {
                 StepKind::Check => Afterwards::Destroyed,
                 _ => Afterwards::Kept,
             },
@@ -129,8 +144,8 @@ impl Standing {
 }
 
 impl Orchestrator {
-    /// Runs the step, or goes on following it if an earlier server placed it. The caller commits the
-    /// result and then calls [`Orchestrator::release`]. None of `secrets` shows in the log.
+    /// Runs the step, or goes on following it if an earlier server placed it. The caller commits
+    /// the result and then calls [`Orchestrator::release`]. None of `secrets` shows in the log.
     pub async fn run(
         &self,
         lease: &Lease,
@@ -138,8 +153,8 @@ impl Orchestrator {
         request: &StepRequest,
         cancel: &CancellationToken,
         secrets: &Secrets,
-    ) -> Result<(StepResult, Held)> {
-        let mut drive = Drive {
+    ) -> Result<(StepResult, ContainerHold)> {
+        let mut context = StepContext {
             lease,
             log,
             request,
@@ -147,48 +162,52 @@ impl Orchestrator {
             secrets,
             log_quota: None,
         };
-        drive.log_quota = self.log_quota(&drive).await?;
+        context.log_quota = self.log_quota(&context).await?;
         let mut current = self
             .parts
             .store
             .current_placement(lease.build, &request.plan, request.labels.attempt)
             .await?;
         loop {
-            let standing = match self.standing(&drive, current.as_ref()).await? {
-                Ok(standing) => standing,
-                Err(ended) => return Ok((ended, Held::default())),
+            let placement = match self.find_placement(&context, current.as_ref()).await? {
+                PlacementChoice::Placement(placement) => *placement,
+                PlacementChoice::Ended(ended) => return Ok((ended, ContainerHold::default())),
             };
-            let span = standing.span(lease, request);
-            if !standing.created {
-                let placing = self.place(&drive, &standing);
+            let span = placement.span(lease, request);
+            if !placement.created {
+                let placing = self.place(&context, &placement);
                 match placing.instrument(span.clone()).await? {
-                    Placing::MayBeThere => {}
-                    Placing::Ended(result) => return Ok((result, standing.held(None))),
-                    Placing::GivenUp(reason) => {
+                    PlaceOutcome::MayBeThere => {}
+                    PlaceOutcome::Ended(result) => return Ok((result, placement.hold(None))),
+                    PlaceOutcome::GivenUp(reason) => {
                         let line =
                             format!("the step was not begun and is placed again: {reason}\n");
-                        self.remark(&drive, &line).await?;
-                        current = self.parts.store.container(&standing.handle).await?;
+                        self.remark(&context, &line).await?;
+                        current = self.parts.store.container(&placement.handle).await?;
                         continue;
                     }
                 }
             }
-            let followed = match standing.created && self.vanished(&standing).await {
-                true => Followed::Lost {
-                    reason: "it is no longer there".to_owned(),
-                    held: standing.held(None),
-                },
-                false => self.follow(&drive, &standing).instrument(span).await?,
+            let followed = if placement.created && self.vanished(&placement).await {
+                FollowEnd::Lost {
+                    loss: StepLoss::new(Cause::Removed, "it is no longer there"),
+                    held: placement.hold(None),
+                }
+            } else {
+                self.follow(&context, &placement).instrument(span).await?
             };
             match followed {
-                Followed::Ended(result, held) => return Ok((result, held)),
-                Followed::Lost { reason, held } => {
-                    let ended = self.why_ended(&standing.handle);
-                    let again = self.may_repeat(&drive, &standing).await?
-                        && !reason.contains(OUT_OF_MEMORY)
+                FollowEnd::Ended(result, held) => return Ok((result, held)),
+                FollowEnd::Lost { mut loss, held } => {
+                    let ended = self.why_ended(&placement.handle);
+                    let again = self.may_repeat(&context, &placement).await?
+                        && loss.cause != Cause::OutOfMemory
                         && ended.is_none();
-                    let reason = ended.unwrap_or(reason);
-                    let (worker, handle) = (standing.worker.runtime.worker(), &standing.handle);
+                    if let Some(reason) = ended {
+                        loss = StepLoss::new(Cause::Removed, reason);
+                    }
+                    let reason = &loss.reason;
+                    let (worker, handle) = (placement.worker.runtime.worker(), &placement.handle);
                     warn!(
                         build = %lease.build, step = %request.plan, %worker, %handle, reason, again,
                         "step lost"
@@ -196,99 +215,95 @@ impl Orchestrator {
                     let worker = worker.as_str();
                     self.parts.metrics.step_lost(request.labels.kind, worker);
                     if !again {
-                        let result = StepResult::errored(lost_words(&standing, &reason));
+                        let result = StepResult::errored(lost_message(&placement, &loss));
                         return Ok((result, held.lost()));
                     }
                     self.discard(held).await;
                     let line = format!("the step was lost and is placed again: {reason}\n");
-                    self.remark(&drive, &line).await?;
+                    self.remark(&context, &line).await?;
                 }
             }
-            current = self.parts.store.container(&standing.handle).await?;
+            current = self.parts.store.container(&placement.handle).await?;
         }
     }
 
     /// Says something in the step's log.
-    pub(crate) async fn remark(&self, drive: &Drive<'_>, line: &str) -> Result<()> {
+    pub(crate) async fn remark(&self, context: &StepContext<'_>, line: &str) -> Result<()> {
         // Each remark is its own: time tells them apart.
         let position = now().0 as u64;
-        let (key, event) = (drive.key("remark"), drive.remark(line));
-        Ok(drive.log.append(&key, position, event).await?)
+        let (key, event) = (context.key("remark"), context.remark(line));
+        Ok(context.log.append(&key, position, event).await?)
     }
 
     /// The placement to work with: the stored one if it still has the right to live, or a new one.
-    async fn standing(
+    async fn find_placement(
         &self,
-        drive: &Drive<'_>,
+        context: &StepContext<'_>,
         current: Option<&Container>,
-    ) -> Result<Result<Standing, StepResult>> {
+    ) -> Result<PlacementChoice> {
         let parts = &self.parts;
         if let Some(container) = current
-            && let Some(placed) = parts
+            && let Some(record) = parts
                 .store
-                .placement_request::<Placed>(&container.handle)
+                .placement_request::<PlacementRecord>(&container.handle)
                 .await?
             && let Some(worker) = parts.workers.get(&container.worker)
         {
             let handle = container.handle.clone();
             let created = container.state == ContainerState::Created;
             // An earlier server may have been killed before it said so.
-            drive
-                .name_worker(&container.worker, container.placement)
+            context
+                .log_worker(&container.worker, container.placement)
                 .await?;
-            return Ok(Ok(Standing {
+            return Ok(PlacementChoice::Placement(Box::new(StepPlacement {
                 worker,
                 handle,
-                subject: Subject::from(container),
-                placed,
+                container_ref: ContainerRef::from(container),
+                record,
                 created,
-            }));
+            })));
         }
         if let Some(container) = current
             && container.claimed_at.is_some()
             && !container.labels.kind.may_repeat()
         {
-            return Ok(Err(StepResult::errored(format!(
+            return Ok(PlacementChoice::errored(format!(
                 "the step was running on worker {}, which is no longer configured",
                 container.worker
-            ))));
+            )));
         }
-        if let Some(words) = self.quota_refusal(drive).await? {
-            return Ok(Err(StepResult::errored(words)));
+        if let Some(words) = self.quota_refusal(context).await? {
+            return Ok(PlacementChoice::errored(words));
         }
         let number = current.map_or(1, |container| container.placement + 1);
-        self.find_worker(drive, number).await
+        self.find_worker(context, number).await
     }
 
-    /// Stores a placement on a worker that takes steps, as soon as there is one. `Err`: the step ends here.
-    async fn find_worker(
-        &self,
-        drive: &Drive<'_>,
-        number: u32,
-    ) -> Result<Result<Standing, StepResult>> {
-        let (workers, request) = (&self.parts.workers, drive.request);
+    /// Stores a placement on a worker that takes steps, as soon as there is one.
+    async fn find_worker(&self, context: &StepContext<'_>, number: u32) -> Result<PlacementChoice> {
+        let (workers, request) = (&self.parts.workers, context.request);
         let mut changes = workers.states().changes();
         let mut said = String::new();
         loop {
             changes.mark_unchanged();
-            // A worker that is found running stays so until the placement is stored: whoever lands it then
-            // sees the placement.
+            // A worker that is found running stays so until the placement is stored: an
+            // administrator's landing then sees the placement.
             let held = workers.states().hold().await;
             let why = match workers.choose(&Wants::of(request)) {
-                Ok(worker) => return self.announce_within_quota(drive, worker, number).await,
-                Err(NoWorker::Nowhere(words)) => return Ok(Err(StepResult::errored(words))),
+                Ok(worker) => return self.announce_within_quota(context, worker, number).await,
+                Err(NoWorker::Nowhere(words)) => return Ok(PlacementChoice::errored(words)),
                 Err(NoWorker::Away(words)) => words,
             };
             drop(held);
-            drive.say_waiting().await?;
+            context.log_waiting().await?;
             if why != said {
-                self.remark(drive, &format!("waiting: {why}\n")).await?;
+                self.remark(context, &format!("waiting: {why}\n")).await?;
                 said = why;
             }
             tokio::select! {
                 _ = changes.changed() => {}
-                () = drive.cancel.cancelled() => {
-                    return Ok(Err(StepResult::ended(StepEnd::Stopped(()))));
+                () = context.cancel.cancelled() => {
+                    return Ok(PlacementChoice::Ended(StepResult::ended(StepEnd::Stopped(()))));
                 }
             }
         }
@@ -297,11 +312,11 @@ impl Orchestrator {
     /// Stores a placement unless others of the team were faster, and it may have no more.
     async fn announce_within_quota(
         &self,
-        drive: &Drive<'_>,
+        context: &StepContext<'_>,
         worker: WorkerEntry,
         number: u32,
-    ) -> Result<Result<Standing, StepResult>> {
-        let limited = self.limited_team(drive).await?;
+    ) -> Result<PlacementChoice> {
+        let limited = self.limited_team(context).await?;
         // Two at once would count the same.
         let _turn = match limited {
             Some(_) => Some(self.parts.counting.lock().await),
@@ -314,23 +329,24 @@ impl Orchestrator {
                 .over_quota(team, Quota::Containers, 1)
                 .await?
         {
-            return Ok(Err(StepResult::errored(exceeded.to_string())));
+            return Ok(PlacementChoice::errored(exceeded.to_string()));
         }
-        self.announce(drive, worker, number).await.map(Ok)
+        let announced = self.announce(context, worker, number).await?;
+        Ok(PlacementChoice::Placement(Box::new(announced)))
     }
 
     /// Stores a new placement with all that a resume needs. From here on it may exist.
     async fn announce(
         &self,
-        drive: &Drive<'_>,
+        context: &StepContext<'_>,
         worker: WorkerEntry,
         number: u32,
-    ) -> Result<Standing> {
-        let (parts, request) = (&self.parts, drive.request);
+    ) -> Result<StepPlacement> {
+        let (parts, request) = (&self.parts, context.request);
         let attempt = request.labels.attempt;
         let handle = Handle::derive(
             &parts.installation,
-            drive.lease.build,
+            context.lease.build,
             &request.plan,
             attempt,
             number,
@@ -343,7 +359,7 @@ impl Orchestrator {
         for (_, transfer) in &outputs {
             parts
                 .store
-                .announce_volume(drive.lease, &transfer.volume, &handle, &transfer.path)
+                .announce_volume(context.lease, &transfer.volume, &handle, &transfer.path)
                 .await?;
         }
         let spec = PlacementSpec {
@@ -363,7 +379,7 @@ impl Orchestrator {
             user: request.user.clone(),
             tags: request.tags.clone(),
         };
-        let placed = Placed {
+        let record = PlacementRecord {
             spec,
             order,
             outputs,
@@ -379,79 +395,87 @@ impl Orchestrator {
             token_hash: &Hub::token_hash(&token),
             dir: kept::folder(request),
             user: request.user.as_deref().unwrap_or_default(),
-            request: &placed,
+            request: &record,
         };
-        let subject = Subject::new(name, &handle, drive.lease.build, &request.plan);
-        subject.decided("worker chosen");
-        parts.store.create_placement(drive.lease, new).await?;
-        subject.is("creating");
+        let container_ref = ContainerRef::new(name, &handle, context.lease.build, &request.plan);
+        container_ref.log_decision("worker chosen");
+        parts.store.create_placement(context.lease, new).await?;
+        container_ref.log_state("creating");
         parts
             .metrics
             .step_placed(request.labels.kind, name.as_str());
-        drive.name_worker(name, number).await?;
-        Ok(Standing {
+        context.log_worker(name, number).await?;
+        Ok(StepPlacement {
             worker,
             handle,
-            subject,
-            placed,
+            container_ref,
+            record,
             created: false,
         })
     }
 
     /// Asks the runtime until it answers, or there is no sense in that any more.
-    async fn place(&self, drive: &Drive<'_>, standing: &Standing) -> Result<Placing> {
+    async fn place(
+        &self,
+        context: &StepContext<'_>,
+        placement: &StepPlacement,
+    ) -> Result<PlaceOutcome> {
         let store = &self.parts.store;
         let (mut said, mut away_since) = (String::new(), None);
         loop {
-            if drive.cancel.is_cancelled() && store.revoke_unclaimed(&standing.handle).await? {
-                standing.subject.is("destroying");
-                return Ok(Placing::Ended(StepResult::ended(StepEnd::Stopped(()))));
+            if context.cancel.is_cancelled() && store.revoke_unclaimed(&placement.handle).await? {
+                placement.container_ref.log_state("destroying");
+                return Ok(PlaceOutcome::Ended(StepResult::ended(StepEnd::Stopped(()))));
             }
-            match standing.worker.runtime.place(&standing.placed.spec).await {
+            match placement.worker.runtime.place(&placement.record.spec).await {
                 Ok(uid) => {
                     store
-                        .placement_created(drive.lease, &standing.handle, uid.as_deref())
+                        .placement_created(context.lease, &placement.handle, uid.as_deref())
                         .await?;
-                    standing.subject.is("created");
-                    return Ok(Placing::MayBeThere);
+                    placement.container_ref.log_state("created");
+                    return Ok(PlaceOutcome::MayBeThere);
                 }
                 Err(error @ RuntimeError::Refused { .. }) => {
-                    let subject = &standing.subject;
-                    subject.failed(&error, "the runtime refuses the container");
+                    let container_ref = &placement.container_ref;
+                    container_ref.log_failure(&error, "the runtime refuses the container");
                     // What was claimed did run; following it will tell what became of it.
-                    if !store.revoke_unclaimed(&standing.handle).await? {
-                        return Ok(Placing::MayBeThere);
+                    if !store.revoke_unclaimed(&placement.handle).await? {
+                        return Ok(PlaceOutcome::MayBeThere);
                     }
-                    subject.is("destroying");
-                    return Ok(Placing::Ended(StepResult::errored(error.to_string())));
+                    container_ref.log_state("destroying");
+                    return Ok(PlaceOutcome::Ended(StepResult::errored(error.to_string())));
                 }
-                Err(error @ RuntimeError::Unavailable { .. }) => {
-                    standing.subject.failed(&error, "placement must wait");
+                Err(ref error @ RuntimeError::Unavailable { ref cause, .. }) => {
+                    placement
+                        .container_ref
+                        .log_failure(error, "placement must wait");
                     let reason = error.to_string();
-                    if self.is_lost(standing, &mut away_since)
-                        && let Some(placing) = self.give_worker_up(drive, standing, &reason).await?
+                    if self.is_lost(placement, &mut away_since)
+                        && let Some(placing) =
+                            self.give_worker_up(context, placement, &reason).await?
                     {
                         return Ok(placing);
                     }
-                    if standing.worker.runtime.lacks_room(&reason) {
-                        self.make_room(standing, &reason).await?;
+                    if let Cause::NoRoom { shortage } = cause {
+                        self.make_room(placement, shortage).await?;
                     }
                     if reason != said {
-                        self.remark(drive, &format!("waiting: {reason}\n")).await?;
+                        self.remark(context, &format!("waiting: {reason}\n"))
+                            .await?;
                         said = reason;
                     }
                     tokio::select! {
                         () = tokio::time::sleep(RETRY) => {}
-                        () = drive.cancel.cancelled() => {}
+                        () = context.cancel.cancelled() => {}
                     }
                 }
             }
         }
     }
 
-    /// Whether the worker has been away for longer than it may be.
-    fn is_lost(&self, standing: &Standing, away_since: &mut Option<Instant>) -> bool {
-        let runtime = &standing.worker.runtime;
+    /// Returns true if the worker has been away for longer than it may be.
+    fn is_lost(&self, placement: &StepPlacement, away_since: &mut Option<Instant>) -> bool {
+        let runtime = &placement.worker.runtime;
         if self
             .parts
             .workers
@@ -466,66 +490,69 @@ impl Orchestrator {
         since.elapsed() >= runtime.capabilities().lost_after
     }
 
-    /// A step that nobody has claimed goes to another worker, if there is one for it; what was claimed is followed, which
-    /// tells what became of it. None: it waits on.
+    /// Gives up a lost worker: a step that was not claimed goes to another worker, if there is one
+    /// for it, and one that was claimed is followed to its end. Returns none if the step waits on.
     async fn give_worker_up(
         &self,
-        drive: &Drive<'_>,
-        standing: &Standing,
+        context: &StepContext<'_>,
+        placement: &StepPlacement,
         reason: &str,
-    ) -> Result<Option<Placing>> {
+    ) -> Result<Option<PlaceOutcome>> {
         let parts = &self.parts;
-        let container = parts.store.container(&standing.handle).await?;
+        let container = parts.store.container(&placement.handle).await?;
         if container.is_some_and(|container| container.claimed_at.is_some()) {
-            return Ok(Some(Placing::MayBeThere));
+            return Ok(Some(PlaceOutcome::MayBeThere));
         }
-        if parts.workers.choose(&Wants::of(drive.request)).is_err() {
+        if parts.workers.choose(&Wants::of(context.request)).is_err() {
             return Ok(None);
         }
-        Ok(Some(
-            match parts.store.revoke_unclaimed(&standing.handle).await? {
-                true => {
-                    standing.subject.is("destroying");
-                    Placing::GivenUp(reason.to_owned())
-                }
-                false => Placing::MayBeThere,
-            },
-        ))
+        if !parts.store.revoke_unclaimed(&placement.handle).await? {
+            return Ok(Some(PlaceOutcome::MayBeThere));
+        }
+        placement.container_ref.log_state("destroying");
+        Ok(Some(PlaceOutcome::GivenUp(reason.to_owned())))
     }
 
-    /// Whether a placement that was there is not any more. A runtime that does not answer now will
-    /// tell later.
-    async fn vanished(&self, standing: &Standing) -> bool {
-        match standing.worker.runtime.list().await {
-            Ok(there) => !there.iter().any(|listed| listed.handle == standing.handle),
+    /// Returns true if a placement that was there is not any more. A runtime that does not answer
+    /// now will report it later.
+    async fn vanished(&self, placement: &StepPlacement) -> bool {
+        match placement.worker.runtime.list().await {
+            Ok(there) => !there.iter().any(|listed| listed.handle == placement.handle),
             Err(error) => {
                 let so = "whether the container is still there will be seen later";
-                standing.subject.failed(&error, so);
+                placement.container_ref.log_failure(&error, so);
                 false
             }
         }
     }
 
-    /// Whether a lost step may be placed again: nobody claimed it, or repeating it does no harm.
-    async fn may_repeat(&self, drive: &Drive<'_>, standing: &Standing) -> Result<bool> {
-        let unclaimed = self.parts.store.revoke_unclaimed(&standing.handle).await?;
+    /// Returns true if a lost step may be placed again: it was not claimed, or repeating it does no
+    /// harm.
+    async fn may_repeat(
+        &self,
+        context: &StepContext<'_>,
+        placement: &StepPlacement,
+    ) -> Result<bool> {
+        let unclaimed = self.parts.store.revoke_unclaimed(&placement.handle).await?;
         if unclaimed {
-            standing.subject.is("destroying");
+            placement.container_ref.log_state("destroying");
         }
-        Ok(unclaimed || drive.request.labels.kind.may_repeat())
+        Ok(unclaimed || context.request.labels.kind.may_repeat())
     }
 }
 
-fn lost_words(standing: &Standing, reason: &str) -> String {
-    if reason.contains(OUT_OF_MEMORY) {
+/// Returns the message for a step that was lost for good.
+fn lost_message(placement: &StepPlacement, loss: &StepLoss) -> String {
+    let reason = &loss.reason;
+    if loss.cause == Cause::OutOfMemory {
         return format!(
             "{reason} (worker {}). Let it use less memory, or raise its container_limits.memory",
-            standing.worker.runtime.worker()
+            placement.worker.runtime.worker()
         );
     }
     format!(
         "the step was lost on worker {}: {reason}. It had started, so it is not run again by itself; \
          trigger the job again if that is safe",
-        standing.worker.runtime.worker()
+        placement.worker.runtime.worker()
     )
 }

@@ -5,10 +5,10 @@ use airside_store::now;
 
 use crate::{
     Orchestrator, Result, StepEnd,
+    container_ref::ContainerRef,
     kept::is_in_use,
     output::LogQuota,
-    placing::{Drive, Standing},
-    subject::Subject,
+    placing::{StepContext, StepPlacement},
 };
 
 /// The quotas that a step uses.
@@ -16,24 +16,24 @@ const OF_STEPS: [Quota; 3] = [Quota::Logs, Quota::Volumes, Quota::Containers];
 
 impl Orchestrator {
     /// The build's team, if its steps have a quota.
-    pub(crate) async fn limited_team(&self, drive: &Drive<'_>) -> Result<Option<TeamId>> {
-        let (store, team) = (&self.parts.store, &drive.request.labels.team);
+    pub(crate) async fn limited_team(&self, context: &StepContext<'_>) -> Result<Option<TeamId>> {
+        let (store, team) = (&self.parts.store, &context.request.labels.team);
         let limited = |quota: &Quota| store.quotas().limit(team, *quota).is_some();
         if !OF_STEPS.iter().any(limited) {
             return Ok(None);
         }
         Ok(store
-            .build(drive.lease.build)
+            .build(context.lease.build)
             .await?
             .map(|build| build.team))
     }
 
     /// The words for a step that its team may not begin.
-    pub(crate) async fn quota_refusal(&self, drive: &Drive<'_>) -> Result<Option<String>> {
-        let Some(team) = self.limited_team(drive).await? else {
+    pub(crate) async fn quota_refusal(&self, context: &StepContext<'_>) -> Result<Option<String>> {
+        let Some(team) = self.limited_team(context).await? else {
             return Ok(None);
         };
-        self.make_room_in_quota(drive, team).await?;
+        self.make_room_in_quota(context, team).await?;
         for quota in OF_STEPS {
             let exceeded = self.parts.store.over_quota(team, quota, 1).await?;
             if let Some(exceeded) = exceeded {
@@ -44,8 +44,8 @@ impl Orchestrator {
     }
 
     /// Gives up the containers that the team has kept longest, as long as it may have no other one.
-    async fn make_room_in_quota(&self, drive: &Drive<'_>, team: TeamId) -> Result<()> {
-        let (store, name) = (&self.parts.store, &drive.request.labels.team);
+    async fn make_room_in_quota(&self, context: &StepContext<'_>, team: TeamId) -> Result<()> {
+        let (store, name) = (&self.parts.store, &context.request.labels.team);
         while store
             .over_quota(team, Quota::Containers, 1)
             .await?
@@ -60,24 +60,25 @@ impl Orchestrator {
                     && !guests.is_busy(&kept.container.handle)
             });
             let Some(oldest) = oldest else { return Ok(()) };
-            let oldest = Subject::from(&oldest.container);
-            oldest.decided("its team is at its quota of containers, and a kept one makes room");
+            let oldest = ContainerRef::from(&oldest.container);
+            oldest
+                .log_decision("its team is at its quota of containers, and a kept one makes room");
             self.doom(vec![oldest]).await?;
         }
         Ok(())
     }
 
-    /// How large the build's log may grow by the team's quota.
-    pub(crate) async fn log_quota(&self, drive: &Drive<'_>) -> Result<Option<LogQuota>> {
-        let Some(team) = self.limited_team(drive).await? else {
+    /// Returns the size to which the build's log may grow by the team's quota.
+    pub(crate) async fn log_quota(&self, context: &StepContext<'_>) -> Result<Option<LogQuota>> {
+        let Some(team) = self.limited_team(context).await? else {
             return Ok(None);
         };
         let store = &self.parts.store;
         // What the build has printed until now counts from now on.
-        let printed = drive.log.bytes();
-        store.note_log_size(drive.lease.build, printed).await?;
+        let printed = context.log.bytes();
+        store.note_log_size(context.lease.build, printed).await?;
         let room = store.quota_room(team, Quota::Logs).await?;
-        let name = &drive.request.labels.team;
+        let name = &context.request.labels.team;
         Ok(room.map(|room| LogQuota {
             build: printed.saturating_add(room),
             words: format!(
@@ -86,23 +87,24 @@ impl Orchestrator {
         }))
     }
 
-    /// Counts what a step leaves behind. If that is more than the team may have, it goes, and the step ends with words.
+    /// Counts the volumes that a step leaves behind. If they are more than the team may have, they
+    /// are removed and the step errors.
     pub(crate) async fn weigh_outputs(
         &self,
-        drive: &Drive<'_>,
-        standing: &Standing,
+        context: &StepContext<'_>,
+        placement: &StepPlacement,
     ) -> Result<Option<StepEnd>> {
-        let Some(team) = self.limited_team(drive).await? else {
+        let Some(team) = self.limited_team(context).await? else {
             return Ok(None);
         };
-        let (store, name) = (&self.parts.store, &drive.request.labels.team);
+        let (store, name) = (&self.parts.store, &context.request.labels.team);
         store
-            .note_log_size(drive.lease.build, drive.log.bytes())
+            .note_log_size(context.lease.build, context.log.bytes())
             .await?;
         if store.quotas().limit(name, Quota::Volumes).is_none() {
             return Ok(None);
         }
-        let outputs = standing.placed.outputs.iter();
+        let outputs = placement.record.outputs.iter();
         let ids: Vec<VolumeId> = outputs
             .map(|(_, transfer)| transfer.volume.clone())
             .collect();

@@ -1,4 +1,4 @@
-//! What a step asks for and what it comes to.
+//! Requests for steps, and their results.
 
 use airside_hub::Session;
 use airside_model::{
@@ -9,7 +9,7 @@ use airside_runtime::{Access, Image, Mount, PlacementSpec};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::subject::Subject;
+use crate::container_ref::ContainerRef;
 
 /// One step, complete: nothing about it is looked up later.
 #[derive(Clone)]
@@ -27,7 +27,7 @@ pub struct StepRequest {
     pub stdin: Option<String>,
     pub inputs: Vec<Artifact>,
     pub outputs: Vec<StepOutput>,
-    /// Folders that must be there, and are nobody's artifact.
+    /// Folders that must be there and are no artifact.
     pub folders: Vec<String>,
     pub limits: ContainerLimits,
     pub privileged: bool,
@@ -95,18 +95,19 @@ impl StepResult {
     }
 }
 
-/// What a step that has ended still holds, until its result is committed and it is released.
+/// The container of a step that has ended, held until the step's result is committed and it is
+/// released.
 #[derive(Default)]
-pub struct Held(pub(crate) Option<Holding>);
+pub struct ContainerHold(pub(crate) Option<HeldContainer>);
 
-pub(crate) struct Holding {
-    pub(crate) subject: Subject,
+pub(crate) struct HeldContainer {
+    pub(crate) container_ref: ContainerRef,
     pub(crate) afterwards: Afterwards,
-    /// Absent where nobody ever heard of a shim.
+    /// Absent where no shim has connected.
     pub(crate) session: Option<Session>,
 }
 
-/// What becomes of a container once its step's result is committed.
+/// The fate of a container once its step's result is committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Afterwards {
     /// It stays for those who want to look inside.
@@ -114,14 +115,15 @@ pub(crate) enum Afterwards {
     Destroyed,
 }
 
-impl Held {
+impl ContainerHold {
     /// The worker that has the step's container.
     pub fn worker(&self) -> Option<&WorkerName> {
         let holding = self.0.as_ref()?;
-        Some(&holding.subject.worker)
+        Some(&holding.container_ref.worker)
     }
 
-    /// Of a step that was lost: wherever its process may still run, it has no right to any more.
+    /// Marks the container of a lost step for destruction: wherever its process may still run, it
+    /// has no right to.
     pub(crate) fn lost(mut self) -> Self {
         if let Some(holding) = &mut self.0 {
             holding.afterwards = Afterwards::Destroyed;
@@ -130,9 +132,9 @@ impl Held {
     }
 }
 
-/// What a resumed build needs to follow a step that is out there; stored sealed.
+/// The stored record of a placement, with which a resumed build follows the step; stored sealed.
 #[derive(Clone, Serialize, Deserialize)]
-pub(crate) struct Placed {
+pub(crate) struct PlacementRecord {
     pub(crate) spec: PlacementSpec,
     pub(crate) order: Order,
     pub(crate) outputs: Vec<(String, Transfer)>,

@@ -8,30 +8,33 @@ use airside_store::{Container, ContainerFilter};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use crate::{Error, Orchestrator, Result, subject::Subject};
+use crate::{Error, Orchestrator, Result, container_ref::ContainerRef};
 
 const EVERY: Duration = Duration::from_secs(30);
 
-/// How often everything is destroyed before what is left counts as impossible to remove.
+/// Number of times that everything is destroyed before the rest counts as impossible to remove.
 const CLEARING: u32 = 3;
 
-/// What to do about one worker, decided from what is there and what is known.
+/// The sweep of one worker, decided from its containers and the store's rows.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Verdict {
+struct SweepPlan {
     destroy: Vec<Handle>,
     /// Known, doomed, and no longer there.
     forget: Vec<Handle>,
 }
 
-/// `there` must have been listed before `known` was read: what is placed in between is then known. What nobody knows and
-/// is leaving has been destroyed by us a moment ago, or by somebody else: it is told only once.
-fn judge(there: &[Listed], known: &[Container]) -> Verdict {
+/// Plans a sweep. `there` must have been listed before `known` was read: a container that is placed
+/// in between is then known.
+///
+/// A container without a row that is leaving already was destroyed a moment ago, and is not
+/// destroyed twice.
+fn plan_sweep(there: &[Listed], known: &[Container]) -> SweepPlan {
     let states: HashMap<&Handle, ContainerState> = known
         .iter()
         .map(|container| (&container.handle, container.state))
         .collect();
     let doomed = |state: &ContainerState| is_doomed(*state);
-    Verdict {
+    SweepPlan {
         destroy: there
             .iter()
             .filter(|listed| states.get(&listed.handle).map_or(!listed.leaving, doomed))
@@ -82,14 +85,17 @@ impl Orchestrator {
                     warn!(%worker, error = %chain(&error), "sweep failed");
                 }
                 if let Err(error) = entry.runtime.tidy().await {
-                    warn!(%worker, error = %chain(&error), "what steps no longer use stays for the next sweep");
+                    warn!(
+                        %worker, error = %chain(&error),
+                        "what steps no longer use stays for the next sweep"
+                    );
                 }
             }
         }
     }
 
-    /// Ends what was being destroyed, for a server that stops: the machine need not wait for the next start
-    /// to be rid of it.
+    /// Ends what was being destroyed, for a server that stops: the machine need not wait for the
+    /// next start.
     pub async fn sweep_up(&self) {
         for entry in self.parts.workers.entries().iter() {
             let worker = entry.runtime.worker();
@@ -102,8 +108,8 @@ impl Orchestrator {
         }
     }
 
-    /// Destroys every container on every worker, whatever it is for, until there is none. For the end
-    /// of an installation, when nobody drives builds any more.
+    /// Destroys every container on every worker until there is none. Only for the end of an
+    /// installation, when no server drives builds any more.
     pub async fn clear_away(&self) -> Result<()> {
         for entry in self.parts.workers.entries().iter() {
             let worker = entry.runtime.worker();
@@ -111,13 +117,15 @@ impl Orchestrator {
             loop {
                 let there = entry.runtime.list().await?.into_iter();
                 let there: Vec<_> = there
-                    .map(|listed| Subject::unknown(worker, &listed.handle))
+                    .map(|listed| ContainerRef::unknown(worker, &listed.handle))
                     .collect();
                 if there.is_empty() {
                     break;
                 }
                 if tries == CLEARING {
-                    let handles = there.iter().map(|subject| subject.handle.to_string());
+                    let handles = there
+                        .iter()
+                        .map(|container_ref| container_ref.handle.to_string());
                     return Err(Error::Left {
                         worker: worker.clone(),
                         handles: handles.collect::<Vec<_>>().join(", "),
@@ -140,27 +148,27 @@ impl Orchestrator {
             ..Default::default()
         };
         let known = self.parts.store.containers(&filter).await?;
-        let verdict = judge(&there, &known);
-        let subject = |handle: &Handle| {
+        let plan = plan_sweep(&there, &known);
+        let container_ref = |handle: &Handle| {
             let container = known.iter().find(|container| container.handle == *handle);
-            container.map_or_else(|| Subject::unknown(worker, handle), Subject::from)
+            container.map_or_else(|| ContainerRef::unknown(worker, handle), ContainerRef::from)
         };
-        for handle in &verdict.destroy {
-            let subject = subject(handle);
-            subject.decided("sweeper destroys a container that has no right to live");
-            self.destroy(&subject).await;
+        for handle in &plan.destroy {
+            let container_ref = container_ref(handle);
+            container_ref.log_decision("sweeper destroys a container that has no right to live");
+            self.destroy(&container_ref).await;
         }
-        for handle in &verdict.forget {
-            let subject = subject(handle);
-            subject.decided("sweeper forgets a container that is not there");
+        for handle in &plan.forget {
+            let container_ref = container_ref(handle);
+            container_ref.log_decision("sweeper forgets a container that is not there");
             self.parts.store.forget_container(handle).await?;
-            subject.is("gone");
+            container_ref.log_state("gone");
         }
         Ok(())
     }
 
-    /// Removes what a finished build leaves behind, but for what is kept for people to look at; that
-    /// includes what earlier builds of its job had kept.
+    /// Removes the containers and volumes of a finished build, except those that are kept for
+    /// people; among them those that earlier builds of its job had kept.
     pub async fn clean_up(&self, build: BuildId) -> Result<()> {
         let filter = ContainerFilter {
             build: Some(build),
@@ -175,10 +183,10 @@ impl Orchestrator {
             self.parts.store.doom_container(&container.handle).await?;
             // Kept ones have been doomed by the end of the build, the others of these just now.
             if container.kept_at.is_some() || !is_doomed(container.state) {
-                Subject::from(container).is("destroying");
+                ContainerRef::from(container).log_state("destroying");
             }
         }
-        self.destroy_all(doomed.iter().map(Subject::from).collect())
+        self.destroy_all(doomed.iter().map(ContainerRef::from).collect())
             .await;
         self.attend_kept().await?;
         self.collect_kept().await?;
@@ -199,9 +207,9 @@ impl Orchestrator {
         Ok(())
     }
 
-    /// Destroys a container; whoever else is at it is waited for, and it is not done twice.
-    pub(crate) async fn destroy(&self, subject: &Subject) {
-        let Subject { worker, handle, .. } = subject;
+    /// Destroys a container once: a caller that comes while another destroys it waits for that.
+    pub(crate) async fn destroy(&self, container_ref: &ContainerRef) {
+        let ContainerRef { worker, handle, .. } = container_ref;
         let destruction = self.parts.workers.destruction(handle);
         let mut destroyed = destruction.lock().await;
         if *destroyed {
@@ -213,14 +221,14 @@ impl Orchestrator {
         if let Some(entry) = self.parts.workers.get(worker)
             && let Err(error) = entry.runtime.destroy(handle).await
         {
-            return subject.failed(&error, "container not destroyed yet");
+            return container_ref.log_failure(&error, "container not destroyed yet");
         }
         *destroyed = true;
         self.parts.workers.unwatch(handle);
         if let Err(error) = self.parts.store.forget_container(handle).await {
-            return subject.failed(&error, "container not forgotten yet");
+            return container_ref.log_failure(&error, "container not forgotten yet");
         }
-        subject.is("gone");
+        container_ref.log_state("gone");
     }
 }
 
@@ -281,8 +289,8 @@ mod tests {
             container("gone", ContainerState::Destroying),
             container("not yet there", ContainerState::Creating),
         ];
-        let verdict = judge(&there, &known);
-        assert_eq!(verdict.destroy, ["destroying", "unknown"].map(Handle::new));
-        assert_eq!(verdict.forget, ["gone"].map(Handle::new));
+        let plan = plan_sweep(&there, &known);
+        assert_eq!(plan.destroy, ["destroying", "unknown"].map(Handle::new));
+        assert_eq!(plan.forget, ["gone"].map(Handle::new));
     }
 }

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use crate::{leaving::States, request::StepRequest};
 
-/// A placement target and whom it serves.
+/// A worker, and the team and tags that it serves.
 #[derive(Clone)]
 pub struct WorkerEntry {
     pub runtime: AnyRuntime,
@@ -19,7 +19,8 @@ pub struct WorkerEntry {
     pub tags: Vec<String>,
 }
 
-/// All workers; clones share them. Which there are may change: see [`Workers::set`] and [`Workers::join`].
+/// All workers; clones share them. Which there are may change: see [`Workers::set`] and
+/// [`Workers::join`].
 #[derive(Clone)]
 pub struct Workers {
     entries: Arc<RwLock<Entries>>,
@@ -31,7 +32,7 @@ pub struct Workers {
 #[derive(Default)]
 struct Entries {
     configured: Vec<WorkerEntry>,
-    /// Those that came by themselves.
+    /// Workers that joined by themselves: agents.
     joined: Vec<WorkerEntry>,
     all: Arc<[WorkerEntry]>,
 }
@@ -54,11 +55,12 @@ impl Entries {
     }
 }
 
-/// Held by whoever destroys a container; tells the next one whether it was done.
+/// The lock of a container's destruction. True once the container is destroyed.
 pub(crate) type Destruction = Arc<tokio::sync::Mutex<bool>>;
 
 impl Workers {
-    /// A name for all workers that are trusted alike: those of one kind and team, and each that joined by itself alone.
+    /// A name for all workers that are trusted alike: those of one kind and team, and each that
+    /// joined by itself alone.
     pub(crate) fn trust(&self, entry: &WorkerEntry) -> String {
         let worker = entry.runtime.worker();
         let entries = self.entries.read();
@@ -67,10 +69,12 @@ impl Workers {
             .iter()
             .any(|own| own.runtime.worker() == worker);
         let team = entry.team.as_deref().unwrap_or_default();
-        match entry.runtime.capabilities().mounts_volumes {
-            _ if joined => format!("joined/{worker}/{team}"),
-            true => format!("local/{team}"),
-            false => format!("cluster/{team}"),
+        if joined {
+            format!("joined/{worker}/{team}")
+        } else if entry.runtime.capabilities().mounts_volumes {
+            format!("local/{team}")
+        } else {
+            format!("cluster/{team}")
         }
     }
 
@@ -86,9 +90,9 @@ impl Workers {
         workers
     }
 
-    /// From now on these are the workers of the configuration, in this order; those that joined come after them. Steps
-    /// that follow a container through one that is not among them go on doing so: what they hold lasts as long as they
-    /// do.
+    /// From now on these are the workers of the configuration, in this order; those that joined
+    /// come after them. Steps that follow a container through one that is not among them go on
+    /// doing so: what they hold lasts as long as they do.
     pub fn set(&self, entries: Vec<WorkerEntry>) {
         self.renew(|known| known.configured = entries);
     }
@@ -140,7 +144,8 @@ impl Workers {
         }
     }
 
-    /// Those there are now, in the order of configuration, then those that joined.
+    /// Returns the workers there are now, in the order of the configuration, then those that
+    /// joined.
     pub fn entries(&self) -> Arc<[WorkerEntry]> {
         self.entries.read().all.clone()
     }
@@ -151,7 +156,7 @@ impl Workers {
         found.cloned()
     }
 
-    /// What the runtime sees of a placement, now and from now on.
+    /// Returns the observations of a placement, from the current one on.
     pub(crate) fn watch(&self, handle: &Handle) -> watch::Receiver<Option<Observed>> {
         self.seen
             .lock()
@@ -160,7 +165,7 @@ impl Workers {
             .subscribe()
     }
 
-    /// The turn to destroy a placement. Destructions that nobody waits for any more are forgotten.
+    /// Returns the lock of a placement's destruction. Locks that no caller holds are forgotten.
     pub(crate) fn destruction(&self, handle: &Handle) -> Destruction {
         let mut destructions = self.destructions.lock();
         destructions.retain(|_, destruction| Arc::strong_count(destruction) > 1);
@@ -221,14 +226,14 @@ impl Workers {
             .any(|entry| entry.fits(team, tags) && pulls(entry))
     }
 
-    /// How a worker is doing by itself.
+    /// Returns a worker's condition as its runtime reports it.
     pub(crate) fn condition(&self, worker: &WorkerName) -> Condition {
         let entry = self.get(worker);
         entry.map(|entry| entry.condition()).unwrap_or_default()
     }
 }
 
-/// What a step asks of its worker.
+/// The requirements of a step on its worker.
 pub(crate) struct Wants<'a> {
     pub(crate) team: &'a str,
     pub(crate) tags: &'a [String],
@@ -287,7 +292,7 @@ impl Candidate<'_> {
 pub(crate) enum NoWorker {
     /// None is there that could ever run it.
     Nowhere(String),
-    /// Those that could run it take no steps now.
+    /// The workers that could run the step take no steps now.
     Away(String),
 }
 

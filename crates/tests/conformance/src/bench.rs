@@ -27,13 +27,13 @@ pub trait Site: Send + Sync + 'static {
     /// A runtime over whatever is there, as after a start of the server.
     async fn open(&self, ground: &Ground, installation: &InstallationId) -> AnyRuntime;
 
-    /// What checks proofs of claims from here.
+    /// Returns the checks of proofs of claims from here.
     fn proofs(&self) -> Arc<dyn Proofs>;
 
     /// Hears of the hub once it listens, before any rule is tried.
     async fn meet(&self, _: &Hub, _: &Ground) {}
 
-    /// Where the hub must listen for steps to reach it.
+    /// Returns the address at which the hub must listen for steps to reach it.
     fn hub_ip(&self) -> IpAddr;
 
     /// The socket at which it must listen too, where steps reach it that way.
@@ -64,7 +64,7 @@ impl Proofs for NoProofs {
     }
 }
 
-/// What outlives a runtime.
+/// The parts that outlive a runtime.
 pub struct Ground {
     pub dir: TempDir,
     pub store: Store,
@@ -80,7 +80,7 @@ pub struct Bench {
     pub hub: Hub,
     pub(crate) job: JobId,
     runtime: Mutex<AnyRuntime>,
-    /// How long a step that is told to end may take.
+    /// Time that a step has to end once it is told to.
     stop_grace: Mutex<Duration>,
     shutdown: CancellationToken,
 }
@@ -130,7 +130,7 @@ impl Bench {
         }
     }
 
-    /// For steps that do not end by themselves.
+    /// Shortens the time for steps that do not end by themselves.
     pub(crate) fn stops_soon(&self) {
         *self.stop_grace.lock() = Duration::from_secs(1);
     }

@@ -1,8 +1,9 @@
 //! The rules that every runtime keeps, as one suite.
 //!
-//! A [`Site`] is a place where a runtime works: this machine, an agent's, a cluster. [`rules!`] makes one test of
-//! each rule for a site. Everything around the runtime is real: the store, the hub, the volumes, the
-//! orchestrator where a rule is about whole steps, and the static shim inside the step.
+//! A [`Site`] is a place where a runtime works: this machine, an agent's, a cluster. [`rules!`]
+//! makes one test of each rule for a site. Everything around the runtime is real: the store, the
+//! hub, the volumes, the orchestrator where a rule is about whole steps, and the static shim inside
+//! the step.
 //!
 //! What is particular to one runtime is tested in that runtime's own crate.
 
@@ -20,8 +21,8 @@ pub use bench::{Bench, Ground, NoProofs, Site};
 pub use patience::{wait_until, within};
 pub use programs::{program, shim};
 
-/// One test per rule. The expression gives an `Option<Arc<dyn Site>>`; without a site, a rule is not
-/// tested.
+/// One test per rule. The expression gives an `Option<Arc<dyn Site>>`; without a site, a rule is
+/// not tested.
 #[macro_export]
 macro_rules! rules {
     ($site:expr) => {
@@ -34,6 +35,9 @@ macro_rules! rules {
             placing::labels_are_carried
             claims::another_instance_is_refused
             claims::a_revoked_placement_is_never_claimed
+            causes::a_missing_image_is_the_cause
+            causes::a_container_that_ends_by_itself_has_exited
+            causes::a_container_that_is_destroyed_was_removed
             images::an_image_that_does_not_exist_is_named
             images::an_artifact_is_an_image
             images::an_artifact_without_a_root_is_told

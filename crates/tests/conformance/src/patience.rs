@@ -5,7 +5,7 @@ use std::{future::Future, time::Duration};
 /// Nothing takes this long unless it never happens.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// What a future comes to, or a panic that says what did not happen.
+/// Returns the result of a future, or panics with what did not happen in time.
 pub async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
     match tokio::time::timeout(LIMIT, future).await {
         Ok(value) => value,

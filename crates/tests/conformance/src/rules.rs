@@ -1,5 +1,6 @@
 //! The rules themselves, by what they are about. Each takes a bench of its own.
 
+pub mod causes;
 pub mod claims;
 pub mod images;
 pub mod isolation;

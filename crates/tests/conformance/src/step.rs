@@ -25,7 +25,7 @@ pub(crate) struct Running {
     log: LogWriter,
 }
 
-/// What a step came to.
+/// The result of a step, with all that it printed.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) end: StepEnd,

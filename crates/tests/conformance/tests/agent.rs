@@ -1,5 +1,6 @@
-//! The rules on an agent's machine: an agent in another process, with a network of its own out of which it can dial and
-//! into which nobody can. They need root; without it these tests do nothing.
+//! The rules on an agent's machine: an agent in another process, with a network of its own out of
+//! which it can dial and into which no other can. They need root; without it these tests do
+//! nothing.
 
 #![allow(clippy::panic, reason = "a test that cannot go on has failed")]
 
@@ -16,7 +17,7 @@ use std::{
     time::Duration,
 };
 
-use airside_agents::{Agents, Hall, Offer, Unwelcome};
+use airside_agents::{AdmissionError, AgentOffer, Agents, WorkerRegister};
 use airside_conformance::{Ground, NoProofs, Site, program, shim, wait_until};
 use airside_hub::{Hub, Proofs};
 use airside_model::{Handle, InstallationId, WorkerName, WorkerState};
@@ -132,15 +133,15 @@ fn run(command: &mut Command) {
     assert!(ended.success(), "{command:?}: {ended}");
 }
 
-/// Where every agent with a token is a worker.
+/// A register in which every agent with a token is a worker.
 struct Anybody(Store);
 
 #[async_trait]
-impl Hall for Anybody {
-    async fn admit(&self, offer: &Offer, _: Arrival) -> Result<WorkerState, Unwelcome> {
+impl WorkerRegister for Anybody {
+    async fn admit(&self, offer: &AgentOffer, _: Arrival) -> Result<WorkerState, AdmissionError> {
         let kind = WorkerKind::Agent;
         let registered = self.0.register_worker(offer.worker(), None, &[], kind);
-        registered.await.map_err(|_| Unwelcome::Unable)
+        registered.await.map_err(|_| AdmissionError::Unable)
     }
 }
 
@@ -154,7 +155,7 @@ static NUMBER: AtomicU32 = AtomicU32::new(0);
 
 impl Network {
     fn make() -> Self {
-        // The name of the link is that of its block of addresses, so that nobody else has either.
+        // The name of the link is that of its block of addresses, so that both are unique.
         for _ in 0..64 {
             let block = std::process::id() * 64 + NUMBER.fetch_add(1, Ordering::Relaxed);
             let [_, _, high, low] = (block * 4).to_be_bytes();

@@ -1,7 +1,7 @@
-//! Containers that must have run, or must run, before the step's own can: ours that brings the shim, and
-//! whatever pod rules and the namespace's admission have added.
+//! Containers that must have run, or must run, before the step's own can: ours that brings the
+//! shim, and whatever pod rules and the namespace's admission have added.
 
-use airside_runtime::Observed;
+use airside_runtime::{Cause, Observed};
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodStatus};
 
 use super::waiting;
@@ -25,12 +25,13 @@ pub(super) fn failed(pod: &Pod, status: &PodStatus) -> Option<Observed> {
                 "container {}, which runs before the step, {why}{colon}{message}",
                 init.name
             ),
+            cause: Cause::Other,
         });
     }
     None
 }
 
-/// Whether it is a sidecar, which the kubelet starts again by itself.
+/// Returns true for a sidecar, which the kubelet starts again by itself.
 fn stays(pod: &Pod, name: &str) -> bool {
     let spec = pod.spec.as_ref();
     let mut containers = spec
@@ -47,12 +48,14 @@ pub(super) fn blocked(status: &PodStatus) -> Option<Observed> {
         let waiting = init.state.as_ref().and_then(|state| state.waiting.as_ref());
         let Some(waiting) = waiting else { continue };
         return match waiting::read(waiting) {
-            Observed::Pending { reason } if reason.is_empty() => continue,
-            Observed::Pending { reason } => Some(Observed::Pending {
+            Observed::Pending { reason, .. } if reason.is_empty() => continue,
+            Observed::Pending { reason, cause } => Some(Observed::Pending {
                 reason: format!("container {}: {reason}", init.name),
+                cause,
             }),
-            Observed::Doomed { reason } => Some(Observed::Doomed {
+            Observed::Doomed { reason, cause } => Some(Observed::Doomed {
                 reason: format!("container {}: {reason}", init.name),
+                cause,
             }),
             other => Some(other),
         };

@@ -1,5 +1,5 @@
-//! Reads who takes a running pod away. Kubernetes says so before the pod ends: by a condition, or only by the time of
-//! its deletion.
+//! Reads why a running pod is taken away. Kubernetes says so before the pod ends: by a condition,
+//! or only by the time of its deletion.
 
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 

@@ -1,4 +1,4 @@
-use airside_runtime::Observed;
+use airside_runtime::{Cause, Observed, Shortage};
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
 
@@ -38,12 +38,25 @@ fn ready(status: &str, reason: Value) -> Value {
 fn pending(reason: &str) -> Observed {
     Observed::Pending {
         reason: reason.to_owned(),
+        cause: Cause::Other,
     }
 }
 
-fn doomed(reason: &str) -> Observed {
+fn doomed(cause: Cause, reason: &str) -> Observed {
     Observed::Doomed {
         reason: reason.to_owned(),
+        cause,
+    }
+}
+
+fn no_cpu(reason: &str) -> Observed {
+    let shortage = Shortage::Nodes {
+        resources: vec!["cpu".to_owned()],
+        pods: false,
+    };
+    Observed::Pending {
+        reason: reason.to_owned(),
+        cause: Cause::NoRoom { shortage },
     }
 }
 
@@ -62,11 +75,16 @@ fn silent(reason: &str) -> Observed {
     }
 }
 
-fn gone(reason: &str) -> Observed {
+fn gone(cause: Cause, reason: &str) -> Observed {
     Observed::Gone {
         node: node(),
         reason: reason.to_owned(),
+        cause,
     }
+}
+
+fn exited(code: i32) -> Cause {
+    Cause::Exited { code: Some(code) }
 }
 
 #[track_caller]
@@ -84,11 +102,11 @@ fn waiting_for_a_node() {
     };
     check(
         scheduled("Unschedulable"),
-        pending("no node takes the pod yet: 0/1 nodes are available: 1 Insufficient cpu."),
+        no_cpu("no node takes the pod yet: 0/1 nodes are available: 1 Insufficient cpu."),
     );
     check(
         scheduled("SchedulingGated"),
-        pending(
+        no_cpu(
             "no node takes the pod yet (SchedulingGated): 0/1 nodes are available: 1 Insufficient cpu.",
         ),
     );
@@ -112,7 +130,10 @@ fn images() {
     );
     check(
         waiting("ImagePullBackOff", missing),
-        doomed(&format!("the image does not exist: {missing}")),
+        doomed(
+            Cause::ImageMissing,
+            &format!("the image does not exist: {missing}"),
+        ),
     );
     for message in [
         "Back-off pulling image \"r/x:1\"",
@@ -126,7 +147,10 @@ fn images() {
     }
     check(
         waiting("InvalidImageName", "couldn't parse image name"),
-        doomed("the image cannot be used: couldn't parse image name"),
+        doomed(
+            Cause::ImageMissing,
+            "the image cannot be used: couldn't parse image name",
+        ),
     );
 }
 
@@ -140,7 +164,10 @@ fn containers_that_cannot_start() {
     ] {
         check(
             waiting(reason, missing),
-            doomed(&format!("the container cannot start: {missing}")),
+            doomed(
+                Cause::CannotStart,
+                &format!("the container cannot start: {missing}"),
+            ),
         );
     }
     check(
@@ -151,7 +178,10 @@ fn containers_that_cannot_start() {
         json!({"terminated": {"exitCode": 128, "reason": "StartError", "message": missing}});
     check(
         with_state("Failed", ended),
-        doomed(&format!("the container cannot start: {missing}")),
+        doomed(
+            Cause::CannotStart,
+            &format!("the container cannot start: {missing}"),
+        ),
     );
 }
 
@@ -195,29 +225,35 @@ fn ended_containers() {
     let ended = |terminated: Value| with_state("Failed", json!({"terminated": terminated}));
     check(
         ended(json!({"exitCode": 137, "reason": "OOMKilled"})),
-        gone("the step ran out of memory (OOMKilled)"),
+        gone(Cause::OutOfMemory, "the step ran out of memory (OOMKilled)"),
     );
     check(
         ended(json!({"exitCode": 1, "reason": "Error"})),
-        gone("the container exited with code 1"),
+        gone(exited(1), "the container exited with code 1"),
     );
     check(
         ended(json!({"exitCode": 0, "reason": "Completed"})),
-        gone("the container exited with code 0"),
+        gone(exited(0), "the container exited with code 0"),
     );
     check(
         ended(json!({"exitCode": 137, "signal": 9})),
-        gone("the container was killed by signal 9"),
+        gone(
+            Cause::Killed { signal: 9 },
+            "the container was killed by signal 9",
+        ),
     );
     check(
         ended(json!({"exitCode": 255, "reason": "Unknown", "message": "sandbox died"})),
-        gone("the container exited with code 255 (Unknown): sandbox died"),
+        gone(
+            Cause::Other,
+            "the container exited with code 255 (Unknown): sandbox died",
+        ),
     );
     // A sidecar keeps the pod running; the step is over all the same.
     let over = json!({"terminated": {"exitCode": 2, "reason": "Error"}});
     check(
         with_state("Running", over),
-        gone("the container exited with code 2"),
+        gone(exited(2), "the container exited with code 2"),
     );
 }
 
@@ -225,19 +261,28 @@ fn ended_containers() {
 fn ended_pods() {
     check(
         json!({"phase": "Failed", "reason": "Evicted", "message": "The node was low on memory."}),
-        gone("the pod failed: Evicted: The node was low on memory."),
+        gone(
+            Cause::Evicted,
+            "the pod failed: Evicted: The node was low on memory.",
+        ),
     );
     check(
         json!({"phase": "Failed", "reason": "OutOfcpu"}),
-        gone("the pod failed: OutOfcpu"),
+        gone(Cause::Other, "the pod failed: OutOfcpu"),
     );
-    check(json!({"phase": "Succeeded"}), gone("the pod succeeded"));
+    check(
+        json!({"phase": "Succeeded"}),
+        gone(Cause::Other, "the pod succeeded"),
+    );
     let mut killed = with_state("Failed", json!({"terminated": {"exitCode": 143}}));
     killed["conditions"] = json!([{"type": "DisruptionTarget", "status": "True",
         "reason": "PreemptionByScheduler", "message": "preempted by a pod of higher priority"}]);
     check(
         killed,
-        gone("the container exited with code 143 (preempted by a pod of higher priority)"),
+        gone(
+            Cause::Evicted,
+            "the container exited with code 143 (preempted by a pod of higher priority)",
+        ),
     );
 }
 
@@ -272,13 +317,19 @@ fn what_happens_before_the_step() {
             "Failed",
             failed(1),
             waits(),
-            doomed("container copier, which runs before the step, exited with code 1"),
+            doomed(
+                Cause::Other,
+                "container copier, which runs before the step, exited with code 1",
+            ),
         ),
         (
             "Pending",
             because("InvalidImageName", "x"),
             waits(),
-            doomed("container copier: the image cannot be used: x"),
+            doomed(
+                Cause::ImageMissing,
+                "container copier: the image cannot be used: x",
+            ),
         ),
         // The kubelet starts it again.
         ("Pending", done(), failed(1), pending("")),
@@ -303,7 +354,10 @@ fn a_registry_that_refuses_is_not_asked_for_ever() {
     ] {
         assert!(matches!(
             observed(&pod(waiting("ImagePullBackOff", message))),
-            Observed::Doomed { .. }
+            Observed::Doomed {
+                cause: Cause::ImageRefused | Cause::ImageMissing,
+                ..
+            }
         ));
         // Once is not enough.
         assert!(matches!(
@@ -321,14 +375,17 @@ fn memory_that_is_used_up_is_told_with_its_limit() {
     ));
     assert_eq!(
         observed(&pod),
-        gone("the step ran out of memory (OOMKilled)")
+        gone(Cause::OutOfMemory, "the step ran out of memory (OOMKilled)")
     );
     let spec = pod.spec.as_mut().unwrap();
     spec.containers[0].resources =
         serde_json::from_value(json!({"limits": {"memory": "1048576"}})).unwrap();
     assert_eq!(
         observed(&pod),
-        gone("the step ran out of memory: its limit is 1048576 bytes (OOMKilled)")
+        gone(
+            Cause::OutOfMemory,
+            "the step ran out of memory: its limit is 1048576 bytes (OOMKilled)"
+        )
     );
 }
 
@@ -361,4 +418,30 @@ fn who_takes_a_running_pod_away_is_told_while_it_runs() {
     // A condition that was withdrawn says nothing.
     evicted["conditions"][0]["status"] = json!("False");
     check(evicted, started());
+}
+
+#[test]
+fn a_container_that_ended_because_its_pod_was_deleted_was_removed() {
+    let ended = |reason: &str, code: i32| {
+        let ended = json!({"terminated": {"exitCode": code, "reason": reason}});
+        let mut pod = pod(with_state("Failed", ended));
+        pod.metadata.deletion_timestamp =
+            serde_json::from_value(json!("2026-01-01T00:00:00Z")).ok();
+        observed(&pod)
+    };
+    assert_eq!(
+        ended("Error", 143),
+        gone(
+            Cause::Removed,
+            "the container exited with code 143 (the pod was deleted)"
+        )
+    );
+    // The step's own want of memory stays the cause.
+    assert_eq!(
+        ended("OOMKilled", 137),
+        gone(
+            Cause::OutOfMemory,
+            "the step ran out of memory (OOMKilled) (the pod was deleted)"
+        )
+    );
 }

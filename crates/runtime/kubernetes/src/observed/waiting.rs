@@ -1,60 +1,59 @@
-//! Why a container does not run yet, and whether it ever can.
+//! Containers that wait: the reason for people, and whether they ever run.
+//!
+//! The kubelet tells kinds of failed pulls apart by messages alone: this file reads them, and no
+//! other code does.
 
-use airside_runtime::Observed;
+use airside_runtime::{Cause, Observed};
 use k8s_openapi::api::core::v1::ContainerStateWaiting;
 
+/// Reads the state of a container that waits.
 pub(super) fn read(waiting: &ContainerStateWaiting) -> Observed {
     let why = waiting.reason.as_deref().unwrap_or_default();
     let message = waiting.message.as_deref().unwrap_or_default().trim();
-    let words = || {
-        if message.is_empty() {
-            why.to_owned()
-        } else {
-            message.to_owned()
-        }
-    };
+    let words = if message.is_empty() { why } else { message };
     match why {
-        "" | "ContainerCreating" | "PodInitializing" => Observed::Pending {
-            reason: String::new(),
-        },
-        "InvalidImageName" | "ErrImageNeverPull" => Observed::Doomed {
-            reason: format!("the image cannot be used: {}", words()),
-        },
+        "" | "ContainerCreating" | "PodInitializing" => Observed::pending(),
+        "InvalidImageName" | "ErrImageNeverPull" => doomed(
+            Cause::ImageMissing,
+            format!("the image cannot be used: {words}"),
+        ),
         // Only after the kubelet has tried again: a mirror may learn of a new image late.
-        "ImagePullBackOff" if says_missing(message) => Observed::Doomed {
-            reason: format!("the image does not exist: {message}"),
-        },
-        "ImagePullBackOff" if says_refused(message) => Observed::Doomed {
-            reason: format!("the registry refuses to give the image: {message}"),
-        },
-        "CrashLoopBackOff" => Observed::Pending {
-            reason: format!("it keeps ending: {}", words()),
-        },
+        "ImagePullBackOff" if says_missing(message) => doomed(
+            Cause::ImageMissing,
+            format!("the image does not exist: {message}"),
+        ),
+        "ImagePullBackOff" if says_refused(message) => doomed(
+            Cause::ImageRefused,
+            format!("the registry refuses to give the image: {message}"),
+        ),
+        "CrashLoopBackOff" => pending(format!("it keeps ending: {words}")),
         "ErrImagePull" | "ImagePullBackOff" | "ImageInspectError" | "RegistryUnavailable" => {
-            Observed::Pending {
-                reason: format!("the image cannot be pulled yet: {}", words()),
-            }
+            pending(format!("the image cannot be pulled yet: {words}"))
         }
         "CreateContainerError" | "CreateContainerConfigError" | "RunContainerError" => {
-            let reason = format!("the container cannot start: {}", words());
+            let reason = format!("the container cannot start: {words}");
             if passes(message) {
-                Observed::Pending { reason }
+                pending(reason)
             } else {
-                Observed::Doomed { reason }
+                doomed(Cause::CannotStart, reason)
             }
         }
-        other => Observed::Pending {
-            reason: if message.is_empty() {
-                other.to_owned()
-            } else {
-                format!("{other}: {message}")
-            },
-        },
+        other if message.is_empty() => pending(other.to_owned()),
+        other => pending(format!("{other}: {message}")),
     }
 }
 
-/// Whether a pull failed because the registry knows no such image, in the words of containerd,
-/// CRI-O and the registries behind them.
+fn pending(reason: String) -> Observed {
+    let cause = Cause::Other;
+    Observed::Pending { reason, cause }
+}
+
+fn doomed(cause: Cause, reason: String) -> Observed {
+    Observed::Doomed { reason, cause }
+}
+
+/// Returns true if a pull failed because the registry knows no such image, by the messages of
+/// containerd, CRI-O and the registries behind them.
 fn says_missing(message: &str) -> bool {
     let message = message.to_lowercase();
     // A name that does not resolve is the network's trouble, not the image's.
@@ -70,8 +69,8 @@ fn says_missing(message: &str) -> bool {
         && missing.iter().any(|text| message.contains(text))
 }
 
-/// Whether a pull failed for want of the right to it. Trying again does not help; credentials in the image's
-/// source might.
+/// Returns true if the registry denied the pull. Trying again does not help; credentials in the
+/// image's source might.
 fn says_refused(message: &str) -> bool {
     let message = message.to_lowercase();
     let refused = [
@@ -84,7 +83,7 @@ fn says_refused(message: &str) -> bool {
     refused.iter().any(|text| message.contains(text))
 }
 
-/// Errors of a busy node, which the kubelet overcomes by itself.
+/// Returns true for errors of a busy node, which the kubelet overcomes by itself.
 fn passes(message: &str) -> bool {
     [
         "context deadline exceeded",

@@ -1,5 +1,5 @@
-//! Pods prefer nodes that have their image, where somebody labels nodes with what they have (`airside images`). Where
-//! nobody does, no node has the label and none is preferred.
+//! Pods prefer nodes that have their image, where an agent labels nodes with their images (`airside
+//! images`). Without such an agent no node has the label and none is preferred.
 
 use airside_image_rules::label::{self, Presence};
 use airside_oci::Reference;

@@ -1,8 +1,9 @@
-//! What some steps' shims need beyond what any container has: to keep the process off the network, or to put its root
-//! file system together.
+//! Capabilities that some steps' shims need beyond those of any container: to keep the process off
+//! the network, or to put its root file system together.
 //!
-//! The capabilities are those of the pod's own user namespace, where they mean nothing outside; a pod without one
-//! never gets them. The shim takes them, and the system calls that come with them, from everything it starts.
+//! The capabilities are those of the pod's own user namespace, where they mean nothing outside; a
+//! pod without one never gets them. The shim takes them, and the system calls that come with them,
+//! from everything it starts.
 
 use airside_confine::Capabilities;
 use airside_protocol::env;
@@ -18,7 +19,7 @@ use crate::{labels, network_policy, targets::Target};
 pub(super) const ROOT_VOLUME: &str = "root";
 pub(super) const ROOT_MOUNT: &str = "/.airside-root";
 
-/// Which of them a step needs.
+/// The capabilities that a step needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Powers {
     /// The process gets a network that leads nowhere; the shim stays on the pod's.
@@ -62,7 +63,7 @@ impl Powers {
         self.hermetic || self.assembled
     }
 
-    /// What pods are found by whose network is held.
+    /// Returns the label by which pods are found whose network is held.
     pub(super) fn label(self) -> Option<(String, String)> {
         let label = || (labels::NETWORK.to_owned(), labels::HELD.to_owned());
         self.held.then(label)
@@ -82,7 +83,7 @@ impl Powers {
             capabilities.add.get_or_insert_default().extend(added);
         }
         if self.assembled {
-            // The usual profile forbids to mount, whoever does it and wherever.
+            // The usual profile forbids every mount, in a user namespace too.
             context.app_armor_profile = Some(AppArmorProfile {
                 type_: "Unconfined".to_owned(),
                 localhost_profile: None,
@@ -90,7 +91,7 @@ impl Powers {
         }
     }
 
-    /// What the shim is told about them.
+    /// Returns the variables that tell the shim of them.
     pub(super) fn environment(self) -> Vec<(&'static str, String)> {
         let mut variables = Vec::new();
         if self.assembled {
@@ -110,8 +111,8 @@ impl Powers {
         variables
     }
 
-    /// Where the root file system is put together: on the node's own disk, as a file system that others can be
-    /// mounted upon.
+    /// Returns the volume in which the root file system is put together: on the node's own disk, as
+    /// a file system that others can be mounted upon.
     pub(super) fn volume(self) -> Option<(Volume, VolumeMount)> {
         self.assembled.then(|| {
             let volume = Volume {

@@ -1,5 +1,5 @@
-//! Privileged steps: refused, privileged inside a user namespace of their own, or on the node itself, as
-//! the target says.
+//! Privileged steps: refused, privileged inside a user namespace of their own, or on the node
+//! itself, as the target says.
 
 use airside_runtime::{Error, PlacementSpec};
 use k8s_openapi::api::core::v1::{Pod, PodSpec, SecurityContext};
@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::{Pod, PodSpec, SecurityContext};
 use super::{CONTAINER, refused};
 use crate::targets::{Privileged, Target};
 
-/// Whether this target has such pods at all.
+/// Checks that this target has such pods at all.
 pub(super) fn check(spec: &PlacementSpec, target: &Target) -> Result<(), Error> {
     if spec.privileged && target.privileged == Privileged::Deny {
         return Err(refused(format!(
@@ -19,7 +19,8 @@ pub(super) fn check(spec: &PlacementSpec, target: &Target) -> Result<(), Error> 
     Ok(())
 }
 
-/// A rule that takes rights from a step holds for privileged ones too: they are refused, as Kubernetes would.
+/// Checks that no rule takes rights from a privileged step: such steps are refused, as Kubernetes
+/// would.
 pub(super) fn check_rules(spec: &PlacementSpec, pod: &Pod) -> Result<(), Error> {
     let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
     let mut steps = containers.filter(|it| it.name == CONTAINER);
@@ -27,12 +28,13 @@ pub(super) fn check_rules(spec: &PlacementSpec, pod: &Pod) -> Result<(), Error> 
         let context = it.security_context.as_ref();
         context.is_some_and(|it| it.allow_privilege_escalation == Some(false))
     });
-    match spec.privileged && lowered {
-        true => Err(refused(
+    if spec.privileged && lowered {
+        Err(refused(
             "the step asks for privileged, and a pod rule of its target says allowPrivilegeEscalation: false for it"
                 .to_owned(),
-        )),
-        false => Ok(()),
+        ))
+    } else {
+        Ok(())
     }
 }
 

@@ -1,10 +1,11 @@
-//! Pods for a namespace that enforces the Pod Security level *restricted*: no capability, and no program that gains
-//! rights.
+//! Pods for a namespace that enforces the Pod Security level *restricted*: no capability, and no
+//! program that gains rights.
 //!
-//! In a user namespace of its own a pod may still be root there, which the level allows. But root without capabilities
-//! cannot become anybody else, so a step with another user starts as that user, and its shim with it. A step that runs as
-//! its image's user starts as the node's runtime finds it in the image. Such a shim may not write to the image's root: it
-//! gets volumes for what is its own.
+//! In a user namespace of its own a pod may still be root there, which the level allows. But root
+//! without capabilities cannot become another user, so a step with another user starts as that
+//! user, and its shim with it. A step that runs as its image's user starts as the node's runtime
+//! finds it in the image. Such a shim may not write to the image's root: it gets volumes for its
+//! own files.
 
 use k8s_openapi::api::core::v1::{
     Capabilities, Container, EmptyDirVolumeSource, PodSpec, SecurityContext, Volume, VolumeMount,
@@ -18,7 +19,8 @@ use super::{CONTAINER, STATE};
 const BUILD: &str = "/tmp/build";
 pub(super) const STATE_VOLUME: &str = "airside-state";
 pub(super) const BUILD_VOLUME: &str = "airside-build";
-/// The number that this user has nearly everywhere. Where an image has another one, the shim says so.
+/// The number that this user has nearly everywhere. Where an image has another one, the shim says
+/// so.
 const NOBODY: i64 = 65534;
 
 /// The user that the step's container starts as, and its shim with it.
@@ -94,8 +96,8 @@ fn lower(container: &mut Container) {
     });
 }
 
-/// The numbers of a user that is written as `user[:group]`. What only the image can translate stays root: its shim tells
-/// which number to write.
+/// Returns the numbers of a user that is written as `user[:group]`. A user that only the image can
+/// translate stays root: its shim reports which number to write.
 fn ids(user: Option<&str>) -> (i64, Option<i64>) {
     let user = user.unwrap_or_default();
     let (name, group) = match user.split_once(':') {

@@ -1,8 +1,9 @@
-//! Pod rules: what the target's owner changes about the pods of some steps, without touching pipelines.
+//! Pod rules: what the target's owner changes about the pods of some steps, without touching
+//! pipelines.
 //!
-//! A rule's patch was checked when the targets file was read (`targets/pod_rules.rs`), so that nothing in
-//! it can undo what holds a step. Here it is only merged, the way Kubernetes merges such patches: maps key
-//! by key, containers and volumes by their names, everything else as a whole.
+//! A rule's patch was checked when the targets file was read (`targets/pod_rules.rs`), so that
+//! nothing in it can undo what holds a step. Here it is only merged, the way Kubernetes merges such
+//! patches: maps key by key, containers and volumes by their names, everything else as a whole.
 
 use airside_config::Glob;
 use airside_runtime::{Error, PlacementSpec};
@@ -19,7 +20,7 @@ pub struct PodRule {
     pub(crate) patch: Value,
 }
 
-/// Which steps a rule is for. What is absent matches everything.
+/// The steps that a rule is for. What is absent matches everything.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RuleMatch {
     pub(crate) team: String,

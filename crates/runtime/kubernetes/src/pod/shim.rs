@@ -1,5 +1,6 @@
-//! How the shim gets into a container whose image is not its own: as an image volume, or copied by an init
-//! container where a cluster has no image volumes. The latter costs a third of a second more per step.
+//! The way of the shim into a container whose image is not its own: as an image volume, or copied
+//! by an init container where a cluster has no image volumes. The latter costs a third of a second
+//! more per step.
 
 use std::collections::BTreeMap;
 

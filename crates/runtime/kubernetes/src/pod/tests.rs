@@ -56,7 +56,7 @@ fn json(pod: &Pod) -> String {
 
 fn refusal(spec: &PlacementSpec) -> String {
     match pod_for(spec, &target("")) {
-        Err(Error::Refused { message }) => message,
+        Err(Error::Refused { message, .. }) => message,
         other => panic!("{other:?}"),
     }
 }
@@ -218,7 +218,7 @@ fn an_artifact_starts_from_the_shims_image() {
 fn without_user_namespaces_nobody_gets_them() {
     let target = target("host_users: true");
     match pod_for(&assembled(), &target) {
-        Err(Error::Refused { message }) => {
+        Err(Error::Refused { message, .. }) => {
             let told = message.contains("is an artifact") && message.contains("host_users: true");
             assert!(told, "{message}");
         }
@@ -377,7 +377,7 @@ fn a_pod_prefers_nodes_that_have_its_image() {
 
 fn refused_by(spec: &PlacementSpec, target: &Target) -> String {
     match pod_for(spec, target) {
-        Err(Error::Refused { message }) => message,
+        Err(Error::Refused { message, .. }) => message,
         other => panic!("{other:?}"),
     }
 }

@@ -1,6 +1,7 @@
-//! Which nodes differ, as far as steps may notice: one of each kind is worth a look.
+//! Kinds of nodes that differ, as far as steps may notice: one node of each kind is worth a look.
 //!
-//! Who may list nodes finds out; the rights that Airside asks for by itself do not include it.
+//! Only an account that may list nodes finds out; the rights that Airside asks for do not include
+//! it.
 
 use std::collections::BTreeMap;
 
@@ -12,12 +13,13 @@ use kube::{Api, Client, api::ListParams};
 
 use crate::targets::{Target, Toleration};
 
-/// More kinds than this are not looked at, so that a zoo of nodes costs no more than a handful of pods.
-const MOST: usize = 5;
-/// Nor are more nodes listed than anybody has kinds for.
+/// Number of kinds that are looked at, so that a zoo of nodes costs no more than a handful of pods.
+const MAX_KINDS: usize = 5;
+/// Number of nodes that are listed: more than any cluster has kinds of.
 const LISTED: u32 = 500;
 
-/// The name of one node of each kind that the target's steps may come to. Empty: nothing is known about nodes.
+/// Returns the name of one node of each kind that the target's steps may come to; none where
+/// nothing is known about nodes.
 pub(super) async fn one_of_each(client: &Client, target: &Target) -> Vec<String> {
     let nodes: Api<Node> = Api::all(client.clone());
     let listed = nodes.list(&ListParams::default().limit(LISTED)).await;
@@ -32,10 +34,10 @@ fn choose(nodes: &[Node], target: &Target) -> Vec<String> {
         };
         kinds.entry(kind).or_insert_with(|| name.clone());
     }
-    kinds.into_values().take(MOST).collect()
+    kinds.into_values().take(MAX_KINDS).collect()
 }
 
-/// What decides on a node's user namespaces, image volumes and file systems.
+/// Returns the properties that decide on a node's user namespaces, image volumes and file systems.
 fn kind(node: &Node) -> Option<[String; 4]> {
     let info = node.status.as_ref()?.node_info.as_ref()?;
     Some([
@@ -46,7 +48,7 @@ fn kind(node: &Node) -> Option<[String; 4]> {
     ])
 }
 
-/// Whether the scheduler could choose this node for a step now.
+/// Returns true if the scheduler could choose this node for a step now.
 fn admits(node: &Node, target: &Target) -> bool {
     let labels = node.metadata.labels.clone().unwrap_or_default();
     let selected = |(key, value): (&String, &String)| labels.get(key) == Some(value);
@@ -166,7 +168,7 @@ mod tests {
         let zoo: Vec<Node> = (0..9)
             .map(|n| node(&format!("n{n}"), &n.to_string(), json!({})))
             .collect();
-        assert_eq!(choose(&zoo, &target).len(), MOST);
+        assert_eq!(choose(&zoo, &target).len(), MAX_KINDS);
         assert!(choose(&[], &target).is_empty());
     }
 

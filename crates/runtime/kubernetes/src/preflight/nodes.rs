@@ -1,8 +1,10 @@
-//! Sends a small pod to look at a node of each kind, or at any where nothing is known of them: what the API server accepts, nodes may not be able to do. Fields that an older
-//! cluster does not know are dropped without a word, and with them the user namespace.
+//! Sends a small pod to look at a node of each kind, or at any where nothing is known of them:
+//! nodes may not be able to do what the API server accepts. Fields that an older cluster does not
+//! know are dropped silently, and with them the user namespace.
 //!
-//! The pod runs `airside-shim probe`, which leaves its answer as the termination message. It has labels of its own, so
-//! that nobody takes it for a step, and is removed at once; one that a server left behind goes before the next.
+//! The pod runs `airside-shim probe`, which leaves its answer as the termination message. It has
+//! labels of its own, so that it is no step, and is removed at once; one that a server left behind
+//! goes before the next.
 
 use std::{pin::pin, time::Duration};
 
@@ -26,18 +28,18 @@ use crate::{
     targets::{Offer, Target},
 };
 
-/// How long it may take to start: an image may have to be pulled.
-const LONGEST: Duration = Duration::from_secs(60);
-/// How long what was found is believed, where something was lacking, and where nothing was.
+/// Time that the pod may take to start: an image may have to be pulled.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+/// Time for which a result is believed, where something was lacking, and where nothing was.
 const BELIEVED: Duration = Duration::from_secs(10 * 60);
 const TRUSTED: Duration = Duration::from_secs(6 * 60 * 60);
-/// Where the kubelet looks for last words.
+/// Path of the termination message.
 const LAST_WORDS: &str = "/dev/termination-log";
 
-/// What was found, and when.
-pub(super) type Found = parking_lot::Mutex<Option<(Instant, Vec<Lack>)>>;
+/// The last result, and its time.
+pub(super) type LastResult = parking_lot::Mutex<Option<(Instant, Vec<Lack>)>>;
 
-/// How a pod that was sent came back.
+/// The end of a pod that was sent.
 #[derive(Debug, PartialEq, Eq)]
 enum Sent {
     /// With an answer, from this node.
@@ -49,7 +51,7 @@ enum Sent {
 }
 
 impl Preflight {
-    /// What was found when somebody was last sent.
+    /// Returns the lacks that the last pod found.
     pub(crate) fn known_of_nodes(&self) -> Vec<Lack> {
         let found = self.found.lock();
         found
@@ -69,12 +71,13 @@ impl Preflight {
         }
         // Only this shape may mount something.
         let offered = self.target.offers(Offer::ArtifactImages);
-        let shape = match self.target.host_users || !offered || lacking(Shape::Assembled) {
-            true => Shape::Plain,
-            false => Shape::Assembled,
+        let shape = if self.target.host_users || !offered || lacking(Shape::Assembled) {
+            Shape::Plain
+        } else {
+            Shape::Assembled
         };
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), &self.target.namespace);
-        let sent = tokio::time::timeout(2 * LONGEST, self.send_all(&pods, shape)).await;
+        let sent = tokio::time::timeout(2 * START_TIMEOUT, self.send_all(&pods, shape)).await;
         let sent = sent.ok()?;
         if sent.is_empty() {
             return None;
@@ -98,17 +101,17 @@ impl Preflight {
             return Vec::new();
         }
         let nodes = kinds::one_of_each(&self.client, &self.target).await;
-        let sent: Vec<Option<Sent>> = match nodes.is_empty() {
-            true => vec![self.send(pods, shape, None).await],
-            false => {
-                let each = nodes.iter().map(|node| self.send(pods, shape, Some(node)));
-                futures::future::join_all(each).await
-            }
+        let sent: Vec<Option<Sent>> = if nodes.is_empty() {
+            vec![self.send(pods, shape, None).await]
+        } else {
+            let each = nodes.iter().map(|node| self.send(pods, shape, Some(node)));
+            futures::future::join_all(each).await
         };
         sent.into_iter().flatten().collect()
     }
 
-    /// Nothing if the API server does not want to, for whatever reason: a quota, say, or that it is away.
+    /// Sends one pod. Returns none if the API server refuses it for any reason: a quota, say, or
+    /// that it is away.
     async fn send(&self, pods: &Api<Pod>, shape: Shape, node: Option<&String>) -> Option<Sent> {
         let mut pod = pod::pod_for(&self.example(shape), &self.target).ok()?;
         self.make_probe(&mut pod);
@@ -148,7 +151,7 @@ impl Preflight {
         Ok(())
     }
 
-    /// No step, whoever looks for those, and gone by itself.
+    /// Makes the pod one that is no step and goes by itself.
     fn make_probe(&self, pod: &mut Pod) {
         pod.metadata.name = Some(format!("airside-probe-{:08x}", rand::random::<u32>()));
         let labels = pod.metadata.labels.insert([].into());
@@ -161,7 +164,7 @@ impl Preflight {
         let Some(spec) = &mut pod.spec else {
             return;
         };
-        spec.active_deadline_seconds = i64::try_from(LONGEST.as_secs()).ok();
+        spec.active_deadline_seconds = i64::try_from(START_TIMEOUT.as_secs()).ok();
         for container in &mut spec.containers {
             if container.name == CONTAINER {
                 container.args = Some(vec!["probe".to_owned(), LAST_WORDS.to_owned()]);
@@ -170,7 +173,7 @@ impl Preflight {
     }
 }
 
-/// A pod that is removed when nobody waits for it any more, also because its target goes.
+/// A pod that is removed when its caller no longer waits for it, also because its target goes.
 struct Away {
     pods: Api<Pod>,
     name: String,
@@ -178,7 +181,7 @@ struct Away {
 
 impl Drop for Away {
     fn drop(&mut self) {
-        // At the end of the whole program there is nobody left to do it: then it goes before the next one.
+        // At the end of the whole program no task can do it: then it goes before the next one.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
         };
@@ -191,7 +194,7 @@ impl Drop for Away {
     }
 }
 
-/// Until it has ended, or for as long as anybody would wait.
+/// Follows the pod until it has ended, or its time is over.
 async fn follow(pods: &Api<Pod>, name: &str) -> Sent {
     let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
     let mut states = pin!(
@@ -210,7 +213,7 @@ async fn follow(pods: &Api<Pod>, name: &str) -> Sent {
         }
         None
     };
-    match tokio::time::timeout(LONGEST, ended).await {
+    match tokio::time::timeout(START_TIMEOUT, ended).await {
         Ok(Some(ended)) => ended,
         Ok(None) | Err(_) => Sent::Waiting(last),
     }
@@ -222,10 +225,10 @@ fn read(pod: &Pod) -> Sent {
         return Sent::Back(probe, node.unwrap_or_default());
     }
     match observed(pod) {
-        Observed::Doomed { reason }
+        Observed::Doomed { reason, .. }
         | Observed::Leaving { reason, .. }
         | Observed::Gone { reason, .. } => Sent::Lost(reason),
-        Observed::Pending { reason } | Observed::Silent { reason, .. } => Sent::Waiting(reason),
+        Observed::Pending { reason, .. } | Observed::Silent { reason, .. } => Sent::Waiting(reason),
         Observed::Started { .. } => Sent::Waiting(String::new()),
     }
 }
@@ -237,7 +240,7 @@ fn last_words(pod: &Pod) -> Option<Probe> {
     serde_json::from_str(ended.message.as_deref()?).ok()
 }
 
-/// What is lacking, by what was found.
+/// Returns the lacks that a pod's end shows.
 fn judge(sent: &Sent, target: &Target) -> Vec<Lack> {
     let lack = |shapes: &[Shape], why: String| {
         let shapes = shapes.to_vec();
@@ -264,7 +267,7 @@ fn judge(sent: &Sent, target: &Target) -> Vec<Lack> {
             format!("a pod that was sent to look at a node did not run: {reason}"),
         ),
         Sent::Waiting(reason) if reason.is_empty() => {
-            let seconds = LONGEST.as_secs();
+            let seconds = START_TIMEOUT.as_secs();
             lack(
                 &[],
                 format!("a pod that was sent to look at a node has not run for {seconds} s"),
@@ -277,7 +280,7 @@ fn judge(sent: &Sent, target: &Target) -> Vec<Lack> {
     }
 }
 
-/// What a node has, for the log.
+/// Describes a node, for the log.
 fn words(probe: &Probe) -> String {
     let ids = match probe.ids {
         Ids::Shared => "pods share its user ids".to_owned(),

@@ -1,5 +1,5 @@
-//! Tries each shape of pod without making it: Pod Security, webhooks and limit ranges answer as they will for
-//! steps. A shape that the target itself does not offer is not tried.
+//! Tries each shape of pod without making it: Pod Security, webhooks and limit ranges answer as
+//! they will for steps. A shape that the target itself does not offer is not tried.
 
 use airside_model::{BuildId, Handle, StepKind, StepLabels, VolumeId, task::ContainerLimits};
 use airside_runtime::{ClaimEnvironment, Image, Lack, PlacementSpec, Shape};
@@ -16,7 +16,7 @@ impl Preflight {
             dry_run: true,
             ..PostParams::default()
         };
-        // Nobody pulls it: the pod is not made.
+        // The image is never pulled: the pod is not made.
         let registry = self.target.registry.as_ref();
         let published = registry.map(|registry| format!("{registry}/preflight"));
         let mut lacks = Vec::new();

@@ -267,7 +267,7 @@ async fn withdrawn_keys_are_forgotten() {
 
 #[tokio::test]
 async fn without_keys_the_claim_may_be_made_again() {
-    // Nobody listens there.
+    // No server listens there.
     let config = kube::Config::new("http://127.0.0.1:1".parse().unwrap());
     let keys = Keys::new(kube::Client::try_from(config).unwrap());
     let error = try_proof(&keys, &Signer::ec("e").sign(&claims()))

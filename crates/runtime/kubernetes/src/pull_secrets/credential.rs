@@ -1,11 +1,11 @@
-//! Who pulls what from where.
+//! Credentials for one registry.
 
 use airside_runtime::{Image, PlacementSpec};
 use serde_json::{Value, json};
 
 use crate::own_images::Login;
 
-/// How the kubelet calls the registry of images without one in their name.
+/// The kubelet's name for the registry of images without one in their name.
 const DOCKER_HUB: &str = "https://index.docker.io/v1/";
 
 /// A user of one registry, on behalf of one team. It holds a password, so it does not show itself.
@@ -18,7 +18,8 @@ pub(crate) struct Credential {
 }
 
 impl Credential {
-    /// What a step's image source has; nothing where the nodes' own rights are to do.
+    /// Returns the credential of a step's image source; none where the nodes' own rights are
+    /// enough.
     pub(crate) fn of(spec: &PlacementSpec) -> Option<Self> {
         let Image::Registry {
             reference, source, ..
@@ -39,7 +40,7 @@ impl Credential {
         })
     }
 
-    /// For the server's own registry.
+    /// Returns a team's credential for the server's own registry.
     pub(crate) fn own(team: &str, registry: &str, login: Login) -> Self {
         Self {
             team: team.to_owned(),
@@ -49,7 +50,7 @@ impl Credential {
         }
     }
 
-    /// As `docker login` would keep it.
+    /// Returns the configuration file that `docker login` would write.
     pub(super) fn docker_config(&self) -> String {
         let user = json!({"username": self.username, "password": self.password});
         json!({"auths": {self.registry.as_str(): user}}).to_string()

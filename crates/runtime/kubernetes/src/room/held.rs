@@ -16,7 +16,7 @@ pub(crate) type Amounts = BTreeMap<String, i128>;
 
 /// A pod, as far as room is concerned.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Held {
+pub(crate) struct PodShare {
     pub(crate) handle: Handle,
     pub(crate) node: Option<String>,
     pub(crate) requests: Amounts,
@@ -29,7 +29,7 @@ pub(crate) struct Held {
     tolerations: Vec<Toleration>,
 }
 
-impl Held {
+impl PodShare {
     pub(crate) fn of(pod: &Pod) -> Self {
         let spec = pod.spec.clone().unwrap_or_default();
         let (mut requests, mut limits) = (Amounts::new(), Amounts::new());
@@ -54,8 +54,9 @@ impl Held {
         }
     }
 
-    /// Returns true if the node that this pod is on could take the other, as far as pods say themselves: it is asked for at
-    /// least as narrowly, and for nothing that the other does not bear.
+    /// Returns true if the node that this pod is on could take the other, as far as pods say
+    /// themselves: it is asked for at least as narrowly, and for nothing that the other does not
+    /// tolerate.
     pub(crate) fn shows_a_place_for(&self, wanted: &Self) -> bool {
         let mut selected = wanted.node_selector.iter();
         let bears = |it: &Toleration| wanted.tolerations.contains(it);

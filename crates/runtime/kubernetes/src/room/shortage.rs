@@ -1,73 +1,68 @@
-//! Shortages that a pod meets, read from the words of the API server, the scheduler or our own limit.
+//! Shortages that a pod meets. Kubernetes names them in messages alone: this file reads those
+//! messages, and no other code does.
 
-use super::{Held, held::Amounts};
+use std::collections::BTreeMap;
+
+use airside_runtime::Shortage;
+
+use super::{PodShare, held::Amounts};
 use crate::targets::quantity::thousandths;
 
 /// One whole, in thousandths.
 const ONE: i128 = 1000;
 
-/// A resource of which there is too little.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Shortage {
-    /// The target's own limit on pods.
-    Pods,
-    /// A quota of the namespace: so much of each must be freed.
-    Quota(Amounts),
-    /// No node has enough of these resources left, or takes one more pod.
-    Nodes { resources: Vec<String>, pods: bool },
-    /// More is asked for than there may ever be.
-    Never,
+/// Reads a refusal by a quota: `… exceeded quota: few, requested: pods=1, used: pods=3, limited:
+/// pods=3`.
+pub(crate) fn quota_shortage(message: &str) -> Option<Shortage> {
+    let (_, quota) = message.split_once("exceeded quota:")?;
+    read_quota(quota)
 }
 
-impl Shortage {
-    /// Reads why a pod waits; none if it waits for something else than room.
-    pub(crate) fn read(reason: &str) -> Option<Self> {
-        if reason.contains("(max_pods) is used up") {
-            return Some(Self::Pods);
-        }
-        if let Some((_, quota)) = reason.split_once("exceeded quota:") {
-            return read_quota(quota);
-        }
-        let (_, nodes) = reason.split_once("nodes are available:")?;
-        // Further sentences are about claims, and about what preemption would bring.
-        read_nodes(nodes.split(". ").next().unwrap_or_default())
-    }
+/// Reads the scheduler's message about a pod without a node: `0/2 nodes are available: 2
+/// Insufficient cpu.`
+pub(crate) fn node_shortage(message: &str) -> Option<Shortage> {
+    let (_, nodes) = message.split_once("nodes are available:")?;
+    // Further sentences are about claims, and about what preemption would bring.
+    read_nodes(nodes.split(". ").next().unwrap_or_default())
+}
 
-    /// Returns true if pods that ask for less processor and memory would help.
-    pub(super) fn can_be_shrunk_away(&self) -> bool {
-        let shrinks = |name: &str| matches!(name.trim_start_matches("requests."), "cpu" | "memory");
-        match self {
-            Self::Pods | Self::Never => false,
-            Self::Quota(needed) => needed.keys().any(|name| shrinks(name)),
-            Self::Nodes { resources, .. } => resources.iter().any(|name| shrinks(name)),
-        }
+/// Returns true if pods that ask for less processor and memory would help.
+pub(super) fn can_be_shrunk_away(shortage: &Shortage) -> bool {
+    let shrinks = |name: &str| matches!(name.trim_start_matches("requests."), "cpu" | "memory");
+    match shortage {
+        Shortage::Pods | Shortage::Never => false,
+        Shortage::Quota(needed) => needed.keys().any(|name| shrinks(name)),
+        Shortage::Nodes { resources, .. } => resources.iter().any(|name| shrinks(name)),
     }
+}
 
-    /// Returns true if a step finds room once these pods are gone.
-    pub(super) fn is_met_by(&self, wanted: &Held, freed: &[&Held]) -> bool {
-        let count = ONE * i128::try_from(freed.len()).unwrap_or(i128::MAX / ONE);
-        match self {
-            Self::Never => false,
-            Self::Pods => count >= ONE,
-            Self::Quota(needed) => needed.iter().all(|(name, amount)| match name.as_str() {
-                "pods" | "count/pods" => count >= *amount,
-                name => freed.iter().map(|it| counted(it, name)).sum::<i128>() >= *amount,
-            }),
-            Self::Nodes { resources, pods } => {
-                let of = |held: &Held, name: &String| {
-                    held.requests.get(name).copied().unwrap_or_default()
-                };
-                let enough = |name: &String| {
-                    freed.iter().map(|it| of(it, name)).sum::<i128>() >= of(wanted, name)
-                };
-                (!pods || count >= ONE) && resources.iter().all(enough)
+/// Returns true if a step finds room once these pods are gone.
+pub(super) fn is_met_by(shortage: &Shortage, wanted: &PodShare, freed: &[&PodShare]) -> bool {
+    let count = ONE * i128::try_from(freed.len()).unwrap_or(i128::MAX / ONE);
+    match shortage {
+        Shortage::Never => false,
+        Shortage::Pods => count >= ONE,
+        Shortage::Quota(needed) => needed.iter().all(|(name, amount)| match name.as_str() {
+            "pods" | "count/pods" => count >= i128::from(*amount),
+            name => {
+                let sum: i128 = freed.iter().map(|it| counted(it, name)).sum();
+                sum >= i128::from(*amount)
             }
+        }),
+        Shortage::Nodes { resources, pods } => {
+            let of = |held: &PodShare, name: &String| {
+                held.requests.get(name).copied().unwrap_or_default()
+            };
+            let enough = |name: &String| {
+                freed.iter().map(|it| of(it, name)).sum::<i128>() >= of(wanted, name)
+            };
+            (!pods || count >= ONE) && resources.iter().all(enough)
         }
     }
 }
 
 /// Returns what a pod counts for in a quota, under the quota's name for it.
-fn counted(held: &Held, name: &str) -> i128 {
+fn counted(held: &PodShare, name: &str) -> i128 {
     let amounts = match name.split_once('.') {
         Some(("limits", rest)) => held.limits.get(rest),
         Some(("requests", rest)) => held.requests.get(rest),
@@ -84,14 +79,15 @@ fn read_quota(text: &str) -> Option<Shortage> {
         Some(amounts(&rest[..end.unwrap_or(rest.len())]))
     };
     let (requested, used, limited) = (part("requested: ")?, part("used: ")?, part("limited: ")?);
-    let mut needed = Amounts::new();
+    let mut needed = BTreeMap::new();
     for (name, amount) in &requested {
         let limit = limited.get(name).copied().unwrap_or_default();
         if *amount > limit {
             return Some(Shortage::Never);
         }
         let over = used.get(name).copied().unwrap_or_default() + amount - limit;
-        needed.insert(name.clone(), over.max(0));
+        let over = i64::try_from(over.max(0)).unwrap_or(i64::MAX);
+        needed.insert(name.clone(), over);
     }
     (!needed.is_empty()).then_some(Shortage::Quota(needed))
 }

@@ -11,18 +11,19 @@ fn pod(name: &str, node: &str, requests: Value) -> Pod {
     .unwrap()
 }
 
-fn held(name: &str, node: &str, cpu: &str) -> Held {
-    Held::of(&pod(name, node, json!({"cpu": cpu, "memory": "128Mi"})))
+fn held(name: &str, node: &str, cpu: &str) -> PodShare {
+    PodShare::of(&pod(name, node, json!({"cpu": cpu, "memory": "128Mi"})))
 }
 
-fn wanted(cpu: &str) -> Held {
+fn wanted(cpu: &str) -> PodShare {
     held("wanted", "", cpu)
 }
 
 /// Plans with pods that are all kept, in this order.
-fn planned(reason: &str, wanted: &Held, held: &[Held], shrinks: bool) -> Plan {
+fn planned(reason: &str, wanted: &PodShare, held: &[PodShare], shrinks: bool) -> Plan {
     let kept: Vec<Handle> = held.iter().map(|it| it.handle.clone()).collect();
-    let shortage = Shortage::read(reason).unwrap();
+    let shortage = quota_shortage(reason).or_else(|| node_shortage(reason));
+    let shortage = shortage.unwrap();
     plan(&shortage, wanted, held, &kept, |_| shrinks)
 }
 
@@ -35,7 +36,7 @@ const NO_CPU: &str = "no node takes the pod yet: 0/2 nodes are available: 2 Insu
 
 #[test]
 fn hostile_a_step_that_can_never_fit_takes_nobodys_kept_pods() {
-    let kept: Vec<Held> = (0..6)
+    let kept: Vec<PodShare> = (0..6)
         .map(|n| held(&format!("k{n}"), "n1", "100m"))
         .collect();
     assert_eq!(planned(NO_CPU, &wanted("100"), &kept, false), Plan::Wait);
@@ -83,7 +84,7 @@ fn what_goes_already_counts_and_nodes_that_would_not_take_it_do_not() {
     let spec = picky.spec.as_mut().unwrap();
     spec.node_selector = Some([("pool".to_owned(), "gpu".to_owned())].into());
     let elsewhere = [held("b", "n1", "1")];
-    let plan = planned(NO_CPU, &Held::of(&picky), &elsewhere, false);
+    let plan = planned(NO_CPU, &PodShare::of(&picky), &elsewhere, false);
     assert_eq!(plan, Plan::Wait, "nothing says that n1 is of that pool");
 }
 
@@ -123,10 +124,6 @@ fn what_is_short_is_read_from_words() {
             "no node takes the pod yet: 0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector.",
             None,
         ),
-        (
-            "the target's own quota of 3 pods (max_pods) is used up",
-            Some(Shortage::Pods),
-        ),
         (NO_CPU, nodes(&["cpu"], false)),
         (
             "0/3 nodes are available: 1 Insufficient memory, 1 node(s) were unschedulable, 2 Too many pods.",
@@ -137,6 +134,7 @@ fn what_is_short_is_read_from_words() {
             nodes(&["nvidia.com/gpu"], true),
         ),
     ] {
-        assert_eq!(Shortage::read(reason), expected, "{reason}");
+        assert_eq!(node_shortage(reason), expected, "{reason}");
+        assert_eq!(quota_shortage(reason), None, "{reason}");
     }
 }

@@ -155,10 +155,11 @@ async fn read(file: &PathBuf, options: &KubeConfigOptions) -> Result<Config, Kub
     Config::from_custom_kubeconfig(Kubeconfig::read_from(file)?, options).await
 }
 
-/// Where pods find what their service account is known by.
+/// Folder in which pods find the files of their service account.
 const ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/// As a service account whose folder may be anywhere. Its files are read again whenever they are renewed.
+/// Returns the configuration of a service account whose folder may be anywhere. Its files are read
+/// again whenever they are renewed.
 async fn account(target: &Target) -> Result<Config, ConnectError> {
     let folder = target.service_account.as_deref();
     let folder = folder.unwrap_or_else(|| Path::new(ACCOUNT));
@@ -189,7 +190,7 @@ async fn account(target: &Target) -> Result<Config, ConnectError> {
     Ok(config)
 }
 
-/// What the target says, or else the environment of every pod.
+/// Returns the API server that the target names, or else the one of the pod's environment.
 fn api_server(target: &Target) -> Result<String, ConnectError> {
     if let Some(server) = &target.api_server {
         return Ok(server.clone());

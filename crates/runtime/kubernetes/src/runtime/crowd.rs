@@ -1,12 +1,12 @@
 //! Makes room for a step that finds none: kept pods are made smaller, and go only where that helps.
 
 use airside_model::Handle;
-use airside_runtime::{Error, PlacementSpec};
+use airside_runtime::{Error, PlacementSpec, Shortage};
 
 use super::KubeRuntime;
 use crate::{
     pod::pod_from,
-    room::{self, Held, Plan, Shortage},
+    room::{self, Plan, PodShare},
     targets::Offer,
 };
 
@@ -14,18 +14,15 @@ impl KubeRuntime {
     pub(super) async fn clear_room(
         &self,
         spec: &PlacementSpec,
-        reason: &str,
+        shortage: &Shortage,
         kept: &[Handle],
     ) -> Result<Vec<Handle>, Error> {
-        let Some(shortage) = Shortage::read(reason) else {
-            return Ok(Vec::new());
-        };
         // How an artifact gets to the node changes nothing about what the pod asks for.
-        let wanted = Held::of(&pod_from(spec, &self.target, Some(""))?);
+        let wanted = PodShare::of(&pod_from(spec, &self.target, Some(""))?);
         let held = self.watched.held();
         let can_shrink = self.target.offers(Offer::KeptResize);
-        let shrinks = |it: &Held| can_shrink && self.shrunk.may_try(&it.handle);
-        match room::plan(&shortage, &wanted, &held, kept, shrinks) {
+        let shrinks = |it: &PodShare| can_shrink && self.shrunk.may_try(&it.handle);
+        match room::plan(shortage, &wanted, &held, kept, shrinks) {
             Plan::Wait => Ok(Vec::new()),
             Plan::GiveUp(handles) => Ok(handles),
             Plan::Shrink(handles) => {

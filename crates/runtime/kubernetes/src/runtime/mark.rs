@@ -1,7 +1,7 @@
 //! Says on a kept pod that its step has ended, for people and for autoscalers.
 //!
-//! The marks are metadata, which the subresource `status` takes too: so the account needs no right to change what runs
-//! in a pod.
+//! The marks are metadata, which the subresource `status` takes too: so the account needs no right
+//! to change what runs in a pod.
 
 use std::{
     collections::HashSet,
@@ -18,7 +18,7 @@ use tracing::{debug, warn};
 use super::KubeRuntime;
 use crate::{labels, refusal, targets::Offer};
 
-/// Which pods this process has marked, or never will.
+/// The pods that this process has marked, or never will.
 #[derive(Default)]
 pub(super) struct Marked {
     done: Mutex<HashSet<Handle>>,

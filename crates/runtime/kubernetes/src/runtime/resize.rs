@@ -1,5 +1,5 @@
-//! Kept pods give back what they asked for, in place: the requests only. Limits stay, since people look at
-//! them, and so does everything that runs.
+//! Kept pods give back what they asked for, in place: the requests only. Limits stay, since people
+//! look at them, and so does everything that runs.
 
 use std::{
     collections::HashSet,
@@ -16,11 +16,11 @@ use tracing::{info, warn};
 use super::KubeRuntime;
 use crate::{pod::CONTAINER, refusal, targets::Offer};
 
-/// What a shim that waits is content with.
+/// Processor time that a waiting shim needs.
 const CPU: &str = "1m";
 const MEMORY: &str = "16Mi";
 
-/// Which pods have been made smaller by this process, or never will be.
+/// The pods that this process has made smaller, or never will.
 #[derive(Default)]
 pub(super) struct Shrunk {
     done: Mutex<HashSet<Handle>>,
@@ -58,12 +58,18 @@ impl KubeRuntime {
             Err(kube::Error::Api(status)) if refusal::denies(&status) => {
                 shrunk.denied.store(true, Ordering::Relaxed);
                 let reason = &status.message;
-                warn!(%worker, reason, "kept pods keep all they asked for: the right to patch pods/resize is missing");
+                warn!(
+                    %worker, reason,
+                    "kept pods keep all they asked for: the right to patch pods/resize is missing"
+                );
             }
             // The pod is what it is (a limit below this, a class that may not change): it stays so.
             Err(kube::Error::Api(status)) if matches!(status.code, 400 | 403 | 422) => {
                 let reason = &status.message;
-                info!(%worker, %handle, reason, "a kept pod stays as large as it is");
+                info!(
+                    %worker, %handle, reason,
+                    "a kept pod stays as large as it is"
+                );
             }
             Err(error) => return Err(self.classify(&doing, &error)),
         }

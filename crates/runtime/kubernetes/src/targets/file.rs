@@ -19,7 +19,7 @@ use crate::labels;
 
 const SHIM_IMAGE: &str = "airside.local/shim:dev";
 
-/// What is wrong and where; line 0 if nobody knows.
+/// A fault and its line; line 0 if it is not known.
 #[derive(Debug)]
 pub(super) struct Fault {
     pub(super) line: u64,
@@ -51,12 +51,12 @@ impl From<serde_saphyr::Error> for Fault {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    targets: Vec<Entry>,
+    targets: Vec<TargetEntry>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+struct TargetEntry {
     name: Spanned<String>,
     kubeconfig: Option<PathBuf>,
     context: Option<String>,
@@ -82,7 +82,7 @@ struct Entry {
     #[serde(default)]
     shim: ShimDelivery,
     #[serde(default)]
-    pod_rules: Vec<pod_rules::Entry>,
+    pod_rules: Vec<pod_rules::RuleEntry>,
     kept_max: Option<usize>,
     kept_for_seconds: Option<Spanned<u32>>,
     kept_shrink_after_seconds: Option<Spanned<u32>>,
@@ -126,7 +126,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Target>, Fault> {
     Ok(targets)
 }
 
-impl Entry {
+impl TargetEntry {
     fn check(self) -> Result<Target, Fault> {
         check_name(&self.name)?;
         check_namespace(&self.namespace)?;
@@ -270,7 +270,8 @@ fn check_hub_host(host: &Spanned<String>) -> Result<(), Fault> {
     Err(Fault::at(host.referenced, message))
 }
 
-/// As it stands in an image's name: what has neither a dot nor a port would be taken for a repository of Docker Hub.
+/// Checks a registry's name: one that has neither a dot nor a port would be taken for a repository
+/// of Docker Hub.
 fn check_registry(registry: &Spanned<String>) -> Result<(), Fault> {
     let text = registry.value.as_str();
     let (host, port) = match text.rsplit_once(':') {

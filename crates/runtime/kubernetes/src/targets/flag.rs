@@ -11,7 +11,7 @@ const LISTS: [(&str, &str); 3] = [
     ("offer", "offers"),
 ];
 const MAPS: [&str; 2] = ["node_selector", "default_requests"];
-/// What is read as a number or a yes or no, and so is not quoted.
+/// Keys whose values are numbers or booleans, and so are not quoted.
 const PLAIN: [&str; 10] = [
     "host_users",
     "prefetch",
@@ -66,13 +66,14 @@ fn is_name(key: &str) -> bool {
 
 fn scalar(key: &str, value: &str) -> String {
     let plain = |b: u8| b.is_ascii_alphanumeric();
-    match PLAIN.contains(&key) && !value.is_empty() && value.bytes().all(plain) {
-        true => value.to_owned(),
-        false => quoted(value),
+    if PLAIN.contains(&key) && !value.is_empty() && value.bytes().all(plain) {
+        value.to_owned()
+    } else {
+        quoted(value)
     }
 }
 
-/// As JSON, which YAML reads.
+/// Returns the text as JSON, which YAML reads.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

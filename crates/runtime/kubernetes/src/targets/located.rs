@@ -1,5 +1,5 @@
-//! A value of any shape that knows where in the file each part of it stands, for parts of the file whose
-//! shape is Kubernetes' own.
+//! A value of any shape that knows where in the file each part of it stands, for parts of the file
+//! whose shape is Kubernetes' own.
 
 use std::fmt;
 
@@ -57,7 +57,7 @@ impl Located {
         }
     }
 
-    /// The same without its places.
+    /// Returns the value without its places.
     pub(super) fn value(&self) -> Value {
         match &self.node {
             Node::Scalar(value) => value.clone(),

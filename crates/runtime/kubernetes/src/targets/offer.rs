@@ -1,5 +1,5 @@
-//! The features that a target has beyond ordinary steps, as its owner declares it: what is not offered is neither looked for nor
-//! lacking.
+//! The features that a target has beyond ordinary steps, as its owner declares it: what is not
+//! offered is neither looked for nor lacking.
 
 use std::fmt;
 
@@ -72,7 +72,7 @@ impl Target {
         takes_capabilities.then(|| format!("pod_security is {level}"))
     }
 
-    /// Which steps cannot run here because the target does not offer them.
+    /// Returns the kinds of steps that cannot run here because the target does not offer them.
     pub(crate) fn not_offered(&self) -> Vec<Lack> {
         let shapes = [
             (Shape::Hermetic, Offer::Hermetic),

@@ -1,7 +1,8 @@
 //! Reads pod rules and refuses whatever would undo the isolation of steps, with line and field.
 //!
-//! What a rule may set is a list of fields; everything else is refused by name. What is on the list must
-//! also be what Kubernetes knows: a misspelt field deep inside an affinity would otherwise do nothing.
+//! What a rule may set is a list of fields; everything else is refused by name. What is on the list
+//! must also be what Kubernetes knows: a misspelt field deep inside an affinity would otherwise do
+//! nothing.
 
 mod containers;
 mod metadata;
@@ -22,7 +23,7 @@ use crate::pod::rules::{PodRule, RuleMatch};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Entry {
+pub(super) struct RuleEntry {
     #[serde(rename = "match")]
     matching: Match,
     patch: Located,
@@ -39,7 +40,7 @@ struct Match {
     tags: Vec<Spanned<String>>,
 }
 
-impl Entry {
+impl RuleEntry {
     pub(super) fn check(self, privileged: Privileged) -> Result<PodRule, Fault> {
         Ok(PodRule {
             matching: self.matching.check()?,
@@ -81,7 +82,7 @@ fn glob(field: &str, pattern: Option<Spanned<String>>) -> Result<Option<Glob>, F
     }
 }
 
-/// What of a pod's spec a rule may set.
+/// Fields of a pod's spec that a rule may set.
 const SPEC: &[&str] = &[
     "affinity",
     "automountServiceAccountToken",
@@ -156,7 +157,7 @@ fn only(node: &Located, path: &str, allowed: &[&str]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Where to turn with what no rule may set.
+/// Returns the advice for a field that no rule may set.
 fn hint(field: &str) -> &'static str {
     match field {
         "hostUsers" => ". User namespaces are given up for a whole target, by its host_users",
@@ -211,7 +212,7 @@ fn known(spec: &Located) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What Kubernetes' types have dropped, they do not know.
+/// Refuses fields that Kubernetes' types have dropped, because they do not know them.
 fn kept(node: &Located, typed: &Value, path: &str) -> Result<(), Fault> {
     match &node.node {
         Node::Scalar(_) => Ok(()),

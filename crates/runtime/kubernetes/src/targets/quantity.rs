@@ -1,4 +1,5 @@
-//! Just enough of Kubernetes quantities to compare them, and to find a typing mistake before the API server does.
+//! Just enough of Kubernetes quantities to compare them, and to find a typing mistake before the
+//! API server does.
 
 const FACTORS: [(&str, f64); 14] = [
     ("", 1e3),
@@ -17,7 +18,7 @@ const FACTORS: [(&str, f64); 14] = [
     ("n", 1e-6),
 ];
 
-/// Whether a text is a positive quantity such as `100m`, `1.5` or `128Mi`.
+/// Returns true if a text is a positive quantity such as `100m`, `1.5` or `128Mi`.
 pub(super) fn is_positive(text: &str) -> bool {
     thousandths(text).is_some_and(|amount| amount > 0)
 }

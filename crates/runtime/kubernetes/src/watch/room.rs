@@ -1,19 +1,36 @@
-//! How many pods there may be: those that the watch has seen, and those that are being created.
+//! The limit on pods: those that the watch has seen, and those that are being created.
 
 use std::{collections::HashSet, sync::Arc};
 
-use airside_model::Handle;
+use airside_model::{Handle, WorkerName};
+use airside_runtime::{Cause, Error, Shortage};
 use parking_lot::Mutex;
 
 use super::Watched;
 
-/// Why there is no room. The word quota tells the orchestrator that kept pods should go.
+/// A refusal of one more pod by the target's own limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Full {
     #[error("the target's own quota of {0} pods (max_pods) is used up")]
     Full(u32),
     #[error("the pods that are there have not been counted yet, and max_pods limits them")]
     Uncounted,
+}
+
+impl Full {
+    pub(crate) fn into_runtime(self, worker: &WorkerName) -> Error {
+        let cause = match self {
+            Self::Full(_) => Cause::NoRoom {
+                shortage: Shortage::Pods,
+            },
+            Self::Uncounted => Cause::Other,
+        };
+        Error::Unavailable {
+            worker: worker.clone(),
+            message: self.to_string(),
+            cause,
+        }
+    }
 }
 
 #[derive(Default)]
@@ -47,8 +64,9 @@ impl Room {
         self.0.lock().coming.remove(handle);
     }
 
-    /// All that were there have been seen. What came and went meanwhile must not take room for ever, so this
-    /// forgets those that are still coming too: for a moment there may be as many more.
+    /// Notes that all pods that were there have been seen. Pods that came and went meanwhile must
+    /// not take room for ever, so this forgets those that are still coming too: for a moment there
+    /// may be as many more.
     pub(super) fn counted(&self) {
         let mut taken = self.0.lock();
         taken.counted = true;

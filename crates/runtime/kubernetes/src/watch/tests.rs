@@ -39,7 +39,7 @@ fn heard(stream: &mut BoxStream<'static, Observation>) -> Vec<String> {
     while let Some(Some(Observation { handle, observed })) = stream.next().now_or_never() {
         heard.push(match observed {
             Observed::Pending { .. } => format!("{handle} pending"),
-            Observed::Doomed { reason } => format!("{handle} doomed {reason}"),
+            Observed::Doomed { reason, .. } => format!("{handle} doomed {reason}"),
             Observed::Started { .. } => format!("{handle} started"),
             Observed::Leaving { reason, .. } => format!("{handle} leaving: {reason}"),
             Observed::Silent { reason, .. } => format!("{handle} silent {reason}"),
@@ -219,10 +219,10 @@ async fn a_pod_that_no_scheduler_looks_at_is_no_silence() {
         ],
     );
     heard(&mut stream);
-    watched.tell_unscheduled(Instant::now());
+    watched.publish_unscheduled(Instant::now());
     assert!(heard(&mut stream).is_empty(), "it is early");
     tokio::time::advance(std::time::Duration::from_secs(11)).await;
-    watched.tell_unscheduled(Instant::now());
+    watched.publish_unscheduled(Instant::now());
     assert_eq!(
         heard(&mut stream),
         ["a pending"],

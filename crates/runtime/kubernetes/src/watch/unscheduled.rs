@@ -1,4 +1,5 @@
-//! Pods that no scheduler has looked at. Kubernetes says nothing about them, so only time tells that they wait.
+//! Pods that no scheduler has looked at. Kubernetes says nothing about them, so only time tells
+//! that they wait.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -8,8 +9,8 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// A scheduler looks at a pod within milliseconds.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How often it is looked for pods that have waited for so long.
+const SCHEDULER_TIMEOUT: Duration = Duration::from_secs(10);
+/// Interval between two searches for pods that have waited for this time.
 pub(super) const LOOK: Duration = Duration::from_secs(5);
 
 /// Since when each of them has been seen so.
@@ -19,22 +20,24 @@ pub(super) struct Unscheduled(Mutex<HashMap<Handle, Instant>>);
 impl Unscheduled {
     pub(super) fn note(&self, handle: &Handle, pod: &Pod, now: Instant) {
         let mut waiting = self.0.lock();
-        match is_unscheduled(pod) {
-            true => drop(waiting.entry(handle.clone()).or_insert(now)),
-            false => drop(waiting.remove(handle)),
+        if is_unscheduled(pod) {
+            waiting.entry(handle.clone()).or_insert(now);
+        } else {
+            waiting.remove(handle);
         }
     }
 
     /// Returns the pods whose time is over, each once.
     pub(super) fn overdue(&self, now: Instant) -> Vec<Handle> {
         let mut waiting = self.0.lock();
-        let late = |_: &Handle, since: &mut Instant| now.duration_since(*since) >= PATIENCE;
+        let late =
+            |_: &Handle, since: &mut Instant| now.duration_since(*since) >= SCHEDULER_TIMEOUT;
         waiting.extract_if(late).map(|(handle, _)| handle).collect()
     }
 }
 
 pub(super) fn words() -> String {
-    let seconds = PATIENCE.as_secs();
+    let seconds = SCHEDULER_TIMEOUT.as_secs();
     format!("no node takes the pod yet: no scheduler has looked at the pod for {seconds} s")
 }
 

@@ -1,4 +1,4 @@
-//! What the tests against a real cluster share.
+//! Common parts of the tests against a real cluster.
 
 // Each test binary uses its own part of this.
 #![allow(dead_code, unreachable_pub, clippy::panic, clippy::unwrap_used)]

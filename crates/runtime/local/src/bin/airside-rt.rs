@@ -1,5 +1,5 @@
-//! The helper that makes containers, as a program of its own; with `puller` as its first argument, the confined
-//! processes of the image store.
+//! The helper that makes containers, as a program of its own; with `puller` as its first argument,
+//! the confined processes of the image store.
 
 use std::process::ExitCode;
 

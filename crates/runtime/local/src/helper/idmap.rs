@@ -12,7 +12,7 @@ use rustix::mount::{MoveMountFlags, OpenTreeFlags, move_mount, open_tree};
 
 use crate::ids::IdRange;
 
-/// A translation, held as a user namespace that nobody lives in.
+/// A translation of ids, held as a user namespace without processes.
 pub(crate) struct IdMap(OwnedFd);
 
 impl IdMap {
@@ -36,12 +36,12 @@ impl IdMap {
         let _ = go.write_all(&[0]);
         drop(go);
         let mut status = 0;
-        // SAFETY: the child is ours, and nobody else waits for it.
+        // SAFETY: the child is ours, and no other thread waits for it.
         unsafe { libc::waitpid(child, &raw mut status, 0) };
         made
     }
 
-    /// What is at `path`, translated: a mount that is nowhere yet.
+    /// Returns the tree at `path`, translated: a mount that is nowhere yet.
     pub(crate) fn view(&self, path: &Path) -> io::Result<OwnedFd> {
         let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
         let tree = open_tree(rustix::fs::CWD, path, flags)?;
@@ -106,12 +106,12 @@ fn translate(child: i32, ids: IdRange, told: &mut impl Read) -> io::Result<IdMap
     Ok(IdMap(File::open(proc.join("ns/user"))?.into()))
 }
 
-/// Whether the file system at `folder` can be shown with other ids.
+/// Checks that the file system at `folder` can be shown with other ids.
 pub(crate) fn is_possible(folder: &Path, ids: IdRange) -> io::Result<()> {
     IdMap::new(ids)?.view(folder).map(drop)
 }
 
-/// Makes files as somebody else, but with the helper's rights, until it is dropped.
+/// A guard: until it is dropped, files are made as another user, with the helper's rights.
 pub(crate) struct Acting;
 
 impl Acting {

@@ -1,14 +1,15 @@
 //! The process that makes one container and ends: `airside rt create <folder>`.
 //!
-//! It is a process of its own because making containers needs one thread, another mount namespace and
-//! another working directory, none of which a server can have. All mounts are made in the helper's
-//! own mount namespace, which the container takes over: the machine's never shows them, and they go
-//! away with the container, however that ends.
+//! It is a process of its own because making containers needs one thread, another mount namespace
+//! and another working directory, none of which a server can have. All mounts are made in the
+//! helper's own mount namespace, which the container takes over: the machine's never shows them,
+//! and they go away with the container, however that ends.
 //!
-//! Standard input is the container's lock (see [`crate::container`]): held from before the helper was
-//! started until it ends, whatever becomes of the server.
+//! Standard input is the container's lock (see [`crate::container`]): held from before the helper
+//! was started until it ends, whatever becomes of the server.
 //!
-//! `airside rt probe <folder> <ids>` only finds out whether the kernel can show the folder with other ids.
+//! `airside rt probe <folder> <ids>` only finds out whether the kernel can show the folder with
+//! other ids.
 
 mod create;
 mod idmap;

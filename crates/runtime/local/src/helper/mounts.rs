@@ -1,8 +1,8 @@
 //! Mounts the root file system together, in a mount namespace that only the container will share.
 //!
-//! Folders on disk hold ids as the container sees them, and lie where only root may walk. So each is
-//! first shown, translated, on a stage that everybody may walk: a small file system over [`stage`],
-//! seen by nobody but the helper and the container before it changes its root.
+//! Folders on disk hold ids as the container sees them, and lie where only root may walk. So each
+//! is first shown, translated, on a stage that every user may walk: a small file system over
+//! [`stage`], which only the helper sees, and the container before it changes its root.
 
 use std::{
     ffi::CString,
@@ -29,7 +29,7 @@ use crate::{
     rootless,
 };
 
-/// On every machine, and not below anybody's data.
+/// Returns a folder that every machine has and that is not below the data of a user.
 fn stage() -> &'static Path {
     // An ordinary user makes no folder in /run, but may put a mount of its own over what is there.
     Path::new(if rootless::is_inside() {
@@ -39,7 +39,7 @@ fn stage() -> &'static Path {
     })
 }
 
-/// Where the root file system is put together, and the container finds it.
+/// Returns the folder in which the root file system is put together, and the container finds it.
 pub(crate) fn rootfs() -> PathBuf {
     stage().join("rootfs")
 }
@@ -68,7 +68,7 @@ pub(super) fn make(plan: &Plan, folder: &Path) -> Result<(), String> {
     equip(plan)
 }
 
-/// What is the shim's in every container.
+/// Adds the shim's own files, which every container has.
 fn equip(plan: &Plan) -> Result<(), String> {
     let ours = inside(Path::new("/.airside"))?;
     shim(&plan.shim, &ours).map_err(|error| format!("cannot mount the shim: {error}"))?;
@@ -144,7 +144,7 @@ impl Assembly<'_> {
         attach(&view, open_folder(place)?.as_fd())
     }
 
-    /// Where something of the container's own folder is on the stage.
+    /// Returns the path on the stage of something in the container's own folder.
     fn staged(&self, path: &Path) -> io::Result<PathBuf> {
         let inside = path.strip_prefix(self.folder).map_err(io::Error::other)?;
         Ok(own().join(inside))
@@ -165,8 +165,9 @@ fn overlay(target: &OwnedFd, lower: &[PathBuf], upper: &Path, work: &Path) -> io
         .collect::<Result<Vec<_>, _>>()?;
     let (upper, work) = (open_folder(upper)?, open_folder(work)?);
     let names = lower.iter().map(name).collect::<Vec<_>>().join(":");
-    // Volatile: nobody mounts this upper folder again, so nothing has to wait for the disk. With
-    // metacopy a change of owner copies no contents; marks that an ordinary user can set do not allow for that.
+    // Volatile: this upper folder is never mounted again, so nothing has to wait for the disk. With
+    // metacopy a change of owner copies no contents; marks that an ordinary user can set do not
+    // allow for that.
     let marks = if rootless::is_inside() {
         "userxattr"
     } else {

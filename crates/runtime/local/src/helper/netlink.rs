@@ -11,7 +11,8 @@ const INFO_KIND: u16 = 1;
 const INFO_DATA: u16 = 2;
 const PEER: u16 = 1;
 
-/// Makes `near` here, in a group of interfaces, and `far` in the network of the process `pid`. Neither is up yet.
+/// Makes `near` here, in a group of interfaces, and `far` in the network of the process `pid`.
+/// Neither is up yet.
 pub(super) fn make_pair(near: &str, group: Group, far: &str, pid: i32) -> io::Result<()> {
     let socket = rustix::net::socket_with(
         AddressFamily::NETLINK,
@@ -51,8 +52,8 @@ fn request(near: &str, group: Group, far: &str, pid: i32) -> Vec<u8> {
     message
 }
 
-/// The description of an interface of which nothing is known: family, kind and number, then flags and which of them are
-/// meant.
+/// Returns the description of an interface of which nothing is known: family, kind and number, then
+/// flags and their mask.
 fn interface() -> Vec<u8> {
     vec![0; 16]
 }

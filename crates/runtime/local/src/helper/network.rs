@@ -17,7 +17,8 @@ use crate::network::{Pair, StepNetwork};
 
 const INSIDE: &str = "eth0";
 
-/// Makes the pair of interfaces, the far end in the network of `pid`. Leaves the helper in that network.
+/// Makes the pair of interfaces, the far end in the network of `pid`. Leaves the helper in that
+/// network.
 pub(super) fn join(network: &StepNetwork, pid: i32) -> Result<(), String> {
     let failed = |error: io::Error| format!("cannot join the network: {error}");
     let pair = take_pair(network, pid).map_err(failed)?;
@@ -39,7 +40,7 @@ fn take_pair(network: &StepNetwork, pid: i32) -> io::Result<Pair> {
 }
 
 fn machine_end(pair: &Pair) -> io::Result<()> {
-    // An answer must come the way that a request would go: nobody poses as another step.
+    // An answer must come the way that a request would go: no step poses as another.
     let _ = fs::write(
         format!("/proc/sys/net/ipv4/conf/{}/rp_filter", pair.name),
         "1",
@@ -50,8 +51,9 @@ fn machine_end(pair: &Pair) -> io::Result<()> {
     up(&socket, &pair.name)
 }
 
-/// Keeps an interface that is not up yet from giving itself an IPv6 address. Where this cannot be done there is no IPv6,
-/// or the machine's settings cannot be written: the rules drop it all the same.
+/// Keeps an interface that is not up yet from giving itself an IPv6 address. Where this cannot be
+/// done there is no IPv6, or the machine's settings cannot be written: the rules drop it all the
+/// same.
 fn without_ipv6(interface: &str) {
     let setting = format!("/proc/sys/net/ipv6/conf/{interface}/disable_ipv6");
     let _ = fs::write(setting, "1");

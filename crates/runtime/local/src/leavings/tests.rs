@@ -34,7 +34,7 @@ fn a_server_without_steps_is_over_and_one_with_steps_may_come_back() {
     assert_eq!(found(&list), [Why::Idle]);
     airside_archive::remove(&root).unwrap();
     assert_eq!(found(&list), [Why::Gone]);
-    // Half-written: nobody knows where its containers are.
+    // Half-written: it does not say where its containers are.
     fs::write(list.join("half"), "").unwrap();
     assert_eq!(found(&list), [Why::Gone]);
 }

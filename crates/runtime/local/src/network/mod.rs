@@ -5,11 +5,12 @@
 //! step  eth0 10.80.0.2/30 ── airside0 10.80.0.1/30  machine ── masquerade ──▶ outside
 //! ```
 //!
-//! A pair for each step and no bridge: steps share no wire, so that none can pose as another. The pair's
-//! number is taken by making the interface, so the kernel is the one who keeps the list, for all
-//! installations on the machine together; it goes with the step's last process, whatever becomes of
-//! us. What the machine must do for all of an installation is one table of rules ([`rules`]), which tells the
-//! installation's interfaces by their [`Group`], and forwarding. There is no IPv6 on either end.
+//! A pair for each step and no bridge: steps share no wire, so that none can pose as another. The
+//! pair's number is taken by making the interface, so the kernel is the one who keeps the list, for
+//! all installations on the machine together; it goes with the step's last process, whatever
+//! becomes of us. What the machine must do for all of an installation is one table of rules
+//! ([`rules`]), which tells the installation's interfaces by their [`Group`], and forwarding. There
+//! is no IPv6 on either end.
 
 mod group;
 mod pool;
@@ -26,7 +27,7 @@ pub use pool::{BadPool, Pool};
 
 const FORWARDING: &str = "/proc/sys/net/ipv4/ip_forward";
 
-/// Whether steps may talk to the machine itself, by any of its addresses.
+/// The access of steps to the machine itself, by any of its addresses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HostAccess {
     #[default]
@@ -34,7 +35,8 @@ pub enum HostAccess {
     Allowed,
 }
 
-/// True if steps may talk to link-local addresses, at which clouds give the machine's own credentials to all who ask.
+/// The access of steps to link-local addresses, at which clouds give the machine's own credentials
+/// to every caller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MetadataAccess {
     #[default]
@@ -42,12 +44,12 @@ pub enum MetadataAccess {
     Allowed,
 }
 
-/// What the helper must know to join a step.
+/// The facts with which the helper joins a step to the network.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StepNetwork {
     pub pool: Pool,
     pub group: Group,
-    /// Where to begin looking for a free pair.
+    /// Number at which the search for a free pair begins.
     pub start: u32,
 }
 

@@ -43,7 +43,8 @@ impl Pool {
             .find(|pool| !routes.lines().skip(1).any(|line| pool.is_taken_by(line)))
     }
 
-    /// Whether a line of the kernel's table leads to some of it, over somebody else's interface.
+    /// Returns true if a line of the kernel's table leads to some of the pool, over an interface
+    /// that is not ours.
     fn is_taken_by(self, line: &str) -> bool {
         let fields: Vec<&str> = line.split_whitespace().collect();
         let [name, destination, _, _, _, _, _, mask, ..] = fields.as_slice() else {

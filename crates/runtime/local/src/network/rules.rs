@@ -1,5 +1,5 @@
-//! The machine's rules for all steps of an installation, as one table that is its own: nothing of
-//! anybody else's is changed, and it goes as a whole.
+//! The machine's rules for all steps of an installation, as one table that is its own: rules of
+//! others are not changed, and it goes as a whole.
 
 use std::{
     io::{self, Write},
@@ -54,8 +54,8 @@ pub(super) fn exist(installation: &InstallationId) -> bool {
     ["inet", "ip"].into_iter().any(listed)
 }
 
-/// Declares a table before it is deleted, since deleting what is not there is refused. Earlier versions had a table for
-/// IPv4 alone.
+/// Returns the commands that declare a table and delete it, since deleting a table that is not
+/// there is refused. Earlier versions had a table for IPv4 alone.
 fn removal(table: &str) -> String {
     ["ip", "inet"]
         .map(|family| format!("table {family} {table}\ndelete table {family} {table}\n"))
@@ -72,8 +72,8 @@ fn table(installation: &InstallationId) -> String {
 }
 
 impl Rules {
-    /// Steps reach the outside and nobody reaches them: neither each other, nor from outside, nor (unless that is allowed)
-    /// the machine. Of IPv6 nothing passes.
+    /// Returns the rules: steps reach the outside and are not reached: neither by each other, nor
+    /// from outside, nor (unless that is allowed) by the machine. No IPv6 passes.
     fn text(&self, table: &str) -> String {
         let (steps, to_steps) = (
             format!("iifgroup {}", self.group),
@@ -89,7 +89,7 @@ impl Rules {
                 text.push_str(&format!("add rule inet {table} {name} {rule}\n"));
             }
         };
-        // Ahead of what others on the machine may make of such an address. Name servers may have one.
+        // Ahead of rules of others for such an address. Name servers may have one.
         if self.metadata == MetadataAccess::Denied {
             let far = format!("{steps} ip daddr {LINK_LOCAL}");
             chain(

@@ -14,7 +14,7 @@ pub(super) const ROOT: &str = "/sys/fs/cgroup";
 const SERVER: &str = "airside-server";
 /// Without these a step could take the machine down.
 const NEEDED: [&str; 2] = ["memory", "pids"];
-/// For limits that a step asks for.
+/// Controllers for limits that a step asks for.
 const WELCOME: &str = "cpu";
 
 pub(super) struct Group {

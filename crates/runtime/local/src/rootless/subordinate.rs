@@ -4,7 +4,7 @@ use std::fs;
 
 use super::Obstacle;
 
-/// From 1 up to nobody's and beyond: what images use.
+/// Number of ids that images use: from 1 up to that of the user `nobody` and beyond.
 pub(super) const NEEDED: u32 = 65_536;
 
 const USERS: &str = "/etc/subuid";
@@ -15,7 +15,7 @@ pub(super) struct Range {
     pub first: u32,
 }
 
-/// Of users and of groups.
+/// Returns the ranges of users and of groups.
 pub(super) fn ranges() -> Result<(Range, Range), Obstacle> {
     let uid = rustix::process::getuid().as_raw();
     let passwd = fs::read_to_string("/etc/passwd").unwrap_or_default();

@@ -30,7 +30,7 @@ fn images() -> airside_rootfs::Options {
 
 pub struct Machine {
     pub root: TempDir,
-    /// Where containers are: in the root, unless a test wants them elsewhere.
+    /// Folder of the containers: the root, unless a test wants them elsewhere.
     pub data: PathBuf,
     pub installation: InstallationId,
     pub volumes: Volumes,
@@ -162,7 +162,7 @@ impl Drop for Machine {
     }
 }
 
-/// Where containers may connect, whoever they are outside.
+/// Listens where containers of any user may connect.
 fn listen(folder: &Path) -> UnixListener {
     fs::create_dir(folder).unwrap();
     let socket = folder.join("socket");
@@ -251,7 +251,7 @@ pub fn image(layout: &Path, files: &[(&str, &str)]) {
     fs::write(layout.join("index.json"), index.to_string()).unwrap();
 }
 
-/// Whether all of these are installed.
+/// Returns true if all of these are installed.
 pub fn have(programs: &[&str]) -> bool {
     let there = |name: &&str| {
         ["/usr/sbin", "/sbin", "/usr/bin", "/bin"]

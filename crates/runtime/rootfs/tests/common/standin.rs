@@ -1,4 +1,5 @@
-//! A registry on loopback that gives an image to those with a password, or to everybody, and notes who asked.
+//! A registry on loopback that gives an image to clients with a password, or to all, and notes the
+//! requests.
 
 use std::{
     io::{BufRead, BufReader, Write},

@@ -1,9 +1,9 @@
-//! What the process may not do, though it shares a container with the shim: fewer capabilities, fewer
-//! system calls, perhaps no network.
+//! Limits on the process, which shares a container with the shim: fewer capabilities, fewer system
+//! calls, perhaps no network.
 //!
 //! The shim needs rights that the process must not have (to make a network namespace, to install a
-//! filter that `sudo` survives). A runtime gives them to the container and says here what of it is the
-//! process's. Everything is arranged before the fork; after it, only system calls are made.
+//! filter that `sudo` survives). A runtime gives them to the container and says here which of them
+//! are the process's. Everything is arranged before the fork; after it, only system calls are made.
 
 mod network;
 
@@ -15,12 +15,12 @@ use std::{
 use airside_confine::{Capabilities, Filter};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-/// What the runtime asked for.
+/// The limits that the runtime asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Confinement {
     capabilities: Option<Capabilities>,
     filtered: bool,
-    /// Somebody else keeps hermetic processes off the network.
+    /// True if another mechanism keeps hermetic processes off the network.
     network_held: bool,
 }
 
@@ -45,7 +45,7 @@ impl Confinement {
     }
 }
 
-/// Where all processes of a step run: the one that was ordered and those of people who look in.
+/// The place of all processes of a step: the one that was ordered and those of people who look in.
 pub(crate) struct Jail {
     capabilities: Option<Capabilities>,
     filter: Option<Filter>,

@@ -22,14 +22,14 @@ use crate::{
     terminal,
 };
 
-/// How long output is waited for once the process has ended: something it left behind may hold its
-/// streams open for ever.
+/// Time for which output is waited for once the process has ended: a process that it left behind
+/// may hold its streams open for ever.
 const LINGER: Duration = Duration::from_millis(500);
 /// Pieces between a stream and the connection. A slow reader makes the process wait.
 const DEPTH: usize = 4;
 /// Pieces of input that a process which does not read may leave lying.
 const INPUT_DEPTH: usize = 64;
-/// What a terminal understands as the end of the input (Ctrl-D).
+/// The end of the input (Ctrl-D) for a terminal.
 const END_OF_INPUT: &[u8] = &[4];
 
 /// Holds the conversation until the process has ended and has been heard to the end, or the

@@ -23,13 +23,13 @@ pub(super) struct Disk {
     folder: PathBuf,
     segment_size: u64,
     segments: VecDeque<Segment>,
-    /// Where the last read found its record, so that reading on does not search.
+    /// Position of the record that was read last, so that reading on does not search.
     hint: Option<Record>,
     /// A disk that failed once is left alone.
     usable: bool,
 }
 
-/// What is to be put on the disk.
+/// Output that is to be put on the disk.
 pub(super) struct Spilled<'a> {
     pub(super) offset: u64,
     pub(super) source: Source,
@@ -47,7 +47,7 @@ struct Segment {
 struct Record {
     /// Offset of the first byte of its payload in the output.
     offset: u64,
-    /// Where its header is in the segment's file.
+    /// Position of the header in the segment's file.
     position: u64,
 }
 

@@ -1,5 +1,5 @@
 //! The process's output that the hub has not acknowledged. Never loses a byte: when it is full it
-//! says so, and whoever reads from the process waits.
+//! says so, and the reader of the process's streams waits.
 //!
 //! ```text
 //! acknowledged ─┐             ┌─ spilled                     ┌─ end
@@ -7,10 +7,11 @@
 //!     forgotten │ disk (old)  │ memory (new, sent at once)   │
 //! ```
 //!
-//! As long as the hub keeps up, nothing touches the disk: the memory holds more than can be on its way there. A terminal
-//! gives a few kilobytes at a time: what follows on the same stream joins the record before it, so that a message carries
-//! more the less the hub keeps up. The memory of full records is used again: to get it anew from the kernel, page by page,
-//! would cost as much as sending it.
+//! As long as the hub keeps up, nothing touches the disk: the memory holds more than can be on its
+//! way there. A terminal gives a few kilobytes at a time: what follows on the same stream joins the
+//! record before it, so that a message carries more the less the hub keeps up. The memory of full
+//! records is used again: to get it anew from the kernel, page by page, would cost as much as
+//! sending it.
 
 mod disk;
 
@@ -22,10 +23,10 @@ use airside_protocol::codec::MAX_PAYLOAD;
 use self::disk::{Disk, Spilled};
 use crate::log::log;
 
-/// What a record in memory costs besides its bytes.
+/// Bytes that a record in memory costs besides its own.
 const OVERHEAD: usize = 64;
 
-/// How many empty records are kept for what comes next.
+/// Number of empty records that are kept for later output.
 const SPARE: usize = 16;
 
 #[derive(Clone, Copy)]

@@ -18,7 +18,7 @@ impl Volumes {
         sender
             .say(ShimSays::Fetch {
                 handle: self.handle.clone(),
-                session: self.desk.session(),
+                session: self.outbox.session(),
                 volume: transfer.volume.clone(),
             })
             .await?;
@@ -34,7 +34,7 @@ impl Volumes {
             airside_archive::unpack(source, &dest, &Limits::UNBOUNDED)
         });
         let received = receive(&mut receiver, chunks).await;
-        // Also when the connection failed: nobody may write there while the next attempt does.
+        // Also when the connection failed: no thread may write there while the next attempt does.
         let unpacked = unpacking.await;
         received?;
         match unpacked {

@@ -10,7 +10,7 @@ use std::{fs, io, path::Path, sync::Arc, time::Duration};
 use airside_model::Handle;
 use airside_protocol::Transfer;
 
-use crate::{backoff::Backoff, connection, connection::Dialer, desk::Desk, log::log};
+use crate::{backoff::Backoff, connection, connection::Dialer, log::log, outbox::Outbox};
 
 /// A volume that arrives damaged this often is damaged where it comes from.
 const DAMAGED_LIMIT: u32 = 3;
@@ -21,7 +21,7 @@ const STALL: Duration = Duration::from_secs(120);
 enum Trouble {
     /// The connection failed, or the hub wants to be asked again.
     Again(String),
-    /// What arrived is not what was sent.
+    /// The received volume is not the one that was sent.
     Damaged(String),
     Final(String),
 }
@@ -43,15 +43,15 @@ fn refused(reason: String, retry: bool) -> Trouble {
 #[derive(Clone)]
 pub(crate) struct Volumes {
     dialer: Arc<Dialer>,
-    desk: Arc<Desk>,
+    outbox: Arc<Outbox>,
     handle: Handle,
 }
 
 impl Volumes {
-    pub(crate) fn new(dialer: Arc<Dialer>, desk: Arc<Desk>, handle: Handle) -> Self {
+    pub(crate) fn new(dialer: Arc<Dialer>, outbox: Arc<Outbox>, handle: Handle) -> Self {
         Self {
             dialer,
-            desk,
+            outbox,
             handle,
         }
     }

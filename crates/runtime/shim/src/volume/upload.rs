@@ -22,7 +22,7 @@ impl Volumes {
         sender
             .say(ShimSays::Upload {
                 handle: self.handle.clone(),
-                session: self.desk.session(),
+                session: self.outbox.session(),
                 volume: transfer.volume.clone(),
             })
             .await?;
@@ -91,8 +91,8 @@ enum Expected {
     Stored,
 }
 
-/// Waits for the answer. How long a hub takes to seal a volume depends on the volume; that the hub is
-/// still there is what the connection itself watches.
+/// Waits for the answer. The time that a hub takes to seal a volume depends on the volume; the
+/// connection itself watches that the hub is still there.
 async fn answer(receiver: &mut Receiver, expected: Expected) -> Result<(), Trouble> {
     loop {
         match (understand(receiver.receive().await?)?, expected) {

@@ -31,7 +31,7 @@ pub(crate) const TOKEN: &str = "the-secret-token";
 pub(crate) const SESSION: &str = "the-session";
 
 /// Nothing in these tests takes this long unless it never happens.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(crate) struct Hub {
     listener: TcpListener,
@@ -65,7 +65,7 @@ impl Hub {
     }
 
     pub(crate) async fn accept_tcp(&self) -> TcpStream {
-        timeout(PATIENCE, self.listener.accept())
+        timeout(TEST_TIMEOUT, self.listener.accept())
             .await
             .expect("a connection")
             .unwrap()
@@ -112,7 +112,7 @@ impl Connection {
             if let Some(message) = codec::decode(&mut self.buffer).unwrap() {
                 return Some(message);
             }
-            let read = timeout(PATIENCE, self.stream.read_buf(&mut self.buffer));
+            let read = timeout(TEST_TIMEOUT, self.stream.read_buf(&mut self.buffer));
             match read.await.expect("the shim falls silent") {
                 Ok(0) | Err(_) => return None,
                 Ok(_) => {}
@@ -220,7 +220,7 @@ impl Shim {
         Self::spawn(Command::new(binary()), hub, pin, environment)
     }
 
-    /// As first process of a process namespace of its own, as in a container.
+    /// Starts a shim as first process of a process namespace of its own, as in a container.
     pub(crate) fn start_first(hub: &Hub) -> Self {
         Self::start_first_with(hub, &[])
     }
@@ -266,7 +266,7 @@ impl Shim {
     /// Waits until the shim leaves.
     pub(crate) async fn left(mut self) -> (ExitStatus, String) {
         let (status, shim) = timeout(
-            PATIENCE,
+            TEST_TIMEOUT,
             tokio::task::spawn_blocking(move || (self.child.wait().unwrap(), self)),
         )
         .await
@@ -334,7 +334,7 @@ pub(crate) async fn run(order: impl FnOnce(&Path) -> Order) -> Finished {
 
 /// Waits for something that will be so before long.
 pub(crate) async fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
-    let deadline = tokio::time::Instant::now() + PATIENCE;
+    let deadline = tokio::time::Instant::now() + TEST_TIMEOUT;
     while !condition() {
         assert!(tokio::time::Instant::now() < deadline, "{what}");
         tokio::time::sleep(Duration::from_millis(5)).await;

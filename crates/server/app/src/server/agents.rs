@@ -1,6 +1,6 @@
 //! Agents as workers of this server.
 
-use airside_agents::{Hall, Offer, Unwelcome};
+use airside_agents::{AdmissionError, AgentOffer, WorkerRegister};
 use airside_model::{WorkerState, chain};
 use airside_orchestrator::{Orchestrator, WorkerEntry};
 use airside_protocol::Arrival;
@@ -12,7 +12,7 @@ pub(crate) struct WorkerHall(pub(crate) Orchestrator);
 
 impl WorkerHall {
     /// Makes it one of those that steps are placed on.
-    pub(crate) fn join(&self, offer: &Offer) {
+    pub(crate) fn join(&self, offer: &AgentOffer) {
         self.0.workers().join(WorkerEntry {
             runtime: offer.runtime.clone(),
             team: offer.team.clone(),
@@ -21,7 +21,7 @@ impl WorkerHall {
     }
 
     /// Whether the configuration has a worker of this name.
-    fn is_taken(&self, offer: &Offer) -> bool {
+    fn is_taken(&self, offer: &AgentOffer) -> bool {
         let known = self.0.workers().get(offer.worker());
         let own = offer.runtime.clone() as airside_runtime::AnyRuntime;
         known.is_some_and(|known| !std::sync::Arc::ptr_eq(&known.runtime, &own))
@@ -29,11 +29,15 @@ impl WorkerHall {
 }
 
 #[async_trait]
-impl Hall for WorkerHall {
-    async fn admit(&self, offer: &Offer, arrival: Arrival) -> Result<WorkerState, Unwelcome> {
+impl WorkerRegister for WorkerHall {
+    async fn admit(
+        &self,
+        offer: &AgentOffer,
+        arrival: Arrival,
+    ) -> Result<WorkerState, AdmissionError> {
         let worker = offer.worker();
         if self.is_taken(offer) {
-            return Err(Unwelcome::Taken {
+            return Err(AdmissionError::Taken {
                 worker: worker.clone(),
             });
         }
@@ -45,8 +49,9 @@ impl Hall for WorkerHall {
             .0
             .welcome_agent(worker, offer.team.as_deref(), &offer.tags, arrival);
         let state = registered.await.map_err(|error| {
-            warn!(%worker, error = %chain(&error), kind = WorkerKind::Agent.as_str(), "worker not registered");
-            Unwelcome::Unable
+            let kind = WorkerKind::Agent.as_str();
+            warn!(%worker, error = %chain(&error), kind, "worker not registered");
+            AdmissionError::Unable
         })?;
         self.join(offer);
         Ok(state)

@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
-use airside_agents::{Agents, Offer};
+use airside_agents::{AgentOffer, Agents};
 use airside_hub::{Hub, Identity};
 use airside_model::WorkerState;
 use airside_orchestrator::{Orchestrator, Patience, WorkerEntry, Workers};
@@ -58,11 +58,11 @@ impl Fleet {
             base.metrics.clone(),
         );
         orchestrator.settle_workers().await?;
-        let hall = WorkerHall(orchestrator.clone());
+        let register = WorkerHall(orchestrator.clone());
         for offer in &offers {
-            hall.join(offer);
+            register.join(offer);
         }
-        hub.admit_agents(agents.door(Arc::new(hall)));
+        hub.admit_agents(agents.door(Arc::new(register)));
         Ok(Self {
             agents,
             others,
@@ -75,7 +75,7 @@ impl Fleet {
 }
 
 /// Leaves out agents that are gone with their token, once no container of theirs is left.
-async fn current_offers(base: &Foundation, offers: Vec<Offer>) -> Result<Vec<Offer>> {
+async fn current_offers(base: &Foundation, offers: Vec<AgentOffer>) -> Result<Vec<AgentOffer>> {
     let states = base.store.worker_states().await?;
     let passes = base.store.agent_passes().await?;
     let mut current = Vec::new();
@@ -131,7 +131,7 @@ async fn retain_workers(
     base: &Foundation,
     others: &[WorkerEntry],
     targets: &Targets,
-    offers: &[Offer],
+    offers: &[AgentOffer],
 ) -> Result<()> {
     let names: Vec<_> = others
         .iter()

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use airside_check_process::{Check, Checked, Failure, Freshness};
 use airside_model::{Version, WorkerName};
-use airside_orchestrator::{Asker, Found, GuestEnd, GuestRequest, GuestRun};
+use airside_orchestrator::{Asker, GuestEnd, GuestRequest, GuestRun, HostLookup};
 use airside_protocol::Executable;
 use airside_runtime::Image;
 use async_trait::async_trait;
@@ -50,9 +50,11 @@ impl CheckRunner for GuestRunner {
             let found = self.ways.orchestrator.host(&name, Asker::Booker, anew);
             let found = timeout(left.min(PLACING_TIMEOUT), found).await;
             let host = match found {
-                Ok(Found::There(host)) => host,
-                Ok(Found::Nothing(ticket)) => return CheckAnswer::Unplaced(ticket),
-                Ok(Found::Refused(why)) => return CheckAnswer::Ended(Err(self.not_started(why))),
+                Ok(HostLookup::There(host)) => host,
+                Ok(HostLookup::Nothing(ticket)) => return CheckAnswer::Unplaced(ticket),
+                Ok(HostLookup::Refused(why)) => {
+                    return CheckAnswer::Ended(Err(self.not_started(why)));
+                }
                 Err(_) if left < PLACING_TIMEOUT => {
                     return CheckAnswer::Ended(Err(timed_out(String::new())));
                 }

@@ -1,4 +1,4 @@
-//! Who may do the work of a step, whatever happens on the way.
+//! The right to the work of a step, whatever happens on the way.
 
 use crate::stand::{Stand, claimed, next, order, refused};
 use airside_hub::SessionEvent;
@@ -28,7 +28,7 @@ async fn another_instance_is_refused_and_the_driver_hears_of_it() {
 }
 
 /// The committed claim is the point of no return, answered or not: the same instance gets the same
-/// order, nobody else gets anything.
+/// order, and no other instance gets one.
 #[tokio::test]
 async fn a_dropped_answer_changes_nothing() {
     let stand = Stand::new().await;
@@ -36,7 +36,7 @@ async fn a_dropped_answer_changes_nothing() {
     let mut cut = stand.dial().await;
     cut.say(ShimSays::Claim(stand.claim_by("first"))).await;
     drop(cut);
-    // The claim is committed although nobody hears the answer.
+    // The claim is committed although its answer is lost.
     loop {
         let container = stand.store.container(&stand.handle).await.unwrap().unwrap();
         if container.claimed_at.is_some() {
@@ -130,7 +130,7 @@ async fn a_wrong_token_step_or_protocol_is_refused() {
     claimed(answer);
 }
 
-/// The driver hears that the step cannot run, but only from whoever has its token.
+/// A driver learns that its step cannot run, but only from a shim with the step's token.
 #[tokio::test]
 async fn a_shim_of_another_time_ends_its_own_step_and_no_other() {
     let stand = Stand::new().await;
@@ -215,8 +215,8 @@ async fn a_gap_in_the_output_cuts_the_connection() {
     ));
 }
 
-/// A driver that gave up (its database was away) is followed by another in the same process. The shim,
-/// which has nothing to say, hears of it all the same.
+/// A driver that gave up (its database was away) is followed by another in the same process. The
+/// shim, which has nothing to say, hears of it all the same.
 #[tokio::test]
 async fn a_silent_shim_finds_the_next_driver() {
     let stand = Stand::new().await;

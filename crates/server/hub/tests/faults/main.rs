@@ -1,4 +1,4 @@
-//! What a peer may do to the hub, and what comes of it. Real parts; the peer is made by hand.
+//! Faults of a peer, and their effect on the hub. Real parts; the peer is made by hand.
 
 #![allow(clippy::panic, clippy::unwrap_used, reason = "for tests only")]
 

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use airside_hub::{AgentWire, Agents};
+use airside_hub::{AgentService, AgentWire};
 use airside_protocol::{AGENT_PROTOCOL, Arrival, Join, PROTOCOL, ShimSays};
 use async_trait::async_trait;
 
 use crate::stand::{Stand, claimed, order};
 
-/// Whoever serves agents, with a fault.
+/// A service for agents, with a fault.
 struct Faulty;
 
 #[async_trait]
-impl Agents for Faulty {
+impl AgentService for Faulty {
     async fn serve(&self, _: Join, _: AgentWire) {
         panic!("a fault of the test")
     }

@@ -1,12 +1,12 @@
-//! Which containers take checks as guests, under which name, and who makes one where there is none.
+//! Containers that take checks as guests, by name, and the turn to make one where there is none.
 //!
 //! ```text
-//! nothing ── find ──▶ booked ── find by a placer ──▶ being placed ── offer ──▶ there ── lost, old ──▶ nothing
-//!                                                        └── refused: the words are told for a while
+//! nothing ─ find ─▶ booked ─ find by a placer ─▶ placing ─ offer ─▶ there ─ lost, old ─▶ nothing
+//!                                                    └── refused: the reason is kept for a while
 //! ```
 //!
-//! However many ask for a name at once, one of them places and the others wait. A name says whose the container is,
-//! where, and what is in it; here nothing is known of that. No I/O.
+//! However many callers ask for a name at once, one of them places and the others wait. A name
+//! identifies the team, the worker and the contents; this file knows nothing of that. No I/O.
 
 use std::{
     collections::HashMap,
@@ -21,14 +21,16 @@ use tokio::{
     time::Instant,
 };
 
-use crate::subject::Subject;
+use crate::container_ref::ContainerRef;
 
-/// So many checks at once in one container: twice as many as may be under way of resources that fail, so that those
-/// that hang never hold up the others.
+/// Number of checks at once in one container: twice as many as may run of resources that fail, so
+/// that those that hang never hold up the others.
 const AT_ONCE: usize = 128;
-/// How often it is written down that a container is used; one that was used more recently makes room for nobody.
+/// Interval at which the use of a container is noted in the store. One that was used within it does
+/// not make room.
 const NOTE: Duration = Duration::from_secs(60);
-/// What could not be placed is not tried again for so long, unless somebody asks for a check.
+/// Time for which a container that could not be placed is not tried again, unless a person asks for
+/// a check.
 const HOLD_OFF: Duration = Duration::from_secs(15);
 
 /// Containers that take guests, and those about to.
@@ -41,7 +43,7 @@ pub(crate) struct Hosts {
 #[derive(Default)]
 struct State {
     by_name: HashMap<String, Entry>,
-    /// Those that take nobody any more, and still have guests.
+    /// Hosts that take no new guests and still have some.
     leaving: Vec<Weak<Host>>,
     tickets: u64,
 }
@@ -54,10 +56,10 @@ enum Entry {
 
 /// A container that takes guests.
 pub struct Host {
-    pub(crate) subject: Subject,
+    pub(crate) container_ref: ContainerRef,
     pub(crate) places: Semaphore,
     used: Mutex<Used>,
-    /// Nobody new from then on: what is in it may be outdated.
+    /// Time from which the host takes no new guests: its contents may be outdated.
     until: Option<Instant>,
 }
 
@@ -67,10 +69,10 @@ struct Used {
 }
 
 impl Host {
-    fn new(subject: Subject, lifetime: Option<Duration>) -> Self {
+    fn new(container_ref: ContainerRef, lifetime: Option<Duration>) -> Self {
         let now = Instant::now();
         Self {
-            subject,
+            container_ref,
             places: Semaphore::new(AT_ONCE),
             used: Mutex::new(Used {
                 last: now,
@@ -80,7 +82,7 @@ impl Host {
         }
     }
 
-    /// Somebody uses it. Whether that should be written down.
+    /// Notes that the host is used. Returns true if the store should note it too.
     pub(crate) fn touch(&self) -> bool {
         let (now, mut used) = (Instant::now(), self.used.lock());
         used.last = now;
@@ -100,7 +102,7 @@ impl Host {
     }
 }
 
-/// Who looks for a host.
+/// The kind of caller that looks for a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asker {
     /// It makes one if there is none.
@@ -109,8 +111,8 @@ pub enum Asker {
     Booker,
 }
 
-/// What there is under a name.
-pub enum Found {
+/// The result of a look for a host.
+pub enum HostLookup {
     There(Arc<Host>),
     /// Nothing, and others wait for what the asker does about it.
     Nothing(Ticket),
@@ -135,8 +137,12 @@ impl Ticket {
         self.replace(Some(entry));
     }
 
-    pub(crate) fn offer(self, subject: Subject, lifetime: Option<Duration>) -> Arc<Host> {
-        let host = Arc::new(Host::new(subject, lifetime));
+    pub(crate) fn offer(
+        self,
+        container_ref: ContainerRef,
+        lifetime: Option<Duration>,
+    ) -> Arc<Host> {
+        let host = Arc::new(Host::new(container_ref, lifetime));
         self.replace(Some(Entry::There(host.clone())));
         host
     }
@@ -161,8 +167,9 @@ impl Drop for Ticket {
 }
 
 impl Hosts {
-    /// Waits as long as somebody else is making one. `anew`: what failed a moment ago is tried again.
-    pub(crate) async fn find(self: &Arc<Self>, name: &str, asker: Asker, anew: bool) -> Found {
+    /// Finds a host, and waits while another caller makes it. With `anew`, one that failed a moment
+    /// ago is tried again.
+    pub(crate) async fn find(self: &Arc<Self>, name: &str, asker: Asker, anew: bool) -> HostLookup {
         loop {
             let changed = self.changed.notified();
             tokio::pin!(changed);
@@ -174,7 +181,7 @@ impl Hosts {
         }
     }
 
-    fn look(self: &Arc<Self>, name: &str, asker: Asker, anew: bool) -> Option<Found> {
+    fn look(self: &Arc<Self>, name: &str, asker: Asker, anew: bool) -> Option<HostLookup> {
         let mut state = self.state.lock();
         match state.by_name.get(name) {
             Some(Entry::There(host)) if host.is_old() => {
@@ -182,10 +189,10 @@ impl Hosts {
                 state.leaving.retain(|left| left.strong_count() > 0);
                 state.leaving.push(host);
             }
-            Some(Entry::There(host)) => return Some(Found::There(host.clone())),
+            Some(Entry::There(host)) => return Some(HostLookup::There(host.clone())),
             Some(Entry::Coming { by, .. }) if *by == Asker::Placer || asker == *by => return None,
             Some(Entry::Refused { words, until }) if !anew && *until > Instant::now() => {
-                return Some(Found::Refused(words.clone()));
+                return Some(HostLookup::Refused(words.clone()));
             }
             _ => {}
         }
@@ -196,18 +203,18 @@ impl Hosts {
             by: asker,
         };
         state.by_name.insert(name.to_owned(), entry);
-        Some(Found::Nothing(Ticket {
+        Some(HostLookup::Nothing(Ticket {
             hosts: self.clone(),
             name: name.to_owned(),
             number,
         }))
     }
 
-    /// Nobody is to use this container any more.
+    /// Withdraws a container: no further check may use it.
     pub(crate) fn withdraw(&self, handle: &Handle) {
         let mut state = self.state.lock();
         state.by_name.retain(|_, entry| match entry {
-            Entry::There(host) if host.subject.handle == *handle => {
+            Entry::There(host) if host.container_ref.handle == *handle => {
                 host.places.close();
                 false
             }
@@ -216,19 +223,19 @@ impl Hosts {
         self.changed.notify_waiters();
     }
 
-    /// Whether checks may run in this container, or still do.
+    /// Returns true if checks may run in this container, or still do.
     pub(crate) fn has(&self, handle: &Handle) -> bool {
         self.any(handle, |_| true)
     }
 
-    /// Whether checks do run in it, or just did.
+    /// Returns true if checks run in the container, or did a moment ago.
     pub(crate) fn is_busy(&self, handle: &Handle) -> bool {
         self.any(handle, Host::is_busy)
     }
 
     fn any(&self, handle: &Handle, fits: impl Fn(&Host) -> bool) -> bool {
         let state = self.state.lock();
-        let fits = |host: &Host| host.subject.handle == *handle && fits(host);
+        let fits = |host: &Host| host.container_ref.handle == *handle && fits(host);
         let mut there = state.by_name.values();
         there.any(|entry| matches!(entry, Entry::There(host) if fits(host)))
             || state.leaving.iter().any(|left| {

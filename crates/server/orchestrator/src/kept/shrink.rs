@@ -1,15 +1,16 @@
-//! Containers that stay say so, and those that nobody looks into give back what they had reserved.
+//! Marks for containers that stay, and smaller reservations for those that no person looks into.
 
 use std::time::Duration;
 
 use airside_store::{Kept, Micros, now};
 
-use crate::{Orchestrator, Result, subject::Subject};
+use crate::{Orchestrator, Result, container_ref::ContainerRef};
 
-/// Most containers go with their build soon after their step: only those that stay longer are marked.
+/// Most containers go with their build soon after their step: only those that stay longer are
+/// marked.
 const MARKED_AFTER: Duration = Duration::from_secs(10);
 
-/// Whether nothing has happened in a kept container for so long.
+/// Returns true if nothing has happened in a kept container for this time.
 fn is_idle(kept: &Kept, idle_for: Duration, now: Micros) -> bool {
     let last = [
         Some(kept.kept_at),
@@ -21,7 +22,8 @@ fn is_idle(kept: &Kept, idle_for: Duration, now: Micros) -> bool {
 }
 
 impl Orchestrator {
-    /// Asks runtimes to mark kept containers, and to make idle ones smaller. They know which they have done already.
+    /// Asks runtimes to mark kept containers, and to make idle ones smaller. They know which they
+    /// have done already.
     pub(crate) async fn shrink_kept(&self) -> Result<()> {
         for kept in self.parts.store.kept_containers().await? {
             let Some(entry) = self.parts.workers.get(&kept.container.worker) else {
@@ -31,7 +33,8 @@ impl Orchestrator {
             // One for checks is at work.
             let stays = kept.checked_at.is_none() && now().since(kept.kept_at) >= MARKED_AFTER;
             if stays && let Err(error) = entry.runtime.mark_kept(handle).await {
-                Subject::from(&kept.container).failed(&error, "a kept container is not yet marked");
+                ContainerRef::from(&kept.container)
+                    .log_failure(&error, "a kept container is not yet marked");
             }
             let Some(idle_for) = entry.runtime.kept().shrink_after else {
                 continue;
@@ -40,8 +43,8 @@ impl Orchestrator {
                 continue;
             }
             if let Err(error) = entry.runtime.shrink(handle).await {
-                Subject::from(&kept.container)
-                    .failed(&error, "a kept container is not yet smaller");
+                ContainerRef::from(&kept.container)
+                    .log_failure(&error, "a kept container is not yet smaller");
             }
         }
         Ok(())

@@ -10,7 +10,7 @@ pub(super) fn ago(hours: i64) -> Micros {
     Micros(NOW.0 - hours * HOUR)
 }
 
-/// Of the latest build of a job, which failed an hour ago.
+/// A container of a job's latest build, which failed an hour ago.
 pub(super) fn failed(handle: &str) -> Kept {
     let labels = StepLabels {
         team: "main".into(),
@@ -59,7 +59,8 @@ fn keeping() -> Keeping {
     }
 }
 
-/// What happened, how the row shows it, whether it is in a cluster, whether it stays.
+/// The event, its effect on the row, whether the worker is a cluster, and whether the container
+/// stays.
 type Case = (&'static str, fn(&mut Kept), bool, bool);
 
 #[test]
@@ -112,7 +113,7 @@ fn when_a_kept_containers_time_is_over() {
         let mut kept = failed("h");
         change(&mut kept);
         assert_eq!(!keeping().is_over(&kept, room, NOW), stays, "{what}");
-        // Somebody looks inside.
+        // A person looks inside.
         kept.container.hijacked_at = Some(Micros(NOW.0 - 1));
         assert!(!keeping().is_over(&kept, room, NOW), "{what}");
     }
@@ -127,7 +128,7 @@ fn the_oldest_go_when_there_are_too_many_on_a_worker() {
         let overdue = keeping.overdue(&all, |_| Room::default(), NOW);
         overdue
             .into_iter()
-            .map(|subject| subject.handle.0)
+            .map(|container_ref| container_ref.handle.0)
             .collect()
     };
     assert_eq!(names(&keeping()), ["1"]);

@@ -1,5 +1,5 @@
-//! The answer of a resource type on its standard output. It is nowhere but here and in the shim, so nothing from its first
-//! byte on is acknowledged until the step ends.
+//! The answer of a resource type on its standard output. It is only here and in the shim, so
+//! nothing from its first byte on is acknowledged until the step ends.
 
 use airside_model::Bytes;
 
@@ -10,13 +10,13 @@ pub(crate) const MAX_ANSWER: usize = 32 * 1024 * 1024;
 const MAX_SINCE: u64 = 128 * 1024 * 1024;
 
 #[derive(Default)]
-pub(super) struct Answer {
+pub(super) struct ResourceAnswer {
     bytes: Vec<u8>,
     began: Option<u64>,
     pub(super) too_large: bool,
 }
 
-impl Answer {
+impl ResourceAnswer {
     /// The answer of a step that was followed before.
     pub(super) fn resumed(too_large: bool) -> Self {
         Self {
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn hostile_answers_are_given_up_with_words() {
-        let mut answer = Answer::default();
+        let mut answer = ResourceAnswer::default();
         assert!(!answer.has_begun());
         answer.printed_until(1 << 40);
         answer.take(1 << 40, b"{}");
@@ -89,12 +89,12 @@ mod tests {
         );
         assert_eq!(answer.bytes(), b"");
 
-        let mut answer = Answer::default();
+        let mut answer = ResourceAnswer::default();
         answer.take(0, b"{}");
         answer.printed_until(MAX_SINCE);
         assert!(answer.words().is_none());
         answer.printed_until(MAX_SINCE + 1);
         assert!(answer.words().is_some());
-        assert!(Answer::resumed(true).words().is_some());
+        assert!(ResourceAnswer::resumed(true).words().is_some());
     }
 }

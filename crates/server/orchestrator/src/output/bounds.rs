@@ -1,4 +1,4 @@
-//! How much a step and its build may print.
+//! Limits on the output of a step and of its build.
 
 use airside_logs::LogWriter;
 use airside_model::Bytes;
@@ -21,15 +21,17 @@ impl Default for OutputBounds {
     }
 }
 
-/// A quota of the team, as a size that the build's log may grow to, and the words for when it is met.
+/// A quota of the team, as a size that the build's log may grow to, and the words for when it is
+/// met.
 #[derive(Clone, Debug)]
 pub(crate) struct LogQuota {
     pub(crate) build: u64,
     pub(crate) words: String,
 }
 
-/// How much of `fresh` output, which begins at `position` of the step's, may be kept. `Err`: the bound was met, with the
-/// number of bytes that still have room and the line that says so.
+/// Returns how much of `fresh` output, which begins at `position` of the step's, may be kept. The
+/// error is that the bound was met, with the number of bytes that still have room and the line that
+/// says so.
 pub(crate) fn room(
     bounds: &OutputBounds,
     quota: Option<&LogQuota>,

@@ -1,4 +1,4 @@
-//! Which worker a step gets: pure choices, over runtimes that place nothing.
+//! The choice of a step's worker, over runtimes that place nothing.
 
 use std::time::Duration;
 

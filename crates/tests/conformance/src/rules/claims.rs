@@ -1,4 +1,4 @@
-//! Who may run a step: the instance that claimed it first, and nobody without the right to it.
+//! The right to run a step: the instance that claimed it first has it, and no other.
 
 use std::process::{Command, Stdio};
 

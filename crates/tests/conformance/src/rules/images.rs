@@ -1,4 +1,4 @@
-//! What a step's root file system comes from.
+//! The sources of a step's root file system.
 
 use std::{fs, process::Command};
 

@@ -89,7 +89,7 @@ pub async fn root_is_nobody_outside(bench: &Bench) {
     }
 }
 
-/// What people do in their builds all the time.
+/// Ordinary work of builds.
 pub async fn ordinary_work_works(bench: &Bench) {
     let script = "set -e; mkdir -p /usr/local/x /var/cache/x; echo a >/etc/new; chown 2:3 /etc/new; \
         chmod 4755 /bin/busybox; stat -c '%u %g' /etc/new; ln /etc/new /etc/link; mknod /tmp/fifo p; \
@@ -101,7 +101,7 @@ pub async fn ordinary_work_works(bench: &Bench) {
     assert_eq!(ran.stdout, "2 3\nb\n65534\nchrooted\n", "{ran:#?}");
 }
 
-/// A program that is root's by a bit, as `sudo` is, makes root of anybody in the step.
+/// A program that is root's by a bit, as `sudo` is, makes root of any user in the step.
 pub async fn a_user_can_become_root_inside(bench: &Bench) {
     let script = "cp /bin/bash /root-shell; chmod 4755 /root-shell; \
         su nobody -s /bin/sh -c 'id -u; /root-shell -p -c \"echo \\$EUID\"'";
@@ -110,7 +110,8 @@ pub async fn a_user_can_become_root_inside(bench: &Bench) {
     assert_eq!(ran.stdout, "65534\n0\n", "{ran:#?}");
 }
 
-/// What the kernel says of the rights of a root process and of a user's, in a step that is changed as the rule wants.
+/// Returns the kernel's view of the rights of a root process and of a user's, in a step that is
+/// changed as the rule wants.
 async fn rights(bench: &Bench, change: impl FnOnce(&mut StepRequest)) -> String {
     let script = "show='cat /proc/self/status'; (sh -c \"$show\"; su nobody -s /bin/sh -c \"$show\") | \
         grep -E '^(Cap|NoNewPrivs|Uid)'; \
@@ -131,7 +132,7 @@ pub async fn a_hermetic_step_has_the_rights_of_any(bench: &Bench) {
     has_the_rights_of_any(bench, |request| request.hermetic = true).await;
 }
 
-/// Packets are sent and lost; names of nobody outside are reached.
+/// Packets are sent and lost; no name outside is reached.
 pub async fn a_hermetic_step_reaches_nobody(bench: &Bench) {
     let script = "ping -c 1 -w 2 192.0.2.1; echo ping $?; ping -c 1 -w 2 127.0.0.1 >/dev/null; \
         echo self $?; tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' '; exit 3";

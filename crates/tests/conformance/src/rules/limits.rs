@@ -1,4 +1,4 @@
-//! What a step may use, and what it is told when that was not enough.
+//! The limits of a step, and the messages when they were too low.
 
 use airside_model::task::ContainerLimits;
 use airside_orchestrator::StepEnd;
@@ -48,7 +48,7 @@ pub async fn a_step_that_forks_for_ever_ends(bench: &Bench) {
     let ran = bomb.end(bench).await;
     // It may have come to its own end over it.
     assert!(
-        matches!(ran.end, StepEnd::Stopped | StepEnd::Exited(_)),
+        matches!(ran.end, StepEnd::Stopped(()) | StepEnd::Exited(_)),
         "{ran:#?}"
     );
     bench.run("echo others run", |_| {}).await.assert_exited(0);

@@ -1,4 +1,4 @@
-//! A step goes on while nobody follows it.
+//! A step goes on while no server follows it.
 
 use std::time::Duration;
 

@@ -11,7 +11,7 @@ pub async fn a_step_that_listens_ends_gently(bench: &Bench) {
     running.says(bench, "ready").await;
     running.cancel.cancel();
     let ran = running.end(bench).await;
-    assert_eq!(ran.end, StepEnd::Stopped, "{ran:#?}");
+    assert_eq!(ran.end, StepEnd::Stopped(()), "{ran:#?}");
     assert_eq!(ran.stdout, "ready\nbye\n", "{ran:#?}");
     bench.wait_until_empty().await;
 }
@@ -26,6 +26,6 @@ pub async fn a_step_that_does_not_listen_is_killed(bench: &Bench) {
     running.says(bench, "ready /bin/sh").await;
     running.cancel.cancel();
     let ran = running.end(bench).await;
-    assert_eq!(ran.end, StepEnd::Stopped, "{ran:#?}");
+    assert_eq!(ran.end, StepEnd::Stopped(()), "{ran:#?}");
     bench.wait_until_empty().await;
 }

@@ -139,13 +139,7 @@ fn the_daemon_set_keeps_images_with_few_rights_and_leaves_nothing() {
     let namespace = stage.namespace().to_owned();
     let manifest = |more: &[&str]| {
         let image = image_of_agent();
-        let print = [
-            "images",
-            "node-agent",
-            "--no-operator",
-            "--image",
-            &image,
-        ];
+        let print = ["images", "node-agent", "--no-operator", "--image", &image];
         agent::airside(&[&print[..], &["--namespace", &namespace], more].concat())
     };
     let marks = ["--", "--high-mark=100", "--low-mark=99"];

@@ -1,4 +1,5 @@
-//! What is made of pods that were sent to look at a node. That they are sent at all is tried on a real cluster.
+//! Conclusions from pods that were sent to look at a node. Sending them is tested on a real
+//! cluster.
 
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! What a rule may say about the step's own container, and about those it adds beside it.
+//! Fields that a rule may set of the step's own container, and of those it adds beside it.
 
 use super::{super::file::Fault, items, only};
 use crate::{
@@ -6,10 +6,10 @@ use crate::{
     targets::{Privileged, located::Located},
 };
 
-/// Of the container that the shim runs in.
+/// Fields of the container that the shim runs in.
 const STEP: &[&str] = &["name", "resources", "securityContext", "volumeMounts"];
 
-/// Of a container beside it.
+/// Fields of a container beside it.
 const SIDECAR: &[&str] = &[
     "args",
     "command",
@@ -152,8 +152,8 @@ fn check_ports(container: &Located, path: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-/// A rule that takes rights from a step is allowed in any target; one that gives some, or changes how it is confined, only one that
-/// allows privileged steps.
+/// A rule that takes rights from a step is allowed in any target; one that gives some, or changes
+/// how it is confined, only one that allows privileged steps.
 fn check_lowers(context: &Located, path: &str, privileged: Privileged) -> Result<(), Fault> {
     if privileged != Privileged::Deny {
         return Ok(());

@@ -10,7 +10,7 @@ use airside_model::{
     event::{Event, Source},
 };
 use airside_orchestrator::{
-    Asker, Found, GuestEnd, GuestRequest, GuestRun, Host, Orchestrator, StepEnd, StepRequest,
+    Asker, GuestEnd, GuestRequest, GuestRun, Host, HostLookup, Orchestrator, StepEnd, StepRequest,
     Ticket,
 };
 use airside_store::now;
@@ -90,9 +90,9 @@ async fn find(step: &Step<'_>, stay: &Stay<'_>, deadline: Instant) -> Result<Arc
         }
     };
     match found {
-        Found::There(host) => Ok(host),
-        Found::Refused(words) => Err(run_check(&words)),
-        Found::Nothing(ticket) => place(leaf, stay, ticket).await,
+        HostLookup::There(host) => Ok(host),
+        HostLookup::Refused(words) => Err(run_check(&words)),
+        HostLookup::Nothing(ticket) => place(leaf, stay, ticket).await,
     }
 }
 

@@ -1,4 +1,5 @@
-//! A real hub with its store and volumes, one placed step, and a peer that speaks the protocol by hand.
+//! A real hub with its store and volumes, one placed step, and a peer that speaks the protocol by
+//! hand.
 
 mod tls;
 

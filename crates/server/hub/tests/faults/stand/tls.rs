@@ -1,4 +1,4 @@
-//! TLS without any trust: these tests know whom they talk to.
+//! TLS without any trust: these tests know their peers.
 
 use std::sync::Arc;
 

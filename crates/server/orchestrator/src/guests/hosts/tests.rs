@@ -3,27 +3,27 @@ use futures::FutureExt as _;
 
 use super::*;
 
-fn subject(handle: &str) -> Subject {
+fn container_ref(handle: &str) -> ContainerRef {
     let (worker, handle) = (WorkerName::new("w"), Handle::new(handle));
-    Subject::new(&worker, &handle, BuildId(1), &PlanId::new("1"))
+    ContainerRef::new(&worker, &handle, BuildId(1), &PlanId::new("1"))
 }
 
-fn handle(found: &Found) -> &str {
+fn handle(found: &HostLookup) -> &str {
     match found {
-        Found::There(host) => host.subject.handle.as_str(),
-        Found::Nothing(_) => "nothing",
-        Found::Refused(words) => words,
+        HostLookup::There(host) => host.container_ref.handle.as_str(),
+        HostLookup::Nothing(_) => "nothing",
+        HostLookup::Refused(words) => words,
     }
 }
 
-/// What is found at once; none: the asker waits.
-fn now(hosts: &Arc<Hosts>, name: &str, asker: Asker) -> Option<Found> {
+/// Returns the host that is found at once; none if the caller has to wait.
+fn now(hosts: &Arc<Hosts>, name: &str, asker: Asker) -> Option<HostLookup> {
     hosts.find(name, asker, false).now_or_never()
 }
 
 fn turn(hosts: &Arc<Hosts>, name: &str, asker: Asker) -> Ticket {
     match now(hosts, name, asker) {
-        Some(Found::Nothing(ticket)) => ticket,
+        Some(HostLookup::Nothing(ticket)) => ticket,
         other => panic!("{:?}", other.as_ref().map(handle)),
     }
 }
@@ -41,7 +41,7 @@ async fn one_places_and_the_others_wait() {
         let hosts = hosts.clone();
         tokio::spawn(async move { handle(&hosts.find("a", Asker::Booker, false).await).to_owned() })
     };
-    ticket.offer(subject("h"), None);
+    ticket.offer(container_ref("h"), None);
     assert_eq!(waiting.await.unwrap(), "h");
     assert_eq!(handle(&now(&hosts, "a", Asker::Placer).unwrap()), "h");
 }
@@ -75,14 +75,14 @@ async fn what_was_refused_is_not_tried_at_once_unless_somebody_asks() {
 async fn what_may_be_outdated_takes_nobody_new() {
     let hosts = Arc::new(Hosts::default());
     let hour = Duration::from_secs(3600);
-    turn(&hosts, "b", Asker::Placer).offer(subject("young"), Some(hour));
+    turn(&hosts, "b", Asker::Placer).offer(container_ref("young"), Some(hour));
     assert_eq!(handle(&now(&hosts, "b", Asker::Booker).unwrap()), "young");
     let ticket = turn(&hosts, "a", Asker::Placer);
-    let host = ticket.offer(subject("old"), Some(Duration::ZERO));
+    let host = ticket.offer(container_ref("old"), Some(Duration::ZERO));
     let place = host.places.acquire().await.unwrap();
-    turn(&hosts, "a", Asker::Placer).offer(subject("new"), None);
+    turn(&hosts, "a", Asker::Placer).offer(container_ref("new"), None);
     assert_eq!(handle(&now(&hosts, "a", Asker::Booker).unwrap()), "new");
-    // Whoever is inside stays to the end.
+    // A guest that is inside stays to the end.
     let (old, new) = (Handle::new("old"), Handle::new("new"));
     assert!(hosts.has(&old) && hosts.is_busy(&old) && hosts.has(&new));
     drop(place);
@@ -94,7 +94,7 @@ async fn what_may_be_outdated_takes_nobody_new() {
 async fn what_is_lost_is_placed_again() {
     let hosts = Arc::new(Hosts::default());
     let lost = Handle::new("lost");
-    let host = turn(&hosts, "a", Asker::Placer).offer(subject("lost"), None);
+    let host = turn(&hosts, "a", Asker::Placer).offer(container_ref("lost"), None);
     assert!(hosts.is_busy(&lost));
     hosts.withdraw(&lost);
     assert!(!hosts.has(&lost));
@@ -104,7 +104,7 @@ async fn what_is_lost_is_placed_again() {
 
 #[tokio::test]
 async fn use_is_written_down_now_and_then() {
-    let host = Host::new(subject("h"), None);
+    let host = Host::new(container_ref("h"), None);
     assert!(!host.touch() && host.is_busy());
     {
         let mut used = host.used.lock();

@@ -1,5 +1,5 @@
-//! What is still to be reported. The step's life puts it here; the control connection, whichever one
-//! there is at the moment, takes it to the hub and crosses off what the hub has.
+//! Reports that the hub does not have yet. The step's life puts them here; the control connection,
+//! whichever one there is at the moment, takes them to the hub and removes those that the hub has.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -12,7 +12,7 @@ use tokio::{
 
 use crate::spool::Spool;
 
-pub(crate) struct Desk {
+pub(crate) struct Outbox {
     state: Mutex<State>,
     /// There is something new to send.
     news: Notify,
@@ -29,7 +29,7 @@ struct State {
     committed: bool,
 }
 
-impl Desk {
+impl Outbox {
     pub(crate) fn new(spool: Spool) -> Self {
         Self {
             state: Mutex::new(State {
@@ -114,8 +114,8 @@ impl Desk {
         self.state().started
     }
 
-    /// Puts the message of the output from `offset` on, as much as fits into one, behind what is in `frame`. Gives where
-    /// it ends.
+    /// Appends the message of the output from `offset` on, as much as fits into one, to `frame`.
+    /// Returns the offset at which it ends.
     pub(crate) fn put_output(
         &self,
         offset: u64,
@@ -133,14 +133,16 @@ impl Desk {
         self.state().spool.start()
     }
 
-    /// Whether the hub can have this much: nothing below it is needed any more.
+    /// Notes that the hub has the output up to here: nothing below is needed any more. Returns
+    /// false if there is not that much.
     pub(crate) fn acknowledged(&self, offset: u64) -> bool {
         let possible = self.state().spool.acknowledge(offset);
         self.room.notify_waiters();
         possible
     }
 
-    /// The result, once all output up to `sent` is all there is and as long as nobody has it.
+    /// Returns the result, once all output up to `sent` is all there is and as long as the hub does
+    /// not have it.
     pub(crate) fn result(&self, sent: u64) -> Option<Exit> {
         let state = self.state();
         if state.committed || state.spool.end() != sent {

@@ -1,4 +1,4 @@
-//! What the hub wants of the step, as it reaches the step's life from the control connection.
+//! The hub's commands for the step, on their way from the control connection to the step's life.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use airside_protocol::Order;
 use tokio::sync::mpsc;
 
 #[derive(Debug)]
-pub(crate) enum Word {
+pub(crate) enum HubCommand {
     /// The first successful claim. Later ones only resume the report.
     Claimed(Box<Order>),
     Stop {
@@ -18,8 +18,8 @@ pub(crate) enum Word {
     Refused(String),
 }
 
-pub(crate) type Sender = mpsc::UnboundedSender<Word>;
-pub(crate) type Receiver = mpsc::UnboundedReceiver<Word>;
+pub(crate) type Sender = mpsc::UnboundedSender<HubCommand>;
+pub(crate) type Receiver = mpsc::UnboundedReceiver<HubCommand>;
 
 /// Unbounded because the hub says these few things once; nothing that grows travels here.
 pub(crate) fn channel() -> (Sender, Receiver) {

@@ -5,14 +5,14 @@ use airside_store::Container;
 use tracing::{field::display, info, warn};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Subject {
+pub(crate) struct ContainerRef {
     pub(crate) worker: WorkerName,
     pub(crate) handle: Handle,
-    /// None of what nobody knows, which only a sweep comes across.
+    /// Absent for a container that no row of the store names: a sweep alone comes across one.
     step: Option<(BuildId, PlanId)>,
 }
 
-impl Subject {
+impl ContainerRef {
     pub(crate) fn new(worker: &WorkerName, handle: &Handle, build: BuildId, step: &PlanId) -> Self {
         Self {
             worker: worker.clone(),
@@ -30,21 +30,21 @@ impl Subject {
     }
 
     /// One line for each state that a container comes to, once that is committed.
-    pub(crate) fn is(&self, state: &str) {
+    pub(crate) fn log_state(&self, state: &str) {
         let Self { worker, handle, .. } = self;
         let (build, step) = self.step();
         info!(build, step, %worker, %handle, "container {state}");
     }
 
     /// One line for each decision about it.
-    pub(crate) fn decided(&self, decision: &str) {
+    pub(crate) fn log_decision(&self, decision: &str) {
         let Self { worker, handle, .. } = self;
         let (build, step) = self.step();
         info!(build, step, %worker, %handle, "{decision}");
     }
 
     /// One line for each call about it that failed, and what follows from that.
-    pub(crate) fn failed(&self, error: &(dyn std::error::Error + 'static), so: &str) {
+    pub(crate) fn log_failure(&self, error: &(dyn std::error::Error + 'static), so: &str) {
         let Self { worker, handle, .. } = self;
         let (build, step) = self.step();
         warn!(build, step, %worker, %handle, error = %chain(error), "{so}");
@@ -59,7 +59,7 @@ impl Subject {
     }
 }
 
-impl From<&Container> for Subject {
+impl From<&Container> for ContainerRef {
     fn from(container: &Container) -> Self {
         let Container {
             worker,
