@@ -45,13 +45,11 @@ impl Authorities {
             let added = roots.add(certificate);
             added.map_err(|error| broken(error.to_string()))?;
         }
-        match roots.is_empty() {
-            true => Err(AuthoritiesError::None),
-            false => Ok(Self {
-                roots,
-                pem: certificates(text),
-            }),
+        if roots.is_empty() {
+            return Err(AuthoritiesError::None);
         }
+        let pem = certificates(text);
+        Ok(Self { roots, pem })
     }
 
     /// What was read, as PEM again: lines that are harmless wherever they are put.

@@ -51,10 +51,10 @@ pub(crate) struct Rpc {
 }
 
 /// That something happened, again and again.
-pub(crate) struct Events(pub(super) Streaming<Envelope>);
+pub struct Events(pub(crate) Streaming<Envelope>);
 
 impl Events {
-    pub(crate) async fn next(&mut self) -> Result<(), RuntimeError> {
+    pub async fn next(&mut self) -> Result<(), RuntimeError> {
         match self.0.message().await {
             Ok(Some(_)) => Ok(()),
             Ok(None) => Err(RuntimeError::Away("it ended its events".to_owned())),
@@ -64,7 +64,7 @@ impl Events {
 }
 
 impl Rpc {
-    pub(crate) fn to(socket: &Path) -> Result<Self, RuntimeError> {
+    pub fn to(socket: &Path) -> Result<Self, RuntimeError> {
         let bad = || RuntimeError::BadSocket(PathBuf::from(socket));
         let path = socket.to_str().ok_or_else(bad)?;
         let endpoint = Endpoint::from_shared(format!("unix://{path}")).map_err(|_| bad())?;
@@ -73,7 +73,7 @@ impl Rpc {
         })
     }
 
-    pub(crate) async fn ask<Q, A>(&self, path: &str, question: Q) -> Result<A, RuntimeError>
+    pub async fn ask<Q, A>(&self, path: &str, question: Q) -> Result<A, RuntimeError>
     where
         Q: Message + Default + 'static,
         A: Message + Default + 'static,
@@ -85,11 +85,7 @@ impl Rpc {
     }
 
     /// However long it takes.
-    pub(crate) async fn ask_patiently<Q, A>(
-        &self,
-        path: &str,
-        question: Q,
-    ) -> Result<A, RuntimeError>
+    pub async fn ask_patiently<Q, A>(&self, path: &str, question: Q) -> Result<A, RuntimeError>
     where
         Q: Message + Default + 'static,
         A: Message + Default + 'static,
@@ -103,11 +99,7 @@ impl Rpc {
     }
 
     /// Answers that come one after the other.
-    pub(crate) async fn follow<Q, A>(
-        &self,
-        path: &str,
-        question: Q,
-    ) -> Result<Streaming<A>, RuntimeError>
+    pub async fn follow<Q, A>(&self, path: &str, question: Q) -> Result<Streaming<A>, RuntimeError>
     where
         Q: Message + Default + 'static,
         A: Message + Default + 'static,
@@ -175,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_socket_that_is_not_there_is_named_with_its_option() {
-        let error = super::super::Runtime::at(Path::new("/no/such.sock"))
+        let error = crate::Runtime::at(Path::new("/no/such.sock"))
             .err()
             .unwrap();
         assert_eq!(

@@ -5,27 +5,32 @@
 //! ImageSets of the cluster ──▶ agent ──▶ the node's container runtime
 //! ```
 //!
-//! It has two parts, and either does without the other. Container runtimes pull without TLS from loopback alone, so each
-//! node gets the registry there ([`serve`]): the agent passes on what it is given, the login included; whoever reaches it
-//! can do what their token allows, and nothing without one. And images that sets want are kept on the node ([`keep`]).
-//! It knows nothing of builds.
+//! It has three parts, and each does without the others. Container runtimes pull without TLS from
+//! loopback alone, so each node gets the server's registry there ([`serve`]). Images that sets want are
+//! kept on the node ([`keep`]). And containerd asks the node's own port first, where there is a mirror
+//! ([`airside_mirror::node`]). It knows nothing of builds.
 
 #![forbid(unsafe_code)]
 
 mod images;
 mod manifest;
-pub mod mirror;
 mod options;
-mod proxy;
 mod run;
-mod runtime;
-mod upstream;
 
-pub use airside_mirror::{Authorities, AuthoritiesError};
+pub use airside_containerd::RuntimeError;
+pub use airside_registry::proxy::{Upstream, UpstreamError, serve};
+pub use airside_serve::{Authorities, AuthoritiesError};
 pub use images::{AgentError, Operator, Settings, Task, keep};
 pub use manifest::{Agent, ImagesAgent, ManifestError, Passing};
 pub use options::{ImageOptions, Missing};
-pub use proxy::serve;
 pub use run::{NodeError, NodeOptions};
-pub use runtime::RuntimeError;
-pub use upstream::{Upstream, UpstreamError};
+
+/// The mirror's half of the agent, on the command line and in the DaemonSet.
+pub mod mirror {
+    mod manifest;
+    mod options;
+
+    pub use airside_mirror::node::{MIRROR_USED, PEERS_AUDIENCE};
+
+    pub use self::{manifest::MirrorPart, options::MirrorOptions};
+}

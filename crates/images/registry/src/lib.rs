@@ -3,13 +3,14 @@
 //! ```text
 //! request ──▶ serve ──▶ route (which endpoint) ──▶ token (who may) ──▶ store (folders)
 //! folder with a root file system ──▶ publish ──▶ store
+//! container runtime ──▶ loopback of its node ──▶ proxy ──▶ this registry, at the server
 //! ```
 //!
 //! Repositories belong to teams by their names (`team/NAME/…`), and a token opens the repositories under one name
 //! alone, for as long as it says; without one there is nothing to see. A blob is kept once, however many repositories
 //! have it, and is served by those alone that it was pushed or mounted to: to know a digest opens nothing.
 //!
-//! Nothing here listens or knows of steps and pods. What is pushed is not looked into further than its manifest, and
+//! Only the [`proxy`] listens here, and nothing knows of steps and pods. What is pushed is not looked into further than its manifest, and
 //! never unpacked.
 
 #![forbid(unsafe_code)]
@@ -19,6 +20,7 @@ mod clock;
 mod error;
 mod manifest;
 mod name;
+pub mod proxy;
 mod publish;
 mod route;
 mod serve;

@@ -10,7 +10,7 @@ use super::{
     keeper::{depart, unmark},
     marks::Lists,
 };
-use crate::runtime::Runtime;
+use airside_containerd::Runtime;
 
 /// Labels first, so that no pod is placed by what goes. Images stay if asked to, and where containers use them.
 pub(crate) async fn clean(

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use airside_containerd::RuntimeError;
 use airside_image_rules::{NodeImagesStatus, plan::Plan};
 use airside_model::chain;
 use jiff::Timestamp;
@@ -9,12 +10,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use tracing::warn;
 
 use super::{Keeper, Said, Sight};
-use crate::{
-    images::{
-        report::{self, Seen},
-        watch::Known,
-    },
-    runtime::RuntimeError,
+use crate::images::{
+    report::{self, Seen},
+    watch::Known,
 };
 
 /// What we mark in the runtime shows a moment later in what it tells the kubelet: mostly so soon that it is waited for.
