@@ -4,7 +4,7 @@ use std::{
     convert::Infallible, error::Error, io, net::SocketAddr, pin::pin, sync::Arc, time::Duration,
 };
 
-use airside_limits::{Limits, Peer, ConnectionPlace, Places};
+use airside_limits::{ConnectionPlace, Limits, Peer, Places};
 use airside_model::chain;
 use bytes::Bytes;
 use http::{Request, Response};

@@ -64,7 +64,7 @@ impl Events {
 }
 
 impl Rpc {
-    pub fn to(socket: &Path) -> Result<Self, RuntimeError> {
+    pub(crate) fn to(socket: &Path) -> Result<Self, RuntimeError> {
         let bad = || RuntimeError::BadSocket(PathBuf::from(socket));
         let path = socket.to_str().ok_or_else(bad)?;
         let endpoint = Endpoint::from_shared(format!("unix://{path}")).map_err(|_| bad())?;
@@ -73,7 +73,7 @@ impl Rpc {
         })
     }
 
-    pub async fn ask<Q, A>(&self, path: &str, question: Q) -> Result<A, RuntimeError>
+    pub(crate) async fn ask<Q, A>(&self, path: &str, question: Q) -> Result<A, RuntimeError>
     where
         Q: Message + Default + 'static,
         A: Message + Default + 'static,
@@ -85,7 +85,11 @@ impl Rpc {
     }
 
     /// However long it takes.
-    pub async fn ask_patiently<Q, A>(&self, path: &str, question: Q) -> Result<A, RuntimeError>
+    pub(crate) async fn ask_patiently<Q, A>(
+        &self,
+        path: &str,
+        question: Q,
+    ) -> Result<A, RuntimeError>
     where
         Q: Message + Default + 'static,
         A: Message + Default + 'static,
@@ -99,7 +103,11 @@ impl Rpc {
     }
 
     /// Answers that come one after the other.
-    pub async fn follow<Q, A>(&self, path: &str, question: Q) -> Result<Streaming<A>, RuntimeError>
+    pub(crate) async fn follow<Q, A>(
+        &self,
+        path: &str,
+        question: Q,
+    ) -> Result<Streaming<A>, RuntimeError>
     where
         Q: Message + Default + 'static,
         A: Message + Default + 'static,
