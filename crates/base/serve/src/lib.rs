@@ -12,15 +12,19 @@
 //!
 //! [`text`], [`json`] and [`oci_error`] are the answers that all of these servers share.
 //!
+//! [`Authorities`] are certificates that an administrator trusts, for the servers' own requests.
+//!
 //! *Absent:* routes, HTTP/2 (the API has its own server for that), and clients.
 
 #![forbid(unsafe_code)]
 
 mod answer;
+mod authorities;
 mod body;
 mod serve;
 
 pub use self::{
     answer::{json, oci_code, oci_error, text},
+    authorities::{Authorities, AuthoritiesError},
     serve::{ServeOptions, serve},
 };

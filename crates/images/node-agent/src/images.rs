@@ -32,7 +32,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
 use self::{cluster::Cluster, keeper::Keeper};
-use crate::runtime::{Runtime, RuntimeError};
+use airside_containerd::{Runtime, RuntimeError};
 pub use operator::OperatorClient;
 pub(crate) use operator::PATIENCE;
 

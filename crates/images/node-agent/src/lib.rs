@@ -10,22 +10,26 @@
 //! loopback alone, so each node gets the server's registry there ([`serve`]): the agent passes
 //! requests on, the login included; a caller can do what its token allows, and nothing without one.
 //! Images that sets want are kept on the node ([`keep`]). And containerd gets images of mirrored
-//! registries from the mirror and from other nodes ([`mirror`]). The agent knows nothing of builds.
+//! registries from the mirror and from other nodes ([`airside_mirror::node`]). The agent knows nothing of builds.
 
 #![forbid(unsafe_code)]
 
 mod images;
-pub mod mirror;
 mod options;
-mod proxy;
 mod run;
-mod runtime;
-mod upstream;
 
-pub use airside_mirror::{Authorities, AuthoritiesError};
+pub use airside_containerd::RuntimeError;
+pub use airside_registry::proxy::{Upstream, UpstreamError, serve};
+pub use airside_serve::{Authorities, AuthoritiesError};
 pub use images::{AgentError, OperatorClient, Settings, Task, keep};
 pub use options::{ImageOptions, Missing};
-pub use proxy::serve;
 pub use run::{NodeError, NodeOptions};
-pub use runtime::RuntimeError;
-pub use upstream::{Upstream, UpstreamError};
+
+/// The mirror's half of the agent, on the command line and in the DaemonSet.
+pub mod mirror {
+    mod options;
+
+    pub use airside_mirror::node::{MIRROR_USED, PEERS_AUDIENCE};
+
+    pub use self::options::MirrorOptions;
+}

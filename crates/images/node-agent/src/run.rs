@@ -2,6 +2,7 @@
 
 use std::{iter, net::SocketAddr, path::PathBuf, time::Duration};
 
+use airside_mirror::node::{MirrorError, NodeMirror, clean_mirror};
 use clap::Args;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use tokio::{net::TcpListener, sync::watch};
@@ -10,7 +11,7 @@ use tracing::info;
 
 use crate::{
     AgentError, Authorities, AuthoritiesError, ImageOptions, Missing, Upstream,
-    mirror::{MirrorError, MirrorOptions, NodeMirror, clean_mirror},
+    mirror::MirrorOptions,
 };
 
 /// Between two looks at whether containerd asks us.

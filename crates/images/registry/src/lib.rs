@@ -3,6 +3,7 @@
 //! ```text
 //! request ──▶ serve ──▶ route (which endpoint) ──▶ token (its rights) ──▶ store (folders)
 //! folder with a root file system ──▶ publish ──▶ store
+//! container runtime ──▶ loopback of its node ──▶ proxy ──▶ this registry, at the server
 //! ```
 //!
 //! Repositories belong to teams by their names (`team/NAME/…`), and a token opens the repositories
@@ -10,8 +11,8 @@
 //! however many repositories have it, and is served only by those that it was pushed or mounted to:
 //! knowing a digest opens nothing.
 //!
-//! The registry does not listen itself and knows nothing of steps and pods. It reads no more of a
-//! pushed image than its manifest, and never unpacks it.
+//! Only the [`proxy`] listens by itself. The registry knows nothing of steps and pods. It reads no more
+//! of a pushed image than its manifest, and never unpacks it.
 
 #![forbid(unsafe_code)]
 
@@ -20,6 +21,7 @@ mod clock;
 mod error;
 mod manifest;
 mod name;
+pub mod proxy;
 mod publish;
 mod route;
 mod serve;

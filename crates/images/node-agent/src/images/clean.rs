@@ -10,7 +10,7 @@ use super::{
     keeper::{depart, unmark},
     marks::RuntimeLists,
 };
-use crate::runtime::Runtime;
+use airside_containerd::Runtime;
 
 /// Removes everything of the agent: labels first, so that no pod is placed by an image that goes.
 /// Images stay if asked to, and where containers use them.

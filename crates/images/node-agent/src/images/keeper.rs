@@ -30,8 +30,8 @@ use super::{
     report,
     watch::DesiredState,
 };
-use crate::runtime::{Runtime, RuntimeError};
 pub(crate) use acts::{depart, unmark};
+use airside_containerd::{Runtime, RuntimeError};
 
 /// Between the label's end and the image's: who places pods must have heard of it.
 const GRACE: Duration = Duration::from_secs(1);

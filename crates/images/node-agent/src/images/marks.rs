@@ -8,7 +8,7 @@ use airside_image_rules::plan::{ObservedImage, Pin};
 use airside_oci::Reference;
 use jiff::Timestamp;
 
-use crate::runtime::{Container, NamedImage, RuntimeImage};
+use airside_containerd::{Container, NamedImage, RuntimeImage};
 
 /// containerd's own: the kubelet leaves images with it alone.
 pub(crate) const PINNED: &str = "io.cri-containerd.pinned";

@@ -13,7 +13,7 @@ use super::{
     operator::{OperatorClient, PullAnswer},
     wanted::DesiredPull,
 };
-use crate::runtime::{Runtime, RuntimeError};
+use airside_containerd::{Runtime, RuntimeError};
 
 /// Nodes that pull without asking do not all begin in the same second.
 const SPREAD: Duration = Duration::from_secs(5);

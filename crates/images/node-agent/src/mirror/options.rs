@@ -5,9 +5,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use airside_mirror::Registry;
-
-use super::{MirrorSettings, ShareSettings, Tags, Told};
+use airside_mirror::{
+    Registry,
+    node::{MirrorSettings, ShareSettings, Tags, Told},
+};
 
 #[derive(Clone, Debug, clap::Args)]
 pub struct MirrorOptions {

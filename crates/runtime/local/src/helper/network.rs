@@ -2,15 +2,12 @@
 
 use std::{
     fs::{self, File},
-    io, mem,
-    net::Ipv4Addr,
-    os::fd::{AsFd, AsRawFd, OwnedFd},
+    io,
+    os::fd::AsFd,
 };
 
-use rustix::{
-    net::{AddressFamily, SocketFlags, SocketType, socket_with},
-    thread::{LinkNameSpaceType, move_into_link_name_space},
-};
+use airside_confine::Interfaces;
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use super::netlink;
 use crate::network::{Pair, StepNetwork};
@@ -46,9 +43,9 @@ fn machine_end(pair: &Pair) -> io::Result<()> {
         "1",
     );
     without_ipv6(&pair.name);
-    let socket = socket()?;
-    set_address(&socket, &pair.name, pair.machine)?;
-    up(&socket, &pair.name)
+    let interfaces = Interfaces::open()?;
+    interfaces.set_address(&pair.name, pair.machine, Pair::MASK)?;
+    interfaces.set_up(&pair.name)
 }
 
 /// Keeps an interface that is not up yet from giving itself an IPv6 address. Where this cannot be
@@ -60,80 +57,10 @@ fn without_ipv6(interface: &str) {
 }
 
 fn step_end(pair: &Pair) -> io::Result<()> {
-    let socket = socket()?;
-    up(&socket, "lo")?;
+    let interfaces = Interfaces::open()?;
+    interfaces.set_up("lo")?;
     without_ipv6(INSIDE);
-    set_address(&socket, INSIDE, pair.step)?;
-    up(&socket, INSIDE)?;
-    default_route(&socket, pair.machine)
-}
-
-fn socket() -> io::Result<OwnedFd> {
-    let flags = SocketFlags::CLOEXEC;
-    Ok(socket_with(
-        AddressFamily::INET,
-        SocketType::DGRAM,
-        flags,
-        None,
-    )?)
-}
-
-fn set_address(socket: &OwnedFd, interface: &str, address: Ipv4Addr) -> io::Result<()> {
-    for (what, address) in [
-        (libc::SIOCSIFADDR, address),
-        (libc::SIOCSIFNETMASK, Pair::MASK),
-    ] {
-        let mut request = request_for(interface);
-        request.ifr_ifru.ifru_addr = plain(address);
-        // SAFETY: both requests read an `ifreq` with an address.
-        checked(unsafe { libc::ioctl(socket.as_raw_fd(), what as _, &request) })?;
-    }
-    Ok(())
-}
-
-fn up(socket: &OwnedFd, interface: &str) -> io::Result<()> {
-    let mut request = request_for(interface);
-    request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as _;
-    // SAFETY: this request reads an `ifreq` with flags.
-    checked(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, &request) })
-}
-
-fn default_route(socket: &OwnedFd, gateway: Ipv4Addr) -> io::Result<()> {
-    // SAFETY: all of it may be zero.
-    let mut route: libc::rtentry = unsafe { mem::zeroed() };
-    route.rt_dst = plain(Ipv4Addr::UNSPECIFIED);
-    route.rt_genmask = plain(Ipv4Addr::UNSPECIFIED);
-    route.rt_gateway = plain(gateway);
-    route.rt_flags = libc::RTF_UP | libc::RTF_GATEWAY;
-    // SAFETY: this request reads an `rtentry`, which names no device.
-    checked(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCADDRT as _, &route) })
-}
-
-fn request_for(interface: &str) -> libc::ifreq {
-    // SAFETY: all of it may be zero.
-    let mut request: libc::ifreq = unsafe { mem::zeroed() };
-    // The last byte stays zero.
-    let room = request.ifr_name.len() - 1;
-    for (to, from) in request.ifr_name[..room].iter_mut().zip(interface.bytes()) {
-        *to = from as libc::c_char;
-    }
-    request
-}
-
-fn plain(address: Ipv4Addr) -> libc::sockaddr {
-    // SAFETY: all of it may be zero.
-    let mut plain: libc::sockaddr = unsafe { mem::zeroed() };
-    plain.sa_family = libc::AF_INET as _;
-    // The port comes first.
-    for (to, from) in plain.sa_data[2..6].iter_mut().zip(address.octets()) {
-        *to = from as libc::c_char;
-    }
-    plain
-}
-
-fn checked(result: libc::c_int) -> io::Result<()> {
-    match result {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    interfaces.set_address(INSIDE, pair.step, Pair::MASK)?;
+    interfaces.set_up(INSIDE)?;
+    interfaces.add_default_route(pair.machine)
 }

@@ -2,20 +2,18 @@
 
 use std::{collections::BTreeMap, time::Instant};
 
+use airside_containerd::{Runtime, RuntimeError};
 use airside_image_rules::plan::{Plan, Step};
 use airside_model::chain;
 use jiff::Timestamp;
 use tracing::{info, warn};
 
 use super::{ECHO, GRACE, Keeper, Observation, WrittenLabels};
-use crate::{
-    images::{
-        marks::{self, RuntimeLists},
-        memory::Pulling,
-        wanted::DesiredPull,
-        watch::DesiredState,
-    },
-    runtime::{Runtime, RuntimeError},
+use crate::images::{
+    marks::{self, RuntimeLists},
+    memory::Pulling,
+    wanted::DesiredPull,
+    watch::DesiredState,
 };
 
 impl Keeper {

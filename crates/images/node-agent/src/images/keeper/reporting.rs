@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use airside_containerd::RuntimeError;
 use airside_image_rules::{NodeImagesStatus, plan::Plan};
 use airside_model::chain;
 use jiff::Timestamp;
@@ -9,12 +10,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use tracing::warn;
 
 use super::{Keeper, Observation, WrittenStatus};
-use crate::{
-    images::{
-        report::{self, ReportInput},
-        watch::DesiredState,
-    },
-    runtime::RuntimeError,
+use crate::images::{
+    report::{self, ReportInput},
+    watch::DesiredState,
 };
 
 /// Time after which a pin that we set in the runtime should show in what the kubelet sees. It

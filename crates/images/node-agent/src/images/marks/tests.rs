@@ -1,5 +1,5 @@
 use super::*;
-use crate::runtime::Labels;
+use airside_containerd::Labels;
 
 const TIME: &str = "2026-01-02T03:04:05Z";
 

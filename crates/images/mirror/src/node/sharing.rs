@@ -17,7 +17,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use airside_mirror::{Client, Reply};
+use crate::{Client, Reply};
+use airside_containerd::Runtime;
 use airside_model::chain;
 use airside_oci::Digest;
 use http::{HeaderMap, Method, header};
@@ -30,7 +31,6 @@ use super::{
     proof::Proof,
     waves::{Turn, Waves},
 };
-use crate::runtime::Runtime;
 
 /// How long a question about a turn stays open.
 const OPEN: Duration = Duration::from_secs(10);

@@ -1,10 +1,17 @@
-//! The node's container runtime, over its socket: what the kubelet asks (CRI), and containerd's own service for names
-//! and their labels, which CRI has no words for.
+//! A node's container runtime, over its socket: what the kubelet asks (CRI), and containerd's own
+//! services for names, labels and content, which CRI has no words for.
 //!
-//! Messages are written out by hand ([`messages`]): of both services a handful of fields is needed. Nothing here decides
-//! anything.
+//! Messages are written out by hand (`messages.rs`): of these services a handful of fields is needed.
+//!
+//! *Absent:* decisions, and the kubelet's own work: pods and containers are only listed.
+
+#![forbid(unsafe_code)]
 
 mod content;
+#[expect(
+    unreachable_pub,
+    reason = "the derive wants all fields of public messages public"
+)]
 mod messages;
 mod rpc;
 
@@ -15,21 +22,21 @@ use std::{
 
 use airside_image_rules::PullLogin;
 
-pub(crate) use self::messages::{Container, NamedImage, RuntimeImage};
-pub use self::rpc::RuntimeError;
+pub use self::messages::{Container, NamedImage, RuntimeImage};
+pub use self::rpc::{Events, RuntimeError};
 use self::{messages as wire, rpc::Rpc};
 
 const IMAGES: &str = "/containerd.services.images.v1.Images/";
 
 /// Cheap to clone: one connection, made when it is needed and made again when it broke.
 #[derive(Clone)]
-pub(crate) struct Runtime {
+pub struct Runtime {
     rpc: Rpc,
 }
 
 impl Runtime {
     /// The socket must be there; whether somebody answers shows with the first question.
-    pub(crate) fn at(socket: &Path) -> Result<Self, RuntimeError> {
+    pub fn at(socket: &Path) -> Result<Self, RuntimeError> {
         if !socket.exists() {
             return Err(RuntimeError::NoSocket(PathBuf::from(socket)));
         }
@@ -38,7 +45,7 @@ impl Runtime {
     }
 
     /// Who answers, such as `containerd v2.1.0`.
-    pub(crate) async fn version(&self) -> Result<String, RuntimeError> {
+    pub async fn version(&self) -> Result<String, RuntimeError> {
         let said: wire::Version = self
             .rpc
             .ask(
@@ -50,7 +57,7 @@ impl Runtime {
     }
 
     /// What the kubelet would be told.
-    pub(crate) async fn images(&self) -> Result<Vec<RuntimeImage>, RuntimeError> {
+    pub async fn images(&self) -> Result<Vec<RuntimeImage>, RuntimeError> {
         let request = wire::ListRequest::default();
         let listed: wire::RuntimeImages = self
             .rpc
@@ -60,7 +67,7 @@ impl Runtime {
     }
 
     /// Also those that have ended: the kubelet starts them again from the same image.
-    pub(crate) async fn containers(&self) -> Result<Vec<Container>, RuntimeError> {
+    pub async fn containers(&self) -> Result<Vec<Container>, RuntimeError> {
         let request = wire::ListRequest::default();
         let listed: wire::Containers = self
             .rpc
@@ -70,7 +77,7 @@ impl Runtime {
     }
 
     /// The id of what was pulled. It takes as long as it takes: nothing is heard before the end.
-    pub(crate) async fn pull(
+    pub async fn pull(
         &self,
         image: &str,
         login: Option<&PullLogin>,
@@ -93,13 +100,13 @@ impl Runtime {
     }
 
     /// Every name that containerd has, with its labels.
-    pub(crate) async fn names(&self) -> Result<Vec<NamedImage>, RuntimeError> {
+    pub async fn names(&self) -> Result<Vec<NamedImage>, RuntimeError> {
         let request = wire::ListNames::default();
         let listed: wire::NamedImages = self.rpc.ask(&format!("{IMAGES}List"), request).await?;
         Ok(listed.images)
     }
 
-    pub(crate) async fn name(&self, name: &str) -> Result<Option<NamedImage>, RuntimeError> {
+    pub async fn name(&self, name: &str) -> Result<Option<NamedImage>, RuntimeError> {
         let request = wire::OneName {
             name: name.to_owned(),
             sync: false,
@@ -116,7 +123,7 @@ impl Runtime {
     }
 
     /// Changes labels of a name: a value is set, none takes the label away.
-    pub(crate) async fn label(
+    pub async fn label(
         &self,
         name: &str,
         changes: &[(&str, Option<String>)],
@@ -138,7 +145,7 @@ impl Runtime {
     }
 
     /// Gives what `from` names another name too, or moves that name there.
-    pub(crate) async fn tag(&self, from: &str, name: &str) -> Result<(), RuntimeError> {
+    pub async fn tag(&self, from: &str, name: &str) -> Result<(), RuntimeError> {
         let Some(image) = self.name(from).await? else {
             return Err(no_such(from));
         };
@@ -175,7 +182,7 @@ impl Runtime {
     }
 
     /// Takes one name away; what no name holds any more is gone when this returns.
-    pub(crate) async fn forget(&self, name: &str) -> Result<(), RuntimeError> {
+    pub async fn forget(&self, name: &str) -> Result<(), RuntimeError> {
         let request = wire::OneName {
             name: name.to_owned(),
             sync: true,
@@ -191,7 +198,7 @@ impl Runtime {
     }
 
     /// Returns when an image or a container went or came; with an error when the runtime went away.
-    pub(crate) async fn events(&self) -> Result<rpc::Events, RuntimeError> {
+    pub async fn events(&self) -> Result<rpc::Events, RuntimeError> {
         let filters = ["/images/", "/containers/"].map(|topic| format!("topic~=^{topic}"));
         let request = wire::Subscribe {
             filters: filters.to_vec(),
@@ -205,4 +212,4 @@ fn no_such(name: &str) -> RuntimeError {
     RuntimeError::NotFound(format!("the container runtime has no {name}"))
 }
 
-pub(crate) type Labels = BTreeMap<String, String>;
+pub type Labels = BTreeMap<String, String>;

@@ -4,8 +4,12 @@
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
-use airside_node_agent::{Authorities, Upstream};
-use airside_registry::{Access, Grant, Registry, Tokens, team_repository};
+use airside_registry::{
+    Access, Grant, Registry, Tokens,
+    proxy::{self, Upstream},
+    team_repository,
+};
+use airside_serve::Authorities;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use http::Request;
@@ -46,9 +50,7 @@ async fn agent_that_trusts(upstream: &str, authority: Option<&str>) -> (u16, Dro
     let (listener, port) = listener().await;
     let shutdown = CancellationToken::new();
     let stop = shutdown.clone();
-    tokio::spawn(async move {
-        airside_node_agent::serve(listener, upstream, authorities.as_ref(), stop).await
-    });
+    tokio::spawn(async move { proxy::serve(listener, upstream, authorities.as_ref(), stop).await });
     (port, shutdown.drop_guard())
 }
 

@@ -11,7 +11,6 @@
 
 mod hosts;
 mod local;
-mod options;
 mod outward;
 mod peers;
 mod probe;
@@ -26,15 +25,15 @@ use std::{
     sync::Arc,
 };
 
-use airside_mirror::{
-    Access, Answer, Authorities, AuthoritiesError, Client, Registries, Registry, Upstream,
-};
-use airside_serve::ServeOptions;
+use airside_containerd::{Runtime, RuntimeError};
+use airside_serve::{Authorities, AuthoritiesError, ServeOptions};
 use http::Request;
 use hyper::body::Incoming;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
+
+use crate::{Access, Answer, Client, Registries, Registry, Upstream};
 
 use self::{
     hosts::{Hosts, Written},
@@ -44,9 +43,8 @@ use self::{
     proof::Proof,
     sharing::Sharing,
 };
-use crate::runtime::{Runtime, RuntimeError};
 
-pub use self::{hosts::Tags, options::MirrorOptions, probe::MIRROR_USED, proof::PEERS_AUDIENCE};
+pub use self::{hosts::Tags, probe::MIRROR_USED, proof::PEERS_AUDIENCE};
 
 /// What is decided about it.
 #[derive(Clone, Debug)]

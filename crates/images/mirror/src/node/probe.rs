@@ -6,14 +6,14 @@
 
 use std::{collections::HashSet, time::Duration};
 
-use airside_mirror::{AskedThing, What};
+use crate::{AskedThing, What};
+use airside_containerd::Runtime;
 use airside_model::chain;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use parking_lot::Mutex;
 
 use super::hosts::{Hosts, Tags, Written, text};
-use crate::runtime::Runtime;
 
 /// No registry can have this name.
 const HOST: &str = "mirror-test.airside.invalid";

@@ -48,10 +48,8 @@ impl Authorities {
         if roots.is_empty() {
             return Err(AuthoritiesError::None);
         }
-        Ok(Self {
-            roots,
-            pem: certificates(text),
-        })
+        let pem = certificates(text);
+        Ok(Self { roots, pem })
     }
 
     /// Returns the certificates as PEM again: only lines of base64 and their borders.

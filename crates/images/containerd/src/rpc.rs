@@ -51,10 +51,10 @@ pub(crate) struct Rpc {
 }
 
 /// That something happened, again and again.
-pub(crate) struct Events(pub(super) Streaming<Envelope>);
+pub struct Events(pub(crate) Streaming<Envelope>);
 
 impl Events {
-    pub(crate) async fn next(&mut self) -> Result<(), RuntimeError> {
+    pub async fn next(&mut self) -> Result<(), RuntimeError> {
         match self.0.message().await {
             Ok(Some(_)) => Ok(()),
             Ok(None) => Err(RuntimeError::Away("it ended its events".to_owned())),
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_socket_that_is_not_there_is_named_with_its_option() {
-        let error = super::super::Runtime::at(Path::new("/no/such.sock"))
+        let error = crate::Runtime::at(Path::new("/no/such.sock"))
             .err()
             .unwrap();
         assert_eq!(

@@ -50,7 +50,7 @@ struct ReadResponse {
 
 impl Runtime {
     /// The size of a blob that is there, whole; nothing of what is still coming.
-    pub(crate) async fn blob_size(&self, digest: &Digest) -> Result<Option<u64>, RuntimeError> {
+    pub async fn blob_size(&self, digest: &Digest) -> Result<Option<u64>, RuntimeError> {
         let asked = InfoRequest {
             digest: digest.to_string(),
         };
@@ -63,7 +63,7 @@ impl Runtime {
     }
 
     /// So many bytes of a blob from there on.
-    pub(crate) async fn read_blob(
+    pub async fn read_blob(
         &self,
         digest: &Digest,
         from: u64,

@@ -1,9 +1,12 @@
-//! Passes requests for images on, and nothing else.
+//! A proxy for pulls: the registry on a node's loopback, where container runtimes need no TLS.
+//!
+//! It passes on what it is given, the login included: a caller can do what its token allows, and
+//! nothing without one.
 
 use std::{sync::Arc, time::Duration};
 
 use airside_model::chain;
-use airside_serve::ServeOptions;
+use airside_serve::{Authorities, ServeOptions};
 use bytes::Bytes;
 use http::{
     HeaderMap, HeaderName, Method, Request, Response, StatusCode, header, uri::PathAndQuery,
@@ -18,7 +21,9 @@ use hyper_util::{
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Authorities, Upstream};
+mod upstream;
+
+pub use self::upstream::{Upstream, UpstreamError};
 
 const CONNECT: Duration = Duration::from_secs(10);
 /// For the head of an answer; what it carries takes as long as it takes.

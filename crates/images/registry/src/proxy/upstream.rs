@@ -24,7 +24,7 @@ pub enum UpstreamError {
 
 impl Upstream {
     /// Returns the address of a request at the registry.
-    pub(crate) fn uri(&self, asked: &PathAndQuery) -> Option<Uri> {
+    pub(super) fn uri(&self, asked: &PathAndQuery) -> Option<Uri> {
         let mut parts = http::uri::Parts::default();
         parts.scheme = Some(self.scheme.clone());
         parts.authority = Some(self.authority.clone());

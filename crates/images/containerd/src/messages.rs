@@ -4,58 +4,58 @@
 use prost::Message;
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct VersionRequest {
+pub struct VersionRequest {
     #[prost(string, tag = "1")]
-    pub(crate) version: String,
+    pub version: String,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct Version {
+pub struct Version {
     #[prost(string, tag = "2")]
-    pub(crate) runtime_name: String,
+    pub runtime_name: String,
     #[prost(string, tag = "3")]
-    pub(crate) runtime_version: String,
+    pub runtime_version: String,
 }
 
 /// Of images or of containers, without a filter.
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct ListRequest {}
+pub struct ListRequest {}
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct RuntimeImages {
+pub struct RuntimeImages {
     #[prost(message, repeated, tag = "1")]
-    pub(crate) images: Vec<RuntimeImage>,
+    pub images: Vec<RuntimeImage>,
 }
 
 /// An image as the kubelet is told of it.
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct RuntimeImage {
+pub struct RuntimeImage {
     #[prost(string, tag = "1")]
-    pub(crate) id: String,
+    pub id: String,
     #[prost(string, repeated, tag = "2")]
-    pub(crate) tags: Vec<String>,
+    pub tags: Vec<String>,
     #[prost(string, repeated, tag = "3")]
-    pub(crate) digests: Vec<String>,
+    pub digests: Vec<String>,
     #[prost(uint64, tag = "4")]
-    pub(crate) size: u64,
+    pub size: u64,
     #[prost(bool, tag = "8")]
-    pub(crate) pinned: bool,
+    pub pinned: bool,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct ImageSpec {
+pub struct ImageSpec {
     #[prost(string, tag = "1")]
-    pub(crate) image: String,
+    pub image: String,
 }
 
 /// Who pulls. Never printed: the derived words would have the password.
 #[derive(Clone, PartialEq, Message)]
 #[prost(skip_debug)]
-pub(crate) struct AuthConfig {
+pub struct AuthConfig {
     #[prost(string, tag = "1")]
-    pub(crate) username: String,
+    pub username: String,
     #[prost(string, tag = "2")]
-    pub(crate) password: String,
+    pub password: String,
 }
 
 impl std::fmt::Debug for AuthConfig {
@@ -67,110 +67,110 @@ impl std::fmt::Debug for AuthConfig {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct PullRequest {
+pub struct PullRequest {
     #[prost(message, optional, tag = "1")]
-    pub(crate) image: Option<ImageSpec>,
+    pub image: Option<ImageSpec>,
     #[prost(message, optional, tag = "2")]
-    pub(crate) auth: Option<AuthConfig>,
+    pub auth: Option<AuthConfig>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct Pulled {
+pub struct Pulled {
     #[prost(string, tag = "1")]
-    pub(crate) image_ref: String,
+    pub image_ref: String,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct Containers {
+pub struct Containers {
     #[prost(message, repeated, tag = "1")]
-    pub(crate) containers: Vec<Container>,
+    pub containers: Vec<Container>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct Container {
+pub struct Container {
     #[prost(message, optional, tag = "4")]
-    pub(crate) image: Option<ImageSpec>,
+    pub image: Option<ImageSpec>,
     #[prost(string, tag = "5")]
-    pub(crate) image_ref: String,
+    pub image_ref: String,
     #[prost(string, tag = "10")]
-    pub(crate) image_id: String,
+    pub image_id: String,
 }
 
 /// A name of containerd's: one image has several, the id among them.
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct NamedImage {
+pub struct NamedImage {
     #[prost(string, tag = "1")]
-    pub(crate) name: String,
+    pub name: String,
     #[prost(btree_map = "string, string", tag = "2")]
-    pub(crate) labels: super::Labels,
+    pub labels: super::Labels,
     #[prost(message, optional, tag = "3")]
-    pub(crate) target: Option<Descriptor>,
+    pub target: Option<Descriptor>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct Descriptor {
+pub struct Descriptor {
     #[prost(string, tag = "1")]
-    pub(crate) media_type: String,
+    pub media_type: String,
     #[prost(string, tag = "2")]
-    pub(crate) digest: String,
+    pub digest: String,
     #[prost(int64, tag = "3")]
-    pub(crate) size: i64,
+    pub size: i64,
     #[prost(btree_map = "string, string", tag = "5")]
-    pub(crate) annotations: super::Labels,
+    pub annotations: super::Labels,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct ListNames {
+pub struct ListNames {
     #[prost(string, repeated, tag = "1")]
-    pub(crate) filters: Vec<String>,
+    pub filters: Vec<String>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct NamedImages {
+pub struct NamedImages {
     #[prost(message, repeated, tag = "1")]
-    pub(crate) images: Vec<NamedImage>,
+    pub images: Vec<NamedImage>,
 }
 
 /// To get or to delete.
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct OneName {
+pub struct OneName {
     #[prost(string, tag = "1")]
-    pub(crate) name: String,
+    pub name: String,
     /// Of a deletion: returns when what it frees is free.
     #[prost(bool, tag = "2")]
-    pub(crate) sync: bool,
+    pub sync: bool,
 }
 
 /// Both to create, and what is answered.
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct OneImage {
+pub struct OneImage {
     #[prost(message, optional, tag = "1")]
-    pub(crate) image: Option<NamedImage>,
+    pub image: Option<NamedImage>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct UpdateImage {
+pub struct UpdateImage {
     #[prost(message, optional, tag = "1")]
-    pub(crate) image: Option<NamedImage>,
+    pub image: Option<NamedImage>,
     #[prost(message, optional, tag = "2")]
-    pub(crate) mask: Option<FieldMask>,
+    pub mask: Option<FieldMask>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct FieldMask {
+pub struct FieldMask {
     #[prost(string, repeated, tag = "1")]
-    pub(crate) paths: Vec<String>,
+    pub paths: Vec<String>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct Subscribe {
+pub struct Subscribe {
     #[prost(string, repeated, tag = "1")]
-    pub(crate) filters: Vec<String>,
+    pub filters: Vec<String>,
 }
 
 /// That something happened is all that is read of an event.
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct Envelope {
+pub struct Envelope {
     #[prost(string, tag = "3")]
-    pub(crate) topic: String,
+    pub topic: String,
 }

@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, str::FromStr, sync::Arc};
 
-use airside_mirror::{Answer, failure};
+use crate::{Answer, failure};
 use airside_oci::Digest;
 use bytes::Bytes;
 use futures::StreamExt as _;

@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use airside_mirror::{Authorities, Registry};
+use crate::{Authorities, Registry};
 
 const MARK: &str = "# Made by airside-node, and removed by it; changes are lost.";
 const FILE: &str = "hosts.toml";

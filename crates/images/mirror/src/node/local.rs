@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use airside_mirror::{
+use crate::{
     Access, AccessAnswer, Answer, AskedThing, Caller, Registries, Reply, What, failure, refusal,
 };
 use airside_model::chain;
@@ -160,7 +160,7 @@ fn passed(reply: Reply, leg: Option<Leg>) -> Answer {
 }
 
 /// Who sends an answer of a known size does not ask for what comes behind it: bytes are counted.
-fn counted(body: Incoming, size: Option<u64>, leg: Leg) -> airside_mirror::Body {
+fn counted(body: Incoming, size: Option<u64>, leg: Leg) -> crate::Body {
     let frames = stream::try_unfold(
         (body, 0u64, leg),
         move |(mut body, count, leg)| async move {
