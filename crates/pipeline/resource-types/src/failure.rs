@@ -15,7 +15,7 @@ pub enum Failure {
         dot = if key.is_some() { "." } else { "" }, key = key.as_deref().unwrap_or_default())]
     Invalid {
         part: Part,
-        /// Where in it, if the failure is about one key.
+        /// Key of the part that the failure is about, if it is about one.
         key: Option<String>,
         error: serde_json::Error,
     },
@@ -31,18 +31,18 @@ pub enum Failure {
         path: PathBuf,
         error: std::io::Error,
     },
-    /// Somebody else's server.
+    /// A failure of another server.
     #[error(transparent)]
     Outbound(#[from] airside_blocking_http::Error),
     /// A registry that answered, and said no.
     #[error("{words}")]
     Refused {
         status: u16,
-        /// How long it asks us to stay away.
+        /// Time after which the server wants to be asked again.
         retry_after: Option<std::time::Duration>,
         words: String,
     },
-    /// What the type itself has to say.
+    /// A message of the type itself.
     #[error("{0}")]
     Said(String),
 }
@@ -58,12 +58,14 @@ impl Failure {
         Self::Said(text.into())
     }
 
-    /// What is wrong with a key of the source, as the rest of a sentence that begins with it.
+    /// Makes a failure about a key of the source; the words continue a sentence that begins with
+    /// the key.
     pub(crate) fn source(key: &str, words: impl Into<String>) -> Self {
         Self::key(Part::Source, key, words)
     }
 
-    /// The same of the params.
+    /// Makes a failure about a key of the params; the words continue a sentence that begins with
+    /// the key.
     pub(crate) fn params(key: &str, words: impl Into<String>) -> Self {
         Self::key(Part::Params, key, words)
     }

@@ -25,7 +25,7 @@ pub(crate) fn switch<'de, D: Deserializer<'de>>(from: D) -> Result<Option<bool>,
     }
 }
 
-/// A switch that is off where nobody says anything.
+/// Reads a switch that is off by default.
 pub(crate) fn flag<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
     Ok(switch(from)?.unwrap_or_default())
 }

@@ -86,18 +86,19 @@ impl Type {
     }
 }
 
-/// Whether `type_` needs no image because this crate has it.
+/// True if `type_` needs no image because this crate has it.
 pub fn is_native(type_: &str) -> bool {
     Type::find(type_).is_some()
 }
 
-/// Whether a type works in an image, if the operator gives one: `mock` hands that out, and whoever
-/// looks into its containers finds programs there.
+/// True if a type works in an image, if the administrator gives one: `mock` hands the image out,
+/// and people who intercept its containers find programs there.
 pub fn has_an_image(type_: &str) -> bool {
     Type::find(type_) == Some(Type::Mock)
 }
 
-/// Whether a get or put drives programs that this crate does not have, and so needs an image with them.
+/// True if a get or put runs programs that this crate does not have, and so needs an image with
+/// them.
 pub fn needs_programs(type_: &str, source: &Object) -> bool {
     match Type::find(type_) {
         Some(Type::Git) => true,

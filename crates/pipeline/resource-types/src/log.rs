@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-/// A line for the build log. An action does not fail because nobody can read what it says.
+/// Writes a line to the build log. An action does not fail because its log cannot be written.
 pub(crate) fn say(log: &mut dyn Write, text: &str) {
     let _ = writeln!(log, "{text}");
 }

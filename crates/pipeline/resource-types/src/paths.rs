@@ -90,7 +90,7 @@ fn fits(pattern: &[u8], name: &[u8]) -> bool {
     pattern[p..].iter().all(|byte| *byte == b'*')
 }
 
-/// How long a class is, if the byte is in it.
+/// Returns the length of a class if the byte is in it.
 fn class(pattern: &[u8], byte: u8) -> Option<usize> {
     let end = pattern.iter().skip(2).position(|byte| *byte == b']')? + 2;
     let (negated, inner) = match pattern[1] {
@@ -115,7 +115,7 @@ fn class(pattern: &[u8], byte: u8) -> Option<usize> {
     (found != negated).then_some(end + 1)
 }
 
-/// Removes what is in a folder: half of something helps nobody, and might be taken for the whole.
+/// Removes the contents of a folder: a part might be taken for the whole.
 pub(crate) fn clear(folder: &Path) {
     // What cannot be removed is not handed on either: the step has failed.
     let _ = airside_archive::clear(folder);

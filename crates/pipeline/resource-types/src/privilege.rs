@@ -1,4 +1,4 @@
-//! Whether the process that acts for a resource is privileged.
+//! The privilege of the process that acts for a resource.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ pub enum Privilege {
 }
 
 impl Privilege {
-    /// Whoever may mount file systems is privileged, by whatever means.
+    /// Returns the privilege of this process: one that may mount file systems is privileged.
     pub fn of_this_process() -> Self {
         match fs::read_to_string("/proc/self/status") {
             Ok(status) if has_sys_admin(&status) => Self::Privileged,

@@ -1,4 +1,4 @@
-//! What is asked of a resource type and what it answers: the JSON of the resource scripts.
+//! Requests to a resource type and its answers: the JSON of the resource scripts.
 
 use std::io::Write;
 
@@ -42,7 +42,7 @@ pub struct OutRequest {
     pub params: Object,
 }
 
-/// What `fetch` fetched or `push` made.
+/// The version and metadata that `fetch` fetched or `push` made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Produced {
     pub version: Version,

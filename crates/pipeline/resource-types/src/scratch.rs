@@ -9,7 +9,7 @@ use std::{
 
 use crate::Failure;
 
-/// A folder that nobody else may look into, and that goes away with this value.
+/// A folder that only this user may read, and that is removed with this value.
 #[derive(Debug)]
 pub(crate) struct Scratch(PathBuf);
 
@@ -27,7 +27,7 @@ impl Scratch {
         loop {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
             let path = parent.join(format!("airside-{process}-{number}"));
-            // What is there already belongs to somebody else, however it came to be there.
+            // A folder that is there already belongs to another process.
             match fs::DirBuilder::new().mode(0o700).create(&path) {
                 Ok(()) => return Ok(Self(path)),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}

@@ -1,5 +1,5 @@
-//! What a type does only if its environment says so. Each request runs in a process of its own: an
-//! environment belongs to a whole process.
+//! Behaviour of types that depends on the environment. Each request runs in a process of its own:
+//! an environment belongs to a whole process.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
 

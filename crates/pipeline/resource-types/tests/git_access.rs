@@ -1,4 +1,4 @@
-//! Who `git` is at the remote, and that nobody else hears of it.
+//! Credentials of `git` at the remote, and their secrecy.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
 

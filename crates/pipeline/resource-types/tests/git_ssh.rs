@@ -26,7 +26,7 @@ impl Remote {
     fn new() -> Self {
         let repository = Repository::new();
         let first = repository.commit("a", "first");
-        // Whoever serves it over ssh is not who made it, for git.
+        // The user that serves it over ssh did not make it.
         let keys = tempdir().unwrap();
         let sshd = Sshd::start(keys.path());
         Self {

@@ -37,7 +37,7 @@ fn push(src: &Path, request: Value) -> Ran {
     run(&["mock", "out", src.to_str().unwrap()], request)
 }
 
-/// What this test's own process would make of a version, be it privileged or not.
+/// The version as this test's own process would make it, privileged or not.
 fn version(text: &str) -> Value {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let set = status

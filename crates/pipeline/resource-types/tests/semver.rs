@@ -38,7 +38,7 @@ fn put(source: &Value, params: Value) -> Ran {
     SEMVER.push(inputs.path(), json!({"source": source, "params": params}))
 }
 
-/// The same life with either driver.
+/// The life of a number with either driver.
 fn lives(mut source: Value) {
     let number = |text: &str| json!({"number": text});
     assert_eq!(check(&source), json!([number("0.0.0")]));

@@ -1,4 +1,4 @@
-//! What several types need of AWS: roles, and the way into its registries.
+//! Parts of AWS that several types need: roles, and the way into its registries.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,4 +1,4 @@
-//! How a repository is reached: the address, who we are there, and what git is told about it.
+//! Access to a repository: its address, credentials, and settings for git.
 
 use serde::Deserialize;
 
@@ -31,7 +31,7 @@ pub(crate) struct Setting {
     pub(crate) value: Option<String>,
 }
 
-/// Who we are for a submodule: by its host over HTTP, or by its address over ssh.
+/// Credentials for a submodule: by its host over HTTP, or by its address over ssh.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct SubmoduleCredentials {

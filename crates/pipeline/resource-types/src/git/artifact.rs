@@ -205,7 +205,8 @@ fn is_reference(text: &str) -> bool {
             .is_some_and(|name| name.starts_with("refs/"))
 }
 
-/// Reads a regular file of at most so many bytes; `None` if there is no such file, or it is longer or no text.
+/// Reads a regular file of at most `most` bytes; `None` if there is no such file, or it is longer
+/// or no text.
 fn text_of(path: &Path, most: u64) -> io::Result<Option<String>> {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_file() && found.len() <= most => (),

@@ -52,8 +52,8 @@ pub(super) fn commit(hash: &str) -> Version {
     Version::from([("ref", hash)])
 }
 
-/// What the branch points at, without a clone. Where the source leaves the branch to the remote, it is
-/// from now on the one that the remote chose.
+/// Returns the commit of the branch, without a clone. If the source leaves the branch to the
+/// remote, the source has the remote's choice from now on.
 fn tip(git: &Git, source: &mut Source, log: &mut dyn Write) -> Result<String, Failure> {
     let wanted = match &source.branch {
         Some(branch) => format!("refs/heads/{branch}"),
@@ -117,8 +117,8 @@ impl BranchHistory<'_> {
         self.source.version_depth.unwrap_or(1) as usize
     }
 
-    /// Where a commit is in the history of the branch, if it is there. Asks for all commits rather than for this
-    /// one: of one that is missing, git would ask the remote.
+    /// Returns the position of a commit in the history of the branch, if it is there. It lists all
+    /// commits rather than asking for this one: git would ask the remote for one that is missing.
     fn place(&self, hash: &str, log: &mut dyn Write) -> Result<Option<Place>, Failure> {
         let args = ["rev-list", "--parents", "HEAD"];
         let all = self.git.read(self.dir, &args, log)?;
@@ -174,7 +174,7 @@ impl BranchHistory<'_> {
         Ok(list.lines().map(str::to_owned).collect())
     }
 
-    /// What a message says whose commit is not to be built.
+    /// Returns the texts in messages of commits that are not to be built.
     fn skipped(&self) -> Vec<String> {
         let patterns: &[&str] = if self.source.disable_ci_skip {
             &[]
@@ -211,7 +211,7 @@ impl BranchHistory<'_> {
         Ok(left)
     }
 
-    /// Those of a list whose message matches one of the patterns, or all of them.
+    /// Returns the commits of a list whose message matches one of the patterns, or all of them.
     fn grep(
         &self,
         list: &str,

@@ -1,5 +1,5 @@
-//! Runs the git program: in the action's private home, with nothing of our own environment, and without
-//! anybody who could answer a question.
+//! Runs the git program: in the action's private home, without the environment of this process, and
+//! without a terminal that could answer a question.
 
 use std::{
     collections::VecDeque,
@@ -13,7 +13,7 @@ use std::{
 use super::{access::Access, config::Purpose, home::Home, remote::Remote};
 use crate::{Failure, log::say};
 
-/// What of our own environment reaches git: where programs are, and how to get out.
+/// Variables of this process' environment that git gets: the folders of programs, and proxies.
 const KEPT: &[&str] = &[
     "PATH",
     "http_proxy",
@@ -39,7 +39,7 @@ pub(crate) struct Git {
     more: Vec<(String, String)>,
 }
 
-/// How a run of git ended.
+/// The end of a run of git.
 pub(crate) struct CommandEnd {
     pub(crate) ok: bool,
     pub(crate) answer: Vec<u8>,
@@ -132,7 +132,7 @@ impl Git {
         self.feed(dir, args, "", log)
     }
 
-    /// The same, with something to read.
+    /// Runs git with text on its standard input.
     pub(crate) fn feed(
         &self,
         dir: &Path,
@@ -145,7 +145,7 @@ impl Git {
         Ok(text.strip_suffix('\n').map(str::to_owned).unwrap_or(text))
     }
 
-    /// Whether it succeeds, and what it answers then; its complaints are nobody's business.
+    /// Runs git and returns its answer if it succeeds; its complaints are dropped.
     pub(crate) fn ask(&self, dir: &Path, args: &[&str]) -> Result<Option<String>, Failure> {
         let ended = self.attempt(dir, args, b"", &mut std::io::sink())?;
         Ok(ended.ok.then(|| ended.text().trim_end().to_owned()))
@@ -213,7 +213,7 @@ fn finish(
         .map_err(|error| cannot_run(name, &error))?;
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (answer, complaints) = thread::scope(|scope| {
-        // Whoever does not read it all has heard enough.
+        // A program that does not read all of it has read enough.
         scope.spawn(move || stdin.map(|mut stdin| stdin.write_all(input)));
         let answer = scope.spawn(move || {
             let mut answer = Vec::new();

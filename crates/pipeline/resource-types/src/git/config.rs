@@ -3,7 +3,7 @@
 use super::access::Setting;
 use crate::Failure;
 
-/// What an action is for.
+/// The purpose of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// In a process that looks at many repositories: git must not run programs that a source names.
@@ -12,7 +12,7 @@ pub(crate) enum Purpose {
     Step,
 }
 
-/// What holds for every action. Nobody types here, and nothing is done behind an action's back.
+/// Settings of every action. There is no person to answer questions, and no process stays behind.
 const ALWAYS: &[(&str, &str)] = &[
     ("user.name", "git"),
     ("user.email", "git@localhost"),
@@ -24,14 +24,14 @@ const ALWAYS: &[(&str, &str)] = &[
     // A server that says nothing for this long has gone away.
     ("http.lowSpeedLimit", "1"),
     ("http.lowSpeedTime", "60"),
-    // The trees of a build belong to whoever the task ran as.
+    // The trees of a build belong to the user of the task that made them.
     ("safe.directory", "*"),
 ];
 
-/// What a check's clones need not survive: another one is as good.
+/// Settings for clones of checks, which need not survive a crash: another clone is as good.
 const CHECK: &[(&str, &str)] = &[("core.fsync", "none")];
 
-/// How git hands large files to git-lfs, where that is installed.
+/// Settings that hand large files to git-lfs, where that is installed.
 const LFS: &[(&str, &str)] = &[
     ("filter.lfs.clean", "git-lfs clean -- %f"),
     ("filter.lfs.smudge", "git-lfs smudge -- %f"),
@@ -133,7 +133,7 @@ fn line(name: &str, value: &str) -> Result<String, Failure> {
     Ok(format!("{head}\n\t{key} = \"{value}\"\n"))
 }
 
-/// Whether a program can be found where programs are.
+/// True if a program is in one of the folders of programs.
 pub(super) fn has_program(name: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(name).is_file())

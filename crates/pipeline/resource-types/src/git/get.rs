@@ -119,7 +119,7 @@ impl Get<'_> {
         }
     }
 
-    /// What tasks should find in the repository's own settings.
+    /// Writes settings that tasks should find in the repository.
     fn configure(&self) -> Result<(), Failure> {
         let append = |name: &str, text: &str| {
             let path = self.dest.join(".git").join(name);

@@ -1,4 +1,4 @@
-//! What people see of a commit.
+//! Metadata of a commit, for people.
 
 use std::{io::Write, path::Path};
 
@@ -7,7 +7,7 @@ use airside_model::MetadataField;
 use super::Git;
 use crate::Failure;
 
-/// As much of a message as a page wants to show.
+/// Longest part of a message that a page shows.
 const MAX_MESSAGE: usize = 10 << 10;
 
 pub(super) fn of_head(
@@ -52,7 +52,7 @@ pub(super) fn of_head(
     Ok(fields)
 }
 
-/// Where a commit can be looked at, for hosts whose pages are known.
+/// Returns the address of a commit's page, for hosts whose pages are known.
 fn url(uri: &str, commit: &str) -> Option<String> {
     let rest = ["https://", "http://", "ssh://git@", "git@"]
         .iter()

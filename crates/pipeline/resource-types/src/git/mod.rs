@@ -1,9 +1,10 @@
 //! `git`: the commits of a repository, by the git program.
 //!
-//! Each action has a private home for git, ssh and gpg, with keys and credentials in files that go away
-//! with it; nothing secret is on a command line or stays in an artifact. What is asked of git is in
-//! `check`, `get` and `put`; how it is run, and by whom, in `command`, `home` and `config`. git never runs inside a
-//! repository that a task made: `artifact` takes its commits and references, and nothing that git could run.
+//! Each action has a private home for git, ssh and gpg, with keys and credentials in files that are
+//! removed with it; nothing secret is on a command line or stays in an artifact. The actions are in
+//! `check`, `get` and `put`; `command`, `home` and `config` run git. git never runs inside a
+//! repository that a task made: `artifact` takes its commits and references, and nothing that git
+//! could run.
 
 mod access;
 mod all_tags;

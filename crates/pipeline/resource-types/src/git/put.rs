@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{Failure, OutRequest, Produced, log::say, paths::inside};
 
-/// How often a push is tried again because somebody else was faster.
+/// Number of tries of a push while others push before it.
 const TRIES: u32 = 50;
 
 pub(crate) fn push(
@@ -185,7 +185,7 @@ impl Put {
         self.push(&[self.git.uri(), "refs/notes/*"], log)
     }
 
-    /// Puts what is there before ours, or between, and tries until nobody was faster.
+    /// Merges or rebases onto the remote's commits, and tries until no other push came first.
     fn join_and_push(&self, ours: &str, log: &mut dyn Write) -> Result<(), Failure> {
         self.taken.check_out(&self.git, log)?;
         for _ in 0..TRIES {
@@ -236,7 +236,7 @@ impl Put {
     }
 }
 
-/// Whether a push failed because the remote has more than we do, or gets more at this moment.
+/// True if a push failed because the remote has more commits, or gets more at this moment.
 pub(crate) fn is_behind(complaints: &str) -> bool {
     complaints
         .lines()

@@ -119,7 +119,7 @@ fn decode(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// As part of an address: everything but letters, digits and a few marks is escaped.
+/// Escapes a part of an address: everything but letters, digits and a few marks.
 pub(super) fn encode(text: &str) -> String {
     use std::fmt::Write;
     let mut encoded = String::new();

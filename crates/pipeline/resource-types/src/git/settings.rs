@@ -1,4 +1,4 @@
-//! What users write for `git` in `source` and `params`.
+//! Settings of `git` in `source` and `params`.
 
 use std::io::Write;
 
@@ -76,7 +76,7 @@ pub(super) struct Source {
     debug: bool,
 }
 
-/// Which commits a tag makes a version of.
+/// The commits that a tag makes a version of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum TagBehaviour {
@@ -178,7 +178,7 @@ impl Source {
             || self.tag_regex.is_some()
     }
 
-    /// Whether only some paths count.
+    /// True if only some paths count.
     pub(super) fn limits_paths(&self) -> bool {
         !self.ignore_paths.is_empty() || !everything(&self.paths)
     }
@@ -187,7 +187,7 @@ impl Source {
         !everything(&self.sparse_paths)
     }
 
-    /// How to reach the repository; what is secret goes with it.
+    /// Returns the access to the repository, secrets included.
     pub(super) fn access(&mut self) -> Access {
         Access {
             uri: self.uri.take(),
@@ -263,7 +263,7 @@ impl InParams {
     }
 }
 
-/// Which submodules a get brings along.
+/// The submodules that a get brings along.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "serde_json::Value")]
 pub(super) enum Submodules {
@@ -325,7 +325,7 @@ pub(super) struct OutParams {
     pub(super) debug: bool,
 }
 
-/// Which commit a put that merged answers with.
+/// The commit that a put that merged answers with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Returning {

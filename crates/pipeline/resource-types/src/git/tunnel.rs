@@ -29,7 +29,7 @@ pub(crate) fn main(file: &Path, host: &str, port: &str) -> io::Result<()> {
         lines.next(),
     )?;
     let up = stream.try_clone()?;
-    // Past the standard library's lock, which whoever called us may hold.
+    // Past the standard library's lock, which the caller may hold.
     let mut stdin = fs::File::from(io::stdin().as_fd().try_clone_to_owned()?);
     thread::spawn(move || {
         let mut up = up;

@@ -1,4 +1,4 @@
-//! Whether a commit is signed by one of the keys that the source names.
+//! Verifies that a commit is signed by one of the keys of the source.
 
 use std::{fs, io::Write, os::unix::fs::DirBuilderExt, path::Path};
 

@@ -36,7 +36,7 @@ pub(crate) fn check(request: CheckRequest, _log: &mut dyn Write) -> Result<Vec<V
     Ok(given.into_iter().chain([now]).collect())
 }
 
-/// What the server has now.
+/// Returns the version that the server has now.
 fn current(source: &Source, client: &Client) -> Result<Version, Failure> {
     let head = client.send(source.request("HEAD")?)?;
     if matches!(head.status, 429 | 500..) {

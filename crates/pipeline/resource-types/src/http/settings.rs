@@ -1,4 +1,4 @@
-//! What users write for `http` in `source` and `params`.
+//! Settings of `http` in `source` and `params`.
 
 use std::collections::BTreeMap;
 
@@ -96,7 +96,7 @@ impl Source {
         self.address.to_string()
     }
 
-    /// As the source has it, or as the address ends.
+    /// Returns the file's name: the source's, or the last part of the address.
     pub(super) fn file_name(&self) -> String {
         let path = self.address.target().split('?').next().unwrap_or_default();
         let last = path.rsplit('/').next().unwrap_or_default();

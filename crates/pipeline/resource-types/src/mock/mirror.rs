@@ -1,5 +1,5 @@
-//! `mirror_self`: the root file system that the resource runs in, handed out as an image. Whoever uses
-//! that image as a resource type gets `mock` again.
+//! `mirror_self`: the root file system that the resource runs in, handed out as an image. A
+//! resource type with that image is `mock` again.
 
 use std::{
     fs,
@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::Failure;
 
-/// Of the root, these are handed out empty: they belong to the container, not to its image.
+/// Folders of the root that are handed out empty: they belong to the container, not to its image.
 const EMPTY: [&str; 5] = ["proc", "sys", "dev", "tmp", ".airside"];
 
 /// Makes `dest` an image of `root` that says which version it is.
@@ -65,7 +65,7 @@ fn copy_folder(from: &Path, to: &Path, empty: &[&str]) -> Result<(), Failure> {
     like(from, to)
 }
 
-/// The same owner and mode, in this order: a change of owner takes bits away.
+/// Copies owner and mode, in this order: a change of owner takes bits away.
 fn like(source: &Path, target: &Path) -> Result<(), Failure> {
     let metadata = fs::metadata(source).map_err(Failure::io(source))?;
     lchown(target, Some(metadata.uid()), Some(metadata.gid()))

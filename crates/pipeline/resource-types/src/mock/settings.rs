@@ -1,4 +1,4 @@
-//! What users write for `mock` in `source`, `params` and versions.
+//! Settings of `mock` in `source`, `params` and versions.
 
 use std::collections::BTreeMap;
 

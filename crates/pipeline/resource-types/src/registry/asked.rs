@@ -1,4 +1,5 @@
-//! What others than resource types ask of a registry: what a tag stands for, on which platforms, and which tags there are.
+//! Questions to a registry from other parts than resource types: the digest of a tag, its
+//! platforms, and the list of tags.
 //!
 //! Nothing is fetched but documents, and nothing is written.
 
@@ -12,11 +13,11 @@ use super::{
 };
 use crate::Failure;
 
-/// How a registry is asked.
+/// Settings for questions to a registry.
 #[derive(Clone, Debug, Default)]
 pub struct Asking {
     pub login: Option<(String, String)>,
-    /// Whom to trust beside those that everybody trusts, as PEM.
+    /// Certificates to trust beside the machine's roots, as PEM.
     pub certificates: Vec<String>,
     /// It has no TLS.
     pub plain: bool,
@@ -27,16 +28,16 @@ pub struct Asking {
 /// A repository of a registry that was found to answer.
 pub struct AskedRegistry(Registry);
 
-/// What a tag or digest stands for.
+/// The image that a tag or digest stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// The registry does not have it.
     Missing,
-    /// The same as before.
+    /// The image is the one of the earlier answer.
     Same,
     For {
         digest: Digest,
-        /// What the registry wants to hear to say that nothing has changed.
+        /// Mark with which the registry can answer that nothing has changed.
         mark: Option<String>,
     },
 }
@@ -45,9 +46,9 @@ pub enum Standing {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AskedImage {
     pub manifest: Digest,
-    /// What runtimes call it.
+    /// Digest of the configuration, which runtimes use as the image's id.
     pub config: Digest,
-    /// Of its layers, as they are fetched.
+    /// Bytes of its layers, as they are fetched.
     pub size: u64,
 }
 
@@ -65,7 +66,8 @@ impl AskedRegistry {
         Registry::connect(read_repository(repository)?, access).map(Self)
     }
 
-    /// What a tag or digest stands for now, by a question that fetches nothing. `mark` is from an earlier answer.
+    /// Returns the image that a tag or digest stands for now, by a request that fetches nothing.
+    /// `mark` is from an earlier answer.
     pub fn standing(&self, reference: &str, mark: Option<&str>) -> Result<Standing, Failure> {
         let address = self.0.url(&format!("manifests/{reference}"))?;
         let mut request = Request::new("HEAD", address).header("Accept", ACCEPT_MANIFESTS);

@@ -35,10 +35,10 @@ use crate::{Failure, log::say};
 const MAX_DOCUMENT: u64 = 16 << 20;
 /// Tokens live for five minutes at least, by the protocol's advice.
 const TOKEN_LIFE: Duration = Duration::from_secs(120);
-/// How often a blob is fetched if the connection breaks.
+/// Number of tries for a blob if the connection breaks.
 const TRIES: u32 = 3;
 
-/// Who we are, what we trust, and what we are here for.
+/// Credentials, trust and purpose of requests to a registry.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Access {
     pub(crate) user: Option<(String, String)>,
@@ -81,7 +81,7 @@ impl Registry {
         if access.plain {
             bases.remove(0);
         } else if repository.is_local() {
-            // On this machine nobody listens in, and few have certificates.
+            // On this machine no other program listens in, and few registries have certificates.
             bases.reverse();
         } else if !plain {
             bases.pop();
@@ -172,7 +172,7 @@ impl Registry {
         }
     }
 
-    /// What a tag or digest stands for, if it is there.
+    /// Returns the digest that a tag or digest stands for, if it is there.
     pub(crate) fn resolve(&self, reference: &str) -> Result<Option<Digest>, Failure> {
         let address = self.url(&format!("manifests/{reference}"))?;
         let request = Request::new("HEAD", address).header("Accept", ACCEPT_MANIFESTS);

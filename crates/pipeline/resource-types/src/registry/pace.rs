@@ -1,4 +1,4 @@
-//! Whoever asks registries often waits before each request.
+//! A pause before each request, for callers that ask registries often.
 
 use std::{fmt, sync::Arc};
 

@@ -17,7 +17,7 @@ struct Page {
     address: Address,
     mark: Option<String>,
     tags: Vec<String>,
-    /// Where the next one is.
+    /// Address of the next page.
     next: Option<Address>,
 }
 
@@ -46,12 +46,12 @@ impl Registry {
         Ok(self.tag_list(&TagList::default())?.into_tags())
     }
 
-    /// The same, where `before` is the last answer.
+    /// Lists the tags again, where `before` is the last answer.
     pub(crate) fn tag_list(&self, before: &TagList) -> Result<TagList, Failure> {
         let mut pages: Vec<Page> = Vec::new();
         let mut next = Some(self.url("tags/list?n=1000")?);
         while let Some(address) = next.take() {
-            // Whoever leads back to where we were has told everything.
+            // A registry that leads back to an earlier page has listed everything.
             if pages.iter().any(|page| page.address == address) {
                 break;
             }

@@ -43,9 +43,9 @@ impl StoredDocument {
 
 pub(super) struct Bundle {
     store: Store,
-    /// What is to be tagged.
+    /// The document that gets the tag.
     pub(super) top: StoredDocument,
-    /// What it names, to be pushed before it.
+    /// The documents that it names, which are pushed before it.
     pub(super) below: Vec<StoredDocument>,
     pub(super) blobs: Vec<Descriptor>,
 }
@@ -162,7 +162,7 @@ fn collect(
     Ok(())
 }
 
-/// Where the files of an image are.
+/// The location of an image's files.
 enum Store {
     Folder(PathBuf),
     Tarball {

@@ -42,7 +42,7 @@ fn version(tag: &str, digest: &Digest) -> Version {
     Version::from([("tag", tag.to_owned()), ("digest", digest.to_string())])
 }
 
-/// What the source asks for.
+/// The tags that the source asks for.
 enum Wanted {
     Tag(String),
     Matching(Regex),

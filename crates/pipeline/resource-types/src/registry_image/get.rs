@@ -31,9 +31,10 @@ const LIMITS: Limits = Limits {
     entries: 4_000_000,
 };
 
-/// How much a layer may grow when it is unpacked: far more than files do, far less than a bomb.
+/// Factor by which a layer may grow when it is unpacked: far more than files do, far less than a
+/// bomb.
 const GROWTH: u64 = 100;
-/// What a layer may hold however small it is.
+/// Bytes that a layer may unpack to however small it is.
 const ALWAYS: u64 = 64 << 20;
 
 pub(crate) fn fetch(
@@ -161,7 +162,7 @@ impl Get<'_> {
         self.describe(config)
     }
 
-    /// What it takes to run something in the image.
+    /// Writes the metadata that it takes to run a program in the image.
     fn describe(&self, config: &ImageConfig) -> Result<(), Failure> {
         let settings = &config.config;
         self.json(
@@ -173,7 +174,7 @@ impl Get<'_> {
         )
     }
 
-    /// As `docker load` takes it.
+    /// Writes the image as `docker load` takes it.
     fn tarball(
         &self,
         registry: &Registry,

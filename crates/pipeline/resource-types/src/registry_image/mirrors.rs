@@ -1,4 +1,5 @@
-//! What an operator says of registries: which are asked in the place of others, and which nobody is to ask.
+//! Settings of an administrator about registries: those asked in the place of others, and those
+//! that the server must not ask.
 
 use std::{collections::BTreeMap, str::FromStr};
 
@@ -11,10 +12,11 @@ use crate::{
     registry::{at_registry, read_repository},
 };
 
-/// What stays behind when a mirror is asked: it is nobody's but the operator's, and gets no credentials.
+/// Keys of a source that stay behind when a mirror is asked: it belongs to the administrator, and
+/// gets no credentials.
 const OF_THE_REGISTRY: &[&str] = &["username", "password", "registry_mirror", "ca_certs"];
 
-/// For images that steps run in.
+/// Registries for images that steps run in.
 #[derive(Clone, Debug, Default)]
 pub struct Registries {
     pub mirrors: Mirrors,
@@ -29,7 +31,7 @@ impl Registries {
     }
 }
 
-/// What would come from one registry comes from another, as `docker.io=mirror.example.com:5000`.
+/// A registry that is asked in the place of another, as `docker.io=mirror.example.com:5000`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mirror {
     registry: String,
@@ -70,7 +72,7 @@ impl Mirrors {
         let Some(Value::String(text)) = source.get("repository") else {
             return;
         };
-        // One that cannot be read is told about by whoever asks for it.
+        // The caller that asks for it reports one that cannot be read.
         let Ok(repository) = read_repository(text) else {
             return;
         };

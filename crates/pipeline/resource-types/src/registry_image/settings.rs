@@ -1,4 +1,4 @@
-//! What users write for `registry-image` in `source` and `params`.
+//! Settings of `registry-image` in `source` and `params`.
 
 use std::io::Write;
 
@@ -91,7 +91,7 @@ struct Mirror {
     password: Option<String>,
 }
 
-/// Whether we come to look or to change something.
+/// The intent of a request: to read or to write.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Intent {
     Pull,
@@ -133,7 +133,7 @@ impl Source {
         read_repository(self.repository.as_deref().unwrap_or_default())
     }
 
-    /// As it is written, for metadata and files.
+    /// Returns the repository as it is written, for metadata and files.
     pub(super) fn name(&self) -> &str {
         self.repository.as_deref().unwrap_or_default()
     }
@@ -239,7 +239,7 @@ pub(super) enum Format {
     Rootfs,
     Oci,
     OciLayout,
-    /// What is said of the image, and none of its files.
+    /// A description of the image, and none of its files.
     Description,
 }
 

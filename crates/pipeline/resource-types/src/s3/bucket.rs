@@ -14,12 +14,12 @@ use crate::{
 /// A page of a list is smaller.
 const MAX_PAGE: u64 = 16 << 20;
 const TRIES: u32 = 3;
-/// What one request may carry.
+/// Bytes that one request may carry.
 const MAX_UPLOAD: u64 = 5 << 30;
-/// How long a presigned address is good for.
+/// Seconds for which a presigned address is valid.
 const PRESIGNED: u32 = 24 * 60 * 60;
 
-/// How to reach a bucket; also what `semver` fills for its s3 driver.
+/// Access to a bucket; `semver` fills it, too, for its s3 driver.
 #[derive(Debug, Default)]
 pub(crate) struct Access {
     pub(crate) bucket: String,
@@ -42,7 +42,7 @@ pub(crate) struct Bucket {
     name: String,
 }
 
-/// What a list has of one folder.
+/// The contents of one folder.
 #[derive(Default)]
 pub(super) struct Listed {
     pub(super) keys: Vec<String>,
@@ -137,7 +137,7 @@ impl Bucket {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// What is in a folder, given with its slash at the end.
+    /// Lists a folder, given with its slash at the end.
     pub(super) fn list(&self, prefix: &str) -> Result<Listed, Failure> {
         let mut listed = Listed::default();
         let mut token: Option<String> = None;
@@ -321,7 +321,7 @@ impl Bucket {
             .collect())
     }
 
-    /// Where people find an object; good for a day if the bucket is private.
+    /// Returns the address of an object for people; valid for a day if the bucket is private.
     pub(super) fn url(
         &self,
         key: &str,
@@ -341,7 +341,7 @@ impl Bucket {
     }
 }
 
-/// Whether trying again is of no use.
+/// True if trying again cannot help.
 fn is_final(error: &airside_blocking_http::Error) -> bool {
     error.status().is_some_and(|status| status < 500)
 }

@@ -1,4 +1,5 @@
-//! Which of two names has the newer version in it: like semantic versions, with any number of parts.
+//! The order of two names by the versions in them: like semantic versions, with any number of
+//! parts.
 
 use std::cmp::Ordering;
 

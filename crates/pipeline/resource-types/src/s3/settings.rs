@@ -1,4 +1,4 @@
-//! What users write for `s3` in `source` and `params`.
+//! Settings of `s3` in `source` and `params`.
 
 use std::io::Write;
 
@@ -77,11 +77,11 @@ pub(super) struct Source {
     use_v2_signing: bool,
 }
 
-/// Which objects are versions.
+/// The objects that are versions.
 pub(super) enum ObjectSelector {
-    /// Those whose path matches; the version is part of it.
+    /// Objects whose path matches; the version is part of it.
     Matching(Pattern),
-    /// Those of one object.
+    /// Versions of one object.
     File(String),
 }
 

@@ -16,7 +16,7 @@ const LIMITS: Limits = Limits {
     entries: 4_000_000,
 };
 
-/// Where the mark of a tarball is.
+/// Offset of a tarball's mark.
 const TAR_MARK: usize = 257;
 
 /// Puts what is in an archive beside it. A tarball goes away then; a single compressed file keeps its
@@ -64,7 +64,7 @@ pub(super) fn unpack(archive: &Path) -> Result<(), Failure> {
 
 type Reader = BufReader<Box<dyn Read>>;
 
-/// What is inside the compression, and whether there was one.
+/// Returns the uncompressed contents, and true if there was a compression.
 fn plain(mut reader: BufReader<File>, _name: &str) -> io::Result<(Reader, bool)> {
     let inner: Box<dyn Read> = match reader.fill_buf()? {
         [0x1f, 0x8b, ..] => Box::new(flate2::bufread::MultiGzDecoder::new(reader)),

@@ -1,10 +1,10 @@
-//! How versions grow.
+//! Growth of versions.
 
 use serde::Deserialize;
 
 use crate::{Failure, versions::Semver};
 
-/// What params ask for; read from them by [`super::settings`].
+/// The change that params ask for; read by [`super::settings`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Bump {
     pub(super) part: Option<Bumped>,
@@ -64,7 +64,7 @@ fn next(number: u64) -> Result<u64, Failure> {
     })
 }
 
-/// The same word with the next number, or the word with the first.
+/// Returns the word with the next number, or with the first one.
 fn counted(before: &[String], word: &str, without_number: bool) -> Result<Vec<String>, Failure> {
     if without_number {
         return Ok(vec![word.to_owned()]);

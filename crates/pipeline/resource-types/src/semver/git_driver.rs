@@ -1,4 +1,4 @@
-//! The number in a file of a git repository. A push that somebody else's came before is done again.
+//! The number in a file of a git repository. A push is done again if another one came first.
 
 use std::{fs, io::Write, path::PathBuf};
 

@@ -17,16 +17,16 @@ use crate::{
 
 const NUMBER: &str = "number";
 
-/// Where the number is kept.
+/// A place that keeps the number.
 trait Driver {
     /// The number, if there is one yet.
     fn current(&mut self, log: &mut dyn Write) -> Result<Option<Semver>, Failure>;
 
-    /// Replaces what `current` last said; `false` if somebody else was faster.
+    /// Replaces the last answer of `current`; `false` if another change came first.
     fn replace(&mut self, new: &Semver, log: &mut dyn Write) -> Result<bool, Failure>;
 }
 
-/// How often a bump is done again because somebody else was faster.
+/// Number of tries of a bump while other changes come first.
 const TRIES: u32 = 10;
 
 fn version(number: &Semver) -> Version {
@@ -44,7 +44,7 @@ pub(crate) fn check(request: CheckRequest, log: &mut dyn Write) -> Result<Vec<Ve
     let initial = source.initial.clone();
     let mut driver = source.driver(Purpose::Check, log)?;
     let now = driver.current(log)?.unwrap_or(initial);
-    // The given one too: whoever asks from there wants to see it, if it is not ahead.
+    // The given one too: a caller that asks from there wants to see it, if it is not ahead.
     let given = request
         .version
         .as_ref()

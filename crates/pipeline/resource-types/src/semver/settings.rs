@@ -1,4 +1,4 @@
-//! What users write for `semver` in `source` and `params`.
+//! Settings of `semver` in `source` and `params`.
 
 use std::io::Write;
 

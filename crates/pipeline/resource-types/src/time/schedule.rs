@@ -53,7 +53,7 @@ impl Schedule {
         &self.zone
     }
 
-    /// Whether there should be a version of `now`, after the `previous` one.
+    /// True if `now` should be a version, after the `previous` one.
     pub(super) fn is_due(&self, now: Timestamp, previous: Option<Timestamp>) -> bool {
         let here = now.to_zoned(self.zone.clone());
         if !self.days.is_empty() && !self.days.contains(&here.weekday()) {

@@ -1,4 +1,4 @@
-//! What users write for `time` in `source` and `params`.
+//! Settings of `time` in `source` and `params`.
 
 use jiff::civil::{DateTime, Time, Weekday};
 use serde::Deserialize;

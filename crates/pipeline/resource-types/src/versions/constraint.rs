@@ -12,7 +12,7 @@ pub struct Constraint(Vec<Vec<Bound>>);
 struct Bound {
     operator: Operator,
     version: Semver,
-    /// How many of the three numbers were written.
+    /// Number of the three numbers that were written.
     written: u8,
 }
 
@@ -119,7 +119,7 @@ impl Bound {
         }
     }
 
-    /// Whether the first numbers are the same.
+    /// True if the first numbers are equal.
     fn is_within(&self, version: &Semver, numbers: u8) -> bool {
         let (ours, theirs) = (&self.version, version);
         if numbers >= 3 {
@@ -128,7 +128,7 @@ impl Bound {
         (numbers < 1 || ours.major == theirs.major) && (numbers < 2 || ours.minor == theirs.minor)
     }
 
-    /// Whether nothing before the first number that is not zero differs.
+    /// True if nothing before the first number that is not zero differs.
     fn is_compatible(&self, version: &Semver, order: Ordering) -> bool {
         let ours = &self.version;
         if ours.major > 0 || self.written < 2 {

@@ -11,7 +11,7 @@ pub struct Semver {
     pub(crate) major: u64,
     pub(crate) minor: u64,
     pub(crate) patch: u64,
-    /// What stands behind the hyphen, part by part.
+    /// The parts behind the hyphen.
     pub(crate) pre: Vec<String>,
     pub(crate) build: String,
 }
@@ -106,7 +106,7 @@ impl PartialOrd for Semver {
 }
 
 impl Semver {
-    /// Which is newer. What stands behind a plus does not count.
+    /// Compares two versions by age. The part behind a plus does not count.
     pub fn precedence(&self, other: &Self) -> Ordering {
         let numbers = |version: &Self| (version.major, version.minor, version.patch);
         numbers(self).cmp(&numbers(other)).then_with(|| {

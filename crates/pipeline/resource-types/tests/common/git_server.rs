@@ -11,12 +11,12 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 
 use super::http::{Request, Response, serve};
 
-/// What the server does to those who come.
+/// Faults of the server.
 #[derive(Default)]
 pub struct Manners {
     /// `user:password` that it wants to hear.
     pub user: Option<String>,
-    /// Cuts answers with a pack in them after so many bytes.
+    /// Cuts answers with a pack in them after this many bytes.
     pub cut: Option<usize>,
     /// Paths that were asked for.
     pub asked: Vec<String>,

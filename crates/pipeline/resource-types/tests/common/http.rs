@@ -35,7 +35,7 @@ pub struct Response {
     pub status: u16,
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
-    /// How much of the body is sent before the connection is cut.
+    /// Bytes of the body that are sent before the connection is cut.
     pub cut: Option<usize>,
 }
 

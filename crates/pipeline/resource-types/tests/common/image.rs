@@ -94,7 +94,7 @@ pub fn layout(path: &Path, text: &str, architectures: &[&str]) -> String {
     digest(index.to_string().as_bytes())
 }
 
-/// What `docker save` would write: layers that are not compressed.
+/// An image as `docker save` writes it: layers that are not compressed.
 pub fn saved(text: &str) -> Vec<u8> {
     let layer = tarball(&[("saved", text.as_bytes())]);
     let config = config("amd64").to_string();

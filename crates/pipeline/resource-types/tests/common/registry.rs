@@ -67,7 +67,7 @@ impl Drop for Registry {
     }
 }
 
-/// Where its log says that it listens. What else it says is read and forgotten.
+/// Returns the address that the registry's log names. The rest of the log is dropped.
 fn listens_at(log: ChildStderr) -> String {
     let mut lines = BufReader::new(log).lines().map_while(Result::ok);
     let host = lines.by_ref().find_map(|line| {

@@ -24,7 +24,7 @@ pub struct ServerState {
     /// By key, newest last.
     pub objects: BTreeMap<String, Vec<Object>>,
     pub keeps_versions: bool,
-    /// How many answers are cut off after the head.
+    /// Number of answers that are cut off after the head.
     pub cuts: usize,
     next: usize,
 }
@@ -81,7 +81,7 @@ fn hmac(key: &[u8], text: &[u8]) -> Vec<u8> {
     Sha256::digest([pad(0x5c), inner.to_vec()].concat()).to_vec()
 }
 
-/// What the signature should be, worked out from what arrived.
+/// True if the signature of a request is right.
 fn is_signed(request: &Request) -> bool {
     let Some(header) = request.header("authorization") else {
         return false;

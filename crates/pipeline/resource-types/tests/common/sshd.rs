@@ -15,9 +15,10 @@ pub struct Sshd {
 }
 
 impl Sshd {
-    /// Keys and settings go into a folder; whoever has the key `user` in it may come in.
+    /// Starts sshd with keys and settings in a folder; the owner of the key `user` in it may log
+    /// in.
     pub fn start(folder: &Path) -> Self {
-        // sshd wants it, and whoever started this machine without a service manager did not make it.
+        // sshd needs the folder, and without a service manager no program has made it.
         fs::create_dir_all("/run/sshd").unwrap();
         key(&folder.join("host"), "");
         let config = format!(
