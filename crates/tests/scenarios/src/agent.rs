@@ -40,7 +40,7 @@ impl Agent {
         agent
     }
 
-    /// The same, running.
+    /// Makes an agent and starts it.
     pub fn start(server: &Server, fly: &Fly, name: &str, token: &[&str]) -> Self {
         let mut agent = Self::new(server, fly, name, token);
         agent.restart();
@@ -66,7 +66,7 @@ impl Agent {
         &self.state
     }
 
-    /// What it has said, over all its starts.
+    /// Returns the agent's log, over all its starts.
     pub fn log(&self) -> String {
         fs::read_to_string(self.folder.join("agent.log")).unwrap_or_default()
     }
@@ -121,7 +121,7 @@ impl Agent {
         self.child.as_ref().expect("the agent is running").id()
     }
 
-    /// The power cut: nothing is flushed, nobody is told.
+    /// Kills it as a power cut does: nothing is flushed, no peer is told.
     pub fn kill_9(&mut self) {
         let mut child = self.child.take().expect("the agent is running");
         child.kill().expect("it is our child");

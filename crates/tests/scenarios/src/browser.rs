@@ -1,4 +1,4 @@
-//! As much of a web browser as logging in takes: cookies, redirects, one form.
+//! A web browser with just enough to log in: cookies, redirects, one form.
 
 use std::collections::BTreeMap;
 

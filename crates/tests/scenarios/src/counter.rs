@@ -77,7 +77,7 @@ impl Counter {
         self.shared.book.lock().unwrap().arrivals.clone()
     }
 
-    /// Who counts under this name from now on waits for [`Counter::release`].
+    /// Lets steps that count under this name wait for [`Counter::release`] from now on.
     pub fn hold(&self, name: &str) {
         self.shared
             .book

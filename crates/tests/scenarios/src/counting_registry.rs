@@ -36,14 +36,14 @@ struct Book {
     bytes: u64,
 }
 
-/// Whom it serves.
+/// The clients that it serves.
 #[derive(Clone, Debug, Default)]
 pub enum Login {
     #[default]
     Anybody,
     /// This value of `Authorization` alone.
     Only(String),
-    /// Whoever has a token, which anybody gets.
+    /// Clients with a token, which every client can get.
     Token,
 }
 
@@ -63,7 +63,7 @@ pub enum Fault {
     Endless,
 }
 
-/// What was pushed.
+/// An image that was pushed.
 #[derive(Clone, Debug)]
 pub struct Pushed {
     pub manifest: String,
@@ -219,7 +219,7 @@ impl CountingRegistry {
         self.change(|book| book.held.remove(path));
     }
 
-    /// How many requests began with this, such as `GET /v2/`.
+    /// Returns the number of requests that began with this, such as `GET /v2/`.
     pub fn count(&self, start: &str) -> usize {
         self.change(|book| {
             book.requests
@@ -229,7 +229,7 @@ impl CountingRegistry {
         })
     }
 
-    /// What was sent of manifests and blobs.
+    /// Returns the bytes of manifests and blobs that were sent.
     pub fn bytes(&self) -> u64 {
         self.change(|book| book.bytes)
     }
@@ -240,7 +240,7 @@ impl CountingRegistry {
 }
 
 impl Shared {
-    /// Whether another request may follow.
+    /// Serves one request, and returns true if another one may follow.
     fn serve(&self, stream: &TcpStream) -> io::Result<bool> {
         let mut reader = BufReader::new(stream);
         let mut lines = Vec::new();

@@ -13,7 +13,7 @@ pub(crate) fn path(name: &str) -> PathBuf {
     tools.join(name)
 }
 
-/// What the API server, or a way to it, says when it is too busy to answer.
+/// Messages of an API server, or a proxy before it, that is too busy to answer.
 const PASSING: [&str; 6] = [
     "connection refused",
     "TLS handshake timeout",
@@ -24,7 +24,8 @@ const PASSING: [&str; 6] = [
 ];
 const TRIES: usize = 5;
 
-/// What `dev/cluster` prints for a cluster, or complains of. A mere look is repeated where it failed in passing.
+/// Returns the output of `dev/cluster` for a cluster, or its complaint. A command that only reads
+/// is repeated if it failed for a passing reason.
 pub fn ask_cluster(cluster: Option<&str>, arguments: &[&str]) -> Result<String, String> {
     let is_look = arguments.first() == Some(&"kubectl")
         && ["get", "logs"].iter().any(|it| arguments.contains(it));

@@ -20,7 +20,7 @@ impl Environment {
         }
     }
 
-    /// Whether it is Concourse's own fly, and not the stand-in of machines that have none.
+    /// True if it is Concourse's own fly, and not the stand-in of machines that have none.
     pub fn has_real_fly(&self) -> bool {
         static REAL: OnceLock<bool> = OnceLock::new();
         *REAL.get_or_init(|| {
@@ -30,7 +30,7 @@ impl Environment {
         })
     }
 
-    /// For tests that compare what fly itself prints: false, said aloud, where there is only a stand-in.
+    /// True if there is a real fly; if there is none, prints that the test was skipped.
     pub fn real_fly_or_skip(&self) -> bool {
         if self.has_real_fly() {
             return true;

@@ -1,5 +1,5 @@
-//! A named pipe that stops whoever opens it, in places where a step cannot be made to ask a
-//! [`crate::Counter`]: the native resource types. For steps on this machine only.
+//! A named pipe that stops the process that opens it, where a step cannot be made to ask a
+//! [`crate::Counter`]: the native resource types. It works for steps on this machine only.
 
 use std::{
     fs,

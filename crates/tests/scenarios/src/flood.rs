@@ -1,4 +1,4 @@
-//! Many connections at once, of somebody who means harm.
+//! Many connections at once, from a hostile client.
 
 use std::{
     collections::VecDeque,
@@ -67,7 +67,7 @@ impl<S: Read + Write> Flood<S> {
 }
 
 impl Flood<TcpStream> {
-    /// Opens so many connections, and says the same on each.
+    /// Opens this many connections, and sends the same first bytes on each.
     pub fn open(address: SocketAddr, count: usize, first: &[u8]) -> Self {
         let mut flood = Self::empty();
         for _ in 0..count {
@@ -85,7 +85,7 @@ impl Flood<TcpStream> {
 }
 
 impl Flood<UnixStream> {
-    /// Opens so many silent connections to a socket in the file system.
+    /// Opens this many silent connections to a socket in the file system.
     pub fn open_at(path: &Path, count: usize) -> io::Result<Self> {
         let mut flood = Self::empty();
         for _ in 0..count {

@@ -17,17 +17,17 @@ const TARGET: &str = "test";
 /// Tells apart the files of the flys that one test runs, and pipelines that are set anew.
 static NUMBER: AtomicUsize = AtomicUsize::new(0);
 
-/// Where [`Fly::pipeline_anew`] puts a text of its own.
+/// Text that [`Fly::pipeline_anew`] replaces by one of its own.
 pub const ANEW: &str = "__anew__";
 
 #[derive(Clone)]
 pub struct Fly {
     home: PathBuf,
-    /// Where it is run, if not where the test is.
+    /// Folder that it runs in, if not the test's.
     folder: Option<PathBuf>,
 }
 
-/// How a fly ended and what it printed.
+/// Exit code and output of a fly.
 #[derive(Debug)]
 pub struct Output {
     /// None if it was killed.
@@ -83,7 +83,7 @@ impl Fly {
         }
     }
 
-    /// The same fly, run in this folder.
+    /// Returns this fly, run in another folder.
     #[must_use]
     pub fn within(&self, folder: &Path) -> Self {
         Self {
@@ -151,8 +151,8 @@ impl Fly {
         self.run(&["unpause-pipeline", "-p", name]).succeeded();
     }
 
-    /// The same, with a text of its own in the place of [`ANEW`]: in a source it makes gets fetch what
-    /// an earlier build has fetched already.
+    /// Sets a pipeline with a text of its own in the place of [`ANEW`]: in a source it makes gets
+    /// fetch again.
     #[track_caller]
     pub fn pipeline_anew(&self, name: &str, config: &str) {
         assert!(config.contains(ANEW), "there is no place for a new text");
@@ -212,7 +212,7 @@ impl Fly {
         found.expect("the build exists").status
     }
 
-    /// What `fly watch` prints of a build, from its first event to its end.
+    /// Returns the output of `fly watch` for a build, from its first event to its end.
     #[track_caller]
     pub fn watch(&self, id: i64) -> Output {
         self.run(&["watch", "-b", &id.to_string()])
@@ -267,7 +267,7 @@ impl Background {
         }
     }
 
-    /// What it has printed so far.
+    /// Returns the output so far.
     pub fn stdout(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.stdout).unwrap_or_default()).into_owned()
     }
@@ -287,7 +287,7 @@ impl Background {
         });
     }
 
-    /// As Ctrl-C does.
+    /// Interrupts it as Ctrl-C does.
     pub fn interrupt(&self) {
         let pid = Pid::from_child(&self.child);
         kill_process(pid, Signal::INT).expect("it is our child");

@@ -1,4 +1,4 @@
-//! Ports that nobody uses, and that stay free while a server is down.
+//! Free ports, which stay free while a server is down.
 
 use std::{
     net::{IpAddr, TcpListener},
@@ -9,11 +9,12 @@ use std::{
     },
 };
 
-/// Below what the kernel hands out by itself and below a cluster's node ports: while a killed server is
-/// down, nobody gets its port by accident.
+/// Range below the kernel's own choice and below a cluster's node ports: while a killed server is
+/// down, no other program gets its port by accident.
 const RANGE: Range<u16> = 20_000..30_000;
 
-/// A port that was free a moment ago on the address, and that nobody else of this program was given.
+/// Returns a port that was free a moment ago on the address, and that no other test of this program
+/// has.
 pub(crate) fn free(ip: IpAddr) -> u16 {
     static NEXT: LazyLock<AtomicU16> = LazyLock::new(|| AtomicU16::new(rand::random()));
     let is_free = |port: &u16| TcpListener::bind((ip, *port)).is_ok();

@@ -34,7 +34,7 @@ fn layout_of(rootfs: &Path, folder: &Path) -> PathBuf {
     path
 }
 
-/// The same, as the image of a resource type whose `check` is this script.
+/// Makes a layout of an image for a resource type whose `check` is this script.
 pub fn type_layout(folder: &Path, check: &str) -> PathBuf {
     layout_of(&type_rootfs(folder, &[("check", check)]), folder)
 }
@@ -104,7 +104,7 @@ impl Registry {
         Self { process, port }
     }
 
-    /// What an image resource calls the image.
+    /// Returns the image's name for an image resource.
     pub fn repository(&self) -> String {
         format!("127.0.0.1:{}/{NAME}", self.port)
     }

@@ -82,7 +82,7 @@ impl Run {
         self.start(args, stdout, file.into())
     }
 
-    /// The same with standard output on a terminal; what is printed there is for the caller to read.
+    /// Starts it with standard output on a terminal; the caller reads what is printed there.
     pub fn spawn_on(&self, terminal: OwnedFd, args: &[&str]) -> Running {
         self.start(args, self.path().join("none"), terminal.into())
     }
@@ -153,7 +153,7 @@ impl Running {
         }
     }
 
-    /// As Ctrl-C does.
+    /// Interrupts it as Ctrl-C does.
     pub fn interrupt(&self) {
         kill_process(Pid::from_child(&self.child), Signal::INT).expect("it is our child");
     }

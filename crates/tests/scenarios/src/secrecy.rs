@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::plans::task;
 
-/// What no file may hold; found whole wherever it is, for it is like nothing else.
+/// Secret that no file may hold. It is like nothing else, so that a search finds it.
 pub const SECRET: &str = "sw0rdf1sh-8d1f-qzv";
 
 /// Bytes of one file that are looked through.
@@ -34,7 +34,7 @@ pub fn files_with(folder: &Path, text: &str) -> Vec<String> {
     found
 }
 
-/// What a file holds; of a compressed one, what it holds for who reads it.
+/// Returns the contents of a file, decompressed if it is compressed.
 fn contents(path: &Path) -> Vec<u8> {
     let bytes = fs::read(path).unwrap_or_default();
     if path.extension().is_none_or(|extension| extension != "zst") {

@@ -81,7 +81,7 @@ impl ServerOptions {
         self
     }
 
-    /// Where shims find the hub, if not on this machine.
+    /// Sets the address at which shims find the hub, if not on this machine.
     #[must_use]
     pub fn hub_ip(mut self, ip: IpAddr) -> Self {
         self.hub_ip = ip;
@@ -136,7 +136,7 @@ impl Server {
         format!("http://{}", self.address)
     }
 
-    /// Where its hub listens.
+    /// Returns the address of its hub.
     pub fn hub(&self) -> SocketAddr {
         self.hub
     }
@@ -152,7 +152,7 @@ impl Server {
         self.home.as_ref().expect("it goes last").path()
     }
 
-    /// What the server has said, over all its starts.
+    /// Returns the server's log, over all its starts.
     pub fn log(&self) -> String {
         fs::read_to_string(self.home().join("server.log")).unwrap_or_default()
     }
@@ -225,7 +225,7 @@ impl Server {
         });
     }
 
-    /// Where shims of pods find it.
+    /// Returns the port at which shims of pods find the hub.
     pub fn hub_port(&self) -> u16 {
         self.hub.port()
     }
@@ -241,7 +241,7 @@ impl Server {
         child.id()
     }
 
-    /// The power cut: nothing is flushed, nobody is told.
+    /// Kills it as a power cut does: nothing is flushed, no peer is told.
     pub fn kill_9(&mut self) {
         let mut child = self.child.take().expect("the server is running");
         child.kill().expect("it is our child");
@@ -283,7 +283,7 @@ impl Server {
         (status.expect("an answer begins with its status"), body)
     }
 
-    /// The same with all that comes before the body: the status line and the headers.
+    /// Makes a request and returns the whole answer: the status line, the headers and the body.
     pub(crate) fn http_whole(
         &self,
         method: &str,
@@ -363,7 +363,7 @@ impl Drop for Server {
     }
 }
 
-/// Whether the other side had closed before it had read everything.
+/// True if the other side closed before it had read everything.
 fn is_cut(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{BrokenPipe, ConnectionReset};
     matches!(error.kind(), BrokenPipe | ConnectionReset)

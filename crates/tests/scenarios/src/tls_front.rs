@@ -14,7 +14,7 @@ use crate::start_tool;
 pub struct TlsFront {
     process: Child,
     pub address: String,
-    /// Who signed its certificate, as PEM.
+    /// File of the authority that signed its certificate, as PEM.
     pub authority: PathBuf,
     _folder: TempDir,
 }

@@ -19,7 +19,7 @@ use rustix::{
 
 use crate::{Environment, Output, Server, WAIT_TIMEOUT, server::USER};
 
-/// What is replaced by what, in this order.
+/// Patterns and their replacements, in this order.
 const MASKS: &[(&str, &str)] = &[
     (r"fly_port=\d+", "fly_port=<port>"),
     (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \+0000 UTC", "<time>"),
@@ -81,7 +81,7 @@ impl Transcript {
         let (ours, theirs) = terminal();
         let mut command = self.command(line);
         let child = command.stdout(theirs).stderr(Stdio::piped()).spawn();
-        // The terminal ends when nobody holds its other side.
+        // The terminal ends when no process holds its other side.
         drop(command);
         let child = child.expect("bash starts");
         let stdout = read_to_end(ours);
@@ -136,7 +136,7 @@ impl Transcript {
         self.text.push('\n');
     }
 
-    /// A heading, for whoever reads the snapshot.
+    /// Adds a heading for readers of the snapshot.
     pub fn about(&mut self, words: &str) -> &mut Self {
         self.text += &format!("# {words}\n");
         self
@@ -204,7 +204,7 @@ fn terminal() -> (OwnedFd, OwnedFd) {
     (ours, theirs)
 }
 
-/// Reads until nobody holds the terminal's other side, which Linux reports as an error.
+/// Reads until no process holds the terminal's other side, which Linux reports as an error.
 fn read_to_end(terminal: OwnedFd) -> String {
     let mut terminal = fs::File::from(terminal);
     let (mut text, mut piece) = (Vec::new(), [0; 4096]);

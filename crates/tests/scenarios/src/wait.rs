@@ -8,8 +8,8 @@ use std::{
 /// Longer than anything takes on a busy machine, also what is made of several pods.
 pub const WAIT_TIMEOUT: Duration = Duration::from_secs(180);
 
-/// Between two looks at least. After one that took long, as long again, up to a second: whoever waits must not take the
-/// time of those who are waited for.
+/// Shortest pause between two looks. After a look that took long the pause is as long, up to a
+/// second: the wait must not take the time of what it waits for.
 const BETWEEN: Duration = Duration::from_millis(5);
 const AT_MOST: Duration = Duration::from_secs(1);
 
@@ -26,7 +26,7 @@ pub fn wait_for<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
     wait(what, look, |took| took.clamp(BETWEEN, AT_MOST))
 }
 
-/// The same for what is there for a moment only, with looks that cost next to nothing.
+/// Waits for something that is there for a moment only, with looks that cost next to nothing.
 #[track_caller]
 pub fn wait_for_glimpse<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
     wait(what, look, |_| BETWEEN)

@@ -39,7 +39,7 @@ fn a_team_has_one_pod_for_its_checks() {
     let mut server = namespace.server_with_args("", &EVERY);
     let fly = server.fly();
     set(&fly, &pipeline());
-    // Those that hang or fail hold up nobody.
+    // Checks that hang or fail hold up no others.
     let but = ["hangs", "fails", "code"];
     wait_for_checks(&fly, &but, None);
     let first = last_checked(&fly);

@@ -1,4 +1,5 @@
-//! Somebody else in the namespace tries to do a step's work. Needs a cluster: see `make test-cluster-all`.
+//! Another pod of the namespace tries to do a step's work. Needs a cluster: see `make
+//! test-cluster-all`.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What a cluster remembers of a build: none of its secrets. Needs a cluster: see `make test-cluster-all`.
+//! A cluster keeps none of a build's secrets. Needs a cluster: see `make test-cluster-all`.
 
 use std::process::Command;
 

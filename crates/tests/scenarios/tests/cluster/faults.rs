@@ -1,5 +1,5 @@
-//! What goes wrong with steps as pods, on a cluster that itself is well: the server dies, pods are
-//! deleted, images are not there, users change their mind. Needs a cluster: see `make test-cluster`.
+//! Faults of steps as pods, on a cluster that itself is well: the server dies, pods are deleted,
+//! images are missing, users change their mind. Needs a cluster: see `make test-cluster`.
 
 use crate::support::{Namespace, cluster, one_task, printed, task};
 use airside_scenarios::{Counter, wait_until};
@@ -200,7 +200,7 @@ fn aborting_what_waits_for_a_node_or_an_image() {
         ),
         ("", away, "the image cannot be pulled yet"),
     ] {
-        // Nobody here looks for the image: its node is to.
+        // The server does not look for the image: its node does.
         let server = namespace.server_with_args(settings, &["--registry-on-nodes", "127.0.0.1:1"]);
         let fly = server.fly();
         fly.pipeline("p", &config);

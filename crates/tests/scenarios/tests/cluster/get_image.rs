@@ -1,5 +1,5 @@
-//! A get of an image in which tasks run as pods: it fetches what is said of the image, and nodes pull the rest. Whoever wants
-//! its files has them. Needs a cluster: see `make test-cluster`.
+//! A get of an image in which tasks run as pods: it fetches the description of the image, and nodes
+//! pull the rest. Steps that need its files have them. Needs a cluster: see `make test-cluster`.
 
 use std::{path::Path, process::Command};
 
@@ -120,7 +120,7 @@ fn a_node_pulls_what_the_get_names() {
         text.contains(&format!("by itself in {}", namespace.name)),
         "{text}"
     );
-    // The next one finds what is said of the image, and still nobody fetches it.
+    // The next build finds the description of the image, and the image is still not fetched.
     let text = house.built(&format!("{GET}{}", in_image("echo again", "")));
     assert!(text.contains("found existing resource cache"), "{text}");
     assert!(text.contains("\nagain"), "{text}");

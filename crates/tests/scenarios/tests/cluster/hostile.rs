@@ -1,5 +1,5 @@
-//! What a team's step can do from inside its pod against the hub, other teams' steps and the cluster: nothing. Needs a
-//! cluster: see `make test-cluster-all`.
+//! A team's step can do nothing from inside its pod against the hub, other teams' steps and the
+//! cluster. Needs a cluster: see `make test-cluster-all`.
 
 use crate::support::{Namespace, cluster, one_task, teams::Team};
 use airside_scenarios::Counter;

@@ -47,7 +47,7 @@ fn a_task_runs_in_what_the_one_before_it_made() {
         fly.run(&["abort-build", "-b", &build.id.to_string()])
             .succeeded();
     }
-    // What somebody has looked into stays for a while.
+    // A container that was intercepted stays for a while.
     namespace.kubectl(&["delete", "pods", "--all"]);
     namespace.wait_until_no_pods();
 }

@@ -1,5 +1,5 @@
-//! What is found out about nodes before any step, and what becomes of steps where nodes have no user namespaces. Needs a
-//! cluster: see `make test-cluster-all`.
+//! Facts about nodes that are found before any step, and steps where nodes have no user namespaces.
+//! Needs a cluster: see `make test-cluster-all`.
 
 use std::{fs, process::Command};
 
@@ -7,7 +7,7 @@ use crate::support::{Namespace, WORKER, one_task, task};
 use airside_scenarios::{Environment, Fly, Server, wait_until};
 use serde_json::Value;
 
-/// What `fly workers -d` shows of what the worker lacks.
+/// Returns the features that the worker lacks, as `fly workers -d` shows them.
 fn lacks(server: &Server, fly: &Fly) -> String {
     let authorization = fly.authorization();
     let headers = [("Authorization", authorization.as_str())];

@@ -87,7 +87,7 @@ fn a_node_is_lost_under_a_task() {
     namespace.wait_until_no_pods();
 }
 
-/// What the server asked of the API server that changes pods: the verb of each request.
+/// Returns the verbs of the server's requests that changed pods.
 fn writes(namespace: &Namespace) -> Vec<String> {
     let account = format!("system:serviceaccount:{}:airside", namespace.name);
     let entries = cluster(&["audit"]);

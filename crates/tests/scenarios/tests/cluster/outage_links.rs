@@ -20,7 +20,7 @@ fn the_hub_cannot_be_reached_for_a_minute() {
     let held = HeldBuild::begin(&namespace, &fly);
     let cut = Cut::begin(&namespace.cluster, server.hub_port());
     held.release();
-    // It goes on to its end, and nobody here hears of it.
+    // It goes on to its end, and the server does not learn of it.
     held.wait_for_its_end();
     last(60);
     assert_eq!(fly.status(held.id), "started");

@@ -35,7 +35,7 @@ fn free_port(address: IpAddr) -> u16 {
     listener.local_addr().unwrap().port()
 }
 
-/// How nodes get to the registry.
+/// The way of nodes to the registry.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     /// Through the agent, which asks it without TLS.
@@ -123,7 +123,7 @@ impl House {
         pods
     }
 
-    /// How many things the registry keeps.
+    /// Returns the number of blobs that the registry keeps.
     fn blobs(&self) -> usize {
         let folder = self.server.data().join("registry/blobs");
         std::fs::read_dir(folder).unwrap().count()

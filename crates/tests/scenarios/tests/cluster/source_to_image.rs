@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 const EXAMPLE: &str = include_str!("../../../../../examples/source-to-image.yml");
 
-/// What the task that builds may do beyond others: mount, inside its own user namespace.
+/// Settings of the target for the task that builds: it may mount, inside its own user namespace.
 const TARGET: &str = r"  host_image: airside.local/buildah:latest
   privileged: userns
   pod_rules:

@@ -61,7 +61,7 @@ fn a_target_that_leaves_while_a_step_runs_and_comes_back() {
     });
     two.wait_until_no_pods();
 
-    // What nobody knows of is found by its labels when the target is back.
+    // A pod without a record is found by its labels when the target is back.
     let image = "--image=airside.local/busybox:dev";
     let labels =
         format!("--labels=airside.dev/installation={installation},airside.dev/worker=second");

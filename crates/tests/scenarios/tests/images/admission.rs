@@ -1,5 +1,5 @@
-//! Where pods go that use images kept on nodes, decided by the webhook as it is installed. Needs a cluster: see
-//! `make test-cluster`.
+//! Placement of pods that use images kept on nodes, by the webhook as it is installed. Needs a
+//! cluster: see `make test-cluster`.
 
 use crate::support::admission;
 use crate::support::admission::{
@@ -116,7 +116,7 @@ fn a_gate_opens_at_its_deadline_also_after_a_restart() {
     let gated = |pod: &Value| !pod["spec"]["schedulingGates"].is_null();
     team.tried(&sleeper(BUSYBOX), "there is a gate", gated);
     create(&team.pod("late", &sleeper(BUSYBOX)));
-    // All replicas at once: nobody remembers the pod but the cluster.
+    // All replicas at once: only the cluster remembers the pod.
     kubectl(&["-n", HOME, "delete", "pods", "-l", OURS, "--wait=false"]);
     wait_until("it runs", || phase(&team, "late") == "Running");
     wait_until("the pod says why", || {
@@ -248,7 +248,7 @@ fn the_api_server_is_told_again_whom_to_trust() {
         hook.pointer("/webhooks/1/clientConfig/caBundle").cloned()
     };
     let before = told();
-    // The one for containers that are added later: nobody else needs it meanwhile.
+    // The webhook for containers that are added later: no other test needs it meanwhile.
     let other = get(Some(HOME), "configmap", "kube-root-ca.crt")["data"]["ca.crt"].clone();
     let spoilt = json!([{"op": "replace", "path": "/webhooks/1/clientConfig/caBundle",
         "value": STANDARD.encode(other.as_str().unwrap())}]);

@@ -116,7 +116,7 @@ fn a_label_that_is_taken_away_comes_back() {
     let label = stage.labels().remove(0).replace("=present", "");
     stage.kubectl(&["label", "node", NODE_NAME, &format!("{label}-")]);
     stage.wait_for_labels(1, "=present");
-    // One that nobody of ours put there goes.
+    // A label that no agent put there is removed.
     stage.kubectl(&[
         "label",
         "node",

@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 
 /// An image of this many megabytes takes twice as much, of about 560 MB that there are.
 const SIZE: usize = 40;
-/// The same for many at once: between 3 and 4 of a hundred parts each.
+/// Size of images for tests with many: between 3 and 4 percent of the disk each.
 const SMALL: usize = 10;
 
-/// What the cluster's kubelets do about images: nothing, or what `AIRSIDE_TEST_KUBELET_GC` says.
+/// The kubelets' removal of images: none, or as `AIRSIDE_TEST_KUBELET_GC` says.
 #[derive(PartialEq)]
 enum Kubelet {
     LeavesThem,
@@ -202,7 +202,7 @@ fn a_kubelet_that_collects_too_leaves_no_lie() {
     });
 }
 
-/// How many images the kubelet has removed since it began.
+/// Returns the number of images that the kubelet has removed since it began.
 fn removed_by_kubelet(stage: &Stage) -> f64 {
     let metrics = format!("/api/v1/nodes/{NODE_NAME}/proxy/metrics");
     let metrics = stage.kubectl(&["get", "--raw", &metrics]);
@@ -214,7 +214,7 @@ fn removed_by_kubelet(stage: &Stage) -> f64 {
         .sum()
 }
 
-/// Whether what the node's labels say is what containerd has, image for image.
+/// True if the node's labels agree with containerd, image for image.
 fn is_true(stage: &Stage, images: &[&Image]) -> bool {
     let there = images.iter().filter(|image| stage.has(image)).count();
     let told = images

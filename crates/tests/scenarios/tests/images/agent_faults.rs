@@ -1,5 +1,5 @@
-//! What an agent of images goes through: registries that fail, restarts of everything, people's hands. Needs a cluster:
-//! see `make test-cluster-all`.
+//! Faults around a node agent: registries that fail, restarts of everything, changes by hand. Needs
+//! a cluster: see `make test-cluster-all`.
 
 use crate::support::agent::{NODE_NAME, Stage};
 use airside_scenarios::wait_until;

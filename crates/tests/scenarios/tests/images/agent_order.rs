@@ -1,11 +1,12 @@
-//! Which image a node pulls when, how many at once, and which are pinned. Needs a cluster: see `make test-cluster-all`.
+//! The order of a node's pulls, their number at once, and pins. Needs a cluster: see `make
+//! test-cluster-all`.
 
 use crate::support::agent::Stage;
 use crate::support::shelf::Image;
 use airside_scenarios::wait_until;
 use serde_json::json;
 
-/// Those of the images in this state.
+/// Returns the images in this state.
 fn in_state<'a>(stage: &Stage, images: &'a [Image], state: &str) -> Vec<&'a str> {
     let told = images
         .iter()

@@ -106,7 +106,7 @@ fn a_deletion_has_a_deadline_and_says_what_was_left_however_much() {
         it.len() == 30 && it.iter().all(|it| it["state"] == "found")
     });
     stage.say_node("n1", &present(&images), 1);
-    // Somebody else holds it too, so that it can be looked at once we have let go.
+    // Another finalizer holds it too, so that it can be looked at once ours is gone.
     let finalizers = |all: &[&str]| {
         let patch = json!({"metadata": {"finalizers": all}}).to_string();
         let set = ["patch", "imageset", "app", "-n", &stage.namespace];

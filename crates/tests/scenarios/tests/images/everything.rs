@@ -33,7 +33,7 @@ fn condition(stage: &Stage, node: &str, kind: &str) -> Option<String> {
     Some(found["status"].as_str()?.to_owned())
 }
 
-/// Whether any node's containerd is told to ask elsewhere for this registry's images.
+/// True if any node's containerd is told to ask elsewhere for this registry's images.
 fn mirror_files(stage: &Stage, registry: &str) -> bool {
     let kubeconfig = stage.cluster.ask(&["kubeconfig"]);
     let state = Path::new(kubeconfig.trim()).parent().unwrap();
@@ -91,7 +91,7 @@ fn from_nothing_to_a_pod_that_starts_without_a_pull_and_back_to_nothing() {
     let first = labels(&stage);
     assert_eq!(first.len(), 1, "the node is labelled");
 
-    // The registry is not there any more for whoever pulls layers.
+    // The registry serves no layers any more.
     registry.fault(&json!({"status": 503, "only": "blobs"}));
     let pod = json!({
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "pod", "namespace": stage.namespace},

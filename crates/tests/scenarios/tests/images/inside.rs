@@ -1,11 +1,11 @@
-//! Images inside of a cluster before anybody asks for them, under other names, and from registries that nobody else trusts.
-//! Needs a cluster: see `make test-cluster`.
+//! Images inside of a cluster before any pod needs them, under other names, and from registries
+//! with certificates of an own authority. Needs a cluster: see `make test-cluster`.
 
 use crate::support::mirror::{MirrorHouse, host};
 use airside_scenarios::{TlsFront, wait_until};
 use serde_json::json;
 
-/// Where a pod says what it runs from.
+/// JSON path of a pod's image.
 const IMAGE: &str = "{.spec.containers[0].image}";
 
 /// Waits until the set's images are on all of its nodes.
@@ -27,7 +27,8 @@ fn what_a_set_wants_is_in_the_mirror_before_any_node_asks() {
     );
     house.install(&["--replicas=1", &plain, &mirrored]);
     house.rolled_out("deployment/airside-images-operator");
-    // Of one name, for this machine's nodes, for such as nobody has here, and for such as nobody wants.
+    // One name, for this machine's nodes, for a platform that no node has, and for one that no set
+    // wants.
     let (own, other) = (
         house.push("org/app", 500_000),
         house.push("org/app", 500_000),
@@ -83,7 +84,7 @@ fn names_are_moved_to_the_nodes_own_port_where_runtimes_know_no_mirrors() {
     let Some(mut house) = MirrorHouse::offered() else {
         return;
     };
-    // A name that nothing resolves: whoever gets this image has it from inside.
+    // A name that nothing resolves: a pod that gets this image has it from inside.
     let moved = format!("--mirror-registry=r.example={}", house.registry.url());
     let with_port = format!(
         "--mirror-registry={}={}",

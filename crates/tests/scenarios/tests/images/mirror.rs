@@ -7,7 +7,7 @@ use airside_scenarios::{
     wait_until,
 };
 
-/// Of the big image: bytes that no node has seen before.
+/// Bytes of the big image, which no node has seen before.
 const NOISE: usize = 60_000_000;
 
 #[test]

@@ -13,7 +13,7 @@ fn is_found(images: &[Value]) -> bool {
     !images.is_empty() && images.iter().all(|image| image["state"] == "found")
 }
 
-/// What an agent says of images that are there.
+/// A node agent's report of images that are there.
 fn present(images: &[Value]) -> Value {
     let all = images.iter();
     all.map(|image| json!({"image": image["image"], "digest": image["digest"], "state": "present"}))

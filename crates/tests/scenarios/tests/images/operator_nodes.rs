@@ -1,5 +1,5 @@
-//! What the operator does about nodes: agents that die, nodes that go, pulls, and who may do what. Agents are told of by the
-//! tests themselves.
+//! The operator's work for nodes: agents that die, nodes that go, pulls, and rights. The tests
+//! write the reports of agents themselves.
 
 use std::process::Command;
 
@@ -135,7 +135,7 @@ fn an_agent_may_change_its_own_node_only_and_of_it_only_our_labels() {
     node(own, &json!({}), &json!({})).unwrap();
     assert!(stage.get(&["node", own]).unwrap()["metadata"]["labels"][ours].is_null());
     stage.as_agent(own, &["delete", "nodeimages", own]).unwrap();
-    // A token that is bound to nothing is nobody's.
+    // A token that is bound to no pod is refused.
     let file = stage.kubeconfig_of(&stage.token("airside-node", &[]));
     let unbound = [
         "--kubeconfig",

@@ -1,5 +1,6 @@
-//! Where pods go that use images kept on nodes, decided by the API server itself: the policy of
-//! `airside images install --placement policy`, and no webhook. Needs a cluster: see `make test-cluster`.
+//! Placement of pods that use images kept on nodes, by the API server itself: the policy of
+//! `airside images install --placement policy`, and no webhook. Needs a cluster: see `make
+//! test-cluster`.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -295,7 +296,7 @@ fn pods_land_on_the_node_that_has_the_image() {
         }
         kubectl(&["label", "node", &node, &format!("{label}-")]);
     }
-    // A container that is added later uses what is there, and moves nobody.
+    // A container that is added later uses what is there, and moves no pod.
     let name = format!("{}-0", nodes()[0]);
     let debug = [
         "debug",

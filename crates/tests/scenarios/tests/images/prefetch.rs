@@ -1,5 +1,5 @@
-//! What a build will want is on nodes before it is its turn: with operator and agents as they are installed. Needs a
-//! cluster: see `make test-cluster`.
+//! Images of a build are on nodes before its turn: with operator and agents as they are installed.
+//! Needs a cluster: see `make test-cluster`.
 
 use crate::cluster_support::{Namespace, cluster, task};
 use crate::support::operator::{NAMESPACE, Registry, Stage};
@@ -69,7 +69,7 @@ fn the_next_steps_image_is_there_before_the_first_one_has_ended() {
         let nodes = labelled(&stage, &label);
         (!nodes.is_empty()).then_some(nodes)
     });
-    // And only now is it the next one's turn, while the registry has no layers for anybody any more.
+    // And only now is it the next one's turn, while the registry serves no layers any more.
     registry.fault(&serde_json::json!({"status": 503, "only": "blobs"}));
     let waiting = namespace.pod("the first step waits", "{.status.phase}", |phase| {
         phase == "Running"

@@ -24,7 +24,7 @@ fn a_node_that_is_stopped_holds_no_deletion_and_cleans_up_when_it_is_back() {
     assert_eq!(all.labels("n2").len(), 1);
     assert!(all.names("n2").len() >= 2, "{:?}", all.names("n2"));
     let away = NodeAway::begin(&stage.cluster, "n2");
-    // Somebody else holds it too, so that it can be looked at once we have let go.
+    // Another finalizer holds it too, so that it can be looked at once ours is gone.
     all.finalizers(&["images.airside.dev/on-nodes", "test.airside.dev/other"]);
     let delete = ["delete", "imageset", "app", "--wait=false", "-n"];
     stage.kubectl(&[&delete[..], &[&stage.namespace]].concat());
@@ -64,7 +64,7 @@ fn a_node_that_is_restarted_has_what_it_had_and_nothing_is_pulled_again() {
     });
     wait_until("the set is not ready", || all.ready().0 == "False");
     assert_eq!(all.labels("n1"), labels, "the other node is as it was");
-    // Nobody's, and a lie.
+    // A label without an owner, and a wrong one.
     stage.kubectl(&["label", "node", "n2", "images.airside.dev/stray=present"]);
     drop(away);
     wait_until("the label is back, and the stray one gone", || {

@@ -53,7 +53,7 @@ const KINDS: [Kind; 4] = [
 ];
 
 impl Kind {
-    /// Whether it opted in by itself is in its label.
+    /// Makes the object; its label says if it opted in by itself.
     fn object(&self, team: &Team, name: &str, choice: Option<&str>) -> Value {
         let mut spec = sleeper(BUSYBOX);
         if self.name.ends_with("Job") {

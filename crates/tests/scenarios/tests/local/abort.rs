@@ -28,7 +28,8 @@ fn without_bash(output: Output) -> Vec<String> {
         .collect()
 }
 
-/// What is left of aborted builds goes at once, instead of staying for those who want to look at it.
+/// Starts a server that removes the containers of aborted builds at once, instead of keeping them
+/// for intercepts.
 fn keeping_nothing() -> Server {
     ServerOptions::new().args(["--keep-failed", "0"]).start()
 }

@@ -1,4 +1,4 @@
-//! Other machines as workers: agents, here beside the server, that nobody but themselves connects.
+//! Other machines as workers: agents, here beside the server, that connect by themselves.
 
 use airside_scenarios::{
     Agent, Counter, Environment, Fly, Server, ServerOptions,
@@ -83,7 +83,7 @@ fn a_build_runs_on_an_agent_and_artifacts_go_both_ways() {
     assert_eq!(said, expected, "{lines:#?}");
     assert_eq!(counter.count("far"), 1);
 
-    // Its token is where nobody looks for it.
+    // Its token is in no process, log or file that others read.
     let token = std::fs::read_to_string(agent.token_file()).unwrap();
     let secret = token.trim().rsplit(':').next().unwrap();
     let command = std::fs::read_to_string(format!("/proc/{}/cmdline", agent.pid())).unwrap();
@@ -194,7 +194,7 @@ fn steps_of_an_agent_that_is_gone_wait_or_are_lost() {
     counter.wait("one", 1);
     agent.kill_9();
 
-    // It had started, and nobody can say how it is doing.
+    // It had started, and the server cannot know how it is doing.
     let watched = fly.watch(running.id).ended_with(2);
     for words in ["was lost on worker far", "its agent is not connected"] {
         assert!(watched.stdout.contains(words), "{watched:?}");
@@ -230,7 +230,7 @@ fn a_step_that_a_lost_agent_never_began_goes_to_another() {
         "p",
         &job(&[tagged(&task("t", "", &counter.bump("one")), "far")]),
     );
-    // It is connected as far as anybody knows, is asked for the step, and never answers.
+    // It is connected as far as the server knows, is asked for the step, and never answers.
     let frozen = agent.pid().to_string();
     let stopped = std::process::Command::new("kill")
         .args(["-STOP", &frozen])
@@ -241,7 +241,7 @@ fn a_step_that_a_lost_agent_never_began_goes_to_another() {
     agent.kill_9();
     fly.wait_for_text(build.id, "waiting: far: its agent is not connected");
 
-    // Nobody else is there for it, so it waits; then somebody is.
+    // No other worker is there for it, so it waits; then one comes.
     let other = Agent::start(&server, &fly, "other", &["--tag", "far"]);
     let watched = fly.watch(build.id).succeeded();
     let words = "the step was not begun and is placed again: far: its agent is not connected";

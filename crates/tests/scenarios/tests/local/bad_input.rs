@@ -1,4 +1,4 @@
-//! What users get wrong, and what they are told.
+//! Mistakes of users, and the messages for them.
 
 use std::{
     io::{Read, Write},
@@ -118,7 +118,7 @@ fn a_missing_image_ends_in_error() {
     assert_says(&output, "the task has no image");
 }
 
-/// Where a registry listens that has no image at all.
+/// Returns the address of a registry that has no image at all.
 fn empty_registry() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("some port is free");
     let address = listener.local_addr().expect("it listens");
@@ -188,7 +188,7 @@ fn a_missing_executable_ends_in_error() {
     }
 }
 
-/// As in Concourse: what is missing may come.
+/// The build waits as in Concourse: a missing version may come.
 #[test]
 fn a_build_waits_and_says_why_while_its_resource_has_no_version() {
     let server = Server::start();

@@ -1,10 +1,11 @@
-//! What a check of a type with an image may do to a server: hang, shout, talk nonsense, find too much.
+//! Faults of a check of a type with an image: it hangs, prints too much, answers nonsense, finds
+//! too many versions.
 
 use std::path::Path;
 
 use airside_scenarios::{Fly, Server, type_layout, wait_until};
 
-/// What it does is up to the source.
+/// Script whose behaviour the source chooses.
 const CHECK: &str = r#"#!/bin/sh
 request=$(cat)
 case $request in

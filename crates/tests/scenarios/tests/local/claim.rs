@@ -1,4 +1,4 @@
-//! Somebody else tries to do a step's work.
+//! A stranger tries to do a step's work.
 
 use std::{
     fs,
@@ -11,8 +11,8 @@ use airside_scenarios::{
     wait_for_glimpse,
 };
 
-/// What the runtime gives the shim of the next container. The file is there for a moment only, and
-/// for root alone.
+/// Returns the environment that the runtime gives the shim of the next container. The file is there
+/// for a moment only, and for root alone.
 fn shim_environment(server: &Server) -> Vec<(String, String)> {
     let containers = server.data().join("runtime/containers");
     let config = wait_for_glimpse("the configuration of a container", || {

@@ -158,7 +158,7 @@ fn a_stopped_server_keeps_its_steps_until_its_data_folder_is_gone() {
         "{said}"
     );
     assert!(!left(&installation).is_empty());
-    // As somebody does who is done with it.
+    // The user moves the folder away.
     let away = server.home().join("away");
     fs::rename(server.data(), &away).unwrap();
     let said = clean(&[]);

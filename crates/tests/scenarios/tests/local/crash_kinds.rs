@@ -53,7 +53,7 @@ fn while_it_sets_a_pipeline() {
     }
 }
 
-/// What a task wrote to its cache is there for the next build, once.
+/// Files that a task wrote to its cache are there for the next build, once.
 #[test]
 fn while_a_task_fills_its_caches() {
     let (mut server, counter) = (Server::start(), Counter::start());

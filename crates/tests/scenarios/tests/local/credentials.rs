@@ -63,7 +63,7 @@ fn a_secret_of_the_installations_vault_is_used_and_is_nowhere_afterwards() {
     let gate = Fifo::seen_by_step(&server.data(), "/tmp/gate");
     assert_eq!(files_with(&server.data(), secret), [""; 0], "while it runs");
     for arguments in arguments_with(secret) {
-        // The step's own script, and nobody else's.
+        // The step's own script, and no other argument.
         assert!(arguments.starts_with("bash\0-c\0mkfifo"), "{arguments}");
     }
     gate.feed("\n");
@@ -115,7 +115,7 @@ fn a_pipelines_own_vault_is_asked_by_its_teams_checker() {
     let (code, printed) = run(&fly, &text.to_string());
     assert_eq!(code, 0, "{printed}");
     expect_redacted(&printed);
-    // The server has no connection of its own; a checker has, and is nobody.
+    // The server has no connection of its own; a check process has, as user nobody.
     assert!(vault.count("GET kv/data/main/p/db") > 0);
     assert_eq!(files_with(&server.data().join("logs"), SECRET), [""; 0]);
 

@@ -57,7 +57,7 @@ impl Drop for Service {
     }
 }
 
-/// Serves the repositories of a folder; anybody may push.
+/// Serves the repositories of a folder; every client may push.
 fn serve_git(folder: &Path) -> Service {
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = free.local_addr().unwrap().port();

@@ -119,7 +119,7 @@ fn in_the_background() {
     assert!(fly.watch(1).succeeded().stdout.contains("done"));
 }
 
-/// Of a git repository, what it ignores stays behind unless asked for.
+/// Files that a git repository ignores stay behind unless asked for.
 #[test]
 fn ignored_files_are_uploaded_only_if_asked_for() {
     if !Environment::get().real_fly_or_skip() {
@@ -186,7 +186,7 @@ fn what_is_no_upload_or_plan_is_refused() {
     assert_eq!(fs::read_dir(volumes).unwrap().count(), 0);
 }
 
-/// What is left of a one-off goes; what can be downloaded stays.
+/// Containers of a one-off are removed; its downloads stay.
 #[test]
 fn containers_of_one_offs_stay_for_a_while_and_downloads_for_longer() {
     if !Environment::get().real_fly_or_skip() {

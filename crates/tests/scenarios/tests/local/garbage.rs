@@ -1,4 +1,4 @@
-//! What is left of builds, pipelines and servers: nothing, in the end.
+//! Leftovers of builds, pipelines and servers are removed in the end.
 
 use std::{fs, path::Path};
 
@@ -158,7 +158,7 @@ fn what_a_killed_server_left_goes_when_another_one_starts() {
     assert!(!checkers.is_empty(), "a native type was checked");
     assert!(tables().contains(&format!("airside_{installation}")));
     killed.kill_9();
-    // Checkers end when nobody asks them any more.
+    // Check processes end when they have no more requests.
     for folder in &checkers {
         wait_until("its checkers end", || {
             let all = fs::read_dir("/proc").expect("processes").flatten();
@@ -288,7 +288,7 @@ fn a_build_is_aborted_while_the_disk_is_full() {
     );
     let build = fly.trigger("p/job");
     fly.wait_for_text(build.id, "begun");
-    // Somebody else's files: nothing of the server's could go.
+    // Files of others: removing the server's would not help.
     let fill = disk.0.path().join("fill");
     let full = || {
         let mut fill = fs::File::options()

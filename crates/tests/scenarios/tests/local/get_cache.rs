@@ -1,4 +1,4 @@
-//! What a get fetched is not fetched again, unless somebody could have changed it.
+//! A get does not fetch again, unless the fetched files may have changed.
 
 use airside_scenarios::{Environment, Fly, Server, ServerOptions, mock_image};
 
@@ -57,7 +57,7 @@ fn the_same_is_fetched_once() {
         assert!(text.contains("version: v1"), "{text}");
         assert!(text.contains("good: the text"), "{text}");
     }
-    // Until somebody wants it forgotten.
+    // Until a user clears the cache.
     let clear = |version: &str| {
         let body = format!("{{\"version\": {{\"version\": \"{version}\"}}}}");
         let path = "/api/v1/teams/main/pipelines/p/resources/thing/cache";
@@ -94,7 +94,7 @@ fn containers_of_mock_can_be_looked_into_and_then_are_no_cache() {
         "/tmp/build/put\nthing\n"
     );
     assert_eq!(intercept("bare", "put", "pwd; ls"), "/tmp/build/put\n");
-    // Nobody has touched what was fetched, so far.
+    // No step has changed the fetched files so far.
     let text = printed(&fly, "p/first");
     assert!(text.contains(FOUND), "{text}");
     intercept("thing", "get", "echo evil >text");

@@ -124,7 +124,7 @@ fn into_what_is_left_of_a_failed_build() {
     server.restart();
     assert_eq!(fly.run(&look).succeeded().stdout, seen, "after a restart");
 
-    // Nobody has looked into the next ones, so they go when the time has come.
+    // The next containers were not intercepted, so they are removed when the time has come.
     fly.trigger_and_watch("p/job").ended_with(1);
     fly.pipeline("p", &job(&[first, second("exit 0")]));
     fly.trigger_and_watch("p/job").succeeded();

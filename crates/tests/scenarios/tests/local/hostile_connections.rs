@@ -1,4 +1,5 @@
-//! Connections that say nothing, or too much, before anybody is known: nobody else notices them.
+//! Connections that send nothing, or too much, before they are authenticated: no other client
+//! notices them.
 
 use std::{
     io::Write,

@@ -1,4 +1,4 @@
-//! Secrets that are chosen to be slow to look for hold nobody up.
+//! Secrets that are chosen to be slow to look for hold no other build up.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,8 @@ use airside_scenarios::{
 };
 use serde_json::{Value, json};
 
-/// A task that writes so many lines into its output `o`, all beginning alike, and a variable of them.
+/// A task that writes this many lines into its output `o`, all beginning alike, and a variable of
+/// them.
 fn many_lines(count: usize) -> [Value; 2] {
     let mut write = task("write", &format!("seq -f 'a%07g' {count} > o/lines"));
     write["config"]["outputs"] = json!([{"name": "o"}]);

@@ -43,7 +43,7 @@ fn every_failure_is_answered_alike_and_told_in_the_log() {
         log.contains("hooks/release-token"),
         "the log has the reason:\n{log}"
     );
-    // Guesses keep nobody else out.
+    // Guesses keep no other caller out.
     for _ in 0..50 {
         assert_eq!(post("main", "p", "plain", "?webhook_token=guess").0, 401);
     }

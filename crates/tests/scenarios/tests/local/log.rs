@@ -39,7 +39,8 @@ fn lines(server: &Server) -> Vec<Line> {
         .collect()
 }
 
-/// What is said of each container of a build, in order. Each line has all four names, which agree.
+/// Returns the log lines of each container of a build, in order. Each line has all four names,
+/// which agree.
 fn lives(lines: &[Line], build: &str) -> BTreeMap<String, Vec<String>> {
     let mut lives: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut names: BTreeMap<String, Value> = BTreeMap::new();
@@ -164,7 +165,7 @@ fn calls_that_fail_are_there() {
     assert_eq!(lives(&lines, "1").len(), 1);
 }
 
-/// What is found without an owner after a restart, and what the sweeper decides about it.
+/// Containers without an owner after a restart, and the sweeper's decisions about them.
 #[test]
 fn decisions_of_the_sweeper_are_there() {
     let (mut server, counter) = (logging().start(), Counter::start());

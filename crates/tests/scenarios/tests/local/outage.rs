@@ -1,4 +1,4 @@
-//! The database is away for longer than anybody waits, and comes back under the same server.
+//! The database is away for longer than any request waits, and comes back under the same server.
 
 use airside_scenarios::{
     Counter, OwnPostgres, ServerOptions,
@@ -30,7 +30,7 @@ fn builds_go_on_when_the_database_is_back() {
     let build = fly.trigger("p/job");
     counter.wait("second", 2);
     postgres.stop();
-    // The step ends while nobody can write down what it came to.
+    // The step ends while its outcome cannot be written down.
     counter.release("second");
     wait_until("the build gave up waiting", || {
         server.log().contains(TAKEN_UP)
@@ -43,7 +43,7 @@ fn builds_go_on_when_the_database_is_back() {
     }
 }
 
-/// The step outlasts the outage: whoever follows it gives up, and the next one finds it still running.
+/// The step outlasts the outage: its driver gives up, and the next one finds it still running.
 #[test]
 fn a_step_that_runs_all_the_while_is_followed_again() {
     let (postgres, counter) = (OwnPostgres::start(), Counter::start());

@@ -1,5 +1,5 @@
-//! Steps that print more, or other things, than anybody expects. `AIRSIDE_OUTPUT_MIB` says how much the
-//! largest prints: `make test-all` takes the gigabyte.
+//! Steps that print more, or other things, than usual. `AIRSIDE_OUTPUT_MIB` is the size of the
+//! largest output: `make test-all` takes the gigabyte.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use airside_scenarios::{
     wait_until,
 };
 
-/// What the server may have needed at most while all of it went through, in KiB.
+/// Memory that the server may need while all of it passes, in KiB.
 const MOST_MEMORY: u64 = 150 << 10;
 
 fn mebibytes() -> u64 {
@@ -66,7 +66,7 @@ fn one_line_without_end() {
     assert_modest(&server);
 }
 
-/// What is no text is shown as well as it can be, and hurts nobody.
+/// Bytes that are no text are shown as well as possible, and do no harm.
 #[test]
 fn no_text_at_all() {
     let script = "stty raw; for i in $(seq 0 255); do printf \"\\\\x$(printf %x $i)\"; done; head -c 300000 /dev/urandom; echo; echo after it";
@@ -81,7 +81,7 @@ fn no_text_at_all() {
     assert_modest(&server);
 }
 
-/// A step whose output nobody can take yet waits instead of losing any.
+/// A step whose output cannot be taken yet waits instead of losing any.
 #[test]
 fn while_nobody_takes_it() {
     let mut server = Server::start();

@@ -52,7 +52,7 @@ impl Scene {
         }
     }
 
-    /// What an undisturbed build prints.
+    /// Returns the output of an undisturbed build.
     fn undisturbed(&self) -> String {
         let build = self.fly.trigger("p/job");
         let output = self.fly.watch(build.id).succeeded();

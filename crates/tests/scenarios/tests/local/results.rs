@@ -1,4 +1,4 @@
-//! How steps end, and what fly makes of it.
+//! Ends of steps, as fly reports them.
 
 use airside_scenarios::{Output, Server};
 

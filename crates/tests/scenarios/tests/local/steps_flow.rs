@@ -1,4 +1,4 @@
-//! What runs after what: hooks, tries, attempts, timeouts and across.
+//! The order of steps: hooks, tries, attempts, timeouts and across.
 
 use airside_scenarios::{
     Counter, Fly, Server,

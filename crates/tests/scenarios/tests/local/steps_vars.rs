@@ -17,7 +17,7 @@ fn plan(steps: &[Value]) -> Value {
     json!(plan)
 }
 
-/// What the build printed, and how `fly` ended.
+/// Returns fly's exit code and the output of the build.
 fn run(fly: &Fly, text: &str) -> (i32, String) {
     fly.pipeline("p", text);
     let output = fly.trigger_and_watch("p/job");

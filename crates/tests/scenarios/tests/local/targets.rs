@@ -71,7 +71,7 @@ fn listed(folder: &TempDir, targets: &[&str]) -> String {
     format!("targets:\n{}", targets.concat()).replace("ACCOUNT", account.to_str().unwrap())
 }
 
-/// Of nobody, for an account that is good enough to dial with.
+/// Certificate without an owner, for an account that is good enough to dial with.
 const CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----
 MIIBeDCCAR+gAwIBAgIUDGqxP3ZCYLxszP6OpaElxbpReeEwCgYIKoZIzj0EAwIw
 ETEPMA0GA1UEAwwGbm9ib2R5MCAXDTI2MTExNTIyMTY0MloYDzIxMjYxMDIyMjIx
@@ -166,7 +166,7 @@ fn a_target_that_does_not_answer_is_stalled_and_its_steps_wait_with_words() {
     let build = scene.fly.trigger("p/job");
     let waiting = format!("worker a is stalled: {words}");
     scene.fly.wait_for_text(build.id, &waiting);
-    // Nobody could ever run it once the target is gone.
+    // No worker could ever run it once the target is gone.
     scene.write(&["  []\n"]);
     scene.fly.wait_for_text(build.id, "no workers satisfying");
     scene.wait_for_workers(&["local"]);

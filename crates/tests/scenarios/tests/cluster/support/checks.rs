@@ -88,7 +88,7 @@ pub(crate) fn wait_for_checks(fly: &Fly, but: &[&str], since: Option<&LastChecke
     }
 }
 
-/// How many pods were ever created in a namespace, as the API server's audit has it.
+/// Returns the number of pods that were ever created in a namespace, by the API server's audit.
 pub(crate) fn pods_created(namespace: &Namespace) -> usize {
     let entries = cluster(&["audit"]);
     let mut names = std::collections::BTreeSet::new();

@@ -53,7 +53,8 @@ impl Namespace {
         }
     }
 
-    /// As [`Namespace::offered`], for tests that take nodes and the API server away.
+    /// Returns a namespace as [`Namespace::offered`] does, for tests that take nodes and the API
+    /// server away.
     pub(crate) fn to_break() -> Option<Self> {
         let allowed = std::env::var("AIRSIDE_TEST_OUTAGE").as_deref() == Ok("1");
         if allowed { Self::offered() } else { None }
@@ -76,12 +77,12 @@ impl Namespace {
         self.server_with("")
     }
 
-    /// The same, with further settings of the target.
+    /// Starts a server with further settings of the target.
     pub(crate) fn server_with(&self, settings: &str) -> Server {
         self.server_with_args(settings, &[])
     }
 
-    /// The same, with further arguments of the server.
+    /// Starts a server with further settings of the target and further arguments.
     pub(crate) fn server_with_args(&self, settings: &str, args: &[&str]) -> Server {
         self.server_of(&self.target(WORKER, settings), args)
     }
@@ -124,7 +125,7 @@ impl Namespace {
         )
     }
 
-    /// What the account of this namespace uses.
+    /// Returns the kubeconfig of this namespace's account.
     pub(crate) fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
     }
@@ -246,7 +247,7 @@ pub(crate) fn task(name: &str, script: &str, more: &str) -> String {
     )
 }
 
-/// What a build printed, without the choice of workers: the same on every runtime.
+/// Returns the output of a build without the choice of workers: it is equal on every runtime.
 pub(crate) fn printed(output: &Output) -> String {
     let lines = output.lines();
     let shown = lines

@@ -101,7 +101,7 @@ impl Drop for NodeAway {
     }
 }
 
-/// What pods send to a port of this machine is lost for as long as this lives.
+/// Drops the packets of pods to a port of this machine until it is dropped itself.
 pub(crate) struct Cut {
     cluster: Cluster,
     port: String,

@@ -12,13 +12,13 @@ use airside_oci::Reference;
 use airside_scenarios::{Environment, ask_cluster, wait_until};
 use serde_json::{Value, json};
 
-/// Where it is installed.
+/// Namespace of the installation.
 pub(crate) const HOME: &str = "airside-images";
 pub(crate) const DEPLOYMENT: &str = "deployment/airside-images-admission";
 /// Its pods.
 pub(crate) const OURS: &str = "app.kubernetes.io/name=airside-images-admission";
 const IMAGE: &str = "airside.local/airside:dev";
-/// What pods of these tests run; it is on every node.
+/// Image of the pods of these tests; it is on every node.
 pub(crate) const BUSYBOX: &str = "airside.local/busybox:dev";
 
 /// Held by every test; by one that takes admission away, alone.
@@ -29,7 +29,7 @@ pub(crate) fn offered() -> Option<RwLockReadGuard<'static, ()>> {
     is_offered().then(|| IN_USE.read().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// The same for a test that takes it away, and brings it back.
+/// Returns the installation for a test that takes it away, and brings it back.
 pub(crate) fn offered_alone() -> Option<RwLockWriteGuard<'static, ()>> {
     is_offered().then(|| IN_USE.write().unwrap_or_else(PoisonError::into_inner))
 }
@@ -99,7 +99,7 @@ fn command(args: &[&str]) -> Command {
     command
 }
 
-/// Where a node's disk is, as this machine sees it.
+/// Returns the folder of a node's disk, as this machine sees it.
 pub(crate) fn state_of(node: &str) -> PathBuf {
     let kubeconfig = ask_cluster(None, &["kubeconfig"]).unwrap();
     Path::new(kubeconfig.trim()).with_file_name(node)
@@ -143,7 +143,7 @@ pub(crate) fn apply(text: &str) {
     }
 }
 
-/// The same by another account, which may not even look.
+/// Applies an object by another account, which may not even read.
 pub(crate) fn try_apply_as(account: &str, object: &Value) -> Result<String, String> {
     let args = [
         "apply",
@@ -166,7 +166,7 @@ pub(crate) fn create(object: &Value) -> Value {
     }
 }
 
-/// How an object would look if it were created.
+/// Returns an object as it would be if it were created.
 #[track_caller]
 pub(crate) fn dry_run(object: &Value) -> Value {
     let args = ["create", "--dry-run=server", "-o", "json", "-f", "-"];
@@ -206,7 +206,7 @@ impl Team {
         Self::set_in(&self.name, image, placement)
     }
 
-    /// The same in another namespace.
+    /// Makes a set in another namespace.
     pub(crate) fn set_in(namespace: &str, image: &str, placement: &Value) -> String {
         let digest = format!("sha256:{:064x}", rand::random::<u128>());
         let name = format!("set-{:08x}", rand::random::<u32>());
@@ -235,7 +235,8 @@ impl Team {
         label
     }
 
-    /// What admission makes of a pod that is not kept: asked until it knows the set.
+    /// Returns a pod as admission changes it, without keeping it: asked until admission knows the
+    /// set.
     pub(crate) fn tried(&self, spec: &Value, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
         let pod = self.pod("tried", spec);
         airside_scenarios::wait_for(what, || {
@@ -248,7 +249,7 @@ impl Team {
         json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": self.name}, "spec": spec})
     }
 
-    /// Whether an event of this reason was written about the object.
+    /// True if an event of this reason was written about the object.
     pub(crate) fn was_told(&self, kind: &str, object: &str, reason: &str) -> bool {
         let about =
             format!("involvedObject.kind={kind},involvedObject.name={object},reason={reason}");
@@ -272,7 +273,7 @@ impl Drop for Team {
     }
 }
 
-/// As the agent of a node makes it of a name with a digest.
+/// Returns the label that a node agent makes of a name with a digest.
 pub(crate) fn label(content: &str) -> String {
     airside_image_rules::label::key(&content.parse().unwrap())
 }
@@ -283,7 +284,7 @@ pub(crate) fn sleeper(image: &str) -> Value {
         {"name": "main", "image": image, "imagePullPolicy": "Always", "command": ["sleep", "600"]}]})
 }
 
-/// The same for pods that admission leaves alone: no registry has their image.
+/// Makes a pod that admission leaves alone: no registry has its image.
 pub(crate) fn untouched(image: &str) -> Value {
     let mut spec = sleeper(image);
     spec["containers"][0]["imagePullPolicy"] = json!("IfNotPresent");
@@ -302,7 +303,7 @@ pub(crate) fn nodes() -> Vec<String> {
 
 const TERMS: &str = "/spec/affinity/nodeAffinity/preferredDuringSchedulingIgnoredDuringExecution";
 
-/// Whether a pod, or a template, prefers nodes that have this label.
+/// True if a pod, or a template, prefers nodes that have this label.
 pub(crate) fn prefers(object: &Value, label: &str) -> bool {
     let terms = object.pointer(TERMS).and_then(Value::as_array);
     terms.into_iter().flatten().any(|term| {
@@ -311,12 +312,12 @@ pub(crate) fn prefers(object: &Value, label: &str) -> bool {
     })
 }
 
-/// Whether a pod goes only to nodes that have this label.
+/// True if a pod goes only to nodes that have this label.
 pub(crate) fn requires(pod: &Value, label: &str) -> bool {
     pod["spec"]["nodeSelector"][label] == "present"
 }
 
-/// Nobody answers from now on.
+/// Stops all replicas.
 pub(crate) fn stop_all() {
     kubectl(&["-n", HOME, "scale", DEPLOYMENT, "--replicas=0"]);
     let gone = ["wait", "pods", "--for=delete", "-l", OURS];

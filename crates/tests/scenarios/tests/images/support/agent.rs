@@ -65,7 +65,7 @@ impl Stage {
         Some(stage)
     }
 
-    /// The same with an agent that does nothing but when something happens, or is told to.
+    /// Returns a stage with an agent that acts only on events, or when it is told to.
     pub(crate) fn with_agent(options: &[&str]) -> Option<Self> {
         let mut stage = Self::offered()?;
         stage.start(options);
@@ -191,7 +191,7 @@ impl Stage {
         self.state().join("kept/var/lib/containerd")
     }
 
-    /// Whether the node's images have a file system of their own, small enough to be filled.
+    /// True if the node's images have a file system of their own, small enough to be filled.
     pub(crate) fn has_own_disk(&self) -> bool {
         let told = rustix::fs::statvfs(self.image_root()).unwrap();
         told.f_blocks * told.f_frsize < 2_000_000_000
@@ -203,7 +203,7 @@ impl Stage {
         (told.f_blocks - told.f_bfree) * 100 / told.f_blocks
     }
 
-    /// As if somebody else had pulled it: under its digest.
+    /// Pulls an image as another program would: under its digest.
     pub(crate) fn pull_by_hand(&self, image: &Image) -> String {
         let (repository, _) = image.name.rsplit_once(':').unwrap();
         let content = format!("{repository}@{}", image.digest);
@@ -235,14 +235,14 @@ impl Stage {
         listed.lines().skip(1).map(str::to_owned).collect()
     }
 
-    /// Whether any name means this image, or is its id.
+    /// True if any name means this image, or is its id.
     pub(crate) fn has(&self, image: &Image) -> bool {
         self.names()
             .iter()
             .any(|line| line.starts_with(&image.id) || line.contains(&image.digest))
     }
 
-    /// What containerd has on the id of an image.
+    /// Returns containerd's labels on the id of an image.
     pub(crate) fn marks(&self, image: &Image) -> String {
         let names = self.names();
         let line = names.iter().find(|line| line.starts_with(&image.id));
@@ -312,7 +312,7 @@ impl Stage {
         self.kubectl(&["-n", &self.namespace, "delete", "imageset", name]);
     }
 
-    /// What the agent says of an image; null if it says nothing.
+    /// Returns the agent's report of an image; null if there is none.
     pub(crate) fn told(&self, image: &Image) -> Value {
         let status = self.status();
         let images = status["images"].as_array().cloned().unwrap_or_default();

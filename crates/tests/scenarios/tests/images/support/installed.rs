@@ -78,7 +78,7 @@ impl Installed {
         ours.map(|(key, _)| key.clone()).collect()
     }
 
-    /// What the node's agent says of images.
+    /// Returns the report of the node's agent about images.
     pub(crate) fn listed(&self, node: &str) -> Vec<Value> {
         let said = self.stage.get(&["nodeimages", node]).unwrap_or_default();
         let images = said["status"]["images"].as_array();

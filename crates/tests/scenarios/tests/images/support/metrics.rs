@@ -64,7 +64,7 @@ impl Metrics {
 
 impl Drop for Metrics {
     fn drop(&mut self) {
-        // An API that nobody serves keeps namespaces from being deleted.
+        // An API without a server keeps namespaces from being deleted.
         let delete = ["kubectl", "delete", "apiservice", SERVICE];
         let _ = self.cluster.try_ask(&delete);
     }
@@ -117,7 +117,7 @@ fn answer(mut stream: &TcpStream, cluster: &Cluster, millicores: u32) {
     );
 }
 
-/// As if it had been measured just now.
+/// Metrics as if they had been measured just now.
 fn used(cluster: &Cluster, millicores: u32) -> Vec<Value> {
     let list = [
         "kubectl", "-n", NAMESPACE, "get", "pods", "-l", MIRRORS, "-o", "name",

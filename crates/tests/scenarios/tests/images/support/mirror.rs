@@ -18,7 +18,7 @@ use super::operator::{NAMESPACE, Stage};
 pub(crate) struct MirrorHouse {
     pub(crate) registry: CountingRegistry,
     pub(crate) stage: Stage,
-    /// Of `airside images install`.
+    /// Options of `airside images install`.
     options: Vec<String>,
 }
 
@@ -69,7 +69,7 @@ impl MirrorHouse {
         }
     }
 
-    /// What images are named by.
+    /// Returns the registry's part of image names.
     pub(crate) fn host(&self) -> String {
         self.registry.address.to_string()
     }
@@ -79,7 +79,7 @@ impl MirrorHouse {
         self.stage.kubectl(&[&["-n", NAMESPACE], args].concat())
     }
 
-    /// The same in that of the test's pods.
+    /// Runs kubectl in the namespace of the test's pods.
     pub(crate) fn kubectl(&self, args: &[&str]) -> String {
         let namespace = self.stage.namespace.as_str();
         self.stage.kubectl(&[&["-n", namespace], args].concat())
@@ -111,7 +111,7 @@ impl MirrorHouse {
         first + &plain.map(|(_, text)| text).collect::<String>()
     }
 
-    /// A small system, and a layer of so many bytes that nothing has seen before.
+    /// Pushes a small system with a layer of this many bytes that no node has seen before.
     pub(crate) fn push(&self, name: &str, bytes: usize) -> Pushed {
         let system = std::fs::read(&Environment::get().rootfs).unwrap();
         self.registry
@@ -172,7 +172,7 @@ impl MirrorHouse {
         self.nodes().iter().map(folder).collect()
     }
 
-    /// Whether any node's containerd has something for this host.
+    /// True if any node's containerd has a file for this host.
     pub(crate) fn has_files(&self, host: &str) -> bool {
         let folders = self.registries();
         folders.iter().any(|folder| folder.join(host).exists())
@@ -199,7 +199,7 @@ pub(crate) fn host(stage: &Stage) -> IpAddr {
     stage.host.parse().unwrap()
 }
 
-/// Bytes that nobody has seen before.
+/// Bytes that no node has seen before.
 pub(crate) fn noise(bytes: usize) -> Vec<u8> {
     let words = 0..bytes / 8;
     words

@@ -25,7 +25,7 @@ static ALONE: Mutex<()> = Mutex::new(());
 pub(crate) struct Stage {
     pub(crate) cluster: Cluster,
     pub(crate) home: TempDir,
-    /// Of the sets.
+    /// Namespace of the sets.
     pub(crate) namespace: String,
     pub(crate) host: String,
     _alone: MutexGuard<'static, ()>,
@@ -75,7 +75,7 @@ impl Stage {
         assert!(!said.contains("Warning"), "{said}");
     }
 
-    /// As `docs/images.md` says it.
+    /// Uninstalls as `docs/images.md` describes it.
     pub(crate) fn uninstall(&self, options: &[&str]) {
         let file = self.home.path().join("all.yaml");
         fs::write(&file, self.installation(options)).unwrap();
@@ -211,7 +211,7 @@ impl Stage {
         found.unwrap_or_else(|_| panic!("{what}: {last:#}"))
     }
 
-    /// What an agent would say of its node.
+    /// Writes the report that an agent would write of its node.
     pub(crate) fn say_node(&self, node: &str, images: &Value, beat: u32) {
         let status = json!({
             "heartbeat": format!("2026-01-01T00:{:02}:{:02}Z", beat / 60 % 60, beat % 60), "images": images,
@@ -265,7 +265,7 @@ impl Stage {
         }
     }
 
-    /// The only one, or the first: whoever worked before works no more.
+    /// Starts an operator; an earlier one has stopped.
     pub(crate) fn operator(&self, registry: &Registry, options: &[&str]) -> Operator {
         let lease = [
             "delete",
@@ -291,7 +291,7 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        // Nobody may be there any more to take the finalizers away.
+        // There may be no operator any more to take the finalizers away.
         let listed = self.try_kubectl(&["get", "imagesets", "-n", &self.namespace, "-o", "name"]);
         for set in listed.unwrap_or_default().lines() {
             let patch = r#"{"metadata":{"finalizers":null}}"#;
@@ -351,7 +351,7 @@ impl Operator {
         }
     }
 
-    /// As a crash does it.
+    /// Kills it as a crash does.
     pub(crate) fn kill(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
@@ -418,13 +418,13 @@ impl Registry {
         self.control(&json!({"fault": fault}));
     }
 
-    /// How often something was asked for.
+    /// Returns the number of requests for something.
     pub(crate) fn count(&self, what: &str) -> u64 {
         let counts: Value = serde_json::from_str(&self.http("GET", "/control", "")).unwrap();
         counts[what].as_u64().unwrap()
     }
 
-    /// What a tag stands for.
+    /// Returns the digest that a tag stands for.
     pub(crate) fn digest(&self, name: &str, tag: &str) -> String {
         let head = self.http_whole("HEAD", &format!("/v2/{name}/manifests/{tag}"), "");
         let line = head

@@ -35,7 +35,7 @@ struct State {
     held: Option<String>,
     /// Layers that are being waited for while they are held.
     waiting: u32,
-    /// What is served instead of a digest.
+    /// Digests that are served with other content.
     swapped: BTreeMap<String, String>,
     /// With which status a digest is refused.
     refused: BTreeMap<String, u16>,
@@ -51,7 +51,7 @@ fn sha256(bytes: &[u8]) -> String {
     format!("sha256:{}", hex::encode(Sha256::digest(bytes)))
 }
 
-/// A layer with one file of this many bytes that nobody can make smaller.
+/// A layer with one file of this many bytes that no compression makes smaller.
 fn layer(megabytes: usize) -> Vec<u8> {
     let mut content = vec![0; megabytes * 1_000_000 + 1_000];
     rand::RngCore::fill_bytes(&mut rand::rng(), &mut content);
@@ -133,7 +133,7 @@ impl Shelf {
         changed
     }
 
-    /// How often a digest was fetched whole.
+    /// Returns the number of whole fetches of a digest.
     pub(crate) fn fetched(&self, digest: &str) -> u32 {
         self.change(|state| state.fetched.get(digest).copied().unwrap_or_default())
     }
@@ -153,12 +153,12 @@ impl Shelf {
         self.change(|state| state.held = is_held.then(String::new));
     }
 
-    /// The same for one layer alone.
+    /// Holds back one layer alone.
     pub(crate) fn hold_one(&self, layer: &str) {
         self.change(|state| state.held = Some(layer.to_owned()));
     }
 
-    /// Answers with this status whoever fetches the digest, or with the content again.
+    /// Answers requests for the digest with this status, or with the content again.
     pub(crate) fn refuse(&self, digest: &str, status: Option<u16>) {
         self.change(|state| match status {
             Some(status) => drop(state.refused.insert(digest.to_owned(), status)),
@@ -166,7 +166,7 @@ impl Shelf {
         });
     }
 
-    /// How many layers are being waited for.
+    /// Returns the number of layers that clients wait for.
     pub(crate) fn waiting(&self) -> u32 {
         self.change(|state| state.waiting)
     }

@@ -1,4 +1,4 @@
-//! Checks that somebody asks for.
+//! Checks that people ask for.
 
 use airside_scenarios::{Database, Transcript};
 

@@ -1,4 +1,5 @@
-//! What fly does about itself: targets, help, completion, its own update; and parts of the server by name.
+//! Commands of fly about itself: targets, help, completion, its own update; and parts of the server
+//! by name.
 
 use airside_scenarios::{Database, ServerOptions, Transcript};
 

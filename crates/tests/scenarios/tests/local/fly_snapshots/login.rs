@@ -41,7 +41,8 @@ pub(crate) fn password_login(database: Database) {
     session.compare("password_login");
 }
 
-/// fly waits for a token while somebody logs in with a browser, which hands the token over; or it is pasted.
+/// fly waits for a token while a person logs in with a browser, which hands the token over; or it
+/// is pasted.
 pub(crate) fn browser_login(database: Database) {
     let server = super::server(database);
     let mut session = Transcript::begin(&server);

@@ -1,5 +1,6 @@
-//! What the real fly prints for every command that manages pipelines, teams and access: standard output,
-//! standard error and exit code, kept in `../snapshots`. The same snapshots hold on SQLite and on Postgres.
+//! Output of the real fly for every command that manages pipelines, teams and access: standard
+//! output, standard error and exit code, kept in `../snapshots`. The snapshots hold on SQLite and
+//! on Postgres.
 //!
 //! Where there is no real fly, each test says so and passes; `AIRSIDE_REQUIRE_REAL_FLY=1` makes it fail.
 //! After a change on purpose, `INSTA_UPDATE=always` writes the snapshots anew: read the difference.

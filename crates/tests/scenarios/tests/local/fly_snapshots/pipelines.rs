@@ -89,7 +89,7 @@ pub(crate) fn managing_pipelines(database: Database) {
     session.compare("managing_pipelines");
 }
 
-/// What is looked into, and the commands for it.
+/// Objects that are looked into, and the commands for them.
 const COMMANDS: &[(&str, &[&str])] = &[
     (
         "pausing",

@@ -1,5 +1,5 @@
-//! What `fly get-pipeline` prints is what was set: setting it again changes nothing. For every example, and for
-//! the pipeline with every field that `crates/pipeline/config` is tested with.
+//! `fly get-pipeline` prints what was set: setting it again changes nothing. Tried for every
+//! example, and for the pipeline with every field that `crates/pipeline/config` is tested with.
 
 use std::{fs, path::Path};
 

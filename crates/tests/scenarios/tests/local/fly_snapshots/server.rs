@@ -1,4 +1,4 @@
-//! What concerns the whole server: its wall, who used it, and plain requests.
+//! Requests about the whole server: its wall, its users, and plain requests.
 
 use airside_scenarios::{Database, Transcript};
 

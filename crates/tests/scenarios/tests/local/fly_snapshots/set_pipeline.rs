@@ -128,7 +128,7 @@ jobs:
     session.compare("variables");
 }
 
-/// What the server refuses, in its words; what fly refuses by itself never comes there.
+/// Refusals of the server, in its words; refusals of fly itself never reach it.
 pub(crate) fn refused_pipelines(database: Database) {
     let server = super::server(database);
     let mut session = Transcript::logged_in(&server);
