@@ -1,4 +1,4 @@
-//! What the tidy tests share: finding the tree's files and asking Cargo about its crates.
+//! Helpers of the tidy tests: they find the tree's files and ask Cargo about its crates.
 //!
 //! The rules themselves are in `tests/`, one file per kind of rule. Nothing depends on this crate.
 #![forbid(unsafe_code)]
@@ -83,8 +83,8 @@ pub struct Package {
     pub description: Option<String>,
     /// The root files of its library and binaries.
     pub roots: Vec<PathBuf>,
-    /// What it needs to be built, by package name; what only its tests need is left out, since tests
-    /// may reach wherever they like.
+    /// Dependencies that the build needs, by package name. Those of tests are left out, since tests may
+    /// use every crate.
     pub dependencies: Vec<String>,
     /// Every dependency that its manifest declares, and true if only its tests need it.
     pub declared: Vec<(String, bool)>,

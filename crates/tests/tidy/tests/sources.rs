@@ -13,7 +13,7 @@ const UNFINISHED: [&str; 4] = [
     concat!("unimple", "mented!"),
 ];
 
-/// Whether `word` stands in `line` by itself, not as a part of a longer name.
+/// True if `word` stands in `line` by itself, not as a part of a longer name.
 fn mentions(line: &str, word: &str) -> bool {
     let in_name = |c: char| c.is_alphanumeric() || c == '_';
     line.match_indices(word).any(|(at, _)| {
