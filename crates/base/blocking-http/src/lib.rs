@@ -5,8 +5,6 @@
 //! an answer that dribbles, for a server that asks to come back later. Every error says which server did
 //! what. Nothing here knows what the requests are about.
 
-#![forbid(unsafe_code)]
-
 mod address;
 mod body;
 mod client;

@@ -6,6 +6,11 @@
 //!
 //! [`Interfaces`] configures the network of a container, for the runtimes that make one.
 
+#![allow(
+    unsafe_code,
+    reason = "capabilities, filters and interfaces are system calls without a safe wrapper"
+)]
+
 mod capabilities;
 mod filter;
 mod interfaces;

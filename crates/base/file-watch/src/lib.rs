@@ -3,6 +3,11 @@
 //! The kernel's inotify does the watching; nothing is polled. A watch says that the file may have
 //! changed, never to what: the caller reads it again.
 
+#![allow(
+    unsafe_code,
+    reason = "inotify has no safe wrapper among the dependencies"
+)]
+
 use std::{
     ffi::{OsStr, OsString},
     io,

@@ -7,8 +7,6 @@
 //! thread of its own. [`Files`] says how many places the process's limit of open files allows for,
 //! with enough left for the database, logs and steps.
 
-#![forbid(unsafe_code)]
-
 mod activity;
 mod files;
 mod pace;

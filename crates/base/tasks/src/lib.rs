@@ -16,8 +16,6 @@
 //!
 //! *Absent:* what the tasks do.
 
-#![forbid(unsafe_code)]
-
 mod caught;
 mod panics;
 mod strikes;

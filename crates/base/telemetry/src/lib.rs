@@ -5,8 +5,6 @@
 //!
 //! *Absent:* the log, which `tracing-subscriber` writes, and the endpoint that serves the metrics.
 
-#![forbid(unsafe_code)]
-
 pub mod metrics;
 pub mod traces;
 

@@ -10,8 +10,6 @@
 //! async callers use a blocking thread. What a volume is for, and who may read it, is decided
 //! elsewhere.
 
-#![forbid(unsafe_code)]
-
 mod disk;
 mod error;
 mod fast_gzip;

@@ -13,8 +13,6 @@
 //! **Invariant:** no input panics, and no input yields a tree deeper than [`MAX_DEPTH`] or much
 //! larger than itself. This crate knows nothing of pipelines and does no I/O.
 
-#![forbid(unsafe_code)]
-
 mod construct;
 mod document;
 mod duplicates;

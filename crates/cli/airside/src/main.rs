@@ -1,7 +1,5 @@
 //! The `airside` command. Each subcommand is one file; this one only tells them apart.
 
-#![forbid(unsafe_code)]
-
 mod clean;
 mod completion;
 mod images;

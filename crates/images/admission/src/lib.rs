@@ -9,8 +9,6 @@
 //! the API server and keeps their inputs up to date. It reads no secret but its own certificate,
 //! and asks no registry. Where it fails, pods start as if it were absent.
 
-#![forbid(unsafe_code)]
-
 mod events;
 mod gates;
 mod hook;

@@ -12,8 +12,6 @@
 //! ends. Several replicas share one Secret; the first one renews, the others read. Only that Secret
 //! is read, created and updated.
 
-#![forbid(unsafe_code)]
-
 mod issue;
 mod kept;
 mod material;

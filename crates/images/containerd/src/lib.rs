@@ -5,8 +5,6 @@
 //!
 //! *Absent:* decisions, and the kubelet's own work: pods and containers are only listed.
 
-#![forbid(unsafe_code)]
-
 mod content;
 #[expect(
     unreachable_pub,

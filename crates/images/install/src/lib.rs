@@ -13,8 +13,6 @@
 //! programs themselves know nothing of this crate; it takes ports, paths and names from them, so
 //! that an installation cannot differ from its program.
 
-#![forbid(unsafe_code)]
-
 mod admission;
 mod check;
 mod definitions;

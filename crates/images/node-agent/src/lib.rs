@@ -12,8 +12,6 @@
 //! Images that sets want are kept on the node ([`keep`]). And containerd gets images of mirrored
 //! registries from the mirror and from other nodes ([`airside_mirror::node`]). The agent knows nothing of builds.
 
-#![forbid(unsafe_code)]
-
 mod images;
 mod options;
 mod run;

@@ -11,8 +11,6 @@
 //! It runs in the cluster and is the only program of the image system that may read pull secrets.
 //! It pulls no image: agents do.
 
-#![forbid(unsafe_code)]
-
 mod agents;
 mod deletion;
 mod desired;

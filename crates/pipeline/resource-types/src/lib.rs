@@ -5,8 +5,6 @@
 //! [`main`] gives the same as a program with JSON on its standard streams. Nothing here knows of
 //! builds, containers or the hub.
 
-#![forbid(unsafe_code)]
-
 mod aws;
 mod failure;
 mod git;

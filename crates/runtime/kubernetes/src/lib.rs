@@ -16,8 +16,6 @@
 //! (`network_policy`). Nothing here executes into pods or reads their logs. Beside all that,
 //! `secrets` reads Secrets for installations whose credentials are kept in a cluster.
 
-#![forbid(unsafe_code)]
-
 mod attend;
 mod keys;
 mod labels;

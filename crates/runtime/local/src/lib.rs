@@ -10,6 +10,11 @@
 //! it again by what is on disk ([`container`]). The runtime never talks to the shim and never looks
 //! into the container.
 
+#![allow(
+    unsafe_code,
+    reason = "mounts, user namespaces and child processes are system calls without a safe wrapper"
+)]
+
 mod bundle;
 mod capabilities;
 mod cgroup;

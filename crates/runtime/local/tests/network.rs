@@ -1,5 +1,9 @@
 //! The network of local steps, with an outside that the test makes itself.
 
+#![allow(
+    unsafe_code,
+    reason = "a socket of another namespace is opened between fork and exec"
+)]
 #![allow(clippy::unwrap_used, clippy::panic, unreachable_pub, dead_code)]
 
 mod common;

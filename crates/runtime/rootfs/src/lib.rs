@@ -19,8 +19,6 @@
 //! Registries are asked, and layers unpacked, by confined processes ([`puller`]) without its
 //! environment. Nothing here knows of steps.
 
-#![forbid(unsafe_code)]
-
 mod assemble;
 mod confined;
 mod error;

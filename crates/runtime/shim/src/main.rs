@@ -17,6 +17,11 @@
 //! container that is there for guests alone: it ends at once. `airside-shim probe <file>` writes
 //! down what containers on this machine have.
 
+#![allow(
+    unsafe_code,
+    reason = "a step is started between fork and exec, by system calls without a safe wrapper"
+)]
+
 mod backoff;
 mod commands;
 mod confine;

@@ -6,8 +6,6 @@
 //! **Invariant:** an agent is the worker that its token names, with the team and the tags that its
 //! token names, whatever it says of itself. *Absent:* making containers, and choosing a worker.
 
-#![forbid(unsafe_code)]
-
 mod admission;
 mod agent_runtime;
 mod conversation;

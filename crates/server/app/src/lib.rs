@@ -4,8 +4,6 @@
 //! `crates/cli/airside`, only tells them apart. There is no logic of a CI in here: a part that needs
 //! some belongs in a crate of its own.
 
-#![forbid(unsafe_code)]
-
 pub mod agent;
 mod data;
 mod logging;

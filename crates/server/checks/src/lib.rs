@@ -29,8 +29,6 @@
 //! checks in memory are written before their ends are announced. *Absent:* HTTP, and driving
 //! builds: the engine implements [`CheckBuilds`] and asks [`CheckWays`] for its steps.
 
-#![forbid(unsafe_code)]
-
 mod check_queue;
 mod due_queue;
 mod limit;

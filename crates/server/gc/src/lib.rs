@@ -15,8 +15,6 @@
 //! listed before rows are read, so that what is made in between is not taken for garbage. *Absent:*
 //! containers, which the orchestrator sweeps.
 
-#![forbid(unsafe_code)]
-
 mod ballast;
 mod emergency;
 mod files;

@@ -13,8 +13,6 @@
 //! Agents, machines that offer themselves as workers, dial the same port. The hub hands their
 //! connections to the service that [serves](AgentService) them.
 
-#![forbid(unsafe_code)]
-
 mod agents;
 mod claim;
 mod connection;

@@ -9,8 +9,6 @@
 //! **Invariant:** a placement is stored before the runtime is asked for it, and a step that was
 //! claimed is placed again only if its kind may repeat.
 
-#![forbid(unsafe_code)]
-
 mod container_ref;
 mod ending;
 mod files;

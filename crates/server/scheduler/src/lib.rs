@@ -13,8 +13,6 @@
 //!
 //! *Absent:* how builds run ([`BuildRunner`]) and how resources are checked ([`InputChecks`]).
 
-#![forbid(unsafe_code)]
-
 mod answer;
 mod driver;
 mod news;

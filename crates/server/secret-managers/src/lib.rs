@@ -11,8 +11,6 @@
 //! in an error; no name leads out of what the manager's settings allow the asker. *Absent:* caches, second
 //! tries, who is asked for which variable.
 
-#![forbid(unsafe_code)]
-
 mod asker;
 mod aws;
 mod error;

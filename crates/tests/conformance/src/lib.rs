@@ -7,7 +7,6 @@
 //!
 //! What is particular to one runtime is tested in that runtime's own crate.
 
-#![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "all of it is tests")]
 
 mod bench;

@@ -1,8 +1,6 @@
 //! Helpers of the tidy tests: they find the tree's files and ask Cargo about its crates.
 //!
 //! The rules themselves are in `tests/`, one file per kind of rule. Nothing depends on this crate.
-#![forbid(unsafe_code)]
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
