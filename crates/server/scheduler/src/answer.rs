@@ -1,4 +1,4 @@
-//! The view's questions, put to the store: one look-up each.
+//! Answers the view's questions from the store: one lookup each.
 
 use airside_model::ResourceVersionId;
 use airside_schedule::{
@@ -85,7 +85,7 @@ type Place = (
     airside_model::BuildId,
 );
 
-/// A build of another job by its place.
+/// Returns a build of another job by its place.
 pub(crate) fn pipe((job, original, build): Place) -> (airside_model::JobId, BuildKey) {
     (job, BuildKey { original, build })
 }
