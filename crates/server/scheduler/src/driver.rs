@@ -131,13 +131,13 @@ impl Driver {
                     warn!(
                         %pipeline,
                         error = %chain(&error),
-                        "a pipeline could not be scheduled"
+                        "pipeline not scheduled; it is tried again"
                     );
                     self.graphs.remove(&pipeline);
                     failed.insert(pipeline, jobs);
                 }
                 Err(_) => {
-                    error!(%pipeline, "pass ended by a panic; the pipeline rests until an event names it");
+                    error!(%pipeline, "pass ended by a panic; the pipeline rests until its next event");
                     self.forget_what_was_read();
                 }
             }
@@ -147,7 +147,7 @@ impl Driver {
         {
             warn!(
                 error = %chain(&error),
-                "pipelines that builds set could not be looked through"
+                "abandoned pipelines not archived"
             );
         }
         let again = !failed.is_empty();
@@ -184,7 +184,7 @@ impl Driver {
         while let Err(error) = self.sweep().await {
             warn!(
                 error = %chain(&error),
-                "the store cannot be looked through; trying again"
+                "sweep failed; it is tried again"
             );
             tokio::time::sleep(RETRY_PAUSE).await;
         }
@@ -201,7 +201,7 @@ impl Driver {
         if let Err(error) = done {
             warn!(
                 error = %chain(&error),
-                "news could not be followed up; looking at everything"
+                "event of the store not handled; everything is looked at"
             );
             self.sweep_with_retry().await;
         }

@@ -12,6 +12,7 @@ mod server;
 mod timeouts;
 #[path = "../../../hub/tests/faults/stand/tls.rs"]
 mod tls;
+mod ways;
 
 use std::time::Duration;
 

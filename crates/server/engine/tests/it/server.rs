@@ -12,7 +12,7 @@ use airside_logs::Logs;
 use airside_telemetry::Metrics;
 use airside_model::{BuildId, BuildStatus, Plan, TeamId, WorkerName};
 use airside_orchestrator::{Orchestrator, Patience, WorkerEntry, Workers};
-use airside_runtime::{AnyRuntime, Runtime as _};
+use airside_runtime::AnyRuntime;
 use airside_secrets::Credentials;
 use airside_store::{Container, OneOff, Store, WorkerKind, testing::TestDatabase};
 use airside_volumes::Volumes;
@@ -72,6 +72,7 @@ pub(crate) struct Server {
     pub(crate) store: Store,
     pub(crate) logs: Logs,
     pub(crate) engine: Engine,
+    pub(crate) orchestrator: Orchestrator,
     pub(crate) ways: CheckWays,
     pub(crate) credentials: Credentials,
     pub(crate) metrics: Metrics,
@@ -118,7 +119,7 @@ impl Server {
         let engine = Engine::new(EngineOptions {
             store: store.clone(),
             logs: logs.clone(),
-            orchestrator,
+            orchestrator: orchestrator.clone(),
             metrics: metrics.clone(),
             external_url: "http://127.0.0.1".to_owned(),
             address: String::new(),
@@ -132,6 +133,7 @@ impl Server {
             store,
             logs,
             engine,
+            orchestrator,
             ways,
             credentials,
             metrics,
