@@ -1,8 +1,9 @@
-//! Which resources are checked by themselves, and when.
+//! Decides which resources are checked periodically, and when.
 //!
-//! Only what somebody waits for is: triggers always; other inputs, and resources that are only put, until
-//! their first check succeeded; inputs that have no version, and pinned ones whose version nobody has seen.
-//! All others are checked when a build wants them ([`crate::pass`]), a webhook calls, or somebody asks.
+//! Only resources that a job waits for are: triggers always; other inputs, and resources that are
+//! only put, until their first check succeeded; inputs that have no version, and pinned ones whose
+//! version no check has found. All others are checked when a build needs them ([`crate::pass`]), a
+//! webhook calls, or a person asks.
 
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ pub enum Interval {
     Every(Duration),
 }
 
-/// What a resource's configuration says of its checks.
+/// A resource's configuration of its checks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CheckRule {
     /// `check_every`; `None` leaves it to the installation.
@@ -29,8 +30,8 @@ pub struct CheckPolicy {
     pub resources: Duration,
     pub resources_with_webhook: Duration,
     pub resource_types: Duration,
-    /// A check that fails again and again waits twice as long each time, up to this; never less than its
-    /// interval.
+    /// A check that fails again and again waits twice as long each time, up to this; never less
+    /// than its interval.
     pub longest_backoff: Duration,
 }
 
@@ -59,7 +60,8 @@ impl CheckPolicy {
         every.unwrap_or(Interval::Every(self.resource_types))
     }
 
-    /// How long after the end of a check the next one is due, if so many failed in a row.
+    /// Returns the time from the end of a check to the next, after this number of failures in a
+    /// row.
     pub fn wait(&self, interval: Duration, failures: u32) -> Duration {
         if failures == 0 {
             return interval;
@@ -69,15 +71,15 @@ impl CheckPolicy {
     }
 }
 
-/// What is known of a resource's checks.
+/// Known facts of a resource's checks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CheckFacts {
     /// The end of the last check; `None` if there was none since its configuration changed.
     pub last_end: Option<Moment>,
-    /// How many failed since the last that succeeded.
+    /// Number of failures since the last success.
     pub failures: u32,
     pub has_versions: bool,
-    /// Whether a version that fits the resource's pin is there. Of no meaning without a pin.
+    /// True if a version that fits the resource's pin is there. Without meaning if there is no pin.
     pub has_pinned_version: bool,
 }
 
@@ -102,7 +104,7 @@ pub enum NotDue {
     PipelinePaused,
     /// `check_every: never`.
     Never,
-    /// Checked when somebody wants it.
+    /// The resource is checked on request only.
     NotNeeded,
 }
 
@@ -124,7 +126,8 @@ pub fn due(
         return Due::Not(NotDue::NotNeeded);
     };
     let at = facts.last_end.map_or(now, |end| {
-        // A clock that was set back must not silence a resource: no wait is longer than its interval.
+        // A clock that was set back must not silence a resource: no wait is longer than its
+        // interval.
         end.min(now).after(policy.wait(interval, facts.failures))
     });
     Due::At(at, need)

@@ -1,7 +1,7 @@
-//! Which jobs an event concerns.
+//! Tells which jobs an event affects.
 //!
-//! Whoever drives the scheduler gives each of these jobs a pass. There is no ticking: every reason for
-//! which [`crate::pass`] lets a build wait ends with one of these events.
+//! The driver of the scheduler makes a pass of each of these jobs. There is no ticking: every
+//! reason for which [`crate::pass`] lets a build wait ends with one of these events.
 
 use airside_model::{JobId, ResourceId};
 
@@ -40,7 +40,7 @@ impl Graph {
                 self.direct_takers(resource).to_vec()
             }
             Event::VersionsChosen(resource) => self.takers(resource).to_vec(),
-            // The build's place is free: whoever shares it may be next.
+            // The build's slot is free: a job that shares it may be next.
             Event::BuildFinished { job, succeeded } => {
                 let mut jobs = self.peers(job);
                 if succeeded {

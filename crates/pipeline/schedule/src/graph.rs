@@ -1,4 +1,4 @@
-//! A pipeline as the scheduler sees it: jobs, what they take, and who is concerned by what.
+//! A pipeline as the scheduler sees it: jobs, their inputs, and the events that affect them.
 //!
 //! Made anew whenever the configuration or a pin changes; it holds nothing of the past.
 
@@ -12,13 +12,13 @@ pub use self::read::{Ids, UnknownName};
 use crate::NameId;
 use crate::checks::CheckRule;
 
-/// Which versions of a resource an input is about.
+/// Versions of a resource that an input takes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Want {
+pub enum InputVersions {
     #[default]
     Latest,
     Every,
-    /// The version that has all these pairs, by the step's word or the resource's.
+    /// The version that has all these pairs, which the step or the resource names.
     Pinned(Version),
 }
 
@@ -27,15 +27,15 @@ pub enum Want {
 pub struct Input {
     pub name: NameId,
     pub resource: ResourceId,
-    pub want: Want,
-    /// Whether the resource itself is pinned: then no build waits for it to be checked.
+    pub want: InputVersions,
+    /// True if the resource itself is pinned: then no build waits for a check of it.
     pub resource_is_pinned: bool,
     /// Jobs that the version must have passed, patterns resolved; sorted, each once.
     pub passed: Vec<JobId>,
     pub trigger: bool,
 }
 
-/// A set of jobs of which only so many builds run at once. A job with a limit of its own is a group alone.
+/// A set of jobs with a limit of builds at once. A job with a limit of its own is a group alone.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SerialGroup(pub String);
 
@@ -60,10 +60,10 @@ pub struct Resource {
     pub part: Part,
 }
 
-/// How jobs use a resource, as far as `passed` does not stand between.
+/// The use that jobs make of a resource, without a `passed` in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
-    /// No job gets it without `passed`: it is put, or nobody's.
+    /// No job gets it without `passed`: it is put, or unused.
     NoInput,
     Input,
     Trigger,
@@ -137,7 +137,7 @@ impl Graph {
         self.downstream.get(&job).map_or(&[], Vec::as_slice)
     }
 
-    /// The jobs that share a serial group with this one, itself included if it is in any.
+    /// Returns the jobs that share a serial group with this one, itself included if it is in any.
     pub fn peers(&self, job: JobId) -> Vec<JobId> {
         let groups = self.jobs.get(&job).map(|job| job.serial_groups.as_slice());
         let mut peers: Vec<JobId> = groups

@@ -1,9 +1,8 @@
-//! What input resolution may ask about the past.
+//! The questions about the past that input resolution may ask.
 //!
-//! Each question is about one job or one resource and has one row as its answer, or the next row of a
-//! walk in a fixed order. That is what keeps a pass cheap with a million versions stored: nothing here
-//! can be asked that an index does not answer. `docs/decisions/0015-scheduler-view.md` has the index of
-//! each question.
+//! Each is about one job or one resource and has one row as its answer, or the next row of a walk
+//! in a fixed order. That keeps a pass cheap with a million versions stored: every question has an
+//! index that answers it. `docs/decisions/0015-scheduler-view.md` names the index of each question.
 
 use airside_model::{BuildId, JobId, ResourceId, ResourceVersionId, Version};
 
@@ -49,8 +48,8 @@ impl BuildKey {
 
 /// A version that a build took in or put out.
 ///
-/// A version's id stands for its content within a resource: if a resource changes its source and finds
-/// the same content again, it is the same id.
+/// A version's id stands for its content within a resource: if a resource changes its source and
+/// finds the same content again, it is the same id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Carried {
     pub resource: ResourceId,
@@ -58,8 +57,8 @@ pub struct Carried {
 }
 
 impl Carried {
-    /// All that a build carries, in the order in which it is matched: by resource, and what it put out
-    /// before what it took in, as the version it made is the one that passed.
+    /// All that a build carries, in the order in which it is matched: by resource, and what it put
+    /// out before what it took in, as the version it made is the one that passed.
     pub fn of_build(outputs: &[Carried], inputs: &[Carried]) -> Vec<Carried> {
         let mut all: Vec<Carried> = Vec::with_capacity(outputs.len() + inputs.len());
         for carried in outputs.iter().chain(inputs) {
@@ -72,8 +71,8 @@ impl Carried {
     }
 }
 
-/// Which builds a walk is about. Only those count that can vouch for an input, so that a job with many
-/// builds that never saw a resource is as quick to walk as one with few.
+/// Builds that a walk is about. Only builds count that can vouch for an input, so that a job with
+/// many builds that never saw a resource is as quick to walk as one with few.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Carrying {
     /// Any version of the resource.
@@ -111,7 +110,8 @@ pub struct LastUse<'a> {
     pub pipes: &'a [(JobId, BuildKey)],
 }
 
-/// The past of a pipeline. [`crate::View`] is the one for use, with a [`crate::Question`] as its error.
+/// The past of a pipeline. [`crate::View`] is the one for use, with a [`crate::Question`] as its
+/// error.
 pub trait History {
     type Error;
 
@@ -139,7 +139,7 @@ pub trait History {
         pin: &Version,
     ) -> Result<Option<ResourceVersionId>, Self::Error>;
 
-    /// Whether any build of the job had this version as its input of this name.
+    /// Returns true if any build of the job had this version as its input of this name.
     fn was_used(&self, job: JobId, input: NameId, carried: Carried) -> Result<bool, Self::Error>;
 
     /// `None` if no build of the job used any version that the resource has now.

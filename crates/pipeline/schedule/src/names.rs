@@ -6,7 +6,8 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NameId(pub u32);
 
-/// Gives each name a number, for good. One per [`crate::View`]: it outlives changes of the configuration.
+/// Gives each name a number, for good. One per [`crate::View`]: it outlives changes of the
+/// configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     ids: HashMap<Arc<str>, NameId>,

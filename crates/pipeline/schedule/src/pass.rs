@@ -1,8 +1,8 @@
-//! What to do about one job: create a build, start those that wait, or say what they wait for.
+//! Decides about one job: create a build, start builds that wait, or say what they wait for.
 //!
-//! A pass looks at a [`JobState`] and returns actions; it does none of them. Whoever carries them out
-//! tells the view, and makes another pass where the pass says so. A build that waits needs no retry: what
-//! it waits for ends with an [`crate::Event`].
+//! A pass looks at a [`JobState`] and returns actions; it does none of them. The driver carries
+//! them out, tells the view, and makes another pass where the pass says so. A build that waits
+//! needs no retry: its wait ends with an [`crate::Event`].
 
 mod freshness;
 mod slots;
@@ -17,20 +17,20 @@ pub use self::freshness::Checked;
 pub use self::slots::Group;
 pub use self::spacing::JobSpacing;
 pub use self::wait::Wait;
-use crate::graph::{Job, Want};
+use crate::graph::{InputVersions, Job};
 use crate::{BuildKey, Moment, NameId, Resolution};
 
-/// Where a pending build comes from, and so where its inputs do.
+/// The origin of a pending build, and so of its inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// Somebody asked for it: it waits for checks that ended after that.
+    /// A person triggered it: it waits for checks that ended after that.
     Manual,
     /// An earlier pass created it.
     Trigger,
     Rerun(Original),
 }
 
-/// What a rerun finds of the inputs of its original.
+/// The inputs of its original that a rerun finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Original {
     Ready,
@@ -49,7 +49,7 @@ pub struct Pending {
     pub aborted: bool,
 }
 
-/// What keeps a job from running anything.
+/// The pauses that keep a job from running anything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pauses {
     pub pipeline: bool,
@@ -69,13 +69,13 @@ impl Pauses {
 pub struct JobState<'a> {
     pub job: &'a Job,
     pub pauses: Pauses,
-    /// Of this job, in any order.
+    /// Pending builds of this job, in any order.
     pub pending: &'a [Pending],
     pub group: Group,
     pub spacing: JobSpacing,
     /// By resource. One that is missing was never checked.
     pub checked: &'a HashMap<ResourceId, Checked>,
-    /// Of no meaning while the job or its pipeline is paused; then it need not be computed.
+    /// Resolved inputs; not used, and not computed, while the job or its pipeline is paused.
     pub inputs: &'a Resolution,
 }
 
@@ -92,7 +92,7 @@ pub enum Action {
     Abort {
         build: BuildKey,
     },
-    /// Check these now for the build's sake. One that is being checked already is not checked twice.
+    /// Check these resources now for the build. A check that is under way is not run twice.
     Check {
         build: BuildKey,
         resources: Vec<ResourceId>,
@@ -105,9 +105,9 @@ pub enum Action {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InputsFrom {
-    /// What this pass resolved.
+    /// The inputs that this pass resolved.
     Resolution,
-    /// What the original of a rerun had.
+    /// The inputs that the original of a rerun had.
     Original(BuildId),
 }
 
@@ -122,7 +122,7 @@ pub enum Next {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pass {
     pub actions: Vec<Action>,
-    /// Whether any input has a version that the job never used, trigger or not.
+    /// True if any input has a version that the job never used, trigger or not.
     pub has_new_inputs: bool,
     pub next: Next,
 }
@@ -204,7 +204,7 @@ fn uses_up(state: &JobState<'_>, others_wait: bool) -> bool {
         .job
         .inputs
         .iter()
-        .any(|input| input.want == Want::Every);
+        .any(|input| input.want == InputVersions::Every);
     every && (state.inputs.more || others_wait)
 }
 
@@ -230,7 +230,8 @@ fn judge(
         return Ok(InputsFrom::Original(build.key.original));
     }
     let is_determined = state.inputs.is_determined();
-    // A build without inputs has no claim to a place, but may ask for the checks that could bring them.
+    // A build without inputs has no claim to a place, but may ask for the checks that could bring
+    // them.
     if is_determined {
         slots::free(state.job, group, build.key)?;
     }
@@ -249,12 +250,12 @@ fn judge(
     }
 }
 
-/// Whether a limit on running builds, or their spacing, holds this one up.
+/// Returns true if a limit on running builds, or their spacing, delays this build.
 pub(crate) fn is_max_in_flight_reached(state: &JobState<'_>, build: &Pending) -> bool {
     !state.spacing.allows() || slots::free(state.job, state.group, build.key).is_err()
 }
 
-/// Whether the build waits for a check of this input.
+/// Returns true if the build waits for a check of this input.
 pub(crate) fn is_input_stale(state: &JobState<'_>, build: &Pending, name: NameId) -> bool {
     let inputs = state.job.inputs.iter();
     let mut named = inputs.filter(|input| input.name == name);
@@ -273,18 +274,18 @@ pub enum Refused {
     Rerun,
 }
 
-/// Whether somebody may start a build of the job by hand.
+/// Refuses if the job does not allow builds by hand.
 pub fn may_trigger(job: &Job) -> Result<(), Refused> {
-    match job.disable_manual_trigger {
-        true => Err(Refused::ManualTrigger),
-        false => Ok(()),
+    if job.disable_manual_trigger {
+        return Err(Refused::ManualTrigger);
     }
+    Ok(())
 }
 
-/// Whether somebody may run a build of the job again.
+/// Refuses if the job does not allow reruns.
 pub fn may_rerun(job: &Job) -> Result<(), Refused> {
-    match job.disable_reruns {
-        true => Err(Refused::Rerun),
-        false => Ok(()),
+    if job.disable_reruns {
+        return Err(Refused::Rerun);
     }
+    Ok(())
 }

@@ -19,7 +19,7 @@ pub enum Blocking {
 }
 
 impl Blocking {
-    /// As `fly` reads it.
+    /// Returns the text that `fly` reads.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::No => "not_blocking",
@@ -47,7 +47,7 @@ pub struct Preparation {
 }
 
 impl Preparation {
-    /// Of a build that started, or that is no job's.
+    /// Returns the preparation of a build that started, or that belongs to no job.
     pub fn nothing_blocks(build: BuildId) -> Self {
         Self {
             build,
@@ -61,7 +61,7 @@ impl Preparation {
     }
 }
 
-/// What holds a pending build up, by the state of its job.
+/// Returns what a pending build waits for, by the state of its job.
 pub fn preparation(state: &JobState<'_>, build: &Pending, names: &Names) -> Preparation {
     let mut preparation = Preparation {
         paused_pipeline: state.pauses.pipeline.into(),

@@ -1,39 +1,40 @@
-//! What a view asks of the store when it does not know, and the rows that answer it.
+//! The questions that a view asks the store, and the rows that answer them.
 
 use airside_model::{JobId, ResourceId, ResourceVersionId, Version};
 
 use crate::history::{Carrying, VersionState};
 use crate::{BuildKey, Carried, NameId, Order};
 
-/// How many rows a walk is answered with, unless a view was made with another number.
+/// Number of rows that answer a walk, unless a view was made with another.
 pub const PAGE: usize = 32;
 
 /// One look-up in one index.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Question {
-    /// One version of a resource: [`Answer::Version`].
+    /// One version of a resource: [`StoreAnswer::Version`].
     Version(Carried),
-    /// Versions at or below a place, highest first, disabled ones too: [`Answer::Versions`].
+    /// Versions at or below a place, highest first, disabled ones too: [`StoreAnswer::Versions`].
     VersionsDown { resource: ResourceId, from: Order },
-    /// Versions at or above a place, lowest first, disabled ones too: [`Answer::Versions`].
+    /// Versions at or above a place, lowest first, disabled ones too: [`StoreAnswer::Versions`].
     VersionsUp { resource: ResourceId, from: Order },
-    /// The newest version that has all pairs of the pin: [`Answer::Pinned`].
+    /// The newest version that has all pairs of the pin: [`StoreAnswer::Pinned`].
     Containing { resource: ResourceId, pin: Version },
-    /// Whether a build of the job had the version as this input: [`Answer::Used`].
+    /// Asks if a build of the job had the version as this input: [`StoreAnswer::Used`].
     Used {
         job: JobId,
         input: NameId,
         carried: Carried,
     },
-    /// The newest of the job's builds that used the resource's highest version: [`Answer::LastUse`].
+    /// The newest of the job's builds that used the resource's highest version:
+    /// [`StoreAnswer::LastUse`].
     LastUse { job: JobId, resource: ResourceId },
-    /// Succeeded builds that carry this, at or below a key, newest first: [`Answer::Builds`].
+    /// Succeeded builds that carry this, at or below a key, newest first: [`StoreAnswer::Builds`].
     BuildsDown {
         job: JobId,
         carrying: Carrying,
         from: BuildKey,
     },
-    /// Succeeded builds that carry this, at or above a key, oldest first: [`Answer::Builds`].
+    /// Succeeded builds that carry this, at or above a key, oldest first: [`StoreAnswer::Builds`].
     BuildsUp {
         job: JobId,
         carrying: Carrying,
@@ -42,7 +43,7 @@ pub enum Question {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum StoreAnswer {
     Version(Option<VersionState>),
     Versions(Vec<(ResourceVersionId, VersionState)>),
     Pinned(Option<ResourceVersionId>),

@@ -1,11 +1,12 @@
 //! Picks the versions for a job's next build.
 //!
 //! - `single` is an input without `passed`: pinned, latest, every;
-//! - `group` are inputs that share `passed` jobs, directly or through others; `search` resolves one;
+//! - `group` are inputs that share `passed` jobs, directly or through others; `search` resolves
+//!   one;
 //! - `walk` is the order in which a search tries the builds of one upstream job.
 //!
-//! A [`Resolver`] can stop at any question and go on later, so that a search through many pages of builds
-//! does not begin again with each page.
+//! A [`Resolver`] can stop at any question and go on later, so that a search through many pages of
+//! builds does not begin again with each page.
 
 mod choice;
 mod group;
@@ -19,9 +20,9 @@ use self::search::Search;
 use crate::graph::{Input, Job};
 use crate::{Carried, History, NameId};
 
-/// How many builds a search tries before it gives up. More is a history in which nothing fits, and the
+/// Maximum number of builds that a search tries. Beyond it nothing in the history fits, and the
 /// work may grow without bound.
-const MOST_TRIES: u32 = 50_000;
+const MAX_TRIES: u32 = 50_000;
 
 /// Why an input has no version, in Concourse's words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,25 +57,26 @@ impl std::fmt::Display for Reason {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chosen {
     pub carried: Carried,
-    /// Whether no build of the job had this version as this input yet: what a trigger waits for.
+    /// True if no build of the job had this version as this input yet: a trigger waits for that.
     pub first_occurrence: bool,
     /// The upstream builds that it comes from.
     pub passed: Vec<BuildId>,
 }
 
-/// What became of a job's inputs.
+/// The result of resolving a job's inputs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resolution {
     /// One for each input, in the order of the job.
     pub inputs: Vec<(NameId, Result<Chosen, Reason>)>,
-    /// Whether an input with `every` has more versions after this one: make another pass once these are used.
+    /// True if an input with `every` has more versions after this one: make another pass once these
+    /// are used.
     pub more: bool,
-    /// Whether a search ended for its length, not for want of builds.
+    /// True if a search ended for its length, not for want of builds.
     pub gave_up: bool,
 }
 
 impl Resolution {
-    /// Whether every input has a version.
+    /// Returns true if every input has a version.
     pub fn is_determined(&self) -> bool {
         self.inputs.iter().all(|(_, outcome)| outcome.is_ok())
     }
@@ -124,7 +126,7 @@ impl<'a> Resolver<'a> {
         }
         for group in group::groups(&job.inputs) {
             let inputs = group.iter().map(|index| &job.inputs[*index]).collect();
-            let search = Box::new(Search::new(job.id, inputs, MOST_TRIES));
+            let search = Box::new(Search::new(job.id, inputs, MAX_TRIES));
             tasks.push(Task::Group(group, search));
         }
         Self {
@@ -147,8 +149,9 @@ impl<'a> Resolver<'a> {
         self
     }
 
-    /// Goes on until all is decided or the history has to be asked. The history may have learnt meanwhile,
-    /// but must not have changed: once [`crate::View::ticket`] is another one, begin anew.
+    /// Goes on until all is decided or the history has to be asked. The history may have learnt
+    /// meanwhile, but must not have changed: once [`crate::View::ticket`] is another one, begin
+    /// anew.
     pub fn resume<H: History>(&mut self, history: &H) -> Result<Resolution, H::Error> {
         while let Some(task) = self.tasks.get_mut(self.at) {
             match task {

@@ -1,13 +1,15 @@
-//! What is known of versions and builds, in memory.
+//! KnownRanges versions and builds, in memory.
 //!
-//! A view starts empty, learns what it is asked for, and is told of what changes. It holds numbers only:
-//! some 60 bytes for a version, and for a build some 50 plus 16 for each version that it carries.
+//! A view starts empty, learns the answers to its questions, and is told of changes. It holds
+//! numbers only: some 60 bytes for a version, and for a build some 50 plus 16 for each version that
+//! it carries.
 //!
-//! - [`known::Known`] keeps for which stretches of an order everything is known;
-//! - `versions` is one resource, `builds` one job; `learn` takes answers in, `change` events, and `ticket`
-//!   keeps the two from overtaking each other.
+//! - [`known::KnownRanges`] keeps the ranges of an order in which everything is known;
+//! - `versions` is one resource, `builds` one job; `learn` takes answers in, `change` events, and
+//! `ticket` keeps the two from overtaking each other.
 //!
-//! **Invariant:** inside a known stretch nothing is missing. What is outside of it may be there or not.
+//! **Invariant:** inside a known range nothing is missing. Entries outside of it may be there or
+//! not.
 
 mod builds;
 mod change;
@@ -58,14 +60,14 @@ impl View {
         self.page
     }
 
-    /// Drops what is known of each job with more builds, and each resource with more versions, than this.
-    /// It is asked for again when needed. For the owner to call now and then.
+    /// Drops what is known of each job with more builds, and each resource with more versions, than
+    /// this. It is asked for again when needed. For the owner to call now and then.
     pub fn trim(&mut self, most: usize) {
         self.jobs.retain(|_, job| job.size() <= most);
         self.resources.retain(|_, resource| resource.size() <= most);
     }
 
-    /// How many versions and builds are held.
+    /// Returns the number of versions and builds that are held.
     pub fn size(&self) -> usize {
         let builds: usize = self.jobs.values().map(JobView::size).sum();
         let versions: usize = self.resources.values().map(ResourceView::size).sum();
@@ -74,7 +76,7 @@ impl View {
 }
 
 impl History for View {
-    /// What the store has to answer before this can be.
+    /// The question that the store has to answer first.
     type Error = Question;
 
     fn version(&self, carried: Carried) -> Result<Option<VersionState>, Question> {

@@ -1,4 +1,4 @@
-//! The handle: ask it to check.
+//! The handle on all checkers of this machine.
 
 use std::{collections::HashMap, ffi::OsString, path::PathBuf, sync::Arc, time::Duration};
 
@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    Check, Checked, Failure, ImageQuestion, Look, Said,
+    Check, Checked, Failure, ImageQuestion, SecretLookup, SecretAnswer,
     scratch::Scratch,
     share::{Key, Sharing},
     team::Team,
@@ -17,9 +17,10 @@ use crate::{
 pub struct Options {
     /// Program and leading arguments of a checker: `airside checker`.
     pub program: Vec<OsString>,
-    /// Where this server makes a folder for its checkers. Any user must be able to come through.
+    /// Folder in which this server makes a folder for its checkers. Any user must be able to pass
+    /// through it.
     pub scratch: PathBuf,
-    /// A checker that nobody asked for so long ends.
+    /// Time after which an unused checker ends.
     pub idle: Duration,
     /// The users that checkers of a server that is root become, each another one.
     pub users: Users,
@@ -70,7 +71,7 @@ impl Checkers {
     }
 
     /// Asks a secret manager that a tenant named, in the team's checker.
-    pub async fn secret(&self, look: &Look) -> Result<Said, Failure> {
+    pub async fn secret(&self, look: &SecretLookup) -> Result<SecretAnswer, Failure> {
         self.team(&look.team).secret(look).await
     }
 

@@ -1,10 +1,10 @@
-//! Why a check gave no versions, with what it said until then.
+//! The reasons why a check gave no versions, with its output until then.
 
 use std::time::Duration;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// The type said no: the last line of the output says why.
+    /// The type failed the check: the last line of the output says why.
     #[error("the check failed")]
     Failed { output: String },
     #[error("timeout exceeded")]
@@ -18,7 +18,7 @@ pub enum Failure {
         how: String,
         output: String,
     },
-    /// The process of the check could not be run, or said what makes no sense.
+    /// The process of the check could not be run, or sent nonsense.
     #[error("{why}")]
     Broken { why: String, output: String },
     #[error("the checker of team `{team}` cannot be started: {why}")]
@@ -30,7 +30,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// What the check printed before it failed.
+    /// Returns the output of the check before it failed.
     pub fn output(&self) -> &str {
         match self {
             Self::Failed { output }
@@ -41,13 +41,13 @@ impl Failure {
         }
     }
 
-    /// Whether the type itself said no, as opposed to something that kept it from answering.
+    /// Returns true if the type itself failed the check, not the way to it.
     pub fn is_the_types_own(&self) -> bool {
         matches!(self, Self::Failed { .. })
     }
 }
 
-/// How often a checker that ends at once is started again.
+/// Returns the pause before a checker that ended at once is started again.
 pub(crate) fn pause(starts_in_vain: u32) -> Duration {
     let longest = Duration::from_secs(10);
     match starts_in_vain {

@@ -1,23 +1,24 @@
 //! Checks of native resource types, questions for images' documents, and looks at tenants' secret managers, outside the
 //! server.
 //!
-//! The server never connects to an address that a tenant chose. A *checker* does: a process of the same
-//! program, one for each team, that can see nothing of the server and little of the machine.
+//! The server never connects to an address that a tenant chose. A *checker* does: a process of the
+//! same program, one for each team, that can see nothing of the server and little of the machine.
 //!
 //! ```text
 //! Checkers ── joins equal checks ──▶ Team ── starts, replaces, ends ──▶ Process ══ pipes ══▶ serve
 //!                                                                                     (confined, threads)
 //! ```
 //!
-//! - [`Checkers`] is the handle: ask it to check, get versions or a [`Failure`];
-//! - `team` has one current process, started when somebody asks and ended when nobody has for a while;
+//! - [`Checkers`] is the handle: it runs a check, and returns versions or a [`Failure`];
+//! - `team` has one current process, started by a request and ended after a while without any;
 //! - `process` is one of them as the server sees it, [`serve`] the same from inside;
 //! - `sandbox` is what the process gives up before it reads its first request;
-//! - `wire` is what both sides say.
+//! - `wire` is the messages of both sides.
 //!
-//! **Invariants:** a request holds all that the checker learns of it; a checker that dies takes no more
-//! with it than its team's checks in flight; nothing a checker says can make the server use more than a
-//! bounded amount of memory for each check. *Absent:* when to check, where versions go, types with images.
+//! **Invariants:** a request holds all that the checker learns of it; a checker that dies takes no
+//! more with it than its team's checks in flight; nothing a checker says can make the server use
+//! more than a bounded amount of memory for each check. *Absent:* when to check, where versions go,
+//! types with images.
 
 mod checkers;
 mod failure;
@@ -50,18 +51,19 @@ pub struct Check {
     pub freshness: Freshness,
 }
 
-/// Whether an answer may come from a check that began before this one was asked for.
+/// Tells if an equal check that is under way may answer this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Freshness {
-    /// One that is under way will do.
+    /// A check that is under way is enough.
     Shared,
-    /// Something changed just now: only a look after this moment counts.
+    /// Something changed just now: only a check that begins after this moment counts.
     FromNow,
 }
 
-/// A look at one path of a secret manager that a tenant named. The settings have their variables filled in.
+/// A lookup of one path of a secret manager that a tenant named. The settings have their variables
+/// filled in.
 #[derive(Clone)]
-pub struct Look {
+pub struct SecretLookup {
     pub team: String,
     pub type_: String,
     pub config: Value,
@@ -80,13 +82,13 @@ pub struct ImageQuestion {
 }
 
 /// What a secret manager said.
-pub type Said = Result<Option<airside_secret_managers::Secret>, airside_secret_managers::Error>;
+pub type SecretAnswer = Result<Option<airside_secret_managers::Secret>, airside_secret_managers::Error>;
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Checked {
-    /// Oldest first.
+    /// Versions, oldest first.
     pub versions: Vec<Version>,
-    /// What the type had to say on the way.
+    /// Output of the type on the way.
     pub output: String,
 }

@@ -4,11 +4,11 @@ use std::io;
 
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _};
 
-/// More of a line is read and left out.
-pub(crate) const LONGEST: usize = 8 << 10;
+/// Maximum length of a line; the rest is read and left out.
+pub(crate) const MAX_LINE_BYTES: usize = 8 << 10;
 
-/// The next line, or as much of it as [`LONGEST`] allows. None at the end of the stream. Bytes that are no text are
-/// replaced.
+/// Returns the next line, or as much of it as [`MAX_LINE_BYTES`] allows. None at the end of the
+/// stream. Bytes that are no text are replaced.
 pub(crate) async fn next_line(
     from: &mut (impl AsyncBufRead + Unpin),
 ) -> io::Result<Option<String>> {
@@ -21,7 +21,7 @@ pub(crate) async fn next_line(
         is_begun = true;
         let end = read.iter().position(|byte| *byte == b'\n');
         let piece = &read[..end.unwrap_or(read.len())];
-        let room = LONGEST.saturating_sub(line.len());
+        let room = MAX_LINE_BYTES.saturating_sub(line.len());
         line.extend_from_slice(&piece[..piece.len().min(room)]);
         let used = end.map_or(read.len(), |end| end + 1);
         from.consume(used);
@@ -55,8 +55,8 @@ mod tests {
         let endless = tokio::io::repeat(b'x').take(64 << 20);
         let mut from = BufReader::new(endless.chain(&b"\nnext\n"[..]));
         let line = next_line(&mut from).await.unwrap().unwrap();
-        assert_eq!(line.len(), LONGEST);
-        assert!(line.capacity() <= 2 * LONGEST, "{}", line.capacity());
+        assert_eq!(line.len(), MAX_LINE_BYTES);
+        assert!(line.capacity() <= 2 * MAX_LINE_BYTES, "{}", line.capacity());
         assert_eq!(next_line(&mut from).await.unwrap().as_deref(), Some("next"));
     }
 }

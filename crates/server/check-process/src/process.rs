@@ -34,14 +34,14 @@ use crate::{
     checkers::{Home, Options},
     lines::next_line,
     scratch::{Folder, Scratch},
-    wire::{self, Ask, MAX_FRAME, MAX_OUTPUT, Say, What},
+    wire::{self, MAX_FRAME, MAX_OUTPUT, Say, What, WorkRequest},
 };
 
 /// Lines of its standard error that reach the server's log.
 const LOGGED: usize = 100;
 
 pub(crate) struct Process {
-    asks: mpsc::UnboundedSender<Vec<u8>>,
+    requests: mpsc::UnboundedSender<Vec<u8>>,
     waiting: Mutex<Waiting>,
     next: AtomicU64,
     /// A check that took too long may still be in there: no new one goes in.
@@ -52,7 +52,7 @@ pub(crate) struct Process {
 #[derive(Default)]
 struct Waiting {
     checks: HashMap<u64, Waiter>,
-    /// How it ended, once it has.
+    /// End of the process, once it has ended.
     end: Option<String>,
     used: Option<Instant>,
     answered: bool,
@@ -60,11 +60,11 @@ struct Waiting {
 
 struct Waiter {
     output: String,
-    done: oneshot::Sender<Ended>,
+    done: oneshot::Sender<RequestEnd>,
 }
 
-/// What became of a check in the process.
-pub(crate) enum Ended {
+/// The end of a request in the process.
+pub(crate) enum RequestEnd {
     Found {
         versions: Vec<Version>,
         output: String,
@@ -72,7 +72,7 @@ pub(crate) enum Ended {
     Failed {
         output: String,
     },
-    /// What a secret manager said.
+    /// The answer of a secret manager.
     Secret(Result<Option<Secret>, Error>),
     /// A registry served the documents of an image.
     Image(ServedImage),
@@ -82,27 +82,27 @@ pub(crate) enum Ended {
     },
 }
 
-/// A check that was sent. Dropping it gives it up.
-pub(crate) struct Asked {
+/// A request that was sent. Dropping it gives it up.
+pub(crate) struct SentRequest {
     process: Arc<Process>,
     id: u64,
-    pub(crate) end: oneshot::Receiver<Ended>,
+    pub(crate) end: oneshot::Receiver<RequestEnd>,
 }
 
-impl Drop for Asked {
+impl Drop for SentRequest {
     fn drop(&mut self) {
         self.give_up();
     }
 }
 
-impl Asked {
-    /// Waits for it no longer. Gives what it printed so far.
+impl SentRequest {
+    /// Waits for the request no longer. Returns its output so far.
     pub(crate) fn give_up(&mut self) -> String {
         let waiter = self.process.waiting.lock().checks.remove(&self.id);
         let Some(waiter) = waiter else {
             return String::new();
         };
-        // Its thread cannot be stopped; the process can, once nobody else needs it.
+        // Its thread cannot be stopped; the process can, once no other request needs it.
         self.process.worn.store(true, Ordering::Relaxed);
         self.process.end_if_worn();
         waiter.output
@@ -133,9 +133,9 @@ impl Process {
         else {
             return Err(std::io::Error::other("no pipes to the checker"));
         };
-        let (asks, receiver) = mpsc::unbounded_channel();
+        let (requests, receiver) = mpsc::unbounded_channel();
         let process = Arc::new(Self {
-            asks,
+            requests,
             waiting: Mutex::default(),
             next: AtomicU64::new(1),
             worn: AtomicBool::new(false),
@@ -157,12 +157,12 @@ impl Process {
         Ok(process)
     }
 
-    /// Whether it takes checks.
+    /// Returns true if the process takes checks.
     pub(crate) fn is_good(&self) -> bool {
         !self.worn.load(Ordering::Relaxed) && self.waiting.lock().end.is_none()
     }
 
-    /// Whether it ever answered.
+    /// Returns true if the process ever answered.
     pub(crate) fn has_answered(&self) -> bool {
         self.waiting.lock().answered
     }
@@ -171,9 +171,9 @@ impl Process {
         self.waiting.lock().checks.len()
     }
 
-    pub(crate) fn ask(self: &Arc<Self>, what: What) -> Result<Asked, usize> {
+    pub(crate) fn ask(self: &Arc<Self>, what: What) -> Result<SentRequest, usize> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let ask = Ask { id, what };
+        let ask = WorkRequest { id, what };
         let Ok(frame) = wire::encode(&ask) else {
             return Err(MAX_FRAME);
         };
@@ -183,17 +183,18 @@ impl Process {
         match &waiting.end {
             Some(how) => {
                 let (how, output) = (how.clone(), String::new());
-                let _ = done.send(Ended::Died { how, output });
+                let _ = done.send(RequestEnd::Died { how, output });
             }
             None => {
                 let output = String::new();
                 waiting.checks.insert(id, Waiter { output, done });
-                // Whoever writes them ends only with the process, and then this one hears of that.
-                let _ = self.asks.send(frame);
+                // The task that writes frames ends only with the process, whose end reaches this
+                // request.
+                let _ = self.requests.send(frame);
             }
         }
         drop(waiting);
-        Ok(Asked {
+        Ok(SentRequest {
             process: self.clone(),
             id,
             end,
@@ -258,7 +259,7 @@ impl Process {
         }
         for Waiter { output, done } in checks.into_values() {
             let how = how.clone();
-            let _ = done.send(Ended::Died { how, output });
+            let _ = done.send(RequestEnd::Died { how, output });
         }
         drop(scratch);
     }
@@ -301,16 +302,16 @@ impl Process {
                 }
             }
             Say::Found { id, versions } => {
-                self.end_ask(id, |output| Ended::Found { versions, output });
+                self.end_request(id, |output| RequestEnd::Found { versions, output });
             }
-            Say::Failed { id } => self.end_ask(id, |output| Ended::Failed { output }),
-            Say::Secret { id, said } => self.end_ask(id, |_| Ended::Secret(said)),
-            Say::Image { id, image } => self.end_ask(id, |_| Ended::Image(image)),
+            Say::Failed { id } => self.end_request(id, |output| RequestEnd::Failed { output }),
+            Say::Secret { id, said } => self.end_request(id, |_| RequestEnd::Secret(said)),
+            Say::Image { id, image } => self.end_request(id, |_| RequestEnd::Image(image)),
         }
     }
 
-    /// Tells whoever waits what became of it, given what was printed on the way.
-    fn end_ask(&self, id: u64, ended: impl FnOnce(String) -> Ended) {
+    /// Ends a request, given the output on the way.
+    fn end_request(&self, id: u64, ended: impl FnOnce(String) -> RequestEnd) {
         let waiter = self.waiting.lock().checks.remove(&id);
         if let Some(Waiter { output, done }) = waiter {
             let _ = done.send(ended(output));
@@ -318,7 +319,7 @@ impl Process {
         self.end_if_worn();
     }
 
-    /// Resolves once nobody has asked anything for so long.
+    /// Resolves once nothing was requested for this time.
     async fn idle(&self, idle: Duration) {
         loop {
             tokio::time::sleep(idle).await;
@@ -331,7 +332,8 @@ impl Process {
     }
 }
 
-/// A process that has closed its output is about to exit, and the status it does that with says why.
+/// A process that has closed its output is about to exit, and the status it does that with says
+/// why.
 async fn let_exit(process: Pid) {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     for _ in 0..100 {
@@ -364,7 +366,8 @@ fn command(options: &Options, scratch: &Folder, user: Option<u32>) -> std::io::R
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        // A group of its own: signals to the server's terminal are not for it, and its programs end with it.
+        // A group of its own: signals to the server's terminal are not for it, and its programs end
+        // with it.
         .process_group(0)
         .kill_on_drop(true);
     Ok(command)
@@ -372,14 +375,14 @@ fn command(options: &Options, scratch: &Folder, user: Option<u32>) -> std::io::R
 
 async fn write(
     mut stdin: ChildStdin,
-    mut asks: mpsc::UnboundedReceiver<Vec<u8>>,
+    mut requests: mpsc::UnboundedReceiver<Vec<u8>>,
     ended: CancellationToken,
 ) {
     let writing = async {
-        while let Some(mut bytes) = asks.recv().await {
+        while let Some(mut bytes) = requests.recv().await {
             // What came meanwhile goes with it.
             while bytes.len() < 64 << 10
-                && let Ok(more) = asks.try_recv()
+                && let Ok(more) = requests.try_recv()
             {
                 bytes.extend(more);
             }

@@ -1,8 +1,8 @@
-//! What a checker gives up before it reads its first request: root, capabilities, most files, unusual system
-//! calls, more memory than it should need.
+//! Confines a checker before it reads its first request: it gives up root, capabilities, most
+//! files, unusual system calls, and memory beyond its needs.
 //!
-//! What stays is what foreign programs such as `git` and `ssh` need: the system's programs and libraries, name
-//! resolution, certificates, a scratch folder, connections to anywhere.
+//! It keeps what other programs such as `git` and `ssh` need: the system's programs and libraries,
+//! name resolution, certificates, a scratch folder, connections to anywhere.
 
 use std::{fs, io, path::Path};
 
@@ -10,7 +10,8 @@ use airside_sandbox::{Confinement, Reach};
 
 use crate::serve::{STACK, THREADS};
 
-/// Bytes of memory for all of a team's checks at once, and for each program that one of them starts.
+/// Bytes of memory for all of a team's checks at once, and for each program that one of them
+/// starts.
 const MEMORY: u64 = 1 << 30;
 /// Bytes of the largest file that a check may write into its scratch folder.
 const FILE: u64 = 1 << 30;
@@ -53,7 +54,8 @@ mod tests {
     /// Tells the test to be the confined process, and where.
     const INSIDE: &str = "AIRSIDE_TEST_SANDBOX";
 
-    /// Runs this test again as a process of its own, which confines itself and tries what it may not.
+    /// Runs this test again as a process of its own, which confines itself and tries what it may
+    /// not.
     #[test]
     fn what_a_confined_process_can_and_cannot_do() {
         if let Some(scratch) = std::env::var_os(INSIDE) {

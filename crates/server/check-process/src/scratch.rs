@@ -1,5 +1,5 @@
-//! Where checkers have their folders: one folder for each server, locked while that lives. A server that was
-//! killed cannot remove its own; the next one that starts does, whichever it is.
+//! The folders of checkers: one folder for each server, locked while the server lives. A killed
+//! server cannot remove its own; the next one that starts does, whichever it is.
 
 use std::{
     fs::{self, File, Permissions},
@@ -15,10 +15,10 @@ use tempfile::TempDir;
 use tracing::{debug, info};
 
 const PREFIX: &str = "airside-checkers-";
-/// Not yet locked, so nobody may take it for a dead one.
+/// Prefix of a folder that is not locked yet, so that no server takes it for a dead one.
 const UNFINISHED: &str = ".airside-checkers-";
 const LOCK: &str = "lock";
-/// One that is not finished after so long never will be.
+/// Age at which an unfinished folder counts as abandoned.
 const ABANDONED: Duration = Duration::from_secs(3600);
 
 /// The folder of this server. Goes with it.
@@ -54,7 +54,8 @@ impl Scratch {
     }
 }
 
-/// The folder of one checker. It goes with this value, however deep the trees are that strangers made in it.
+/// The folder of one checker. It goes with this value, however deep the trees are that strangers
+/// made in it.
 pub(crate) struct Folder(TempDir);
 
 impl Folder {
@@ -66,7 +67,8 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         if let Err(error) = airside_archive::remove(self.path()) {
-            debug!(folder = %self.path().display(), error = %chain(&error), "cannot remove a checker's folder");
+            let (folder, error) = (self.path().display(), chain(&error));
+            debug!(%folder, error, "folder of a checker not removed");
         }
     }
 }
@@ -85,18 +87,20 @@ fn sweep(parent: &Path) {
         };
         match removed {
             Ok(true) => {
-                info!(folder = %path.display(), "removed what checkers of a killed server left")
+                info!(folder = %path.display(), "folder of a killed server's checkers removed")
             }
             Ok(false) => {}
             Err(error) => {
-                debug!(folder = %path.display(), error = %chain(&error), "cannot remove a folder of checkers")
+                let (folder, error) = (path.display(), chain(&error));
+                debug!(%folder, error, "folder of checkers not removed");
             }
         }
     }
 }
 
-/// Whether it was one whose lock nobody holds. Without a lock it is empty, left by a server that was killed at the
-/// very moment, and goes as an empty one: where a living server is about to put its own, or just has, no harm is done.
+/// Removes a folder whose lock no server holds, and returns true if it did. A folder without a lock
+/// is empty, left by a server that was killed at that very moment, and is removed as an empty one:
+/// where a living server is about to put its own, or just has, no harm is done.
 fn remove_dead(path: &Path) -> io::Result<bool> {
     match File::open(path.join(LOCK)) {
         Ok(lock) if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() => Ok(false),
@@ -105,7 +109,7 @@ fn remove_dead(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Whether one that is not finished never will be: that takes a moment.
+/// Returns true if an unfinished folder is abandoned: finishing takes a moment.
 fn is_old(entry: &fs::DirEntry) -> bool {
     let changed = entry.metadata().and_then(|found| found.modified());
     changed.is_ok_and(|then| then.elapsed().is_ok_and(|age| age > ABANDONED))

@@ -1,7 +1,7 @@
 //! The checker from inside: confines itself, then answers until its standard input ends.
 //!
-//! Threads, because native types block (a git program, a slow server). There are as many as checks under way,
-//! up to a limit; what comes then waits here.
+//! Threads, because native types block (a git program, a slow server). There are as many as checks
+//! under way, up to a limit; what comes then waits here.
 
 use std::{
     collections::VecDeque,
@@ -17,10 +17,11 @@ use airside_secret_managers::Pool;
 
 use crate::{
     sandbox,
-    wire::{self, Ask, MAX_OUTPUT, Say, What},
+    wire::{self, MAX_OUTPUT, Say, What, WorkRequest},
 };
 
-/// Checks at once. A thread that waits costs little more than its stack.
+/// Maximum number of threads, and so of checks at once. A thread that waits costs little more than
+/// its stack.
 pub(crate) const THREADS: usize = 1024;
 pub(crate) const STACK: usize = 1 << 20;
 
@@ -34,7 +35,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let scratch = PathBuf::from(scratch);
     std::panic::set_hook(Box::new(|panic| {
         complain(&panic.to_string());
-        // Whoever waits for this check hears of it at once, whatever the build profile says of panics.
+        // The server learns of it at once, whatever the build profile says of panics.
         std::process::abort();
     }));
     let without = match sandbox::enter(&scratch, user) {
@@ -56,24 +57,24 @@ fn complain(words: &str) -> ExitCode {
 }
 
 fn answer_all(without: Vec<String>) -> io::Result<()> {
-    let desk = Arc::new(Desk::default());
-    desk.say(&Say::Ready { without })?;
+    let queue = Arc::new(WorkQueue::default());
+    queue.say(&Say::Ready { without })?;
     let mut stdin = io::BufReader::new(io::stdin().lock());
-    while let Some(ask) = wire::read::<Ask>(&mut stdin)? {
-        let needs_thread = desk.take_in(ask);
+    while let Some(ask) = wire::read::<WorkRequest>(&mut stdin)? {
+        let needs_thread = queue.take_in(ask);
         if needs_thread {
-            let desk = desk.clone();
+            let queue = queue.clone();
             let thread = std::thread::Builder::new().stack_size(STACK);
             // Where there is no room for another, those that are there do the work.
-            let _ = thread.spawn(move || desk.work());
+            let _ = thread.spawn(move || queue.work());
         }
     }
     Ok(())
 }
 
-/// What waits to be checked, and where answers go.
+/// Requests that wait, and the way of the answers.
 #[derive(Default)]
-struct Desk {
+struct WorkQueue {
     waiting: Mutex<Waiting>,
     something: Condvar,
     out: Mutex<()>,
@@ -83,21 +84,21 @@ struct Desk {
 
 #[derive(Default)]
 struct Waiting {
-    asks: VecDeque<Ask>,
+    requests: VecDeque<WorkRequest>,
     threads: usize,
     idle: usize,
 }
 
-impl Desk {
+impl WorkQueue {
     fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether another thread should be there for it.
-    fn take_in(&self, ask: Ask) -> bool {
+    /// Queues a request. Returns true if it needs another thread.
+    fn take_in(&self, ask: WorkRequest) -> bool {
         let mut waiting = self.lock();
-        waiting.asks.push_back(ask);
-        if waiting.idle >= waiting.asks.len() {
+        waiting.requests.push_back(ask);
+        if waiting.idle >= waiting.requests.len() {
             self.something.notify_one();
             return false;
         }
@@ -108,7 +109,7 @@ impl Desk {
 
     fn work(&self) {
         loop {
-            let Ask { id, what } = self.next();
+            let WorkRequest { id, what } = self.next();
             let answer = match what {
                 What::Check {
                     type_,
@@ -153,10 +154,10 @@ impl Desk {
         }
     }
 
-    fn next(&self) -> Ask {
+    fn next(&self) -> WorkRequest {
         let mut waiting = self.lock();
         loop {
-            if let Some(ask) = waiting.asks.pop_front() {
+            if let Some(ask) = waiting.requests.pop_front() {
                 return ask;
             }
             waiting.idle += 1;
@@ -176,8 +177,8 @@ impl Desk {
         stdout.flush()
     }
 
-    /// An answer that no frame holds is a failure. If even that cannot be said, nobody listens any more
-    /// and the end of standard input is near.
+    /// Reports an answer that no frame holds as a failure. If even that cannot be sent, the server
+    /// is gone and the end of standard input is near.
     fn too_long(&self, id: u64, error: &io::Error) {
         let text = format!("the answer cannot be sent: {error}\n");
         let _ = self.say(&Say::Output { id, text });
@@ -185,9 +186,9 @@ impl Desk {
     }
 }
 
-/// What a check prints, line by line, until it has printed too much.
+/// The output of a check, sent line by line up to a limit.
 struct Output<'a> {
-    desk: &'a Desk,
+    queue: &'a WorkQueue,
     id: u64,
     line: Vec<u8>,
     sent: usize,
@@ -195,9 +196,9 @@ struct Output<'a> {
 }
 
 impl<'a> Output<'a> {
-    fn new(desk: &'a Desk, id: u64) -> Self {
+    fn new(queue: &'a WorkQueue, id: u64) -> Self {
         Self {
-            desk,
+            queue,
             id,
             line: Vec::new(),
             sent: 0,
@@ -212,7 +213,7 @@ impl<'a> Output<'a> {
         let text = String::from_utf8_lossy(&self.line).into_owned();
         self.sent += self.line.len();
         self.line.clear();
-        let _ = self.desk.say(&Say::Output { id: self.id, text });
+        let _ = self.queue.say(&Say::Output { id: self.id, text });
     }
 
     /// The end of something that did not succeed: its reason is the last that is printed.
@@ -228,7 +229,7 @@ impl<'a> Output<'a> {
         if self.left_out > 0 {
             let left_out = self.left_out;
             let text = format!("\n({left_out} more bytes of output were left out)\n");
-            let _ = self.desk.say(&Say::Output { id: self.id, text });
+            let _ = self.queue.say(&Say::Output { id: self.id, text });
         }
     }
 }

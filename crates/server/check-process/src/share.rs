@@ -56,8 +56,8 @@ where
     K: Clone + Eq + Hash + Send + 'static,
     V: Clone + Send + Sync + 'static,
 {
-    /// Joins an equal run if there is one and that will do, else begins one. A run that nobody waits
-    /// for any more is dropped.
+    /// Joins an equal run if there is one and that is enough, else begins one. A run without
+    /// waiters is dropped.
     pub async fn run<F>(&self, key: K, freshness: Freshness, begin: impl FnOnce() -> F) -> V
     where
         F: Future<Output = V> + Send + 'static,

@@ -1,5 +1,5 @@
-//! The checker of one team: at any time one process that takes checks, and perhaps older ones that end with
-//! the checks they still have.
+//! The checker of one team: at any time one process that takes checks, and perhaps older ones that
+//! end with the checks they still have.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,18 +9,18 @@ use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    Check, Checked, Failure, ImageQuestion, Look, Said,
+    Check, Checked, Failure, ImageQuestion, SecretLookup, SecretAnswer,
     checkers::{Home, Options},
     failure::pause,
-    process::{Ended, Process},
+    process::{Process, RequestEnd},
     wire::What,
 };
 
-/// Checks that one process is given at most; more would only fill memory.
+/// Maximum number of checks that one process is given; more would only fill memory.
 const MAX_WAITING: usize = 50_000;
 
-/// A check whose process died is tried so often in all: whatever else killed the process, the second
-/// one will hardly die of the same.
+/// Number of tries of a check whose process died. Whatever killed the first process, the second
+/// will hardly die of the same.
 const TRIES: u32 = 2;
 
 pub(crate) struct Team {
@@ -34,7 +34,7 @@ pub(crate) struct Team {
 #[derive(Default)]
 struct State {
     current: Option<Arc<Process>>,
-    /// Processes in a row that never said a word.
+    /// Number of processes in a row that never answered.
     in_vain: u32,
     not_before: Option<Instant>,
 }
@@ -62,23 +62,25 @@ impl Team {
             version: check.from.clone(),
         };
         match self.ask(&what, check.timeout).await? {
-            Ended::Found { versions, output } => match airside_model::bounded_versions(&versions) {
-                Ok(()) => Ok(Checked { versions, output }),
-                Err(why) => Err(Failure::Broken { why, output }),
-            },
-            Ended::Failed { output } => Err(Failure::Failed { output }),
+            RequestEnd::Found { versions, output } => {
+                match airside_model::bounded_versions(&versions) {
+                    Ok(()) => Ok(Checked { versions, output }),
+                    Err(why) => Err(Failure::Broken { why, output }),
+                }
+            }
+            RequestEnd::Failed { output } => Err(Failure::Failed { output }),
             other => Err(self.odd(other)),
         }
     }
 
-    pub(crate) async fn secret(&self, look: &Look) -> Result<Said, Failure> {
+    pub(crate) async fn secret(&self, look: &SecretLookup) -> Result<SecretAnswer, Failure> {
         let what = What::Secret {
             type_: look.type_.clone(),
             config: look.config.clone(),
             path: look.path.clone(),
         };
         match self.ask(&what, look.timeout).await? {
-            Ended::Secret(said) => Ok(said),
+            RequestEnd::Secret(said) => Ok(said),
             other => Err(self.odd(other)),
         }
     }
@@ -90,7 +92,7 @@ impl Team {
         };
         match self.ask(&what, question.timeout).await? {
             // The checker has checked it, too; but it is not trusted.
-            Ended::Image(image) => match image.check() {
+            RequestEnd::Image(image) => match image.check() {
                 Ok(()) => Ok(image),
                 Err(why) => Err(Failure::Broken {
                     why,
@@ -102,17 +104,17 @@ impl Team {
     }
 
     /// An answer to something that was not asked.
-    fn odd(&self, ended: Ended) -> Failure {
+    fn odd(&self, ended: RequestEnd) -> Failure {
         match ended {
-            Ended::Died { how, output } => self.died(how, output),
-            Ended::Failed { output } => Failure::Failed { output },
-            Ended::Found { .. } | Ended::Secret(_) | Ended::Image(_) => {
+            RequestEnd::Died { how, output } => self.died(how, output),
+            RequestEnd::Failed { output } => Failure::Failed { output },
+            RequestEnd::Found { .. } | RequestEnd::Secret(_) | RequestEnd::Image(_) => {
                 self.died("it answered another question".to_owned(), String::new())
             }
         }
     }
 
-    async fn ask(&self, what: &What, patience: Duration) -> Result<Ended, Failure> {
+    async fn ask(&self, what: &What, patience: Duration) -> Result<RequestEnd, Failure> {
         let deadline = airside_model::deadline_after(Instant::now(), patience);
         let mut died = None;
         for _ in 0..TRIES {
@@ -125,7 +127,7 @@ impl Team {
         Err(died.unwrap_or_else(|| self.not_started("nobody tried")))
     }
 
-    async fn try_once(&self, what: &What, left: Duration) -> Result<Ended, Failure> {
+    async fn try_once(&self, what: &What, left: Duration) -> Result<RequestEnd, Failure> {
         let process = self.process(left).await?;
         let waiting = process.waiting();
         if waiting >= MAX_WAITING {
@@ -135,7 +137,7 @@ impl Team {
         let asked = process.ask(what.clone());
         let mut asked = asked.map_err(|bytes| Failure::TooLarge { bytes })?;
         match timeout(left, &mut asked.end).await {
-            Ok(Ok(Ended::Died { how, output })) => Err(self.died(how, output)),
+            Ok(Ok(RequestEnd::Died { how, output })) => Err(self.died(how, output)),
             Ok(Ok(ended)) => Ok(ended),
             Ok(Err(_)) => Err(self.died("nobody said how".to_owned(), String::new())),
             Err(_) => Err(Failure::TimedOut {
@@ -158,9 +160,10 @@ impl Team {
             return Ok(current.clone());
         }
         if let Some(last) = state.current.take() {
-            state.in_vain = match last.has_answered() {
-                true => 0,
-                false => state.in_vain + 1,
+            state.in_vain = if last.has_answered() {
+                0
+            } else {
+                state.in_vain + 1
             };
             let moment = airside_model::deadline_after(Instant::now(), pause(state.in_vain));
             state.not_before = (state.in_vain > 0).then_some(moment);

@@ -1,4 +1,4 @@
-//! What server and checker say to each other: frames of JSON, each behind its length in four bytes.
+//! The messages between server and checker: frames of JSON, each behind its length in four bytes.
 
 use std::io::{self, Read};
 
@@ -8,14 +8,14 @@ use airside_secret_managers::{Error, Secret};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
-/// No frame is longer: fifty thousand versions are a tenth of it.
+/// Maximum length of a frame: fifty thousand versions are a tenth of it.
 pub(crate) const MAX_FRAME: usize = 64 << 20;
 
-/// What one check may print; the rest is counted and left out.
+/// Maximum output of one check; the rest is counted and left out.
 pub(crate) const MAX_OUTPUT: usize = 1 << 20;
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Ask {
+pub(crate) struct WorkRequest {
     pub(crate) id: u64,
     pub(crate) what: What,
 }
@@ -64,7 +64,7 @@ pub(crate) enum Say {
     Failed {
         id: u64,
     },
-    /// What a secret manager said.
+    /// The answer of a secret manager.
     Secret {
         id: u64,
         said: Result<Option<Secret>, Error>,
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn frames_come_out_as_they_went_in() {
         let asks = [
-            Ask {
+            WorkRequest {
                 id: 1,
                 what: What::Check {
                     type_: "mock".to_owned(),
@@ -123,7 +123,7 @@ mod tests {
                     version: None,
                 },
             },
-            Ask {
+            WorkRequest {
                 id: 2,
                 what: What::Check {
                     type_: "time".to_owned(),
@@ -131,7 +131,7 @@ mod tests {
                     version: Some(Version::from([("v", "1")])),
                 },
             },
-            Ask {
+            WorkRequest {
                 id: 3,
                 what: What::Secret {
                     type_: "vault".to_owned(),
@@ -139,7 +139,7 @@ mod tests {
                     path: "a/b".to_owned(),
                 },
             },
-            Ask {
+            WorkRequest {
                 id: 4,
                 what: What::Image {
                     source: Map::new(),
@@ -153,9 +153,9 @@ mod tests {
         }
         let mut from = bytes.as_slice();
         for ask in &asks {
-            assert_eq!(read::<Ask>(&mut from).unwrap().as_ref(), Some(ask));
+            assert_eq!(read::<WorkRequest>(&mut from).unwrap().as_ref(), Some(ask));
         }
-        assert_eq!(read::<Ask>(&mut from).unwrap(), None);
+        assert_eq!(read::<WorkRequest>(&mut from).unwrap(), None);
     }
 
     #[test]
@@ -165,7 +165,7 @@ mod tests {
             b"\x00\x00\x00\x02no",
             b"\x00\x00\x00\x09{}",
         ] {
-            assert!(read::<Ask>(&mut &bytes[..]).is_err(), "{bytes:?}");
+            assert!(read::<WorkRequest>(&mut &bytes[..]).is_err(), "{bytes:?}");
         }
     }
 }

@@ -8,7 +8,7 @@ use airside_check_process::{Check, Checkers, Failure, Freshness, Options};
 use airside_model::Version;
 use serde_json::{Value, json};
 
-use support::{Place, eventually};
+use support::{CheckerFolders, eventually};
 
 fn check(source: Value) -> Check {
     let source = source.as_object().expect("a source is an object").clone();
@@ -28,7 +28,7 @@ fn versions(version: &str) -> Vec<Version> {
 
 #[tokio::test]
 async fn versions_and_output_come_back() {
-    let place = Place::new();
+    let place = CheckerFolders::new();
     let checkers = place.checkers();
     let asked = check(json!({"initial_version": "1", "log": "a word"}));
     let found = checkers.check(&asked).await.unwrap();
@@ -44,7 +44,7 @@ async fn versions_and_output_come_back() {
 
 #[tokio::test]
 async fn a_type_that_says_no_is_heard() {
-    let place = Place::new();
+    let place = CheckerFolders::new();
     let checkers = place.checkers();
     for (asked, words) in [
         (check(json!({"check_failure": "not today"})), "not today"),
@@ -65,7 +65,7 @@ async fn a_type_that_says_no_is_heard() {
 
 #[tokio::test]
 async fn a_check_that_hangs_ends_with_its_time_and_so_does_its_process() {
-    let place = Place::new();
+    let place = CheckerFolders::new();
     let checkers = place.checkers();
     let hangs = Check {
         timeout: Duration::from_millis(300),
@@ -82,7 +82,7 @@ async fn a_check_that_hangs_ends_with_its_time_and_so_does_its_process() {
 
 #[tokio::test]
 async fn others_are_let_finish_in_a_process_where_one_hung() {
-    let place = Place::new();
+    let place = CheckerFolders::new();
     let checkers = place.checkers();
     let hangs = Check {
         timeout: Duration::from_millis(200),
@@ -96,7 +96,7 @@ async fn others_are_let_finish_in_a_process_where_one_hung() {
 
 #[tokio::test]
 async fn a_killed_checker_is_started_again_and_its_checks_are_tried_again() {
-    let place = Place::new();
+    let place = CheckerFolders::new();
     let checkers = place.checkers();
     let asked = check(json!({"check_delay": "500ms"}));
     let killer = async {
@@ -109,13 +109,13 @@ async fn a_killed_checker_is_started_again_and_its_checks_are_tried_again() {
 
 #[tokio::test]
 async fn a_checker_that_dies_again_and_again_fails_the_check_with_words() {
-    let place = Place::new();
+    let place = CheckerFolders::new();
     let checkers = place.checkers();
     let asked = check(json!({"check_delay": "1h"}));
     let killer = async {
         let mut killed: Vec<u32> = Vec::new();
         for _ in 0..2 {
-            // The next one may be there before anybody could see that there is none.
+            // The next one may be there before a look could find none.
             eventually(|| place.all().iter().any(|id| !killed.contains(id))).await;
             killed.extend(place.all());
             place.kill();
@@ -129,7 +129,7 @@ async fn a_checker_that_dies_again_and_again_fails_the_check_with_words() {
 
 #[tokio::test]
 async fn many_checks_at_once_are_all_answered() {
-    let place = Place::new();
+    let place = CheckerFolders::new();
     let checkers = place.checkers();
     let asked: Vec<Check> = (0..3000)
         .map(|number| check(json!({"initial_version": number.to_string()})))
@@ -142,7 +142,7 @@ async fn many_checks_at_once_are_all_answered() {
 
 #[tokio::test]
 async fn output_has_an_end() {
-    let place = Place::new();
+    let place = CheckerFolders::new();
     let checkers = place.checkers();
     let asked = check(json!({"log": "x".repeat(3 << 20)}));
     let found = checkers.check(&asked).await.unwrap();
@@ -155,7 +155,7 @@ async fn output_has_an_end() {
 
 #[tokio::test]
 async fn a_checker_without_work_ends() {
-    let place = Place::new();
+    let place = CheckerFolders::new();
     let checkers = Checkers::new(Options {
         idle: Duration::from_millis(50),
         ..place.options()
@@ -167,7 +167,7 @@ async fn a_checker_without_work_ends() {
 
 #[tokio::test]
 async fn teams_have_checkers_of_their_own() {
-    let place = Place::new();
+    let place = CheckerFolders::new();
     let checkers = place.checkers();
     let mut other = check(json!({}));
     checkers.check(&other).await.unwrap();
@@ -179,7 +179,7 @@ async fn teams_have_checkers_of_their_own() {
 
 #[tokio::test]
 async fn a_program_that_is_no_checker_fails_checks_with_words() {
-    let place = Place::new();
+    let place = CheckerFolders::new();
     for (program, words) in [
         (
             &["/bin/sh", "-c", "printf garbage-and-more"][..],
@@ -199,7 +199,7 @@ async fn a_program_that_is_no_checker_fails_checks_with_words() {
 
 #[tokio::test]
 async fn a_checker_can_do_nothing_but_check() {
-    let place = Place::new();
+    let place = CheckerFolders::new();
     let checkers = place.checkers();
     checkers.check(&check(json!({}))).await.unwrap();
     let pid = place.checker().unwrap();
@@ -225,7 +225,7 @@ async fn a_checker_can_do_nothing_but_check() {
 
 #[tokio::test]
 async fn closing_leaves_nothing_behind() {
-    let place = Place::new();
+    let place = CheckerFolders::new();
     let checkers = place.checkers();
     checkers.check(&check(json!({}))).await.unwrap();
     checkers.close().await;

@@ -8,14 +8,14 @@ mod support;
 
 use std::{net::TcpListener, time::Duration};
 
-use airside_check_process::{Failure, Look};
+use airside_check_process::{Failure, SecretLookup};
 use airside_secret_managers::{Error, testing::VaultStandIn};
 use serde_json::{Value, json};
 
-use support::Place;
+use support::CheckerFolders;
 
-fn look(team: &str, url: &str, path: &str) -> Look {
-    Look {
+fn look(team: &str, url: &str, path: &str) -> SecretLookup {
+    SecretLookup {
         team: team.to_owned(),
         type_: "vault".to_owned(),
         config: json!({"url": url, "auth_backend": "approle", "auth_params": {"role_id": "r"}}),
@@ -36,7 +36,7 @@ fn stand_in() -> VaultStandIn {
 
 #[tokio::test]
 async fn each_team_asks_by_itself_and_logs_in_once() {
-    let (place, vault) = (Place::new(), stand_in());
+    let (place, vault) = (CheckerFolders::new(), stand_in());
     let checkers = place.checkers();
     for (path, found) in [
         ("/concourse/a", Some(json!("hunter2"))),
@@ -59,26 +59,26 @@ async fn each_team_asks_by_itself_and_logs_in_once() {
 
 #[tokio::test]
 async fn refusals_and_trouble_are_told_apart() {
-    let (place, vault) = (Place::new(), stand_in());
+    let (place, vault) = (CheckerFolders::new(), stand_in());
     let checkers = place.checkers();
     let asked = look("main", &vault.url, "/concourse/a");
     vault.state().trouble = 1;
     let said = checkers.secret(&asked).await.unwrap();
     assert!(matches!(said, Err(Error::Away(_))), "{said:?}");
     assert!(checkers.secret(&asked).await.unwrap().unwrap().is_some());
-    let wrong = Look {
+    let wrong = SecretLookup {
         config: json!({"url": vault.url}),
         ..asked.clone()
     };
     let said = checkers.secret(&wrong).await.unwrap();
     assert!(matches!(said, Err(Error::Settings(_))), "{said:?}");
-    let file = Look {
+    let file = SecretLookup {
         config: json!({"url": vault.url, "client_token_path": "/etc/passwd"}),
         ..asked.clone()
     };
     let said = checkers.secret(&file).await.unwrap();
     assert!(matches!(said, Err(Error::Settings(_))), "{said:?}");
-    let unknown = Look {
+    let unknown = SecretLookup {
         type_: "conjur".to_owned(),
         config: Value::Null,
         ..asked
@@ -89,12 +89,12 @@ async fn refusals_and_trouble_are_told_apart() {
 
 #[tokio::test]
 async fn a_manager_that_never_answers_is_given_up() {
-    let place = Place::new();
+    let place = CheckerFolders::new();
     let checkers = place.checkers();
     // It takes connections, and says nothing.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    let silent = Look {
+    let silent = SecretLookup {
         timeout: Duration::from_secs(1),
         ..look("main", &url, "/concourse/a")
     };

@@ -1,8 +1,8 @@
 //! `across`: the same step for every combination of the values of some variables.
 //!
-//! The values may be known only now, so the plan of each combination is made here, from a template, and only
-//! when its turn has come. What the values were is settled before the first of them begins: after a crash it
-//! is the same again.
+//! The values may be known only now, so the plan of each combination is made here, from a template,
+//! and only when its turn has come. What the values were is settled before the first of them
+//! begins: after a crash it is the same again.
 
 mod announce;
 mod coerce;
@@ -23,7 +23,7 @@ use parking_lot::Mutex;
 
 use crate::{
     Result, StepError,
-    interpret::{Ended, Interpreter, Running},
+    interpret::{Interpreter, LeafEnd, Running},
     parallel::Parallel,
     scope::{Context, LocalVar},
     status::Status,
@@ -90,7 +90,7 @@ async fn prepare(
 
 async fn err(interpreter: &Interpreter<'_>, id: &PlanId, words: &str) -> Result<Status> {
     interpreter.complain(id, words).await?;
-    let ended = Ended {
+    let ended = LeafEnd {
         version: None,
         error: Some(words.trim_end().to_owned()),
     };
@@ -153,9 +153,12 @@ impl Across<'_> {
             let each = rest.iter().map(Vec::len).product::<usize>().max(1);
             let is_last = rest.is_empty();
             let begin = numbers.clone().step_by(each).map(|first| {
-                move |context: Context| match is_last {
-                    true => self.substep(first, context),
-                    false => self.level(depth + 1, first..first + each, context),
+                move |context: Context| {
+                    if is_last {
+                        self.substep(first, context)
+                    } else {
+                        self.level(depth + 1, first..first + each, context)
+                    }
                 }
             });
             let begin: Vec<_> = begin.collect();
@@ -172,7 +175,8 @@ impl Across<'_> {
         })
     }
 
-    /// Makes and runs one substep. The variables are filled in already; what a task's file refers to is not.
+    /// Makes and runs one substep. The variables are filled in already; what a task's file refers
+    /// to is not.
     fn substep(&self, number: usize, context: Context) -> Running<'_> {
         Box::pin(async move {
             let plan = match self.recipe.plan(number) {

@@ -17,7 +17,7 @@ use crate::{
     status::Status, stop::Stop, upcoming,
 };
 
-/// Where an event that belongs to no step is said to come from.
+/// Returns the origin of an event that belongs to no step.
 fn no_step() -> Origin {
     Origin::step(&PlanId::new(""))
 }
@@ -51,8 +51,8 @@ impl Engine {
         self.drive_with_log(&build, &lease, cancel).await
     }
 
-    /// Ends a build whose driving panicked: it is errored, and its log says so. The panic's own words stay in the server's
-    /// log, as they may hold a secret.
+    /// Ends a build whose driving panicked: it is errored, and its log says so. The panic's own
+    /// words stay in the server's log, as they may hold a secret.
     pub(crate) async fn end_faulty(&self, id: BuildId) -> Result<()> {
         let parts = &self.parts;
         let taken = parts
@@ -134,9 +134,10 @@ impl Engine {
     ) -> Result<Status> {
         let Build { id, team_name, .. } = interpreter.build;
         let orchestrator = &self.parts.orchestrator;
-        let images = match interpreter.build.is_check {
-            true => Vec::new(),
-            false => upcoming::images(plan),
+        let images = if interpreter.build.is_check {
+            Vec::new()
+        } else {
+            upcoming::images(plan)
         };
         if images.is_empty() {
             return interpreter.run_node(plan, context).await;
@@ -186,7 +187,7 @@ impl Engine {
         }
     }
 
-    /// What the build may ask for, by the pipeline as it is now.
+    /// Returns the variables that the build may look up, by the pipeline as it is now.
     pub(crate) async fn variables(&self, build: &Build) -> Result<PipelineVariables> {
         let pipeline = match build.pipeline {
             Some(id) => self.parts.store.pipeline_by_id(id).await?,
@@ -224,12 +225,11 @@ impl Engine {
         let started_at = ended.and_then(|build| build.started_at);
         let took = ended_at.since(started_at.unwrap_or(ended_at));
         info!(build = %build.id, %status, ?took, "build finished");
-        match build.is_check {
-            true => self.parts.metrics.check_ended(status),
-            false => {
-                let whose = [&*build.team_name, &pipeline, &job];
-                self.parts.metrics.build_finished(whose, status, took);
-            }
+        if build.is_check {
+            self.parts.metrics.check_ended(status);
+        } else {
+            let whose = [&*build.team_name, &pipeline, &job];
+            self.parts.metrics.build_finished(whose, status, took);
         }
         self.close_log(build.id, log, status, ended_at).await?;
         Ok(self.parts.orchestrator.clean_up(build.id).await?)

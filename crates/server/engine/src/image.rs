@@ -55,7 +55,7 @@ impl ImageMetadata {
             .collect()
     }
 
-    /// What the image runs by itself: its entrypoint with its command behind it.
+    /// Returns the program that the image names: its entrypoint with its command behind it.
     pub(crate) fn program(&self) -> Option<(String, Vec<String>)> {
         let words = self.entrypoint.iter().chain(&self.cmd).flatten();
         let mut words = words.cloned();
@@ -82,7 +82,7 @@ impl From<Image> for StepImage {
 
 /// True if a step must know more of an image than where it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum ImageNeed {
     Files,
     /// The place of the image and the program that it names: the step names no program.
     Description,
@@ -136,7 +136,7 @@ fn unproved(registries: &Registries, reference: &str) -> Image {
 pub(crate) async fn fetch(
     leaf: Leaf<'_>,
     (check, get): (Option<&Plan>, &Plan),
-    wanted: Wanted,
+    wanted: ImageNeed,
     tags: &[String],
 ) -> Result<StepImage, StepError> {
     let PlanNode::Get(image) = &get.node else {

@@ -35,16 +35,16 @@ pub(crate) struct Interpreter<'a> {
     pub(crate) lease: &'a Lease,
     pub(crate) log: &'a LogWriter,
     pub(crate) variables: PipelineVariables,
-    /// What the build's output must not show.
+    /// Secrets that the build's output must not show.
     pub(crate) secrets: Secrets,
-    pub(crate) ended: Mutex<HashMap<PlanId, Ended>>,
-    /// What the build's tasks run in, once it has a plan.
+    pub(crate) ended: Mutex<HashMap<PlanId, LeafEnd>>,
+    /// Images that the build's tasks run in, once it has a plan.
     pub(crate) uses: OnceLock<Uses>,
 }
 
-/// What other nodes may want to know of a leaf that has ended.
+/// Result of a leaf that has ended, as other nodes use it.
 #[derive(Clone, Default)]
-pub(crate) struct Ended {
+pub(crate) struct LeafEnd {
     pub(crate) version: Option<Version>,
     pub(crate) error: Option<String>,
 }
@@ -189,8 +189,8 @@ impl Interpreter<'_> {
         status
     }
 
-    /// Whether an earlier server put this step somewhere. If so it is followed, and stopped properly,
-    /// even if nothing of it is wanted any more.
+    /// Returns true if an earlier server placed this step. Such a step is followed, and stopped
+    /// properly, even if its result is wanted no more.
     pub(crate) async fn has_begun(&self, plan: &PlanId, context: &Context) -> Result<bool> {
         let attempt = context.attempts.last().copied().unwrap_or(1);
         let store = &self.engine.parts.store;
@@ -198,7 +198,8 @@ impl Interpreter<'_> {
         Ok(placement.await?.is_some())
     }
 
-    /// Keeps the values out of the build's output from now on. A value that is refused must not be used.
+    /// Keeps the values out of the build's output from now on. A value that is refused must not be
+    /// used.
     pub(crate) async fn hide(&self, values: &[Value]) -> Result<(), TooMuch> {
         for value in values {
             if self.secrets.is_quick_to_add(value) {
@@ -212,8 +213,8 @@ impl Interpreter<'_> {
         Ok(())
     }
 
-    /// Makes known to later steps what a step came to. The step has erred if its secrets cannot be kept out of
-    /// the build's output, which only an outcome of an older version can bring about.
+    /// Makes known to later steps what a step came to. The step has erred if its secrets cannot be
+    /// kept out of the build's output, which only an outcome of an older version can bring about.
     pub(crate) async fn take_in(
         &self,
         id: &PlanId,
@@ -232,7 +233,7 @@ impl Interpreter<'_> {
             return Ok(Status::Errored);
         }
         context.scope.take_in(outcome);
-        let ended = Ended {
+        let ended = LeafEnd {
             version: outcome.version.clone(),
             error: outcome.error.clone(),
         };
@@ -259,7 +260,7 @@ impl Interpreter<'_> {
         Ok(self.log.append(&format!("{id}/{what}"), 1, event).await?)
     }
 
-    /// Whether that is in the log already, perhaps from a server before this one.
+    /// Returns true if the event is in the log already, perhaps from an earlier server.
     pub(crate) fn has_said(&self, id: &PlanId, what: &str) -> bool {
         self.log.position(&format!("{id}/{what}")) > 0
     }
@@ -293,7 +294,7 @@ impl Interpreter<'_> {
     }
 }
 
-/// What the steps of a hook are told of the build.
+/// Returns the build status that the steps of a hook are given.
 fn told(hook: Hook) -> Option<BuildStatus> {
     match hook {
         Hook::OnSuccess => Some(BuildStatus::Succeeded),

@@ -15,7 +15,7 @@ use crate::{
     Result, StepError,
     interpret::Interpreter,
     outcome::Outcome,
-    scope::{Context, Scope},
+    scope::{BuildScope, Context},
     status::{Status, StopCause},
 };
 
@@ -29,7 +29,7 @@ pub(crate) struct Leaf<'a> {
     found: &'a Mutex<Vec<Value>>,
 }
 
-/// What a step's process came to.
+/// The end of a step's process, and its container.
 pub(crate) struct Ran {
     pub(crate) end: StepEnd<StopCause>,
     pub(crate) answer: Vec<u8>,
@@ -64,11 +64,11 @@ impl<'a> Leaf<'a> {
         Origin::step(self.plan)
     }
 
-    pub(crate) fn scope(&self) -> &'a Scope {
+    pub(crate) fn scope(&self) -> &'a BuildScope {
         &self.context.scope
     }
 
-    /// Where the step stands, for people.
+    /// Returns the labels that show people where the step belongs.
     pub(crate) fn labels(&self, step: &str, kind: StepKind) -> StepLabels {
         let build = self.interpreter.build;
         StepLabels {
@@ -84,8 +84,8 @@ impl<'a> Leaf<'a> {
         }
     }
 
-    /// Puts the values of variables in, or says which have none. From now on the build's output does
-    /// not show those that are secrets.
+    /// Puts the values of variables in, or says which have none. From now on the build's output
+    /// does not show those that are secrets.
     pub(crate) async fn fill(&self, value: Value) -> Result<Value, String> {
         let local = Some(self.scope().vars());
         let filled = self.interpreter.variables.fill(value, local).await;
@@ -195,9 +195,9 @@ impl<'a> Leaf<'a> {
         interpreter.take_in(self.plan, &outcome, self.context).await
     }
 
-    /// Runs the step's process, or follows the one that an earlier server placed. The caller commits
-    /// the outcome and then lets the container go. A timeout counts from the first start, whatever
-    /// happened to the server since.
+    /// Runs the step's process, or follows the one that an earlier server placed. The caller
+    /// commits the outcome and then lets the container go. A timeout counts from the first start,
+    /// whatever happened to the server since.
     pub(crate) async fn run_process(
         &self,
         request: &StepRequest,

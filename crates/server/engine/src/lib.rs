@@ -2,10 +2,10 @@
 //!
 //! A build's plan is a tree. The outcome of each leaf is committed to the store when it is reached;
 //! after a crash the tree is walked again: finished leaves answer from the store, running ones are
-//! followed further, the rest start. Whoever drives a build holds its lease, and every write carries
-//! the lease's epoch.
+//! followed further, the rest start. The server that drives a build holds its lease, and every
+//! write carries the lease's epoch.
 //!
-//! The engine knows no HTTP and no runtime: it speaks to steps through the orchestrator alone.
+//! The engine knows no HTTP and no runtime: it reaches steps through the orchestrator alone.
 
 mod across;
 mod checks;
@@ -65,8 +65,8 @@ pub enum Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// Whether the same may work a little later: the database, the log's disk or a runtime was away, or
-    /// one of them full.
+    /// Returns true if the same may work a little later: the database, the log's disk or a runtime
+    /// was away, or one of them full.
     fn is_transient(&self) -> bool {
         use airside_orchestrator::Error as Step;
         match self {
@@ -86,11 +86,12 @@ impl Error {
     }
 }
 
-/// Before a build is taken up again that something was away for; doubled each time, up to the second.
+/// Pause before a build is taken up again that a part of the server was away for; doubled each
+/// time, up to [`MAX_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+const MAX_PAUSE: Duration = Duration::from_secs(30);
 
-/// A lease that is not renewed for this long may be taken by another server.
+/// Lifetime of a lease. Another server may take one that is not renewed for this long.
 const LEASE: Duration = Duration::from_secs(30);
 
 /// A handle on the engine; clones share it.
@@ -99,21 +100,21 @@ pub struct Engine {
     parts: Arc<Parts>,
 }
 
-/// What an engine is made of.
+/// The parts of the server that the engine uses.
 pub struct EngineOptions {
     pub store: Store,
     pub logs: Logs,
     pub orchestrator: Orchestrator,
     pub metrics: Metrics,
-    /// Under which URL people reach the server.
+    /// URL at which people reach the server.
     pub external_url: String,
-    /// Where other servers reach this one's hub.
+    /// Address at which other servers reach this one's hub.
     pub address: String,
-    /// Who knows the values of variables.
+    /// Source of the values of variables.
     pub credentials: Credentials,
-    /// What the resource type `mock` hands out as its own image.
+    /// Image that the resource type `mock` hands out as its own.
     pub mock_image: Option<Image>,
-    /// What the operator says of registries that images come from.
+    /// Administrator's settings of the registries that images come from.
     pub registries: Registries,
     /// The ways that checks run.
     pub check_ways: CheckWays,
@@ -134,16 +135,16 @@ struct Parts {
     check_timeout: Duration,
     /// Resources, by pipeline and name, that are being checked.
     checking: Turns<(PipelineId, String)>,
-    /// Who holds the leases: this process.
+    /// Holder of the leases: this process.
     holder: String,
-    /// Where other servers reach this one's hub.
+    /// Address at which other servers reach this one's hub.
     address: String,
-    /// What is being fetched for teams, by the key of its cache.
+    /// Gets in progress of teams, by the key of their cache.
     fetching: Turns<(TeamId, String)>,
     /// The images that nodes may pull for teams.
     served_images: ServedImages,
     running: Mutex<HashMap<BuildId, Running>>,
-    /// What traces builds are part of that have not begun.
+    /// Traces that builds which have not begun are part of.
     causes: Mutex<HashMap<BuildId, Cause>>,
     tasks: TaskTracker,
     shutdown: CancellationToken,
@@ -152,7 +153,7 @@ struct Parts {
 /// A build that this process drives.
 struct Running {
     cancel: CancellationToken,
-    /// Whether it was counted as one that runs: once, however often it is taken up.
+    /// True once it was counted as running: once, however often it is taken up.
     counted: bool,
 }
 
@@ -184,8 +185,8 @@ impl Engine {
         }
     }
 
-    /// Takes up every build that an earlier process left unfinished. Those that have no inputs yet are the
-    /// scheduler's.
+    /// Takes up every build that an earlier process left unfinished. Builds without inputs belong
+    /// to the scheduler.
     pub async fn resume(&self) -> Result<()> {
         for build in self.parts.store.builds_with_open_log().await? {
             self.mend(&build).await?;
@@ -200,23 +201,23 @@ impl Engine {
         Ok(())
     }
 
-    /// A build that was just created will be part of the current trace, if there is one.
+    /// Makes a build that was just created part of the current trace, if there is one.
     pub fn note_cause(&self, build: BuildId) {
         if let Some(cause) = Cause::current() {
             self.parts.causes.lock().insert(build, cause);
         }
     }
 
-    /// Runs a build that has its inputs, or ends one that was aborted before it had them. One that runs
-    /// already goes on.
+    /// Runs a build that has its inputs, or ends one that was aborted before it had them. A build
+    /// that runs already goes on.
     pub fn ensure_running(&self, build: BuildId) {
         if !self.parts.running.lock().contains_key(&build) {
             self.spawn_driver(build);
         }
     }
 
-    /// Creates a build of the job that runs this plan, whatever versions there are and whoever else
-    /// waits, and sets it going.
+    /// Creates a build of the job that runs this plan, and starts it, whatever versions there are
+    /// and whatever other builds wait.
     pub async fn trigger_planned(&self, job: JobId, by: &str, plan: &Plan) -> Result<Build> {
         let parts = &self.parts;
         let new = NewBuild {
@@ -236,13 +237,13 @@ impl Engine {
         Ok(build)
     }
 
-    /// The version that a step of a build came to, if it came to one.
+    /// Returns the version of a step's outcome, if it has one.
     pub async fn version(&self, build: BuildId, step: &PlanId) -> Result<Option<Version>> {
         let outcome = self.parts.store.outcome::<Outcome, Hidden>(build, step);
         Ok(outcome.await?.and_then(|(outcome, _)| outcome.version))
     }
 
-    /// Creates a build of a plan, without a job, and sets it going.
+    /// Creates a build of a plan, without a job, and starts it.
     pub async fn start(&self, one_off: OneOff<'_>) -> Result<Build> {
         let build = self.parts.store.create_one_off(one_off).await?;
         info!(build = %build.id, created_by = build.created_by, "one-off build created");
@@ -250,14 +251,15 @@ impl Engine {
         Ok(build)
     }
 
-    /// Asks for the build to end; its steps are told to stop.
+    /// Aborts a build: its steps are told to stop.
     pub async fn abort(&self, build: BuildId) -> Result<()> {
         let asked = self.parts.store.request_abort(build).await;
-        // On a full disk that cannot be written, but a build that runs here can be stopped, which may make room.
+        // On a full disk that cannot be written, but a build that runs here can be stopped, which
+        // may make room.
         let is_here = self.parts.running.lock().contains_key(&build);
         match asked {
             Err(error) if error.is_out_of_space() && is_here => {
-                warn!(%build, error = %chain(&error), "a build is aborted, though that cannot be written now");
+                warn!(%build, error = %chain(&error), "build aborted, though the database is full");
             }
             asked => asked?,
         }
@@ -308,14 +310,15 @@ impl Engine {
         if let Some(running) = running.get_mut(&build.id)
             && !std::mem::replace(&mut running.counted, true)
         {
-            match build.is_check {
-                true => self.parts.metrics.check_started(),
-                false => self.parts.metrics.build_started(),
+            if build.is_check {
+                self.parts.metrics.check_started();
+            } else {
+                self.parts.metrics.build_started();
             }
         }
     }
 
-    /// Drives a build to its end. One whose driving panics is errored.
+    /// Drives a build to its end. A panic ends it as errored.
     async fn drive_catching_panics(&self, build: BuildId, cancel: CancellationToken) -> Result<()> {
         match airside_tasks::caught("build", self.drive_with_lease(build, cancel)).await {
             Ok(driven) => driven,
@@ -326,19 +329,19 @@ impl Engine {
         }
     }
 
-    /// Drives a build to its end, from where it stands each time something was away for too long. That
-    /// is what a new process would do.
+    /// Drives a build to its end. After a failure that may pass it drives on from the store, as a
+    /// new process would.
     async fn drive_with_retries(&self, build: BuildId, cancel: CancellationToken) {
         let mut pause = FIRST_PAUSE;
         while let Err(error) = self.drive_catching_panics(build, cancel.clone()).await {
             if !error.is_transient() {
-                return error!(%build, error = %chain(&error), "build is stuck until the next start");
+                let error = chain(&error);
+                return error!(%build, error, "build is stuck until the next start");
             }
-            {
-                warn!(%build, error = %chain(&error), ?pause, "build stands still; it is taken up again");
-            }
+            let error = chain(&error);
+            warn!(%build, error, ?pause, "build stands still; it is taken up again");
             tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            pause = (pause * 2).min(MAX_PAUSE);
         }
     }
 }

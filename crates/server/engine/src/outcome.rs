@@ -1,4 +1,4 @@
-//! What a leaf came to, as it is stored and answered again after a crash.
+//! The outcome of a leaf, as it is stored and answered again after a crash.
 
 use std::collections::BTreeMap;
 
@@ -26,13 +26,14 @@ pub(crate) struct Outcome {
     pub(crate) hidden: Hidden,
 }
 
-/// The part of an outcome that nobody may read from the database.
+/// The part of an outcome that readers of the database must not see.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Hidden {
     /// Variables it added to the build.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) vars: BTreeMap<String, LocalVar>,
-    /// Those of its artifacts that only describe an image. With what it takes to fetch them, passwords included.
+    /// Artifacts that only describe an image, with everything it takes to fetch them, passwords
+    /// included.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) references: BTreeMap<String, Reference>,
     /// Values of variables that were looked up for it: none of the build's output shows them.

@@ -10,10 +10,10 @@ use crate::{
     status::{self, Status, StopCause},
 };
 
-/// How a number of steps run beside each other.
+/// The way that steps run beside each other.
 pub(crate) struct Parallel<'a> {
     pub(crate) context: &'a Context,
-    /// How many at once.
+    /// Maximum number of steps at once.
     pub(crate) limit: usize,
     /// The first that does not succeed stops its siblings, and nothing else.
     pub(crate) fail_fast: bool,

@@ -1,8 +1,9 @@
-//! Images that a get describes and does not fetch: whoever runs a step in one pulls it by its digest.
+//! Images that a get describes and does not fetch: the runtime of a step in one pulls it by its
+//! digest.
 //!
-//! Such a get runs as any other, but what it leaves is small: what the image says of itself. That is all a task needs
-//! which names it as its `image`, where the worker pulls by itself. Whoever wants the files after all has them fetched
-//! first ([`whole`]), as a step within its own.
+//! Such a get runs as any other but leaves little: the image's own description. A task that names
+//! it as its `image` needs no more where the worker pulls by itself. A step that needs the files
+//! has them fetched first ([`whole`]), as a step within its own.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -24,8 +25,9 @@ const FORMAT: &str = "format";
 const DESCRIPTION: &str = "description";
 const FILES: &str = "rootfs";
 
-/// What a source may say of an image that a pod can pass on to its node, or that matters to checks alone. Certificates,
-/// mirrors, platforms and logins to clouds are known to the get only, so it fetches.
+/// Keys of a source that a pod can pass on to its node, or that matter to checks alone.
+/// Certificates, mirrors, platforms and logins to clouds are known to the get only, so a get with
+/// any of them fetches.
 const KNOWN_TO_NODES: [&str; 14] = [
     "annotation_regex",
     "created_at_sort",
@@ -43,14 +45,15 @@ const KNOWN_TO_NODES: [&str; 14] = [
     "variant",
 ];
 
-/// An image by its digest, and the get that would fetch it: with its variables filled in, and the version that it got.
+/// An image by its digest, and the get that would fetch it: with its variables filled in, and the
+/// version that it got.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Reference {
     get: GetPlan,
 }
 
 impl Reference {
-    /// What the step is placed with.
+    /// Returns the image that the step is placed with.
     pub(crate) fn image(&self) -> Image {
         let repository = self.get.source.get("repository");
         let repository = repository.and_then(Value::as_str).unwrap_or_default();
@@ -60,14 +63,14 @@ impl Reference {
         Image::Registry {
             reference: format!("{repository}@{digest}"),
             source: PullSource(self.get.source.clone()),
-            // Without a login the registry gave it to anybody, when it was asked for what describes it.
+            // Without a login the image is public: the registry gave its description to this get.
             ask_registry: airside_resource_types::has_login(&self.get.source),
             user: None,
         }
     }
 }
 
-/// Which artifacts the tasks of a plan name as their images, with the tags of each such task.
+/// Artifacts that the tasks of a plan name as their images, with the tags of each such task.
 #[derive(Default)]
 pub(crate) struct Uses(BTreeMap<String, Vec<Vec<String>>>);
 
@@ -99,7 +102,7 @@ impl Uses {
     }
 }
 
-/// Whether a get may do with a description, by what is written down.
+/// Returns true if a description is enough for a get, by its configuration.
 fn may_be_described(get: &GetPlan, source: &Map<String, Value>, version: &Version) -> bool {
     let known = |key: &String| KNOWN_TO_NODES.contains(&key.as_str());
     get.type_ == "registry-image"
@@ -110,8 +113,8 @@ fn may_be_described(get: &GetPlan, source: &Map<String, Value>, version: &Versio
         && source.keys().all(known)
 }
 
-/// Whether every task that runs in this artifact goes to a worker that pulls by itself. None at all: nobody is known to
-/// need only a reference.
+/// Returns true if every task that runs in this artifact goes to a worker that pulls by itself.
+/// False if no task runs in it: then no step is known to need only a reference.
 fn is_pulled(leaf: Leaf<'_>, artifact: &str) -> bool {
     let Some(uses) = leaf.interpreter.uses.get() else {
         return false;
@@ -128,8 +131,9 @@ fn is_pulled(leaf: Leaf<'_>, artifact: &str) -> bool {
 
 const SAID: &str = "described";
 
-/// Decides whether a get is to leave a description, and if so makes its params say that. Said in the log before anything
-/// is placed, so that it stays decided whatever becomes of workers and servers.
+/// Decides whether a get is to leave a description, and if so makes its params say that. Said in
+/// the log before anything is placed, so that it stays decided whatever becomes of workers and
+/// servers.
 pub(crate) async fn settle(
     leaf: Leaf<'_>,
     get: &GetPlan,
@@ -159,7 +163,8 @@ pub(crate) async fn settle(
     Ok(Some(Reference { get }))
 }
 
-/// The volume with all files of an artifact. Those of an image that was only described are fetched now.
+/// The volume with all files of an artifact. Those of an image that was only described are fetched
+/// now.
 pub(crate) async fn whole(
     leaf: Leaf<'_>,
     name: &str,
@@ -184,7 +189,7 @@ pub(crate) async fn whole(
     }
 }
 
-/// The get with everything, as a step of whoever wants it.
+/// Returns the get of all files, as a step within the one that needs them.
 fn fetching(step: &PlanId, name: &str, reference: &Arc<Reference>) -> Plan {
     let mut get = reference.get.clone();
     get.params.insert(FORMAT.to_owned(), FILES.into());

@@ -1,4 +1,4 @@
-//! What later steps see of earlier ones, and the surroundings that a node runs in.
+//! Artifacts and variables that later steps see, and the surroundings that a node runs in.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -20,20 +20,20 @@ pub(crate) struct LocalVar {
 #[derive(Clone)]
 pub(crate) struct Artifact {
     pub(crate) volume: VolumeId,
-    /// Of an image that was only described: the volume has none of its files.
+    /// The image that the volume only describes: it has none of its files.
     pub(crate) reference: Option<Arc<Reference>>,
 }
 
-/// Artifacts and variables. An inner scope sees those of the outer ones; what is added to it does not
-/// get out.
+/// Artifacts and variables. An inner scope sees those of the outer ones; what is added to it does
+/// not get out.
 #[derive(Default)]
-pub(crate) struct Scope {
+pub(crate) struct BuildScope {
     artifacts: Mutex<BTreeMap<String, Artifact>>,
     vars: Arc<airside_vars::VarScope>,
-    outer: Option<Arc<Scope>>,
+    outer: Option<Arc<BuildScope>>,
 }
 
-impl Scope {
+impl BuildScope {
     pub(crate) fn inner(self: &Arc<Self>) -> Arc<Self> {
         Arc::new(Self {
             artifacts: Mutex::default(),
@@ -77,14 +77,14 @@ impl Scope {
     }
 }
 
-/// What a node runs in.
+/// The surroundings of a node.
 #[derive(Clone)]
 pub(crate) struct Context {
     pub(crate) stop: Stop,
-    pub(crate) scope: Arc<Scope>,
-    /// Which attempt of each retry around it this is, outermost first.
+    pub(crate) scope: Arc<BuildScope>,
+    /// Number of this attempt in each retry around it, outermost first.
     pub(crate) attempts: Vec<u32>,
-    /// What the hook it belongs to is for.
+    /// Build status that the hook around it is for.
     pub(crate) status: Option<BuildStatus>,
     /// The number of combinations that the `across` steps around it have.
     pub(crate) combinations: u64,
@@ -108,7 +108,7 @@ impl Context {
         }
     }
 
-    pub(crate) fn with_scope(&self, scope: Arc<Scope>) -> Self {
+    pub(crate) fn with_scope(&self, scope: Arc<BuildScope>) -> Self {
         Self {
             scope,
             ..self.clone()
@@ -161,17 +161,17 @@ mod tests {
 
     #[test]
     fn an_inner_scope_sees_the_outer_one_and_keeps_its_own() {
-        let outer = Arc::new(Scope::default());
+        let outer = Arc::new(BuildScope::default());
         outer.take_in(&outcome("a", "v-1"));
         outer.take_in(&outcome("b", "v-2"));
         let inner = outer.inner();
         inner.take_in(&outcome("b", "v-3"));
-        let volume = |scope: &Scope, name| scope.artifact(name).map(|found| found.volume.0);
+        let volume = |scope: &BuildScope, name| scope.artifact(name).map(|found| found.volume.0);
         assert_eq!(volume(&inner, "a").as_deref(), Some("v-1"));
         assert_eq!(volume(&inner, "b").as_deref(), Some("v-3"));
         assert_eq!(volume(&outer, "b").as_deref(), Some("v-2"));
         assert_eq!(inner.artifacts().len(), 2);
-        let local = |scope: &Scope, name: &str| {
+        let local = |scope: &BuildScope, name: &str| {
             use airside_vars::Lookup;
             let reference = airside_vars::Reference::parse(&format!(".:{name}")).unwrap();
             scope.vars().get(&reference).unwrap()

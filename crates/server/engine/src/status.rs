@@ -1,9 +1,9 @@
-//! What nodes come to, and how inner nodes make one status of those of their children. All of it is
-//! pure: what runs, and when, is for the interpreter.
+//! The statuses of nodes, and the rules by which inner nodes combine those of their children. All
+//! of it is pure: the interpreter decides what runs, and when.
 
 use serde::{Deserialize, Serialize};
 
-/// What a node came to. The later ones outweigh the earlier where several come together.
+/// The end of a node. A later one outweighs an earlier one where several come together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Status {
@@ -27,7 +27,7 @@ impl Status {
         }
     }
 
-    /// Whether the node did not come to an end of its own, and nobody but its hooks goes on.
+    /// Returns true if the node did not end by itself: only its hooks go on.
     pub(crate) fn is_error(self) -> bool {
         self > Self::Failed
     }
@@ -49,7 +49,7 @@ impl StopCause {
         }
     }
 
-    /// What the log says of it.
+    /// Returns the text for the build's log.
     pub(crate) fn words(self) -> &'static str {
         match self {
             Self::TimedOut => "timeout exceeded",
@@ -67,18 +67,18 @@ pub(crate) enum Hook {
     Ensure,
 }
 
-/// What a hook runs with.
+/// The surroundings that a hook runs in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Surroundings {
-    /// What stops the step stops the hook.
+    /// A stop of the step stops the hook too.
     Same,
     /// Nothing stops it.
     Fresh,
 }
 
 impl Hook {
-    /// Whether the hook of a step that came to `step` runs, and with what. `stopped` is what stops
-    /// the surroundings of the step by now.
+    /// Returns the surroundings in which the hook of a step with this end runs, or none if it does
+    /// not. `stopped` is the cause that stops the surroundings of the step by now.
     pub(crate) fn runs(self, step: Status, stopped: Option<StopCause>) -> Option<Surroundings> {
         let (runs, surroundings) = match self {
             Self::OnSuccess => (step == Status::Succeeded, Surroundings::Same),
@@ -94,7 +94,7 @@ impl Hook {
         runs.then_some(surroundings)
     }
 
-    /// What step and hook come to together; `hook` is none if it did not run.
+    /// Returns the status of step and hook together; `hook` is none if it did not run.
     pub(crate) fn join(
         self,
         step: Status,
@@ -140,7 +140,8 @@ pub(crate) fn attempted(attempt: Status, stopped: Option<StopCause>) -> Option<S
     }
 }
 
-/// Steps side by side. One that only its siblings stopped has not erred, but did not succeed either.
+/// Steps side by side. One that only its siblings stopped has not erred, but did not succeed
+/// either.
 pub(crate) fn together(
     steps: impl IntoIterator<Item = Status>,
     stopped: Option<StopCause>,

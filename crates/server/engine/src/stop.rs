@@ -15,7 +15,7 @@ pub(crate) struct Stop {
 }
 
 impl Stop {
-    /// The build's own: whoever cancels the token aborts it.
+    /// Returns the stop of a build: cancelling the token aborts it.
     pub(crate) fn of_build(token: CancellationToken) -> Self {
         Self {
             token,
@@ -24,12 +24,12 @@ impl Stop {
         }
     }
 
-    /// For what must run whatever happens around it.
+    /// Returns a stop for hooks that must run whatever happens around them.
     pub(crate) fn never() -> Self {
         Self::of_build(CancellationToken::new())
     }
 
-    /// For a part of what this one stops.
+    /// Returns the stop of a part inside this one.
     pub(crate) fn part(&self) -> Self {
         Self {
             token: self.token.child_token(),
@@ -40,7 +40,7 @@ impl Stop {
 
     pub(crate) fn stop(&self, cause: StopCause) {
         if !self.token.is_cancelled() {
-            // Whoever is first says why.
+            // The first cause counts.
             let _ = self.own.set(cause);
             self.token.cancel();
         }

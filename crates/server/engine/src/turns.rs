@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 
 type Lock = Arc<tokio::sync::Mutex<()>>;
 
-/// A lock for each key, as long as somebody holds it or waits for it.
+/// A lock for each key, as long as a task holds it or waits for it.
 pub(crate) struct Turns<K>(Mutex<HashMap<K, Lock>>);
 
 impl<K> Default for Turns<K> {

@@ -1,14 +1,15 @@
-//! The images that steps of a build will want: those that its plan names by itself, before any step has run.
+//! The images that steps of a build will want: those that its plan names by itself, before any step
+//! has run.
 //!
-//! Only a hint, for runtimes that can have them fetched meanwhile. What needs a login, a variable or a look at all tags is
-//! left out: the step itself asks for it in its time.
+//! Only a hint, for runtimes that can have them fetched meanwhile. What needs a login, a variable
+//! or a look at all tags is left out: the step itself asks for it in its time.
 
 use std::collections::BTreeSet;
 
 use airside_model::{Plan, PlanNode, Version, plan::TypeImage};
 use serde_json::{Map, Value};
 
-/// What an image in a registry is called, in plans.
+/// Type of images in registries, as plans name it.
 const TYPE: &str = "registry-image";
 /// With any of these in its source an image is not just its name.
 const MORE: [&str; 8] = [
@@ -42,7 +43,7 @@ fn of_node(node: &PlanNode) -> Option<String> {
     }
 }
 
-/// What a custom resource type runs in.
+/// Returns the image that a custom resource type runs in.
 fn of_type(image: &TypeImage) -> Option<String> {
     match &image.get_plan.as_ref()?.node {
         PlanNode::Get(get) => name(&get.type_, &get.source, get.version.as_ref()),
@@ -63,9 +64,10 @@ fn name(type_: &str, source: &Map<String, Value>, version: Option<&Version>) -> 
     if let Some(digest) = version.and_then(|version| version.0.get("digest")) {
         return Some(format!("{repository}@{digest}"));
     }
-    match source.contains_key("tag") {
-        true => Some(format!("{repository}:{}", text("tag")?)),
-        false => Some(format!("{repository}:latest")),
+    if source.contains_key("tag") {
+        Some(format!("{repository}:{}", text("tag")?))
+    } else {
+        Some(format!("{repository}:latest"))
     }
 }
 

@@ -1,8 +1,8 @@
-//! The view's questions, put to the store: one look-up each.
+//! Answers the view's questions from the store: one lookup each.
 
 use airside_model::ResourceVersionId;
 use airside_schedule::{
-    Answer, BuildKey, Carried, Names, Order, Question, Used,
+    BuildKey, Carried, Names, Order, Question, StoreAnswer, Used,
     history::{Carrying, VersionState},
 };
 use airside_store::{CarryingBuild, Store, VersionPlace};
@@ -14,23 +14,23 @@ pub(crate) async fn answer(
     names: &Names,
     question: &Question,
     page: usize,
-) -> Result<Answer> {
+) -> Result<StoreAnswer> {
     let limit = i64::try_from(page).unwrap_or(i64::MAX);
     Ok(match question {
         Question::Version(Carried { resource, version }) => {
             let place = store.version_place(*resource, *version).await?;
-            Answer::Version(place.map(state))
+            StoreAnswer::Version(place.map(state))
         }
         Question::VersionsDown { resource, from } => {
             let places = store.versions_down(*resource, from.0, limit).await?;
-            Answer::Versions(places.into_iter().map(row).collect())
+            StoreAnswer::Versions(places.into_iter().map(row).collect())
         }
         Question::VersionsUp { resource, from } => {
             let places = store.versions_up(*resource, from.0, limit).await?;
-            Answer::Versions(places.into_iter().map(row).collect())
+            StoreAnswer::Versions(places.into_iter().map(row).collect())
         }
         Question::Containing { resource, pin } => {
-            Answer::Pinned(store.version_containing(*resource, pin).await?)
+            StoreAnswer::Pinned(store.version_containing(*resource, pin).await?)
         }
         Question::Used {
             job,
@@ -38,11 +38,11 @@ pub(crate) async fn answer(
             carried,
         } => {
             let name = names.name(*input);
-            Answer::Used(store.was_used(*job, name, carried.version).await?)
+            StoreAnswer::Used(store.was_used(*job, name, carried.version).await?)
         }
         Question::LastUse { job, resource } => {
             let last = store.last_use(*job, *resource).await?;
-            Answer::LastUse(last.map(|last| Used {
+            StoreAnswer::LastUse(last.map(|last| Used {
                 order: Order(last.order),
                 pipes: last.pipes.into_iter().map(pipe).collect(),
             }))
@@ -54,7 +54,7 @@ pub(crate) async fn answer(
         } => {
             let (carrying, from) = (carrying_of(*carrying), (from.original, from.build));
             let builds = store.builds_down(*job, carrying, from, limit).await?;
-            Answer::Builds(builds.iter().map(build).collect())
+            StoreAnswer::Builds(builds.iter().map(build).collect())
         }
         Question::BuildsUp {
             job,
@@ -63,7 +63,7 @@ pub(crate) async fn answer(
         } => {
             let (carrying, from) = (carrying_of(*carrying), (from.original, from.build));
             let builds = store.builds_up(*job, carrying, from, limit).await?;
-            Answer::Builds(builds.iter().map(build).collect())
+            StoreAnswer::Builds(builds.iter().map(build).collect())
         }
     })
 }
@@ -79,14 +79,14 @@ fn row(place: VersionPlace) -> (ResourceVersionId, VersionState) {
     (place.version, state(place))
 }
 
-type Place = (
+type BuildPlace = (
     airside_model::JobId,
     airside_model::BuildId,
     airside_model::BuildId,
 );
 
-/// A build of another job by its place.
-pub(crate) fn pipe((job, original, build): Place) -> (airside_model::JobId, BuildKey) {
+/// Returns a build of another job by its place.
+pub(crate) fn pipe((job, original, build): BuildPlace) -> (airside_model::JobId, BuildKey) {
     (job, BuildKey { original, build })
 }
 

@@ -1,4 +1,4 @@
-//! The loop: hears, looks at what is concerned, waits.
+//! The loop: handles events of the store, makes the passes that are due, waits.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -16,17 +16,17 @@ use tokio::{
 use tracing::{error, warn};
 
 use crate::{
-    BuildRunner, InputChecks, Result, SWEEP, SchedulerRequest, Spacing,
+    BuildRunner, InputChecks, Result, SWEEP_INTERVAL, SchedulerRequest, Spacing,
     pipeline_graph::PipelineGraph, spacing::SpacedJobs,
 };
 
-/// After a failure of the store.
-const PAUSE: Duration = Duration::from_secs(1);
+/// Pause after a failure of the store.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
-/// What is kept of a job or a resource at most, between two sweeps.
+/// Maximum number of rows kept of jobs and resources, between two sweeps.
 const MAX_ROWS: usize = 20_000;
 
-/// Of how many jobs the configuration is kept at most.
+/// Maximum number of jobs whose configuration is kept.
 const MAX_JOBS: usize = 50_000;
 
 pub(crate) struct Driver {
@@ -40,17 +40,17 @@ pub(crate) struct Driver {
     pub(crate) pipelines: Owners,
     /// Jobs that are to have a pass.
     pub(crate) due: BTreeMap<PipelineId, Due>,
-    /// Whether pipelines that builds set may have lost whoever stood for them.
+    /// True if pipelines that builds set may have lost the last build that sets them.
     pub(crate) look_for_abandoned: bool,
     pub(crate) checked: HashMap<ResourceId, Checked>,
-    /// What builds asked to be checked for them.
+    /// Resources whose checks builds wait for.
     pub(crate) asked: HashMap<BuildId, HashSet<ResourceId>>,
     pub(crate) spaced_jobs: SpacedJobs,
-    /// What is stored as the next inputs of jobs; of each only a hash, as there are many.
+    /// Hashes of the stored next inputs of jobs; only hashes, as there are many.
     pub(crate) next: HashMap<JobId, u64>,
 }
 
-/// Which jobs of a pipeline are to have a pass; none is a look at its builds alone.
+/// Jobs of a pipeline that are due for a pass; without any only its builds are looked at.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Due {
     pub(crate) all: bool,
@@ -60,7 +60,7 @@ pub(crate) struct Due {
 /// To which pipelines jobs and resources belong.
 #[derive(Default)]
 pub(crate) struct Owners {
-    /// Those that have any here.
+    /// Pipelines with a job or resource here.
     pub(crate) known: HashSet<PipelineId>,
     pub(crate) jobs: HashMap<JobId, PipelineId>,
     pub(crate) resources: HashMap<ResourceId, PipelineId>,
@@ -92,22 +92,23 @@ impl Driver {
 
     /// Runs until it is dropped.
     pub(crate) async fn run(&mut self, requests: &mut mpsc::Receiver<SchedulerRequest>) {
-        // Before the first look: what happens meanwhile is heard.
+        // Before the first look: later changes arrive as events.
         let mut news = self.store.news();
-        let mut sweeps = interval_at(Instant::now() + SWEEP, SWEEP);
+        let mut sweeps = interval_at(Instant::now() + SWEEP_INTERVAL, SWEEP_INTERVAL);
         sweeps.set_missed_tick_behavior(MissedTickBehavior::Delay);
         self.sweep_with_retry().await;
         loop {
             let again = self.work().await;
+            let rested = self.spaced_jobs.next();
             tokio::select! {
-                () = tokio::time::sleep(PAUSE), if again => {}
+                () = tokio::time::sleep(RETRY_PAUSE), if again => {}
                 heard = news.next() => {
                     self.handle_news_with_retry(heard).await;
                     while let Some(heard) = news.waiting() {
                         self.handle_news_with_retry(heard).await;
                     }
                 }
-                () = sleep_until(self.spaced_jobs.next().unwrap_or_else(Instant::now)), if self.spaced_jobs.next().is_some() => {
+                () = sleep_until(rested.unwrap_or_else(Instant::now)), if rested.is_some() => {
                     while let Some((pipeline, job)) = self.spaced_jobs.rested(Instant::now()) {
                         self.due.entry(pipeline).or_default().jobs.insert(job);
                     }
@@ -118,7 +119,8 @@ impl Driver {
         }
     }
 
-    /// Looks at every job that is due. Whether something failed and is to be looked at again a little later.
+    /// Makes the passes of every job that is due. Returns true if one failed and is to be tried
+    /// again a little later.
     async fn work(&mut self) -> bool {
         let mut failed = BTreeMap::new();
         while let Some((pipeline, jobs)) = self.due.pop_first() {
@@ -129,13 +131,13 @@ impl Driver {
                     warn!(
                         %pipeline,
                         error = %chain(&error),
-                        "a pipeline could not be scheduled"
+                        "pipeline not scheduled; it is tried again"
                     );
                     self.graphs.remove(&pipeline);
                     failed.insert(pipeline, jobs);
                 }
                 Err(_) => {
-                    error!(%pipeline, "the panic ends the pass; the pipeline rests until there is news of it");
+                    error!(%pipeline, "pass ended by a panic; the pipeline rests until its next event");
                     self.forget_what_was_read();
                 }
             }
@@ -145,7 +147,7 @@ impl Driver {
         {
             warn!(
                 error = %chain(&error),
-                "pipelines that builds set could not be looked through"
+                "abandoned pipelines not archived"
             );
         }
         let again = !failed.is_empty();
@@ -153,7 +155,7 @@ impl Driver {
         again
     }
 
-    /// A panic may have left any of it half changed.
+    /// Forgets everything that was read: a panic may have left any of it half changed.
     fn forget_what_was_read(&mut self) {
         self.view = View::default();
         self.graphs.clear();
@@ -182,9 +184,9 @@ impl Driver {
         while let Err(error) = self.sweep().await {
             warn!(
                 error = %chain(&error),
-                "the store cannot be looked through; trying again"
+                "sweep failed; it is tried again"
             );
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(RETRY_PAUSE).await;
         }
     }
 
@@ -199,7 +201,7 @@ impl Driver {
         if let Err(error) = done {
             warn!(
                 error = %chain(&error),
-                "news could not be followed up; looking at everything"
+                "event of the store not handled; everything is looked at"
             );
             self.sweep_with_retry().await;
         }
@@ -216,7 +218,7 @@ impl Driver {
         }
     }
 
-    /// Puts away pipelines that builds set and nobody stands for any more.
+    /// Archives pipelines that builds set and no build sets any more.
     async fn archive_abandoned(&mut self) -> Result<()> {
         for pipeline in self.store.abandoned_pipelines().await? {
             tracing::info!(%pipeline, "pipeline archived: no build stands for it any more");

@@ -1,17 +1,17 @@
 //! Drives the pure scheduler with the store: events in, builds out.
 //!
 //! ```text
-//! store ── News ──▶ Driver ──▶ jobs that are concerned ──▶ pass ──▶ actions ──▶ store, BuildRunner, InputChecks
-//!   ▲                  └── Question / Answer ── View
-//!   └──────────────────────────┘
+//! store ── News ──▶ Driver ──▶ affected jobs ──▶ pass ──▶ actions ──▶ store
+//!   ▲                 │                                        ├──▶ BuildRunner: the engine
+//!   └── Question / Answer ── View                              └──▶ InputChecks: the checks
 //! ```
 //!
-//! One task does everything, one pass after the other, so that no two passes see the same free place.
-//! Each action is one transaction, and a pass looks at what is stored: whatever a crash leaves half done,
-//! the sweep of the next start finishes, and nothing is done twice. A slow sweep also makes up for news
-//! that nobody told.
+//! One task does everything, one pass after the other, so that no two passes see the same free
+//! slot. Each action is one transaction, and a pass looks at stored rows: the sweep of the next
+//! start finishes what a crash left half done, and nothing is done twice. A slow sweep also makes
+//! up for events that were missed.
 //!
-//! *Absent:* how builds run ([`BuildRunner`]) and how resources are checked ([`InputChecks`]).
+//! *Absent:* running builds ([`BuildRunner`]) and checking resources ([`InputChecks`]).
 
 mod answer;
 mod driver;
@@ -34,8 +34,8 @@ pub use airside_schedule::preparation::{Blocking, Preparation};
 
 /// Runs builds: the port to the engine. Closures implement it.
 pub trait BuildRunner: Send + Sync {
-    /// Runs a build that has its inputs, or ends one that was aborted before it had them. Returns at
-    /// once; a build that runs already goes on.
+    /// Runs a build that has its inputs, or ends one that was aborted before it had them. Returns
+    /// at once; a build that runs already goes on.
     fn run(&self, build: BuildId);
 }
 
@@ -48,8 +48,8 @@ impl<F: Fn(BuildId) + Send + Sync> BuildRunner for F {
 /// Checks the inputs of builds: the port to the checks. Closures implement it.
 pub trait InputChecks: Send + Sync {
     /// Requests checks of these resources that begin from now on, for a build that waits for them.
-    /// Returns at once; the end of each is announced with [`Store::check_ended`], whatever it found.
-    /// A request while a check is under way is no second check.
+    /// Returns at once; the end of each is announced with [`Store::check_ended`], whatever it
+    /// found. A request while a check is under way is no second check.
     fn request(&self, resources: &[ResourceId]);
 }
 
@@ -83,12 +83,12 @@ pub enum Error {
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// How often everything is looked at, whether or not anything was told.
-const SWEEP: Duration = Duration::from_secs(300);
+/// Interval at which everything is looked at, in case an event was missed.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(300);
 
-/// What others want to know of the driver.
+/// A request to the running loop.
 enum SchedulerRequest {
-    /// Why a build does not start.
+    /// The reason why a build does not start.
     Preparation(BuildId, oneshot::Sender<Option<Prepared>>),
 }
 
@@ -96,18 +96,19 @@ enum SchedulerRequest {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prepared {
     pub preparation: Preparation,
-    /// In the order of the job, with the reason where one blocks.
+    /// Inputs in the order of the job, with the reason where one blocks.
     pub inputs: Vec<(String, Option<String>)>,
 }
 
-/// A handle on the driver; clones share it.
+/// A handle on the loop; clones share it.
 #[derive(Clone)]
 pub struct Scheduler {
     store: Store,
     requests: mpsc::Sender<SchedulerRequest>,
 }
 
-/// The driver before it runs. One of its clones runs at a time: another begins anew where one was broken off.
+/// The loop before it runs. One of its clones runs at a time: another starts from the store where
+/// one was broken off.
 #[derive(Clone)]
 pub struct SchedulerLoop {
     store: Store,
@@ -139,12 +140,13 @@ impl Scheduler {
         (scheduler, driver)
     }
 
-    /// Asks for a look at a job.
+    /// Requests a pass of a job.
     pub fn schedule(&self, job: JobId) {
         self.store.ask_for_job(job);
     }
 
-    /// Why a pending build of a job does not start. `None`: there is no such build, or it is past that.
+    /// Returns why a pending build of a job does not start. None if there is no such build, or it
+    /// has started.
     pub async fn preparation(&self, build: BuildId) -> Result<Option<Prepared>> {
         let (sender, answer) = oneshot::channel();
         let asked = self
@@ -157,7 +159,7 @@ impl Scheduler {
 }
 
 impl SchedulerLoop {
-    /// Sweeps, then acts on news until `shutdown`.
+    /// Sweeps, then handles events until `shutdown`.
     pub async fn run(self, shutdown: CancellationToken) {
         let mut driver = driver::Driver::new(self.store, self.runner, self.checks, self.spacing);
         let mut requests = self.requests.lock().await;

@@ -1,4 +1,4 @@
-//! From news to what the view learns and who gets a pass.
+//! Handles the store's events: the view learns them, and the jobs they affect get a pass.
 
 use airside_model::{BuildId, JobId, PipelineId, ResourceId};
 use airside_schedule::{
@@ -8,7 +8,8 @@ use airside_store::{CarryingBuild, News, VersionPlace};
 
 use crate::{Result, driver::Driver};
 
-/// More versions at once are looked up when they are needed, instead of being told one by one.
+/// Maximum number of versions that the view is told one by one. More are looked up when they are
+/// needed.
 const MANY: usize = 256;
 
 impl Driver {
@@ -61,14 +62,12 @@ impl Driver {
                     next_due: next_due.map(|due| Moment(due.0)),
                 };
                 self.checked.insert(resource, checked);
-                // Most checks nobody waits for, and there are many of them.
-                match self.asked.values().any(|asked| asked.contains(&resource)) {
-                    true => {
-                        self.queue_jobs_of_resource(resource, Event::CheckEnded(resource))
-                            .await
-                    }
-                    false => Ok(()),
+                // No build waits for most checks, and there are many of them.
+                if self.asked.values().any(|asked| asked.contains(&resource)) {
+                    self.queue_jobs_of_resource(resource, Event::CheckEnded(resource))
+                        .await?;
                 }
+                Ok(())
             }
             News::JobAsked(job) => self.queue_jobs_of_job(job, Event::JobAsked(job)).await,
             News::BuildsForgotten(job) => {
@@ -128,7 +127,7 @@ impl Driver {
             .await
     }
 
-    /// Gives a pass to those jobs of the pipeline that the event concerns.
+    /// Makes the jobs of the pipeline due that the event affects.
     pub(crate) async fn queue_affected_jobs(
         &mut self,
         pipeline: PipelineId,
@@ -160,7 +159,8 @@ impl Driver {
         self.queue_affected_jobs(pipeline, event).await
     }
 
-    /// Which jobs these are is found out once it is their turn, if the pipeline is not at rest.
+    /// Makes all jobs of a pipeline due. They are listed at their turn, if the pipeline is not at
+    /// rest.
     pub(crate) fn look_at_all(&mut self, pipeline: PipelineId) {
         self.due.entry(pipeline).or_default().all = true;
     }
@@ -181,7 +181,7 @@ impl Driver {
         Ok(row.map(|row| row.pipeline))
     }
 
-    /// All about a pipeline that is gone, or at rest.
+    /// Forgets everything about a pipeline that is gone, or at rest.
     pub(crate) fn forget(&mut self, pipeline: PipelineId) {
         self.due.remove(&pipeline);
         self.graphs.remove(&pipeline);
@@ -226,7 +226,7 @@ fn carried(job: JobId, carrying: &CarryingBuild) -> Change {
     }
 }
 
-/// So that nobody has to spell it out.
+/// Converts a resource and its version, as the store gives them.
 pub(crate) fn to_carried(
     (resource, version): (ResourceId, airside_model::ResourceVersionId),
 ) -> Carried {

@@ -24,12 +24,12 @@ use crate::{
     pipeline_state::PipelineState,
 };
 
-/// How often a job is passed in a row: each round starts or creates a build, so that the rest of a very
-/// long queue waits for the next event instead of holding everybody else up.
+/// Maximum number of passes of a job in a row. Each starts or creates a build, so the rest of a
+/// very long queue waits for the next event instead of delaying other jobs.
 const MAX_ROUNDS: usize = 1000;
 
 impl Driver {
-    /// Gives these jobs of the pipeline their passes, and whoever is concerned by what that changes.
+    /// Makes the passes of these jobs, and of the jobs that they affect.
     pub(crate) async fn schedule_pipeline(&mut self, pipeline: PipelineId, due: Due) -> Result<()> {
         let mut state = PipelineState::read(&self.store, pipeline, &mut self.names).await?;
         if state.paused && state.unfinished.is_empty() {
@@ -64,7 +64,7 @@ impl Driver {
         Ok(())
     }
 
-    /// What needs no judgement: builds that have their inputs run, and builds that no job stands for end.
+    /// Runs builds that have their inputs, and ends builds whose job is gone. Neither needs a pass.
     async fn resume_unfinished(
         &mut self,
         configured: &PipelineGraph,
@@ -92,7 +92,8 @@ impl Driver {
         Ok(())
     }
 
-    /// One job, until nothing more is to be done about it. Who else is concerned.
+    /// Makes passes of one job until nothing more is to be done. Returns the other jobs that are
+    /// affected.
     async fn pass_job(
         &mut self,
         configured: &PipelineGraph,
@@ -126,9 +127,10 @@ impl Driver {
         state: &PipelineState,
     ) -> Result<(Resolution, Pass)> {
         let pauses = pauses(configured, state, job.id);
-        let resolution = match pauses.pipeline || pauses.job {
-            true => Resolution::default(),
-            false => self.resolve(job).await?,
+        let resolution = if pauses.pipeline || pauses.job {
+            Resolution::default()
+        } else {
+            self.resolve(job).await?
         };
         let pending = state.pending(job.id);
         let spacing = self
@@ -146,7 +148,8 @@ impl Driver {
         Ok((resolution, judged))
     }
 
-    /// Stores what the next build would get, if that is not what is stored. Who else is concerned by it.
+    /// Stores the inputs of the next build, if they changed. Returns the other jobs that are
+    /// affected.
     async fn note_inputs(
         &mut self,
         configured: &PipelineGraph,
@@ -189,7 +192,7 @@ impl Driver {
         }
     }
 
-    /// Whether a build was started.
+    /// Carries out one action of a pass. Returns true if a build was started.
     async fn carry_out(
         &mut self,
         configured: &PipelineGraph,
@@ -206,7 +209,7 @@ impl Driver {
                         info!(%build, job = %job.id, input, "build created for a new version");
                         state.unfinished.push(created(build, job.id));
                     }
-                    // Somebody has asked for one just now.
+                    // A person has triggered one just now.
                     None => {
                         *state = PipelineState::read(&self.store, configured.id, &mut self.names)
                             .await?;
@@ -266,7 +269,7 @@ impl Driver {
                 InputsFrom::Resolution => self.note_use(job.id, resolution).await?,
             }
         }
-        // If it was not given any: an earlier try had gone through, or it was aborted just now.
+        // Without inputs given, an earlier try had given them, or it was aborted just now.
         state.started(build.build);
         self.asked.remove(&build.build);
         self.runner.run(build.build);
@@ -319,16 +322,17 @@ impl Driver {
         let SchedulerRequest::Preparation(build, sender) = ask;
         match self.prepare(build).await {
             Ok(prepared) => {
-                // Whoever asked may have gone.
+                // The caller may have gone.
                 let _ = sender.send(prepared);
             }
             Err(error) => {
-                tracing::warn!(%build, error = %chain(&error), "cannot tell what a build waits for");
+                let error = chain(&error);
+                tracing::warn!(%build, error, "reason why a build waits not found");
             }
         }
     }
 
-    /// What a build that waits is waiting for.
+    /// Returns what a pending build waits for.
     async fn prepare(&mut self, id: BuildId) -> Result<Option<Prepared>> {
         let Some(build) = self.store.build(id).await? else {
             return Ok(None);
@@ -395,7 +399,7 @@ fn pauses(configured: &PipelineGraph, state: &PipelineState, job: JobId) -> Paus
     }
 }
 
-/// The upstream builds that the inputs come from, each once.
+/// Returns the upstream builds that the inputs come from, each once.
 fn pipes(resolution: &Resolution) -> Vec<BuildId> {
     let chosen = resolution
         .inputs
@@ -405,7 +409,7 @@ fn pipes(resolution: &Resolution) -> Vec<BuildId> {
     builds.into_iter().collect()
 }
 
-/// A build that a pass has just created.
+/// Returns a build that a pass has just created.
 fn created(build: BuildId, job: JobId) -> Unfinished {
     Unfinished {
         id: build,

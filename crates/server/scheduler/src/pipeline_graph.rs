@@ -19,7 +19,7 @@ pub(crate) struct PipelineGraph {
 }
 
 impl Driver {
-    /// `None`: there is no such pipeline.
+    /// Returns the pipeline as it is configured. None if there is no such pipeline.
     pub(crate) async fn pipeline_graph(
         &mut self,
         pipeline: PipelineId,
@@ -30,16 +30,17 @@ impl Driver {
         let Some(row) = self.store.pipeline_by_id(pipeline).await? else {
             return Ok(None);
         };
-        let (graph, unreadable) = match row.archived {
-            true => (Graph::default(), false),
-            false => match self.graph(pipeline, row.config).await {
+        let (graph, unreadable) = if row.archived {
+            (Graph::default(), false)
+        } else {
+            match self.graph(pipeline, row.config).await {
                 Ok(graph) => (graph, false),
                 Err(error @ (Error::Config { .. } | Error::Graph { .. })) => {
-                    warn!(%pipeline, error = %chain(&error), "the pipeline is not scheduled");
+                    warn!(%pipeline, error = %chain(&error), "pipeline not scheduled");
                     (Graph::default(), true)
                 }
                 Err(error) => return Err(error),
-            },
+            }
         };
         let configured = Arc::new(PipelineGraph {
             id: pipeline,

@@ -1,4 +1,4 @@
-//! What passes of one pipeline look at, read in a few statements however many jobs there are.
+//! The rows that passes of one pipeline use, read in a few statements however many jobs there are.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use airside_store::{Store, Unfinished};
 
 use crate::Result;
 
-/// What is known of a job's row.
+/// The parts of a job's row that passes use.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct JobRow {
     pub(crate) paused: bool,
@@ -23,14 +23,14 @@ pub(crate) struct PipelineState {
     /// The pipeline is paused, or there is none.
     pub(crate) paused: bool,
     pub(crate) jobs: HashMap<JobId, JobRow>,
-    /// In the order in which they are to start.
+    /// Unfinished builds, in the order in which they are to start.
     pub(crate) unfinished: Vec<Unfinished>,
-    /// What reruns find of their originals.
+    /// Inputs that reruns find of their originals.
     originals: HashMap<BuildId, Original>,
 }
 
 impl PipelineState {
-    /// The pipeline's unfinished builds; of its jobs nothing yet.
+    /// Reads the pipeline's unfinished builds; its jobs are read later.
     pub(crate) async fn read(
         store: &Store,
         pipeline: PipelineId,
@@ -77,7 +77,7 @@ impl PipelineState {
         Ok(())
     }
 
-    /// The job's builds that have not started.
+    /// Returns the job's builds that have not started.
     pub(crate) fn pending(&self, job: JobId) -> Vec<Pending> {
         let waiting = self.waiting().filter(|build| build.job == job);
         waiting.map(|build| self.as_pending(build)).collect()
@@ -104,7 +104,7 @@ impl PipelineState {
         }
     }
 
-    /// Who else is in the job's serial groups.
+    /// Returns the other builds of the job's serial groups.
     pub(crate) fn group(&self, graph: &Graph, job: JobId) -> Group {
         let peers = graph.peers(job);
         let is_peer = |build: &&Unfinished| peers.binary_search(&build.job).is_ok();
@@ -126,7 +126,7 @@ impl PipelineState {
         !build.aborted && !job.paused && has_inputs
     }
 
-    /// The build has its inputs now.
+    /// Notes that the build has its inputs.
     pub(crate) fn started(&mut self, id: BuildId) {
         for build in self.unfinished.iter_mut().filter(|build| build.id == id) {
             build.runs = true;

@@ -1,4 +1,4 @@
-//! A job's inputs, with the store asked for what the view does not know.
+//! Resolves a job's inputs, and asks the store what the view does not know.
 
 use airside_schedule::{Resolution, Resolver, graph::Job};
 use tracing::warn;
@@ -24,8 +24,8 @@ impl Driver {
                 Err(question) => {
                     let page = self.view.page();
                     let answer = answer(&self.store, &self.names, &question, page).await?;
-                    // Nothing is told to the view meanwhile, so that no answer is overtaken; if one were, the
-                    // next round begins anew.
+                    // The view is not changed meanwhile, so no answer is overtaken; if one were,
+                    // the next round would begin anew.
                     let _ = self.view.learn(ticket, &question, answer)?;
                 }
             }

@@ -1,5 +1,5 @@
-//! Spacing: builds of one job that an operator wants to start some time apart. Kept in memory only, by a clock
-//! that never jumps: a server that was just started lets every job begin at once.
+//! Spacing: the administrator's minimum time between the starts of one job's builds. Kept in memory
+//! only, by a clock that never jumps: after a start of the server every job may begin at once.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -10,10 +10,10 @@ use airside_model::{JobId, PipelineId};
 use airside_schedule::pass::JobSpacing;
 use tokio::time::Instant;
 
-/// How far apart builds of one job start, by team.
+/// Minimum time between the starts of one job's builds, by team.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spacing {
-    /// Of teams that are not named.
+    /// Spacing of teams that are not named.
     pub everybody: Duration,
     pub teams: HashMap<String, Duration>,
 }
@@ -24,11 +24,11 @@ impl Spacing {
     }
 }
 
-/// When jobs started their last builds, and when those that wait may start the next.
+/// Jobs that rest after a start, and the builds that wait for the end of a rest.
 #[derive(Default)]
 pub(crate) struct SpacedJobs {
     spacing: Spacing,
-    /// Until when a job rests.
+    /// Moment until which a job rests.
     rests: HashMap<JobId, Instant>,
     wakes: BTreeSet<(Instant, PipelineId, JobId)>,
 }
@@ -51,7 +51,7 @@ impl SpacedJobs {
         }
     }
 
-    /// A build of the job starts now.
+    /// Notes that a build of the job starts now.
     pub(crate) fn started(&mut self, team: &str, job: JobId, now: Instant) {
         let spacing = self.spacing.of(team);
         if !spacing.is_zero() {
@@ -61,14 +61,14 @@ impl SpacedJobs {
         }
     }
 
-    /// A build of the job waits for the end of its rest.
+    /// Notes that a build of the job waits for the end of its rest.
     pub(crate) fn wake(&mut self, pipeline: PipelineId, job: JobId) {
         if let Some(until) = self.rests.get(&job) {
             self.wakes.insert((*until, pipeline, job));
         }
     }
 
-    /// Takes a job whose rest is over.
+    /// Takes out a job whose rest is over.
     pub(crate) fn rested(&mut self, now: Instant) -> Option<(PipelineId, JobId)> {
         let first = *self.wakes.first().filter(|(at, ..)| *at <= now)?;
         self.wakes.remove(&first);
@@ -76,7 +76,7 @@ impl SpacedJobs {
         Some((pipeline, job))
     }
 
-    /// When the next rest of somebody who waits is over.
+    /// Returns when the next rest that a build waits for is over.
     pub(crate) fn next(&self) -> Option<Instant> {
         self.wakes.first().map(|(at, ..)| *at)
     }

@@ -1,6 +1,6 @@
 //! A manager that a tenant named: the team's checker asks it.
 
-use airside_check_process::{Checkers, Failure, Look};
+use airside_check_process::{Checkers, Failure, SecretLookup};
 use airside_secret_managers::{Asker, Error, Manager, Secret};
 use async_trait::async_trait;
 use serde_json::Value;
@@ -33,7 +33,7 @@ impl Keeper for Elsewhere {
     }
 
     async fn read(&self, asker: &Asker, path: &str) -> Result<Option<Secret>, Error> {
-        let look = Look {
+        let look = SecretLookup {
             team: asker.team.clone(),
             type_: self.type_.clone(),
             config: self.config.clone(),

@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use airside_config::{CheckEvery, Config, Glob, JobInput, VersionSpec, inputs};
 use airside_model::{JobId, ResourceId, Version};
 
-use super::{Graph, Input, Job, Part, Resource, SerialGroup, Want};
+use super::{Graph, Input, InputVersions, Job, Part, Resource, SerialGroup};
 use crate::Names;
 use crate::checks::CheckRule;
 
-/// The ids that the store gave to a pipeline's jobs and resources, and the pins set through the API.
+/// The ids that the store gave to a pipeline's jobs and resources, and the pins set through the
+/// API.
 #[derive(Clone, Debug, Default)]
 pub struct Ids {
     pub jobs: HashMap<String, JobId>,
@@ -122,22 +123,22 @@ fn read_input(
     let resource_is_pinned = resource_pin.is_some();
     let mut passed = Vec::new();
     for name in &input.passed {
-        match Glob::is_pattern(name) {
-            true => {
-                for job in config.passed_jobs(std::slice::from_ref(name)) {
-                    passed.push(ids.job(&job.name)?);
-                }
+        if Glob::is_pattern(name) {
+            for job in config.passed_jobs(std::slice::from_ref(name)) {
+                passed.push(ids.job(&job.name)?);
             }
-            false => passed.push(ids.job(name)?),
+        } else {
+            passed.push(ids.job(name)?);
         }
     }
     passed.sort_unstable();
     passed.dedup();
-    // A pin of the step is nearer than one of the resource, and either is stronger than latest and every.
+    // A pin of the step is nearer than one of the resource, and either is stronger than latest and
+    // every.
     let want = match (input.version, resource_pin) {
-        (VersionSpec::Pinned(version), _) | (_, Some(version)) => Want::Pinned(version),
-        (VersionSpec::Every, None) => Want::Every,
-        (VersionSpec::Latest | VersionSpec::Unclear, None) => Want::Latest,
+        (VersionSpec::Pinned(version), _) | (_, Some(version)) => InputVersions::Pinned(version),
+        (VersionSpec::Every, None) => InputVersions::Every,
+        (VersionSpec::Latest | VersionSpec::Unclear, None) => InputVersions::Latest,
     };
     Ok(Input {
         name: names.intern(&input.name),
@@ -149,7 +150,7 @@ fn read_input(
     })
 }
 
-/// What each resource is held to: by the configuration, or else by somebody's word.
+/// Returns the pin of each resource: that of the configuration, or else the one that a person set.
 fn pins(config: &Config, ids: &Ids) -> Result<Pins, UnknownName> {
     let mut pins = ids.pins.clone();
     for resource in &config.resources {

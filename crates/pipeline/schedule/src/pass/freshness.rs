@@ -1,4 +1,4 @@
-//! Whether a build's resources were checked recently enough for it to pick versions.
+//! Tells if a build's resources were checked recently enough for it to pick versions.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,8 @@ use super::{Origin, Pending};
 use crate::Moment;
 use crate::graph::{Input, Job};
 
-/// The checks of a resource. A check that failed ended too: a broken resource holds no build up for good.
+/// The checks of a resource. A check that failed ended too: a broken resource holds no build up for
+/// good.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Checked {
     pub last_end: Option<Moment>,
@@ -32,7 +33,8 @@ pub(super) fn stale(
     resources
 }
 
-/// Where `passed` or a pin decides, a check would change nothing.
+/// Returns true if the input needs a check. Where `passed` or a pin decides, a check would change
+/// nothing.
 pub(super) fn is_stale(input: &Input, checks: Checked, build: &Pending) -> bool {
     if !input.passed.is_empty() || input.resource_is_pinned {
         return false;

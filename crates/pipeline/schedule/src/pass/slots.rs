@@ -1,4 +1,4 @@
-//! Whether a build has a place among those that run: `serial`, `serial_groups`, `max_in_flight`.
+//! Tells if a build has a free slot: `serial`, `serial_groups`, `max_in_flight`.
 
 use super::Wait;
 use crate::BuildKey;
@@ -9,8 +9,8 @@ use crate::graph::Job;
 pub struct Group {
     /// Started and not finished.
     pub running: u32,
-    /// The first pending build of the **other** jobs that could start: its job is not paused, and its
-    /// inputs are determined (or it is a rerun whose original has them). Others hold nobody up.
+    /// The first pending build of the **other** jobs that could start: its job is not paused, and
+    /// its inputs are determined (or it is a rerun whose original has them). Others delay no build.
     pub first_rival: Option<BuildKey>,
 }
 

@@ -1,6 +1,6 @@
-//! How soon after one build of a job another may start.
+//! The minimum time between the starts of one job's builds.
 
-/// What a job's spacing allows at this moment.
+/// Number of builds that a job's spacing lets start now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum JobSpacing {
     /// Its builds have no spacing.

@@ -1,4 +1,4 @@
-//! What a pending build waits for.
+//! The reasons why a pending build waits.
 
 use airside_model::ResourceId;
 
@@ -8,7 +8,7 @@ use crate::{BuildKey, NameId};
 pub enum Wait {
     PipelinePaused,
     JobPaused,
-    /// As many builds of its serial groups run as may.
+    /// The maximum number of builds of its serial groups run.
     MaxInFlight {
         running: u32,
         limit: u32,

@@ -1,10 +1,10 @@
-//! What a search has decided for one input.
+//! The decision of a search for one input.
 
 use airside_model::{BuildId, ResourceVersionId};
 
 use super::walk::Step;
 
-/// What is decided for one input so far.
+/// The decision for one input so far.
 #[derive(Clone, Debug)]
 pub(super) struct Choice {
     pub(super) version: ResourceVersionId,
@@ -13,7 +13,7 @@ pub(super) struct Choice {
     pub(super) more: bool,
 }
 
-/// Which of an input's upstream jobs vouched for it, by their places in `passed`.
+/// The upstream jobs that vouched for an input, by their places in `passed`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Vouchers(Vec<u64>);
 

@@ -1,4 +1,5 @@
-//! Which inputs are searched for together: those that share a job in `passed`, directly or through others.
+//! Groups inputs that are searched for together: those that share a job in `passed`, directly or
+//! through others.
 
 use std::collections::HashSet;
 

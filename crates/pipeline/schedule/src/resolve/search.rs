@@ -1,10 +1,11 @@
 //! The search for versions that passed the right jobs together.
 //!
-//! It goes through the open pairs (input, upstream job) in order. For each it tries the job's builds; a
-//! build vouches for every input that it carries a version of and that must have passed its job. A build
-//! that contradicts a version chosen before is left out. When no build is left, the search goes back to
-//! the pair before and tries the next build there. It is written as a stack of frames, so that it can stop
-//! at a question, and so that a thousand upstream jobs need no deep recursion.
+//! It goes through the open pairs (input, upstream job) in order. For each it tries the job's
+//! builds; a build vouches for every input that it carries a version of and that must have passed
+//! its job. A build that contradicts a version chosen before is left out. When no build is left,
+//! the search goes back to the pair before and tries the next build there. It is written as a stack
+//! of frames, so that it can stop at a question, and so that a thousand upstream jobs need no deep
+//! recursion.
 
 use std::collections::HashSet;
 
@@ -13,7 +14,7 @@ use airside_model::{JobId, ResourceVersionId};
 use super::choice::{Choice, Vouchers};
 use super::walk::{Step, Walk};
 use super::{Candidate, Reason};
-use crate::graph::{Input, Want};
+use crate::graph::{Input, InputVersions};
 use crate::history::Carrying;
 use crate::{BuildKey, Carried, History};
 
@@ -25,13 +26,13 @@ struct Frame {
     input: usize,
     job: JobId,
     walk: Walk,
-    /// What the present build changed; empty if there is none.
+    /// Changes that the present build made; empty if there is none.
     undo: Undo,
 }
 
 type Undo = Vec<(usize, Option<Choice>)>;
 
-/// Where a search goes next.
+/// The next move of a search.
 enum Heading {
     /// To the next open pair.
     Down,
@@ -113,18 +114,19 @@ impl<'a> Search<'a> {
         let mut pins = Vec::with_capacity(self.inputs.len());
         for input in &self.inputs {
             pins.push(match &input.want {
-                Want::Pinned(pin) => match history.containing(input.resource, pin)? {
+                InputVersions::Pinned(pin) => match history.containing(input.resource, pin)? {
                     Some(version) => Some(version),
                     None => return Ok(Err(Reason::PinNotFound(pin.clone()))),
                 },
-                Want::Latest | Want::Every => None,
+                InputVersions::Latest | InputVersions::Every => None,
             });
         }
         Ok(Ok(pins))
     }
 
-    /// Whether a job never had what an input wants of it. Then the other jobs' builds need not be tried: a new
-    /// job at the end of a long history is the usual reason why nothing fits.
+    /// Returns true if a job never had what an input takes from it. Then the builds of other jobs
+    /// need not be tried: a new job at the end of a long history is the usual reason why nothing
+    /// fits.
     fn is_hopeless<H: History>(&self, history: &H) -> Result<bool, H::Error> {
         for input in &self.inputs {
             let carrying = Carrying::Resource(input.resource);
@@ -172,13 +174,14 @@ impl<'a> Search<'a> {
         let input = self.inputs[index];
         let is_open = self.choices[index].is_none();
         let walk = Walk::newest_first(job, input.resource, self.must_carry(index, job));
-        if input.want == Want::Every {
+        if input.want == InputVersions::Every {
             self.find_last_pipes(history, input)?;
             let pipes = self.last_pipes.as_deref().unwrap_or_default();
             if let Some((_, used)) = pipes.iter().find(|(from, _)| *from == job) {
                 return Ok(Some(walk.unused_first(*used)));
             }
-            // This job is new to the input: go on from where the others left off, not from the latest.
+            // This job is new to the input: go on from where the others left off, not from the
+            // latest.
             if is_open && pipes.iter().any(|(from, _)| input.passed.contains(from)) {
                 return Ok(None);
             }
@@ -194,8 +197,9 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// What a build must carry to vouch for an input: its version, if it has one, and those of the other
-    /// inputs that must have passed the same job; or else the one it is pinned to.
+    /// Returns the versions that a build must carry to vouch for an input: the input's version, if
+    /// it has one, and those of the other inputs that must have passed the same job; or else the
+    /// one it is pinned to.
     fn must_carry(&self, index: usize, job: JobId) -> Vec<Carried> {
         let carried = |at: usize| {
             let choice = self.choices[at].as_ref()?;

@@ -3,7 +3,7 @@
 use airside_model::JobId;
 
 use super::{Candidate, Reason};
-use crate::graph::{Input, Want};
+use crate::graph::{Input, InputVersions};
 use crate::history::Placed;
 use crate::{History, Order};
 
@@ -13,7 +13,7 @@ pub(super) fn resolve<H: History>(
     input: &Input,
 ) -> Result<Result<Candidate, Reason>, H::Error> {
     match &input.want {
-        Want::Pinned(pin) => {
+        InputVersions::Pinned(pin) => {
             let found = history.containing(input.resource, pin)?;
             Ok(found
                 .map(|version| Candidate {
@@ -23,16 +23,16 @@ pub(super) fn resolve<H: History>(
                 })
                 .ok_or_else(|| Reason::PinNotFound(pin.clone())))
         }
-        Want::Latest => {
+        InputVersions::Latest => {
             let found = history.newest_enabled(input.resource, Order::NEWEST)?;
             Ok(found.map(alone).ok_or(Reason::LatestNotFound))
         }
-        Want::Every => Ok(every(history, job, input)?.ok_or(Reason::VersionNotFound)),
+        InputVersions::Every => Ok(every(history, job, input)?.ok_or(Reason::VersionNotFound)),
     }
 }
 
-/// The first version after the highest that the job used; if there is none, the last one up to there.
-/// A job that never used the resource begins with the latest.
+/// The first version after the highest that the job used; if there is none, the last one up to
+/// there. A job that never used the resource begins with the latest.
 fn every<H: History>(
     history: &H,
     job: JobId,

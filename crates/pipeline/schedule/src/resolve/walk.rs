@@ -5,14 +5,15 @@ use airside_model::{BuildId, JobId, ResourceId};
 use crate::history::{Carrying, Succeeded};
 use crate::{BuildKey, Carried, History};
 
-/// Newest first. With `every`, and where the last build of the job had an upstream build of this job:
-/// first the builds after that one, oldest first, then it and the older ones.
+/// Newest first. With `every`, and where the last build of the job had an upstream build of this
+/// job: first the builds after that one, oldest first, then it and the older ones.
 #[derive(Clone, Debug)]
 pub(super) struct Walk {
     job: JobId,
     resource: ResourceId,
     at: Cursor,
-    /// Versions that an older build must carry; empty if nothing is decided yet. The first is looked up.
+    /// Versions that an older build must carry; empty if nothing is decided yet. The first is
+    /// looked up.
     must_carry: Vec<Carried>,
 }
 
@@ -28,7 +29,7 @@ pub(super) enum Cursor {
 pub(super) struct Step<'h> {
     pub(super) build: Succeeded<'h>,
     pub(super) more: bool,
-    /// Where the walk is once this build was tried.
+    /// Position of the walk once this build was tried.
     pub(super) then: Cursor,
 }
 
@@ -42,7 +43,7 @@ impl Walk {
         }
     }
 
-    /// The same walk, but for the builds after one that was used.
+    /// Returns a walk that tries the builds after a used one first.
     pub(super) fn unused_first(self, used: BuildKey) -> Self {
         let at = last_of(used);
         Self {
@@ -55,7 +56,8 @@ impl Walk {
         self.at = to;
     }
 
-    /// The next build. Does not move: a question may come between this and what is made of the build.
+    /// The next build. Does not move: a question may come between this and what is made of the
+    /// build.
     pub(super) fn peek<'h, H: History>(
         &self,
         history: &'h H,

@@ -1,10 +1,10 @@
-//! What is known of one job's builds.
+//! KnownRanges builds of one job.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use airside_model::{JobId, ResourceId};
 
-use super::known::{Known, Place, after, before};
+use super::known::{KnownRanges, OrderKey, after, before};
 use crate::history::{Carrying, LastUse, Succeeded};
 use crate::question::Used;
 use crate::{BuildKey, Carried, NameId};
@@ -13,7 +13,7 @@ use crate::{BuildKey, Carried, NameId};
 pub(super) struct JobView {
     /// Succeeded builds with what they carry.
     builds: BTreeMap<BuildKey, Box<[Carried]>>,
-    /// Which of them carry what, and for which stretches all of them are known.
+    /// Builds by what they carry, with the ranges in which all of them are known.
     walks: HashMap<Carrying, Walked>,
     used: HashMap<(NameId, Carried), bool>,
     last_uses: HashMap<ResourceId, Option<Used>>,
@@ -22,7 +22,7 @@ pub(super) struct JobView {
 #[derive(Debug, Default)]
 struct Walked {
     builds: BTreeSet<BuildKey>,
-    known: Known<BuildKey>,
+    known: KnownRanges<BuildKey>,
 }
 
 impl JobView {

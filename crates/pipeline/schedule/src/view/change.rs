@@ -1,4 +1,4 @@
-//! What happened since a view was filled.
+//! Changes since a view was filled.
 
 use airside_model::{JobId, ResourceId, ResourceVersionId};
 
@@ -8,12 +8,12 @@ use crate::history::VersionState;
 use crate::question::Used;
 use crate::{BuildKey, Carried, NameId, Order};
 
-/// Told after it is committed, and in that order. A change told twice does no harm; if one may have been
-/// missed, forget what it was about. Pins are no change: they are part of the graph.
+/// Told after it is committed, and in that order. A change told twice does no harm; if one may have
+/// been missed, forget what it was about. Pins are no change: they are part of the graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// A check or a put found a version that the resource did not have, or one that now stands elsewhere
-    /// in the order.
+    /// A check or a put found a version that the resource did not have, or one that now stands
+    /// elsewhere in the order.
     VersionSaved {
         resource: ResourceId,
         version: ResourceVersionId,
@@ -40,9 +40,9 @@ pub enum Change {
         key: BuildKey,
         carried: Vec<Carried>,
     },
-    /// A resource has another history now (its source or type changed), or nobody knows what happened.
+    /// A resource has another history now (its source or type changed), or the change is not known.
     ForgetResource(ResourceId),
-    /// Builds of the job were deleted, or nobody knows what happened.
+    /// Builds of the job were deleted, or the change is not known.
     ForgetJob(JobId),
 }
 
@@ -99,8 +99,8 @@ impl View {
         }
     }
 
-    /// The highest version that a job used may be another one now, or stand elsewhere: it may have been
-    /// collected and found again since.
+    /// The highest version that a job used may be another one now, or stand elsewhere: it may have
+    /// been collected and found again since.
     fn forget_last_uses(&mut self, resource: ResourceId) {
         for job in self.jobs.values_mut() {
             job.forget_last_use(resource);

@@ -1,18 +1,18 @@
-//! The stretches of an order in which everything is known.
+//! The ranges of an order in which everything is known.
 
 use airside_model::BuildId;
 
 use crate::{BuildKey, Order};
 
-/// A place in an order without gaps: every place has a next one.
-pub(super) trait Place: Copy + Ord {
+/// A key of an order without gaps: every key has a next one.
+pub(super) trait OrderKey: Copy + Ord {
     const LOWEST: Self;
     const HIGHEST: Self;
     fn next(self) -> Self;
     fn previous(self) -> Self;
 }
 
-impl Place for Order {
+impl OrderKey for Order {
     const LOWEST: Self = Self(i64::MIN);
     const HIGHEST: Self = Self::NEWEST;
 
@@ -25,7 +25,7 @@ impl Place for Order {
     }
 }
 
-impl Place for BuildKey {
+impl OrderKey for BuildKey {
     const LOWEST: Self = Self {
         original: BuildId(i64::MIN),
         build: BuildId(i64::MIN),
@@ -47,7 +47,7 @@ impl Place for BuildKey {
     }
 }
 
-/// Where a walk to older builds begins. The newest key of all means: from the very end.
+/// Returns where a walk to older builds begins. The newest key of all means the very end.
 pub(super) fn before(key: BuildKey) -> BuildKey {
     if key == BuildKey::NEWEST {
         key
@@ -56,23 +56,23 @@ pub(super) fn before(key: BuildKey) -> BuildKey {
     }
 }
 
-/// Where a walk to newer builds begins.
+/// Returns where a walk to newer builds begins.
 pub(super) fn after(key: BuildKey) -> BuildKey {
     key.next()
 }
 
-/// Closed stretches, apart from each other and sorted.
+/// Closed ranges, apart from each other and sorted.
 #[derive(Clone, Debug)]
-pub(super) struct Known<P>(Vec<(P, P)>);
+pub(super) struct KnownRanges<P>(Vec<(P, P)>);
 
-impl<P> Default for Known<P> {
+impl<P> Default for KnownRanges<P> {
     fn default() -> Self {
         Self(Vec::new())
     }
 }
 
-impl<P: Place> Known<P> {
-    /// From now on everything between the two is known, both included.
+impl<P: OrderKey> KnownRanges<P> {
+    /// Marks everything between the two as known, both included.
     pub(super) fn add(&mut self, low: P, high: P) {
         if low > high {
             return;
@@ -86,7 +86,7 @@ impl<P: Place> Known<P> {
         self.0.splice(first..last, [(low, high)]);
     }
 
-    /// The stretch that a place lies in.
+    /// Returns the range that a key lies in.
     pub(super) fn around(&self, place: P) -> Option<(P, P)> {
         let at = self.0.partition_point(|(_, end)| *end < place);
         self.0.get(at).copied().filter(|(start, _)| *start <= place)
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     fn known(stretches: &[(i64, i64)]) -> Vec<(i64, i64)> {
-        let mut known = Known::default();
+        let mut known = KnownRanges::default();
         for (low, high) in stretches {
             known.add(Order(*low), Order(*high));
         }
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_place_is_in_a_stretch_or_not() {
-        let mut known = Known::default();
+        let mut known = KnownRanges::default();
         known.add(Order(2), Order(4));
         known.add(Order(8), Order(9));
         assert_eq!(known.around(Order(1)), None);

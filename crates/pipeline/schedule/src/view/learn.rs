@@ -3,11 +3,11 @@
 use airside_model::ResourceVersionId;
 
 use super::builds::newest_pipes;
-use super::known::Place;
+use super::known::OrderKey;
 use super::{Learnt, Ticket, View};
 use crate::history::VersionState;
 use crate::question::Used;
-use crate::{Answer, BuildKey, Carried, Question, WrongAnswer};
+use crate::{BuildKey, Carried, Question, StoreAnswer, WrongAnswer};
 
 #[derive(Clone, Copy, PartialEq)]
 enum Direction {
@@ -16,29 +16,29 @@ enum Direction {
 }
 
 impl View {
-    /// After this the question is not asked again, until a change makes it open anew. The ticket was taken
-    /// before the store was read. Nothing is learnt from a wrong answer.
+    /// After this the question is not asked again, until a change makes it open anew. The ticket
+    /// was taken before the store was read. Nothing is learnt from a wrong answer.
     pub fn learn(
         &mut self,
         ticket: Ticket,
         question: &Question,
-        answer: Answer,
+        answer: StoreAnswer,
     ) -> Result<Learnt, WrongAnswer> {
         if self.touched.is_overtaken(ticket, question) {
             return Ok(Learnt::Overtaken);
         }
         match (question, answer) {
-            (Question::Version(carried), Answer::Version(state)) => {
+            (Question::Version(carried), StoreAnswer::Version(state)) => {
                 let resource = self.resources.entry(carried.resource).or_default();
                 resource.put(carried.version, state);
             }
             (
                 Question::VersionsDown { .. } | Question::VersionsUp { .. },
-                Answer::Versions(rows),
+                StoreAnswer::Versions(rows),
             ) => {
                 self.learn_versions(question, &rows)?;
             }
-            (Question::Containing { resource, pin }, Answer::Pinned(version)) => {
+            (Question::Containing { resource, pin }, StoreAnswer::Pinned(version)) => {
                 let resource = self.resources.entry(*resource).or_default();
                 resource.learn_pin(pin, version);
             }
@@ -48,12 +48,12 @@ impl View {
                     input,
                     carried,
                 },
-                Answer::Used(used),
+                StoreAnswer::Used(used),
             ) => {
                 let job = self.jobs.entry(*job).or_default();
                 job.learn_used(*input, *carried, used);
             }
-            (Question::LastUse { job, resource }, Answer::LastUse(used)) => {
+            (Question::LastUse { job, resource }, StoreAnswer::LastUse(used)) => {
                 let used = used.map(|used| Used {
                     pipes: newest_pipes(&used.pipes),
                     ..used
@@ -61,9 +61,10 @@ impl View {
                 let job = self.jobs.entry(*job).or_default();
                 job.learn_last_use(*resource, used);
             }
-            (Question::BuildsDown { .. } | Question::BuildsUp { .. }, Answer::Builds(rows)) => {
-                self.learn_builds(question, rows)?
-            }
+            (
+                Question::BuildsDown { .. } | Question::BuildsUp { .. },
+                StoreAnswer::Builds(rows),
+            ) => self.learn_builds(question, rows)?,
             (question, _) => {
                 let question = question.clone();
                 return Err(WrongAnswer::Kind { question });
@@ -120,9 +121,9 @@ impl View {
         Ok(())
     }
 
-    /// Between which places everything is known once these rows are: to the last of a full page, or to the
-    /// end of all.
-    fn stretch<P: Place>(
+    /// Between which places everything is known once these rows are: to the last of a full page, or
+    /// to the end of all.
+    fn stretch<P: OrderKey>(
         &self,
         question: &Question,
         from: P,

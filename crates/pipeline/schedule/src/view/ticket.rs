@@ -1,8 +1,9 @@
 //! Answers that were overtaken.
 //!
-//! The store is read while the view goes on being told of changes. An answer that was read before a change
-//! was committed, and comes in after the view was told of it, would put the old state back for good. So
-//! whoever asks takes a [`Ticket`] first, and an answer about something that changed since is not learnt.
+//! The store is read while the view goes on being told of changes. An answer that was read before a
+//! change was committed, and comes in after the view was told of it, would put the old state back
+//! for good. So a reader takes a [`Ticket`] first, and an answer about something that changed since
+//! is not learnt.
 
 use std::collections::HashMap;
 
@@ -15,7 +16,7 @@ use crate::Question;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticket(u64);
 
-/// What became of an answer.
+/// The fate of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Learnt {
@@ -71,8 +72,8 @@ impl Touched {
 }
 
 impl View {
-    /// To be taken before the store is read. As long as it stays the same, nothing has changed, and a
-    /// resolver may go on.
+    /// To be taken before the store is read. As long as it stays the same, nothing has changed, and
+    /// a resolver may go on.
     pub fn ticket(&self) -> Ticket {
         self.touched.now
     }

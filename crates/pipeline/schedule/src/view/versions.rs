@@ -1,10 +1,10 @@
-//! What is known of one resource's versions.
+//! KnownRanges versions of one resource.
 
 use std::collections::{BTreeMap, HashMap};
 
 use airside_model::{ResourceVersionId, Version};
 
-use super::known::{Known, Place};
+use super::known::{KnownRanges, OrderKey};
 use crate::Order;
 use crate::history::{Placed, VersionState};
 
@@ -12,7 +12,7 @@ use crate::history::{Placed, VersionState};
 pub(super) struct ResourceView {
     /// Versions by place. Each of them has a state.
     places: BTreeMap<Order, ResourceVersionId>,
-    known: Known<Order>,
+    known: KnownRanges<Order>,
     /// `None` for one that the resource does not have.
     states: HashMap<ResourceVersionId, Option<VersionState>>,
     /// Few: one for each pin in use.
@@ -102,7 +102,7 @@ impl ResourceView {
         }
     }
 
-    /// Which version has a pin's pairs may be another one now.
+    /// Forgets the versions of pins: another version may have a pin's pairs now.
     pub(super) fn forget_pins(&mut self) {
         self.pins.clear();
     }

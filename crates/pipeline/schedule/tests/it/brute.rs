@@ -1,10 +1,12 @@
-//! A slow solver, for comparison: it lists every way to pick upstream builds, in order of preference, and
-//! takes the first that breaks no rule. Rules are looked at when a way is complete, never on the way.
+//! A slow solver, for comparison: it lists every way to pick upstream builds, in order of
+//! preference, and takes the first that breaks no rule. Rules are looked at when a way is complete,
+//! never on the way.
 //!
-//! It knows worlds in which every version exists and at most one input has both `every` and `passed`.
+//! It knows worlds in which every version exists and at most one input has both `every` and
+//! `passed`.
 
 use airside_model::{BuildId, JobId, ResourceVersionId};
-use airside_schedule::graph::{Input, Want};
+use airside_schedule::graph::{Input, InputVersions};
 use airside_schedule::history::Carrying;
 use airside_schedule::resolve::Chosen;
 use airside_schedule::{BuildKey, Carried, History, Order, Reason, Resolution};
@@ -16,7 +18,7 @@ use crate::world::{BuildRow, NOW, World};
 struct Pick<'a> {
     input: usize,
     build: &'a BuildRow,
-    /// Whether it is one that the job has not used, and whether others come after it.
+    /// Set for a version that the job has not used: true if others come after it.
     unused: Option<bool>,
 }
 
@@ -75,16 +77,16 @@ fn alone(world: &World, input: &Input) -> (Result<ResourceVersionId, Reason>, bo
         .collect();
     usable.sort();
     match &input.want {
-        Want::Pinned(pin) => {
+        InputVersions::Pinned(pin) => {
             let fitting = rows.iter().filter(|row| row.content.contains(pin));
             let found = fitting.max_by_key(|row| row.state.order).map(|row| row.id);
             (found.ok_or_else(|| Reason::PinNotFound(pin.clone())), false)
         }
-        Want::Latest => {
+        InputVersions::Latest => {
             let last = usable.last().map(|(_, id)| *id);
             (last.ok_or(Reason::LatestNotFound), false)
         }
-        Want::Every => {
+        InputVersions::Every => {
             let used: Option<Order> = rows
                 .iter()
                 .filter(|row| {
@@ -127,7 +129,7 @@ fn together(world: &World, first: usize) -> Vec<usize> {
 fn solve_group(world: &World, group: &[usize]) -> (Result<Vec<Chosen>, Reason>, bool) {
     let inputs: Vec<&Input> = group.iter().map(|index| &world.inputs[*index]).collect();
     for input in &inputs {
-        if let Want::Pinned(pin) = &input.want
+        if let InputVersions::Pinned(pin) = &input.want
             && let Ok(None) = world.containing(input.resource, pin)
         {
             return (Err(Reason::PinNotFound(pin.clone())), false);
@@ -175,17 +177,17 @@ impl<'a> Group<'a> {
             .find(|carried| {
                 let Ok(state) = self.world.version(**carried);
                 let fits = match &input.want {
-                    Want::Pinned(pin) => {
+                    InputVersions::Pinned(pin) => {
                         self.world.containing(input.resource, pin) == Ok(Some(carried.version))
                     }
-                    Want::Latest | Want::Every => true,
+                    InputVersions::Latest | InputVersions::Every => true,
                 };
                 carried.resource == input.resource && state.unwrap().enabled && fits
             })
             .map(|carried| carried.version)
     }
 
-    /// What an input gets: from the first pick that has something for it. And which pick that is.
+    /// Returns the version of an input, from the first pick that has one for it, and that pick.
     fn assigned(&self, way: &[Pick<'_>], at: usize) -> Option<(ResourceVersionId, usize)> {
         let mut picks = way.iter().enumerate();
         picks.find_map(|(place, pick)| Some((self.version_in(pick.build, at)?, place)))
@@ -204,7 +206,7 @@ impl<'a> Group<'a> {
         let pipes = last.map(|last| last.pipes.to_vec()).unwrap_or_default();
         let passed = &self.inputs[at].passed;
         let mut pipes = pipes.into_iter();
-        let is_every = self.inputs[at].want == Want::Every;
+        let is_every = self.inputs[at].want == InputVersions::Every;
         pipes
             .by_ref()
             .filter(|(job, _)| is_every && passed.contains(job))
@@ -281,7 +283,8 @@ impl<'a> Group<'a> {
                 if since >= place || !input.passed.contains(&pick.build.job) {
                     return true;
                 }
-                // What was decided before must not be contradicted by the first version of the resource.
+                // What was decided before must not be contradicted by the first version of the
+                // resource.
                 let mut carried = pick.build.carried.iter();
                 let first = carried.find(|carried| carried.resource == input.resource);
                 let agrees = first.is_none_or(|first| first.version == version);

@@ -1,7 +1,7 @@
 //! Input resolution by its table: `tests/cases/*.txt`, a file for each rule.
 //!
-//! A case is a line `== what it shows`, a world (see `world/text.rs`) and the outcome behind `=>`. Each is
-//! resolved with everything at hand, and through an empty view that asks page by page.
+//! A case is a line `== what it shows`, a world (see `world/text.rs`) and the outcome behind `=>`.
+//! Each is resolved with everything at hand, and through an empty view that asks page by page.
 
 use std::path::Path;
 

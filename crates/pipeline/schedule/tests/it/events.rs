@@ -1,4 +1,4 @@
-//! Which jobs an event concerns, on the pipeline of `graph.rs`.
+//! The jobs that an event affects, on the pipeline of `graph.rs`.
 
 use airside_model::{JobId, ResourceId};
 use airside_schedule::{Event, Names};
@@ -39,7 +39,7 @@ fn events_and_the_jobs_they_concern() {
         (Event::PipelineSet, &ALL),
         (Event::PipelineUnpaused, &ALL),
         (Event::Sweep, &ALL),
-        // Somebody else's.
+        // A resource of another pipeline.
         (Event::VersionsFound(ResourceId(99)), &[]),
         (Event::JobAsked(JobId(99)), &[]),
         (finished(JobId(99), true), &[]),

@@ -1,5 +1,5 @@
-//! The parts together, in the way a server drives them: an event, the jobs it concerns, a pass for each,
-//! its actions carried out, and the view told. No job gets a pass that no event gave it.
+//! The parts together, in the way a server drives them: an event, the jobs it concerns, a pass for
+//! each, its actions carried out, and the view told. No job gets a pass that no event gave it.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -25,7 +25,7 @@ struct House {
     determined: HashMap<JobId, bool>,
     checked: HashMap<ResourceId, Checked>,
     builds: i64,
-    /// What finished, as `job version version`.
+    /// Builds that finished, as `job version version`.
     done: Vec<String>,
 }
 

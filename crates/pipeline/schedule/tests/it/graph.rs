@@ -3,7 +3,7 @@
 use airside_config::load;
 use airside_model::{JobId, ResourceId, Version};
 use airside_schedule::checks::{CheckRule, Interval};
-use airside_schedule::graph::{Ids, Part, SerialGroup, Want};
+use airside_schedule::graph::{Ids, InputVersions, Part, SerialGroup};
 use airside_schedule::{Graph, Names};
 
 const PIPELINE: &str = "
@@ -60,8 +60,8 @@ pub(crate) fn read(ids: &Ids, names: &mut Names) -> Graph {
     Graph::read(&config, ids, names).unwrap()
 }
 
-fn pin(reference: &str) -> Want {
-    Want::Pinned(Version::from([("ref", reference)]))
+fn pin(reference: &str) -> InputVersions {
+    InputVersions::Pinned(Version::from([("ref", reference)]))
 }
 
 #[test]
@@ -75,11 +75,11 @@ fn inputs_as_the_scheduler_sees_them() {
         .map(|input| (names.name(input.name), input.resource.0, input.want.clone()))
         .collect();
     let expected = [
-        ("repo", 1, Want::Latest),
+        ("repo", 1, InputVersions::Latest),
         ("src", 1, pin("abc")),
         ("image", 2, pin("fixed")),
         ("tool", 2, pin("own")),
-        ("bucket", 3, Want::Latest),
+        ("bucket", 3, InputVersions::Latest),
     ];
     assert_eq!(inputs, expected);
     let passed: Vec<_> = ship.inputs.iter().map(|input| input.passed.len()).collect();
@@ -90,7 +90,10 @@ fn inputs_as_the_scheduler_sees_them() {
         .map(|input| input.resource_is_pinned)
         .collect();
     assert_eq!(pinned, [false, false, true, true, false]);
-    assert_eq!(graph.job(JobId(2)).unwrap().inputs[0].want, Want::Every);
+    assert_eq!(
+        graph.job(JobId(2)).unwrap().inputs[0].want,
+        InputVersions::Every
+    );
 }
 
 #[test]

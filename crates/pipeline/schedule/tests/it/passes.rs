@@ -19,7 +19,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use airside_model::{BuildId, JobId, ResourceId, ResourceVersionId, Version};
-use airside_schedule::graph::{Input, Job, Want};
+use airside_schedule::graph::{Input, InputVersions, Job};
 use airside_schedule::pass::{
     Action, Checked, Group, InputsFrom, JobSpacing, JobState, Next, Origin, Original, Pauses,
     Pending, Refused, may_rerun, may_trigger, pass,
@@ -107,9 +107,9 @@ impl Scene {
             name,
             resource,
             want: match (has("every"), has("pinned")) {
-                (true, _) => Want::Every,
-                (_, true) => Want::Pinned(pin),
-                _ => Want::Latest,
+                (true, _) => InputVersions::Every,
+                (_, true) => InputVersions::Pinned(pin),
+                _ => InputVersions::Latest,
             },
             resource_is_pinned: has("pinned"),
             passed: if has("passed") {
@@ -195,7 +195,7 @@ impl Scene {
         }
     }
 
-    /// What there is to say about the blockers of each pending build.
+    /// Returns the blockers of each pending build.
     fn show_preparations(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for build in &self.pending {

@@ -9,7 +9,7 @@ use crate::world::{World, parse};
 const JOBS: [&str; 3] = ["a", "b", "c"];
 const RESOURCES: [&str; 3] = ["x", "y", "z"];
 
-/// How wild a world may be.
+/// The wildness of a world.
 #[derive(Clone, Copy)]
 pub(crate) struct Kind {
     /// Builds may carry versions that are not there any more.

@@ -1,21 +1,22 @@
 //! Sizes: what a pass costs, and that it does not grow with the past.
 //!
-//! The past is a [`Grid`], which makes each row up when it is asked for: a million versions cost nothing
-//! here, and every row that a view takes is counted. Times are printed by
-//! `cargo test --release -p airside-schedule --test it -- --ignored --nocapture scale`.
+//! The past is a [`Grid`], which makes each row up when it is asked for: a million versions cost
+//! nothing here, and every row that a view takes is counted. Times are printed by `cargo test
+//! --release -p airside-schedule --test it -- --ignored --nocapture scale`.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use airside_model::{BuildId, JobId, ResourceId, ResourceVersionId, Version};
-use airside_schedule::graph::{Input, Job, SerialGroup, Want};
+use airside_schedule::graph::{Input, InputVersions, Job, SerialGroup};
 use airside_schedule::history::{Carrying, VersionState};
 use airside_schedule::pass::{Action, Group, JobState, Pauses, pass};
 use airside_schedule::{
-    Answer, BuildKey, Carried, Learnt, Names, Order, Question, Resolution, Resolver, Used, View,
+    BuildKey, Carried, Learnt, Names, Order, Question, Resolution, Resolver, StoreAnswer, Used,
+    View,
 };
 
-use crate::world::Asked;
+use crate::world::AskedQuestions;
 
 /// Every job had a build with each version of all its resources, up to `builds`.
 struct Grid {
@@ -48,7 +49,7 @@ impl Grid {
         (1..=from.min(most)).rev().take(page)
     }
 
-    fn answer(&self, question: &Question, page: usize, asked: &mut Asked) -> Answer {
+    fn answer(&self, question: &Question, page: usize, asked: &mut AskedQuestions) -> StoreAnswer {
         let state = |number: i64| VersionState {
             order: Order(number),
             enabled: number % 100 != 0,
@@ -56,23 +57,25 @@ impl Grid {
         let row = |resource: ResourceId, number| (version(resource, number).version, state(number));
         asked.questions += 1;
         let answer = match question {
-            Question::Version(carried) => Answer::Version(Some(state(number_of(carried.version)))),
+            Question::Version(carried) => {
+                StoreAnswer::Version(Some(state(number_of(carried.version))))
+            }
             Question::VersionsDown { resource, from } => {
                 let numbers = Self::down(from.0, self.versions, page);
-                Answer::Versions(numbers.map(|number| row(*resource, number)).collect())
+                StoreAnswer::Versions(numbers.map(|number| row(*resource, number)).collect())
             }
             Question::VersionsUp { resource, from } => {
                 let numbers = (from.0..=self.versions).take(page);
-                Answer::Versions(numbers.map(|number| row(*resource, number)).collect())
+                StoreAnswer::Versions(numbers.map(|number| row(*resource, number)).collect())
             }
             Question::Containing { resource, pin } => {
                 let number = pin.0["ref"].parse().unwrap();
-                Answer::Pinned(Some(version(*resource, number).version))
+                StoreAnswer::Pinned(Some(version(*resource, number).version))
             }
             Question::Used { carried, .. } => {
-                Answer::Used(number_of(carried.version) <= self.builds)
+                StoreAnswer::Used(number_of(carried.version) <= self.builds)
             }
-            Question::LastUse { job, .. } => Answer::LastUse(Some(Used {
+            Question::LastUse { job, .. } => StoreAnswer::LastUse(Some(Used {
                 order: Order(self.builds),
                 pipes: vec![(before(*job), key(before(*job), self.builds))],
             })),
@@ -92,7 +95,7 @@ impl Grid {
                 };
                 let numbers = numbers.filter(|_| self.has(*job, *carrying));
                 let builds = numbers.take(page).map(|number| self.build(*job, number));
-                Answer::Builds(builds.collect())
+                StoreAnswer::Builds(builds.collect())
             }
             Question::BuildsUp {
                 job,
@@ -103,18 +106,18 @@ impl Grid {
                 let numbers = (first..=self.builds).filter(|_| self.has(*job, *carrying));
                 let builds = numbers.map(|number| self.build(*job, number));
                 let builds = builds.filter(|(key, _)| *key >= *from).take(page);
-                Answer::Builds(builds.collect())
+                StoreAnswer::Builds(builds.collect())
             }
         };
         asked.rows += match &answer {
-            Answer::Versions(rows) => rows.len(),
-            Answer::Builds(rows) => rows.len(),
+            StoreAnswer::Versions(rows) => rows.len(),
+            StoreAnswer::Builds(rows) => rows.len(),
             _ => 1,
         };
         answer
     }
 
-    fn resolve(&self, view: &mut View, job: &Job, asked: &mut Asked) -> Resolution {
+    fn resolve(&self, view: &mut View, job: &Job, asked: &mut AskedQuestions) -> Resolution {
         let mut resolver = Resolver::new(job);
         loop {
             match resolver.resume(view) {
@@ -147,12 +150,12 @@ fn before(job: JobId) -> JobId {
     JobId(job.0 - 200)
 }
 
-/// Five layers of 200 jobs. From the second on three inputs must have passed the layers before; one has
-/// every version, one is a trigger.
+/// Five layers of 200 jobs. From the second on three inputs must have passed the layers before; one
+/// has every version, one is a trigger.
 fn jobs(grid: &Grid, count: i64) -> Vec<Job> {
     let mut names = Names::default();
     let jobs = (1..=count).map(JobId).map(|id| {
-        let mut input = |at: i64, want: Want, passed: Vec<JobId>, trigger: bool| Input {
+        let mut input = |at: i64, want: InputVersions, passed: Vec<JobId>, trigger: bool| Input {
             name: names.intern(&format!("input-{at}")),
             resource: grid.resource(id, at),
             want,
@@ -164,11 +167,11 @@ fn jobs(grid: &Grid, count: i64) -> Vec<Job> {
         Job {
             id,
             inputs: vec![
-                input(0, Want::Latest, vec![up], true),
-                input(1, Want::Latest, vec![up], false),
-                input(2, Want::Latest, vec![before(up), up], false),
-                input(3, Want::Every, vec![], false),
-                input(4, Want::Latest, vec![], true),
+                input(0, InputVersions::Latest, vec![up], true),
+                input(1, InputVersions::Latest, vec![up], false),
+                input(2, InputVersions::Latest, vec![before(up), up], false),
+                input(3, InputVersions::Every, vec![], false),
+                input(4, InputVersions::Latest, vec![], true),
             ],
             serial_groups: vec![SerialGroup(format!("group-{}", id.0 % 50))],
             max_in_flight: Some(1),
@@ -194,7 +197,7 @@ fn judge(job: &Job, inputs: &Resolution) -> usize {
 }
 
 /// Resolves one job over pasts of different lengths, and gives what it asked for.
-fn cost(want: Want, passed: Vec<JobId>, versions: i64, builds: i64) -> Asked {
+fn cost(want: InputVersions, passed: Vec<JobId>, versions: i64, builds: i64) -> AskedQuestions {
     let grid = Grid {
         resources: 200,
         versions,
@@ -204,7 +207,7 @@ fn cost(want: Want, passed: Vec<JobId>, versions: i64, builds: i64) -> Asked {
     job.inputs.truncate(1);
     job.inputs[0].want = want;
     job.inputs[0].passed = passed;
-    let mut asked = Asked::default();
+    let mut asked = AskedQuestions::default();
     let resolution = grid.resolve(&mut View::default(), &job, &mut asked);
     assert!(resolution.is_determined(), "{resolution:?}");
     asked
@@ -212,14 +215,14 @@ fn cost(want: Want, passed: Vec<JobId>, versions: i64, builds: i64) -> Asked {
 
 #[test]
 fn a_million_versions_cost_what_a_thousand_do() {
-    let pin = Want::Pinned(Version::from([("ref", "77")]));
+    let pin = InputVersions::Pinned(Version::from([("ref", "77")]));
     let both = vec![JobId(500), JobId(700)];
     for (want, passed) in [
-        (Want::Latest, vec![]),
-        (Want::Every, vec![]),
+        (InputVersions::Latest, vec![]),
+        (InputVersions::Every, vec![]),
         (pin.clone(), vec![]),
-        (Want::Latest, both.clone()),
-        (Want::Every, both.clone()),
+        (InputVersions::Latest, both.clone()),
+        (InputVersions::Every, both.clone()),
         (pin, both),
     ] {
         let few = cost(want.clone(), passed.clone(), 1_000, 500);
@@ -245,7 +248,7 @@ fn an_upstream_job_without_the_resource_ends_the_search_at_once() {
         versions: 1_000_000,
         builds: 500_000,
     };
-    let mut asked = Asked::default();
+    let mut asked = AskedQuestions::default();
     let job = downstream(&grid, vec![JobId(700), JobId(710)]);
     let resolution = grid.resolve(&mut View::default(), &job, &mut asked);
     assert!(!resolution.is_determined() && !resolution.gave_up);
@@ -262,7 +265,7 @@ fn a_thousand_upstream_jobs_need_no_deep_stack() {
     let mut job = jobs(&grid, 2_000).pop().unwrap();
     job.inputs.truncate(1);
     job.inputs[0].passed = (1..=1_000).map(JobId).collect();
-    let resolution = grid.resolve(&mut View::default(), &job, &mut Asked::default());
+    let resolution = grid.resolve(&mut View::default(), &job, &mut AskedQuestions::default());
     let chosen = resolution.chosen(job.inputs[0].name).unwrap();
     assert_eq!(number_of(chosen.carried.version), 9);
     assert_eq!(chosen.passed.len(), 1_000);
@@ -277,7 +280,7 @@ fn scale_of_a_pipeline_with_a_thousand_jobs() {
     };
     let jobs = jobs(&grid, 1_000);
     let mut view = View::default();
-    let mut asked = Asked::default();
+    let mut asked = AskedQuestions::default();
     let started = Instant::now();
     for job in &jobs {
         grid.resolve(&mut view, job, &mut asked);

@@ -3,13 +3,13 @@
 use airside_model::{JobId, ResourceId};
 use airside_schedule::history::{Carrying, VersionState};
 use airside_schedule::{
-    Answer, BuildKey, Carried, Change, History, Learnt, Order, PAGE, Question, View, WrongAnswer,
-    resolve,
+    BuildKey, Carried, Change, History, Learnt, Order, PAGE, Question, StoreAnswer, View,
+    WrongAnswer, resolve,
 };
 use proptest::prelude::*;
 
 use crate::property::{WILD, cases, read, world};
-use crate::world::{Asked, NOW, VersionRow, World, content, version_id};
+use crate::world::{AskedQuestions, NOW, VersionRow, World, content, version_id};
 
 /// Something that happens, by resource and number of a version.
 #[derive(Clone, Copy, Debug)]
@@ -132,7 +132,8 @@ proptest! {
         happenings in prop::collection::vec(happening(), 1..30),
     ) {
         let mut world = read(&text);
-        // Builds of the scheduled job name builds before them, so they come last in the text, and now.
+        // Builds of the scheduled job name builds before them, so they come last in the text, and
+        // now.
         let mut later = world.builds.split_off(start.min(world.builds.len()));
         later.reverse();
         let mut view = View::with_pages_of(page);
@@ -167,9 +168,10 @@ fn wrong_answers_are_refused_and_teach_nothing() {
         from: BuildKey::NEWEST,
     };
     let key = |id| BuildKey::first_run(airside_model::BuildId(id));
-    let rows = |ids: &[i64]| Answer::Builds(ids.iter().map(|id| (key(*id), Vec::new())).collect());
+    let rows =
+        |ids: &[i64]| StoreAnswer::Builds(ids.iter().map(|id| (key(*id), Vec::new())).collect());
     let mut view = View::default();
-    let wrong_kind = view.learn(view.ticket(), &question, Answer::Used(true));
+    let wrong_kind = view.learn(view.ticket(), &question, StoreAnswer::Used(true));
     assert!(matches!(wrong_kind, Err(WrongAnswer::Kind { .. })));
     let upside_down = view.learn(view.ticket(), &question, rows(&[1, 2]));
     assert!(matches!(upside_down, Err(WrongAnswer::Order { .. })));
@@ -236,7 +238,7 @@ fn an_answer_that_was_overtaken_is_not_learnt() {
     let mut view = View::default();
     let ticket = view.ticket();
     // The store is read here, and then a check saves version 2.
-    let answer = Answer::Versions(vec![row(1)]);
+    let answer = StoreAnswer::Versions(vec![row(1)]);
     let (version, state) = row(2);
     view.apply(Change::VersionSaved {
         resource,
@@ -253,7 +255,7 @@ fn an_answer_that_was_overtaken_is_not_learnt() {
     let ticket = view.ticket();
     view.apply(Change::ForgetResource(ResourceId(2)));
     view.apply(Change::ForgetJob(JobId(1)));
-    let answer = Answer::Versions(vec![row(2), row(1)]);
+    let answer = StoreAnswer::Versions(vec![row(2), row(1)]);
     assert_eq!(view.learn(ticket, &question, answer), Ok(Learnt::Yes));
     let newest = view
         .newest_enabled(resource, Order::NEWEST)
@@ -271,7 +273,7 @@ fn an_answer_that_was_overtaken_is_not_learnt() {
     ] {
         let ticket = view.ticket();
         view.apply(change);
-        let learnt = view.learn(ticket, &question, Answer::LastUse(None));
+        let learnt = view.learn(ticket, &question, StoreAnswer::LastUse(None));
         assert_eq!(learnt, Ok(Learnt::Overtaken));
     }
 }
@@ -288,7 +290,7 @@ fn a_trimmed_view_asks_again() {
     assert_eq!(before, after);
     assert_eq!(
         asked,
-        Asked {
+        AskedQuestions {
             questions: 1,
             rows: 3
         }

@@ -1,7 +1,7 @@
 //! A pipeline and its past for tests, whole and in memory.
 //!
-//! [`World`] answers [`History`] by looking through everything, and a [`Question`] as the store would:
-//! a page at a time, with a count of the rows.
+//! [`World`] answers [`History`] by looking through everything, and a [`Question`] as the store
+//! would: a page at a time, with a count of the rows.
 
 mod answer;
 mod text;
@@ -16,7 +16,7 @@ use airside_schedule::{
     BuildKey, Carried, History, Learnt, NameId, Names, Order, Resolution, Resolver, View,
 };
 
-pub(crate) use self::answer::Asked;
+pub(crate) use self::answer::AskedQuestions;
 pub(crate) use self::text::parse;
 
 /// The job that is scheduled.
@@ -55,7 +55,7 @@ pub(crate) fn version_id(resource: ResourceId, number: i64) -> ResourceVersionId
     ResourceVersionId(resource.0 * 1_000_000 + number)
 }
 
-/// What a version of a test says: its number, and whether that is odd.
+/// Returns the content of a test's version: its number, and if that is odd.
 pub(crate) fn content(number: i64) -> Version {
     let parity = if number % 2 == 0 { "even" } else { "odd" };
     Version::from([("ref", number.to_string()), ("parity", parity.to_owned())])
@@ -113,13 +113,13 @@ impl World {
     }
 
     /// Resolves through a view that asks this world, and counts what it asked.
-    pub(crate) fn resolve_with(&self, view: &mut View) -> (Resolution, Asked) {
+    pub(crate) fn resolve_with(&self, view: &mut View) -> (Resolution, AskedQuestions) {
         self.resolve_job(view, &self.job())
     }
 
-    pub(crate) fn resolve_job(&self, view: &mut View, job: &Job) -> (Resolution, Asked) {
+    pub(crate) fn resolve_job(&self, view: &mut View, job: &Job) -> (Resolution, AskedQuestions) {
         let mut resolver = Resolver::new(job);
-        let mut asked = Asked::default();
+        let mut asked = AskedQuestions::default();
         loop {
             match resolver.resume(view) {
                 Ok(resolution) => return (resolution, asked),

@@ -1,4 +1,4 @@
-//! Where checkers of a test live, so that it finds its own among those of other tests.
+//! The folder of a test's checkers, so that it finds its own among those of other tests.
 
 use std::{fs, time::Duration};
 
@@ -6,12 +6,12 @@ use airside_check_process::{Checkers, Options};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-pub(crate) struct Place(TempDir);
+pub(crate) struct CheckerFolders(TempDir);
 
-impl Place {
+impl CheckerFolders {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder can be made");
-        // A checker is nobody, and must come through.
+        // A checker runs as a user without rights, and must pass through.
         let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         fs::set_permissions(folder.path(), open).expect("it is ours");
         Self(folder)
@@ -54,7 +54,7 @@ impl Place {
         }
     }
 
-    /// Whether no checker left anything.
+    /// Returns true if no checker left anything.
     pub(crate) fn is_empty(&self) -> bool {
         fs::read_dir(self.0.path())
             .expect("the folder is there")

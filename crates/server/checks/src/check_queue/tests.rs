@@ -85,19 +85,19 @@ fn paused_pipelines_and_never_wait_until_somebody_asks() {
     let all = vec![resource(1, Part::Trigger), never];
     queue.set_pipeline(PIPELINE, true, all.clone(), Arrival::Later, now(0));
     assert_eq!(started(&mut queue, now(1000)), [0; 0]);
-    assert!(queue.ask(ResourceId(2)));
+    assert!(queue.request(ResourceId(2)));
     assert_eq!(queue.next(), Some(Duration::ZERO));
     assert_eq!(started(&mut queue, now(0)), [2]);
     queue.set_pipeline(PIPELINE, false, all, Arrival::Later, now(0));
     assert_eq!(started(&mut queue, now(0)), [1]);
-    assert!(!queue.ask(ResourceId(3)));
+    assert!(!queue.request(ResourceId(3)));
 }
 
 #[test]
 fn an_administrators_pause_holds_up_only_what_nobody_asked_for() {
     let both = vec![resource(1, Part::Trigger), resource(2, Part::Trigger)];
     let mut queue = queue(both, Arrival::Later);
-    queue.ask(ResourceId(2));
+    queue.request(ResourceId(2));
     let start = queue.start(now(0), true).map(|start| start.resource.0);
     assert_eq!(start, Some(2));
     assert_eq!(queue.start(now(0), true), None);
@@ -108,8 +108,8 @@ fn an_administrators_pause_holds_up_only_what_nobody_asked_for() {
 fn who_asks_while_a_check_is_under_way_gets_another() {
     let mut queue = queue(vec![resource(1, Part::Trigger)], Arrival::Later);
     assert_eq!(started(&mut queue, now(0)), [1]);
-    queue.ask(ResourceId(1));
-    queue.ask(ResourceId(1));
+    queue.request(ResourceId(1));
+    queue.request(ResourceId(1));
     assert_eq!(started(&mut queue, now(0)), [0; 0]);
     queue.finished(ResourceId(1), Some(ended(now(1), 0)), now(1));
     assert_eq!(

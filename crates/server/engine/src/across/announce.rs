@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use super::recipe::Recipe;
 
 /// The most that the event may have.
-const MOST_SHOWN: usize = 16 * 1024 * 1024;
+const MAX_SHOWN: usize = 16 * 1024 * 1024;
 /// The most that the plans of all substeps may have together.
-const MOST_PLANNED: usize = 256 * 1024 * 1024;
+const MAX_PLANNED: usize = 256 * 1024 * 1024;
 
-/// Gives all substeps as `fly` and the web page expect them, without secrets. Says why if one of them
-/// cannot be made, or if they are too large.
+/// Gives all substeps as `fly` and the web page expect them, without secrets. Says why if one of
+/// them cannot be made, or if they are too large.
 pub(super) fn substeps(recipe: &Recipe, secrets: &Secrets) -> Result<Vec<Value>, String> {
     let (mut shown, mut nodes, mut planned, mut bytes) = (Vec::new(), 0, 0, 0);
     for number in 0..recipe.count() {
@@ -32,7 +32,7 @@ pub(super) fn substeps(recipe: &Recipe, secrets: &Secrets) -> Result<Vec<Value>,
         let step = shown_plan(&public_plan(&plan), recipe.id.as_str(), secrets);
         let substep = json!({"step": step, "values": values});
         bytes += substep.to_string().len();
-        if planned > MOST_PLANNED || bytes > MOST_SHOWN {
+        if planned > MAX_PLANNED || bytes > MAX_SHOWN {
             return Err(too_large("too much text in their names, params and values"));
         }
         shown.push(substep);

@@ -1,5 +1,5 @@
-//! Makes texts of values that stand where a plan has texts, as Concourse does when it reads such a plan: all of
-//! a step's own fields and `params`, but nothing else in a task's `config`.
+//! Makes texts of values that stand where a plan has texts, as Concourse does when it reads such a
+//! plan: all of a step's own fields and `params`, but nothing else in a task's `config`.
 
 use airside_config::env_text;
 use serde_json::{Map, Value};

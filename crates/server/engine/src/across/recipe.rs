@@ -44,8 +44,8 @@ impl Recipe {
         self.values.iter().map(Vec::len).product()
     }
 
-    /// Gives the values of one combination, in the order of the variables. Combinations that differ only in
-    /// the last variable are next to each other.
+    /// Gives the values of one combination, in the order of the variables. Combinations that differ
+    /// only in the last variable are next to each other.
     pub(super) fn combination(&self, mut number: usize) -> Vec<&Value> {
         let mut combination = Vec::with_capacity(self.values.len());
         for list in self.values.iter().rev().filter(|list| !list.is_empty()) {
@@ -61,7 +61,8 @@ impl Recipe {
         names.zip(self.combination(number))
     }
 
-    /// Makes the plan of one combination: the template with the values in it, its nodes under ids of their own.
+    /// Makes the plan of one combination: the template with the values in it, its nodes under ids
+    /// of their own.
     pub(super) fn plan(&self, number: usize) -> Result<Plan, String> {
         let values = self.combination(number);
         let lookup = |reference: &Reference| {

@@ -1,7 +1,7 @@
 //! Puts values into a template.
 //!
-//! A template may have the template of another `across` in it, as text. Values go into that as texts of its
-//! JSON and never as JSON: a value with quotes in it cannot become a part of the plan.
+//! A template may have the template of another `across` in it, as text. Values go into that as
+//! texts of its JSON and never as JSON: a value with quotes in it cannot become a part of the plan.
 
 use airside_vars::{Error, Lookup, Reference, interpolate, kind};
 use serde_json::{Map, Value};

@@ -1,7 +1,8 @@
-//! Images in registries: a check looks for the version, and whoever places the step pulls just that.
+//! Images in registries: a check looks for the version, and the runtime that places the step pulls
+//! just that.
 //!
-//! The get is lazy. Its events say what is used, but nothing is fetched into a volume: a runtime keeps images by
-//! digest, and a node's own runtime pulls for it.
+//! The get is lazy. Its events say what is used, but nothing is fetched into a volume: a runtime
+//! keeps images by digest, and a node's own runtime pulls for it.
 
 use airside_model::{
     Plan, PlanNode, Version,
@@ -11,7 +12,7 @@ use airside_runtime::{Image, PullSource};
 use airside_store::now;
 use serde_json::{Map, Value};
 
-use super::{ImageMetadata, StepImage, Wanted, announce, artifact, filled, run, served, text};
+use super::{ImageMetadata, StepImage, ImageNeed, announce, artifact, filled, run, served, text};
 use crate::{Result, StepError, leaf::Leaf};
 
 type Source = Map<String, Value>;
@@ -19,7 +20,7 @@ type Source = Map<String, Value>;
 pub(super) async fn fetch(
     leaf: Leaf<'_>,
     (check, get): (Option<&Plan>, &Plan),
-    wanted: Wanted,
+    wanted: ImageNeed,
     tags: &[String],
 ) -> Result<StepImage, StepError> {
     let PlanNode::Get(node) = &get.node else {
@@ -39,8 +40,8 @@ pub(super) async fn fetch(
         (None, None) => return Err("the image has no version".to_owned().into()),
     };
     let metadata = match wanted {
-        Wanted::Description => describe(leaf, get, &version).await?,
-        Wanted::Files => {
+        ImageNeed::Description => describe(leaf, get, &version).await?,
+        ImageNeed::Files => {
             say_got(leaf, get, &version).await?;
             ImageMetadata::default()
         }
@@ -82,7 +83,8 @@ async fn describe(
     Ok(artifact(leaf, found, &[]).await?.metadata)
 }
 
-/// Without any of these a source means `latest`: to go through all tags for an image would be asking too much.
+/// Without any of these a source means `latest`: to go through all tags for an image would be
+/// asking too much.
 const CHOOSING: [&str; 5] = [
     "tag",
     "tag_regex",

@@ -1,4 +1,4 @@
-//! `artifact_input`: what somebody uploaded becomes an artifact of the build.
+//! `artifact_input`: makes an upload an artifact of the build.
 
 use std::collections::BTreeMap;
 

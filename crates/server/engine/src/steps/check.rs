@@ -1,7 +1,8 @@
 //! `check`: finds versions, of a resource or for an image, and saves them.
 //!
-//! A native type is checked by the team's checker on the step's worker ([`native`]); everything else in a container
-//! of its type, which others share ([`guest`]). What was found a moment ago is not looked for again ([`history`]).
+//! A native type is checked by the team's checker on the step's worker ([`native`]); everything
+//! else in a container of its type, which others share ([`guest`]). What was found a moment ago is
+//! not looked for again ([`history`]).
 
 mod guest;
 mod history;
@@ -42,7 +43,8 @@ pub(crate) async fn run(leaf: Leaf<'_>, check: &CheckPlan) -> Result<Status, Ste
         name: check.name.clone(),
     };
     leaf.say("initialize", event).await?;
-    // Of several checks of one resource at once, those that waited for the first hardly ever need to run.
+    // Of several checks of one resource at once, those that waited for the first hardly ever need
+    // to run.
     let _turn = leaf.interpreter.engine.turn_to_check(leaf, check).await;
     let started_at = now();
     let mut subject = Subject::find(leaf, check).await?;

@@ -92,7 +92,7 @@ pub(crate) async fn run(leaf: Leaf<'_>, get: &GetPlan) -> Result<Status, StepErr
     Ok(status)
 }
 
-/// What a get comes to that had nothing to fetch.
+/// Returns the outcome of a get that had nothing to fetch.
 async fn cached(
     leaf: Leaf<'_>,
     get: &GetPlan,

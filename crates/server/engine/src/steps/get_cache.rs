@@ -1,6 +1,7 @@
-//! What gets have fetched before. The same version of the same thing, fetched in the same way, is
-//! fetched once for a team; of equal gets at the same time one does the work and the others wait. What workers of one trust
-//! fetched is not found by gets on others: a machine that was taken over has only its own to spoil.
+//! The cache of gets. The same version of the same resource, fetched in the same way, is fetched
+//! once for a team; of equal gets at the same time one does the work and the others wait. Gets on
+//! workers of one trust do not find what workers of another fetched: a machine that was taken over
+//! can spoil only its own.
 
 use std::{sync::Arc, time::Duration};
 
@@ -33,7 +34,8 @@ impl Key {
         Some(Self::named(leaf, identity(request)?, trust.as_deref()))
     }
 
-    /// The key of what was fetched on this worker, which may be another one than was to be expected.
+    /// The key of what was fetched on this worker, which may be another one than was to be
+    /// expected.
     fn fetched_on(&self, leaf: Leaf<'_>, worker: &WorkerName) -> Self {
         let parts = &leaf.interpreter.engine.parts;
         let trust = parts.orchestrator.trust_of(worker);
@@ -118,7 +120,7 @@ pub(crate) async fn turn(
     Err(StepError::Stopped(cause?))
 }
 
-/// What was fetched before. From now on the build holds it.
+/// Returns what an equal get fetched. From now on the build holds it.
 pub(crate) async fn find(
     leaf: Leaf<'_>,
     key: &Key,
@@ -134,14 +136,15 @@ pub(crate) async fn find(
         return Ok(None);
     };
     if !parts.orchestrator.has_volume(&found.volume) {
-        warn!(volume = %found.volume, "a resource cache is not on disk any more; it is fetched again");
+        warn!(volume = %found.volume, "resource cache lost from the disk; it is fetched again");
         parts.store.forget_resource_cache(&found.volume).await?;
         return Ok(None);
     }
     Ok(Some(found))
 }
 
-/// Says that nothing is fetched, and what that is: the type's program, which would have said it, does not run.
+/// Says that nothing is fetched, and what that is: the type's program, which would have said it,
+/// does not run.
 pub(crate) async fn announce(leaf: Leaf<'_>, version: &Version) -> Result<()> {
     let mut text = info_line("found existing resource cache");
     for (key, value) in &version.0 {
@@ -172,12 +175,13 @@ pub(crate) async fn keep(
         .save_resource_cache(interpreter.lease, &key.name, &fetched, owner)
         .await?;
     if !saved {
-        info!(build = %interpreter.build.id, step = %leaf.plan, %volume, "not kept as a resource cache");
+        let build = interpreter.build.id;
+        info!(%build, step = %leaf.plan, %volume, "volume not kept as a resource cache");
     }
     Ok(())
 }
 
-/// As Concourse says it, colour included.
+/// Prints a line in Concourse's words and colour.
 async fn say(leaf: Leaf<'_>, what: &str, words: &str) -> Result<()> {
     leaf.print(what, Source::Stderr, &info_line(words)).await
 }

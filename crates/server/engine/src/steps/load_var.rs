@@ -27,7 +27,8 @@ impl Format {
         }
     }
 
-    /// As the step says, else by the file's ending, else without the spaces around it.
+    /// Chooses the format that the step names, else by the file's ending, else text without the
+    /// spaces around it.
     fn choose(wanted: &str, file: &str) -> Result<Self, String> {
         if !wanted.is_empty() {
             return Self::named(wanted).ok_or_else(|| format!("invalid format {wanted}"));

@@ -1,10 +1,10 @@
-//! What a step may know of the build it belongs to, as environment variables.
+//! Environment variables that tell a step about its build.
 
 use airside_model::BuildStatus;
 use airside_store::Build;
 use airside_vars::InstanceVars;
 
-/// For the program of a resource type.
+/// Returns the variables for the program of a resource type.
 pub(crate) fn of_resource(
     build: &Build,
     external_url: &str,
@@ -39,7 +39,7 @@ pub(crate) fn of_resource(
         .collect()
 }
 
-/// Where people look at the build.
+/// Returns the URL at which people see the build.
 fn url(build: &Build, external_url: &str) -> String {
     let (Some(pipeline), Some(job)) = (&build.pipeline_name, &build.job_name) else {
         return format!("{external_url}/builds/{}", build.id);
@@ -55,7 +55,7 @@ fn url(build: &Build, external_url: &str) -> String {
     url
 }
 
-/// As a part of a query.
+/// Encodes a text as a part of a query.
 fn encoded(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
     let bytes = text.bytes().map(|byte| match byte {

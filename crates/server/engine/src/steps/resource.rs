@@ -1,4 +1,4 @@
-//! What get, put and check share: the call of a resource type's program, and reading its answer.
+//! The call of a resource type's program and its answer, which get, put and check share.
 
 use std::time::Duration;
 
@@ -19,13 +19,13 @@ use serde_json::{Map, Value, json};
 use super::metadata;
 use crate::{
     Result, StepError, image,
-    image::{StepImage, Wanted},
+    image::{ImageNeed, StepImage},
     leaf::{Leaf, Ran},
     outcome::Outcome,
     status::Status,
 };
 
-/// What a resource type answers to `in` and `out`.
+/// The answer of a resource type to `in` and `out`.
 #[derive(Debug, Deserialize)]
 struct ResourceAnswer {
     version: Option<Version>,
@@ -46,8 +46,8 @@ impl ResourceAnswer {
     }
 }
 
-/// Reads the end of a get or put, and writes its event. Returns the outcome to commit: a program that
-/// exited with another status than 0 has failed.
+/// Reads the end of a get or put, and writes its event. Returns the outcome to commit: a program
+/// that exited with another status than 0 has failed.
 pub(crate) async fn outcome(
     leaf: Leaf<'_>,
     ran: &Ran,
@@ -106,7 +106,8 @@ pub(crate) async fn filled(
     }
 }
 
-/// Where a resource type finds or leaves files. It is there even if nothing is in it.
+/// Returns the folder in which a resource type finds or leaves files. It is there even if it is
+/// empty.
 fn folder(kind: StepKind) -> Option<&'static str> {
     match kind {
         StepKind::Check => None,
@@ -138,7 +139,7 @@ impl Call<'_> {
         Ok(self.request_with(leaf, program))
     }
 
-    /// The same where it is known what to run.
+    /// Returns the request for a known program and image.
     pub(crate) fn request_with(
         self,
         leaf: Leaf<'_>,
@@ -184,7 +185,7 @@ impl Call<'_> {
         }
     }
 
-    /// What to run in which image. Types that nobody brings must be ours.
+    /// Returns the image and the program. A type that the pipeline does not bring must be native.
     pub(crate) async fn program(
         &self,
         leaf: Leaf<'_>,
@@ -197,7 +198,7 @@ impl Call<'_> {
         let folder = folder(self.kind).map(str::to_owned);
         if let Some(get) = &self.image.get_plan {
             let check = self.image.check_plan.as_deref();
-            let image = image::fetch(leaf, (check, get), Wanted::Files, self.tags).await?;
+            let image = image::fetch(leaf, (check, get), ImageNeed::Files, self.tags).await?;
             let run = Executable::Path(format!("/opt/resource/{verb}"));
             return Ok((image, run, folder.into_iter().collect()));
         }

@@ -79,7 +79,7 @@ async fn filled(leaf: Leaf<'_>, plan: &SetPipelinePlan) -> Result<SetPipelinePla
     Ok(filled)
 }
 
-/// The file with all given variables put in; others stay, for whoever runs the pipeline.
+/// Returns the file with all given variables put in; others stay, for the builds of the pipeline.
 async fn with_vars(
     leaf: Leaf<'_>,
     text: String,
@@ -111,7 +111,7 @@ fn parse(text: &str) -> Result<Value, String> {
         .map_err(|error| error.to_string())
 }
 
-/// Whose pipeline it is. Only the main team may set another's.
+/// Returns the team of the pipeline. Only the main team may set another's.
 async fn team(leaf: Leaf<'_>, plan: &SetPipelinePlan) -> Result<TeamId, StepError> {
     let (store, build) = (&leaf.interpreter.engine.parts.store, leaf.interpreter.build);
     if plan.team.is_empty() {
@@ -198,7 +198,7 @@ async fn apply(
     Ok(leaf.finish(Outcome::of(Status::Succeeded)).await?)
 }
 
-/// What the pipeline is now; one that is archived or cannot be read is nothing.
+/// Returns the pipeline's configuration now; an archived or unreadable one is empty.
 fn current(existing: Option<&Pipeline>) -> Config {
     let live = existing.filter(|pipeline| !pipeline.archived);
     live.and_then(|pipeline| serde_json::from_value(pipeline.config.clone()).ok())

@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use super::{resource::timeout, task_caches, task_config};
 use crate::{
     Result, StepError, image,
-    image::{StepImage, Wanted},
+    image::{ImageNeed, StepImage},
     leaf::{Leaf, Ran},
     outcome::Outcome,
     reference,
@@ -62,7 +62,8 @@ pub(crate) async fn run(leaf: Leaf<'_>, task: &TaskPlan) -> Result<Status, StepE
     let request = request(leaf, task, &config, image).await?;
     let timeout = timeout(&task.timeout)?;
     let ran = leaf.run_process(&request, timeout).await?;
-    // Before the outcome is committed: after that, nobody would do it again if this server ended in between.
+    // Before the outcome is committed: after that, no server would do it again if this one ended in
+    // between.
     task_caches::keep(leaf, task, &config, &ran.outputs).await?;
     let status = conclude(leaf, task, &ran).await?;
     leaf.let_go(ran).await;
@@ -112,7 +113,7 @@ fn shown(leaf: Leaf<'_>, config: &TaskConfig) -> TaskConfig {
     config
 }
 
-/// Which root file system the task wants: an artifact, before what its config says.
+/// Returns the root file system of the task: an artifact, before the image of its config.
 async fn image(
     leaf: Leaf<'_>,
     task: &TaskPlan,
@@ -137,9 +138,9 @@ async fn image(
             airside_config::image_plans(leaf.plan, &resource, types, &task.tags, skip_interval);
         let (check, get) = plans.map_err(|error| error.to_string())?;
         let wanted = if config.run.path.is_empty() {
-            Wanted::Description
+            ImageNeed::Description
         } else {
-            Wanted::Files
+            ImageNeed::Files
         };
         return image::fetch(leaf, (check.as_ref(), &get), wanted, &task.tags).await;
     }
@@ -208,7 +209,7 @@ async fn request(
     })
 }
 
-/// What the image brings, then the params.
+/// Returns the environment: that of the image, then the params.
 fn env(leaf: Leaf<'_>, config: &TaskConfig, image: &StepImage) -> Vec<(String, String)> {
     let url = leaf.interpreter.engine.parts.external_url.clone();
     let mut env = image.metadata.env();

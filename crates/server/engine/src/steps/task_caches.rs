@@ -1,5 +1,5 @@
-//! The folders that a task keeps between builds of its job. To the runtime a cache is an output, and
-//! an input at the same path where there is one from before.
+//! The folders that a task keeps between builds of its job. To the runtime a cache is an output,
+//! and an input at the same path where there is one from before.
 
 use airside_model::{TaskConfig, VolumeId, plan::TaskPlan};
 use airside_orchestrator::{Artifact, StepOutput};
@@ -10,8 +10,7 @@ use crate::{Result, leaf::Leaf};
 /// Outputs of this name are caches. Names that people write cannot begin like that.
 const MARK: &str = "\0cache ";
 
-/// What a task finds in its caches, and where it leaves them. One-off builds have no job, and keep
-/// nothing.
+/// Returns the inputs and outputs of a task's caches. One-off builds have no job, and keep nothing.
 pub(crate) async fn mounts(
     leaf: Leaf<'_>,
     task: &TaskPlan,

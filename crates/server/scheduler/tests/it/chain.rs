@@ -74,8 +74,8 @@ async fn a_chain_of_twenty_jobs_is_through_in_time() {
     for at in 0..20 {
         assert_eq!(stage.run_next().await, format!("j{at} #1 r=1"));
     }
-    // Without waiting for a timer anywhere: each sweep is 300 seconds after the last. What twenty builds cost is for
-    // benchmarks to say.
+    // Without waiting for a timer anywhere: each sweep is 300 seconds after the last. What twenty
+    // builds cost is for benchmarks to say.
     let took = begun.elapsed();
     assert!(took.as_secs() < 60, "{took:?}");
 }

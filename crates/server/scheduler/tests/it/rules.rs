@@ -1,4 +1,5 @@
-//! Each rule once, from what is told to what runs. The rules themselves have their tables in the scheduler.
+//! Each rule once, from what is told to what runs. The rules themselves have their tables in the
+//! scheduler.
 
 use std::time::{Duration, Instant};
 
@@ -214,7 +215,7 @@ async fn reruns_have_the_inputs_of_their_original() {
     stage.store.create_rerun(&rerun, "me").await.unwrap();
     assert_eq!(stage.run_next().await, "a #1.2 r=1");
     stage.nothing_runs().await;
-    // The version is gone: the rerun says so, until somebody aborts it.
+    // The version is gone: the rerun says so, until it is aborted.
     stage
         .store
         .clear_versions(stage.resource("r").await)

@@ -33,7 +33,7 @@ fn pipeline(jobs: usize, resources: usize) -> String {
     text
 }
 
-/// How long a pass of all jobs takes once the view is filled, and how long it takes to fill it.
+/// Measures a pass of all jobs once the view is filled, and the filling.
 async fn measure(jobs: usize, resources: usize, versions: usize) {
     let stage = Stage::new(&pipeline(jobs, resources)).await;
     let pause = Pausing::Pause { by: "me" };

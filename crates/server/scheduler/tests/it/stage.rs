@@ -1,4 +1,4 @@
-//! A pipeline, the driver, and somebody who runs builds.
+//! A pipeline, the driver, and a runner of builds.
 
 use std::{
     sync::{
@@ -26,7 +26,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 /// Long enough for anything that is going to happen.
-const PATIENCE: Duration = Duration::from_secs(30);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Hands builds on to the test.
 struct Starter(mpsc::UnboundedSender<BuildId>, AtomicBool);
@@ -129,7 +129,7 @@ impl Stage {
         }
     }
 
-    /// Whoever runs builds panics once.
+    /// Makes the runner of builds panic once.
     pub(crate) fn break_runner(&self) {
         self.starter.1.store(true, Ordering::Relaxed);
     }
@@ -171,7 +171,7 @@ impl Stage {
         resource.expect("the resource is there").id
     }
 
-    /// As a check would.
+    /// Saves versions as a check would.
     pub(crate) async fn found(&self, resource: &str, numbers: &[i64]) {
         let resource = self.resource(resource).await;
         let from = self.store.check_from(resource).await.unwrap().unwrap();
@@ -197,7 +197,7 @@ impl Stage {
     /// The next build that is run, as `job #name` and its inputs. It is started, too.
     pub(crate) async fn next(&mut self) -> Started {
         loop {
-            let next = timeout(PATIENCE, self.started.recv()).await;
+            let next = timeout(WAIT_TIMEOUT, self.started.recv()).await;
             let id = next.expect("a build is run").expect("the driver lives");
             let build = self.store.build(id).await.unwrap().unwrap();
             // A build may be handed over more than once.
@@ -210,7 +210,7 @@ impl Stage {
     async fn take(&self, build: Build) -> Started {
         let lease = self
             .store
-            .take_build(build.id, "me", "here", PATIENCE)
+            .take_build(build.id, "me", "here", WAIT_TIMEOUT)
             .await;
         let lease = lease.unwrap().expect("the build is unfinished");
         if !build.aborted {
@@ -262,12 +262,12 @@ impl Stage {
         }
     }
 
-    /// The driver has looked at all it was told of: it answers in turn, twice as the first answer may come
-    /// before it heard.
+    /// The driver has looked at all it was told of: it answers in turn, twice as the first answer
+    /// may come before it heard.
     pub(crate) async fn settled(&self) {
         for _ in 0..3 {
             let asked = self.scheduler.preparation(BuildId(0));
-            timeout(PATIENCE, asked).await.unwrap().unwrap();
+            timeout(WAIT_TIMEOUT, asked).await.unwrap().unwrap();
             tokio::task::yield_now().await;
         }
     }
@@ -290,7 +290,7 @@ impl Stage {
     pub(crate) async fn until<F: Future<Output = bool>>(&self, what: &str, is_so: impl Fn() -> F) {
         let (mut changes, start) = (self.store.subscribe(), Instant::now());
         while !is_so().await {
-            assert!(start.elapsed() < PATIENCE, "not so: {what}");
+            assert!(start.elapsed() < WAIT_TIMEOUT, "not so: {what}");
             let _ = timeout(Duration::from_millis(200), changes.changed()).await;
         }
     }

@@ -2,51 +2,56 @@
 
 use airside_model::{JobId, ResourceId, ResourceVersionId};
 use airside_schedule::history::{Carrying, VersionState};
-use airside_schedule::{Answer, BuildKey, Carried, History, Order, Question};
+use airside_schedule::{BuildKey, Carried, History, Order, Question, StoreAnswer};
 
 use super::World;
 
-/// What a view cost the store.
+/// The questions that a view asked the store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct AskedQuestions {
     pub(crate) questions: usize,
     pub(crate) rows: usize,
 }
 
 impl World {
     /// `page` is the most rows of a walk.
-    pub(crate) fn answer(&self, question: &Question, page: usize, asked: &mut Asked) -> Answer {
+    pub(crate) fn answer(
+        &self,
+        question: &Question,
+        page: usize,
+        asked: &mut AskedQuestions,
+    ) -> StoreAnswer {
         let answer = self.look_up(question, page);
         asked.questions += 1;
         asked.rows += match &answer {
-            Answer::Versions(rows) => rows.len(),
-            Answer::Builds(rows) => rows.len(),
+            StoreAnswer::Versions(rows) => rows.len(),
+            StoreAnswer::Builds(rows) => rows.len(),
             _ => 1,
         };
         answer
     }
 
-    fn look_up(&self, question: &Question, page: usize) -> Answer {
+    fn look_up(&self, question: &Question, page: usize) -> StoreAnswer {
         match question {
             Question::Version(carried) => {
                 let Ok(state) = self.version(*carried);
-                Answer::Version(state)
+                StoreAnswer::Version(state)
             }
             Question::VersionsDown { resource, from } => {
                 let mut rows = self.version_rows(*resource, |order| order <= *from);
                 rows.sort_by_key(|(_, state)| std::cmp::Reverse(state.order));
                 rows.truncate(page);
-                Answer::Versions(rows)
+                StoreAnswer::Versions(rows)
             }
             Question::VersionsUp { resource, from } => {
                 let mut rows = self.version_rows(*resource, |order| order >= *from);
                 rows.sort_by_key(|(_, state)| state.order);
                 rows.truncate(page);
-                Answer::Versions(rows)
+                StoreAnswer::Versions(rows)
             }
             Question::Containing { resource, pin } => {
                 let Ok(found) = self.containing(*resource, pin);
-                Answer::Pinned(found)
+                StoreAnswer::Pinned(found)
             }
             Question::Used {
                 job,
@@ -54,11 +59,11 @@ impl World {
                 carried,
             } => {
                 let Ok(used) = self.was_used(*job, *input, *carried);
-                Answer::Used(used)
+                StoreAnswer::Used(used)
             }
             Question::LastUse { job, resource } => {
                 let Ok(last) = self.last_use(*job, *resource);
-                Answer::LastUse(last.map(|last| airside_schedule::Used {
+                StoreAnswer::LastUse(last.map(|last| airside_schedule::Used {
                     order: last.order,
                     pipes: last.pipes.to_vec(),
                 }))
@@ -72,7 +77,7 @@ impl World {
                 rows.sort();
                 rows.reverse();
                 rows.truncate(page);
-                Answer::Builds(rows)
+                StoreAnswer::Builds(rows)
             }
             Question::BuildsUp {
                 job,
@@ -82,7 +87,7 @@ impl World {
                 let mut rows = self.build_rows(*job, *carrying, |key| key >= *from);
                 rows.sort();
                 rows.truncate(page);
-                Answer::Builds(rows)
+                StoreAnswer::Builds(rows)
             }
         }
     }

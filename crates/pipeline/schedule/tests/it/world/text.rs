@@ -11,7 +11,7 @@
 //! ```
 
 use airside_model::{BuildId, JobId, ResourceId, Version};
-use airside_schedule::graph::{Input, Want};
+use airside_schedule::graph::{Input, InputVersions};
 use airside_schedule::history::VersionState;
 use airside_schedule::{BuildKey, Carried, NameId, Order};
 
@@ -126,7 +126,7 @@ impl World {
         let mut input = Input {
             name: self.names.intern(name),
             resource: ResourceId(0),
-            want: Want::Latest,
+            want: InputVersions::Latest,
             resource_is_pinned: false,
             passed: Vec::new(),
             trigger: false,
@@ -135,11 +135,11 @@ impl World {
         while let Some(word) = words.next() {
             match word {
                 "of" => resource = words.next().unwrap().to_owned(),
-                "every" => input.want = Want::Every,
+                "every" => input.want = InputVersions::Every,
                 "trigger" => input.trigger = true,
                 "pin" => {
                     let (key, value) = words.next().unwrap().split_once('=').unwrap();
-                    input.want = Want::Pinned(Version::from([(key, value)]));
+                    input.want = InputVersions::Pinned(Version::from([(key, value)]));
                 }
                 "passed" => {
                     for job in words.by_ref() {

@@ -1,4 +1,5 @@
-//! What a check is about, from where it looks, whether it must look at all, and where its findings go.
+//! The subject of a check: the version it looks from, the known result that spares it, and the
+//! place where its versions go.
 
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ pub(super) enum Subject {
         last: Option<LastCheck>,
         interval: Option<Duration>,
     },
-    /// What a type, a prototype or a task runs in: only the newest counts.
+    /// The image of a type, a prototype or a task: only the newest version counts.
     Image {
         /// The name of the type, if it is one's.
         type_: String,
@@ -87,7 +88,8 @@ impl Subject {
         }
     }
 
-    /// What is known already, if that will do. `image` is the version of the type's own image.
+    /// Returns the known version, if no new check is needed. `image` is the version of the type's
+    /// own image.
     pub(super) async fn known(
         &mut self,
         leaf: Leaf<'_>,
@@ -99,12 +101,13 @@ impl Subject {
         let store = &leaf.interpreter.engine.parts.store;
         match self {
             Self::Resource { id, last, .. } => {
-                // One that was asked for wants a look after that; one that was due, any that somebody
-                // else had meanwhile.
+                // A check that was asked for needs a look that began after the request; a due one,
+                // any look that ended since.
                 let will_do = last.is_some_and(|last| {
-                    let seen = match check.skip_interval {
-                        true => last.started_at,
-                        false => last.ended_at,
+                    let seen = if check.skip_interval {
+                        last.started_at
+                    } else {
+                        last.ended_at
                     };
                     last.failures == 0 && seen > build.created_at
                 });
@@ -196,7 +199,8 @@ impl Subject {
                 let found = newest.ok().flatten();
                 let check = ImageCheck {
                     succeeded,
-                    // To find again what was known is no news, and somebody else may have had some.
+                    // A version that was known already is not saved: another check may have found a
+                    // newer one meanwhile.
                     version: found.filter(|found| Some(found) != known.as_ref()),
                     started_at,
                     ended_at: now(),
@@ -219,7 +223,8 @@ fn identity_of(check: &CheckPlan, source: &Map<String, Value>, image: Option<Ver
     json!([check.type_, source, image]).to_string()
 }
 
-/// Whether a check for an image need not be repeated: it ended after the build began, or not long ago.
+/// Returns true if a check for an image need not be repeated: it ended after the build began, or
+/// not long ago.
 fn is_fresh(
     check: &CheckPlan,
     last: &ImageCheck,
