@@ -1,4 +1,4 @@
-//! What builds take in and put out, and what the next one of a job would get.
+//! Inputs and outputs of builds, and the inputs that the next build of a job would get.
 
 mod next;
 #[cfg(test)]
@@ -9,7 +9,7 @@ use airside_model::{BuildId, MetadataField, PipelineId, ResourceId, ResourceVers
 pub use next::{NextInput, NextInputs};
 
 use crate::{
-    Build, Found, News, Result, Store,
+    Build, News, Result, SavedVersions, Store,
     db::{Tx, here, query, query_as, query_scalar, sql},
     from_json,
     patience::patiently,
@@ -35,7 +35,7 @@ pub struct BuildInput {
     pub id: ResourceVersionId,
     pub version: Version,
     pub first_occurrence: bool,
-    /// Whether the resource still has it.
+    /// True if the resource still has the version.
     pub is_there: bool,
 }
 
@@ -68,8 +68,8 @@ fn input(row: InputRow) -> Result<BuildInput> {
 }
 
 impl Store {
-    /// Gives a pending build its inputs and its place among the running ones. `false`: it is aborted, or
-    /// it has them already.
+    /// Gives a pending build its inputs and its place among the running ones. `false`: it is
+    /// aborted, or it has them already.
     pub async fn give_inputs(
         &self,
         build: BuildId,
@@ -148,7 +148,7 @@ impl Store {
         resource: ResourceId,
         version: &Version,
         metadata: &[MetadataField],
-    ) -> Result<Found> {
+    ) -> Result<SavedVersions> {
         let made = [(version.clone(), metadata.to_vec())];
         patiently!(self, Same, {
             let _turn = self.turn.lock().await;
@@ -166,7 +166,7 @@ impl Store {
             .execute(&mut tx)
             .await?;
             tx.commit().await?;
-            if let Found::Saved(versions) = &found {
+            if let SavedVersions::Saved(versions) = &found {
                 let versions = versions.clone();
                 self.tell(News::VersionsSaved { resource, versions });
             }

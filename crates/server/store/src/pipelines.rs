@@ -39,7 +39,7 @@ pub struct Pipeline {
     pub paused: bool,
     pub paused_by: Option<String>,
     pub paused_at: Option<Micros>,
-    /// Whether anybody may see it.
+    /// True if every user and visitor may see the pipeline.
     pub public: bool,
     pub archived: bool,
     pub config: Value,
@@ -56,15 +56,15 @@ pub struct Job {
     pub paused: bool,
     pub paused_by: Option<String>,
     pub paused_at: Option<Micros>,
-    /// Whether the configuration still has it.
+    /// True if the configuration still has the job.
     pub active: bool,
-    /// What lists show of its configuration, as it was given in [`SaveJob`].
+    /// The outline of the job's configuration for lists, as it was given in [`SaveJob`].
     pub outline: String,
     /// The next build would get a version that the job never used.
     pub has_new_inputs: bool,
 }
 
-/// What the scheduler has to know of a job's row.
+/// The part of a job's row that the scheduler needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobState {
     pub id: JobId,
@@ -78,7 +78,7 @@ pub struct Resource {
     pub pipeline: PipelineId,
     pub name: String,
     pub type_: String,
-    /// What lists show of its configuration, as it was given in [`SaveResource`].
+    /// The outline of the resource's configuration for lists, as it was given in [`SaveResource`].
     pub outline: String,
     pub pin: Option<Pin>,
 }
@@ -130,7 +130,7 @@ impl Row {
     }
 }
 
-/// What the sealed bytes are bound to: this row and no other.
+/// Returns the name that the sealed bytes are bound to: this row and no other.
 pub(crate) fn sealed_as(id: impl std::fmt::Display) -> String {
     format!("config of pipeline {id}")
 }
@@ -141,7 +141,7 @@ fn open_config(sealer: &Sealer, id: i64, sealed: &[u8]) -> Result<String> {
     String::from_utf8(clear).map_err(|_| crate::corrupt("pipeline config: not UTF-8"))
 }
 
-/// What lists show of a configuration.
+/// Returns the part of a configuration that lists show.
 pub(crate) fn summary_of(config: &Value) -> String {
     let shown = ["groups", "display"].into_iter().filter_map(|key| {
         let value = config.get(key).filter(|value| !value.is_null())?;
@@ -151,7 +151,8 @@ pub(crate) fn summary_of(config: &Value) -> String {
 }
 
 impl Store {
-    /// What the row of a pipeline has in place of a configuration: sealed, and for lists.
+    /// Returns the row's columns of a pipeline without configuration: the sealed one, and that for
+    /// lists.
     fn nothing_configured(&self, id: PipelineId) -> (Vec<u8>, String) {
         let empty = Value::Object(Map::new());
         let sealed = self

@@ -1,5 +1,5 @@
-//! Changing the key: everything that another key sealed is opened and sealed with the current one. The
-//! same goes for what an older version of the format sealed.
+//! Changing the key: everything that another key sealed is opened and sealed with the current one.
+//! The same goes for what an older version of the format sealed.
 //!
 //! The database remembers which key everything is sealed with, and is told of a new one only after
 //! the last row: a pass that was cut short is made again at the next start.
@@ -16,7 +16,7 @@ use crate::{
     signing_keys, teams, tokens,
 };
 
-/// How many rows are read at a time.
+/// Number of rows that are read at a time.
 const BATCH: i64 = 200;
 
 /// A column of sealed bytes. Both statements know rows by a text.
@@ -26,11 +26,12 @@ struct Column {
     find: fn() -> Sql,
     /// Puts `$1` in the place of `$3` in row `$2`.
     replace: fn() -> Sql,
-    /// What the bytes of a row are bound to.
+    /// Returns the name that the bytes of a row are bound to.
     name: fn(&str) -> String,
-    /// What all rows of the first version of the format were bound to, where it was another thing.
+    /// The name that all rows of the first version of the format were bound to, where it was
+    /// another.
     first_name: Option<&'static str>,
-    /// Whether the first version of the database kept this column in clear.
+    /// True if the first version of the database kept this column in clear.
     once_clear: bool,
 }
 

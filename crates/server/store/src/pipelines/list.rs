@@ -32,7 +32,7 @@ macro_rules! columns {
     };
 }
 
-/// The same columns of many, in the order in which teams arranged them.
+/// SQL of these columns for many pipelines, in the order in which teams arranged them.
 macro_rules! list {
     () => {
         concat!(
@@ -138,7 +138,7 @@ impl Store {
         row.map(Row::read).transpose()
     }
 
-    /// Those of one team, or of all, in the order in which the team arranged them.
+    /// Lists the pipelines of one team, or of all, in the order in which the team arranged them.
     pub async fn pipelines(&self, team: Option<TeamId>) -> Result<Vec<PipelineSummary>> {
         let statement = match team {
             Some(_) => sql!(list!(), " WHERE p.team_id = $1"),
