@@ -67,6 +67,14 @@ fn place((id, order, enabled): PlaceRow) -> VersionPlace {
     }
 }
 
+/// SQL of the places of a resource's versions in its present history.
+macro_rules! history {
+    () => {
+        "SELECT id, check_order, enabled FROM resource_versions
+         WHERE resource_id = $1 AND scope = (SELECT scope FROM resources WHERE id = $1)"
+    };
+}
+
 impl Store {
     /// Returns a version's place in its history, if the resource has it now.
     pub async fn version_place(
@@ -93,17 +101,11 @@ impl Store {
         from: i64,
         limit: i64,
     ) -> Result<Vec<VersionPlace>> {
-        let rows: Vec<PlaceRow> = query_as(sql!(
-            "SELECT id, check_order, enabled FROM resource_versions
-             WHERE resource_id = $1 AND scope = (SELECT scope FROM resources WHERE id = $1)
-               AND check_order <= $2 ORDER BY check_order DESC LIMIT $3"
-        ))
-        .bind(resource.0)
-        .bind(from)
-        .bind(limit)
-        .fetch_all(&self.read)
-        .await?;
-        Ok(rows.into_iter().map(place).collect())
+        let statement = sql!(
+            history!(),
+            " AND check_order <= $2 ORDER BY check_order DESC LIMIT $3"
+        );
+        self.places(statement, resource, from, limit).await
     }
 
     /// Versions at or above a place, lowest first.
@@ -113,16 +115,26 @@ impl Store {
         from: i64,
         limit: i64,
     ) -> Result<Vec<VersionPlace>> {
-        let rows: Vec<PlaceRow> = query_as(sql!(
-            "SELECT id, check_order, enabled FROM resource_versions
-             WHERE resource_id = $1 AND scope = (SELECT scope FROM resources WHERE id = $1)
-               AND check_order >= $2 ORDER BY check_order LIMIT $3"
-        ))
-        .bind(resource.0)
-        .bind(from)
-        .bind(limit)
-        .fetch_all(&self.read)
-        .await?;
+        let statement = sql!(
+            history!(),
+            " AND check_order >= $2 ORDER BY check_order LIMIT $3"
+        );
+        self.places(statement, resource, from, limit).await
+    }
+
+    async fn places(
+        &self,
+        statement: Sql,
+        resource: ResourceId,
+        from: i64,
+        limit: i64,
+    ) -> Result<Vec<VersionPlace>> {
+        let rows: Vec<PlaceRow> = query_as(statement)
+            .bind(resource.0)
+            .bind(from)
+            .bind(limit)
+            .fetch_all(&self.read)
+            .await?;
         Ok(rows.into_iter().map(place).collect())
     }
 

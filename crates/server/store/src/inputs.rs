@@ -261,31 +261,31 @@ async fn note_uses(tx: &mut Tx, build: BuildId) -> Result<()> {
     Ok(())
 }
 
-/// Notes what a build that succeeded carries on to the jobs after it: outputs first.
+/// SQL that carries the versions of one table of a build's, which are its outputs or not.
+macro_rules! carry {
+    ($table:literal, $is_output:literal) => {
+        concat!(
+            "INSERT INTO build_carries
+               (build_id, resource_id, version_id, job_id, original_id, is_output)
+             SELECT b.id, v.resource_id, v.id, b.job_id, coalesce(b.rerun_of, b.id), ",
+            $is_output,
+            " FROM ",
+            $table,
+            " t JOIN builds b ON b.id = t.build_id
+             JOIN resource_versions v ON v.id = t.version_id
+             WHERE t.build_id = $1 AND b.job_id IS NOT NULL
+             ON CONFLICT (build_id, resource_id, version_id) DO NOTHING"
+        )
+    };
+}
+
+/// Records the versions that a succeeded build carries on to the jobs after it: outputs first.
 pub(crate) async fn note_carried(tx: &mut Tx, build: BuildId) -> Result<()> {
-    query(sql!(
-        "INSERT INTO build_carries
-           (build_id, resource_id, version_id, job_id, original_id, is_output)
-         SELECT b.id, v.resource_id, v.id, b.job_id, coalesce(b.rerun_of, b.id), TRUE
-         FROM build_outputs o JOIN builds b ON b.id = o.build_id
-         JOIN resource_versions v ON v.id = o.version_id
-         WHERE o.build_id = $1 AND b.job_id IS NOT NULL
-         ON CONFLICT (build_id, resource_id, version_id) DO NOTHING"
-    ))
-    .bind(build.0)
-    .execute(&mut *tx)
-    .await?;
-    query(sql!(
-        "INSERT INTO build_carries
-           (build_id, resource_id, version_id, job_id, original_id, is_output)
-         SELECT b.id, v.resource_id, v.id, b.job_id, coalesce(b.rerun_of, b.id), FALSE
-         FROM build_inputs i JOIN builds b ON b.id = i.build_id
-         JOIN resource_versions v ON v.id = i.version_id
-         WHERE i.build_id = $1 AND b.job_id IS NOT NULL
-         ON CONFLICT (build_id, resource_id, version_id) DO NOTHING"
-    ))
-    .bind(build.0)
-    .execute(tx)
-    .await?;
+    for statement in [
+        sql!(carry!("build_outputs", "TRUE")),
+        sql!(carry!("build_inputs", "FALSE")),
+    ] {
+        query(statement).bind(build.0).execute(&mut *tx).await?;
+    }
     Ok(())
 }

@@ -19,6 +19,7 @@ use serde_json::{Map, Value};
 
 pub use child::Parent;
 pub use list::PipelineSummary;
+use list::columns;
 pub use manage::Pausing;
 pub use overview::{BuildBrief, JobOverview, JobsOf};
 pub use save::{SavePipeline, Saved};
@@ -83,49 +84,33 @@ pub struct Resource {
     pub pin: Option<Pin>,
 }
 
-macro_rules! columns {
-    () => {
-        "SELECT p.id, p.team_id, t.name AS team_name, p.name, p.instance_vars, p.paused, \
-         p.paused_by, p.paused_at, p.public, p.archived, p.config, p.config_version, p.updated_at \
-         FROM pipelines p JOIN teams t ON t.id = p.team_id AND NOT p.destroyed"
-    };
-}
+/// A row with its sealed configuration; the rest is as in lists.
 #[derive(sqlx::FromRow)]
 struct Row {
-    id: i64,
-    team_id: i64,
-    team_name: String,
-    name: String,
-    instance_vars: String,
-    paused: bool,
-    paused_by: Option<String>,
-    paused_at: Option<i64>,
-    public: bool,
-    archived: bool,
+    #[sqlx(flatten)]
+    listed: list::Row,
     config: Vec<u8>,
     config_version: i64,
-    updated_at: i64,
 }
 
 impl Row {
     fn open(self, sealer: &Sealer) -> Result<Pipeline> {
+        let listed = self.listed.read()?;
+        let config = open_config(sealer, listed.id.0, &self.config)?;
         Ok(Pipeline {
-            id: PipelineId(self.id),
-            team: TeamId(self.team_id),
-            team_name: self.team_name,
-            name: self.name,
-            instance_vars: InstanceVars::parse(&self.instance_vars)?,
-            paused: self.paused,
-            paused_by: self.paused_by,
-            paused_at: self.paused_at.map(Micros),
-            public: self.public,
-            archived: self.archived,
-            config: from_json(
-                &open_config(sealer, self.id, &self.config)?,
-                "pipeline config",
-            )?,
+            id: listed.id,
+            team: listed.team,
+            team_name: listed.team_name,
+            name: listed.name,
+            instance_vars: listed.instance_vars,
+            paused: listed.paused,
+            paused_by: listed.paused_by,
+            paused_at: listed.paused_at,
+            public: listed.public,
+            archived: listed.archived,
+            config: from_json(&config, "pipeline config")?,
             config_version: self.config_version,
-            updated_at: Micros(self.updated_at),
+            updated_at: listed.updated_at,
         })
     }
 }
@@ -174,7 +159,7 @@ impl Store {
         vars: &InstanceVars,
     ) -> Result<Option<Pipeline>> {
         let row: Option<Row> = query_as(sql!(
-            columns!(),
+            columns!("p.config", "p.config_version"),
             " WHERE p.team_id = $1 AND p.name = $2 AND p.instance_vars = $3"
         ))
         .bind(team.0)
@@ -200,10 +185,13 @@ impl Store {
     }
 
     pub async fn pipeline_by_id(&self, id: PipelineId) -> Result<Option<Pipeline>> {
-        let row: Option<Row> = query_as(sql!(columns!(), " WHERE p.id = $1"))
-            .bind(id.0)
-            .fetch_optional(&self.read)
-            .await?;
+        let row: Option<Row> = query_as(sql!(
+            columns!("p.config", "p.config_version"),
+            " WHERE p.id = $1"
+        ))
+        .bind(id.0)
+        .fetch_optional(&self.read)
+        .await?;
         row.map(|row| row.open(self.sealer())).transpose()
     }
 }

@@ -35,6 +35,40 @@ struct Column {
     once_clear: bool,
 }
 
+/// A sealed column of a table whose rows are nodes of a build's plan.
+macro_rules! node_column {
+    ($what:literal, $table:literal, $column:literal, $name:expr) => {
+        Column {
+            what: $what,
+            find: || {
+                sql!(
+                    "SELECT CAST(build_id AS TEXT) || '/' || plan_id, ",
+                    $column,
+                    " FROM ",
+                    $table,
+                    " WHERE substr(",
+                    $column,
+                    ", 1, 5) <> $1 LIMIT $2"
+                )
+            },
+            replace: || {
+                sql!(
+                    "UPDATE ",
+                    $table,
+                    " SET ",
+                    $column,
+                    " = $1 WHERE CAST(build_id AS TEXT) || '/' || plan_id = $2 AND ",
+                    $column,
+                    " = $3"
+                )
+            },
+            name: $name,
+            first_name: None,
+            once_clear: false,
+        }
+    };
+}
+
 const COLUMNS: &[Column] = &[
     Column {
         what: "teams",
@@ -106,42 +140,13 @@ const COLUMNS: &[Column] = &[
         first_name: None,
         once_clear: false,
     },
-    Column {
-        what: "outcomes",
-        find: || {
-            sql!(
-                "SELECT CAST(build_id AS TEXT) || '/' || plan_id, hidden FROM build_nodes
-                 WHERE substr(hidden, 1, 5) <> $1 LIMIT $2"
-            )
-        },
-        replace: || {
-            sql!(
-                "UPDATE build_nodes SET hidden = $1
-                 WHERE CAST(build_id AS TEXT) || '/' || plan_id = $2 AND hidden = $3"
-            )
-        },
-        name: nodes::hidden_name,
-        first_name: None,
-        once_clear: false,
-    },
-    Column {
-        what: "beginnings",
-        find: || {
-            sql!(
-                "SELECT CAST(build_id AS TEXT) || '/' || plan_id, settled FROM build_node_starts
-                 WHERE substr(settled, 1, 5) <> $1 LIMIT $2"
-            )
-        },
-        replace: || {
-            sql!(
-                "UPDATE build_node_starts SET settled = $1
-                 WHERE CAST(build_id AS TEXT) || '/' || plan_id = $2 AND settled = $3"
-            )
-        },
-        name: nodes::settled_name,
-        first_name: None,
-        once_clear: false,
-    },
+    node_column!("outcomes", "build_nodes", "hidden", nodes::hidden_name),
+    node_column!(
+        "beginnings",
+        "build_node_starts",
+        "settled",
+        nodes::settled_name
+    ),
 ];
 
 impl Store {
