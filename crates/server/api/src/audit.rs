@@ -5,10 +5,10 @@ use airside_auth::{ConnectorName, Denied, Principal};
 use airside_model::chain;
 use tracing::{error, info};
 
-/// As much of a name as is logged: anybody may type anything.
-const LONGEST: usize = 100;
+/// The most characters of a user's name that are logged: a stranger may type any text.
+const MAX_USER_CHARS: usize = 100;
 
-/// Somebody who tries to log in.
+/// A user's attempt to log in.
 pub(crate) struct Login<'a> {
     pub(crate) connector: ConnectorName,
     pub(crate) user: &'a str,
@@ -36,7 +36,7 @@ impl Login<'_> {
     }
 
     fn write(&self, outcome: &str, why: &str) {
-        let user: String = self.user.chars().take(LONGEST).collect();
+        let user: String = self.user.chars().take(MAX_USER_CHARS).collect();
         let (connector, path) = (self.connector.as_str(), self.path);
         info!(target: "audit", user, action = "LogIn", connector, path, outcome, why, "login");
     }

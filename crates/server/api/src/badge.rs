@@ -4,7 +4,7 @@ use airside_model::BuildStatus;
 use axum::response::{IntoResponse, Response};
 use http::header::CONTENT_TYPE;
 
-/// What a badge says and its colour.
+/// Returns the text and the colour of a badge.
 fn words(status: Option<BuildStatus>) -> (&'static str, &'static str) {
     match status {
         Some(BuildStatus::Succeeded) => ("passing", "#2d8a4e"),
@@ -47,7 +47,7 @@ pub(crate) fn badge(title: &str, status: Option<BuildStatus>) -> Response {
     ([(CONTENT_TYPE, "image/svg+xml")], svg).into_response()
 }
 
-/// For text and attributes of XML and HTML.
+/// Escapes text and attributes of XML and HTML.
 pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

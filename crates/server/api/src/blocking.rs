@@ -15,7 +15,8 @@ use tokio::{
 /// A client may take or send nothing for so long.
 const STALLED: Duration = Duration::from_secs(60);
 
-/// Reads and writes by waiting, and fails when the client is too slow. Only for threads that are no runtime's own.
+/// Reads and writes by waiting, and fails when the client is too slow. Only for threads that are no
+/// runtime's own.
 pub(crate) struct Blocking<T> {
     inner: T,
     runtime: Handle,

@@ -32,17 +32,18 @@ pub(crate) async fn small_text(body: Body, what: &str) -> Result<String> {
 pub(crate) async fn json<T: DeserializeOwned>(body: Body, what: &str) -> Result<T> {
     let text = small_text(body, what).await?;
     serde_json::from_str(&text)
-        .map_err(|error| ApiError::BadRequest(format!("{what} is not what is expected: {error}")))
+        .map_err(|error| ApiError::BadRequest(format!("{what} cannot be read: {error}")))
 }
 
-/// The same, or nothing at all.
+/// Reads a body of JSON, or none at all.
 pub(crate) async fn json_or_nothing<T: DeserializeOwned>(
     body: Body,
     what: &str,
 ) -> Result<Option<T>> {
     let text = small_text(body, what).await?;
-    match text.trim().is_empty() {
-        true => Ok(None),
-        false => json(Body::from(text), what).await.map(Some),
+    if text.trim().is_empty() {
+        Ok(None)
+    } else {
+        json(Body::from(text), what).await.map(Some)
     }
 }

@@ -4,8 +4,8 @@
 //! /login ─▶ /sky/login ─▶ /sky/issuer/auth (the form) ─▶ /sky/callback ─▶ where they wanted to go
 //! ```
 //!
-//! What goes along in the address (`state`, `code`) is sealed, so that nobody can make or change it,
-//! and tied to the browser by a cookie.
+//! The parameters of the address (`state`, `code`) are sealed, so that no caller can make or change
+//! them, and tied to the browser by a cookie.
 
 use airside_auth::Denied;
 use axum::{
@@ -42,7 +42,7 @@ pub(crate) fn router() -> Router<ApiState> {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Wanted {
+struct LoginQuery {
     fly_port: Option<String>,
     redirect_uri: String,
     state: String,
@@ -50,7 +50,7 @@ struct Wanted {
     noop: Option<String>,
 }
 
-async fn login(Query(wanted): Query<Wanted>) -> Response {
+async fn login(Query(wanted): Query<LoginQuery>) -> Response {
     let to = match wanted.fly_port.as_deref().map(str::parse::<u16>) {
         Some(Ok(port)) => format!("/sky/login?redirect_uri=%2Ffly_success%3Ffly_port%3D{port}"),
         Some(Err(_)) => {
@@ -62,14 +62,15 @@ async fn login(Query(wanted): Query<Wanted>) -> Response {
     redirect(StatusCode::FOUND, &to)
 }
 
-/// Straight on for whoever is logged in; else to the form.
+/// Goes straight on if the user is logged in; else to the form.
 async fn begin(
     State(state): State<ApiState>,
     headers: HeaderMap,
-    Query(wanted): Query<Wanted>,
+    Query(wanted): Query<LoginQuery>,
 ) -> Result<Response> {
-    let to = safe_path(&wanted.redirect_uri)
-        .ok_or_else(|| ApiError::BadRequest("redirect_uri is not a path here".to_owned()))?;
+    let to = safe_path(&wanted.redirect_uri).ok_or_else(|| {
+        ApiError::BadRequest("redirect_uri is not a path of this server".to_owned())
+    })?;
     if let Some(token) = cookies::token(&headers)
         && state.auth.authenticate(token).await?.is_some()
     {
@@ -88,7 +89,7 @@ async fn begin(
 async fn form(
     State(state): State<ApiState>,
     headers: HeaderMap,
-    Query(wanted): Query<Wanted>,
+    Query(wanted): Query<LoginQuery>,
 ) -> Response {
     match Journey::resume(&state, &headers, &wanted.state) {
         Some(_) => login_page(&state, &wanted.state, None),
@@ -153,11 +154,11 @@ async fn submit(
     Ok((status, page).into_response())
 }
 
-/// Where every login ends.
+/// The handler at which every login ends.
 async fn callback(
     State(state): State<ApiState>,
     headers: HeaderMap,
-    Query(wanted): Query<Wanted>,
+    Query(wanted): Query<LoginQuery>,
 ) -> Result<Response> {
     let journey = Journey::resume(&state, &headers, &wanted.state);
     let (Some(journey), Some(code)) = (journey, Code::open(&state, &wanted.code)) else {
@@ -177,7 +178,7 @@ async fn callback(
 async fn fly_success(
     State(state): State<ApiState>,
     headers: HeaderMap,
-    Query(wanted): Query<Wanted>,
+    Query(wanted): Query<LoginQuery>,
 ) -> Result<Response> {
     if wanted.noop.is_some() {
         return Ok(pages::message(

@@ -24,7 +24,7 @@ pub enum AbortError {
     Store(#[from] airside_store::Error),
 }
 
-/// A plan that a person wants run, without a job.
+/// A plan to run without a job.
 pub struct OneOffBuild<'a> {
     pub team: TeamId,
     pub pipeline: Option<PipelineId>,
@@ -32,7 +32,7 @@ pub struct OneOffBuild<'a> {
     pub created_by: &'a str,
 }
 
-/// What holds a build up.
+/// The reasons that hold a build up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Preparation {
     pub paused_pipeline: bool,
@@ -56,6 +56,6 @@ pub trait Builds: Send + Sync {
     /// Asks for a build to stop. Does nothing to one that has finished.
     async fn abort(&self, build: BuildId) -> Result<(), AbortError>;
 
-    /// What a build of a job waits for. Nothing is known of one that does not.
+    /// Returns the reasons for which a build of a job waits, if it does.
     async fn preparation(&self, build: BuildId) -> Option<Preparation>;
 }

@@ -1,7 +1,7 @@
-//! `fly set-pipeline --check-creds`: whether somebody knows the variables that are left in a pipeline.
+//! `fly set-pipeline --check-creds`: looks up the variables that are left in a pipeline.
 //!
-//! The installation's manager and the pipeline's `var_sources` are asked; what steps will have set by then does
-//! not count, as in Concourse.
+//! The installation's manager and the pipeline's `var_sources` are asked; variables that steps will
+//! have set by then do not count, as in Concourse.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use airside_vars::{Error, LOCAL, Lookup, Reference, names_in, resolve};
 use serde::Serialize;
 use serde_json::Value;
 
-/// What managers said of each variable.
+/// Answers of managers about each variable.
 type Said = BTreeMap<Reference, Result<Option<Value>, Error>>;
 
-/// What is said of variables that nobody knows; nothing if all are known.
+/// Returns the text about variables without a value; `None` if all have one.
 pub(crate) async fn refusal(config: &Config, variables: &PipelineVariables) -> Option<String> {
     let mut said = Said::new();
     for name in names(config) {
@@ -49,7 +49,7 @@ fn names(config: &Config) -> Vec<String> {
     names
 }
 
-/// What is said of each part that lacks variables.
+/// Returns one line for each part that lacks variables.
 fn lacking(config: &Config, known: &dyn Lookup) -> Vec<String> {
     let mut unknown = Vec::new();
     for type_ in &config.resource_types {
@@ -80,7 +80,8 @@ fn told(unknown: &[String]) -> Option<String> {
     Some(format!("credential validation failed\n\n{listed}\n\n"))
 }
 
-/// What a task's own configuration lacks is said to be its: names may be the same around it.
+/// Returns one line for each part of a task's own configuration that lacks variables: names may be
+/// the same around it.
 fn task_lacks(step: &TaskStep, known: &dyn Lookup) -> impl Iterator<Item = String> {
     let config = step.config.as_ref().and_then(|config| lacks(config, known));
     let config = config.map(|error| format!("failed to interpolate task config: {error}"));

@@ -1,4 +1,4 @@
-//! The parts of a connection that note who waits for whom.
+//! The parts of a connection that record which side waits for the other.
 
 use std::{
     io,
@@ -15,13 +15,15 @@ use tokio::{
     time::{Instant, Sleep},
 };
 
-/// A client that takes nothing of an answer for so long is gone, or means harm. People page through a build's output.
+/// A client that takes nothing of an answer for so long is gone, or means harm. People page through
+/// a build's output.
 const TAKING: Duration = Duration::from_secs(600);
 
 /// A client may send nothing of a request's body for so long.
 const SENDING: Duration = Duration::from_secs(60);
 
-/// A stream with its place, which it has for as long as anything reads or writes, web sockets included.
+/// A stream with its place, which it has for as long as anything reads or writes, web sockets
+/// included.
 pub(crate) struct Attended<S> {
     stream: S,
     place: ConnectionPlace,
@@ -84,7 +86,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Attended<S> {
     }
 }
 
-/// The body of a request. It fails when the client is too slow: handlers need no time limits of their own.
+/// The body of a request. It fails when the client is too slow: handlers need no time limits of
+/// their own.
 pub(crate) struct Paced {
     body: Body,
     activity: Activity,

@@ -52,7 +52,7 @@ pub(crate) fn login_nonce(headers: &HeaderMap) -> Option<&str> {
     get(headers, LOGIN)
 }
 
-/// Whether the page that made the request knows the second cookie's value.
+/// Returns true if the page that made the request knows the second cookie's value.
 pub(crate) fn csrf_is_proven(headers: &HeaderMap) -> bool {
     let shown = headers
         .get("x-csrf-token")

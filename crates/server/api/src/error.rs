@@ -1,4 +1,4 @@
-//! What can go wrong in a request, and how `fly` is told.
+//! Errors of requests, as `fly` is told of them.
 
 use std::time::Duration;
 
@@ -39,8 +39,8 @@ pub(crate) enum ApiError {
     #[error("{0}")]
     UnsupportedMediaType(String),
     #[error(
-        "failed to save config: comparison with existing config failed during save: somebody else \
-         has changed the pipeline since it was read"
+        "failed to save config: comparison with existing config failed during save: the pipeline was \
+         changed since it was read; get it again, and repeat the change"
     )]
     StaleConfig,
     #[error("{0}")]
@@ -109,7 +109,8 @@ impl From<Busy> for ApiError {
 }
 
 impl ApiError {
-    /// The answer to a request that ended by a panic. The panic's own words stay in the log: they may hold what others sent.
+    /// The answer to a request that ended by a panic. The panic's own words stay in the log: they
+    /// may hold what others sent.
     pub(crate) const FAULT: Self = Self::Internal(
         "a fault in Airside ended this request; nothing else is affected, and the server's log has a line on it",
     );

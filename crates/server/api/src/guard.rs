@@ -15,7 +15,7 @@ use tracing::info;
 use crate::{
     ApiState, cookies,
     error::{ApiError, Result},
-    scope::{Asked, Found, PathNames, Scope},
+    scope::{PathNames, RequestPath, RequestScope, ScopeObjects},
 };
 
 /// Finds out who asks and about what, and lets the request pass only if they may. Counts every
@@ -66,12 +66,12 @@ async fn pass(
     };
     let worker = pairs.iter().find(|(key, _)| key == "worker_name");
     let by_worker = matches!(action.access(), Access::WorkerTeam(_));
-    let asked = Asked {
+    let asked = RequestPath {
         names,
         vars: vars.clone(),
         worker: worker.map(|(_, name)| name.as_str()).filter(|_| by_worker),
     };
-    let mut found = Found::resolve(&state.store, &asked).await?;
+    let mut found = ScopeObjects::resolve(&state.store, &asked).await?;
     // There is no team to ask about a build that does not exist.
     if asked.names.get("build_id").is_some() && !found.has_build() && principal.is_some() {
         return Err(ApiError::NotFound);
@@ -84,11 +84,11 @@ async fn pass(
     found.principal = principal;
     found.vars = vars;
     found.hide_people();
-    request.extensions_mut().insert(Scope::new(found));
+    request.extensions_mut().insert(RequestScope::new(found));
     Ok(next.run(request).await)
 }
 
-/// What tells pipelines of one name apart; nothing if the query is not about that.
+/// Returns the variables that tell pipelines of one name apart; none if the query has none.
 pub(crate) fn instance_vars(pairs: &[(String, String)]) -> Result<InstanceVars> {
     let pairs = pairs
         .iter()
@@ -99,14 +99,17 @@ pub(crate) fn instance_vars(pairs: &[(String, String)]) -> Result<InstanceVars> 
 }
 
 fn pairs(uri: &Uri) -> Result<Vec<(String, String)>> {
-    let Query(pairs) = Query::try_from_uri(uri)
-        .map_err(|_| ApiError::BadRequest("the query is not one".to_owned()))?;
+    let read = Query::try_from_uri(uri);
+    let Query(pairs) = read.map_err(|_| {
+        let why = "the query cannot be read: it must be `name=value` pairs joined by `&`";
+        ApiError::BadRequest(why.to_owned())
+    })?;
     Ok(pairs)
 }
 
-/// Whose token the request shows, in a header or else in a cookie. A bad token is refused even where
-/// none is needed. A cookie comes along by itself, so whoever uses it to change something proves with
-/// a second token that they meant to.
+/// Returns the holder of the token that the request shows, in a header or else in a cookie. A bad
+/// token is refused even where none is needed. A browser sends a cookie by itself, so a request
+/// that uses it to change something proves with a second token that the user meant to.
 async fn authenticate(
     state: &ApiState,
     method: &Method,

@@ -22,8 +22,8 @@ const ALWAYS: [(HeaderName, &str); 5] = [
     (HeaderName::from_static("x-download-options"), "noopen"),
 ];
 
-/// How long browsers stay with TLS once they came with it: a year. Other names under ours are not ours to
-/// speak for.
+/// Time for which browsers stay with TLS once they came with it: a year. Other names under ours are
+/// not ours to speak for.
 const STAY: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
 pub(crate) async fn add(secure: bool, mut response: Response) -> Response {

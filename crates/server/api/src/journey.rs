@@ -1,5 +1,5 @@
-//! A login under way: what it carries in addresses, and how that is kept from being made up, changed,
-//! used twice or used in another browser.
+//! A login under way: what it carries in addresses, and how that is kept from being made up,
+//! changed, used twice or used in another browser.
 
 use airside_store::{Micros, now};
 use axum::response::{AppendHeaders, IntoResponse, Response};
@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{ApiState, cookies, pages};
 
-/// How long a login may take.
+/// The longest time that a login may take, in seconds.
 pub(crate) const HOUR: u64 = 3600;
-/// How long the last redirect may take.
+/// The longest time that the last redirect may take, in seconds.
 const MINUTE: u64 = 60;
 
-/// What is sealed: each only opens as what it is.
+/// The kinds of sealed values: each opens only as its own kind.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
     Journey,
@@ -42,7 +42,7 @@ pub(crate) fn open<T: DeserializeOwned>(state: &ApiState, kind: Kind, sealed: &s
     serde_json::from_slice(&state.store.sealer().open(kind.name(), &bytes).ok()?).ok()
 }
 
-/// Where a login began and where it leads.
+/// The begin of a login and the page that it leads to.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Journey {
     pub(crate) to: String,
@@ -59,7 +59,7 @@ impl Journey {
         (Self { to, nonce, until }, cookie)
     }
 
-    /// Whether this browser is the one that began it, not long ago.
+    /// Returns true if this browser is the one that began it, not long ago.
     pub(crate) fn is_of(&self, headers: &HeaderMap) -> bool {
         let same = cookies::login_nonce(headers) == Some(self.nonce.as_str());
         same && self.until > now()
@@ -113,14 +113,14 @@ pub(crate) fn lost() -> Response {
     (StatusCode::BAD_REQUEST, page).into_response()
 }
 
-/// The cookies of somebody who has logged in, and where to go on to.
+/// The cookies of a user who has logged in, and the page to go on to.
 pub(crate) struct Arrival {
     cookies: [http::HeaderValue; 3],
     pub(crate) to: String,
 }
 
 impl Arrival {
-    /// Where it leads is told the second cookie's value.
+    /// Makes the cookies. The page that it leads to is given the second cookie's value.
     pub(crate) fn new(state: &ApiState, token: &str, seconds: u64, to: &str) -> Self {
         let csrf = random_hex();
         let [first, second] = cookies::signed_in(token, &csrf, seconds, state.is_secure());

@@ -1,6 +1,6 @@
 //! The seam to the server's own log.
 
-/// How much the server writes to its log. Names are Concourse's: `debug`, `info`, `error`, `fatal`.
+/// The level of the server's log. Names are Concourse's: `debug`, `info`, `error`, `fatal`.
 pub trait LogLevel: Send + Sync {
     fn get(&self) -> String;
 
@@ -8,7 +8,7 @@ pub trait LogLevel: Send + Sync {
     fn set(&self, level: &str) -> bool;
 }
 
-/// Where nobody listens: the level is always `info`.
+/// The level where the log cannot change: always `info`.
 pub(crate) struct Fixed;
 
 impl LogLevel for Fixed {

@@ -134,8 +134,8 @@ struct Meant {
     csrf_token: String,
 }
 
-/// Logs out those who mean it: fly, which shows nothing but its token, and this server's own pages. A browser that was
-/// led here from elsewhere is asked first.
+/// Logs out those who mean it: fly, which shows nothing but its token, and this server's own pages.
+/// A browser that was led here from elsewhere is asked first.
 async fn logout(State(state): State<ApiState>, headers: HeaderMap) -> Result<Response> {
     if bearer(&headers).is_none() && cookies::is_browser(&headers) && !cookies::is_own(&headers) {
         let token = cookies::token(&headers).ok_or(ApiError::Unauthenticated)?;

@@ -1,5 +1,5 @@
-//! `/metrics`, for Prometheus. On a listener of its own: names of pipelines are nobody's business who
-//! has not logged in.
+//! `/metrics`, for Prometheus. It has a listener of its own: only users who have logged in may
+//! learn the names of pipelines.
 
 use airside_telemetry::metrics::WorkerGauge;
 use axum::{Router, extract::State, response::IntoResponse, routing::get};
@@ -7,7 +7,7 @@ use http::header::CONTENT_TYPE;
 
 use crate::{ApiState, error::Result, present};
 
-/// How OpenMetrics text is announced.
+/// The content type of OpenMetrics text.
 const FORMAT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 pub fn metrics_router(state: ApiState) -> Router {

@@ -44,7 +44,7 @@ struct Away {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Wanted {
+struct LoginQuery {
     state: String,
     code: String,
     error: String,
@@ -59,7 +59,7 @@ async fn leave(
     State(state): State<ApiState>,
     Path(connector): Path<String>,
     headers: HeaderMap,
-    Query(wanted): Query<Wanted>,
+    Query(wanted): Query<LoginQuery>,
 ) -> Response {
     let named = connector.parse().ok();
     let Some(connector) = named.and_then(|name| state.connectors.find(name)) else {
@@ -86,7 +86,7 @@ async fn leave(
 async fn come_back(
     State(state): State<ApiState>,
     headers: HeaderMap,
-    Query(wanted): Query<Wanted>,
+    Query(wanted): Query<LoginQuery>,
 ) -> Result<Response> {
     let away = open(&state, Kind::Away, &wanted.state);
     let Some(away) = away.filter(|away: &Away| away.journey.is_of(&headers)) else {
@@ -139,7 +139,7 @@ fn failed(connector: &dyn Redirecting, error: &ConnectorError, to: &str) -> Resp
     (status, pages::failed("Not logged in", &why, to)).into_response()
 }
 
-/// Where providers were once told to come back to.
+/// The address that providers were once given for coming back.
 async fn old_callback(RawQuery(query): RawQuery) -> Response {
     let query = query.unwrap_or_default();
     redirect(

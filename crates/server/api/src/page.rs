@@ -15,7 +15,7 @@ use crate::{
     ApiState,
     error::{ApiError, Result},
     present,
-    scope::Scope,
+    scope::RequestScope,
 };
 
 /// The most that one response holds, however much is asked for.
@@ -70,7 +70,7 @@ impl PageQuery {
 /// none, as Concourse gives none.
 pub(crate) async fn builds(
     state: &ApiState,
-    scope: &Scope,
+    scope: &RequestScope,
     uri: &Uri,
     query: &PageQuery,
     filters: &[BuildFilter],
@@ -106,10 +106,10 @@ pub(crate) async fn builds(
     Ok((headers, Json(shown)).into_response())
 }
 
-/// Leaves out who began a build, unless whoever asks belongs to its team.
+/// Leaves out the user who began a build, unless the caller belongs to its team.
 pub(crate) async fn hide_people(
     state: &ApiState,
-    scope: &Scope,
+    scope: &RequestScope,
     builds: &mut [Build],
 ) -> Result<()> {
     if builds.iter().all(|build| build.created_by.is_none()) {
@@ -130,7 +130,8 @@ pub(crate) async fn hide_people(
     Ok(())
 }
 
-/// Links to the pages before and behind: the query's key, the id there, and what it is to this page.
+/// Links to the pages before and behind: the query's key, the id there, and what it is to this
+/// page.
 pub(crate) fn links(
     state: &ApiState,
     uri: &Uri,

@@ -1,5 +1,5 @@
-//! The few pages that are no part of the web interface: logging in, what can come of that, and handing
-//! a token to fly. They load nothing from anywhere.
+//! The few pages that are no part of the web interface: logging in, what can come of that, and
+//! handing a token to fly. They load nothing from anywhere.
 
 use airside_auth::Principal;
 use axum::response::{Html, IntoResponse, Response};
@@ -14,7 +14,7 @@ const MARK: &str = "<p class=\"mark\"><svg viewBox=\"0 0 24 24\" aria-hidden=\"t
     stroke=\"currentColor\" stroke-width=\"2\" stroke-linecap=\"round\" stroke-linejoin=\"round\">\
     <path d=\"M9 3 3 21M15 3l6 18M12 4v3M12 11v3M12 18v3\"/></svg>Airside</p>";
 
-/// How a page's script may run and what it may reach.
+/// The rights of a page's script.
 struct Script {
     text: String,
     reaches: String,
@@ -43,17 +43,17 @@ fn page(title: &str, content: &str, script: Option<Script>) -> Response {
     ([(CONTENT_SECURITY_POLICY, policy)], Html(text)).into_response()
 }
 
-/// How one can log in here.
+/// The ways to log in here.
 pub(crate) struct Choices {
     pub(crate) passwords: bool,
-    /// What people call the directory that checks passwords, too.
+    /// The name of the directory that checks passwords, too.
     pub(crate) directory: Option<String>,
     /// Name and title of each provider.
     pub(crate) providers: Vec<(&'static str, String)>,
 }
 
-/// Offers every provider, and asks for a name and a password. `tried` is the name that was typed and
-/// why it was not let in.
+/// Offers every provider, and asks for a name and a password. `tried` is the name that was typed
+/// and why it was not let in.
 pub(crate) fn login(state: &str, choices: &Choices, tried: Option<(&str, &str)>) -> Response {
     let state = escape(state);
     let mut content = String::new();
@@ -89,7 +89,7 @@ fn form(state: &str, choices: &Choices, tried: Option<(&str, &str)>) -> String {
         Some(title) => format!("User ({} or local)", escape(title)),
         None => "User".to_owned(),
     };
-    // Whoever has typed a name goes on with the password.
+    // A user who has typed a name goes on with the password.
     let (first, second) = match (tried, choices.providers.is_empty()) {
         (Some(_), _) => ("", "autofocus"),
         (None, true) => ("autofocus", ""),
@@ -116,8 +116,8 @@ pub(crate) fn logout(csrf: &str) -> Response {
     page("Log out?", &content, None)
 }
 
-/// Hands the token to the fly that waits on this machine, after a click, and shows it for pasting. Anybody can make a
-/// link here with a port of somebody else's, so nothing goes there by itself.
+/// Hands the token to the fly that waits on this machine, after a click, and shows it for pasting.
+/// A stranger can make a link here with another program's port, so nothing goes there by itself.
 pub(crate) fn fly_success(port: Option<u16>, token: &str) -> Response {
     let token = escape(token);
     let Some(port) = port else {
@@ -144,7 +144,7 @@ pub(crate) fn fly_success(port: Option<u16>, token: &str) -> Response {
     page("Logged in", &content, Some(script))
 }
 
-/// Logged in, but nobody's member. `to` is where they wanted to go.
+/// The page of a user who is logged in and member of no team. `to` is the page that they wanted.
 pub(crate) fn no_team(principal: &Principal, to: &str) -> Response {
     let known_as = format!("{}:{}", principal.connector(), principal.display_user_id());
     let (known_as, to) = (escape(&known_as), escape(to));

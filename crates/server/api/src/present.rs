@@ -1,7 +1,7 @@
-//! How things look in JSON: the only place that knows Concourse's field names.
+//! JSON of all objects: the only place that knows Concourse's field names.
 //!
-//! One file per kind of thing, from plain structs to [`serde_json::Value`] or, where there are many in a
-//! list, to structs that borrow; no lookups in here.
+//! One file per kind of object, from plain structs to [`serde_json::Value`] or, where there are
+//! many in a list, to structs that borrow; no lookups in here.
 
 pub(crate) mod artifact;
 pub(crate) mod build;

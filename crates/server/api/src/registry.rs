@@ -1,4 +1,4 @@
-//! The registry of images, on a listener of its own: what it serves and to whom is its own business.
+//! The registry of images, on a listener of its own: it authorizes its requests itself.
 
 use airside_registry::Registry;
 use axum::{Router, body::Body, extract::Request};

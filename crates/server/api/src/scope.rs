@@ -1,4 +1,4 @@
-//! What the guard found out about a request: who asks, and what about.
+//! The result of the guard: the caller of a request, and its objects.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::error::{ApiError, Result};
 
 /// Present only behind the guard, so a handler that was not guarded has nothing to show.
 #[derive(Clone)]
-pub(crate) struct Scope(Arc<Found>);
+pub(crate) struct RequestScope(Arc<ScopeObjects>);
 
 #[derive(Default)]
-pub(crate) struct Found {
+pub(crate) struct ScopeObjects {
     pub(crate) principal: Option<Principal>,
     /// The instance vars of the pipeline that the path names, whether it exists or not.
     pub(crate) vars: InstanceVars,
@@ -26,8 +26,8 @@ pub(crate) struct Found {
     build: Option<Build>,
 }
 
-/// What a request is about: the parameters of its path, and what its query says of them.
-pub(crate) struct Asked<'a> {
+/// The objects that a request names: the parameters of its path, and the query's part of them.
+pub(crate) struct RequestPath<'a> {
     pub(crate) names: PathNames<'a>,
     /// Tells pipelines of one name apart.
     pub(crate) vars: InstanceVars,
@@ -46,9 +46,9 @@ impl PathNames<'_> {
     }
 }
 
-impl Found {
+impl ScopeObjects {
     /// Looks up what a path names, as far as it exists.
-    pub(crate) async fn resolve(store: &Store, asked: &Asked<'_>) -> Result<Self> {
+    pub(crate) async fn resolve(store: &Store, asked: &RequestPath<'_>) -> Result<Self> {
         if let Some(id) = asked.names.get("build_id") {
             return Self::around_build(store, id).await;
         }
@@ -86,7 +86,7 @@ impl Found {
         Ok(found)
     }
 
-    async fn along_path(store: &Store, asked: &Asked<'_>) -> Result<Self> {
+    async fn along_path(store: &Store, asked: &RequestPath<'_>) -> Result<Self> {
         let names = &asked.names;
         let mut found = Self::default();
         let Some(team) = names.get("team_name") else {
@@ -105,7 +105,8 @@ impl Found {
         Ok(found)
     }
 
-    /// Leaves out who did what, unless the caller belongs to the team: what is exposed shows pipelines, not people.
+    /// Leaves out who did what, unless the caller belongs to the team: what is exposed shows
+    /// pipelines, not people.
     pub(crate) fn hide_people(&mut self) {
         let caller = self.principal.as_ref();
         let belongs = |team: &Team| caller.is_some_and(|caller| caller.can_view(team));
@@ -149,13 +150,13 @@ impl Found {
     }
 }
 
-/// What is kept of a job's configuration. One that cannot be read allows nothing.
+/// Returns the stored outline of a job's configuration. One that cannot be read allows nothing.
 pub(crate) fn job_outline(job: &Job) -> JobOutline {
     serde_json::from_str(&job.outline).unwrap_or_default()
 }
 
-impl Scope {
-    pub(crate) fn new(found: Found) -> Self {
+impl RequestScope {
+    pub(crate) fn new(found: ScopeObjects) -> Self {
         Self(Arc::new(found))
     }
 
@@ -163,7 +164,7 @@ impl Scope {
         self.0.principal.as_ref()
     }
 
-    /// Whoever asks, where the action needs somebody.
+    /// Returns the caller, where the action needs one.
     pub(crate) fn caller(&self) -> Result<&Principal> {
         self.principal().ok_or(ApiError::Unauthenticated)
     }
@@ -203,24 +204,24 @@ impl Scope {
         self.0.build.as_ref().ok_or(ApiError::NotFound)
     }
 
-    /// Whether whoever asks may see what the build printed and what people note about it.
+    /// Returns true if the caller may see the build's output and the notes of users about it.
     pub(crate) fn sees_output(&self) -> Result<bool> {
         Ok(self.0.exposure() == Exposure::Job || self.can_view(self.team()?))
     }
 
-    /// Returns true if whoever asks belongs to the team that the path names.
+    /// Returns true if the caller belongs to the team that the path names.
     pub(crate) fn is_insider(&self) -> bool {
         self.existing_team().is_some_and(|team| self.can_view(team))
     }
 
-    /// Whether whoever asks may see what the team does not expose.
+    /// Returns true if the caller may see the objects that the team does not expose.
     pub(crate) fn can_view(&self, team: &Team) -> bool {
         self.principal()
             .is_some_and(|principal| principal.can_view(team))
     }
 }
 
-impl<S: Sync> FromRequestParts<S> for Scope {
+impl<S: Sync> FromRequestParts<S> for RequestScope {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {

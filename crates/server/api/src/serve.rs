@@ -34,8 +34,8 @@ use crate::{
 /// A client has this long for its TLS handshake and the head of its first request together.
 const FIRST_HEAD: Duration = Duration::from_secs(15);
 
-/// A connection without a request is kept for this long, which is longer than proxies keep theirs. The head of the next
-/// request must have come whole by then.
+/// A connection without a request is kept for this long, which is longer than proxies keep theirs.
+/// The head of the next request must have come whole by then.
 const KEEP_ALIVE: Duration = Duration::from_secs(120);
 
 /// HTTP/2 clients that do not answer to this in as long are gone.
@@ -47,8 +47,8 @@ const STREAMS: u32 = 200;
 /// The pause after the system could not give a connection out.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The address that a request came from: the client's, or that of a proxy in front of the server. There is none where
-/// no listener is.
+/// The address that a request came from: the client's, or that of a proxy in front of the server.
+/// There is none where no listener is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CameFrom(Option<SocketAddr>);
 
@@ -66,9 +66,9 @@ impl<S: Sync> FromRequestParts<S> for CameFrom {
     }
 }
 
-/// Serves until `shutdown`, then lets requests under way end. Streams of events would never end by themselves: they are
-/// cut, and their clients come back for the rest. With `tls` by whatever certificate that has when a client comes.
-/// Connections beyond `places` are closed.
+/// Serves until `shutdown`, then lets requests under way end. Streams of events would never end by
+/// themselves: they are cut, and their clients come back for the rest. With `tls` by whatever
+/// certificate that has when a client comes. Connections beyond `places` are closed.
 pub async fn serve(
     listener: TcpListener,
     tls: Option<Arc<Tls>>,
@@ -110,7 +110,8 @@ pub async fn serve(
     Ok(())
 }
 
-/// Answers a request whose handler panics outside of the guard: of logins, metrics, or the registry.
+/// Answers a request whose handler panics outside of the guard: of logins, metrics, or the
+/// registry.
 async fn answer_faults(request: Request, next: Next) -> Response {
     match airside_tasks::caught("HTTP request", next.run(request)).await {
         Ok(response) => response,
@@ -220,7 +221,7 @@ async fn answer(
     let request = request.map(|body| Body::new(Paced::new(body, activity.clone())));
     let mut router = router;
     let response: Response = router.call(request).await?;
-    // A web socket: from here on it is nobody's request, and people in it may be silent.
+    // A web socket: from here on it is no request any more, and users in it may be silent.
     if connects || response.status() == StatusCode::SWITCHING_PROTOCOLS {
         activity.keep();
     }

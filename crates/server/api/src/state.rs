@@ -1,4 +1,4 @@
-//! What every handler can reach.
+//! State that every handler can reach.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -37,14 +37,14 @@ pub struct ApiState {
     pub builds: Arc<dyn Builds>,
     pub logs: Logs,
     pub metrics: Metrics,
-    /// Where users reach this server; links begin with it. No slash at the end.
+    /// Address at which users reach this server; links begin with it. No slash at the end.
     pub external_url: Arc<str>,
     /// Our own version, as opposed to [`CONCOURSE_VERSION`].
     pub version: Arc<str>,
     pub log_level: Arc<dyn LogLevel>,
-    /// Whom the login page offers beside passwords.
+    /// Identity providers that the login page offers beside passwords.
     pub connectors: Arc<Connectors>,
-    /// Who knows the values of variables.
+    /// Sources of the values of variables.
     pub credentials: Credentials,
     id_tokens: Option<IdTokens>,
     /// Lands workers and brings them back.
@@ -52,11 +52,11 @@ pub struct ApiState {
     checks: Option<Arc<dyn CheckRequests>>,
     /// The way into containers.
     hub: Option<Hub>,
-    /// Where artifacts are.
+    /// Volumes of artifacts.
     volumes: Option<Volumes>,
     /// Artifacts on their way.
     pub(crate) transfers: Transfers<TeamId>,
-    /// A hijack in which nobody types for so long is ended; none: never.
+    /// An intercept without input for this long is ended; `None` never ends it.
     pub(crate) intercept_idle_timeout: Option<Duration>,
     /// Holds the programs that `fly sync` downloads.
     pub(crate) cli_dir: Option<Arc<PathBuf>>,
@@ -113,7 +113,7 @@ impl ApiState {
         self
     }
 
-    /// Tells whoever chooses workers what operators want of them.
+    /// Tells those that choose workers of administrators' changes.
     pub fn with_workers(mut self, workers: Arc<dyn WorkerLife>) -> Self {
         self.workers = workers;
         self
@@ -131,7 +131,7 @@ impl ApiState {
         self
     }
 
-    /// Ends hijacks in which nobody types for so long.
+    /// Ends intercepts without input for this long.
     pub fn with_intercept_idle_timeout(mut self, timeout: Option<Duration>) -> Self {
         self.intercept_idle_timeout = timeout;
         self
@@ -144,7 +144,7 @@ impl ApiState {
     }
 
     pub(crate) fn checks(&self) -> Result<&dyn CheckRequests> {
-        let absent = ApiError::Internal("this server checks nothing");
+        let absent = ApiError::Internal("this server runs no checks");
         self.checks.as_deref().ok_or(absent)
     }
 
@@ -175,7 +175,7 @@ impl ApiState {
         self
     }
 
-    /// Whether browsers come over TLS, so that cookies need not travel without.
+    /// Returns true if browsers come over TLS, so that cookies need not travel without.
     pub(crate) fn is_secure(&self) -> bool {
         self.external_url.starts_with("https:")
     }

@@ -169,9 +169,10 @@ impl Files {
                 path: self.cert.clone(),
                 reason: error.to_string(),
             })?;
-        match chain.is_empty() {
-            true => Err(TlsError::NoCertificate(self.cert.clone())),
-            false => Ok(chain),
+        if chain.is_empty() {
+            Err(TlsError::NoCertificate(self.cert.clone()))
+        } else {
+            Ok(chain)
         }
     }
 }

@@ -4,10 +4,10 @@ use airside_model::WorkerName;
 use airside_store::{Error, Store, Team, Worker, WorkerChange, WorkerChanged};
 use async_trait::async_trait;
 
-/// How a worker is doing by itself, whatever operators want of it.
+/// The condition of a worker, whatever administrators want of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkerCondition {
-    /// Nobody can say what happens there.
+    /// The state of its steps is not known.
     pub stalled: bool,
     /// All that is not as it should be, in words.
     pub lacks: Vec<String>,
@@ -48,7 +48,7 @@ pub trait WorkerLife: Send + Sync {
     }
 }
 
-/// Where no steps run, what is stored is all there is to it.
+/// A server without workers: the stored state is all there is.
 #[async_trait]
 impl WorkerLife for Store {
     async fn change(

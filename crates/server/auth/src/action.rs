@@ -21,25 +21,26 @@ impl Method {
     }
 }
 
-/// What an action takes.
+/// The rights that an action needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Anybody, token or not; a token is not even looked at.
+    /// Every caller, token or not; a token is not even looked at.
     Public,
-    /// Anybody, but a token that is shown must be good; the answer holds only what its holder may
-    /// see.
+    /// Every caller, but a token that is shown must be good; the response holds only the objects
+    /// that its holder may see.
     Filtered,
-    /// Anybody with a good token; the answer holds only what its holder may see.
+    /// Every caller with a good token; the response holds only the objects that its holder may see.
     Token,
-    /// Anybody with a role on some team; the answer holds only what they may see.
+    /// Every user with a role on some team; the response holds only the objects that they may see.
     SomeTeam,
     /// At least this role on the team.
     Role(Role),
-    /// At least this role on the team that the worker belongs to; a worker of no team is the admins'.
+    /// At least this role on the team that the worker belongs to; a worker of no team is the
+    /// admins'.
     WorkerTeam(Role),
-    /// Anybody if the pipeline is exposed, else viewers.
+    /// Every caller if the pipeline is exposed, else viewers.
     ExposedPipeline,
-    /// Anybody if the pipeline is exposed and the job is public, else viewers.
+    /// Every caller if the pipeline is exposed and the job is public, else viewers.
     ExposedJob,
 }
 

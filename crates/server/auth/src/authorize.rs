@@ -4,7 +4,8 @@ use airside_store::Team;
 
 use crate::{Access, Action, Principal, Role};
 
-/// How far anybody may see what an action is about. Ordered: each shows more than the one before.
+/// The part of an action's object that every caller may see. Ordered: each shows more than the one
+/// before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exposure {
     #[default]
@@ -15,7 +16,7 @@ pub enum Exposure {
     Job,
 }
 
-/// What an action is about. What does not exist is hidden and of no team.
+/// The object of an action. An object that does not exist is hidden and of no team.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Target<'a> {
     pub team: Option<&'a Team>,
@@ -25,13 +26,14 @@ pub struct Target<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     Allow,
-    /// Nobody has logged in, and somebody would have to.
+    /// The caller has not logged in, and would have to.
     Unauthenticated,
-    /// Whoever has logged in may not.
+    /// The user who has logged in may not do this.
     Forbidden,
 }
 
-/// Whether somebody (or nobody) may do this. Whatever is not allowed here is denied.
+/// Decides if a caller (logged in or not) may do this. An action that is not allowed here is
+/// denied.
 pub fn authorize(action: Action, principal: Option<&Principal>, target: Target<'_>) -> Decision {
     let (exposed, role) = match action.access() {
         Access::Public | Access::Filtered => return Decision::Allow,

@@ -1,10 +1,10 @@
-//! Who somebody is, in the words of whoever vouches for them.
+//! Identities of users, as their identity provider states them.
 
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-/// What can vouch for a user. Teams name their members with it: `github:ann`.
+/// An identity provider that can vouch for a user. Teams name their members with it: `github:ann`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ConnectorName {
@@ -25,7 +25,7 @@ impl ConnectorName {
         Self::Ldap,
     ];
 
-    /// As `fly set-team` writes it.
+    /// Returns the connector's name, as `fly set-team` writes it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Local => "local",
@@ -57,16 +57,16 @@ impl FromStr for ConnectorName {
     }
 }
 
-/// A user, once somebody has vouched for them. Teams know a user by `user_id` or by `user_name`;
-/// where there is no user name, `name` stands for it, as in Concourse.
+/// A user, vouched for by an identity provider. Teams know a user by `user_id` or by
+/// `user_name`; where there is no user name, `name` stands for it, as in Concourse.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     pub connector: ConnectorName,
-    /// Never changes and is never given to somebody else.
+    /// Id that never changes and is never given to another user.
     pub user_id: String,
-    /// What the user is called where they log in; may be empty.
+    /// Login name of the user; may be empty.
     pub user_name: String,
-    /// What people call the user; may be empty.
+    /// Full name of the user; may be empty.
     pub name: String,
     /// May be empty.
     pub email: String,
@@ -85,7 +85,7 @@ impl Identity {
         }
     }
 
-    /// What other people are shown for this user.
+    /// Returns the name that other users are shown for this user.
     pub fn display_name(&self) -> &str {
         display_name(&self.user_name, &self.user_id, &self.name)
     }

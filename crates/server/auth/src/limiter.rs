@@ -9,11 +9,12 @@ use std::{
 
 use airside_store::Micros;
 
-/// Keys that are counted apart. The others share a few counts, so that making keys up fills no memory.
+/// Keys that are counted apart. The others share a few counts, so that making keys up fills no
+/// memory.
 const KEYS: usize = 10_000;
 const SHARED: u64 = 64;
 
-/// How fast tries may follow each other.
+/// The pace at which tries may follow each other.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rate {
     /// Tries that may fail in a row.
@@ -51,8 +52,8 @@ impl<K: Clone + Eq + Hash> Limiter<K> {
         }
     }
 
-    /// Spends one try. It says how long the try has to wait for its turn, or, as an error, how long until it would be
-    /// worth to come back. [`Limiter::succeeded`] gives the tries back.
+    /// Spends one try. It says how long the try has to wait for its turn, or, as an error, how long
+    /// until it would be worth to come back. [`Limiter::succeeded`] gives the tries back.
     pub(crate) fn try_once(&self, key: &K, now: Micros) -> Result<Duration, Duration> {
         let refill = micros(self.rate.refill);
         let mut buckets = self.buckets();
@@ -74,9 +75,10 @@ impl<K: Clone + Eq + Hash> Limiter<K> {
             return Err(wait);
         }
         bucket.used += 1;
-        Ok(match bucket.used <= self.rate.burst {
-            true => Duration::ZERO,
-            false => wait,
+        Ok(if bucket.used <= self.rate.burst {
+            Duration::ZERO
+        } else {
+            wait
         })
     }
 
@@ -99,9 +101,10 @@ impl<K: Clone + Eq + Hash> Limiter<K> {
             let whole = i64::from(self.rate.burst + self.rate.line) * micros(self.rate.refill);
             buckets.retain(|_, bucket| now.0 - bucket.since.0 < whole);
         }
-        match buckets.len() < KEYS || buckets.contains_key(&own) {
-            true => own,
-            false => Key::Shared(self.shares.hash_one(key) % SHARED),
+        if buckets.len() < KEYS || buckets.contains_key(&own) {
+            own
+        } else {
+            Key::Shared(self.shares.hash_one(key) % SHARED)
         }
     }
 

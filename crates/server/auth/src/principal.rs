@@ -1,4 +1,4 @@
-//! Somebody who showed a valid token.
+//! Users who showed a valid token.
 
 use airside_store::Team;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{ConnectorName, Identity, Role, identity::display_name};
 
-/// What a token says about its holder; stored with its hash.
+/// The claims of a token about its holder; stored with its hash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Claims {
     pub(crate) sub: String,
@@ -81,13 +81,14 @@ impl Principal {
         self.claims.connector
     }
 
-    /// What other people are shown for this user, for example as the one who started a build.
+    /// Returns the name that other users are shown for this user, for example as the one who
+    /// started a build.
     pub fn display_user_id(&self) -> &str {
         let claims = &self.claims;
         display_name(&claims.user_name, &claims.user_id, &claims.name)
     }
 
-    /// Whether any team gives this user a role.
+    /// Returns true if any team gives this user a role.
     pub fn is_in_a_team(&self) -> bool {
         self.in_a_team
     }
@@ -105,7 +106,7 @@ impl Principal {
         }
     }
 
-    /// Whether this user may see what is not exposed to everybody.
+    /// Returns true if this user may see objects that are not exposed to all.
     pub fn can_view(&self, team: &Team) -> bool {
         self.role_on(team).is_some()
     }
@@ -125,7 +126,7 @@ impl Principal {
         self.given_roles(team).into_iter().max()
     }
 
-    /// A role that names nobody is nobody's.
+    /// Returns true if the user is among the members. A role without members has none.
     fn is_among(&self, members: &Value) -> bool {
         let claims = &self.claims;
         let called = match claims.user_name.as_str() {

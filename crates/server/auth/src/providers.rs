@@ -1,4 +1,4 @@
-//! Who else vouches for users, beside the server's own settings.
+//! Identity providers beside the server's own settings.
 
 use std::sync::Arc;
 
@@ -6,12 +6,13 @@ use async_trait::async_trait;
 
 use crate::{ConnectorName, Identity};
 
-/// Somebody else's list of users and passwords: a directory such as LDAP.
+/// A list of users and passwords outside of the server: a directory such as LDAP.
 #[async_trait]
 pub trait Directory: Send + Sync {
     fn connector(&self) -> ConnectorName;
 
-    /// Who that is, or `None` if there is no such user or the password is another one.
+    /// Returns the user's identity, or `None` if there is no such user or the password is another
+    /// one.
     async fn check(&self, name: &str, password: &str) -> Result<Option<Identity>, DirectoryError>;
 }
 
@@ -31,12 +32,12 @@ impl DirectoryError {
 pub struct Providers {
     /// Asked about every name that no local user has.
     pub directory: Option<Arc<dyn Directory>>,
-    /// Those that a browser is sent to.
+    /// The connectors that a browser is sent to.
     pub redirecting: Vec<ConnectorName>,
 }
 
 impl Providers {
-    /// Whether tokens of users from there are still good.
+    /// Returns true if tokens of users of this connector are still good.
     pub(crate) fn include(&self, connector: ConnectorName) -> bool {
         let directory = self
             .directory

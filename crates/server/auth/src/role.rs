@@ -1,4 +1,4 @@
-//! The roles somebody can have on a team, lowest first.
+//! The roles that a user can have on a team, lowest first.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {

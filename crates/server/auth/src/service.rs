@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Longer than any token or password that could be meant seriously.
-const LONGEST: usize = 1024;
+const MAX_CREDENTIAL_BYTES: usize = 1024;
 
 /// The name under which all names are counted that no user has: no user can be called this.
 const NOBODY: &str = "";
@@ -26,7 +26,8 @@ const BY_NAME: Rate = Rate {
     line: 2,
 };
 
-/// Wrong passwords from one address, whatever the names. It may be that of a proxy, with many people behind it.
+/// Wrong passwords from one address, whatever the names. It may be that of a proxy, with many
+/// people behind it.
 const BY_ADDRESS: Rate = Rate {
     burst: 60,
     refill: Duration::from_secs(1),
@@ -65,7 +66,7 @@ pub enum Denied {
     TooManyTries { retry_after: Duration },
     #[error("passwords cannot be checked now: the directory does not answer as it should")]
     Directory(#[source] DirectoryError),
-    #[error("cannot keep the token")]
+    #[error("cannot store the token")]
     Store(#[from] airside_store::Error),
 }
 
@@ -93,18 +94,19 @@ impl Auth {
         }))
     }
 
-    /// How long a token is good for.
+    /// Returns the lifetime of a token.
     pub fn duration(&self) -> Duration {
         self.0.duration
     }
 
-    /// Whether there is anybody who could log in with a password.
+    /// Returns true if any user could log in with a password.
     pub fn takes_passwords(&self) -> bool {
         !self.0.users.is_empty() || self.0.providers.directory.is_some()
     }
 
-    /// Who checks the password of a user of this name. A local user's password is never shown to a
-    /// directory, and a directory cannot vouch for somebody with a local user's name.
+    /// Returns the connector that checks the password of a user of this name. A local user's
+    /// password is never shown to a directory, and a directory cannot vouch for a user with a local
+    /// user's name.
     pub fn connector_of(&self, name: &str) -> ConnectorName {
         match self.directory_for(name) {
             Some(directory) => directory.connector(),
@@ -121,7 +123,8 @@ impl Auth {
         self.0.users.iter().find(|user| user.name() == name)
     }
 
-    /// Exchanges a password for a token. After many wrong ones from the same peer it waits before it looks.
+    /// Exchanges a password for a token. After many wrong ones from the same peer it waits before
+    /// it looks.
     pub async fn login(&self, name: &str, password: &str, from: Peer) -> Result<Issued, Denied> {
         let identity = match self.directory_for(name) {
             Some(directory) => self.ask(directory, name, password, from).await?,
@@ -153,7 +156,10 @@ impl Auth {
         password: &str,
         from: Peer,
     ) -> Result<Identity, Denied> {
-        if name.is_empty() || password.is_empty() || name.len().max(password.len()) > LONGEST {
+        if name.is_empty()
+            || password.is_empty()
+            || name.len().max(password.len()) > MAX_CREDENTIAL_BYTES
+        {
             return Err(Denied::WrongPassword);
         }
         // Directories take many spellings for the same name.
@@ -173,8 +179,8 @@ impl Auth {
         Ok(identity)
     }
 
-    /// Counts a try, and waits if there were many before it: guesses become slow, and a right password among them is
-    /// let through all the same.
+    /// Counts a try, and waits if there were many before it: guesses become slow, and a right
+    /// password among them is let through all the same.
     async fn wait_for_turn(&self, counted_as: &(String, Peer)) -> Result<(), Denied> {
         let now = now();
         let refused = |retry_after| Denied::TooManyTries { retry_after };
@@ -192,7 +198,7 @@ impl Auth {
         self.0.by_address.take_back(&counted_as.1);
     }
 
-    /// A token for somebody whom a connector vouches for.
+    /// Issues a token for a user, after a connector has vouched for them.
     pub async fn admit(&self, identity: Identity) -> airside_store::Result<Issued> {
         let expires_at = now().plus(self.0.duration);
         let token = token::make(expires_at);
@@ -212,7 +218,7 @@ impl Auth {
         })
     }
 
-    /// Checks the password against somebody else's if there is no such user, so that the time it
+    /// Checks the password against another user's if there is no such user, so that the time it
     /// takes does not tell which users exist.
     async fn accepts(&self, user: Option<&LocalUser>, password: &str) -> bool {
         let users = &self.0.users;
@@ -225,7 +231,7 @@ impl Auth {
         let Some(checked) = user.or_else(stand_in).cloned() else {
             return false;
         };
-        if password.len() > LONGEST {
+        if password.len() > MAX_CREDENTIAL_BYTES {
             return false;
         }
         let Ok(_turn) = self.0.checks.acquire().await else {
@@ -236,10 +242,10 @@ impl Auth {
         check.await.unwrap_or(false) && user.is_some()
     }
 
-    /// Whose token this is; `None` if it is not one, has expired, or its user or whoever vouched for
-    /// them is gone.
+    /// Returns the holder of a token; `None` if it is not one, has expired, or its user or the
+    /// provider that vouched for them is gone.
     pub async fn authenticate(&self, token: &str) -> airside_store::Result<Option<Principal>> {
-        if token.is_empty() || token.len() > LONGEST {
+        if token.is_empty() || token.len() > MAX_CREDENTIAL_BYTES {
             return Ok(None);
         }
         let Some((claims, _)) = self.0.store.token(&token::hash(token)).await? else {

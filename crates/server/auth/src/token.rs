@@ -1,5 +1,5 @@
-//! Opaque tokens: random bytes with the expiry behind them, which `fly targets` reads and nobody
-//! else trusts.
+//! Opaque tokens: random bytes with the expiry behind them, which `fly targets` reads and no server
+//! trusts.
 
 use airside_store::Micros;
 use base64::{Engine as _, engine::general_purpose::STANDARD_NO_PAD};
@@ -14,7 +14,7 @@ pub(crate) fn make(expires_at: Micros) -> String {
     STANDARD_NO_PAD.encode(bytes)
 }
 
-/// What the store knows a token by.
+/// Returns the hash by which the store knows a token.
 pub(crate) fn hash(token: &str) -> String {
     hex::encode(Sha256::digest(token.as_bytes()))
 }

@@ -84,8 +84,8 @@ async fn wrong_names_and_passwords_are_denied_alike() {
     }
 }
 
-/// Tries all of these at once, and says how many of them are refused without a look. Some wait for their turn, and are
-/// given up.
+/// Tries all of these at once, and says how many of them are refused without a look. Some wait for
+/// their turn, and are given up.
 async fn refused_at_once(auth: &Auth, names: &[&str], password: &str, from: Peer) -> usize {
     let tries = names.iter().map(|name| async move {
         let tried = auth.login(name, password, from);
@@ -147,7 +147,7 @@ async fn tokens_end_with_their_time_and_their_user() {
     );
 }
 
-/// A list of one: `Eve` with the password `pw`. It is away for whoever is called `gone`.
+/// A list of one: `Eve` with the password `pw`. It is away for the user `gone`.
 struct List;
 
 #[async_trait::async_trait]

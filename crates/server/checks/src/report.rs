@@ -141,7 +141,7 @@ fn events(
 
 #[cfg(test)]
 mod tests {
-    use airside_store::{LastCheck, Scope};
+    use airside_store::{LastCheck, VersionScope};
 
     use super::*;
 
@@ -159,7 +159,7 @@ mod tests {
         ] {
             let ended = CheckEnd {
                 last: LastCheck {
-                    scope: Scope(0),
+                    scope: VersionScope(0),
                     started_at: Micros(0),
                     ended_at: Micros(0),
                     failures,

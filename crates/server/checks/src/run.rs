@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Instant};
 
 use airside_check_process::{Check, Failure, Freshness};
 use airside_model::{BuildStatus, PlanId, Version};
-use airside_store::{CheckFrom, CheckReason, Found, LastCheck, NewCheck, now};
+use airside_store::{CheckFrom, CheckReason, LastCheck, NewCheck, SavedVersions, now};
 use airside_vars::Secrets;
 use serde_json::{Map, Value};
 use tracing::error;
@@ -104,7 +104,7 @@ pub(crate) async fn run(
         Ok((versions, output)) => {
             end.output = output;
             end.has_versions |= !versions.is_empty();
-            if save(parts, spec, &from, versions).await? == Found::Outdated {
+            if save(parts, spec, &from, versions).await? == SavedVersions::Outdated {
                 return Ok(CheckRan::Void);
             }
         }
@@ -223,11 +223,11 @@ async fn save(
     spec: &Spec,
     from: &CheckFrom,
     versions: Vec<Version>,
-) -> Result<Found, Error> {
+) -> Result<SavedVersions, Error> {
     // The commonest answer by far: the newest version is still the same.
     let newest = from.version.as_ref().filter(|_| spec.pin.is_none());
     if versions.is_empty() || Some(versions.as_slice()) == newest.map(std::slice::from_ref) {
-        return Ok(Found::NothingNew);
+        return Ok(SavedVersions::NothingNew);
     }
     let versions: Vec<_> = versions
         .into_iter()

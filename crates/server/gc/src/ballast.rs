@@ -1,7 +1,8 @@
 //! A file that takes up a little of the disk, so that there is something to give when it is full.
 //!
-//! A step that fills the disk takes the room that the build needs to say so: its log cannot be written, so
-//! it cannot end, so what it wrote stays. The ballast breaks that ring. It comes back once there is room.
+//! A step that fills the disk takes the room that the build needs to say so: its log cannot be
+//! written, so it cannot end, so what it wrote stays. The ballast breaks that ring. It comes back
+//! once there is room.
 
 use std::{
     fs::{self, File},
@@ -15,10 +16,10 @@ use rustix::fs::{FallocateFlags, fallocate};
 use tracing::{debug, info, warn};
 
 /// The most that it takes, and which part of a small disk.
-const MOST: u64 = 64 << 20;
+const MAX_BALLAST_BYTES: u64 = 64 << 20;
 const PART: u64 = 50;
 
-/// What to do about it.
+/// An action on the ballast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Leave,
@@ -27,7 +28,7 @@ enum Verdict {
 }
 
 fn size(disk: Disk) -> u64 {
-    MOST.min(disk.total / PART)
+    MAX_BALLAST_BYTES.min(disk.total / PART)
 }
 
 /// Returns true if so little is free that nothing may be left for a database and for logs.
@@ -90,7 +91,13 @@ mod tests {
             (small(25), true, Verdict::Leave),
             (small(24), true, Verdict::GiveUp),
             (small(0), false, Verdict::Leave),
-            (large(1 << 30), false, Verdict::Make { bytes: MOST }),
+            (
+                large(1 << 30),
+                false,
+                Verdict::Make {
+                    bytes: MAX_BALLAST_BYTES,
+                },
+            ),
             (large(1 << 20), true, Verdict::GiveUp),
         ] {
             assert_eq!(judge(disk, is_there), verdict, "{disk:?} {is_there}");

@@ -1,7 +1,9 @@
-//! A disk that is full to the last, so that neither the database nor logs can be written: then something goes without them.
+//! A disk that is full to the last, so that neither the database nor logs can be written: then
+//! something goes without them.
 //!
-//! A step that writes on takes whatever room is made, and a build that cannot be written cannot end. What takes most of the
-//! disk goes: the container of a step, which ends it, or an output of a build that has not ended.
+//! A step that writes on takes whatever room is made, and a build that cannot be written cannot
+//! end. What takes most of the disk goes: the container of a step, which ends it, or an output of a
+//! build that has not ended.
 
 use airside_model::{Handle, VolumeId};
 use airside_volumes::Bytes;
@@ -16,7 +18,8 @@ enum Victim {
     Output(VolumeId, u64),
 }
 
-/// A container with less than one part in so many of the disk did not fill it, and its end would make little room.
+/// A container with less than one part in so many of the disk did not fill it, and its end would
+/// make little room.
 const PART: u64 = 20;
 
 /// The larger of the two, if it has `least` bytes.
@@ -35,7 +38,8 @@ fn choose(
 }
 
 impl Collector {
-    /// Removes files alone: those that nobody needs, and if that is not enough, what takes most of the disk.
+    /// Removes files alone: garbage first, and if that is not enough, the files that take most of
+    /// the disk.
     pub(crate) async fn make_room_without_database(&self) -> Result<()> {
         let (store, workers) = (&self.parts.store, &self.parts.workers);
         for volume in store.dead_volumes().await? {

@@ -4,7 +4,7 @@ use airside_model::{Quota, VolumeId};
 
 use crate::{Collector, Error, Result};
 
-/// How many are looked up together.
+/// Number of volumes that are looked up together.
 const BATCH: usize = 500;
 
 impl Collector {
@@ -21,7 +21,7 @@ impl Collector {
         Ok(collected)
     }
 
-    /// Volumes of finished builds that nobody needs, and trees that the store has never heard of.
+    /// Removes garbage volumes of finished builds, and trees that the store has never heard of.
     pub(crate) async fn collect_volumes(&self) -> Result<u64> {
         // Before the rows are read: a volume is announced before there is anything of it.
         let volumes = self.parts.volumes.clone();
@@ -41,8 +41,8 @@ impl Collector {
         Ok(collected)
     }
 
-    /// Measures volumes whose size no step has told, for teams with a quota of them: of before the quota, or before a
-    /// crash.
+    /// Measures volumes whose size no step has told, for teams with a quota of them: of before the
+    /// quota, or before a crash.
     async fn measure_volumes(&self, there: &[VolumeId]) -> Result<()> {
         let store = &self.parts.store;
         if !store.quotas().has(Quota::Volumes) {
@@ -61,11 +61,12 @@ impl Collector {
         Ok(())
     }
 
-    /// Removes a volume, unless somebody needs it for something else.
+    /// Removes a volume, unless it is in use for something else.
     pub(crate) async fn remove_if_dead(&self, volume: &VolumeId) -> Result<()> {
-        match self.parts.store.is_dead_volume(volume).await? {
-            true => self.remove_volume(volume).await,
-            false => Ok(()),
+        if self.parts.store.is_dead_volume(volume).await? {
+            self.remove_volume(volume).await
+        } else {
+            Ok(())
         }
     }
 

@@ -1,11 +1,12 @@
-//! What is collected.
+//! Kinds of garbage.
 
 use std::time::Duration;
 
-/// One kind of garbage. The order is that of a sweep: what frees something comes before what removes it.
+/// One kind of garbage. The order is that of a sweep: what frees something comes before what
+/// removes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
-    /// Pipelines that somebody destroyed, with all that they had.
+    /// Pipelines that a user destroyed, with all that they had.
     Pipelines,
     /// Logs, plans and outcomes of builds beyond what is retained.
     BuildLogs,
@@ -23,7 +24,7 @@ pub enum Kind {
     Artifacts,
     TaskCaches,
     ResourceCaches,
-    /// Of workers that are gone; of the others, the sweeper removes them.
+    /// Containers of workers that are gone; the sweeper removes those of others.
     Containers,
     Components,
     /// Log files without a build.
@@ -34,7 +35,7 @@ pub enum Kind {
     Pages,
 }
 
-/// What builds leave behind all the time.
+/// Interval for garbage that builds leave all the time.
 const SOON: Duration = Duration::from_secs(30);
 /// The rest.
 const SLOWLY: Duration = Duration::from_secs(600);
@@ -61,7 +62,7 @@ impl Kind {
         Self::Pages,
     ];
 
-    /// As it is called in the log and in metrics.
+    /// Returns the kind's name in the log and in metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::Pipelines => "pipelines",
@@ -85,7 +86,7 @@ impl Kind {
         }
     }
 
-    /// How often it is looked for, whatever happens.
+    /// Returns the longest time between two collections of this kind.
     pub(crate) fn every(self) -> Duration {
         match self {
             Self::Checks | Self::ResourceCaches | Self::Volumes => SOON,

@@ -1,4 +1,4 @@
-//! Removes what nobody needs any more: rows, logs, volumes, images.
+//! Removes garbage: rows, logs, volumes, images.
 //!
 //! ```text
 //! store's news ─▶ which kinds are due ─▶ a question for each ─▶ deletions in small batches
@@ -6,10 +6,10 @@
 //!     disk above its mark ─▶ caches, images and kept containers, those unused for longest first
 //! ```
 //!
-//! There is one loop ([`Collector::run`]) and one list of what is collected ([`Kind`]). What is garbage is
-//! decided by pure functions ([`retention`]) and by the store's queries; a lost piece of news delays a
-//! collection until the next sweep, and a crash in the middle of one leaves what the next finds again.
-//! Nothing here is on the path of a request.
+//! There is one loop ([`Collector::run`]) and one list of kinds of garbage ([`Kind`]). Pure functions
+//! ([`retention`]) and the store's queries decide what is garbage; a lost event delays a collection until
+//! the next sweep, and a crash in the middle of one leaves what the next finds again. Nothing here is
+//! on the path of a request.
 //!
 //! **Invariants:** rows go before files, so that no row ever names a file that is not there; files are
 //! listed before rows are read, so that what is made in between is not taken for garbage. *Absent:*
@@ -44,7 +44,7 @@ pub enum Error {
     Store(#[from] airside_store::Error),
     #[error(transparent)]
     Logs(#[from] airside_logs::Error),
-    #[error("the logs cannot be listed")]
+    #[error("cannot list the build logs")]
     List(#[source] std::io::Error),
     #[error(transparent)]
     Volumes(#[from] airside_volumes::Error),
@@ -54,13 +54,15 @@ pub enum Error {
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What else takes room on this machine's disk, and who has it.
+/// Other users of room on this machine's disk.
 #[async_trait]
 pub trait Workers: Send + Sync {
-    /// Removes images from which no container was made for so long and on which none stands; how many.
+    /// Removes images from which no container was made for so long and on which none stands; how
+    /// many.
     async fn collect_images(&self, unused_for: Duration) -> u64;
 
-    /// Removes the container that was kept longest for people to look inside. `false`: there is none.
+    /// Removes the container that was kept longest for people to look inside. `false`: there is
+    /// none.
     async fn give_up_kept(&self) -> bool;
 
     /// The container that takes most of this machine's disk, with its bytes.
@@ -73,11 +75,11 @@ pub trait Workers: Send + Sync {
     async fn registry_use(&self, team: &str) -> u64;
 }
 
-/// What is kept, and for how long.
+/// The rules for what is kept, and for how long.
 #[derive(Clone, Debug)]
 pub struct Keep {
     pub logs: LogRetention,
-    /// Of reaped builds of one job, so many stay in lists; none: all.
+    /// Number of reaped builds of one job that stay in lists; `None` keeps all.
     pub reaped_builds: Option<u32>,
     /// Images from which no container was made for so long go.
     pub images: Duration,
@@ -93,7 +95,7 @@ impl Default for Keep {
     }
 }
 
-/// What a collector is made of.
+/// The parts of a collector.
 pub struct Options {
     pub store: Store,
     pub logs: Logs,

@@ -1,8 +1,8 @@
 //! Making room when the disk is nearly full: above the high mark, until the low one is reached.
 //!
-//! What goes is what can be made again: caches and images that no build uses, those unused for longest
-//! first; then containers that are only kept for people to look inside. What a running build uses stays,
-//! whatever the disk looks like.
+//! What goes is what can be made again: caches and images that no build uses, those unused for
+//! longest first; then containers that are only kept for people to look inside. What a running
+//! build uses stays, whatever the disk looks like.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use tracing::{info, warn};
 
 use crate::{Collector, Kind, Result};
 
-/// How long something must have been unused to go, in turn: the oldest first, whatever kind it is.
+/// Ages at which unused caches go, in turn: the oldest first, of any kind.
 const AGES: [Duration; 6] = [
     Duration::from_secs(7 * 24 * 3600),
     Duration::from_secs(24 * 3600),
@@ -22,7 +22,7 @@ const AGES: [Duration; 6] = [
     Duration::ZERO,
 ];
 
-/// How many caches are looked for at once.
+/// Number of caches that are looked for at once.
 const FEW: i64 = 64;
 
 impl Collector {
@@ -54,7 +54,7 @@ impl Collector {
         Ok(true)
     }
 
-    /// How full the disk is; the metrics hear of it.
+    /// Returns the use of the disk, and puts it into the metrics.
     pub(crate) fn disk(&self) -> Result<Disk> {
         let disk = self.parts.volumes.disk()?;
         self.parts.metrics.disk(disk.total, disk.free);
@@ -65,7 +65,7 @@ impl Collector {
         Ok(!self.disk()?.is_above(self.parts.volumes.marks().low))
     }
 
-    /// How many things went.
+    /// Makes room, and returns the number of things that went.
     async fn make_room(&self) -> Result<u64> {
         // What is garbage anyway.
         let mut gone = self.collect(Kind::ResourceCaches).await?;
@@ -87,7 +87,7 @@ impl Collector {
         Ok(gone)
     }
 
-    /// Gives up caches that nobody used for so long, until there is room.
+    /// Gives up caches that were not used for `age`, until there is room.
     async fn give_up_caches(&self, age: Duration) -> Result<u64> {
         let mut gone = 0;
         loop {

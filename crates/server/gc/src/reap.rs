@@ -9,9 +9,9 @@ use crate::{
     retention::{Retention, Sieve},
 };
 
-/// How many builds are looked at together.
+/// Number of builds that are looked at together.
 const PAGE: i64 = 1000;
-/// How many are reaped in one transaction.
+/// Number of builds that are reaped in one transaction.
 const BATCH: usize = 100;
 /// Builds go in no smaller numbers than this: the scheduler looks at their job anew each time.
 const FEWEST: i64 = 100;
@@ -32,7 +32,7 @@ impl Collector {
         Ok(reaped)
     }
 
-    /// The same for one job, of which a build has just ended.
+    /// Reaps the builds of one job, of which a build has just ended.
     pub(crate) async fn reap_job(&self, job: JobId) -> Result<u64> {
         match self.parts.store.retained_job(job).await? {
             Some(job) => self.reap(LoggedOf::Job(job.id), self.retention(&job)).await,

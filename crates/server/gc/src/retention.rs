@@ -1,8 +1,8 @@
-//! Whose log goes, by the rules that Concourse has. No I/O and no clock.
+//! Retention of build logs, by the rules that Concourse has. No I/O and no clock.
 //!
 //! A log stays if it is one of the job's newest `builds`, or younger than `days`. Of those newest,
-//! `minimum_succeeded_builds` are kept for builds that succeeded, however old these are: a job that fails
-//! all week still shows how it last succeeded.
+//! `minimum_succeeded_builds` are kept for builds that succeeded, however old these are: a job that
+//! fails all week still shows how it last succeeded.
 
 use airside_config::BuildLogRetention;
 use airside_model::{BuildId, BuildStatus};
@@ -10,7 +10,7 @@ use airside_store::{Logged, Micros};
 
 const DAY: i64 = 24 * 3600 * 1_000_000;
 
-/// What the server says about logs of all jobs; zero is no limit.
+/// The server's rules for logs of all jobs; zero is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogRetention {
     pub default_builds: u32,
@@ -19,7 +19,7 @@ pub struct LogRetention {
     pub max_days: u32,
 }
 
-/// What holds for one job; zero is no limit, and without any limit everything stays.
+/// The rules for one job; zero is no limit, and without any limit all logs stay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retention {
     pub builds: u32,
@@ -28,7 +28,8 @@ pub struct Retention {
 }
 
 impl LogRetention {
-    /// What holds for a job that says this: the default where it says nothing, never more than the most.
+    /// Returns the rules for a job with this setting: the default where it has none, never more
+    /// than the maximum.
     pub fn of(&self, job: Option<&BuildLogRetention>) -> Retention {
         let wanted = job.cloned().unwrap_or_default();
         let count = |number: i64| u32::try_from(number.max(0)).unwrap_or(u32::MAX);
@@ -62,7 +63,7 @@ impl Retention {
 pub struct Sieve {
     retention: Retention,
     now: Micros,
-    /// Those that could still go if too many succeeded ones turn up.
+    /// Builds that could still go if too many succeeded ones turn up.
     kept: Vec<BuildId>,
     succeeded: u32,
     garbage: Vec<BuildId>,
@@ -106,7 +107,7 @@ impl Sieve {
         self.kept.len() + self.succeeded as usize
     }
 
-    /// Those whose logs go.
+    /// Returns the builds whose logs go.
     pub fn garbage(mut self) -> Vec<BuildId> {
         let most = self.retention.builds as usize;
         if most != 0 {

@@ -1,4 +1,4 @@
-//! Rows that nobody needs any more, a batch at a time.
+//! Garbage rows, a batch at a time.
 
 use std::time::Duration;
 
@@ -6,14 +6,15 @@ use airside_store::{Micros, now};
 
 use crate::{Collector, Kind, Result};
 
-/// How many rows go in one transaction.
+/// Number of rows that go in one transaction.
 const BATCH: i64 = 500;
-/// The same of what takes other rows with it: a build has some for each of its steps.
+/// Number of rows that go in one transaction if each takes others with it: a build has some for
+/// each of its steps.
 const DESTROYED: i64 = 100;
 
-/// Builds that checked are kept so long, so that whoever asked can read what they say.
+/// Time for which builds that checked are kept, so that the user who asked can read them.
 const CHECKS: Duration = Duration::from_secs(5 * 60);
-/// What was found for images that nobody asked for since.
+/// Time for which the versions of images are kept since they were last needed.
 const IMAGE_CHECKS: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Uploads, and what builds leave to be downloaded.
 const ARTIFACTS: Duration = Duration::from_secs(12 * 3600);
@@ -88,8 +89,8 @@ impl Collector {
         Ok(gone)
     }
 
-    /// What destroyed pipelines had, with the logs of their builds; how many rows, without those that go with
-    /// them.
+    /// Removes the rows of destroyed pipelines, with the logs of their builds; returns the number
+    /// of rows, without those that go with them.
     async fn collect_pipelines(&self) -> Result<u64> {
         let mut collected = 0;
         loop {

@@ -15,9 +15,9 @@ use crate::{Collector, Kind, ballast};
 
 /// The name under which an administrator can pause it.
 const COMPONENT: &str = "collector";
-/// How often it asks whether it is paused.
+/// The time between two looks at its pause.
 const TURN: Duration = Duration::from_secs(30);
-/// How often the disk is looked at, and what happened since is acted upon.
+/// The time between two looks at the disk and at recent events.
 const TICK: Duration = Duration::from_secs(5);
 /// After it was nearly full and nothing could be done.
 const DISK_PAUSE: Duration = Duration::from_secs(15);
@@ -25,9 +25,10 @@ const DISK_PAUSE: Duration = Duration::from_secs(15);
 struct Service {
     collector: Collector,
     due: BTreeMap<Kind, Instant>,
-    /// Of which a build has ended.
+    /// Jobs of which a build has ended.
     jobs: BTreeSet<JobId>,
-    /// Looked at once already: a build's log is closed a moment after its end, and may not have been by then.
+    /// Looked at once already: a build's log is closed a moment after its end, and may not have
+    /// been by then.
     jobs_again: BTreeSet<JobId>,
     turn: Instant,
     paused: bool,
@@ -144,7 +145,7 @@ impl Service {
         self.paused
     }
 
-    /// Whether or not it is paused: a full disk stops everything.
+    /// Makes room on the disk, even while the collector is paused: a full disk stops everything.
     async fn attend_to_disk(&mut self) {
         self.attend_to_full_disk().await;
         let now = Instant::now();
@@ -171,7 +172,8 @@ impl Service {
             ballast::tend(file, disk);
         }
         let is_full = ballast::is_full(disk);
-        // So that it is known whether the database takes writes; what it says otherwise is said elsewhere.
+        // So that it is known whether the database takes writes; what it says otherwise is said
+        // elsewhere.
         if is_full || parts.store.is_full() {
             let _ = parts.store.probe().await;
         }

@@ -1,11 +1,11 @@
-//! What ties the way back from a provider to the way there.
+//! Secrets that tie the way back from a provider to the way there.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// Made for one login and of no use for another. Whoever starts a login keeps this out of everybody's
-/// sight until the user comes back.
+/// An attempt is made for one login and of no use for another. The server that starts a login keeps
+/// it secret until the user comes back.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Attempt {
     /// Comes back inside the id token.

@@ -1,4 +1,4 @@
-//! Why somebody could not be vouched for.
+//! Errors of identity providers.
 
 use std::{error::Error, fmt};
 
@@ -8,7 +8,7 @@ use crate::oidc::IdTokenError;
 
 type Source = Box<dyn Error + Send + Sync>;
 
-/// What went wrong with which connector. Holds no secret, password, code or token.
+/// An error of a connector. It holds no secret, password, code or token.
 #[derive(Debug)]
 pub struct ConnectorError {
     pub connector: ConnectorName,
@@ -53,7 +53,7 @@ pub enum Fault {
          the callback URL that are registered there"
     )]
     ExchangeRefused(String),
-    #[error("the id token is not good: {0}")]
+    #[error("the id token is refused: {0}")]
     IdToken(#[source] IdTokenError),
     #[error(
         "the provider does not say {claim:?} of the user, only {found}; check the scopes and which \
@@ -64,7 +64,7 @@ pub enum Fault {
     BadClaim { claim: String },
     #[error("the provider has not verified the user's email address")]
     EmailNotVerified,
-    #[error("what the provider says of the user is about somebody else than the id token")]
+    #[error("the provider's user info is about another user than the id token")]
     OtherSubject,
     #[error("the directory does not let {0} search; check the bind DN and its password")]
     Bind(String),
@@ -87,8 +87,9 @@ impl Fault {
 }
 
 impl ConnectorError {
-    /// For the page that the user sees, who may be anybody: without what only whoever runs the
-    /// server should read. `title` is what they know the provider by.
+    /// Returns the text for the page that the user sees, who may be a stranger: without the parts
+    /// that only the administrator should read. `title` is the name under which they know the
+    /// provider.
     pub fn for_users(&self, title: &str) -> String {
         match &self.fault {
             Fault::Refused(why) => format!("{title} refused the login: {why}."),

@@ -11,18 +11,18 @@ use url::Url;
 use crate::{
     Attempt, ConnectorError, HttpError, Redirecting, Secret,
     error::{Fault, Result},
-    http::{Answer, Http},
+    http::{Http, HttpAnswer},
     oauth::{self, ClientAuth, OauthClient},
 };
 
-/// Nobody is in more organisations or teams than fit on these.
+/// Most pages that are read: no user is in more organisations or teams than fit on these.
 const PAGES: usize = 50;
 
 #[derive(Clone, Debug)]
 pub struct GithubConfig {
-    /// Where the pages are: `https://github.com`, or a GitHub Enterprise.
+    /// Address of the pages: `https://github.com`, or a GitHub Enterprise.
     pub web: Url,
-    /// Where the API is, with a slash at the end.
+    /// Address of the API, with a slash at the end.
     pub api: Url,
     pub client_id: String,
     pub client_secret: Secret,
@@ -44,9 +44,10 @@ impl GithubConfig {
             ),
             Some(host) => {
                 let host = host.trim_end_matches('/');
-                let base = match host.contains("://") {
-                    true => host.to_owned(),
-                    false => format!("https://{host}"),
+                let base = if host.contains("://") {
+                    host.to_owned()
+                } else {
+                    format!("https://{host}")
                 };
                 (format!("{base}/"), format!("{base}/api/v3/"))
             }
@@ -58,7 +59,7 @@ impl GithubConfig {
             client_id: client_id.to_owned(),
             client_secret,
             ca: None,
-            patience: crate::PATIENCE,
+            patience: crate::REQUEST_TIMEOUT,
         })
     }
 }
@@ -168,7 +169,7 @@ impl Github {
         Ok(groups)
     }
 
-    async fn ask(&self, path: &str, token: &str) -> Result<Answer> {
+    async fn ask(&self, path: &str, token: &str) -> Result<HttpAnswer> {
         self.http.get(&join(&self.api, path), Some(token)).await
     }
 

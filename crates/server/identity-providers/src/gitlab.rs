@@ -8,7 +8,7 @@ use crate::{Oidc, OidcConfig, OidcSetupError, Secret};
 
 #[derive(Clone, Debug)]
 pub struct GitlabConfig {
-    /// Where GitLab is, with its scheme.
+    /// Address of GitLab, with its scheme.
     pub host: String,
     pub client_id: String,
     pub client_secret: Secret,
@@ -16,8 +16,8 @@ pub struct GitlabConfig {
     pub patience: Duration,
 }
 
-/// The user's groups are in `groups` of the user info, subgroups with their whole path. GitLab shows
-/// only email addresses that are confirmed.
+/// The user's groups are in `groups` of the user info, subgroups with their whole path. GitLab
+/// shows only email addresses that are confirmed.
 pub fn gitlab(config: GitlabConfig) -> Result<Oidc, OidcSetupError> {
     let host = config.host.trim_end_matches('/');
     Oidc::new(OidcConfig {

@@ -14,8 +14,8 @@ use url::Url;
 use crate::error::{Fault, Result};
 
 /// No answer that we ask for is nearly as long.
-const LONGEST: usize = 1 << 20;
-pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+const MAX_BODY_BYTES: usize = 1 << 20;
+pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
@@ -33,8 +33,8 @@ pub(crate) struct Http {
     patience: Duration,
 }
 
-/// What came back.
-pub(crate) struct Answer {
+/// A provider's response.
+pub(crate) struct HttpAnswer {
     pub(crate) at: String,
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
@@ -63,7 +63,7 @@ impl Http {
         Ok(Self { client, patience })
     }
 
-    pub(crate) async fn get(&self, url: &Url, token: Option<&str>) -> Result<Answer> {
+    pub(crate) async fn get(&self, url: &Url, token: Option<&str>) -> Result<HttpAnswer> {
         let mut request = self.client.get(url.clone());
         if let Some(token) = token {
             request = request.bearer_auth(token);
@@ -77,7 +77,7 @@ impl Http {
         url: &Url,
         form: &[(&str, &str)],
         basic: Option<(String, String)>,
-    ) -> Result<Answer> {
+    ) -> Result<HttpAnswer> {
         let mut request = self.client.post(url.clone()).form(form);
         if let Some((id, secret)) = basic {
             request = request.basic_auth(id, Some(secret));
@@ -85,26 +85,29 @@ impl Http {
         self.send(url, request).await
     }
 
-    async fn send(&self, url: &Url, request: RequestBuilder) -> Result<Answer> {
+    async fn send(&self, url: &Url, request: RequestBuilder) -> Result<HttpAnswer> {
         let at = shown(url);
         if !is_confidential(url) {
             return Err(Fault::Insecure { at });
         }
-        let fail = |error: reqwest::Error| match error.is_timeout() {
-            true => Fault::Slow {
-                at: at.clone(),
-                seconds: self.patience.as_secs(),
-            },
-            false => Fault::Unreachable {
-                at: at.clone(),
-                source: error.without_url().into(),
-            },
+        let fail = |error: reqwest::Error| {
+            if error.is_timeout() {
+                Fault::Slow {
+                    at: at.clone(),
+                    seconds: self.patience.as_secs(),
+                }
+            } else {
+                Fault::Unreachable {
+                    at: at.clone(),
+                    source: error.without_url().into(),
+                }
+            }
         };
         let request = request.header(ACCEPT, "application/json");
         let response = request.send().await.map_err(fail)?;
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let body = read(&at, response, fail).await?;
-        Ok(Answer {
+        Ok(HttpAnswer {
             at,
             status,
             headers,
@@ -121,17 +124,17 @@ async fn read(
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(&fail)? {
         body.extend_from_slice(&chunk);
-        if body.len() > LONGEST {
+        if body.len() > MAX_BODY_BYTES {
             return Err(Fault::Garbage {
                 at: at.to_owned(),
-                why: format!("it is longer than {LONGEST} bytes"),
+                why: format!("it is longer than {MAX_BODY_BYTES} bytes"),
             });
         }
     }
     Ok(body)
 }
 
-impl Answer {
+impl HttpAnswer {
     pub(crate) fn is_ok(&self) -> bool {
         (200..300).contains(&self.status)
     }
@@ -201,7 +204,7 @@ mod tests {
     #[test]
     fn a_ca_file_must_have_a_certificate() {
         for pem in [&b""[..], b"hello"] {
-            let made = Http::new(Some(pem), PATIENCE);
+            let made = Http::new(Some(pem), REQUEST_TIMEOUT);
             assert!(matches!(made, Err(HttpError::NoCertificate)));
         }
     }

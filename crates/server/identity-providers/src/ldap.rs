@@ -20,16 +20,16 @@ use rustls::ClientConfig;
 pub use self::setup::LdapSetupError;
 use self::{
     connection::{Bound, Connection},
-    entry::Entry,
+    entry::LdapEntry,
     filter::Filter,
-    setup::Place,
+    setup::LdapAddress,
 };
 use crate::{
     ConnectorError, Secret,
     error::{Fault, Result},
 };
 
-/// How the connection is kept from listeners.
+/// The protection of the connection against listeners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LdapTls {
     /// Not at all.
@@ -40,7 +40,7 @@ pub enum LdapTls {
     Ldaps,
 }
 
-/// How far below its base a search looks.
+/// The depth below its base to which a search looks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reach {
     #[default]
@@ -51,7 +51,7 @@ pub enum Reach {
 #[derive(Clone, Debug)]
 pub struct UserSearch {
     pub base: String,
-    /// What an entry must fit beside the name, for example `(objectClass=person)`.
+    /// Filter that an entry must fit beside the name, for example `(objectClass=person)`.
     pub filter: Option<String>,
     /// The attribute that users type as their name.
     pub username: String,
@@ -82,7 +82,7 @@ pub struct LdapConfig {
     pub tls: LdapTls,
     /// CA certificates in PEM form, trusted instead of the machine's.
     pub ca: Option<Vec<u8>>,
-    /// Who searches; anonymous if nobody.
+    /// Name and password for searching; `None` searches anonymously.
     pub bind: Option<(String, Secret)>,
     pub users: UserSearch,
     pub groups: Option<GroupSearch>,
@@ -91,7 +91,7 @@ pub struct LdapConfig {
 
 pub struct Ldap {
     config: LdapConfig,
-    place: Place,
+    place: LdapAddress,
     tls: Option<Arc<ClientConfig>>,
     user_filter: Option<Filter>,
     group_filter: Option<Filter>,
@@ -106,7 +106,7 @@ impl Ldap {
         };
         let groups = config.groups.as_ref();
         Ok(Self {
-            place: Place::parse(&config.host, config.tls)?,
+            place: LdapAddress::parse(&config.host, config.tls)?,
             tls,
             user_filter: filter(config.users.filter.as_deref())?,
             group_filter: filter(groups.and_then(|groups| groups.filter.as_deref()))?,
@@ -167,7 +167,7 @@ impl Ldap {
         }
     }
 
-    async fn find(&self, connection: &mut Connection, name: &str) -> Result<Option<Entry>> {
+    async fn find(&self, connection: &mut Connection, name: &str) -> Result<Option<LdapEntry>> {
         let users = &self.config.users;
         let filter = Filter::equal(&users.username, name, self.user_filter.as_ref());
         let mut attributes = vec![users.id.as_str(), &users.email];
@@ -182,7 +182,7 @@ impl Ldap {
         }
     }
 
-    async fn groups(&self, connection: &mut Connection, user: &Entry) -> Result<Vec<String>> {
+    async fn groups(&self, connection: &mut Connection, user: &LdapEntry) -> Result<Vec<String>> {
         let Some(groups) = &self.config.groups else {
             return Ok(Vec::new());
         };
@@ -201,7 +201,7 @@ impl Ldap {
         Ok(names)
     }
 
-    fn identity(&self, user: &Entry, groups: Vec<String>) -> Result<Identity> {
+    fn identity(&self, user: &LdapEntry, groups: Vec<String>) -> Result<Identity> {
         let users = &self.config.users;
         let name = match &users.name {
             Some(attribute) => required(user, attribute)?,
@@ -224,7 +224,7 @@ fn filter(given: Option<&str>) -> Result<Option<Filter>, LdapSetupError> {
     given.map(parse).transpose()
 }
 
-fn required<'a>(entry: &'a Entry, attribute: &str) -> Result<&'a str> {
+fn required<'a>(entry: &'a LdapEntry, attribute: &str) -> Result<&'a str> {
     let missing = || Fault::MissingAttribute {
         dn: entry.dn.clone(),
         attribute: attribute.to_owned(),

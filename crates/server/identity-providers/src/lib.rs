@@ -1,4 +1,4 @@
-//! Finds out who somebody is from an identity provider outside.
+//! Identifies users through identity providers outside.
 //!
 //! ```text
 //!              ┌─ Redirecting: the browser goes there and comes back with a code ─ Oidc, Github
@@ -6,9 +6,9 @@
 //!              └─ Directory (airside_auth): asked with a name and a password ───── Ldap
 //! ```
 //!
-//! What comes out is an [`airside_auth::Identity`]: who vouches, names and groups. What somebody may
-//! do is not decided here, and there are no sessions, cookies or pages. Everything that is asked of a
-//! provider has a time limit, and secrets appear neither in errors nor in debug output.
+//! The result is an [`airside_auth::Identity`]: the provider, names and groups. The rights of users are
+//! not decided here, and there are no sessions, cookies or pages. Every request to a provider has a
+//! time limit, and secrets appear neither in errors nor in debug output.
 
 mod attempt;
 mod error;
@@ -37,18 +37,19 @@ pub use ldap::{GroupSearch, Ldap, LdapConfig, LdapSetupError, LdapTls, Reach, Us
 pub use oidc::{IdTokenError, Oidc, OidcConfig, OidcSetupError};
 pub use secret::Secret;
 
-/// How long to wait for a provider, unless told otherwise.
-pub const PATIENCE: std::time::Duration = http::PATIENCE;
+/// Default time limit of a request to a provider.
+pub const REQUEST_TIMEOUT: std::time::Duration = http::REQUEST_TIMEOUT;
 
 /// A provider that the user's browser is sent to.
 #[async_trait]
 pub trait Redirecting: Send + Sync {
     fn connector(&self) -> ConnectorName;
 
-    /// What people know it by.
+    /// Returns the name under which users know the provider.
     fn title(&self) -> &str;
 
-    /// Where to send the browser. It comes back to `callback` with `state` and a code.
+    /// Returns the address to send the browser to. It comes back to `callback` with `state` and a
+    /// code.
     async fn begin(
         &self,
         attempt: &Attempt,
@@ -56,7 +57,7 @@ pub trait Redirecting: Send + Sync {
         callback: &str,
     ) -> Result<Url, ConnectorError>;
 
-    /// Who came back with this code from the same attempt.
+    /// Returns the identity of the user who came back with this code from the same attempt.
     async fn finish(
         &self,
         attempt: &Attempt,
@@ -91,12 +92,12 @@ impl Connectors {
             .find(|connector| connector.connector() == name)
     }
 
-    /// What the login form calls the directory, if there is one.
+    /// Returns the directory's name for the login form, if there is a directory.
     pub fn directory_title(&self) -> Option<&str> {
         self.directory.as_ref().map(|directory| directory.title())
     }
 
-    /// What [`airside_auth::Auth`] has to know of these.
+    /// Returns the part of these that [`airside_auth::Auth`] needs.
     pub fn providers(&self) -> Providers {
         Providers {
             directory: self

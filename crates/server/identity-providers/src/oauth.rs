@@ -9,14 +9,14 @@ use crate::{
     http::Http,
 };
 
-/// Who we are at the provider.
+/// The server's registration as a client of the provider.
 #[derive(Clone, Debug)]
 pub(crate) struct OauthClient {
     pub(crate) id: String,
     pub(crate) secret: Secret,
 }
 
-/// How the provider wants to see the client's secret.
+/// The form in which the provider wants to see the client's secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClientAuth {
     Basic,
@@ -30,7 +30,7 @@ pub(crate) struct Tokens {
     pub(crate) id_token: Option<String>,
 }
 
-/// What a token endpoint answers when it says no; GitHub does so with status 200.
+/// The body of a token endpoint's refusal; GitHub sends it with status 200.
 #[derive(Deserialize)]
 struct Refusal {
     error: String,
@@ -109,7 +109,7 @@ pub(crate) fn said(error: &str, description: &str) -> String {
     }
 }
 
-/// As in a form: the standard wants it so before id and secret are joined by a colon.
+/// Escapes as a form does: the standard wants it so before id and secret are joined by a colon.
 fn escape(text: &str) -> String {
     let mut url = Url::parse("http://localhost").expect("a plain URL");
     url.query_pairs_mut().append_key_only(text);

@@ -31,7 +31,8 @@ pub struct OidcConfig {
     pub client_secret: Secret,
     /// Beside `openid`.
     pub scopes: Vec<String>,
-    /// The claim with the user name, where `preferred_username` is not said. Must be there if given.
+    /// The claim with the user name, where `preferred_username` is not said. Must be there if
+    /// given.
     pub user_name_key: Option<String>,
     /// The claim with the groups, where `groups` is not said; `None` to look at no groups.
     pub groups_key: Option<String>,
@@ -57,7 +58,7 @@ impl OidcConfig {
             ask_user_info: true,
             skip_email_verified: false,
             ca: None,
-            patience: crate::PATIENCE,
+            patience: crate::REQUEST_TIMEOUT,
         }
     }
 }
@@ -85,7 +86,7 @@ pub struct Oidc {
 }
 
 impl Oidc {
-    /// Asks nobody yet: the provider may come up after us.
+    /// Makes a connector without asking the provider yet: it may come up after us.
     pub fn new(config: OidcConfig) -> Result<Self, OidcSetupError> {
         let issuer: Url = config
             .issuer

@@ -73,7 +73,7 @@ async fn gitlab_is_such_a_provider() {
     assert_eq!(identity.groups, ["acme/ops"]);
 }
 
-/// What a test changes about the provider, and what comes of it.
+/// A change of the provider, and the error that comes of it.
 type Case = (&'static str, Value, IdTokenError);
 
 #[tokio::test]

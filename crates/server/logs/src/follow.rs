@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::{
-    Entry, Envelope, Error, Live, Logs, Progress, Recent, Result,
+    Envelope, Error, Live, LogEntry, Logs, Progress, Recent, Result,
     segment::{self, Record, Records},
     writer::blocking,
 };
@@ -18,8 +18,8 @@ const BATCH_BYTES: usize = 256 * 1024;
 
 impl Logs {
     /// Everything from entry `from` on, as it becomes durable; ends when the log is closed.
-    pub fn follow(&self, build: BuildId, from: u64) -> BoxStream<'static, Result<Entry>> {
-        let entries = |batch: Result<Vec<Entry>>| match batch {
+    pub fn follow(&self, build: BuildId, from: u64) -> BoxStream<'static, Result<LogEntry>> {
+        let entries = |batch: Result<Vec<LogEntry>>| match batch {
             Ok(batch) => batch.into_iter().map(Ok).collect(),
             Err(error) => vec![Err(error)],
         };
@@ -29,12 +29,12 @@ impl Logs {
             .boxed()
     }
 
-    /// The same, in pieces of some hundred kilobytes at most: those that are there together.
+    /// Follows a log in pieces of some hundred kilobytes at most: entries that are there together.
     pub fn follow_batches(
         &self,
         build: BuildId,
         from: u64,
-    ) -> BoxStream<'static, Result<Vec<Entry>>> {
+    ) -> BoxStream<'static, Result<Vec<LogEntry>>> {
         let Live { progress, recent } = self.live(build);
         let follower = Follower {
             build,
@@ -75,7 +75,7 @@ struct Open {
 
 impl Follower {
     /// Waits for entries and reads some; none means the end.
-    async fn batch(mut self) -> Result<(Self, Vec<Entry>)> {
+    async fn batch(mut self) -> Result<(Self, Vec<LogEntry>)> {
         loop {
             let next = self.next;
             let ready = self
@@ -108,8 +108,9 @@ impl Follower {
         }
     }
 
-    /// What is durable is told of after it got here, so that nothing is seen too early.
-    fn remembered(&mut self) -> Vec<Entry> {
+    /// Returns entries from memory. Durable entries are announced after they got here, so that none
+    /// is seen too early.
+    fn remembered(&mut self) -> Vec<LogEntry> {
         let entries = self.recent.lock().entries(self.next, BATCH_BYTES);
         if let Some(last) = entries.last() {
             self.next = last.id + 1;
@@ -119,7 +120,7 @@ impl Follower {
         entries
     }
 
-    fn read(&mut self, durable: u64) -> io::Result<Vec<Entry>> {
+    fn read(&mut self, durable: u64) -> io::Result<Vec<LogEntry>> {
         let mut batch = Vec::new();
         let mut bytes = 0;
         while self.next < durable && bytes < BATCH_BYTES {
@@ -143,7 +144,7 @@ impl Follower {
                 continue;
             };
             bytes += record.envelope.len();
-            batch.push(Entry {
+            batch.push(LogEntry {
                 id: self.next,
                 envelope: Envelope::new(record.envelope),
             });

@@ -32,7 +32,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
-pub use entry::{Entry, Envelope};
+pub use entry::{Envelope, LogEntry};
 pub use writer::LogWriter;
 
 use recent::Recent;
@@ -51,14 +51,14 @@ pub enum Error {
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// How much of a build's log is there to be read.
+/// The part of a build's log that can be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Progress {
     durable: u64,
     closed: bool,
 }
 
-/// What writers and followers of one log share.
+/// State that writers and followers of one log share.
 #[derive(Clone)]
 struct Live {
     progress: watch::Sender<Progress>,
@@ -105,7 +105,8 @@ impl Logs {
         Ok(builds)
     }
 
-    /// Returns when nothing is compressed any more of logs that were closed; for whoever removes all of them.
+    /// Returns when no closed log is being compressed any more; for a caller that removes all of
+    /// them.
     pub async fn at_rest(&self) {
         self.inner.compressing.close();
         self.inner.compressing.wait().await;
@@ -127,7 +128,8 @@ impl Logs {
         self.inner.root.join(build.to_string())
     }
 
-    /// Where a build's progress is told. Builds without a writer have such a place too: followers may come first.
+    /// Returns the channel of a build's progress. Builds without a writer have one too: followers
+    /// may come first.
     fn live(&self, build: BuildId) -> Live {
         let mut all = self.inner.live.lock();
         if let Some(live) = all.get(&build) {

@@ -1,12 +1,13 @@
 //! The end of a log that is being followed, in memory: followers that keep up need no disk.
 //!
-//! Only what is durable gets here, and nothing depends on it: whoever does not find an entry here reads the file.
+//! Only durable entries get here, and nothing depends on it: a follower that does not find an entry
+//! here reads the file.
 
 use std::{collections::VecDeque, ops::Range};
 
 use bytes::Bytes;
 
-use crate::{Entry, entry::Envelope};
+use crate::{LogEntry, entry::Envelope};
 
 /// The most that is kept of one log.
 const MOST_BYTES: usize = 2 * 1024 * 1024;
@@ -14,9 +15,9 @@ const MOST_BYTES: usize = 2 * 1024 * 1024;
 /// Entries that were written together.
 pub(crate) struct Batch {
     pub(crate) first: u64,
-    /// As they lie in the segment.
+    /// The bytes of the entries, as in the segment.
     pub(crate) bytes: Bytes,
-    /// Where in it the envelope of each entry is.
+    /// Range of each entry's envelope in `bytes`.
     pub(crate) envelopes: Vec<Range<usize>>,
 }
 
@@ -28,7 +29,7 @@ impl Batch {
 
 #[derive(Default)]
 pub(crate) struct Recent {
-    /// Of the writer that these are from. One of an earlier epoch has nothing to say any more.
+    /// Epoch of the writer that these entries are from. A writer of an earlier epoch is ignored.
     epoch: i64,
     batches: VecDeque<Batch>,
     bytes: usize,
@@ -70,7 +71,7 @@ impl Recent {
     }
 
     /// Entries from `next` on, until there are `enough` bytes of them; none if `next` is not here.
-    pub(crate) fn entries(&self, next: u64, enough: usize) -> Vec<Entry> {
+    pub(crate) fn entries(&self, next: u64, enough: usize) -> Vec<LogEntry> {
         let (mut entries, mut bytes) = (Vec::new(), 0);
         let known = self
             .batches
@@ -87,7 +88,7 @@ impl Recent {
                     return entries;
                 }
                 bytes += range.len();
-                entries.push(Entry {
+                entries.push(LogEntry {
                     id,
                     envelope: Envelope::new(batch.bytes.slice(range.clone())),
                 });

@@ -1,7 +1,7 @@
 //! Segment files: names, records, recovery. Blocking; callers move it off the async threads.
 //!
-//! A record is `length, checksum, position, key length, key, envelope`. A record cut short by a crash
-//! fails its checksum and ends its segment.
+//! A record is `length, checksum, position, key length, key, envelope`. A record cut short by a
+//! crash fails its checksum and ends its segment.
 
 use std::{
     fs::{self, File},
@@ -14,7 +14,7 @@ use bytes::{Buf, Bytes};
 
 const CLOSED: &str = "closed";
 
-/// How often a folder is looked at anew because a segment was compressed meanwhile.
+/// The most listings of a folder whose segments are compressed meanwhile.
 pub(crate) const MOST_TRIES: u32 = 100;
 
 /// One event as it lies in a segment.
@@ -25,7 +25,7 @@ pub(crate) struct Record {
     pub(crate) envelope: Bytes,
 }
 
-/// Where the body of a record begins: behind its length and its checksum.
+/// Offset of a record's body: behind its length and its checksum.
 const HEAD: usize = 8;
 
 /// The bytes of a record's position.
@@ -89,7 +89,8 @@ impl Record {
     }
 }
 
-/// Whether these are the bytes that were written, or only some of them. Earlier versions had another checksum.
+/// Returns true if these are all the bytes that were written, not only some of them. Earlier
+/// versions had another checksum.
 fn is_whole(body: &[u8], sum: &[u8]) -> bool {
     crc32fast::hash(body).to_be_bytes() == sum || fnv(body).to_be_bytes() == sum
 }
@@ -135,14 +136,16 @@ impl Segment {
 
     pub(crate) fn read(&self) -> io::Result<Records> {
         let file = BufReader::with_capacity(128 * 1024, File::open(&self.path)?);
-        let input: Box<dyn Read + Send> = match self.compressed {
-            true => Box::new(BufReader::new(zstd::Decoder::with_buffer(file)?)),
-            false => Box::new(file),
+        let input: Box<dyn Read + Send> = if self.compressed {
+            Box::new(BufReader::new(zstd::Decoder::with_buffer(file)?))
+        } else {
+            Box::new(file)
         };
         Ok(Records { input })
     }
 
-    /// Replaces the segment by a compressed one, if it is not one already. A crash in between leaves both, and either serves.
+    /// Replaces the segment by a compressed one, if it is not one already. A crash in between
+    /// leaves both, and either serves.
     pub(crate) fn compress(&self) -> io::Result<()> {
         if self.compressed {
             return Ok(());
@@ -206,8 +209,9 @@ fn parse(path: &Path) -> Option<Segment> {
     })
 }
 
-/// Removes the folder and all that is in it, if it is there. Whoever compresses a segment may put one more file into it
-/// meanwhile, for each segment it had opened; so it is tried again, and not for ever.
+/// Removes the folder and all that is in it, if it is there. A task that compresses a segment may
+/// put one more file into it meanwhile, for each segment it had opened; so it is tried again, and
+/// not for ever.
 #[allow(
     clippy::disallowed_methods,
     reason = "the folder is our own and has no folders in it"

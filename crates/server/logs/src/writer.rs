@@ -29,8 +29,9 @@ use crate::{
 /// Behind a segment past this size a new one is begun.
 const SEGMENT_BYTES: u64 = 4 * 1024 * 1024;
 
-/// How many full segments wait for the end of the log to be compressed. Of a longer log the oldest are compressed beside
-/// the writing: a log that says much in a short time needs the processor for itself, and few are longer.
+/// Number of full segments that wait for the end of the log to be compressed. Of a longer log the
+/// oldest are compressed beside the writing: a log that says much in a short time needs the
+/// processor for itself, and few are longer.
 const WAITING: usize = 16;
 
 /// Writes the log of one build for as long as its lease lasts; clones share it.
@@ -90,7 +91,7 @@ impl Logs {
 }
 
 impl LogWriter {
-    /// How far entries under this key are durable.
+    /// Returns the position up to which entries under this key are durable.
     pub fn position(&self, key: &str) -> u64 {
         self.positions.lock().get(key).copied().unwrap_or(0)
     }
@@ -106,7 +107,7 @@ impl LogWriter {
         self.append_all(key, vec![(position, event)]).await
     }
 
-    /// The same for several events under one key, each with its position, which rise.
+    /// Appends several events under one key, each with its position, which rise.
     pub async fn append_all(&self, key: &str, mut entries: Vec<(u64, Event)>) -> Result<()> {
         let reached = self.position(key);
         entries.retain(|(position, _)| *position > reached);
@@ -191,8 +192,8 @@ struct Past {
     bytes: u64,
 }
 
-/// What was written before. The writer before may still be at compressing: a segment that was listed is then gone,
-/// and stands beside it in another form.
+/// Reads the entries that were written before. The writer before may still be at compressing: a
+/// segment that was listed is then gone, and stands beside it in another form.
 fn past(folder: &Path) -> io::Result<Past> {
     let mut tries = 0;
     loop {
@@ -260,7 +261,7 @@ async fn write_all(
             Err(error) => return refuse_all(waiting, close, &error),
         };
         if let Ok(written) = &mut result {
-            // Nobody asks for it where nobody follows.
+            // Not needed where no follower is.
             match written.take().filter(|_| progress.receiver_count() > 0) {
                 Some(written) => recent.lock().push(active.epoch, written),
                 None => recent.lock().clear(),
@@ -276,7 +277,7 @@ async fn write_all(
         }
         if let Some(done) = close {
             let folder = active.folder.clone();
-            // Taken before anybody is told of the end.
+            // Taken before followers learn of the end.
             let _compressing = at_work.token();
             let result = blocking(move || active.close()).await;
             progress.send_modify(|progress| progress.closed = true);
@@ -284,7 +285,7 @@ async fn write_all(
             end_of(compressing).await;
             return compress_within(move || compress_all(&folder)).await;
         }
-        // While the next one fills. Should it fill sooner, whoever writes waits.
+        // While the next one fills. Should it fill sooner, the writer waits.
         if active.full.len() > WAITING
             && let Some(full) = active.full.pop_front()
         {

@@ -1,6 +1,6 @@
 //! Logs on a real disk: order, durability across epochs, following.
 
-use airside_logs::{Entry, Logs};
+use airside_logs::{LogEntry, Logs};
 use airside_model::{
     BuildId, PlanId,
     event::{Event, Origin},
@@ -15,14 +15,14 @@ fn line(text: &str) -> Event {
     }
 }
 
-async fn read(logs: &Logs, from: u64) -> Vec<Entry> {
+async fn read(logs: &Logs, from: u64) -> Vec<LogEntry> {
     logs.follow(BuildId(1), from)
         .map(|entry| entry.expect("the log can be read"))
         .collect()
         .await
 }
 
-fn payloads(entries: &[Entry]) -> Vec<String> {
+fn payloads(entries: &[LogEntry]) -> Vec<String> {
     entries
         .iter()
         .map(|entry| {
@@ -71,7 +71,7 @@ async fn a_new_epoch_goes_on_where_the_old_one_stopped() {
     assert_eq!(second.position("1"), 5);
     second.append("1", 5, line("hello")).await.unwrap();
     second.append("1", 11, line(" world")).await.unwrap();
-    // What the old server still writes is not seen by anybody.
+    // Entries that the old server still writes are not seen by any follower.
     first.append("1", 9, line("stale")).await.unwrap();
     second.close().await.unwrap();
     assert_eq!(payloads(&read(&after_crash, 0).await), ["hello", " world"]);
@@ -218,8 +218,8 @@ async fn segments_are_compressed_at_the_end_and_those_of_a_long_log_before() {
             );
         }
     }
-    // Of nineteen full segments sixteen may wait; the others are at work one after the other, and the next is written only
-    // when the one before is compressed.
+    // Of nineteen full segments sixteen may wait; the others are at work one after the other, and
+    // the next is written only when the one before is compressed.
     assert!(files(folder.path(), "zst") >= 1);
     writer.close().await.unwrap();
     assert_eq!(read(&logs, 0).await.len(), 19);

@@ -13,7 +13,7 @@ use airside_hub::Work;
 use airside_model::{BuildStatus, Handle, StepKind, WorkerName, chain};
 use airside_protocol::{Executable, Order};
 use airside_runtime::{KeptLimits, Shortage};
-use airside_store::{HIJACK_GRACE, Kept, Micros, now};
+use airside_store::{HIJACK_GRACE, KeptContainer, Micros, now};
 use futures::{StreamExt, stream};
 
 use crate::{
@@ -64,7 +64,7 @@ struct Room {
 
 impl Keeping {
     /// Returns true if the time of a kept container is over.
-    fn is_over(&self, kept: &Kept, room: Room, now: Micros) -> bool {
+    fn is_over(&self, kept: &KeptContainer, room: Room, now: Micros) -> bool {
         if !kept.status.is_finished() || is_in_use(kept, now) {
             return false;
         }
@@ -88,7 +88,7 @@ impl Keeping {
     /// is in order of age.
     fn overdue(
         &self,
-        kept: &[Kept],
+        kept: &[KeptContainer],
         room: impl Fn(&WorkerName) -> Room,
         now: Micros,
     ) -> Vec<ContainerRef> {
@@ -111,7 +111,7 @@ impl Keeping {
     }
 }
 
-pub(crate) fn is_in_use(kept: &Kept, now: Micros) -> bool {
+pub(crate) fn is_in_use(kept: &KeptContainer, now: Micros) -> bool {
     let hijacked_at = kept.container.hijacked_at;
     hijacked_at.is_some_and(|then| now.since(then) < HIJACK_GRACE)
 }

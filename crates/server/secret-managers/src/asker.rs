@@ -1,10 +1,10 @@
-//! For whom a variable is looked up.
+//! The build or check for which a variable is looked up.
 
 use airside_vars::InstanceVars;
 
 use crate::Error;
 
-/// Whose build or check needs a variable.
+/// The build or check that needs a variable.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Asker {
     pub team: String,
@@ -18,11 +18,12 @@ pub struct Asker {
 /// Refuses names that could lead out of the folder they are looked up in.
 pub(crate) fn check_name(name: &str) -> Result<(), Error> {
     let leads_away = |part: &str| matches!(part, "" | "." | "..");
-    match name.split('/').any(leads_away) || name.contains(char::is_control) {
-        true => Err(Error::Refused(format!(
+    if name.split('/').any(leads_away) || name.contains(char::is_control) {
+        Err(Error::Refused(format!(
             "{name:?} is no name that a secret can have"
-        ))),
-        false => Ok(()),
+        )))
+    } else {
+        Ok(())
     }
 }
 

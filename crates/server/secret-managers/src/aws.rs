@@ -13,11 +13,11 @@ use crate::{Error, Owner, Template};
 pub use secrets_manager::{SecretsManager, SecretsManagerSettings};
 pub use ssm::{Ssm, SsmSettings};
 
-/// How long one request may take, in seconds.
+/// Time limit of one request.
 const SILENCE: std::time::Duration = std::time::Duration::from_secs(30);
 const IDLE: usize = 8;
 
-/// What both of them are told.
+/// Settings that both managers have.
 #[derive(Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct AwsSettings {
@@ -25,7 +25,7 @@ pub struct AwsSettings {
     pub secret_key: String,
     pub session_token: String,
     pub region: String,
-    /// Where its service is, if not where AWS has it.
+    /// Address of the service, if it is not AWS' own.
     #[serde(skip)]
     pub endpoint: Option<String>,
 }
@@ -155,18 +155,20 @@ fn refusal(target: &str, status: u16, answer: &str) -> Refusal {
     let code = code.rsplit('#').next().unwrap_or_default().to_owned();
     let message = said.get("message").or_else(|| said.get("Message"));
     let message = message.and_then(Value::as_str).unwrap_or_default();
-    let shown = match code.is_empty() {
-        true => status.to_string(),
-        false => format!("{code}: {message}"),
+    let shown = if code.is_empty() {
+        status.to_string()
+    } else {
+        format!("{code}: {message}")
     };
     let words = format!("AWS answers {target} with {shown}");
     let throttled = matches!(
         code.as_str(),
         "ThrottlingException" | "InternalServiceError" | "InternalServerError" | "RequestExpired"
     );
-    let error = match throttled {
-        true => Error::Away(words),
-        false => Error::of_status(status, words),
+    let error = if throttled {
+        Error::Away(words)
+    } else {
+        Error::of_status(status, words)
     };
     Refusal { code, error }
 }

@@ -18,7 +18,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether asking again may help.
+    /// Returns true if asking again may help.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Away(_))
     }
@@ -26,7 +26,8 @@ impl Error {
     /// Sorts an answer that is no success.
     pub(crate) fn of_status(status: u16, words: String) -> Self {
         match status {
-            // 412: Vault has not heard yet of what another of its nodes knows. 472, 473: it is a stand-by.
+            // 412: Vault has not heard yet of what another of its nodes knows. 472, 473: it is a
+            // stand-by.
             408 | 412 | 429 | 472 | 473 | 500 | 502 | 503 | 504 => Self::Away(words),
             _ => Self::Refused(words),
         }

@@ -1,15 +1,15 @@
-//! Clients of other people's secret managers, and the names under which each keeps a variable.
+//! Clients of secret managers such as Vault, and the names under which each keeps a variable.
 //!
-//! - [`Asker`] is for whom a variable is looked up, [`Template`] how that becomes a name;
-//! - [`Manager`] is one manager that can be asked, [`open`] makes one from the settings of a var source;
+//! - [`Asker`] is the build or check that needs a variable, [`Template`] makes a name of it;
+//! - [`Manager`] is one manager, [`open`] makes one from the settings of a var source;
 //! - `vault` and `aws` are the managers.
 //!
-//! Everything blocks, as the same code runs in the threads of a checker (the addresses are a tenant's) and
-//! in the server (they are the operator's); see decision 21.
+//! Everything blocks, as the same code runs in the threads of a checker (the addresses are a tenant's)
+//! and in the server (they are the administrator's); see decision 21.
 //!
-//! **Invariants:** nothing here keeps a secret longer than the answer takes, but for the login; no secret is
-//! in an error; no name leads out of what the manager's settings allow the asker. *Absent:* caches, second
-//! tries, who is asked for which variable.
+//! **Invariants:** nothing here keeps a secret longer than the answer takes, but for the login; no secret
+//! is in an error; no name leads out of the part that the manager's settings allow the asker. *Absent:*
+//! caches, second tries, the choice of a manager for a variable.
 
 mod asker;
 mod aws;

@@ -1,4 +1,4 @@
-//! What all managers can do.
+//! Abilities of all managers.
 
 use std::{fmt, time::Duration};
 
@@ -34,24 +34,25 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Whose a manager is: what one may do differs.
+/// The owner of a manager, who decides what it may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// The operator's: it may read the server's files and be whoever the server is.
+    /// The administrator's: it may read the server's files and use the server's own identity.
     Installation,
     /// A tenant's: it has what stands in its settings, and nothing else.
     Pipeline,
 }
 
-/// A secret manager that can be asked. Every call blocks, but for [`Manager::paths`] and [`Manager::shown`].
+/// A secret manager that can be asked. Every call blocks, but for [`Manager::paths`] and
+/// [`Manager::shown`].
 pub trait Manager: Send + Sync {
-    /// Where it may keep a variable, what is most particular to the asker first.
+    /// Returns the paths at which it may keep a variable, the most particular to the asker first.
     fn paths(&self, asker: &Asker, name: &str) -> Result<Vec<String>, Error>;
 
-    /// What it keeps there; `None`: nothing.
+    /// Returns the secret that it keeps there, if there is one.
     fn read(&self, path: &str) -> Result<Option<Secret>, Error>;
 
-    /// How long one [`Manager::read`] may take at worst.
+    /// Returns the longest time that one [`Manager::read`] may take.
     fn patience(&self) -> Duration;
 
     /// Keeps its login alive. Gives when it wants to be asked again; `None`: never.
@@ -62,6 +63,6 @@ pub trait Manager: Send + Sync {
     /// Its settings, without what is secret.
     fn shown(&self) -> Value;
 
-    /// How it is asked after its health, and what it says.
+    /// Returns the request for its health, and the response.
     fn health(&self) -> (&'static str, Result<Value, Error>);
 }

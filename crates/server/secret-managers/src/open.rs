@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{Error, Manager, Owner, Secret, SecretsManager, Ssm, Vault};
 
-/// A manager that nobody asked for so long is forgotten, and its login with it.
+/// A manager that was not asked for this long is forgotten, and its login with it.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(600);
 
 /// A manager of a pipeline, by the type of its var source. It connects nowhere yet.
@@ -29,7 +29,7 @@ pub fn open(type_: &str, config: &Value) -> Result<Box<dyn Manager>, Error> {
     })
 }
 
-/// What is wrong with a value is told without the value: it may be a secret.
+/// Reads settings. An error about a value leaves the value out: it may be a secret.
 fn settings<T: DeserializeOwned>(config: &Value) -> Result<T, Error> {
     let mut config = config.clone();
     if let Value::Object(settings) = &mut config {
@@ -38,9 +38,10 @@ fn settings<T: DeserializeOwned>(config: &Value) -> Result<T, Error> {
     }
     serde_json::from_value(config).map_err(|error| {
         let words = error.to_string();
-        let shown = match words.contains("unknown field") {
-            true => words,
-            false => "a setting has the wrong type".to_owned(),
+        let shown = if words.contains("unknown field") {
+            words
+        } else {
+            "a setting has the wrong type".to_owned()
         };
         Error::Settings(format!("its config is wrong: {shown}"))
     })

@@ -1,9 +1,10 @@
 //! The places where a manager looks for a variable, and the fence between the teams there.
 //!
-//! Names of secrets are a tenant's, and so is the name of a team to some degree. With templates such as
-//! `/concourse/{{.Team}}/{{.Secret}}` and `/concourse/{{.Secret}}`, `((victim/password))` of any team would name
-//! the password of the team `victim`: where a team's folder may be below a place that all teams share, a name there
-//! has no `/` in it, unless the operator allows what it begins with.
+//! Names of secrets are a tenant's, and so is the name of a team to some degree. With templates
+//! such as `/concourse/{{.Team}}/{{.Secret}}` and `/concourse/{{.Secret}}`, `((victim/password))`
+//! of any team would name the password of the team `victim`: where a team's folder may be below a
+//! place that all teams share, a name there has no `/` in it, unless the operator allows what it
+//! begins with.
 
 use crate::{Asker, Error, Owner, Template, asker::check_name};
 
@@ -13,7 +14,8 @@ pub(crate) struct Places {
     fence: Option<Fence>,
 }
 
-/// The rules that keep teams apart. The managers of pipelines have none: their login is the tenant's own.
+/// The rules that keep teams apart. The managers of pipelines have none: their login is the
+/// tenant's own.
 struct Fence {
     /// The beginnings of the names of each team's secrets, up to the team's name.
     team_folders: Vec<String>,
@@ -106,11 +108,12 @@ impl Fence {
             Reserved::Name(name) => name == team,
             Reserved::Beginning(beginning) => team.starts_with(beginning),
         });
-        match is_part && !is_reserved {
-            true => Ok(()),
-            false => Err(Error::Refused(format!(
+        if is_part && !is_reserved {
+            Ok(())
+        } else {
+            Err(Error::Refused(format!(
                 "the team's name {team:?} is no name of a folder of its own in the secret manager; rename the team"
-            ))),
+            )))
         }
     }
 

@@ -70,8 +70,9 @@ impl Template {
         }
     }
 
-    /// Gives what stands before the team's name; `None` if the template has no team. A name that is made from it
-    /// cannot be another team's: the team's name is the first that goes in, and a `/` ends it.
+    /// Gives what stands before the team's name; `None` if the template has no team. A name that is
+    /// made from it cannot be another team's: the team's name is the first that goes in, and a `/`
+    /// ends it.
     pub(crate) fn team_folder(&self) -> Result<Option<&str>, TemplateError> {
         if !self.0.contains(&Part::Team) {
             return Ok(None);

@@ -26,7 +26,7 @@ pub struct Vault {
     places: Places,
     api: Api,
     login: Login,
-    /// Which engine is mounted where, if that is to be remembered.
+    /// The engines by mount, if they are to be remembered.
     mounts: Mutex<HashMap<String, Mount>>,
 }
 
@@ -56,8 +56,8 @@ impl Vault {
         })
     }
 
-    /// With a token that is good, if there is one to be had. A token that is refused may have been revoked: with
-    /// another one that is tried once more.
+    /// With a token that is good, if there is one to be had. A token that is refused may have been
+    /// revoked: with another one that is tried once more.
     fn with_token<T>(&self, read: impl Fn(&str) -> Result<T, Error>) -> Result<T, Error> {
         let token = self.login.token(&self.api)?;
         match read(&token) {

@@ -1,4 +1,4 @@
-//! What managers said, for a while, in memory.
+//! Answers of managers, kept for a while in memory.
 
 use std::{
     collections::HashMap,
@@ -8,16 +8,16 @@ use std::{
 use airside_secret_managers::Secret;
 use parking_lot::Mutex;
 
-/// More are forgotten all at once: nobody has so many in use.
-const MOST: usize = 100_000;
+/// Most secrets in the cache: with more, all are forgotten. No installation has this many in use.
+const MAX_CACHED_SECRETS: usize = 100_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheOptions {
-    /// For how long a value is good; less if its lease says so.
+    /// Lifetime of a value; shorter if its lease says so.
     pub found: Duration,
-    /// The same for the answer that there is none.
+    /// Lifetime of the answer that there is no value.
     pub not_found: Duration,
-    /// How often what is no longer good is thrown away.
+    /// The time between two removals of values that are no longer good.
     pub purge: Duration,
 }
 
@@ -52,7 +52,7 @@ impl Cache {
         }
     }
 
-    /// What was said of a path, if that is still good.
+    /// Returns the answer about a path, if it is still good.
     pub(crate) fn find(&self, path: &str, now: Instant) -> Option<Option<Secret>> {
         let state = self.state.lock();
         let (said, until) = state.by_path.get(path)?;
@@ -68,11 +68,13 @@ impl Cache {
             }
         };
         let mut state = self.state.lock();
-        if now.duration_since(state.purged) >= self.options.purge || state.by_path.len() >= MOST {
+        if now.duration_since(state.purged) >= self.options.purge
+            || state.by_path.len() >= MAX_CACHED_SECRETS
+        {
             state.by_path.retain(|_, (_, until)| *until > now);
             state.purged = now;
         }
-        if state.by_path.len() >= MOST {
+        if state.by_path.len() >= MAX_CACHED_SECRETS {
             state.by_path.clear();
         }
         let entry = (said.clone(), airside_model::deadline_after(now, good_for));

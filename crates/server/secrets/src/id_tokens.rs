@@ -1,7 +1,8 @@
-//! Id tokens: who a build is, signed, for others to believe.
+//! Id tokens: signed statements about a build, for other services to believe.
 //!
-//! Keys are made when the first token is wanted, or when somebody first asks for their public halves, and are
-//! replaced now and then; an old one stays published for as long as tokens that it signed may be around.
+//! Keys are made when the first token is wanted, or when a verifier first asks for their public
+//! halves, and are replaced now and then; an old one stays published for as long as tokens that it
+//! signed may be around.
 
 mod claims;
 mod key;
@@ -32,10 +33,10 @@ pub enum Error {
     Interrupted,
 }
 
-/// How keys come and go.
+/// The rotation of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rotation {
-    /// How often keys are looked at.
+    /// The time between two looks at the keys.
     pub check_interval: Duration,
     /// A key older than this is replaced; none: never.
     pub period: Option<Duration>,
@@ -81,7 +82,7 @@ impl IdTokens {
         &self.0.issuer
     }
 
-    /// What verifiers fetch: the public halves of all keys.
+    /// Returns the document that verifiers fetch: the public halves of all keys.
     pub async fn public_keys(&self) -> Result<Value, Error> {
         for algorithm in Algorithm::ALL {
             self.newest(algorithm).await?;
@@ -108,13 +109,15 @@ impl IdTokens {
     /// Does nothing while an administrator has paused the component.
     async fn rotate_in_turn(&self, every: Duration) -> Result<(), Error> {
         let name = "signing_key_lifecycler";
-        match self.0.store.component_turn(name, every).await? {
-            true => self.rotate(now()).await,
-            false => Ok(()),
+        if self.0.store.component_turn(name, every).await? {
+            self.rotate(now()).await
+        } else {
+            Ok(())
         }
     }
 
-    /// A key that is needed and not there is not made here, but by whoever needs it.
+    /// Replaces and removes keys. A key that is needed and not there is not made here, but by the
+    /// request that needs it.
     async fn rotate(&self, now: Micros) -> Result<(), Error> {
         for algorithm in Algorithm::ALL {
             let Rotation { period, grace, .. } = self.0.rotation;

@@ -45,7 +45,7 @@ impl Installation {
         Ok(Self(Kind::Kubernetes(Kubernetes { settings, reader })))
     }
 
-    /// What Concourse calls its type.
+    /// Returns Concourse's name of its type.
     pub(crate) fn type_(&self) -> &'static str {
         match &self.0 {
             Kind::Dummy(_) => "dummy",

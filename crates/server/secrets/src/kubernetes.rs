@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::keeper::Keeper;
 
 /// The longest name that an object of Kubernetes can have.
-const LONGEST: usize = 253;
+const MAX_NAME_BYTES: usize = 253;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KubernetesSettings {
@@ -18,7 +18,7 @@ pub struct KubernetesSettings {
     pub kubeconfig: Option<PathBuf>,
     /// A team's secrets are in the namespace of this and its name.
     pub namespace_prefix: String,
-    /// Those of everybody are in the namespace of the prefix and this.
+    /// Secrets of all teams are in the namespace of the prefix and this.
     pub shared_namespace_suffix: Option<String>,
 }
 
@@ -32,8 +32,8 @@ impl KubernetesSettings {
         })
     }
 
-    /// `namespace/name`, the most particular first. What cannot be a name of Kubernetes names nothing. A team whose
-    /// namespace would be the one of all teams has none of its own.
+    /// `namespace/name`, the most particular first. What cannot be a name of Kubernetes names
+    /// nothing. A team whose namespace would be the one of all teams has none of its own.
     fn paths(&self, asker: &Asker, name: &str) -> Vec<String> {
         let own = format!("{}{}", self.namespace_prefix, asker.team);
         let shared = self.shared_namespace_suffix.as_ref();
@@ -56,7 +56,7 @@ fn is_name(text: &str) -> bool {
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
     let outer = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
     let bytes = text.as_bytes();
-    bytes.len() <= LONGEST
+    bytes.len() <= MAX_NAME_BYTES
         && bytes.iter().all(|byte| inner(*byte))
         && outer(bytes.first())
         && outer(bytes.last())
@@ -87,9 +87,10 @@ impl Keeper for Kubernetes {
 }
 
 fn told(error: SecretsError) -> Error {
-    match error.is_transient() {
-        true => Error::Away(error.to_string()),
-        false => Error::Refused(error.to_string()),
+    if error.is_transient() {
+        Error::Away(error.to_string())
+    } else {
+        Error::Refused(error.to_string())
     }
 }
 

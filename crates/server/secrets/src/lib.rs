@@ -1,22 +1,22 @@
-//! Where the values of `((variables))` come from when a step or a check needs them.
+//! Sources of the values of `((variables))` that steps and checks need.
 //!
 //! ```text
-//! ((name))         the installation's manager ── the operator's address: asked by this process
+//! ((name))         the installation's manager ── the administrator's address: asked by this process
 //! ((source:name))  a var source of the pipeline
 //!                    dummy     stands in the pipeline
 //!                    idtoken   signed here
 //!                    others    a tenant's address: asked by the team's checker
-//! ((.:name))       the build's own; whoever fills in brings them along
+//! ((.:name))       the build's own; the caller brings them along
 //! ```
 //!
-//! - [`Credentials`] is the handle, [`PipelineVariables`] what the builds of one pipeline may ask for;
-//! - `keeper` is somebody who keeps secrets, `source` the same with second tries and a cache;
+//! - [`Credentials`] is the handle, [`PipelineVariables`] the variables of the builds of one pipeline;
+//! - `keeper` is a keeper of secrets, `source` the same with second tries and a cache;
 //! - `installation` and `var_source` make them from settings;
 //! - `id_tokens` signs tokens and keeps the keys for it.
 //!
-//! **Invariants:** this process connects only to managers that its operator named (decision 21); a value is
-//! kept in memory alone, and only if the operator turned the cache on; no value is logged or in an error.
-//! *Absent:* clients of managers (`secrets`), redaction (`vars`).
+//! **Invariants:** this process connects only to managers that its administrator named (decision 21); a
+//! value is kept in memory alone, and only if the administrator turned the cache on; no value is logged
+//! or in an error. *Absent:* clients of managers (`secret-managers`), redaction (`vars`).
 
 mod cache;
 mod dummy;
@@ -46,7 +46,7 @@ pub use pipeline::PipelineVariables;
 use source::Source;
 use var_source::VarSources;
 
-/// How often something that fails for the moment is tried.
+/// The number and pace of tries of a request that fails for the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tries {
     /// In all; at least one.
@@ -64,12 +64,12 @@ impl Default for Tries {
     }
 }
 
-/// What credentials are made of.
+/// The parts of [`Credentials`].
 #[derive(Default)]
 pub struct Options {
     /// The manager of the whole installation.
     pub installation: Option<Installation>,
-    /// Who connects to managers that tenants name.
+    /// The checkers, which connect to managers that tenants name.
     pub checkers: Option<Checkers>,
     pub id_tokens: Option<IdTokens>,
     pub tries: Tries,
@@ -99,7 +99,7 @@ impl Credentials {
         }))
     }
 
-    /// What an asker with these var sources may ask for.
+    /// Returns the variables that an asker with these var sources may use.
     pub fn of(&self, asker: Asker, sources: &[VarSource]) -> PipelineVariables {
         PipelineVariables::new(self.clone(), asker, sources)
     }

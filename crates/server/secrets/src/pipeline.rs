@@ -21,7 +21,7 @@ pub struct PipelineVariables {
     stuck: BTreeSet<String>,
 }
 
-/// A var source, made when somebody first asks for one of its variables.
+/// A var source, made when one of its variables is first needed.
 struct Named {
     definition: VarSource,
     made: OnceCell<Arc<Source>>,
@@ -75,7 +75,7 @@ impl PipelineVariables {
         Ok((filled, secrets))
     }
 
-    /// The value of one variable; `None` if nobody knows it.
+    /// Returns the value of one variable; `None` if no source has it.
     pub async fn get(&self, reference: &Reference) -> Result<Option<Value>, Error> {
         if reference.source.is_empty() {
             return self.credentials.installed(&self.asker, reference).await;

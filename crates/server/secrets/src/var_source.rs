@@ -20,7 +20,7 @@ use crate::{
     source::Source,
 };
 
-/// A source that nobody used for so long is forgotten, and with it what it kept.
+/// A source that was not used for this long is forgotten, and with it the answers that it kept.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(600);
 
 pub(crate) struct VarSources {
@@ -28,8 +28,8 @@ pub(crate) struct VarSources {
     id_tokens: Option<IdTokens>,
     tries: Tries,
     cache: Option<CacheOptions>,
-    /// Those whose answers are kept, by team, type and settings: whatever a team may not ask for itself, it
-    /// does not hear from here.
+    /// Sources whose answers are kept, by team, type and settings: a secret that a team may not
+    /// read itself, it does not get from here.
     kept: Mutex<HashMap<String, (Arc<Source>, Instant)>>,
 }
 

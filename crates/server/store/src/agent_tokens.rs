@@ -1,4 +1,4 @@
-//! Who may join as an agent. Tokens are known only by their hash.
+//! Tokens with which machines may join as agents. They are known only by their hash.
 
 use crate::{
     Error, Micros, Result, Store,
@@ -6,7 +6,7 @@ use crate::{
     from_json, now, to_json,
 };
 
-/// What a token is good for.
+/// The rights that an agent's token gives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentPass {
     /// The worker that its holder may be.
@@ -63,7 +63,7 @@ impl Store {
         Ok(())
     }
 
-    /// What the token with this hash is good for, if it is the name's.
+    /// Returns the rights of the token with this hash, if it is the agent's of this name.
     pub async fn agent_pass(&self, name: &str, hash: &str) -> Result<Option<AgentPass>> {
         let row: Option<Row> = query_as(sql!(
             "SELECT name, team, tags, created_at FROM agent_tokens WHERE name = $1 AND hash = $2"

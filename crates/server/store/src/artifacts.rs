@@ -1,4 +1,4 @@
-//! What people upload for builds, and what builds leave to be downloaded.
+//! Artifacts: uploads for builds, and outputs of builds that can be downloaded.
 
 use airside_model::{BuildId, TeamId, VolumeId};
 
@@ -8,7 +8,7 @@ use crate::{
     now,
 };
 
-/// As `fly` names it.
+/// An artifact's id, under `fly`'s name for the field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(transparent)]
 pub struct ArtifactId(pub i64);
@@ -125,8 +125,8 @@ impl Store {
         Ok(rows.into_iter().map(artifact).collect())
     }
 
-    /// Forgets those made before `then` that no unfinished build made or uses, a part of them at a time;
-    /// how many. The collector removes their volumes.
+    /// Forgets those made before `then` that no unfinished build made or uses, a part of them at a
+    /// time; how many. The collector removes their volumes.
     pub async fn expire_artifacts(&self, then: Micros, most: i64) -> Result<u64> {
         query(sql!(
             "DELETE FROM artifacts WHERE id IN (

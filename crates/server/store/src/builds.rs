@@ -31,16 +31,16 @@ pub struct Build {
     pub instance_vars: InstanceVars,
     pub job: Option<JobId>,
     pub job_name: Option<String>,
-    /// Whether it checks; and the resource, unless it is a type or a prototype that it checks.
+    /// True if the build is a check.
     pub is_check: bool,
     pub resource_name: Option<String>,
     pub name: String,
     pub status: BuildStatus,
     pub created_by: Option<String>,
-    /// What people noted about it.
+    /// A note that users wrote about the build.
     pub comment: String,
     pub rerun_of: Option<RerunOf>,
-    /// Somebody asked for it, so that it waits for fresh checks.
+    /// A user asked for the build, so that it waits for fresh checks.
     pub manual: bool,
     /// It has its inputs, if it needs any, and holds its place among those that run.
     pub inputs_ready: bool,
@@ -61,7 +61,7 @@ pub struct NewBuild<'a> {
 /// A build of a plan of its own, without a job.
 pub struct OneOff<'a> {
     pub team: TeamId,
-    /// Whose variables and resource types it uses.
+    /// The pipeline whose variables and resource types the build uses.
     pub pipeline: Option<PipelineId>,
     pub created_by: Option<&'a str>,
     pub plan: &'a Plan,
@@ -75,7 +75,8 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Holds the lease until the transaction ends: whoever wants to take the build over waits.
+    /// Checks the lease and holds it until the transaction ends: a server that wants to take the
+    /// build over waits.
     pub(crate) async fn check(&self, tx: &mut Tx) -> Result<()> {
         let held = query(sql!(
             "UPDATE builds SET epoch = epoch WHERE id = $1 AND epoch = $2"
@@ -178,7 +179,7 @@ impl Store {
         self.create_build_noted(new, |_| ()).await
     }
 
-    /// The same; `note` hears of it before anybody else does.
+    /// Creates a build of a job, and calls `note` before any listener hears of it.
     pub async fn create_build_noted(
         &self,
         new: NewBuild<'_>,
@@ -244,8 +245,8 @@ impl Store {
         build.ok_or_else(|| corrupt("a build that was just made is not there"))
     }
 
-    /// Takes over an unfinished build: whoever drove it before is fenced off from now on.
-    /// `None` if the build is finished or another server's lease is still good.
+    /// Takes over an unfinished build: the server that drove it before is fenced off from now on.
+    /// Returns `None` if the build is finished or another server's lease is still good.
     pub async fn take_build(
         &self,
         build: BuildId,
@@ -344,7 +345,7 @@ impl Store {
         })
     }
 
-    /// An epoch nobody else has, for work on a build that is finished.
+    /// Returns a new epoch, for work on a build that is finished.
     pub async fn next_epoch(&self, build: BuildId) -> Result<i64> {
         patiently!(self, Same, {
             let epoch = query_scalar(sql!(

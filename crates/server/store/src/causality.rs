@@ -1,6 +1,6 @@
-//! What became of a version, and what it came from: the builds and versions that hang together with it.
+//! Causality: the builds and versions that a version came from, and those that came of it.
 //!
-//! A walk, so it takes as long as what it finds is large; beyond a limit it gives up.
+//! It is a walk, so it takes as long as its result is large; beyond a limit it gives up.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::{
     from_json,
 };
 
-/// Which way to go.
+/// The direction of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// Builds that took it in, what they put out, and so on.
@@ -49,7 +49,7 @@ pub struct Causality {
     pub versions: Vec<RelatedVersion>,
 }
 
-/// How much a walk finds at most, as in Concourse.
+/// The most builds that a walk finds, as in Concourse.
 const MOST_BUILDS: usize = 5000;
 const MOST_VERSIONS: usize = 25_000;
 
@@ -136,8 +136,8 @@ impl Store {
         Ok((!too_many).then_some(causality))
     }
 
-    /// Every version of a pipeline's resources and what its builds did with them: for people who look for
-    /// a fault in the scheduler. Resource, version, place, scope.
+    /// Every version of a pipeline's resources and what its builds did with them: for people who
+    /// look for a fault in the scheduler. Resource, version, place, scope.
     pub async fn all_places(
         &self,
         pipeline: airside_model::PipelineId,
@@ -163,8 +163,8 @@ impl Store {
             .collect())
     }
 
-    /// What builds of the pipeline's jobs took in, or put out if they succeeded: build, job, resource,
-    /// version, and the name of an input.
+    /// Lists the inputs of builds of the pipeline's jobs, or the outputs of those that succeeded:
+    /// build, job, resource, version, and the name of an input.
     pub async fn all_uses(
         &self,
         pipeline: airside_model::PipelineId,

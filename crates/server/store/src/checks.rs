@@ -1,6 +1,6 @@
-//! What is known of checks: when each resource was last checked and how that went.
+//! The last check of each resource: its time and its result.
 //!
-//! Which versions were found is in `versions`; the builds that people see are in `builds`.
+//! The versions that checks found are in `versions`; the builds that people see are in `builds`.
 
 mod summary;
 #[cfg(test)]
@@ -9,7 +9,7 @@ mod tests;
 use airside_model::{BuildStatus, PipelineId, ResourceId, TeamId, Version};
 
 use crate::{
-    CheckFrom, Error, Micros, News, Result, Scope, Store,
+    CheckFrom, Error, Micros, News, Result, Store, VersionScope,
     db::{Tx, Value, here, insert, query, query_as, query_scalar, sql},
     from_json, to_json,
 };
@@ -19,11 +19,11 @@ pub use summary::{CheckBuild, CheckSummary, ChecksOf};
 /// The end of a check of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LastCheck {
-    /// Of which of the resource's histories.
-    pub scope: Scope,
+    /// The history of the resource that the check was for.
+    pub scope: VersionScope,
     pub started_at: Micros,
     pub ended_at: Micros,
-    /// How many failed since the last that succeeded.
+    /// Number of checks that failed since the last that succeeded.
     pub failures: u32,
 }
 
@@ -32,14 +32,14 @@ pub struct LastCheck {
 pub struct Checkable {
     pub id: ResourceId,
     pub name: String,
-    /// The version that it is held to, by somebody's word or the configuration's.
+    /// The version that the resource is pinned to, by a user or by the configuration.
     pub pin: Option<Version>,
-    /// Of its history as it is now.
+    /// The last check of the resource's present history.
     pub last: Option<LastCheck>,
     pub has_versions: bool,
-    /// Whether a version that fits the pin is among them. For whoever wants to know to find out.
+    /// True if a version that fits the pin is among them, for callers that need it.
     pub has_pinned_version: bool,
-    /// How the latest build that checked it ended, if that has.
+    /// The status of the latest build that checked the resource, once it has ended.
     pub shown: Option<BuildStatus>,
 }
 
@@ -84,7 +84,7 @@ impl TryFrom<Row> for Checkable {
     fn try_from(row: Row) -> Result<Self> {
         let last = match (row.started_at, row.ended_at) {
             (Some(started_at), Some(ended_at)) => Some(LastCheck {
-                scope: Scope(row.scope),
+                scope: VersionScope(row.scope),
                 started_at: Micros(started_at),
                 ended_at: Micros(ended_at),
                 failures: u32::try_from(row.failures.unwrap_or(0)).unwrap_or(u32::MAX),
@@ -147,7 +147,7 @@ impl Store {
         .await?;
         Ok(
             row.map(|(scope, started_at, ended_at, failures)| LastCheck {
-                scope: Scope(scope),
+                scope: VersionScope(scope),
                 started_at: Micros(started_at),
                 ended_at: Micros(ended_at),
                 failures: u32::try_from(failures).unwrap_or(u32::MAX),
@@ -155,8 +155,8 @@ impl Store {
         )
     }
 
-    /// From where to check a resource in this image of its type. Another image than last time may see other
-    /// versions, so it begins another history. `None` if there is no such resource.
+    /// From where to check a resource in this image of its type. Another image than last time may
+    /// see other versions, so it begins another history. `None` if there is no such resource.
     pub async fn check_from_image(
         &self,
         resource: ResourceId,
@@ -178,8 +178,8 @@ impl Store {
         self.check_from(resource).await
     }
 
-    /// Notes the end of a check that somebody may wait for, and says so. `next_due` is when its interval
-    /// has passed, if it has one.
+    /// Records the end of a check that a caller may wait for, and announces it. `next_due` is when
+    /// its interval has passed, if it has one.
     pub async fn note_check(
         &self,
         resource: ResourceId,
@@ -201,8 +201,8 @@ impl Store {
         tx.commit().await
     }
 
-    /// The name under which the check of an image is kept. It tells nothing of `identity`, which may hold a password that
-    /// could be guessed and tried against a plain digest.
+    /// The name under which the check of an image is kept. It tells nothing of `identity`, which
+    /// may hold a password that could be guessed and tried against a plain digest.
     pub fn image_check_key(&self, identity: &str) -> String {
         self.sealer()
             .fingerprint("image check", identity.as_bytes())
@@ -292,8 +292,8 @@ impl Store {
         Ok(row.is_some_and(|(version,)| version.is_some()).into())
     }
 
-    /// Forgets checks for images that ended before then, a part of them at a time; how many. There is one for
-    /// each image that is in use.
+    /// Forgets checks for images that ended before then, a part of them at a time; how many. There
+    /// is one for each image that is in use.
     pub async fn collect_image_checks(&self, before: Micros, most: i64) -> Result<u64> {
         query(sql!(
             "DELETE FROM image_checks WHERE (team_id, digest) IN (

@@ -26,9 +26,9 @@ pub struct Container {
     pub claimed_at: Option<Micros>,
     /// Set once its step has ended and it only stays for those who want to look inside.
     pub kept_at: Option<Micros>,
-    /// When somebody last looked inside.
+    /// When a user last intercepted the container.
     pub hijacked_at: Option<Micros>,
-    /// Where and as whom they begin; empty: as the step does.
+    /// Directory in which intercepted processes begin; empty for the step's own.
     pub dir: String,
     pub user: String,
 }
@@ -42,14 +42,14 @@ pub struct NewPlacement<'a, R> {
     pub worker: &'a WorkerName,
     pub labels: &'a StepLabels,
     pub token_hash: &'a str,
-    /// Where and as whom somebody who hijacks it begins.
+    /// Directory in which intercepted processes begin.
     pub dir: &'a str,
     pub user: &'a str,
-    /// What a resumed build needs to follow the step; sealed before it is stored.
+    /// The request that a resumed build needs to follow the step; sealed before it is stored.
     pub request: &'a R,
 }
 
-/// Who asks to do the work of a placement.
+/// A shim that asks to do the work of a placement.
 pub struct Claimant<'a> {
     pub handle: &'a Handle,
     pub token_hash: &'a str,
@@ -116,8 +116,8 @@ macro_rules! columns {
 }
 
 impl Store {
-    /// Stores a placement in state `creating` and takes the right to claim from every earlier one of
-    /// the same step and attempt.
+    /// Stores a placement in state `creating` and takes the right to claim from every earlier one
+    /// of the same step and attempt.
     pub async fn create_placement<R: Serialize>(
         &self,
         lease: &Lease,
@@ -226,7 +226,8 @@ impl Store {
     }
 
     /// Commits a claim, or refuses it. The first instance with the right token wins; the same
-    /// instance may claim again. `false`: somebody else holds it, or there is no such right.
+    /// instance may claim again. Returns `false` if another instance holds the placement, or if
+    /// there is no such right.
     pub async fn claim(&self, claimant: Claimant<'_>) -> Result<bool> {
         patiently!(self, Same, {
             let claimed = query(sql!(
@@ -246,7 +247,7 @@ impl Store {
         })
     }
 
-    /// Whether this token gives the right to a step that nobody has claimed.
+    /// Returns true if this token gives the right to a step that no shim has claimed.
     pub async fn may_claim(&self, handle: &Handle, token_hash: &str) -> Result<bool> {
         let count: i64 = query_scalar(sql!(
             "SELECT count(*) FROM containers WHERE handle = $1 AND token_hash = $2
@@ -259,7 +260,8 @@ impl Store {
         Ok(count == 1)
     }
 
-    /// Returns true if this is the token of a step that may still be claimed, by its first instance or by the same one again.
+    /// Returns true if this is the token of a step that may still be claimed, by its first instance
+    /// or by the same one again.
     pub async fn is_token_of(&self, handle: &Handle, token_hash: &str) -> Result<bool> {
         let count: i64 = query_scalar(sql!(
             "SELECT count(*) FROM containers WHERE handle = $1 AND token_hash = $2
@@ -272,7 +274,7 @@ impl Store {
         Ok(count == 1)
     }
 
-    /// Whether this session key was handed to the holder of the placement.
+    /// Returns true if this session key was handed to the holder of the placement.
     pub async fn session_is_valid(&self, handle: &Handle, session_hash: &str) -> Result<bool> {
         let count: i64 = query_scalar(sql!(
             "SELECT count(*) FROM containers WHERE handle = $1 AND session_hash = $2
@@ -293,7 +295,8 @@ impl Store {
         row.map(Container::try_from).transpose()
     }
 
-    /// Takes back the right to claim, if nobody has claimed yet. `false`: somebody has.
+    /// Takes back the right to claim, unless a shim has claimed already. Returns `false` if one
+    /// has.
     pub async fn revoke_unclaimed(&self, handle: &Handle) -> Result<bool> {
         patiently!(self, Same, {
             let revoked = query(sql!(
@@ -342,7 +345,7 @@ impl Store {
         })
     }
 
-    /// Those that are or may be there.
+    /// Lists the containers that are there or may be there.
     pub async fn containers(&self, filter: &ContainerFilter) -> Result<Vec<Container>> {
         let rows: Vec<Row> = query_as(sql!(
             columns!(),

@@ -39,7 +39,8 @@ pub(crate) enum Pool {
     Postgres(PgPool),
 }
 
-/// A transaction that may write. Dropped without [`Tx::commit`], it never happened. Its span ends with it.
+/// A transaction that may write. Dropped without [`Tx::commit`], it never happened. Its span ends
+/// with it.
 pub(crate) enum Tx {
     Sqlite(Transaction<'static, Sqlite>, Begun),
     Postgres(Transaction<'static, Postgres>, Begun),
@@ -52,7 +53,7 @@ pub(crate) struct Begun {
     function: &'static str,
 }
 
-/// How long to wait for a database that is locked or away before a request fails.
+/// The longest wait for a database that is locked or away before a request fails.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience(pub std::time::Duration);
 
@@ -62,7 +63,7 @@ impl Default for Patience {
     }
 }
 
-/// Where to write and where to read; the same connections on Postgres.
+/// Connections for writing and for reading; the same connections on Postgres.
 pub(crate) struct Pools {
     pub(crate) write: Pool,
     pub(crate) read: Pool,
@@ -78,11 +79,11 @@ pub(crate) async fn connect(url: DatabaseUrl, patience: Patience) -> Result<Pool
 /// The pages of a database that is a file.
 pub(crate) struct Space {
     pub(crate) pages: u64,
-    /// Those that hold nothing.
+    /// The pages that hold nothing.
     pub(crate) free: u64,
 }
 
-/// None if somebody else keeps the database's files.
+/// Returns the pages of the database, or `None` if another server keeps its files.
 pub(crate) async fn space(pool: &Pool) -> Result<Option<Space>> {
     match pool {
         Pool::Sqlite(pool) => Ok(Some(
@@ -129,7 +130,7 @@ impl Pool {
         begun.map_err(failed_to("begin a transaction", function))
     }
 
-    /// As OpenTelemetry calls it.
+    /// Returns the database system's name in OpenTelemetry.
     fn system(&self) -> &'static str {
         match self {
             Self::Sqlite(_) => "sqlite",
@@ -169,7 +170,8 @@ pub(crate) fn failed_to(
     }
 }
 
-/// Whether the database was locked, away or too busy, so that trying again later makes sense.
+/// Returns true if the database was locked, away or too busy, so that trying again later makes
+/// sense.
 pub(crate) fn is_transient(error: &sqlx::Error) -> bool {
     match error {
         _ if is_out_of_space(error) => false,

@@ -1,8 +1,8 @@
-//! What the collector asks and does: which rows nobody needs any more, and their end.
+//! The collector's queries: the rows that are garbage, and their removal.
 //!
-//! Each question finds a bounded number of rows through an index, and each deletion is a transaction of
-//! its own, so that no request ever waits long for one. When anything is garbage, and in which order it
-//! goes, is decided by `airside-collector`; the rules here only say what may never go.
+//! Each query finds a bounded number of rows through an index, and each deletion is a transaction
+//! of its own, so that no request ever waits long for one. `airside-gc` decides when rows are
+//! garbage and in which order they go; the rules here only say which may never go.
 
 mod builds;
 mod caches;

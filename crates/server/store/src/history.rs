@@ -1,6 +1,6 @@
-//! What the scheduler asks about the past: each a look-up in one index, however long the past is.
+//! The scheduler's queries about the past: each a look-up in one index, however long the past is.
 //!
-//! `docs/decisions/0015-scheduler-view.md` has the questions.
+//! `docs/decisions/0015-scheduler-view.md` lists them.
 
 use airside_model::{BuildId, JobId, ResourceId, ResourceVersionId};
 
@@ -9,10 +9,10 @@ use crate::{
     db::{Sql, fetch_for, query_as, query_scalar, sql},
 };
 
-/// Which succeeded builds of a job a walk is about.
+/// The succeeded builds of a job that a walk is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrying {
-    /// Those that carry any version of it.
+    /// Builds that carry any version of the resource.
     Resource(ResourceId),
     Version(ResourceVersionId),
 }
@@ -41,9 +41,10 @@ impl CarryingBuild {
 
     fn add(&mut self, resource: i64, version: i64, is_output: bool) {
         let carried = (ResourceId(resource), ResourceVersionId(version));
-        match is_output {
-            true => self.outputs.push(carried),
-            false => self.inputs.push(carried),
+        if is_output {
+            self.outputs.push(carried)
+        } else {
+            self.inputs.push(carried)
         }
     }
 }
@@ -66,8 +67,16 @@ fn place((id, order, enabled): PlaceRow) -> VersionPlace {
     }
 }
 
+/// SQL of the places of a resource's versions in its present history.
+macro_rules! history {
+    () => {
+        "SELECT id, check_order, enabled FROM resource_versions
+         WHERE resource_id = $1 AND scope = (SELECT scope FROM resources WHERE id = $1)"
+    };
+}
+
 impl Store {
-    /// Where a version stands, if the resource has it now.
+    /// Returns a version's place in its history, if the resource has it now.
     pub async fn version_place(
         &self,
         resource: ResourceId,
@@ -92,17 +101,11 @@ impl Store {
         from: i64,
         limit: i64,
     ) -> Result<Vec<VersionPlace>> {
-        let rows: Vec<PlaceRow> = query_as(sql!(
-            "SELECT id, check_order, enabled FROM resource_versions
-             WHERE resource_id = $1 AND scope = (SELECT scope FROM resources WHERE id = $1)
-               AND check_order <= $2 ORDER BY check_order DESC LIMIT $3"
-        ))
-        .bind(resource.0)
-        .bind(from)
-        .bind(limit)
-        .fetch_all(&self.read)
-        .await?;
-        Ok(rows.into_iter().map(place).collect())
+        let statement = sql!(
+            history!(),
+            " AND check_order <= $2 ORDER BY check_order DESC LIMIT $3"
+        );
+        self.places(statement, resource, from, limit).await
     }
 
     /// Versions at or above a place, lowest first.
@@ -112,20 +115,30 @@ impl Store {
         from: i64,
         limit: i64,
     ) -> Result<Vec<VersionPlace>> {
-        let rows: Vec<PlaceRow> = query_as(sql!(
-            "SELECT id, check_order, enabled FROM resource_versions
-             WHERE resource_id = $1 AND scope = (SELECT scope FROM resources WHERE id = $1)
-               AND check_order >= $2 ORDER BY check_order LIMIT $3"
-        ))
-        .bind(resource.0)
-        .bind(from)
-        .bind(limit)
-        .fetch_all(&self.read)
-        .await?;
+        let statement = sql!(
+            history!(),
+            " AND check_order >= $2 ORDER BY check_order LIMIT $3"
+        );
+        self.places(statement, resource, from, limit).await
+    }
+
+    async fn places(
+        &self,
+        statement: Sql,
+        resource: ResourceId,
+        from: i64,
+        limit: i64,
+    ) -> Result<Vec<VersionPlace>> {
+        let rows: Vec<PlaceRow> = query_as(statement)
+            .bind(resource.0)
+            .bind(from)
+            .bind(limit)
+            .fetch_all(&self.read)
+            .await?;
         Ok(rows.into_iter().map(place).collect())
     }
 
-    /// Whether any build of the job had the version as its input of this name.
+    /// Returns true if any build of the job had the version as its input of this name.
     pub async fn was_used(
         &self,
         job: JobId,
@@ -143,7 +156,8 @@ impl Store {
         Ok(row.is_some())
     }
 
-    /// The newest of the job's builds that used the highest of the versions that the resource has now.
+    /// The newest of the job's builds that used the highest of the versions that the resource has
+    /// now.
     pub async fn last_use(&self, job: JobId, resource: ResourceId) -> Result<Option<LastUse>> {
         let row: Option<(i64, i64)> = query_as(sql!(
             "SELECT check_order, build_id FROM job_uses WHERE job_id = $1 AND resource_id = $2
@@ -249,7 +263,7 @@ impl Store {
             .collect())
     }
 
-    /// What a succeeded build carries.
+    /// Returns the versions that a succeeded build carries.
     pub async fn carried(&self, build: BuildId) -> Result<Option<CarryingBuild>> {
         let rows: Vec<(i64, i64, i64, bool)> = query_as(sql!(
             "SELECT original_id, resource_id, version_id, is_output FROM build_carries

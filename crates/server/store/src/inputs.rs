@@ -1,4 +1,4 @@
-//! What builds take in and put out, and what the next one of a job would get.
+//! Inputs and outputs of builds, and the inputs that the next build of a job would get.
 
 mod next;
 #[cfg(test)]
@@ -9,7 +9,7 @@ use airside_model::{BuildId, MetadataField, PipelineId, ResourceId, ResourceVers
 pub use next::{NextInput, NextInputs};
 
 use crate::{
-    Build, Found, News, Result, Store,
+    Build, News, Result, SavedVersions, Store,
     db::{Tx, here, query, query_as, query_scalar, sql},
     from_json,
     patience::patiently,
@@ -35,7 +35,7 @@ pub struct BuildInput {
     pub id: ResourceVersionId,
     pub version: Version,
     pub first_occurrence: bool,
-    /// Whether the resource still has it.
+    /// True if the resource still has the version.
     pub is_there: bool,
 }
 
@@ -68,8 +68,8 @@ fn input(row: InputRow) -> Result<BuildInput> {
 }
 
 impl Store {
-    /// Gives a pending build its inputs and its place among the running ones. `false`: it is aborted, or
-    /// it has them already.
+    /// Gives a pending build its inputs and its place among the running ones. `false`: it is
+    /// aborted, or it has them already.
     pub async fn give_inputs(
         &self,
         build: BuildId,
@@ -148,7 +148,7 @@ impl Store {
         resource: ResourceId,
         version: &Version,
         metadata: &[MetadataField],
-    ) -> Result<Found> {
+    ) -> Result<SavedVersions> {
         let made = [(version.clone(), metadata.to_vec())];
         patiently!(self, Same, {
             let _turn = self.turn.lock().await;
@@ -166,7 +166,7 @@ impl Store {
             .execute(&mut tx)
             .await?;
             tx.commit().await?;
-            if let Found::Saved(versions) = &found {
+            if let SavedVersions::Saved(versions) = &found {
                 let versions = versions.clone();
                 self.tell(News::VersionsSaved { resource, versions });
             }
@@ -261,31 +261,31 @@ async fn note_uses(tx: &mut Tx, build: BuildId) -> Result<()> {
     Ok(())
 }
 
-/// Notes what a build that succeeded carries on to the jobs after it: outputs first.
+/// SQL that carries the versions of one table of a build's, which are its outputs or not.
+macro_rules! carry {
+    ($table:literal, $is_output:literal) => {
+        concat!(
+            "INSERT INTO build_carries
+               (build_id, resource_id, version_id, job_id, original_id, is_output)
+             SELECT b.id, v.resource_id, v.id, b.job_id, coalesce(b.rerun_of, b.id), ",
+            $is_output,
+            " FROM ",
+            $table,
+            " t JOIN builds b ON b.id = t.build_id
+             JOIN resource_versions v ON v.id = t.version_id
+             WHERE t.build_id = $1 AND b.job_id IS NOT NULL
+             ON CONFLICT (build_id, resource_id, version_id) DO NOTHING"
+        )
+    };
+}
+
+/// Records the versions that a succeeded build carries on to the jobs after it: outputs first.
 pub(crate) async fn note_carried(tx: &mut Tx, build: BuildId) -> Result<()> {
-    query(sql!(
-        "INSERT INTO build_carries
-           (build_id, resource_id, version_id, job_id, original_id, is_output)
-         SELECT b.id, v.resource_id, v.id, b.job_id, coalesce(b.rerun_of, b.id), TRUE
-         FROM build_outputs o JOIN builds b ON b.id = o.build_id
-         JOIN resource_versions v ON v.id = o.version_id
-         WHERE o.build_id = $1 AND b.job_id IS NOT NULL
-         ON CONFLICT (build_id, resource_id, version_id) DO NOTHING"
-    ))
-    .bind(build.0)
-    .execute(&mut *tx)
-    .await?;
-    query(sql!(
-        "INSERT INTO build_carries
-           (build_id, resource_id, version_id, job_id, original_id, is_output)
-         SELECT b.id, v.resource_id, v.id, b.job_id, coalesce(b.rerun_of, b.id), FALSE
-         FROM build_inputs i JOIN builds b ON b.id = i.build_id
-         JOIN resource_versions v ON v.id = i.version_id
-         WHERE i.build_id = $1 AND b.job_id IS NOT NULL
-         ON CONFLICT (build_id, resource_id, version_id) DO NOTHING"
-    ))
-    .bind(build.0)
-    .execute(tx)
-    .await?;
+    for statement in [
+        sql!(carry!("build_outputs", "TRUE")),
+        sql!(carry!("build_inputs", "FALSE")),
+    ] {
+        query(statement).bind(build.0).execute(&mut *tx).await?;
+    }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What tells pipelines of one name apart.
+//! Instance vars: the variables that tell pipelines of one name apart.
 
 use std::fmt;
 

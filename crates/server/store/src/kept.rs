@@ -1,5 +1,5 @@
-//! Containers that stay after their step, for those who want to look inside. When their time is over
-//! is decided elsewhere; here is what that decision needs.
+//! Containers that stay after their step, for those who want to look inside. When their time is
+//! over is decided elsewhere; here is what that decision needs.
 
 use std::time::Duration;
 
@@ -11,12 +11,12 @@ use crate::{
     now,
 };
 
-/// Whoever has looked inside this recently is likely to do so again.
+/// Time after an intercept for which a container stays: its user is likely to come back.
 pub const HIJACK_GRACE: Duration = Duration::from_secs(5 * 60);
 
 /// A kept container, and what became of its build.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Kept {
+pub struct KeptContainer {
     pub container: Container,
     pub kept_at: Micros,
     /// When a check last ran in it, if it is kept for that.
@@ -43,8 +43,8 @@ struct Row {
 }
 
 impl Store {
-    /// The step's result is committed and its container stays. `false`: it has no right to, because
-    /// nobody claimed it or that right was taken back.
+    /// Keeps a container whose step's result is committed. Returns `false` if it has no right to
+    /// stay, because no shim claimed it or that right was taken back.
     pub async fn keep_container(&self, handle: &Handle) -> Result<bool> {
         let kept = query(sql!(
             "UPDATE containers SET kept_at = coalesce(kept_at, $1), request = NULL
@@ -69,8 +69,8 @@ impl Store {
         Ok(())
     }
 
-    /// Somebody looks inside. They may change what the step fetched, so no later build finds that in
-    /// the cache.
+    /// Records that a user intercepts the container. The user may change the files that the step fetched,
+    /// so no later build finds them in the cache.
     pub async fn container_hijacked(&self, handle: &Handle) -> Result<()> {
         let mut tx = self.write.begin(here!()).await?;
         query(sql!(
@@ -91,7 +91,7 @@ impl Store {
     }
 
     /// Every kept container, those kept longest first.
-    pub async fn kept_containers(&self) -> Result<Vec<Kept>> {
+    pub async fn kept_containers(&self) -> Result<Vec<KeptContainer>> {
         let rows: Vec<Row> = query_as(sql!(
             "SELECT c.handle, c.build_id, c.plan_id, c.attempt, c.placement, c.worker, c.state,
                c.labels, c.uid, c.claimed_at, c.kept_at, c.hijacked_at, c.dir, c.process_user,
@@ -107,9 +107,9 @@ impl Store {
     }
 }
 
-fn kept(row: Row) -> Result<Kept> {
+fn kept(row: Row) -> Result<KeptContainer> {
     let container = Container::try_from(row.container)?;
-    Ok(Kept {
+    Ok(KeptContainer {
         kept_at: container
             .kept_at
             .ok_or_else(|| corrupt("a kept container without a time"))?,
@@ -124,9 +124,9 @@ fn kept(row: Row) -> Result<Kept> {
     })
 }
 
-/// What becomes of a build's containers when it ends: those of a success go, unless somebody is
-/// looking inside; the others stay if they were kept until now. Whatever was not has no right to live:
-/// a step that was lost may still run somewhere.
+/// Settles the containers of a build that ends: those of a success go, unless a user intercepts
+/// them; the others stay if they were kept until now. A container that was not kept has no right to
+/// live: a step that was lost may still run somewhere.
 pub(crate) async fn settle(
     tx: &mut Tx,
     build: BuildId,

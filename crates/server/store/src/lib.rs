@@ -1,10 +1,10 @@
 //! The database: what must survive a crash, and the transactions that keep it consistent.
 //!
 //! SQL lives here and nowhere else, written so that SQLite and Postgres both take it (numbered
-//! placeholders, `ON CONFLICT`, `RETURNING`); what differs is in [`db`]. A transaction that must not
-//! interleave with another begins with a write to the row that both would write. Callers see plain
-//! structs and enums, never rows. No secret is stored in clear: configurations, members, claims,
-//! plans and requests pass through [`Sealer`] first, tokens are kept as hashes.
+//! placeholders, `ON CONFLICT`, `RETURNING`); what differs is in [`db`]. A transaction that must
+//! not interleave with another begins with a write to the row that both would write. Callers see
+//! plain structs and enums, never rows. No secret is stored in clear: configurations, members,
+//! claims, plans and requests pass through [`Sealer`] first, tokens are kept as hashes.
 
 mod agent_tokens;
 mod artifacts;
@@ -67,7 +67,7 @@ pub use garbage::{Cold, ColdCache, Destroyed, Logged, LoggedOf, RetainedJob};
 pub use history::{Carrying, CarryingBuild, LastUse};
 pub use inputs::{BuildInput, BuildOutput, BuildVersions, GivenInput, NextInput, NextInputs};
 pub use instance_vars::InstanceVars;
-pub use kept::{HIJACK_GRACE, Kept};
+pub use kept::{HIJACK_GRACE, KeptContainer};
 pub use news::{Missed, News, Newsstand};
 pub use pipelines::{
     BuildBrief, Job, JobOverview, JobState, JobsOf, Parent, Pausing, Pipeline, PipelineSummary,
@@ -82,8 +82,8 @@ pub use time::{Micros, now};
 pub use usage::QuotaUse;
 pub use users::User;
 pub use versions::{
-    CheckFrom, Found, Pin, PinError, ResourceVersion, Scope, VersionFilter, VersionPage,
-    VersionPlace,
+    CheckFrom, Pin, PinError, ResourceVersion, SavedVersions, VersionFilter, VersionPage,
+    VersionPlace, VersionScope,
 };
 pub use volumes::{TeamVolume, Volume};
 pub use wall::Wall;
@@ -106,9 +106,9 @@ pub enum Error {
         purpose: Purpose,
         source: sqlx::Error,
     },
-    #[error("the database holds what cannot be read: {what}")]
+    #[error("the database holds a value that cannot be read: {what}")]
     Corrupt { what: String },
-    #[error("the configuration was changed by somebody else: it is at version {current:?} now")]
+    #[error("the configuration was changed meanwhile: it is at version {current:?} now")]
     ConfigVersion { current: Option<i64> },
     #[error("another server drives build {build} now")]
     Fenced { build: airside_model::BuildId },
@@ -140,7 +140,8 @@ impl Error {
         corrupt(what)
     }
 
-    /// Whether the database was locked, away or too busy: the same may work a little later.
+    /// Returns true if the database was locked, away or too busy: the same call may work a little
+    /// later.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Sql { source, .. }
@@ -150,7 +151,7 @@ impl Error {
         }
     }
 
-    /// Whether the database has no room left. Nothing was changed.
+    /// Returns true if the database has no room left. Nothing was changed.
     pub fn is_out_of_space(&self) -> bool {
         match self {
             Self::Sql { source, .. }
@@ -168,13 +169,13 @@ pub struct Store {
     read: Pool,
     sealer: Sealer,
     patience: Patience,
-    /// Counts changes, whoever made them.
+    /// Counts changes by any server.
     changes: watch::Sender<u64>,
     /// Counts the changes that this process made.
     own_changes: watch::Sender<u64>,
     listener: Arc<Mutex<Option<Listener>>>,
     news: broadcast::Sender<News>,
-    /// Held by whoever changes a history until listeners were told.
+    /// Lock of the writer that changes a history, held until listeners were told.
     turn: Arc<tokio::sync::Mutex<()>>,
     quotas: Arc<airside_model::Quotas>,
     /// The last look found no room for a write.
@@ -188,7 +189,7 @@ impl Store {
         Self::open_patiently(url, sealer, Patience::default()).await
     }
 
-    /// The same, waiting longer or shorter for a database that is locked or away.
+    /// Opens the database with another limit for waiting while it is locked or away.
     pub async fn open_patiently(
         url: impl Into<DatabaseUrl>,
         sealer: Sealer,
@@ -236,7 +237,8 @@ impl Store {
         self.read.close().await;
     }
 
-    /// Changes whenever builds change, so that nobody polls the database.
+    /// Returns a receiver that changes whenever builds change, so that no caller polls the
+    /// database.
     pub fn subscribe(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }

@@ -1,14 +1,14 @@
-//! What happened, told to whoever acts on it in this process.
+//! Events for the parts of this process that act on them.
 //!
-//! Told after the change is committed. Whoever is too slow to listen hears that it missed something and
-//! has to look for itself; nobody who changes something ever waits for a listener.
+//! An event is sent after its change is committed. A listener that is too slow learns that it
+//! missed events and has to read the database; no writer ever waits for a listener.
 
 use airside_model::{BuildId, JobId, PipelineId, ResourceId, ResourceVersionId};
 use tokio::sync::broadcast;
 
 use crate::{Micros, Store, VersionPlace, now};
 
-/// How many a listener may be behind.
+/// Number of events that a listener may be behind.
 const BACKLOG: usize = 4096;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +33,8 @@ pub enum News {
         at: Micros,
         next_due: Option<Micros>,
     },
-    /// A build of the job was created, or one that waits was aborted; or somebody wants it looked at.
+    /// A build of the job was created, or one that waits was aborted, or the job must be scheduled
+    /// again.
     JobAsked(JobId),
     BuildFinished {
         build: BuildId,
@@ -65,7 +66,7 @@ impl Newsstand {
         match self.0.recv().await {
             Ok(news) => Ok(news),
             Err(broadcast::error::RecvError::Lagged(_)) => Err(Missed),
-            // The sender lives in the store; whoever outlives it has nothing to hear any more.
+            // The sender lives in the store; a listener that outlives it hears nothing any more.
             Err(broadcast::error::RecvError::Closed) => std::future::pending().await,
         }
     }
@@ -95,7 +96,8 @@ impl Store {
         self.changed();
     }
 
-    /// Says that a check of the resource ended now, whatever it found: builds may have waited for it.
+    /// Says that a check of the resource ended now, whatever it found: builds may have waited for
+    /// it.
     pub fn check_ended(&self, resource: ResourceId, next_due: Option<Micros>) {
         self.tell(News::CheckEnded {
             resource,

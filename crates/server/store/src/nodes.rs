@@ -1,4 +1,4 @@
-//! What each node of a build's plan came to. A node that has an outcome is never run again.
+//! Outcomes of the nodes of a build's plan. A node that has an outcome is never run again.
 
 use airside_model::{BuildId, PlanId};
 use serde::{Serialize, de::DeserializeOwned};
@@ -11,12 +11,13 @@ use crate::{
     to_json,
 };
 
-/// What sealed bytes of a node's outcome are bound to; `row` is the build and the node.
+/// Returns the name that the sealed bytes of a node's outcome are bound to; `row` is the build and
+/// the node.
 pub(crate) fn hidden_name(row: &str) -> String {
     format!("outcome of node {row}")
 }
 
-/// What sealed bytes of a node's beginning are bound to.
+/// Returns the name that the sealed bytes of a node's beginning are bound to.
 pub(crate) fn settled_name(row: &str) -> String {
     format!("beginning of node {row}")
 }
@@ -26,8 +27,8 @@ fn row_name(build: BuildId, plan: &PlanId) -> String {
 }
 
 impl Store {
-    /// Commits a node's outcome; `hidden` is the part of it that is sealed. Refused if another server
-    /// drives the build.
+    /// Commits a node's outcome; `hidden` is the part of it that is sealed. Refused if another
+    /// server drives the build.
     pub async fn save_outcome(
         &self,
         lease: &Lease,
@@ -122,7 +123,7 @@ impl Store {
         Ok((Micros(started_at), settled))
     }
 
-    /// What a node settled when it began, if it has begun.
+    /// Returns the values that a node settled when it began, if it has begun.
     pub async fn settled<S: DeserializeOwned>(
         &self,
         build: BuildId,

@@ -11,7 +11,7 @@ use crate::{Error, Store};
 /// Between one try and the next.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What may be done again after a transaction that may or may not have been committed.
+/// The effect of repeating a transaction that may or may not have been committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Twice {
     /// Doing it a second time changes nothing.
@@ -26,7 +26,7 @@ pub(crate) struct Tries {
 }
 
 impl Tries {
-    /// Whether to try again, after a little while.
+    /// Returns true if the call should be tried again, after a little while.
     pub(crate) async fn again(&mut self, error: &Error) -> bool {
         let done = matches!(error, Error::Uncertain { .. }) && self.twice == Twice::Another;
         if done || !error.is_transient() || Instant::now() >= self.deadline {
@@ -47,8 +47,9 @@ impl Store {
     }
 }
 
-/// Runs the block, and again for as long as the database is away and patience lasts. (A function that
-/// takes an async closure would be no macro, but the compiler cannot see that its future may be sent.)
+/// Runs the block, and again for as long as the database is away and patience lasts. (A function
+/// that takes an async closure would be no macro, but the compiler cannot see that its future may
+/// be sent.)
 macro_rules! patiently {
     ($store:expr, $twice:ident, $body:block) => {{
         let mut tries = $store.tries($crate::patience::Twice::$twice);

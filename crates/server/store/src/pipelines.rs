@@ -19,6 +19,7 @@ use serde_json::{Map, Value};
 
 pub use child::Parent;
 pub use list::PipelineSummary;
+use list::columns;
 pub use manage::Pausing;
 pub use overview::{BuildBrief, JobOverview, JobsOf};
 pub use save::{SavePipeline, Saved};
@@ -39,7 +40,7 @@ pub struct Pipeline {
     pub paused: bool,
     pub paused_by: Option<String>,
     pub paused_at: Option<Micros>,
-    /// Whether anybody may see it.
+    /// True if every user and visitor may see the pipeline.
     pub public: bool,
     pub archived: bool,
     pub config: Value,
@@ -56,15 +57,15 @@ pub struct Job {
     pub paused: bool,
     pub paused_by: Option<String>,
     pub paused_at: Option<Micros>,
-    /// Whether the configuration still has it.
+    /// True if the configuration still has the job.
     pub active: bool,
-    /// What lists show of its configuration, as it was given in [`SaveJob`].
+    /// The outline of the job's configuration for lists, as it was given in [`SaveJob`].
     pub outline: String,
     /// The next build would get a version that the job never used.
     pub has_new_inputs: bool,
 }
 
-/// What the scheduler has to know of a job's row.
+/// The part of a job's row that the scheduler needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobState {
     pub id: JobId,
@@ -78,59 +79,43 @@ pub struct Resource {
     pub pipeline: PipelineId,
     pub name: String,
     pub type_: String,
-    /// What lists show of its configuration, as it was given in [`SaveResource`].
+    /// The outline of the resource's configuration for lists, as it was given in [`SaveResource`].
     pub outline: String,
     pub pin: Option<Pin>,
 }
 
-macro_rules! columns {
-    () => {
-        "SELECT p.id, p.team_id, t.name AS team_name, p.name, p.instance_vars, p.paused, \
-         p.paused_by, p.paused_at, p.public, p.archived, p.config, p.config_version, p.updated_at \
-         FROM pipelines p JOIN teams t ON t.id = p.team_id AND NOT p.destroyed"
-    };
-}
+/// A row with its sealed configuration; the rest is as in lists.
 #[derive(sqlx::FromRow)]
 struct Row {
-    id: i64,
-    team_id: i64,
-    team_name: String,
-    name: String,
-    instance_vars: String,
-    paused: bool,
-    paused_by: Option<String>,
-    paused_at: Option<i64>,
-    public: bool,
-    archived: bool,
+    #[sqlx(flatten)]
+    listed: list::Row,
     config: Vec<u8>,
     config_version: i64,
-    updated_at: i64,
 }
 
 impl Row {
     fn open(self, sealer: &Sealer) -> Result<Pipeline> {
+        let listed = self.listed.read()?;
+        let config = open_config(sealer, listed.id.0, &self.config)?;
         Ok(Pipeline {
-            id: PipelineId(self.id),
-            team: TeamId(self.team_id),
-            team_name: self.team_name,
-            name: self.name,
-            instance_vars: InstanceVars::parse(&self.instance_vars)?,
-            paused: self.paused,
-            paused_by: self.paused_by,
-            paused_at: self.paused_at.map(Micros),
-            public: self.public,
-            archived: self.archived,
-            config: from_json(
-                &open_config(sealer, self.id, &self.config)?,
-                "pipeline config",
-            )?,
+            id: listed.id,
+            team: listed.team,
+            team_name: listed.team_name,
+            name: listed.name,
+            instance_vars: listed.instance_vars,
+            paused: listed.paused,
+            paused_by: listed.paused_by,
+            paused_at: listed.paused_at,
+            public: listed.public,
+            archived: listed.archived,
+            config: from_json(&config, "pipeline config")?,
             config_version: self.config_version,
-            updated_at: Micros(self.updated_at),
+            updated_at: listed.updated_at,
         })
     }
 }
 
-/// What the sealed bytes are bound to: this row and no other.
+/// Returns the name that the sealed bytes are bound to: this row and no other.
 pub(crate) fn sealed_as(id: impl std::fmt::Display) -> String {
     format!("config of pipeline {id}")
 }
@@ -141,7 +126,7 @@ fn open_config(sealer: &Sealer, id: i64, sealed: &[u8]) -> Result<String> {
     String::from_utf8(clear).map_err(|_| crate::corrupt("pipeline config: not UTF-8"))
 }
 
-/// What lists show of a configuration.
+/// Returns the part of a configuration that lists show.
 pub(crate) fn summary_of(config: &Value) -> String {
     let shown = ["groups", "display"].into_iter().filter_map(|key| {
         let value = config.get(key).filter(|value| !value.is_null())?;
@@ -151,7 +136,8 @@ pub(crate) fn summary_of(config: &Value) -> String {
 }
 
 impl Store {
-    /// What the row of a pipeline has in place of a configuration: sealed, and for lists.
+    /// Returns the row's columns of a pipeline without configuration: the sealed one, and that for
+    /// lists.
     fn nothing_configured(&self, id: PipelineId) -> (Vec<u8>, String) {
         let empty = Value::Object(Map::new());
         let sealed = self
@@ -173,7 +159,7 @@ impl Store {
         vars: &InstanceVars,
     ) -> Result<Option<Pipeline>> {
         let row: Option<Row> = query_as(sql!(
-            columns!(),
+            columns!("p.config", "p.config_version"),
             " WHERE p.team_id = $1 AND p.name = $2 AND p.instance_vars = $3"
         ))
         .bind(team.0)
@@ -199,10 +185,13 @@ impl Store {
     }
 
     pub async fn pipeline_by_id(&self, id: PipelineId) -> Result<Option<Pipeline>> {
-        let row: Option<Row> = query_as(sql!(columns!(), " WHERE p.id = $1"))
-            .bind(id.0)
-            .fetch_optional(&self.read)
-            .await?;
+        let row: Option<Row> = query_as(sql!(
+            columns!("p.config", "p.config_version"),
+            " WHERE p.id = $1"
+        ))
+        .bind(id.0)
+        .fetch_optional(&self.read)
+        .await?;
         row.map(|row| row.open(self.sealer())).transpose()
     }
 }

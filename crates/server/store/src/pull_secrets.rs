@@ -1,4 +1,5 @@
-//! The names of Secrets that runtimes made for pulling images. The Secrets themselves are in clusters.
+//! The names of Secrets that runtimes made for pulling images. The Secrets themselves are in
+//! clusters.
 
 use airside_model::WorkerName;
 
@@ -23,7 +24,7 @@ impl Store {
         Ok(())
     }
 
-    /// Those of a worker, the oldest first.
+    /// Lists the pull secrets of a worker, the oldest first.
     pub async fn pull_secrets(&self, worker: &WorkerName) -> Result<Vec<String>> {
         let names = query_scalar(sql!(
             "SELECT name FROM pull_secrets WHERE worker = $1 ORDER BY created_at, name"

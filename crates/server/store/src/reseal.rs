@@ -1,5 +1,5 @@
-//! Changing the key: everything that another key sealed is opened and sealed with the current one. The
-//! same goes for what an older version of the format sealed.
+//! Changing the key: everything that another key sealed is opened and sealed with the current one.
+//! The same goes for what an older version of the format sealed.
 //!
 //! The database remembers which key everything is sealed with, and is told of a new one only after
 //! the last row: a pass that was cut short is made again at the next start.
@@ -16,7 +16,7 @@ use crate::{
     signing_keys, teams, tokens,
 };
 
-/// How many rows are read at a time.
+/// Number of rows that are read at a time.
 const BATCH: i64 = 200;
 
 /// A column of sealed bytes. Both statements know rows by a text.
@@ -26,12 +26,47 @@ struct Column {
     find: fn() -> Sql,
     /// Puts `$1` in the place of `$3` in row `$2`.
     replace: fn() -> Sql,
-    /// What the bytes of a row are bound to.
+    /// Returns the name that the bytes of a row are bound to.
     name: fn(&str) -> String,
-    /// What all rows of the first version of the format were bound to, where it was another thing.
+    /// The name that all rows of the first version of the format were bound to, where it was
+    /// another.
     first_name: Option<&'static str>,
-    /// Whether the first version of the database kept this column in clear.
+    /// True if the first version of the database kept this column in clear.
     once_clear: bool,
+}
+
+/// A sealed column of a table whose rows are nodes of a build's plan.
+macro_rules! node_column {
+    ($what:literal, $table:literal, $column:literal, $name:expr) => {
+        Column {
+            what: $what,
+            find: || {
+                sql!(
+                    "SELECT CAST(build_id AS TEXT) || '/' || plan_id, ",
+                    $column,
+                    " FROM ",
+                    $table,
+                    " WHERE substr(",
+                    $column,
+                    ", 1, 5) <> $1 LIMIT $2"
+                )
+            },
+            replace: || {
+                sql!(
+                    "UPDATE ",
+                    $table,
+                    " SET ",
+                    $column,
+                    " = $1 WHERE CAST(build_id AS TEXT) || '/' || plan_id = $2 AND ",
+                    $column,
+                    " = $3"
+                )
+            },
+            name: $name,
+            first_name: None,
+            once_clear: false,
+        }
+    };
 }
 
 const COLUMNS: &[Column] = &[
@@ -105,42 +140,13 @@ const COLUMNS: &[Column] = &[
         first_name: None,
         once_clear: false,
     },
-    Column {
-        what: "outcomes",
-        find: || {
-            sql!(
-                "SELECT CAST(build_id AS TEXT) || '/' || plan_id, hidden FROM build_nodes
-                 WHERE substr(hidden, 1, 5) <> $1 LIMIT $2"
-            )
-        },
-        replace: || {
-            sql!(
-                "UPDATE build_nodes SET hidden = $1
-                 WHERE CAST(build_id AS TEXT) || '/' || plan_id = $2 AND hidden = $3"
-            )
-        },
-        name: nodes::hidden_name,
-        first_name: None,
-        once_clear: false,
-    },
-    Column {
-        what: "beginnings",
-        find: || {
-            sql!(
-                "SELECT CAST(build_id AS TEXT) || '/' || plan_id, settled FROM build_node_starts
-                 WHERE substr(settled, 1, 5) <> $1 LIMIT $2"
-            )
-        },
-        replace: || {
-            sql!(
-                "UPDATE build_node_starts SET settled = $1
-                 WHERE CAST(build_id AS TEXT) || '/' || plan_id = $2 AND settled = $3"
-            )
-        },
-        name: nodes::settled_name,
-        first_name: None,
-        once_clear: false,
-    },
+    node_column!("outcomes", "build_nodes", "hidden", nodes::hidden_name),
+    node_column!(
+        "beginnings",
+        "build_node_starts",
+        "settled",
+        nodes::settled_name
+    ),
 ];
 
 impl Store {

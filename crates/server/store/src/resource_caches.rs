@@ -1,7 +1,8 @@
-//! What gets have fetched, so that the same is not fetched again within a team.
+//! Resource caches: the results of gets, so that the same version is not fetched again within a
+//! team.
 //!
-//! A cache is a volume that no longer belongs to the build that made it: it stays as long as a build
-//! uses it that runs, can be looked into, or is the latest of its job.
+//! A cache is a volume that no longer belongs to the build that made it: it stays as long as a
+//! build uses it that runs, can be intercepted, or is the latest of its job.
 
 use std::time::Duration;
 
@@ -13,14 +14,14 @@ use crate::{
     from_json, now, to_json,
 };
 
-/// Builds without a job use a cache for this long after their end: whoever tries something out is
-/// likely to do so again.
+/// Builds without a job use a cache for this long after their end: a user who tries something out
+/// is likely to do so again.
 const ONE_OFF: Duration = Duration::from_secs(3600);
 
 /// One that was found this recently is not collected, whatever its uses look like.
 const JUST_FOUND: Duration = Duration::from_secs(20);
 
-/// What a get fetched.
+/// The volume and metadata that a get fetched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResourceCache {
     pub volume: VolumeId,
@@ -35,13 +36,14 @@ pub struct CacheOwner<'a> {
 }
 
 impl Store {
-    /// The name under which a cache is kept. It tells nothing of `identity`, which may hold secrets.
+    /// The name under which a cache is kept. It tells nothing of `identity`, which may hold
+    /// secrets.
     pub fn resource_cache_key(&self, identity: &str) -> String {
         self.sealer()
             .fingerprint("resource cache", identity.as_bytes())
     }
 
-    /// What was fetched under this key for the build's team, if that is still there. From now on the
+    /// Returns the cache under this key for the build's team, if it is still there. From now on the
     /// build uses it.
     pub async fn use_resource_cache(
         &self,
@@ -76,8 +78,8 @@ impl Store {
         }))
     }
 
-    /// Keeps what a get of the build fetched for others to find. `false`: not this time. Somebody
-    /// looked inside while it was fetched, or others keep the same already.
+    /// Keeps the result of a get of the build for others to find. Returns `false` if it is not
+    /// kept: a user intercepted the get, or another build keeps the same already.
     pub async fn save_resource_cache(
         &self,
         lease: &Lease,
@@ -88,7 +90,7 @@ impl Store {
         let mut tx = self.write.begin(here!()).await?;
         lease.check(&mut tx).await?;
         let volume = fetched.volume.as_str();
-        // A write, so that somebody who begins to look inside waits, and then sees the cache.
+        // A write, so that a user who begins to intercept waits, and then sees the cache.
         let untouched: Option<(String,)> = query_as(sql!(
             "UPDATE containers SET hijacked_at = hijacked_at
              WHERE hijacked_at IS NULL AND handle = (SELECT handle FROM volumes WHERE id = $1)
@@ -131,7 +133,7 @@ impl Store {
         Ok(added == 1)
     }
 
-    /// The volume of a cache is not there any more: nobody should find it again.
+    /// Forgets a cache whose volume is not there any more, so that no build finds it again.
     pub async fn forget_resource_cache(&self, volume: &VolumeId) -> Result<()> {
         query(sql!("DELETE FROM resource_caches WHERE volume_id = $1"))
             .bind(volume.as_str())
@@ -140,8 +142,8 @@ impl Store {
         Ok(())
     }
 
-    /// Lets nobody find again what gets of a resource fetched, of all versions or of those with these fields; how
-    /// many caches that were. Whoever uses one goes on.
+    /// Hides the caches of a resource from later builds, of all versions or of those with these
+    /// fields, and returns their number. A build that uses one goes on.
     pub async fn clear_resource_caches(
         &self,
         resource: ResourceId,
@@ -174,8 +176,8 @@ impl Store {
         Ok(cleared)
     }
 
-    /// Forgets uses that count no longer, and then what nobody uses, a part of them at a time; how many caches
-    /// that were. Their volumes are left to the sweeper.
+    /// Forgets uses that count no longer, and then caches without a use, a part of them at a time;
+    /// returns the number of caches. Their volumes are left to the sweeper.
     pub async fn collect_resource_caches(&self, most: i64) -> Result<u64> {
         self.collect_resource_caches_at(now(), most).await
     }

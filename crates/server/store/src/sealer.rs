@@ -59,7 +59,7 @@ impl Key {
         })
     }
 
-    /// Whether a mark is this key's, of whichever version of the format.
+    /// Returns true if a mark is this key's, in any version of the format.
     fn made(&self, mark: &[u8]) -> bool {
         let version = mark
             .first()
@@ -130,7 +130,8 @@ impl Sealer {
         hex::encode(context.sign())
     }
 
-    /// A key for another purpose: always the same under the current key, and of no use for any other.
+    /// A key for another purpose: always the same under the current key, and of no use for any
+    /// other.
     pub fn key_for(&self, purpose: &str) -> [u8; 32] {
         let mut context = hmac::Context::with_key(&self.current.fingerprints);
         // What is named begins with its name, which is never empty.
@@ -141,12 +142,12 @@ impl Sealer {
         key
     }
 
-    /// What everything sealed with the current key begins with.
+    /// Returns the mark that all bytes sealed with the current key begin with.
     pub(crate) fn mark(&self) -> [u8; MARK_LEN] {
         self.current.mark
     }
 
-    /// Whether one of the keys is the one with this mark.
+    /// Returns true if one of the keys has this mark.
     pub(crate) fn knows(&self, mark: &[u8]) -> bool {
         std::iter::once(&self.current)
             .chain(&self.old)

@@ -10,7 +10,7 @@ use crate::{
 /// The keys of the settings table that are read and written as a whole.
 #[derive(Clone, Copy)]
 pub(crate) enum Setting {
-    /// Which key everything is sealed with.
+    /// Mark of the key that all rows are sealed with.
     SealedWith,
     /// The message to all users, and until when.
     Wall,

@@ -1,4 +1,4 @@
-//! What id tokens are signed with.
+//! Keys that id tokens are signed with.
 
 use crate::{
     Micros, Result, Store,
@@ -7,14 +7,14 @@ use crate::{
 
 /// The private half of a key, as PKCS #8.
 pub struct SigningKey {
-    /// What tokens and verifiers name it by.
+    /// The key's name in tokens and for verifiers.
     pub id: String,
     pub algorithm: String,
     pub private_key: Vec<u8>,
     pub created_at: Micros,
 }
 
-/// What the sealed bytes of a key are bound to.
+/// Returns the name that the sealed bytes of a key are bound to.
 pub(crate) fn sealed_as(id: &str) -> String {
     format!("signing key {id}")
 }

@@ -18,7 +18,7 @@ use crate::{
 pub struct TaskCache<'a> {
     pub path: &'a str,
     pub volume: &'a VolumeId,
-    /// How long it is kept after this; none: for good.
+    /// Time for which the cache is kept after its last use; `None` keeps it for good.
     pub ttl: Option<Duration>,
 }
 
@@ -104,8 +104,8 @@ impl Store {
         .await
     }
 
-    /// Forgets what nobody came back for in time, and what belongs to a job that is gone or put away; a part
-    /// of it at a time. How many.
+    /// Forgets caches that no build came back for in time, and those of jobs that are gone or
+    /// archived, a part of them at a time; returns their number.
     pub async fn collect_task_caches(&self, most: i64) -> Result<u64> {
         query(sql!(
             "DELETE FROM task_caches WHERE volume_id IN (

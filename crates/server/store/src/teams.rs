@@ -11,7 +11,8 @@ use crate::{
 /// The team that exists from the start; its owners administer the installation.
 pub const MAIN_TEAM: &str = "main";
 
-/// What sealed members are bound to: this row and no other. Not the name, which may change.
+/// Returns the name that sealed members are bound to: this row and no other. Not the team's name,
+/// which may change.
 pub(crate) fn sealed_as(id: impl std::fmt::Display) -> String {
     format!("members of team {id}")
 }
@@ -20,7 +21,7 @@ pub(crate) fn sealed_as(id: impl std::fmt::Display) -> String {
 pub struct Team {
     pub id: TeamId,
     pub name: String,
-    /// Whether the team's owners administer the whole installation.
+    /// True if the team's owners administer the whole installation.
     pub admin: bool,
     /// Role → `{"users": ["connector:name"], "groups": [...]}`.
     pub auth: Value,
@@ -95,7 +96,7 @@ impl Store {
         team(self.sealer(), row)
     }
 
-    /// Gives a team another name, which nobody may have yet.
+    /// Gives a team another name, which no other team may have.
     pub async fn rename_team(&self, id: TeamId, name: &str) -> Result<()> {
         let mut tx = self.write.begin(here!()).await?;
         let taken: i64 = query_scalar(sql!(

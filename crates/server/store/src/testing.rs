@@ -1,4 +1,5 @@
-//! Databases for tests: a fresh SQLite file, or a fresh database on a Postgres of this process's own.
+//! Databases for tests: a fresh SQLite file, or a fresh database on a Postgres of this process's
+//! own.
 //!
 //! The Postgres cluster is started on first use and removed when the test process ends, however it
 //! ends: a shell that holds the cluster waits for the pipe to this process to close.
@@ -30,7 +31,7 @@ impl TestDatabase {
         Self::sqlite_in(dir)
     }
 
-    /// The same in a folder that is given.
+    /// Makes a SQLite database in a folder that is given.
     pub fn sqlite_in(dir: tempfile::TempDir) -> Self {
         let url = DatabaseUrl::Sqlite(dir.path().join("db"));
         Self {
@@ -112,7 +113,7 @@ impl TestDatabase {
         }
     }
 
-    /// Lets nobody in (and throws everybody out), or lets them in again.
+    /// Refuses all connections (and ends those that are open), or accepts them again.
     pub async fn set_reachable(&self, reachable: bool) {
         if let DatabaseUrl::Postgres(url) = &self.url {
             let name = url.split(['/', '?']).nth(3).expect("a name of a database");
@@ -125,7 +126,7 @@ impl TestDatabase {
     }
 }
 
-/// Held by somebody else who writes to the file.
+/// The lock of another program that writes to the file.
 pub struct FileLock(#[allow(dead_code, reason = "kept for as long as it lives")] SqliteConnection);
 
 impl TestDatabase {
@@ -148,7 +149,7 @@ impl TestDatabase {
 
 mod measure;
 
-/// Whether anything refers to the volume.
+/// Returns true if any row refers to the volume.
 pub async fn is_known(store: &Store, volume: &airside_model::VolumeId) -> bool {
     let unknown = store.unknown_volumes(std::slice::from_ref(volume)).await;
     unknown.expect("the database answers").is_empty()

@@ -1,4 +1,4 @@
-//! What both databases must do alike.
+//! Tests that both databases must pass alike.
 
 use std::time::Duration;
 
@@ -181,7 +181,7 @@ async fn a_database_that_comes_back_is_used_again(database: TestDatabase) {
     let store = database.open_patiently(patience).await;
     let other = database.open().await;
     let lock = match &database.url {
-        // Somebody else holds the file's lock.
+        // Another program holds the file's lock.
         DatabaseUrl::Sqlite(_) => {
             let mut tx = other.write.begin(here!()).await.unwrap();
             query(sql!("DELETE FROM components"))

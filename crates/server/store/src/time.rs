@@ -14,7 +14,7 @@ impl Micros {
         self.0.div_euclid(1_000_000)
     }
 
-    /// How long after `earlier`; nothing if the clock went back.
+    /// Returns the time since `earlier`; zero if the clock went back.
     pub fn since(self, earlier: Self) -> std::time::Duration {
         std::time::Duration::from_micros(
             u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0),

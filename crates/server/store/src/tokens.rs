@@ -8,7 +8,7 @@ use crate::{
     now,
 };
 
-/// What sealed claims are bound to.
+/// Returns the name that sealed claims are bound to.
 pub(crate) fn sealed_as(hash: &str) -> String {
     format!("claims of {hash}")
 }

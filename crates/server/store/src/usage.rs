@@ -1,7 +1,7 @@
 //! Usage of teams and their quotas.
 //!
-//! No sum goes over the past: volumes are summed by an index of those that are there, logs are counted by triggers, and the
-//! rest is as many rows as the team has things.
+//! No sum goes over the past: volumes are summed by an index of those that are there, logs are
+//! counted by triggers, and the rest is as many rows as the team has things.
 
 mod sizes;
 
@@ -14,7 +14,7 @@ use crate::{
     db::{On, query_as, query_scalar, sql},
 };
 
-/// How many of those who use most are named.
+/// Number of the largest users of a quota that a refusal names.
 const NAMED: i64 = 3;
 
 /// A team's usage of one quota, with its limit.
@@ -86,7 +86,7 @@ impl Store {
         })))
     }
 
-    /// How much more the team may have, if that is limited.
+    /// Returns the rest of the team's quota, if it has one.
     pub async fn quota_room(&self, team: TeamId, quota: Quota) -> Result<Option<u64>> {
         let on = || On::Pool(&self.read);
         let Some((_, limit)) = self.limit(on(), team, quota).await? else {
@@ -187,7 +187,8 @@ impl Store {
     }
 }
 
-/// How much the team uses. Of versions, as many as the resource with the most of them has.
+/// Returns the team's use of a quota. Of versions, that is the number that its largest resource
+/// has.
 async fn used(on: On<'_>, team: TeamId, quota: Quota) -> Result<u64> {
     let statement = match quota {
         Quota::Volumes => sql!(

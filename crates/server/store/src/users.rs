@@ -1,4 +1,4 @@
-//! Who has logged in, and when last.
+//! Users who have logged in, each with the time of the last login.
 
 use crate::{
     Micros, Result, Store,
@@ -28,7 +28,7 @@ fn user((id, sub, username, connector, last_login): Row) -> User {
 }
 
 impl Store {
-    /// Notes that somebody logged in just now.
+    /// Records that a user logged in just now.
     pub async fn user_logged_in(&self, sub: &str, username: &str, connector: &str) -> Result<()> {
         query(sql!(
             "INSERT INTO users (sub, username, connector, last_login) VALUES ($1, $2, $3, $4)

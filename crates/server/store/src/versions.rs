@@ -1,7 +1,8 @@
 //! Versions of resources, in the order in which they were found.
 //!
-//! A resource has a history, its *scope*; another source or type begins another one. A row's id stands
-//! for its content within a resource, whichever scope found it, so that what builds had stays true.
+//! A resource has a history, its *scope*; another source or type begins another one. A row's id
+//! stands for its content within a resource, whichever scope found it, so that what builds had
+//! stays true.
 
 mod list;
 mod pairs;
@@ -25,9 +26,9 @@ use crate::{
 
 /// One of a resource's histories, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Scope(pub i64);
+pub struct VersionScope(pub i64);
 
-/// Where a version stands in its resource's history.
+/// A version's place in its resource's history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VersionPlace {
     pub version: ResourceVersionId,
@@ -36,22 +37,23 @@ pub struct VersionPlace {
     pub enabled: bool,
 }
 
-/// What a check begins with: the history that it is about, and the version to look from.
+/// The beginning of a check: the history that it is for, and the version to look from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckFrom {
-    pub scope: Scope,
+    pub scope: VersionScope,
     /// The pinned version, or else the newest.
     pub version: Option<Version>,
 }
 
-/// What a check or a put changed.
+/// The changes that a check or a put made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum SavedVersions {
     /// All of it was known: nothing was written.
     NothingNew,
     /// These are new, or stand elsewhere in the order now.
     Saved(Vec<VersionPlace>),
-    /// The resource has another source or type by now: what was found is of no use, nothing was written.
+    /// The resource has another source or type by now: what was found is of no use, nothing was
+    /// written.
     Outdated,
 }
 
@@ -87,7 +89,7 @@ impl Store {
         };
         let version = pin.or(newest);
         Ok(Some(CheckFrom {
-            scope: Scope(scope),
+            scope: VersionScope(scope),
             version: version
                 .map(|text| from_json(&text, "version"))
                 .transpose()?,

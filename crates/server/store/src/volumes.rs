@@ -1,4 +1,4 @@
-//! Which volumes exist, and for which build.
+//! Volumes, each with the build that it is for.
 
 use airside_model::{BuildId, Handle, TeamId, VolumeId, WorkerName};
 
@@ -17,8 +17,8 @@ pub struct Volume {
     pub path: String,
 }
 
-/// Nobody downloads it, no container that is kept for hijacking has it mounted, it is not a cache, and no
-/// unfinished build uses it.
+/// SQL condition: no user downloads the volume, no kept container has it mounted, it is not a
+/// cache, and no unfinished build uses it.
 macro_rules! unneeded {
     () => {
         "NOT EXISTS (SELECT 1 FROM artifacts a WHERE a.volume_id = v.id) \
@@ -116,7 +116,7 @@ impl Store {
         Ok(rows.into_iter().map(VolumeId).collect())
     }
 
-    /// Whether this one is of those, or nothing refers to it at all.
+    /// Returns true if the volume is dead, or no row refers to it at all.
     pub async fn is_dead_volume(&self, id: &VolumeId) -> Result<bool> {
         let unknown = self.unknown_volumes(std::slice::from_ref(id)).await?;
         if !unknown.is_empty() {
@@ -147,8 +147,8 @@ impl Store {
         })
     }
 
-    /// A team's volumes with the worker whose step made each, what was uploaded for the team, and what
-    /// was fetched for builds that are gone.
+    /// A team's volumes with the worker whose step made each, what was uploaded for the team, and
+    /// what was fetched for builds that are gone.
     pub async fn team_volumes(&self, team: TeamId) -> Result<Vec<TeamVolume>> {
         let rows: Vec<(String, String, String, Option<String>)> = query_as(sql!(
             "SELECT v.id, v.handle, v.path, c.worker FROM volumes v

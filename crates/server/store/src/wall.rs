@@ -14,7 +14,7 @@ pub struct Wall {
 }
 
 impl Wall {
-    /// How long it will still be shown, if not for good.
+    /// Returns the time for which the message will still be shown, if it ends.
     pub fn remaining(&self) -> Option<Duration> {
         let until = self.expires_at?;
         Some(Duration::from_micros(

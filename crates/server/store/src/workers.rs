@@ -1,5 +1,5 @@
-//! Placement targets as the API lists them and placement chooses among them, and what operators make of
-//! them: land, retire, prune, register again.
+//! Placement targets as the API lists them and placement chooses among them, and what operators
+//! make of them: land, retire, prune, register again.
 //!
 //! A worker that leaves is drained first: `landing` and `retiring` last until no step runs there.
 
@@ -11,7 +11,7 @@ use crate::{
     from_json, now, to_json,
 };
 
-/// What a worker is, and so what starting the server means for it.
+/// The kind of a worker, and so what starting the server means for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkerKind {
     /// The server's own machine: the worker is started with the server, so that brings it back.
@@ -22,7 +22,8 @@ pub enum WorkerKind {
     Agent,
 }
 
-/// Whether a worker was started just now, which brings it back, or has been there all along.
+/// Tells a worker that was started just now, which brings it back, from one that has been there all
+/// along.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     Started,
@@ -60,12 +61,12 @@ pub struct Worker {
     pub active_containers: i64,
 }
 
-/// What an operator wants of a worker.
+/// A change of a worker that an administrator wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkerChange {
     /// No new steps; those that run end; it is still there and may come back.
     Land,
-    /// The same, and then it is gone.
+    /// Lets running steps end, and then removes the worker.
     Retire,
     /// Gone at once, unless it is running.
     Prune,
@@ -75,7 +76,7 @@ pub enum WorkerChange {
     Register,
 }
 
-/// What became of such a wish.
+/// The result of a [`WorkerChange`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkerChanged {
     Done,
@@ -118,9 +119,10 @@ fn state(text: &str) -> Result<WorkerState> {
     WorkerState::parse(text).ok_or_else(|| corrupt(format!("worker state {text}")))
 }
 
-/// Whether a step runs on a worker, or is about to, that a worker may not leave alone: its container neither only
-/// stays to be looked at nor is to go, it has not come to anything yet, and its job is not `interruptible`. That
-/// stands in the job's outline, where no other text looks like it: quotes in values are escaped.
+/// SQL condition: a step runs on the worker, or is about to, that the worker may not leave alone.
+/// Its container neither only stays to be intercepted nor is to go, it has no result yet, and its
+/// job is not `interruptible`. That stands in the job's outline, where no other text looks like it:
+/// quotes in values are escaped.
 macro_rules! busy {
     () => {
         "EXISTS (SELECT 1 FROM containers c JOIN builds b ON b.id = c.build_id
@@ -134,9 +136,9 @@ macro_rules! busy {
 }
 
 impl Store {
-    /// The server knows of this worker from its configuration. A worker that is started with the server
-    /// runs again, unless steps of before are still being waited for; any other is left as it was. Gives
-    /// what it is now.
+    /// The server knows of this worker from its configuration. A worker that is started with the
+    /// server runs again, unless steps of before are still being waited for; any other is left as
+    /// it was. Gives what it is now.
     pub async fn register_worker(
         &self,
         name: &WorkerName,
@@ -151,7 +153,7 @@ impl Store {
         self.register_arrival(name, team, tags, kind, arrival).await
     }
 
-    /// The same for a worker of which it is known whether it was started.
+    /// Registers a worker of which it is known whether it was started.
     pub async fn register_arrival(
         &self,
         name: &WorkerName,
@@ -211,7 +213,8 @@ impl Store {
         Ok(())
     }
 
-    /// Does what an operator asks. Whoever chooses among workers is to be told afterwards.
+    /// Makes an administrator's change of a worker. The caller tells those that choose among
+    /// workers afterwards.
     pub async fn change_worker(
         &self,
         name: &WorkerName,
@@ -246,14 +249,16 @@ impl Store {
         }
         let known = self.worker_states().await?;
         let running = known.contains(&(name.clone(), WorkerState::Running));
-        Ok(match running {
-            true => WorkerChanged::Running,
-            false => WorkerChanged::Unknown,
+        Ok(if running {
+            WorkerChanged::Running
+        } else {
+            WorkerChanged::Unknown
         })
     }
 
-    /// Lands and retires the workers on which no step runs any more that is to be waited for, and takes back what was kept on
-    /// those that are gone. Gives the workers whose state changed, and to what.
+    /// Lands and retires the workers on which no step runs any more that is to be waited for, and
+    /// takes back what was kept on those that are gone. Gives the workers whose state changed, and
+    /// to what.
     pub async fn settle_workers(&self) -> Result<Vec<(WorkerName, WorkerState)>> {
         let settled: Vec<(String, String)> = query_as(sql!(
             "UPDATE workers SET state = CASE WHEN state = 'landing' THEN 'landed' ELSE 'retired' END
@@ -279,7 +284,7 @@ impl Store {
             .collect()
     }
 
-    /// What each worker is allowed, those that are gone included.
+    /// Lists the state of each worker, those that are gone included.
     pub async fn worker_states(&self) -> Result<Vec<(WorkerName, WorkerState)>> {
         let rows: Vec<(String, String)> =
             query_as(sql!("SELECT name, state FROM workers ORDER BY name"))
@@ -291,7 +296,7 @@ impl Store {
             .collect()
     }
 
-    /// Those that are agents, the ones that are gone included.
+    /// Lists the workers that are agents, those that are gone included.
     pub async fn agents(&self) -> Result<Vec<Worker>> {
         let rows: Vec<Row> = query_as(sql!(
             "SELECT name, state, team, tags, platform, kind, started_at,

@@ -84,7 +84,10 @@ impl Server {
             (Method::GET, None) if path == "/healthz" => said(StatusCode::OK, "well"),
             (Method::POST, None) if path == PULLS_PATH => self.grant(request).await,
             (Method::DELETE, Some(permit)) => self.give_back(&request, permit).await,
-            _ => said(StatusCode::NOT_FOUND, "there is nothing here"),
+            _ => said(
+                StatusCode::NOT_FOUND,
+                "no such path on the operator's port for pulls",
+            ),
         }
     }
 

@@ -3,10 +3,12 @@
 
 use std::{fmt::Write, path::Path};
 
+use airside_blocking_http::encode;
+
 use super::{
     access::{Access, Tunnel},
     config::{self, Purpose},
-    remote::{ALLOWED, Protocol, Remote, encode},
+    remote::{ALLOWED, Protocol, Remote},
 };
 use crate::{Failure, scratch::Scratch};
 
@@ -147,7 +149,7 @@ impl Home {
 fn credentials(access: &Access, remote: &Remote) -> Result<String, Failure> {
     let mut text = String::new();
     let mut add = |scheme: &str, host: &str, user: &str, password: &str| {
-        let (user, password) = (encode(user), encode(password));
+        let (user, password) = (encode(user, b""), encode(password, b""));
         let _ = writeln!(text, "{scheme}://{user}:{password}@{host}");
     };
     for given in &access.submodule_credentials {

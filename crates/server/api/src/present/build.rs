@@ -31,7 +31,7 @@ pub(crate) fn build(build: &Build) -> Value {
         .done()
 }
 
-/// What a build took in and put out.
+/// Returns the inputs and outputs of a build.
 pub(crate) fn versions(versions: &BuildVersions) -> Value {
     let inputs = versions.inputs.iter().map(|input| {
         json!({
@@ -46,7 +46,7 @@ pub(crate) fn versions(versions: &BuildVersions) -> Value {
     json!({"inputs": inputs.collect::<Vec<_>>(), "outputs": outputs.collect::<Vec<_>>()})
 }
 
-/// What holds a build up.
+/// Returns the reasons that hold a build up.
 pub(crate) fn preparation(build: &Build, preparation: &Preparation) -> Value {
     let blocking = |blocks: bool| if blocks { "blocking" } else { "not_blocking" };
     let (mut inputs, mut reasons) = (Map::new(), Map::new());

@@ -1,4 +1,4 @@
-//! What hangs together with a version.
+//! Builds and versions that hang together with a version.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -121,7 +121,7 @@ pub(crate) fn listed<'a>(
     )
 }
 
-/// What cannot be read is not shown.
+/// Returns a job's outline; one that cannot be read is not shown.
 fn outline(job: &Job) -> Outline<'_> {
     serde_json::from_str(&job.outline).unwrap_or_default()
 }

@@ -25,7 +25,7 @@ pub(crate) struct Shown<'a> {
     last_updated: i64,
 }
 
-/// What is kept of the configuration, as it was written.
+/// The stored part of the configuration, as it was written.
 #[derive(Default, Deserialize)]
 struct Outline<'a> {
     #[serde(borrow)]

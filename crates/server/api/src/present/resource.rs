@@ -36,8 +36,8 @@ pub(crate) fn resource(
         .done()
 }
 
-/// The last check as a build. One that went like those before it has the number of the build that shows
-/// them, or none at all if everything always went well.
+/// The last check as a build. One that went like those before it has the number of the build that
+/// shows them, or none at all if everything always went well.
 fn last_check(pipeline: &PipelineSummary, checks: &CheckSummary) -> Value {
     let build = checks.build;
     let is_running = build.is_some_and(|build| build.ended_at.is_none());
@@ -65,7 +65,7 @@ fn last_check(pipeline: &PipelineSummary, checks: &CheckSummary) -> Value {
         .done()
 }
 
-/// Whether everybody who sees the pipeline may see what its versions are made of.
+/// Returns true if every user who sees the pipeline may see the content of its versions.
 pub(crate) fn is_public(resource: &Resource) -> bool {
     let outline: Result<ResourceOutline, _> = serde_json::from_str(&resource.outline);
     outline.is_ok_and(|outline| outline.public)
@@ -74,9 +74,10 @@ pub(crate) fn is_public(resource: &Resource) -> bool {
 /// A version of a resource; `whole` with what it is made of.
 pub(crate) fn version(version: &ResourceVersion, whole: bool) -> Value {
     let fields = Fields::default().with("id", version.id.0);
-    let fields = match whole {
-        true => fields.maybe("metadata", json!(version.metadata)),
-        false => fields,
+    let fields = if whole {
+        fields.maybe("metadata", json!(version.metadata))
+    } else {
+        fields
     };
     fields
         .with("version", json!(version.version))
@@ -84,7 +85,7 @@ pub(crate) fn version(version: &ResourceVersion, whole: bool) -> Value {
         .done()
 }
 
-/// Where to find a resource or a type.
+/// Returns the names that identify a resource or a type.
 pub(crate) fn identifier(pipeline: &PipelineSummary, name: &str) -> Value {
     json!({
         "name": name,

@@ -4,7 +4,7 @@ use airside_auth::Principal;
 use airside_store::Team;
 use serde_json::{Map, Value, json};
 
-/// Whoever asks, and the roles that each team gives them.
+/// Returns the caller, and the roles that each team gives them.
 pub(crate) fn user(principal: &Principal, teams: &[Team]) -> Value {
     let mut memberships = Map::new();
     for team in teams {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{WORKER_VERSION, WorkerCondition};
 
-/// What needs no image on any worker.
+/// Returns the resource types that need no image on any worker.
 fn resource_types() -> Vec<Value> {
     let shown = |type_: &&str| {
         json!({
@@ -20,7 +20,7 @@ fn resource_types() -> Vec<Value> {
     airside_resource_types::NATIVE.iter().map(shown).collect()
 }
 
-/// What a worker is, for people: what it is told to be, unless nobody can say what it is.
+/// Returns the worker's state as users see it: the wanted one, unless its condition is not known.
 pub(crate) fn state(worker: &Worker, condition: &WorkerCondition) -> WorkerState {
     match worker.state {
         WorkerState::Running if condition.stalled => WorkerState::Stalled,
@@ -28,8 +28,8 @@ pub(crate) fn state(worker: &Worker, condition: &WorkerCondition) -> WorkerState
     }
 }
 
-/// A placement target has no address and speaks no worker protocol; `fly` wants the fields anyway. It shows the
-/// first with `workers -d`, so that is where people read what a worker lacks.
+/// A placement target has no address and speaks no worker protocol; `fly` wants the fields anyway.
+/// It shows the first with `workers -d`, so that is where people read what a worker lacks.
 pub(crate) fn worker(worker: &Worker, condition: &WorkerCondition) -> Value {
     json!({
         "addr": condition.lacks.join("; "),

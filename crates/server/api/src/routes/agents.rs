@@ -1,4 +1,5 @@
-//! Who may join as an agent: tokens are made, listed and revoked. A token is shown once, to whoever had it made.
+//! Tokens of agents: they are made, listed and revoked. A token is shown once, to the user who had
+//! it made.
 
 use airside_hub::Hub;
 use airside_model::WorkerName;
@@ -25,10 +26,10 @@ pub(super) struct Named {
 
 const FOR: &str = "what the token is for";
 
-/// What a token is to be good for.
+/// The rights that a token is to give.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wanted {
+struct AgentBody {
     #[serde(default)]
     team: Option<String>,
     #[serde(default)]
@@ -48,7 +49,8 @@ pub(super) async fn list(State(state): State<ApiState>) -> Result<Json<Vec<Value
     Ok(Json(shown.collect()))
 }
 
-/// Makes the name's token, a new one if it had one already. Whoever is connected with the old one is cut off.
+/// Makes the name's token, a new one if it had one already. An agent that is connected with the old
+/// one is cut off.
 pub(super) async fn create(
     State(state): State<ApiState>,
     Path(Named { agent_name: name }): Path<Named>,
@@ -56,8 +58,8 @@ pub(super) async fn create(
 ) -> Result<(StatusCode, Json<Value>)> {
     // By way of an object: a list would do for a struct whose fields may all be missing.
     let wanted: Map<String, Value> = body::json(body, FOR).await?;
-    let Wanted { team, tags } = serde_json::from_value(Value::Object(wanted))
-        .map_err(|error| ApiError::BadRequest(format!("{FOR} is not what is expected: {error}")))?;
+    let AgentBody { team, tags } = serde_json::from_value(Value::Object(wanted))
+        .map_err(|error| ApiError::BadRequest(format!("{FOR} cannot be read: {error}")))?;
     check(&state, &name, team.as_deref(), &tags).await?;
     let hub = state.hub()?;
     let token = AgentToken {
@@ -94,15 +96,16 @@ async fn check(state: &ApiState, name: &str, team: Option<&str>, tags: &[String]
     let taken = workers
         .iter()
         .any(|worker| worker.name.as_str() == name && worker.kind != WorkerKind::Agent);
-    match taken {
-        true => Err(ApiError::Conflict(format!(
+    if taken {
+        Err(ApiError::Conflict(format!(
             "there is a worker '{name}' already that is no agent"
-        ))),
-        false => Ok(()),
+        )))
+    } else {
+        Ok(())
     }
 }
 
-/// The name's token is good for nothing any more, and whoever is connected with it is cut off.
+/// Revokes the name's token, and cuts off the agent that is connected with it.
 pub(super) async fn revoke(
     State(state): State<ApiState>,
     Path(Named { agent_name: name }): Path<Named>,

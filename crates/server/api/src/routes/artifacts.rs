@@ -25,7 +25,7 @@ use crate::{
     blocking::Blocking,
     error::{ApiError, Result},
     present,
-    scope::Scope,
+    scope::RequestScope,
 };
 
 /// More files than this are a mistake, or an attack on the disk.
@@ -37,7 +37,7 @@ const AHEAD: usize = 1 << 20;
 /// Takes an upload, unpacks it as it comes and seals it.
 pub(super) async fn create(
     State(state): State<ApiState>,
-    scope: Scope,
+    scope: RequestScope,
     body: Body,
 ) -> Result<Response> {
     let (team, volumes) = (scope.team()?, state.volumes()?);
@@ -109,7 +109,7 @@ async fn receive(
     })
 }
 
-/// What whoever uploads must know.
+/// Returns the refusal that the user who uploads sees.
 fn refusal(error: airside_volumes::Error, volumes: &Volumes) -> ApiError {
     use airside_archive::Error as Tree;
     match error {
@@ -143,15 +143,15 @@ fn refusal(error: airside_volumes::Error, volumes: &Volumes) -> ApiError {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Wanted {
+pub(super) struct ArtifactPath {
     artifact_id: i64,
 }
 
 /// Sends an artifact of the team.
 pub(super) async fn get(
     State(state): State<ApiState>,
-    scope: Scope,
-    Path(Wanted { artifact_id }): Path<Wanted>,
+    scope: RequestScope,
+    Path(ArtifactPath { artifact_id }): Path<ArtifactPath>,
 ) -> Result<Response> {
     let team = scope.team()?.id;
     let found = state.store.artifact(team, artifact_id).await?;
@@ -176,7 +176,7 @@ pub(super) async fn get(
 
 pub(super) async fn of_build(
     State(state): State<ApiState>,
-    scope: Scope,
+    scope: RequestScope,
 ) -> Result<Json<Vec<Value>>> {
     let artifacts = state.store.build_artifacts(scope.build()?.id).await?;
     Ok(Json(

@@ -16,7 +16,7 @@ use crate::{
     ApiState,
     badge::{badge, escape, worst},
     error::Result,
-    scope::Scope,
+    scope::RequestScope,
 };
 
 #[derive(Deserialize)]
@@ -35,7 +35,7 @@ impl Title {
 
 pub(super) async fn job(
     State(state): State<ApiState>,
-    scope: Scope,
+    scope: RequestScope,
     Query(title): Query<Title>,
 ) -> Result<Response> {
     let finished = state.store.finished_build(scope.job()?.id).await?;
@@ -44,7 +44,7 @@ pub(super) async fn job(
 
 pub(super) async fn pipeline(
     State(state): State<ApiState>,
-    scope: Scope,
+    scope: RequestScope,
     Query(title): Query<Title>,
 ) -> Result<Response> {
     let of = JobsOf::Pipeline(scope.pipeline()?.id);
@@ -85,7 +85,7 @@ fn segment(name: &str) -> String {
 }
 
 /// CCTray XML: every job that has finished a build.
-pub(super) async fn cctray(State(state): State<ApiState>, scope: Scope) -> Result<Response> {
+pub(super) async fn cctray(State(state): State<ApiState>, scope: RequestScope) -> Result<Response> {
     let mut xml = String::from("<Projects>");
     let pipelines = visible_of_team(&state, &scope).await?;
     let of = JobsOf::Team(scope.team()?.id);
@@ -108,9 +108,10 @@ fn project(
     finished: &BuildBrief,
 ) -> String {
     let next = overview.next.as_ref();
-    let activity = match next.is_some_and(|build| build.status == BuildStatus::Started) {
-        true => "Building",
-        false => "Sleeping",
+    let activity = if next.is_some_and(|build| build.status == BuildStatus::Started) {
+        "Building"
+    } else {
+        "Sleeping"
     };
     let status = match finished.status {
         BuildStatus::Succeeded => "Success",

@@ -16,13 +16,13 @@ use crate::{
     error::{ApiError, Result},
     page::{self, PageQuery},
     present,
-    scope::Scope,
+    scope::RequestScope,
 };
 
-/// Builds of the teams that whoever asks belongs to, and of exposed pipelines.
+/// Lists builds of the teams that the caller belongs to, and of exposed pipelines.
 pub(super) async fn list(
     State(state): State<ApiState>,
-    scope: Scope,
+    scope: RequestScope,
     uri: Uri,
     Query(query): Query<PageQuery>,
 ) -> Result<Response> {
@@ -30,7 +30,7 @@ pub(super) async fn list(
     page::builds(&state, &scope, &uri, &query, &filters).await
 }
 
-async fn visible(state: &ApiState, scope: &Scope) -> Result<Vec<BuildFilter>> {
+async fn visible(state: &ApiState, scope: &RequestScope) -> Result<Vec<BuildFilter>> {
     if scope
         .principal()
         .is_some_and(|principal| principal.is_admin())
@@ -55,10 +55,10 @@ async fn visible(state: &ApiState, scope: &Scope) -> Result<Vec<BuildFilter>> {
     Ok(own.into_iter().chain([exposed]).collect())
 }
 
-/// A team's builds; of those to whom it does not belong, only exposed pipelines'.
+/// Lists a team's builds; to callers outside of it, only those of exposed pipelines.
 pub(super) async fn of_team(
     State(state): State<ApiState>,
-    scope: Scope,
+    scope: RequestScope,
     uri: Uri,
     Query(query): Query<PageQuery>,
 ) -> Result<Response> {
@@ -73,7 +73,7 @@ pub(super) async fn of_team(
 
 pub(super) async fn of_pipeline(
     State(state): State<ApiState>,
-    scope: Scope,
+    scope: RequestScope,
     uri: Uri,
     Query(query): Query<PageQuery>,
 ) -> Result<Response> {
@@ -85,7 +85,7 @@ pub(super) async fn of_pipeline(
 }
 
 /// The comment is for those who may see the build's output.
-pub(super) async fn get(scope: Scope) -> Result<Json<Value>> {
+pub(super) async fn get(scope: RequestScope) -> Result<Json<Value>> {
     let build = scope.build()?;
     let mut shown = present::build::build(build);
     if !build.comment.is_empty() && scope.sees_output()? {
@@ -102,7 +102,7 @@ struct Comment {
 
 pub(super) async fn comment(
     State(state): State<ApiState>,
-    scope: Scope,
+    scope: RequestScope,
     request: Body,
 ) -> Result<()> {
     let Comment { comment } = body::json(request, "the comment").await?;
@@ -110,13 +110,19 @@ pub(super) async fn comment(
     Ok(state.store.set_build_comment(build, &comment).await?)
 }
 
-/// What the build took in and put out.
-pub(super) async fn resources(State(state): State<ApiState>, scope: Scope) -> Result<Json<Value>> {
+/// Returns the inputs and outputs of the build.
+pub(super) async fn resources(
+    State(state): State<ApiState>,
+    scope: RequestScope,
+) -> Result<Json<Value>> {
     let versions = state.store.build_versions(scope.build()?.id).await?;
     Ok(Json(present::build::versions(&versions)))
 }
 
-pub(super) async fn plan(State(state): State<ApiState>, scope: Scope) -> Result<Json<Value>> {
+pub(super) async fn plan(
+    State(state): State<ApiState>,
+    scope: RequestScope,
+) -> Result<Json<Value>> {
     let plan = state
         .store
         .build_plan(scope.build()?.id)
@@ -127,7 +133,10 @@ pub(super) async fn plan(State(state): State<ApiState>, scope: Scope) -> Result<
     ))
 }
 
-pub(super) async fn abort(State(state): State<ApiState>, scope: Scope) -> Result<StatusCode> {
+pub(super) async fn abort(
+    State(state): State<ApiState>,
+    scope: RequestScope,
+) -> Result<StatusCode> {
     state.builds.abort(scope.build()?.id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -135,13 +144,14 @@ pub(super) async fn abort(State(state): State<ApiState>, scope: Scope) -> Result
 /// Why a pending build has not started.
 pub(super) async fn preparation(
     State(state): State<ApiState>,
-    scope: Scope,
+    scope: RequestScope,
 ) -> Result<Json<Value>> {
     let build = scope.build()?;
     let pending = build.status == BuildStatus::Pending;
-    let preparation = match pending && !build.inputs_ready {
-        true => state.builds.preparation(build.id).await,
-        false => None,
+    let preparation = if pending && !build.inputs_ready {
+        state.builds.preparation(build.id).await
+    } else {
+        None
     };
     Ok(Json(present::build::preparation(
         build,

@@ -1,4 +1,5 @@
-//! What hangs together with a version, and the scheduler's data as a whole, for people who look for faults.
+//! Builds and versions that hang together with a version, and the scheduler's data as a whole, for
+//! users who look for faults.
 
 use std::collections::HashMap;
 
@@ -17,7 +18,7 @@ use crate::{
     ApiState,
     error::{ApiError, Result},
     present,
-    scope::Scope,
+    scope::RequestScope,
 };
 
 #[derive(Deserialize)]
@@ -28,7 +29,7 @@ pub(super) struct NamedVersion {
 
 pub(super) async fn downstream(
     State(state): State<ApiState>,
-    scope: Scope,
+    scope: RequestScope,
     Path(path): Path<NamedVersion>,
 ) -> Result<Response> {
     causality(&state, &scope, &path, Direction::Downstream).await
@@ -36,7 +37,7 @@ pub(super) async fn downstream(
 
 pub(super) async fn upstream(
     State(state): State<ApiState>,
-    scope: Scope,
+    scope: RequestScope,
     Path(path): Path<NamedVersion>,
 ) -> Result<Response> {
     causality(&state, &scope, &path, Direction::Upstream).await
@@ -44,7 +45,7 @@ pub(super) async fn upstream(
 
 async fn causality(
     state: &ApiState,
-    scope: &Scope,
+    scope: &RequestScope,
     path: &NamedVersion,
     direction: Direction,
 ) -> Result<Response> {
@@ -64,7 +65,7 @@ async fn causality(
 /// Everything that the scheduler judges by.
 pub(super) async fn versions_db(
     State(state): State<ApiState>,
-    scope: Scope,
+    scope: RequestScope,
 ) -> Result<Json<Value>> {
     let (store, pipeline) = (&state.store, scope.pipeline()?.id);
     let jobs = store.jobs(pipeline).await?;

@@ -18,7 +18,7 @@ use crate::{
     ApiState,
     error::{ApiError, Result},
     present,
-    scope::Scope,
+    scope::RequestScope,
 };
 
 /// A webhook's payload; of one that is larger nothing is read.
@@ -36,7 +36,7 @@ struct CheckBody {
 
 pub(super) async fn resource(
     State(state): State<ApiState>,
-    scope: Scope,
+    scope: RequestScope,
     Path(ResourceName { resource_name }): Path<ResourceName>,
     body: Bytes,
 ) -> Result<Created> {
@@ -56,7 +56,7 @@ pub(super) struct ResourceTypeName {
 
 pub(super) async fn resource_type(
     State(state): State<ApiState>,
-    scope: Scope,
+    scope: RequestScope,
     Path(ResourceTypeName { resource_type_name }): Path<ResourceTypeName>,
     body: Bytes,
 ) -> Result<Created> {
@@ -71,7 +71,7 @@ pub(super) struct PrototypeName {
 
 pub(super) async fn prototype(
     State(state): State<ApiState>,
-    scope: Scope,
+    scope: RequestScope,
     Path(PrototypeName { prototype_name }): Path<PrototypeName>,
     body: Bytes,
 ) -> Result<Created> {
@@ -81,7 +81,7 @@ pub(super) async fn prototype(
 
 async fn check(
     state: &ApiState,
-    scope: &Scope,
+    scope: &RequestScope,
     subject: CheckSubject<'_>,
     body: &[u8],
 ) -> Result<Created> {
@@ -111,11 +111,12 @@ pub(super) struct WebhookToken {
     webhook_token: String,
 }
 
-/// Has the resource checked for those who know its token. What they send along can only spare that. Strangers get the
-/// same answer whatever went wrong, so that they learn nothing of what there is; the log has the reason.
+/// Has the resource checked for those who know its token. What they send along can only spare that.
+/// Strangers get the same answer whatever went wrong, so that they learn nothing of what there is;
+/// the log has the reason.
 pub(super) async fn webhook(
     State(state): State<ApiState>,
-    scope: Scope,
+    scope: RequestScope,
     Path(ResourceName { resource_name }): Path<ResourceName>,
     Query(WebhookToken { webhook_token }): Query<WebhookToken>,
     request: Body,
@@ -133,7 +134,7 @@ pub(super) async fn webhook(
 
 async fn run_webhook(
     state: &ApiState,
-    scope: &Scope,
+    scope: &RequestScope,
     resource: &str,
     token: &str,
     request: Body,

@@ -21,7 +21,7 @@ use crate::{
 };
 
 #[derive(Deserialize)]
-pub(super) struct Wanted {
+pub(super) struct FlyPlatform {
     #[serde(default)]
     platform: String,
     #[serde(default)]
@@ -31,7 +31,7 @@ pub(super) struct Wanted {
 /// Sends `fly-<platform>-<arch>` from the folder that was given for it.
 pub(super) async fn download(
     State(state): State<ApiState>,
-    Query(wanted): Query<Wanted>,
+    Query(wanted): Query<FlyPlatform>,
 ) -> Result<Response> {
     let platform = wanted.platform.to_ascii_lowercase();
     // Nothing that could leave the folder.
@@ -56,7 +56,9 @@ pub(super) async fn download(
         }
         Err(error) => {
             tracing::error!(name, error = %chain(&error), "program for fly sync not read");
-            return Err(ApiError::Internal("the program cannot be read"));
+            return Err(ApiError::Internal(
+                "the program cannot be read; the server's log says why",
+            ));
         }
     };
     let length = match file.metadata().await {

@@ -17,13 +17,13 @@ use super::{PipelineName, teams::check_name};
 use crate::{
     ApiState, body, check_creds,
     error::{ApiError, Result},
-    scope::Scope,
+    scope::RequestScope,
 };
 
 const CONFIG_VERSION: &str = "x-concourse-config-version";
 const LARGEST_MIB: usize = 10;
 
-pub(super) async fn get(State(state): State<ApiState>, scope: Scope) -> Result<Response> {
+pub(super) async fn get(State(state): State<ApiState>, scope: RequestScope) -> Result<Response> {
     let pipeline = scope.pipeline()?;
     if pipeline.archived {
         return Err(ApiError::NotFound);
@@ -34,7 +34,7 @@ pub(super) async fn get(State(state): State<ApiState>, scope: Scope) -> Result<R
         (CONFIG_VERSION, HeaderValue::from(version)),
         ("content-type", HeaderValue::from_static("application/json")),
     ];
-    // As it is stored: it can be long, and nobody here needs to understand it.
+    // As it is stored: it can be long, and the server need not understand it.
     Ok((headers, format!("{{\"config\":{config}}}")).into_response())
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Wishes {
 
 pub(super) async fn save(
     State(state): State<ApiState>,
-    scope: Scope,
+    scope: RequestScope,
     Path(PipelineName { pipeline_name }): Path<PipelineName>,
     Query(wishes): Query<Wishes>,
     headers: HeaderMap,

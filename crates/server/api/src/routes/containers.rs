@@ -15,12 +15,12 @@ use crate::{
     ApiState,
     error::{ApiError, Result},
     guard, present,
-    scope::Scope,
+    scope::RequestScope,
 };
 
-/// Which containers are wanted; everything that is given must match.
+/// A choice of containers; all fields that are given must match.
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct Wanted {
+pub(super) struct ContainerQuery {
     #[serde(rename = "type")]
     kind: Option<String>,
     step_name: Option<String>,
@@ -38,7 +38,7 @@ pub(super) struct Wanted {
     resource_name: Option<String>,
 }
 
-impl Wanted {
+impl ContainerQuery {
     fn matches(&self, container: &Container, build: &Build) -> bool {
         let labels = &container.labels;
         same(&self.kind, Some(labels.kind.as_str()))
@@ -73,8 +73,8 @@ fn same_id<T: PartialEq>(wanted: Option<T>, actual: Option<T>) -> bool {
 
 pub(super) async fn list(
     State(state): State<ApiState>,
-    scope: Scope,
-    Query(wanted): Query<Wanted>,
+    scope: RequestScope,
+    Query(wanted): Query<ContainerQuery>,
 ) -> Result<Json<Vec<Value>>> {
     let filter = ContainerFilter {
         team: Some(scope.team()?.id),
@@ -101,11 +101,11 @@ pub(super) async fn list(
     Ok(Json(shown))
 }
 
-/// Whether the wanted resource is checked in this container: it is its own, or its type's, which those of one pipeline
-/// share.
+/// Returns true if the wanted resource is checked in this container: it is its own, or its type's,
+/// which those of one pipeline share.
 async fn is_checked_in(
     state: &ApiState,
-    wanted: &Wanted,
+    wanted: &ContainerQuery,
     container: &Container,
     build: &Build,
 ) -> Result<bool> {
@@ -133,7 +133,7 @@ pub(super) struct Named {
 
 pub(super) async fn get(
     State(state): State<ApiState>,
-    scope: Scope,
+    scope: RequestScope,
     Path(named): Path<Named>,
 ) -> Result<Json<Value>> {
     let (container, build) = find(&state, &scope, named).await?;
@@ -143,7 +143,7 @@ pub(super) async fn get(
 /// A container of the team that the path names; another team's is not there.
 pub(super) async fn find(
     state: &ApiState,
-    scope: &Scope,
+    scope: &RequestScope,
     named: Named,
 ) -> Result<(Container, Build)> {
     let found = state.store.container(&Handle::new(named.handle)).await?;

@@ -8,7 +8,7 @@ use std::{
     mem,
 };
 
-use airside_logs::Entry;
+use airside_logs::LogEntry;
 use airside_model::{
     BuildId, PlanId, chain,
     event::{Event, Origin},
@@ -32,7 +32,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     ApiState,
     error::{ApiError, Result},
-    scope::Scope,
+    scope::RequestScope,
 };
 
 const HEADERS: [(HeaderName, &str); 5] = [
@@ -45,7 +45,7 @@ const HEADERS: [(HeaderName, &str); 5] = [
 
 pub(super) async fn follow(
     State(state): State<ApiState>,
-    scope: Scope,
+    scope: RequestScope,
     shutdown: Option<Extension<CancellationToken>>,
     headers: HeaderMap,
 ) -> Result<Response> {
@@ -54,7 +54,8 @@ pub(super) async fn follow(
     let shutdown = shutdown
         .map(|Extension(shutdown)| shutdown)
         .unwrap_or_default();
-    // To fly a body that ends in order is a build that has ended, well; one that is cut brings it back.
+    // To fly a body that ends in order is a build that has ended, well; one that is cut brings it
+    // back.
     let cut = stream::once(async { Err(io::Error::other("the server stops")) });
     let entries = match reaped(build, from) {
         Some(entries) => stream::iter((!entries.is_empty()).then_some(Ok(entries))).boxed(),
@@ -104,8 +105,8 @@ fn accepts_gzip(headers: &HeaderMap) -> bool {
     })
 }
 
-/// What is told instead of the events of a build whose log was removed: that, and how it ended.
-fn reaped(build: &Build, from: u64) -> Option<Vec<Entry>> {
+/// Returns the events of a build whose log was removed: that it was, and the build's status.
+fn reaped(build: &Build, from: u64) -> Option<Vec<LogEntry>> {
     let reaped_at = build.reaped_at?;
     let origin = Origin::step(&PlanId::new(""));
     let events = [
@@ -120,16 +121,16 @@ fn reaped(build: &Build, from: u64) -> Option<Vec<Entry>> {
             time: build.ended_at.unwrap_or(reaped_at).seconds(),
         },
     ];
-    let entries = (0..).zip(events).map(|(id, event)| Entry {
+    let entries = (0..).zip(events).map(|(id, event)| LogEntry {
         id,
         envelope: event.envelope(id).into(),
     });
     Some(entries.filter(|entry| entry.id >= from).collect())
 }
 
-/// What is there at the same time goes out in one piece: none waits.
+/// Frames events. Those that are there at the same time go out in one piece: none waits.
 fn frames(
-    batches: BoxStream<'static, airside_logs::Result<Vec<Entry>>>,
+    batches: BoxStream<'static, airside_logs::Result<Vec<LogEntry>>>,
     build: BuildId,
     from: u64,
 ) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
@@ -160,12 +161,12 @@ fn frames(
 }
 
 /// Entries as the event stream has them.
-fn framed(entries: &[Entry]) -> Bytes {
+fn framed(entries: &[LogEntry]) -> Bytes {
     /// The words around an entry, and its number.
     const AROUND: usize = 48;
     let lengths = entries.iter().map(|entry| entry.envelope.as_bytes().len());
     let mut frames = Vec::with_capacity(lengths.map(|length| length + AROUND).sum());
-    for Entry { id, envelope } in entries {
+    for LogEntry { id, envelope } in entries {
         // Memory takes what is written to it.
         let _ = write!(frames, "id: {id}\nevent: event\ndata: ");
         frames.extend_from_slice(envelope.as_bytes());
@@ -174,7 +175,7 @@ fn framed(entries: &[Entry]) -> Bytes {
     frames.into()
 }
 
-/// Flushes after each piece, so that nobody waits for the compressor to fill up.
+/// Flushes after each piece, so that no client waits for the compressor to fill up.
 fn gzipped(
     frames: impl Stream<Item = io::Result<Bytes>> + Send + 'static,
 ) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {

@@ -1,7 +1,7 @@
 //! `fly intercept`: a process in a container, over a web socket.
 //!
-//! The first frame says which process; then what is typed comes in and what is written goes out, until
-//! the process ends, the person is gone, or nobody has typed for too long.
+//! The first frame names the process; then input comes in and output goes out, until the process
+//! ends, the user is gone, or has not typed for too long.
 
 mod frames;
 
@@ -36,17 +36,17 @@ use super::containers::{self, Named};
 use crate::{
     ApiState,
     error::{ApiError, Result},
-    scope::Scope,
+    scope::RequestScope,
 };
 
-/// What one frame may hold; `fly` sends far less at a time.
-const LARGEST: usize = 1 << 20;
-/// For the first frame.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The most bytes of one frame; `fly` sends far less at a time.
+const MAX_FRAME_BYTES: usize = 1 << 20;
+/// Time limit for the first frame.
+const FIRST_FRAME_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(super) async fn hijack(
     State(state): State<ApiState>,
-    scope: Scope,
+    scope: RequestScope,
     Path(named): Path<Named>,
     shutdown: Option<Extension<CancellationToken>>,
     headers: HeaderMap,
@@ -73,12 +73,12 @@ pub(super) async fn hijack(
         shutdown: shutdown.map_or_else(CancellationToken::new, |Extension(token)| token),
     };
     Ok(upgrade
-        .max_message_size(LARGEST)
+        .max_message_size(MAX_FRAME_BYTES)
         .on_upgrade(|socket| session.serve(socket)))
 }
 
-/// Returns true if the request shows a token of its own, or a page of this server made it: a browser adds its cookie to web
-/// sockets of any page.
+/// Returns true if the request shows a token of its own, or a page of this server made it: a
+/// browser adds its cookie to web sockets of any page.
 fn is_meant(headers: &HeaderMap, external_url: &str) -> bool {
     if headers.contains_key(AUTHORIZATION) {
         return true;
@@ -123,7 +123,8 @@ impl Session {
         };
         let default_shell = process.is_default_shell();
         let (mut out, input) = socket.split();
-        // Before anything can be changed in there: what the step fetched is not for others any more.
+        // Before anything can be changed in there: what the step fetched is not for others any
+        // more.
         if let Err(error) = self.store.container_hijacked(&self.handle).await {
             warn!(handle = %self.handle, error = %chain(&error), "intercept of a container not recorded");
             let words = "the server cannot note that somebody looks inside; try again later";
@@ -192,7 +193,7 @@ impl Session {
 /// The process that the first frame asks for.
 async fn first(socket: &mut WebSocket) -> Option<Process> {
     loop {
-        let received = timeout(PATIENCE, socket.recv()).await.ok()?;
+        let received = timeout(FIRST_FRAME_TIMEOUT, socket.recv()).await.ok()?;
         match received?.ok()? {
             Message::Text(text) => return serde_json::from_str(&text).ok(),
             Message::Binary(bytes) => return serde_json::from_slice(&bytes).ok(),
@@ -203,7 +204,7 @@ async fn first(socket: &mut WebSocket) -> Option<Process> {
     }
 }
 
-/// Passes on what is typed until nobody types any more.
+/// Passes input on until the user stops typing.
 async fn read(
     mut socket: SplitStream<WebSocket>,
     inputs: mpsc::Sender<HijackInput>,

@@ -1,4 +1,4 @@
-//! Where others learn how to check the id tokens that this server gives to builds.
+//! Documents with which other services check the id tokens that this server gives to builds.
 
 use airside_model::chain;
 use axum::{Json, extract::State};
@@ -26,6 +26,6 @@ pub(crate) async fn keys(State(state): State<ApiState>) -> Result<Json<Value>> {
     let keys = state.id_tokens()?.public_keys().await;
     keys.map(Json).map_err(|error| {
         error!(error = %chain(&error), "keys of id tokens not published");
-        ApiError::Internal("the keys of id tokens are not to be had; the log says why")
+        ApiError::Internal("the keys of id tokens cannot be read; the server's log says why")
     })
 }

@@ -1,4 +1,4 @@
-//! What the server says about itself.
+//! Facts about the server.
 
 use axum::{Json, extract::State};
 use serde_json::{Value, json};

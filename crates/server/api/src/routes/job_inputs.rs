@@ -1,4 +1,4 @@
-//! What the next build of a job would take: `fly execute -j` runs a task with it.
+//! Inputs that the next build of a job would take: `fly execute -j` runs a task with them.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,13 @@ use crate::{
     ApiState,
     error::{ApiError, Result},
     present::Fields,
-    scope::Scope,
+    scope::RequestScope,
 };
 
-pub(super) async fn list(State(state): State<ApiState>, scope: Scope) -> Result<Json<Vec<Value>>> {
+pub(super) async fn list(
+    State(state): State<ApiState>,
+    scope: RequestScope,
+) -> Result<Json<Vec<Value>>> {
     let (pipeline, job) = (scope.pipeline()?, scope.job()?);
     let whole = state.store.pipeline_by_id(pipeline.id).await?;
     let whole = whole.ok_or(ApiError::NotFound)?;

@@ -18,10 +18,10 @@ use crate::{
     error::{ApiError, Result},
     page::{self, PageQuery},
     present,
-    scope::{Scope, job_outline},
+    scope::{RequestScope, job_outline},
 };
 
-pub(super) async fn list(State(state): State<ApiState>, scope: Scope) -> Result<Response> {
+pub(super) async fn list(State(state): State<ApiState>, scope: RequestScope) -> Result<Response> {
     let pipeline = scope.pipeline()?;
     let found = state.store.job_overviews(JobsOf::Pipeline(pipeline.id));
     let mut jobs = found.await?;
@@ -35,8 +35,11 @@ pub(super) async fn list(State(state): State<ApiState>, scope: Scope) -> Result<
     Ok(Json(shown).into_response())
 }
 
-/// Those of every pipeline that whoever asks may see.
-pub(super) async fn list_all(State(state): State<ApiState>, scope: Scope) -> Result<Response> {
+/// Lists the jobs of every pipeline that the caller may see.
+pub(super) async fn list_all(
+    State(state): State<ApiState>,
+    scope: RequestScope,
+) -> Result<Response> {
     let pipelines = super::pipelines::visible(&state, &scope).await?;
     let mut jobs = by_pipeline(state.store.job_overviews(JobsOf::Everybody).await?);
     let teams = state.store.teams().await?;
@@ -76,7 +79,7 @@ pub(super) fn by_pipeline(jobs: Vec<JobOverview>) -> HashMap<PipelineId, Vec<Job
     sorted
 }
 
-pub(super) async fn pause(State(state): State<ApiState>, scope: Scope) -> Result<()> {
+pub(super) async fn pause(State(state): State<ApiState>, scope: RequestScope) -> Result<()> {
     let by = scope.caller()?.display_user_id();
     let id = scope.job()?.id;
     Ok(state
@@ -85,12 +88,12 @@ pub(super) async fn pause(State(state): State<ApiState>, scope: Scope) -> Result
         .await?)
 }
 
-pub(super) async fn unpause(State(state): State<ApiState>, scope: Scope) -> Result<()> {
+pub(super) async fn unpause(State(state): State<ApiState>, scope: RequestScope) -> Result<()> {
     let id = scope.job()?.id;
     Ok(state.store.set_job_paused(id, Pausing::Resume).await?)
 }
 
-pub(super) async fn get(State(state): State<ApiState>, scope: Scope) -> Result<Response> {
+pub(super) async fn get(State(state): State<ApiState>, scope: RequestScope) -> Result<Response> {
     let (pipeline, job) = (scope.pipeline()?, scope.job()?);
     let mut next = state.store.next_build(job.id).await?;
     let mut finished = state.store.finished_build(job.id).await?;
@@ -105,7 +108,7 @@ pub(super) async fn get(State(state): State<ApiState>, scope: Scope) -> Result<R
 
 pub(super) async fn builds(
     State(state): State<ApiState>,
-    scope: Scope,
+    scope: RequestScope,
     uri: Uri,
     Query(query): Query<PageQuery>,
 ) -> Result<Response> {
@@ -116,7 +119,10 @@ pub(super) async fn builds(
     page::builds(&state, &scope, &uri, &query, &[filter]).await
 }
 
-pub(super) async fn trigger(State(state): State<ApiState>, scope: Scope) -> Result<Json<Value>> {
+pub(super) async fn trigger(
+    State(state): State<ApiState>,
+    scope: RequestScope,
+) -> Result<Json<Value>> {
     scope.active_pipeline()?;
     let job = scope.job()?;
     if job_outline(job).disable_manual_trigger {
@@ -134,7 +140,10 @@ pub(super) async fn trigger(State(state): State<ApiState>, scope: Scope) -> Resu
 }
 
 /// Runs a build of the job again, with the inputs that it had.
-pub(super) async fn rerun(State(state): State<ApiState>, scope: Scope) -> Result<Json<Value>> {
+pub(super) async fn rerun(
+    State(state): State<ApiState>,
+    scope: RequestScope,
+) -> Result<Json<Value>> {
     scope.active_pipeline()?;
     let (job, build) = (scope.job()?, scope.build()?);
     if job_outline(job).disable_reruns {
@@ -155,7 +164,7 @@ pub(super) async fn rerun(State(state): State<ApiState>, scope: Scope) -> Result
 }
 
 /// Has the scheduler look at the job now.
-pub(super) async fn schedule(State(state): State<ApiState>, scope: Scope) -> Result<()> {
+pub(super) async fn schedule(State(state): State<ApiState>, scope: RequestScope) -> Result<()> {
     state.store.ask_for_job(scope.job()?.id);
     Ok(())
 }
@@ -173,7 +182,7 @@ pub(super) struct WhichCache {
 /// The next build of the job begins without what this step kept, all of it or one folder.
 pub(super) async fn clear_task_cache(
     State(state): State<ApiState>,
-    scope: Scope,
+    scope: RequestScope,
     Path(step): Path<NamedStep>,
     Query(which): Query<WhichCache>,
 ) -> Result<Json<Value>> {

@@ -18,7 +18,7 @@ use crate::{
     ApiState, OneOffBuild, body,
     error::{ApiError, Result},
     present,
-    scope::Scope,
+    scope::RequestScope,
 };
 
 /// Plans carry whole task configurations, and nothing larger.
@@ -29,7 +29,7 @@ const MOST_NODES: u64 = 10_000;
 
 pub(super) async fn of_team(
     State(state): State<ApiState>,
-    scope: Scope,
+    scope: RequestScope,
     body: Body,
 ) -> Result<Response> {
     create(&state, &scope, None, body).await
@@ -38,7 +38,7 @@ pub(super) async fn of_team(
 /// One that knows the pipeline's variables.
 pub(super) async fn of_pipeline(
     State(state): State<ApiState>,
-    scope: Scope,
+    scope: RequestScope,
     body: Body,
 ) -> Result<Response> {
     let pipeline = scope.active_pipeline()?.id;
@@ -47,7 +47,7 @@ pub(super) async fn of_pipeline(
 
 async fn create(
     state: &ApiState,
-    scope: &Scope,
+    scope: &RequestScope,
     pipeline: Option<PipelineId>,
     body: Body,
 ) -> Result<Response> {
@@ -67,7 +67,7 @@ async fn create(
     Ok((StatusCode::CREATED, shown).into_response())
 }
 
-/// What a plan from outside must keep to: ids that tell its nodes apart, and no node that acts for the
+/// Checks a plan from outside: its ids must tell its nodes apart, and no node may act for the
 /// server rather than for the team.
 fn check(plan: &Plan) -> Result<(), String> {
     Checked::default().check(plan, 1)
@@ -82,7 +82,8 @@ struct Checked {
 }
 
 impl Checked {
-    /// Checks a plan that stands there so many `times`, once for each combination of the `across` around it.
+    /// Checks a plan that stands there so many `times`, once for each combination of the `across`
+    /// around it.
     fn check(&mut self, plan: &Plan, times: u64) -> Result<(), String> {
         let mut left = vec![(plan, false)];
         while let Some((plan, of_image)) = left.pop() {
@@ -120,7 +121,8 @@ impl Checked {
         Ok(())
     }
 
-    /// Checks what `across` makes substeps of. Where its values are not known yet, the engine counts them.
+    /// Checks what `across` makes substeps of. Where its values are not known yet, the engine
+    /// counts them.
     fn check_template(&mut self, across: &AcrossPlan, times: u64) -> Result<(), String> {
         let lists = across.vars.iter().filter_map(|var| var.values.as_array());
         let combinations = lists.fold(times, |times, list| times.saturating_mul(list.len() as u64));

@@ -18,11 +18,14 @@ use crate::{
     ApiState, body,
     error::{ApiError, Result},
     present,
-    scope::Scope,
+    scope::RequestScope,
 };
 
-/// Pipelines of all teams that whoever asks may see.
-pub(super) async fn visible(state: &ApiState, scope: &Scope) -> Result<Vec<PipelineSummary>> {
+/// Lists pipelines of all teams that the caller may see.
+pub(super) async fn visible(
+    state: &ApiState,
+    scope: &RequestScope,
+) -> Result<Vec<PipelineSummary>> {
     let teams = state.store.teams().await?;
     let viewed: HashSet<TeamId> = teams
         .iter()
@@ -38,10 +41,10 @@ pub(super) async fn visible(state: &ApiState, scope: &Scope) -> Result<Vec<Pipel
     Ok(pipelines)
 }
 
-/// The same of one team.
+/// Lists pipelines of one team that the caller may see.
 pub(super) async fn visible_of_team(
     state: &ApiState,
-    scope: &Scope,
+    scope: &RequestScope,
 ) -> Result<Vec<PipelineSummary>> {
     let team = scope.team()?;
     let viewed = scope.can_view(team);
@@ -53,11 +56,14 @@ pub(super) async fn visible_of_team(
     Ok(pipelines)
 }
 
-pub(super) async fn list_all(State(state): State<ApiState>, scope: Scope) -> Result<Response> {
+pub(super) async fn list_all(
+    State(state): State<ApiState>,
+    scope: RequestScope,
+) -> Result<Response> {
     Ok(shown(&visible(&state, &scope).await?))
 }
 
-pub(super) async fn list(State(state): State<ApiState>, scope: Scope) -> Result<Response> {
+pub(super) async fn list(State(state): State<ApiState>, scope: RequestScope) -> Result<Response> {
     Ok(shown(&visible_of_team(&state, &scope).await?))
 }
 
@@ -66,16 +72,19 @@ fn shown(pipelines: &[PipelineSummary]) -> Response {
     Json(shown).into_response()
 }
 
-pub(super) async fn get(scope: Scope) -> Result<Response> {
+pub(super) async fn get(scope: RequestScope) -> Result<Response> {
     Ok(Json(present::pipeline::pipeline(scope.pipeline()?)).into_response())
 }
 
-pub(super) async fn delete(State(state): State<ApiState>, scope: Scope) -> Result<StatusCode> {
+pub(super) async fn delete(
+    State(state): State<ApiState>,
+    scope: RequestScope,
+) -> Result<StatusCode> {
     state.store.destroy_pipeline(scope.pipeline()?.id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-pub(super) async fn pause(State(state): State<ApiState>, scope: Scope) -> Result<()> {
+pub(super) async fn pause(State(state): State<ApiState>, scope: RequestScope) -> Result<()> {
     let by = scope.caller()?.display_user_id();
     let id = scope.active_pipeline()?.id;
     Ok(state
@@ -84,29 +93,29 @@ pub(super) async fn pause(State(state): State<ApiState>, scope: Scope) -> Result
         .await?)
 }
 
-pub(super) async fn unpause(State(state): State<ApiState>, scope: Scope) -> Result<()> {
+pub(super) async fn unpause(State(state): State<ApiState>, scope: RequestScope) -> Result<()> {
     let id = scope.active_pipeline()?.id;
     Ok(state.store.set_pipeline_paused(id, Pausing::Resume).await?)
 }
 
-pub(super) async fn expose(State(state): State<ApiState>, scope: Scope) -> Result<()> {
+pub(super) async fn expose(State(state): State<ApiState>, scope: RequestScope) -> Result<()> {
     let id = scope.pipeline()?.id;
     Ok(state.store.set_pipeline_public(id, true).await?)
 }
 
-pub(super) async fn hide(State(state): State<ApiState>, scope: Scope) -> Result<()> {
+pub(super) async fn hide(State(state): State<ApiState>, scope: RequestScope) -> Result<()> {
     let id = scope.pipeline()?.id;
     Ok(state.store.set_pipeline_public(id, false).await?)
 }
 
-pub(super) async fn archive(State(state): State<ApiState>, scope: Scope) -> Result<()> {
+pub(super) async fn archive(State(state): State<ApiState>, scope: RequestScope) -> Result<()> {
     Ok(state.store.archive_pipeline(scope.pipeline()?.id).await?)
 }
 
 /// Renames every instance of the name.
 pub(super) async fn rename(
     State(state): State<ApiState>,
-    scope: Scope,
+    scope: RequestScope,
     axum::extract::Path(super::PipelineName { pipeline_name }): axum::extract::Path<
         super::PipelineName,
     >,
@@ -115,17 +124,22 @@ pub(super) async fn rename(
     let team = scope.team()?.id;
     let Rename { name } = body::json(body, "the new name").await?;
     let warning = check_name(&name, "pipeline").map_err(ApiError::Invalid)?;
-    match state
+    if state
         .store
         .rename_pipelines(team, &pipeline_name, &name)
         .await?
     {
-        true => Ok(renamed(warning)),
-        false => Err(ApiError::NotFound),
+        Ok(renamed(warning))
+    } else {
+        Err(ApiError::NotFound)
     }
 }
 
-pub(super) async fn order(State(state): State<ApiState>, scope: Scope, body: Body) -> Result<()> {
+pub(super) async fn order(
+    State(state): State<ApiState>,
+    scope: RequestScope,
+    body: Body,
+) -> Result<()> {
     let names: Vec<String> = body::json(body, "the order of pipelines").await?;
     Ok(state
         .store
@@ -135,7 +149,7 @@ pub(super) async fn order(State(state): State<ApiState>, scope: Scope, body: Bod
 
 pub(super) async fn order_instances(
     State(state): State<ApiState>,
-    scope: Scope,
+    scope: RequestScope,
     axum::extract::Path(super::PipelineName { pipeline_name }): axum::extract::Path<
         super::PipelineName,
     >,

@@ -16,10 +16,13 @@ use crate::{
     ApiState,
     error::{ApiError, Result},
     present,
-    scope::Scope,
+    scope::RequestScope,
 };
 
-pub(super) async fn list(State(state): State<ApiState>, scope: Scope) -> Result<Json<Vec<Value>>> {
+pub(super) async fn list(
+    State(state): State<ApiState>,
+    scope: RequestScope,
+) -> Result<Json<Vec<Value>>> {
     let pipeline = scope.pipeline()?;
     let resources = state.store.resources(pipeline.id).await?;
     let checks = checks(&state, ChecksOf::Pipeline(pipeline.id)).await?;
@@ -34,10 +37,10 @@ async fn checks(state: &ApiState, of: ChecksOf) -> Result<HashMap<ResourceId, Ch
     Ok(checks.into_iter().collect())
 }
 
-/// Those of every pipeline that whoever asks may see.
+/// Lists the resources of every pipeline that the caller may see.
 pub(super) async fn list_all(
     State(state): State<ApiState>,
-    scope: Scope,
+    scope: RequestScope,
 ) -> Result<Json<Vec<Value>>> {
     let pipelines = visible(&state, &scope).await?;
     let mut sorted: HashMap<_, Vec<_>> = HashMap::new();
@@ -61,7 +64,7 @@ pub(super) struct ResourceName {
 
 pub(super) async fn get(
     State(state): State<ApiState>,
-    scope: Scope,
+    scope: RequestScope,
     Path(ResourceName { resource_name }): Path<ResourceName>,
 ) -> Result<Json<Value>> {
     let pipeline = scope.pipeline()?;
@@ -72,7 +75,7 @@ pub(super) async fn get(
     Ok(Json(shown))
 }
 
-/// Of a configuration, what this file shows.
+/// The part of a configuration that this file shows.
 #[derive(Deserialize)]
 struct Types {
     #[serde(default)]
@@ -80,7 +83,7 @@ struct Types {
 }
 
 /// A resource type of the pipeline, if it has one of this name.
-pub(super) async fn find_type(state: &ApiState, scope: &Scope, name: &str) -> Result<Value> {
+pub(super) async fn find_type(state: &ApiState, scope: &RequestScope, name: &str) -> Result<Value> {
     let config = state.store.pipeline_config(scope.pipeline()?.id).await?;
     let (config, _) = config.ok_or(ApiError::NotFound)?;
     let Types { resource_types } = serde_json::from_str(&config)
@@ -90,7 +93,10 @@ pub(super) async fn find_type(state: &ApiState, scope: &Scope, name: &str) -> Re
 }
 
 /// Resource types as configured. Their sources may hold passwords, so only the team sees those.
-pub(super) async fn types(State(state): State<ApiState>, scope: Scope) -> Result<Json<Vec<Value>>> {
+pub(super) async fn types(
+    State(state): State<ApiState>,
+    scope: RequestScope,
+) -> Result<Json<Vec<Value>>> {
     let config = state.store.pipeline_config(scope.pipeline()?.id).await?;
     let (config, _) = config.ok_or(ApiError::NotFound)?;
     let Types { resource_types } = serde_json::from_str(&config)

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::{
     ApiState, body,
     error::{ApiError, Result},
-    scope::Scope,
+    scope::RequestScope,
 };
 
 use super::workers::is_visible;
@@ -83,9 +83,10 @@ pub(super) struct ComponentName {
 }
 
 async fn set_paused(state: &ApiState, name: &str, paused: bool) -> Result<()> {
-    match state.store.set_component_paused(name, paused).await? {
-        true => Ok(()),
-        false => Err(ApiError::NotFound),
+    if state.store.set_component_paused(name, paused).await? {
+        Ok(())
+    } else {
+        Err(ApiError::NotFound)
     }
 }
 
@@ -117,21 +118,23 @@ pub(super) async fn log_level(State(state): State<ApiState>) -> String {
 
 pub(super) async fn set_log_level(State(state): State<ApiState>, body: Body) -> Result<()> {
     let level = body::small_text(body, "the log level").await?;
-    match state.log_level.set(level.trim()) {
-        true => Ok(()),
-        false => Err(ApiError::BadRequest(
+    if state.log_level.set(level.trim()) {
+        Ok(())
+    } else {
+        Err(ApiError::BadRequest(
             "the log level is one of debug, info, error and fatal".to_owned(),
-        )),
+        ))
     }
 }
 
-/// The installation's secret manager, if it has one: its settings, without what is secret, and its health.
+/// The installation's secret manager, if it has one: its settings, without what is secret, and its
+/// health.
 pub(super) async fn creds(State(state): State<ApiState>) -> Json<Value> {
     Json(Value::Object(state.credentials.managers().await))
 }
 
 /// Answers even when the database does not: that is what it is for.
-pub(super) async fn health(State(state): State<ApiState>, scope: Scope) -> Response {
+pub(super) async fn health(State(state): State<ApiState>, scope: RequestScope) -> Response {
     let components = state.store.components().await;
     let workers = state.store.workers().await;
     let (Ok(components), Ok(workers)) = (components, workers) else {
@@ -218,14 +221,16 @@ fn room(state: &ApiState) -> Room {
     }
 }
 
-/// The names of those workers that whoever asks may see. Strangers learn how many there are and no more.
-async fn named<'a>(state: &ApiState, scope: &Scope, workers: &[&'a Worker]) -> Vec<&'a str> {
+/// Returns the names of those workers that the caller may see. Strangers learn their number and no
+/// more.
+async fn named<'a>(state: &ApiState, scope: &RequestScope, workers: &[&'a Worker]) -> Vec<&'a str> {
     let known = scope
         .principal()
         .is_some_and(|principal| principal.is_in_a_team() || principal.is_admin());
-    let teams = match known && !workers.is_empty() {
-        true => state.store.teams().await.unwrap_or_default(),
-        false => return Vec::new(),
+    let teams = if known && !workers.is_empty() {
+        state.store.teams().await.unwrap_or_default()
+    } else {
+        return Vec::new();
     };
     let seen = workers
         .iter()

@@ -17,27 +17,33 @@ use crate::{
     ApiState, body,
     error::{ApiError, Result},
     present,
-    scope::Scope,
+    scope::RequestScope,
 };
 
-pub(super) async fn user(State(state): State<ApiState>, scope: Scope) -> Result<Json<Value>> {
+pub(super) async fn user(
+    State(state): State<ApiState>,
+    scope: RequestScope,
+) -> Result<Json<Value>> {
     let teams = state.store.teams().await?;
     Ok(Json(present::user::user(scope.caller()?, &teams)))
 }
 
-pub(super) async fn list(State(state): State<ApiState>, scope: Scope) -> Result<Json<Vec<Value>>> {
+pub(super) async fn list(
+    State(state): State<ApiState>,
+    scope: RequestScope,
+) -> Result<Json<Vec<Value>>> {
     let teams = state.store.teams().await?;
     let mut visible: Vec<&Team> = teams.iter().filter(|team| scope.can_view(team)).collect();
     visible.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(Json(visible.into_iter().map(present::team::team).collect()))
 }
 
-pub(super) async fn get(scope: Scope) -> Result<Json<Value>> {
+pub(super) async fn get(scope: RequestScope) -> Result<Json<Value>> {
     Ok(Json(present::team::team(scope.team()?)))
 }
 
 #[derive(Deserialize)]
-struct Wanted {
+struct TeamBody {
     #[serde(default)]
     auth: Value,
 }
@@ -50,11 +56,11 @@ pub(super) struct Named {
 /// Makes a team (which the guard leaves to admins) or changes who belongs to it.
 pub(super) async fn set(
     State(state): State<ApiState>,
-    scope: Scope,
+    scope: RequestScope,
     Path(Named { team_name }): Path<Named>,
     body: Body,
 ) -> Result<Response> {
-    let wanted: Wanted = body::json(body, "the team").await?;
+    let wanted: TeamBody = body::json(body, "the team").await?;
     check_auth(&wanted.auth).map_err(ApiError::BadRequest)?;
     let warning = match scope.existing_team() {
         Some(_) => None,
@@ -73,8 +79,8 @@ pub(super) async fn set(
     Ok((status, Json(shown)).into_response())
 }
 
-/// Each role must be one there is, and name somebody: a role that names nobody would be everybody's
-/// in Concourse.
+/// Checks the roles of a team: each must be one there is, and have a member. A role without members
+/// would be everybody's in Concourse.
 fn check_auth(auth: &Value) -> Result<(), String> {
     let roles = auth
         .as_object()
@@ -98,7 +104,7 @@ fn check_auth(auth: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// What is wrong with a name, or only odd.
+/// Returns an error for a wrong name, or a warning for an odd one.
 pub(super) fn check_name(name: &str, what: &str) -> Result<Option<Warning>, String> {
     let tricky = |c: char| matches!(c, '/' | '\\') || c.is_control();
     if name.chars().any(tricky) || matches!(name, "." | "..") || name.len() > 255 {
@@ -115,7 +121,7 @@ pub(super) struct Rename {
     pub(super) name: String,
 }
 
-/// What fly is told after a name was given: nothing, or that the name is odd.
+/// Returns fly's response after a name was given: empty, or a warning that the name is odd.
 pub(super) fn renamed(warning: Option<Warning>) -> Json<Value> {
     Json(match warning {
         Some(warning) => json!({"warnings": [warning]}),
@@ -125,7 +131,7 @@ pub(super) fn renamed(warning: Option<Warning>) -> Json<Value> {
 
 pub(super) async fn rename(
     State(state): State<ApiState>,
-    scope: Scope,
+    scope: RequestScope,
     body: Body,
 ) -> Result<Json<Value>> {
     let team = scope.team()?;
@@ -169,10 +175,14 @@ async fn mentioning(state: &ApiState, team: &str) -> Result<Option<String>> {
     Ok(pass.map(|pass| format!("the token of agent `{}`", pass.name)))
 }
 
-pub(super) async fn destroy(State(state): State<ApiState>, scope: Scope) -> Result<StatusCode> {
-    match state.store.destroy_team(scope.team()?.id).await? {
-        true => Ok(StatusCode::NO_CONTENT),
+pub(super) async fn destroy(
+    State(state): State<ApiState>,
+    scope: RequestScope,
+) -> Result<StatusCode> {
+    if state.store.destroy_team(scope.team()?.id).await? {
+        Ok(StatusCode::NO_CONTENT)
+    } else {
         // The last team that administers stays. fly has words of its own for a refusal without any.
-        false => Ok(StatusCode::FORBIDDEN),
+        Ok(StatusCode::FORBIDDEN)
     }
 }

@@ -17,10 +17,10 @@ use crate::{
     error::{ApiError, Result},
     page::{self, PageQuery},
     present,
-    scope::Scope,
+    scope::RequestScope,
 };
 
-/// How many builds are shown of a version at most.
+/// The most builds that are shown of a version.
 const MOST_BUILDS: i64 = 5000;
 
 #[derive(Deserialize)]
@@ -39,7 +39,7 @@ pub(super) struct NamedVersion {
     resource_config_version_id: i64,
 }
 
-async fn resource(state: &ApiState, scope: &Scope, name: &str) -> Result<Resource> {
+async fn resource(state: &ApiState, scope: &RequestScope, name: &str) -> Result<Resource> {
     let found = state.store.resource(scope.pipeline()?.id, name).await?;
     found.ok_or(ApiError::NotFound)
 }
@@ -57,7 +57,7 @@ fn filter(uri: &Uri) -> Version {
 
 pub(super) async fn list(
     State(state): State<ApiState>,
-    scope: Scope,
+    scope: RequestScope,
     uri: Uri,
     Path(name): Path<ResourceName>,
     Query(query): Query<PageQuery>,
@@ -87,7 +87,7 @@ pub(super) async fn list(
 
 async fn version(
     state: &ApiState,
-    scope: &Scope,
+    scope: &RequestScope,
     path: &NamedVersion,
 ) -> Result<(Resource, ResourceVersion)> {
     let resource = resource(state, scope, &path.resource_name).await?;
@@ -98,7 +98,7 @@ async fn version(
 
 pub(super) async fn get(
     State(state): State<ApiState>,
-    scope: Scope,
+    scope: RequestScope,
     Path(path): Path<NamedVersion>,
 ) -> Result<Json<Value>> {
     let (resource, version) = version(&state, &scope, &path).await?;
@@ -108,7 +108,7 @@ pub(super) async fn get(
 
 pub(super) async fn enable(
     State(state): State<ApiState>,
-    scope: Scope,
+    scope: RequestScope,
     Path(path): Path<NamedVersion>,
 ) -> Result<()> {
     set_enabled(&state, &scope, &path, true).await
@@ -116,7 +116,7 @@ pub(super) async fn enable(
 
 pub(super) async fn disable(
     State(state): State<ApiState>,
-    scope: Scope,
+    scope: RequestScope,
     Path(path): Path<NamedVersion>,
 ) -> Result<()> {
     set_enabled(&state, &scope, &path, false).await
@@ -124,7 +124,7 @@ pub(super) async fn disable(
 
 async fn set_enabled(
     state: &ApiState,
-    scope: &Scope,
+    scope: &RequestScope,
     path: &NamedVersion,
     enabled: bool,
 ) -> Result<()> {
@@ -136,7 +136,7 @@ async fn set_enabled(
 
 pub(super) async fn pin(
     State(state): State<ApiState>,
-    scope: Scope,
+    scope: RequestScope,
     Path(path): Path<NamedVersion>,
 ) -> Result<()> {
     let (resource, version) = version(&state, &scope, &path).await?;
@@ -146,7 +146,7 @@ pub(super) async fn pin(
 
 pub(super) async fn unpin(
     State(state): State<ApiState>,
-    scope: Scope,
+    scope: RequestScope,
     Path(name): Path<ResourceName>,
 ) -> Result<()> {
     let resource = resource(&state, &scope, &name.resource_name).await?;
@@ -172,7 +172,7 @@ struct PinComment {
 
 pub(super) async fn comment(
     State(state): State<ApiState>,
-    scope: Scope,
+    scope: RequestScope,
     Path(name): Path<ResourceName>,
     request: Body,
 ) -> Result<()> {
@@ -187,7 +187,7 @@ pub(super) async fn comment(
 
 pub(super) async fn clear(
     State(state): State<ApiState>,
-    scope: Scope,
+    scope: RequestScope,
     Path(name): Path<ResourceName>,
 ) -> Result<Json<Value>> {
     let resource = resource(&state, &scope, &name.resource_name).await?;
@@ -200,10 +200,11 @@ struct WhichVersion {
     version: Option<Version>,
 }
 
-/// What gets fetched is fetched again, whoever has it goes on with it.
+/// Clears the caches of a resource: its versions are fetched again, and builds that have them go
+/// on.
 pub(super) async fn clear_cache(
     State(state): State<ApiState>,
-    scope: Scope,
+    scope: RequestScope,
     Path(name): Path<ResourceName>,
     request: Body,
 ) -> Result<Json<Value>> {
@@ -218,10 +219,10 @@ pub(super) async fn clear_cache(
     Ok(Json(json!({"caches_removed": removed})))
 }
 
-/// Of a type only the newest version is known.
+/// Clears the caches of a resource type, of which only the newest version is known.
 pub(super) async fn clear_of_type(
     State(state): State<ApiState>,
-    scope: Scope,
+    scope: RequestScope,
     Path(name): Path<ResourceTypeName>,
 ) -> Result<Json<Value>> {
     let type_ = &name.resource_type_name;
@@ -233,7 +234,7 @@ pub(super) async fn clear_of_type(
 
 pub(super) async fn input_to(
     State(state): State<ApiState>,
-    scope: Scope,
+    scope: RequestScope,
     Path(path): Path<NamedVersion>,
 ) -> Result<Json<Vec<Value>>> {
     let (_, version) = version(&state, &scope, &path).await?;
@@ -245,7 +246,7 @@ pub(super) async fn input_to(
 
 pub(super) async fn output_of(
     State(state): State<ApiState>,
-    scope: Scope,
+    scope: RequestScope,
     Path(path): Path<NamedVersion>,
 ) -> Result<Json<Vec<Value>>> {
     let (_, version) = version(&state, &scope, &path).await?;
@@ -255,10 +256,10 @@ pub(super) async fn output_of(
     Ok(Json(builds.iter().map(present::build::build).collect()))
 }
 
-/// Whose history it is. Each resource has one of its own.
+/// Lists the resources that share the history. Each resource has one of its own.
 pub(super) async fn shared(
     State(state): State<ApiState>,
-    scope: Scope,
+    scope: RequestScope,
     Path(name): Path<ResourceName>,
 ) -> Result<Json<Value>> {
     let resource = resource(&state, &scope, &name.resource_name).await?;
@@ -268,7 +269,7 @@ pub(super) async fn shared(
 
 pub(super) async fn shared_type(
     State(state): State<ApiState>,
-    scope: Scope,
+    scope: RequestScope,
     Path(name): Path<ResourceTypeName>,
 ) -> Result<Json<Value>> {
     let type_name = &name.resource_type_name;

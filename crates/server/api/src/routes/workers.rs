@@ -1,7 +1,8 @@
 //! Placement targets: what they are, and what operators make of them.
 //!
-//! Workers are what the server is configured with; none of Concourse's own can join. What those would
-//! tell a server (they are here, they live, they hold these containers) it knows of its own workers.
+//! Workers are what the server is configured with; none of Concourse's own can join. What those
+//! would tell a server (they are here, they live, they hold these containers) it knows of its own
+//! workers.
 
 use airside_auth::Principal;
 use airside_model::{ContainerState, WorkerName};
@@ -20,12 +21,15 @@ use crate::{
     ApiState, body,
     error::{ApiError, Result},
     present,
-    scope::Scope,
+    scope::RequestScope,
 };
 
-/// A worker that belongs to a team is shown to that team and to administrators; one whose team does not exist, to
-/// administrators.
-pub(super) async fn list(State(state): State<ApiState>, scope: Scope) -> Result<Json<Vec<Value>>> {
+/// A worker that belongs to a team is shown to that team and to administrators; one whose team does
+/// not exist, to administrators.
+pub(super) async fn list(
+    State(state): State<ApiState>,
+    scope: RequestScope,
+) -> Result<Json<Vec<Value>>> {
     let teams = state.store.teams().await?;
     let workers = state.store.workers().await?;
     let shown = workers
@@ -39,7 +43,7 @@ pub(super) async fn list(State(state): State<ApiState>, scope: Scope) -> Result<
     Ok(Json(shown.collect()))
 }
 
-pub(super) fn is_visible(worker: &Worker, teams: &[Team], scope: &Scope) -> bool {
+pub(super) fn is_visible(worker: &Worker, teams: &[Team], scope: &RequestScope) -> bool {
     worker
         .team
         .as_deref()
@@ -107,7 +111,7 @@ async fn change(state: &ApiState, worker: &WorkerName, change: WorkerChange) -> 
     }
 }
 
-/// What a worker says of itself; all that counts here is who it is.
+/// A worker's registration; only its name counts here.
 #[derive(Deserialize)]
 struct Registration {
     #[serde(default)]
@@ -131,10 +135,10 @@ pub(super) async fn register(State(state): State<ApiState>, body: Body) -> Resul
     }
 }
 
-/// How a worker is doing. It need not be told: this server sees its workers by itself.
+/// Takes a worker's heartbeat. It is not needed: this server sees its workers by itself.
 pub(super) async fn heartbeat(
     State(state): State<ApiState>,
-    scope: Scope,
+    scope: RequestScope,
     Path(named): Path<Named>,
 ) -> Result<Json<Value>> {
     let teams = state.store.teams().await?;
@@ -186,7 +190,7 @@ pub(super) async fn destroying_volumes(Query(about): Query<About>) -> Result<Jso
     Ok(Json(Vec::new()))
 }
 
-/// Nobody's word is taken for what a worker holds.
+/// Refuses reports: this server looks itself what a worker holds.
 pub(super) async fn report(Query(about): Query<About>) -> Result<StatusCode> {
     let worker = about.worker()?;
     Err(ApiError::Conflict(format!(

@@ -1,4 +1,4 @@
-//! Who gets in: every route, for everybody there is.
+//! Access: every route, for every kind of caller.
 
 use crate::support::{Server, TP};
 use airside_auth::{Access, Action, Method, Role};

@@ -1,4 +1,4 @@
-//! Who may join as an agent.
+//! Machines that may join as agents.
 
 use crate::support::Server;
 use airside_model::WorkerName;

@@ -8,7 +8,7 @@ use http::StatusCode;
 use serde_json::{Value, json};
 use tar::{EntryType, Header};
 
-use crate::support::{Answer, Server, request};
+use crate::support::{Server, TestResponse, request};
 
 const ARTIFACTS: &str = "/api/v1/teams/main/artifacts";
 
@@ -38,7 +38,7 @@ fn file(name: &str, data: &[u8]) -> Vec<u8> {
     gzip(&tar(EntryType::Regular, name, "", data.len() as u64, data))
 }
 
-async fn upload(server: &Server, token: &str, body: Vec<u8>) -> Answer {
+async fn upload(server: &Server, token: &str, body: Vec<u8>) -> TestResponse {
     let request = request(Some(token), "POST", &format!("{ARTIFACTS}?platform=linux"));
     server.ask(request.body(Body::from(body)).unwrap()).await
 }
@@ -210,7 +210,7 @@ async fn inputs_of_a_job_are_known_once_they_have_versions() {
     let from = server.store.check_from(row.id).await.unwrap().unwrap();
     let found = [(version, Vec::new())];
     let saved = server.store.save_versions(row.id, &from, &found);
-    let airside_store::Found::Saved(places) = saved.await.unwrap() else {
+    let airside_store::SavedVersions::Saved(places) = saved.await.unwrap() else {
         panic!("it is new");
     };
     assert_eq!(server.get(&ann, path).await.status, StatusCode::NOT_FOUND);

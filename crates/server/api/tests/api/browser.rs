@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::support::{Answer, PIPELINE, Server, TP};
+use crate::support::{PIPELINE, Server, TP, TestResponse};
 use axum::body::Body;
 use http::{Request, StatusCode};
 
@@ -17,7 +17,7 @@ impl Browser {
         method: &str,
         path: &str,
         form: &str,
-    ) -> Answer {
+    ) -> TestResponse {
         self.send_with(server, method, path, form, None).await
     }
 
@@ -28,7 +28,7 @@ impl Browser {
         path: &str,
         form: &str,
         csrf: Option<&str>,
-    ) -> Answer {
+    ) -> TestResponse {
         let cookies: Vec<_> = self.0.iter().map(|(k, v)| format!("{k}={v}")).collect();
         let mut request = Request::builder()
             .method(method)
@@ -48,9 +48,10 @@ impl Browser {
                 "{line}"
             );
             let (name, value) = line.split(';').next().unwrap().split_once('=').unwrap();
-            match line.contains("Max-Age=0") {
-                true => self.0.remove(name),
-                false => self.0.insert(name.to_owned(), value.to_owned()),
+            if line.contains("Max-Age=0") {
+                self.0.remove(name)
+            } else {
+                self.0.insert(name.to_owned(), value.to_owned())
             };
         }
         answer
@@ -62,7 +63,12 @@ pub(crate) fn state(path: &str) -> &str {
 }
 
 /// Goes to the form, fills it in, and returns where that leads.
-async fn log_in(server: &Server, browser: &mut Browser, begin: &str, password: &str) -> Answer {
+async fn log_in(
+    server: &Server,
+    browser: &mut Browser,
+    begin: &str,
+    password: &str,
+) -> TestResponse {
     let first = browser.send(server, "GET", begin, "").await;
     let login = first.header("location").to_owned();
     let second = browser.send(server, "GET", &login, "").await;

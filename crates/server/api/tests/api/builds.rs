@@ -147,7 +147,7 @@ async fn pages_link_to_their_neighbours() {
         server.trigger(&ann, "hello").await;
     }
     let path = format!("{TP}/jobs/hello/builds");
-    let ids = |answer: &crate::support::Answer| -> Vec<i64> {
+    let ids = |answer: &crate::support::TestResponse| -> Vec<i64> {
         let builds = answer.json();
         builds
             .as_array()

@@ -13,11 +13,11 @@ use url::Url;
 
 use crate::{
     browser::{Browser, state},
-    support::{Answer, Server, grant},
+    support::{Server, TestResponse, grant},
 };
 
 /// Goes to the login page; where its form and its buttons lead carries this state.
-async fn open_page(server: &Server, browser: &mut Browser, begin: &str) -> (String, Answer) {
+async fn open_page(server: &Server, browser: &mut Browser, begin: &str) -> (String, TestResponse) {
     let first = browser.send(server, "GET", begin, "").await;
     let second = browser
         .send(server, "GET", first.header("location"), "")
@@ -29,7 +29,7 @@ async fn open_page(server: &Server, browser: &mut Browser, begin: &str) -> (Stri
 }
 
 /// Follows a button of the login page to the provider.
-async fn leave(server: &Server, browser: &mut Browser, begin: &str, name: &str) -> Answer {
+async fn leave(server: &Server, browser: &mut Browser, begin: &str, name: &str) -> TestResponse {
     let (state, page) = open_page(server, browser, begin).await;
     let button = format!("/sky/issuer/auth/{name}?state={state}");
     assert!(page.text.contains(&button), "{}", page.text);
@@ -245,7 +245,7 @@ async fn a_directory_checks_passwords_for_the_form_and_for_fly() {
     )
     .await;
 
-    // `ann` is a local user here: the directory's ann is somebody else, and not asked.
+    // `ann` is a local user here: the directory's ann is another person, and not asked.
     let form = |name: &str, password: &str| {
         grant(
             Some("fly:Zmx5"),

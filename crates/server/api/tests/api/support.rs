@@ -47,10 +47,10 @@ jobs:
 - {name: manual, disable_manual_trigger: true, plan: [{get: r}]}
 ";
 
-/// Builds are created and marked, and nobody runs them.
+/// Builds are created and marked, and no engine runs them.
 struct Recorded(Store, Arc<AtomicBool>);
 
-/// What the installation's secret manager knows.
+/// Returns the secrets of the installation's manager.
 fn installed() -> serde_json::Map<String, Value> {
     serde_json::Map::from_iter([("main/installed".to_owned(), json!("hunter2"))])
 }
@@ -112,13 +112,13 @@ pub(crate) struct Server {
 }
 
 /// A response that has arrived whole.
-pub(crate) struct Answer {
+pub(crate) struct TestResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) text: String,
 }
 
-impl Answer {
+impl TestResponse {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_else(|_| panic!("not JSON: {}", self.text))
     }
@@ -215,11 +215,11 @@ impl Server {
         self.client.request(request).await.unwrap().map(Body::new)
     }
 
-    pub(crate) async fn ask(&self, request: Request<Body>) -> Answer {
+    pub(crate) async fn ask(&self, request: Request<Body>) -> TestResponse {
         let (head, body) = self.send(request).await.into_parts();
         let bytes = to_bytes(body, usize::MAX).await.unwrap();
         let text = String::from_utf8(bytes.into()).unwrap();
-        Answer {
+        TestResponse {
             status: head.status,
             headers: head.headers,
             text,
@@ -227,7 +227,7 @@ impl Server {
     }
 
     /// Nothing if the server closed the connection before it had everything.
-    pub(crate) async fn try_ask(&self, mut request: Request<Body>) -> Option<Answer> {
+    pub(crate) async fn try_ask(&self, mut request: Request<Body>) -> Option<TestResponse> {
         let url = format!("http://{}{}", self.address, request.uri());
         *request.uri_mut() = url.parse().unwrap();
         let (head, body) = self
@@ -238,23 +238,23 @@ impl Server {
             .map(Body::new)
             .into_parts();
         let bytes = to_bytes(body, usize::MAX).await.ok()?;
-        Some(Answer {
+        Some(TestResponse {
             status: head.status,
             headers: head.headers,
             text: String::from_utf8(bytes.into()).unwrap(),
         })
     }
 
-    pub(crate) async fn call(&self, token: Option<&str>, method: &str, path: &str) -> Answer {
+    pub(crate) async fn call(&self, token: Option<&str>, method: &str, path: &str) -> TestResponse {
         self.ask(request(token, method, path).body(Body::empty()).unwrap())
             .await
     }
 
-    pub(crate) async fn get(&self, token: &str, path: &str) -> Answer {
+    pub(crate) async fn get(&self, token: &str, path: &str) -> TestResponse {
         self.call(Some(token), "GET", path).await
     }
 
-    pub(crate) async fn put(&self, token: &str, path: &str) -> Answer {
+    pub(crate) async fn put(&self, token: &str, path: &str) -> TestResponse {
         self.call(Some(token), "PUT", path).await
     }
 
@@ -265,7 +265,7 @@ impl Server {
         method: &str,
         path: &str,
         body: &Value,
-    ) -> Answer {
+    ) -> TestResponse {
         let request = request(Some(token), method, path).header("content-type", "application/json");
         self.ask(request.body(Body::from(body.to_string())).unwrap())
             .await
@@ -278,7 +278,12 @@ impl Server {
         answer.json()["access_token"].as_str().unwrap().to_owned()
     }
 
-    pub(crate) async fn set_pipeline(&self, token: &str, version: &str, config: &str) -> Answer {
+    pub(crate) async fn set_pipeline(
+        &self,
+        token: &str,
+        version: &str,
+        config: &str,
+    ) -> TestResponse {
         let request = request(Some(token), "PUT", &format!("{TP}/config"))
             .header("content-type", "application/x-yaml")
             .header("x-concourse-config-version", version);
@@ -286,7 +291,7 @@ impl Server {
             .await
     }
 
-    pub(crate) async fn trigger(&self, token: &str, job: &str) -> Answer {
+    pub(crate) async fn trigger(&self, token: &str, job: &str) -> TestResponse {
         self.call(Some(token), "POST", &format!("{TP}/jobs/{job}/builds"))
             .await
     }

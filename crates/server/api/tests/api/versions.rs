@@ -37,7 +37,7 @@ async fn found(server: &Server, numbers: std::ops::RangeInclusive<i64>) -> Vec<i
     };
     let versions: Vec<_> = numbers.map(version).collect();
     let saved = server.store.save_versions(resource, &from, &versions).await;
-    let airside_store::Found::Saved(places) = saved.unwrap() else {
+    let airside_store::SavedVersions::Saved(places) = saved.unwrap() else {
         panic!("they are new");
     };
     places.iter().map(|place| place.version.0).collect()
@@ -95,7 +95,7 @@ async fn versions_are_listed_and_looked_at(database: TestDatabase) {
             "{path}"
         );
     }
-    // Whoever only sees the exposed pipeline does not see what versions are made of.
+    // A user who only sees the exposed pipeline does not see the content of versions.
     server.put(&ann, &format!("{TP}/expose")).await;
     let seen = server.call(None, "GET", VERSIONS).await.json();
     assert_eq!(

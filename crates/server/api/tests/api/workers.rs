@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 const W: &str = "/api/v1/workers/w";
 
-/// A server with worker `w` of nobody's, and a token of an administrator's.
+/// Makes a server with worker `w` of no team, and a token of an administrator.
 async fn with_worker() -> (Server, String) {
     let server = Server::start().await;
     let ann = server.login("ann").await;
@@ -131,7 +131,7 @@ async fn hostile_strangers_learn_no_names_of_workers() {
         assert_eq!(health["workers"]["total"], 1, "{health}");
         assert_eq!(health["workers"]["unhealthy_workers"], Value::Null);
     }
-    // Somebody of no team is a stranger, too.
+    // A user of no team is a stranger, too.
     let listed = server.get(&bob, "/api/v1/workers").await;
     assert_eq!(listed.status, StatusCode::FORBIDDEN);
 }

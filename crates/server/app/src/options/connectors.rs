@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use airside_auth::LocalUser;
 use airside_identity_providers::{
-    Connectors, Github, GithubConfig, GitlabConfig, Ldap, Oidc, OidcConfig, PATIENCE, Secret,
-    gitlab,
+    Connectors, Github, GithubConfig, GitlabConfig, Ldap, Oidc, OidcConfig, REQUEST_TIMEOUT,
+    Secret, gitlab,
 };
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -188,7 +188,7 @@ impl ConnectorOptions {
             client_id: id.clone(),
             client_secret: secret("--gitlab-client-secret", &self.gitlab_client_secret, file)?,
             ca: read("--gitlab-ca-cert", self.gitlab_ca_cert.as_deref())?,
-            patience: PATIENCE,
+            patience: REQUEST_TIMEOUT,
         }))
     }
 }

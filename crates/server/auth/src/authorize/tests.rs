@@ -26,7 +26,7 @@ fn principal(name: &str) -> Principal {
     Principal::new(Claims::from(crate::Identity::local(name)), &teams)
 }
 
-/// From nobody to admin: what each sees for an action on a hidden thing of the team.
+/// Returns the decisions for an action on a hidden object of the team, from a visitor to an admin.
 fn decisions(action: Action) -> Vec<Decision> {
     let team = team("t", false);
     let target = Target {
@@ -47,7 +47,8 @@ fn decisions(action: Action) -> Vec<Decision> {
     decisions
 }
 
-/// Written out by hand from Concourse's own table: who is let in, from nobody to admin.
+/// Written out by hand from Concourse's own table: the callers that are let in, from a visitor to
+/// an admin.
 #[test]
 fn each_action_needs_what_the_table_says() {
     const A: Decision = Allow;

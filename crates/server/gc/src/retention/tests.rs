@@ -17,7 +17,7 @@ fn builds(text: &str) -> Vec<Logged> {
         .collect()
 }
 
-/// The same with what is left of them: `-` is reaped.
+/// Returns the builds with what is left of them: `-` is reaped.
 fn left(text: &str, builds: u32, days: u32, succeeded: u32) -> String {
     let retention = Retention {
         builds,
@@ -30,9 +30,12 @@ fn left(text: &str, builds: u32, days: u32, succeeded: u32) -> String {
     let garbage = sieve.garbage();
     let letters = there.iter().zip(text.chars());
     letters
-        .map(|(build, letter)| match garbage.contains(&build.build) {
-            true => '-',
-            false => letter,
+        .map(|(build, letter)| {
+            if garbage.contains(&build.build) {
+                '-'
+            } else {
+                letter
+            }
         })
         .collect()
 }

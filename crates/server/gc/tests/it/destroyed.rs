@@ -36,7 +36,7 @@ async fn a_destroyed_pipeline_leaves_nothing(database: TestDatabase) {
     stage.seal(&unfinished, "of-a-running-build", 100).await;
     assert_eq!(stage.logs_on_disk(), BUILDS + 2);
     stage.collect().await;
-    // No limit was given, so all of it is still there, but for outputs that nobody reads again.
+    // No limit was given, so all of it is still there, but for outputs that no step reads again.
     assert_eq!(stage.logs_on_disk(), BUILDS + 2);
     assert_eq!(stage.volumes.list().unwrap().len(), 1 + 4 + 1);
 

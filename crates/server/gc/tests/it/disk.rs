@@ -89,7 +89,7 @@ async fn caches_go_oldest_first_and_only_as_far_as_needed() {
         assert_eq!(stage.collector.attend_to_disk().await.unwrap(), !below);
     }
     let left: Vec<bool> = caches.iter().map(|id| stage.volumes.exists(id)).collect();
-    // Eight were too many and no more than four may stay; the oldest that nobody uses went.
+    // Eight were too many and no more than four may stay; the oldest unused ones went.
     assert_eq!(left, [false, true, false, false, false, true, true, true]);
     assert!(
         !stage

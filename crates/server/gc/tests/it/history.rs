@@ -6,7 +6,7 @@ use airside_gc::{Keep, LogRetention};
 use airside_model::{BuildStatus, Version};
 use airside_store::{LastCheck, LoggedOf, now, testing::TestDatabase};
 
-use crate::stage::{Leaves, Line, Stage};
+use crate::stage::{Leaves, PipelineRows, Stage};
 
 const RESOURCES: usize = 50;
 /// Logs that each job keeps.
@@ -16,14 +16,14 @@ const REAPED: u32 = 10;
 const FEWEST: usize = 100;
 const ONE_OFFS: u32 = 7;
 
-/// How much is pushed through.
+/// The amounts that are pushed through.
 struct Amount {
     jobs: usize,
     builds: usize,
     checks: usize,
 }
 
-/// What there is at some moment.
+/// Counts of rows and files at some moment.
 struct Found {
     rows: BTreeMap<String, i64>,
     bytes: u64,
@@ -32,7 +32,7 @@ struct Found {
 }
 
 /// A round: some builds of each job, a one-off, checks of every resource, and a collection.
-async fn round(stage: &Stage, line: &Line, number: usize, builds: usize, checks: usize) {
+async fn round(stage: &Stage, line: &PipelineRows, number: usize, builds: usize, checks: usize) {
     for n in 0..checks {
         let resource = line.resources[n % RESOURCES];
         let version = |number: usize| Version::from([("v", number.to_string())]);

@@ -56,13 +56,13 @@ pub struct Stage {
 }
 
 /// A pipeline's rows.
-pub struct Line {
+pub struct PipelineRows {
     pub pipeline: PipelineId,
     pub jobs: Vec<JobId>,
     pub resources: Vec<ResourceId>,
 }
 
-/// What a build is to leave behind.
+/// The files and rows that a build is to leave behind.
 pub struct Leaves<'a> {
     pub status: BuildStatus,
     pub input: Option<(ResourceId, &'a Version)>,
@@ -107,7 +107,13 @@ impl Stage {
     }
 
     /// A pipeline that runs, whose jobs keep so many logs.
-    pub async fn pipeline(&self, name: &str, jobs: usize, resources: usize, logs: i64) -> Line {
+    pub async fn pipeline(
+        &self,
+        name: &str,
+        jobs: usize,
+        resources: usize,
+        logs: i64,
+    ) -> PipelineRows {
         let outline = json!({"build_log_retention": {"builds": logs}});
         let job = |number| SaveJob::new(&format!("j{number}"), &outline);
         let save = SavePipeline {
@@ -127,7 +133,7 @@ impl Stage {
         resumed.unwrap();
         let jobs = self.store.jobs(pipeline).await.unwrap();
         let resources = self.store.resources(pipeline).await.unwrap();
-        Line {
+        PipelineRows {
             pipeline,
             jobs: jobs.iter().map(|job| job.id).collect(),
             resources: resources.iter().map(|resource| resource.id).collect(),
@@ -143,7 +149,7 @@ impl Stage {
     }
 
     /// A check of which people should see how it went, long ago.
-    pub async fn failed_check(&self, line: &Line, resource: ResourceId) {
+    pub async fn failed_check(&self, line: &PipelineRows, resource: ResourceId) {
         let then = Micros(now().0 - 3_600_000_000);
         let ended = EndedCheck {
             team: self.team,
@@ -164,7 +170,7 @@ impl Stage {
         self.end(&lease, Some(job), leaves).await
     }
 
-    /// The same without a job.
+    /// Makes a build without a job.
     pub async fn one_off(&self, leaves: &Leaves<'_>) -> BuildId {
         let one_off = OneOff {
             team: self.team,
@@ -276,7 +282,7 @@ pub fn count(folder: &Path) -> usize {
     fs::read_dir(folder).unwrap().count()
 }
 
-/// As large as plans of small jobs are.
+/// Makes a plan as large as those of small jobs.
 fn plan() -> Plan {
     let leaf = || Plan::new(PlanId::new("1"), PlanNode::Do(Vec::new()));
     Plan::new(

@@ -39,8 +39,8 @@ pub(crate) fn number(tag: u8, value: u32) -> Vec<u8> {
     tagged(tag, &bytes[first.unwrap_or(7)..])
 }
 
-/// How long a length that begins with this byte is, in more bytes; `None` for forms that LDAP does
-/// not allow.
+/// Returns the number of bytes that follow in a length that begins with this byte; `None` for forms
+/// that LDAP does not allow.
 pub(crate) fn more_length_bytes(first: u8) -> Option<usize> {
     match first {
         0..=0x7f => Some(0),

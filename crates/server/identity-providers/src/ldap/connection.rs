@@ -11,10 +11,10 @@ use tokio_rustls::TlsConnector;
 
 use super::{
     LdapTls, Reach, ber,
-    entry::Entry,
+    entry::LdapEntry,
     filter::Filter,
-    message::{self, Answer, Outcome},
-    setup::Place,
+    message::{self, LdapAnswer, Outcome},
+    setup::LdapAddress,
 };
 use crate::error::{Fault, Result};
 
@@ -24,8 +24,8 @@ const NO_SUCH_OBJECT: u32 = 32;
 /// instead of a password that breaks their rules.
 const WRONG: [u32; 2] = [49, 19];
 /// No message that we ask for is nearly as long, and no search finds nearly as much.
-const LONGEST: usize = 1 << 20;
-const MOST: usize = 10_000;
+const MAX_MESSAGE_BYTES: usize = 1 << 20;
+const MAX_ENTRIES: usize = 10_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bound {
@@ -44,7 +44,7 @@ pub(crate) struct Connection {
 impl Connection {
     /// With TLS where there is a configuration for it: from the first byte, or after asking.
     pub(crate) async fn open(
-        place: &Place,
+        place: &LdapAddress,
         tls: LdapTls,
         config: Option<Arc<ClientConfig>>,
     ) -> Result<Self> {
@@ -96,7 +96,7 @@ impl Connection {
         reach: Reach,
         filter: &Filter,
         attributes: &[&str],
-    ) -> Result<Vec<Entry>> {
+    ) -> Result<Vec<LdapEntry>> {
         let doing = "search";
         let question = message::search(base, reach, filter, attributes);
         let (entries, outcome) = self.ask(doing, &question).await?;
@@ -107,15 +107,19 @@ impl Connection {
         }
     }
 
-    /// Says that we are done, if anybody still listens.
+    /// Says goodbye to the directory, if it still listens.
     pub(crate) async fn close(mut self) {
         let message = message::wrap(self.last + 1, &message::unbind());
         let _ = self.stream.write_all(&message).await;
         let _ = self.stream.shutdown().await;
     }
 
-    /// What came before the end, and the end.
-    async fn ask(&mut self, doing: &'static str, question: &[u8]) -> Result<(Vec<Entry>, Outcome)> {
+    /// Sends a request and returns the entries before the end, and the end.
+    async fn ask(
+        &mut self,
+        doing: &'static str,
+        question: &[u8],
+    ) -> Result<(Vec<LdapEntry>, Outcome)> {
         self.last += 1;
         let failed = |why: String| Fault::Directory { doing, why };
         let broken = |error: io::Error| failed(format!("the connection broke: {error}"));
@@ -123,16 +127,16 @@ impl Connection {
         self.stream.write_all(&message).await.map_err(broken)?;
         self.stream.flush().await.map_err(broken)?;
         let mut entries = Vec::new();
-        while entries.len() <= MOST {
+        while entries.len() <= MAX_ENTRIES {
             let message = self.receive().await.map_err(broken)?;
             match message::read(&message, self.last) {
-                Some(Answer::Entry(entry)) => entries.push(entry),
-                Some(Answer::Reference) => {}
-                Some(Answer::Done(outcome)) => return Ok((entries, outcome)),
+                Some(LdapAnswer::Entry(entry)) => entries.push(entry),
+                Some(LdapAnswer::Reference) => {}
+                Some(LdapAnswer::Done(outcome)) => return Ok((entries, outcome)),
                 None => return Err(failed("its answer is no answer in LDAP".to_owned())),
             }
         }
-        Err(failed(format!("it found more than {MOST} entries")))
+        Err(failed(format!("it found more than {MAX_ENTRIES} entries")))
     }
 
     /// The next message, without its frame. Reads not a byte more: TLS may begin after it.
@@ -147,7 +151,7 @@ impl Connection {
         let mut length = vec![0; more];
         self.stream.read_exact(&mut length).await?;
         let length = ber::length(head[1], &length);
-        if length > LONGEST {
+        if length > MAX_MESSAGE_BYTES {
             return nonsense("its answer is too long");
         }
         let mut message = vec![0; length];

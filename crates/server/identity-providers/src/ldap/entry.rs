@@ -1,12 +1,12 @@
 //! An entry of a directory.
 
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct LdapEntry {
     pub(crate) dn: String,
     pub(crate) attributes: Vec<(String, Vec<String>)>,
 }
 
-impl Entry {
+impl LdapEntry {
     /// Names of attributes may be spelt in any case; `DN` is the entry's own name.
     pub(crate) fn values(&self, name: &str) -> Vec<&str> {
         let mut all = self.attributes.iter();

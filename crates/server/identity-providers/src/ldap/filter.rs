@@ -14,7 +14,7 @@ const PRESENT: u8 = 0x87;
 const ABOUT: u8 = 0xa8;
 const EXTENSIBLE: u8 = 0xa9;
 
-/// How deep filters may be nested.
+/// The deepest nesting of filters.
 const DEEPEST: usize = 32;
 
 /// A whole filter, encoded.
@@ -26,9 +26,10 @@ impl Filter {
     /// out.
     pub(crate) fn parse(given: &str) -> Option<Self> {
         let given = given.trim();
-        let whole = match given.starts_with('(') {
-            true => given.to_owned(),
-            false => format!("({given})"),
+        let whole = if given.starts_with('(') {
+            given.to_owned()
+        } else {
+            format!("({given})")
         };
         let mut parser = Parser(&whole);
         let filter = parser.filter(DEEPEST)?;

@@ -1,9 +1,9 @@
-//! What is said to a directory, and what it answers: of LDAP, binding, searching and StartTLS.
+//! Messages to a directory and its responses: of LDAP, binding, searching and StartTLS.
 
 use super::{
     Reach,
     ber::{BOOLEAN, ENUMERATED, INTEGER, Reader, SEQUENCE, SET, joined, number, tagged, text},
-    entry::Entry,
+    entry::LdapEntry,
     filter::Filter,
 };
 
@@ -59,7 +59,7 @@ pub(crate) fn wrap(id: u32, operation: &[u8]) -> Vec<u8> {
     joined(SEQUENCE, &[number(INTEGER, id), operation.to_vec()])
 }
 
-/// What a directory says in the end.
+/// The result that a directory sends at the end.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) code: u32,
@@ -67,15 +67,15 @@ pub(crate) struct Outcome {
 }
 
 #[derive(Debug)]
-pub(crate) enum Answer {
+pub(crate) enum LdapAnswer {
     Done(Outcome),
-    Entry(Entry),
+    Entry(LdapEntry),
     /// Somewhere else to look, which we do not.
     Reference,
 }
 
 /// The answer to our message, from what stands inside the frame; `None` if it is anything else.
-pub(crate) fn read(message: &[u8], id: u32) -> Option<Answer> {
+pub(crate) fn read(message: &[u8], id: u32) -> Option<LdapAnswer> {
     let mut parts = Reader(message);
     if parts.number(INTEGER)? != id {
         return None;
@@ -87,15 +87,15 @@ pub(crate) fn read(message: &[u8], id: u32) -> Option<Answer> {
             let code = content.number(ENUMERATED)?;
             let _matched = content.text()?;
             let words = content.text()?.to_owned();
-            Some(Answer::Done(Outcome { code, words }))
+            Some(LdapAnswer::Done(Outcome { code, words }))
         }
-        SEARCH_ENTRY => entry(content).map(Answer::Entry),
-        SEARCH_REFERENCE => Some(Answer::Reference),
+        SEARCH_ENTRY => entry(content).map(LdapAnswer::Entry),
+        SEARCH_REFERENCE => Some(LdapAnswer::Reference),
         _ => None,
     }
 }
 
-fn entry(mut content: Reader<'_>) -> Option<Entry> {
+fn entry(mut content: Reader<'_>) -> Option<LdapEntry> {
     let dn = content.text()?.to_owned();
     let mut attributes = Vec::new();
     let mut list = Reader(content.expect(SEQUENCE)?);
@@ -105,13 +105,13 @@ fn entry(mut content: Reader<'_>) -> Option<Entry> {
         let mut set = Reader(attribute.expect(SET)?);
         let mut values = Vec::new();
         while !set.is_empty() {
-            // A value that is no text is left out: nobody is called that.
+            // A value that is no text is left out: no user has such a name.
             let value = set.expect(super::ber::OCTETS)?;
             values.extend(String::from_utf8(value.to_vec()).ok());
         }
         attributes.push((name, values));
     }
-    Some(Entry { dn, attributes })
+    Some(LdapEntry { dn, attributes })
 }
 
 #[cfg(test)]
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn entries_and_outcomes_are_read() {
-        let Some(Answer::Entry(entry)) = read(&found(), 7) else {
+        let Some(LdapAnswer::Entry(entry)) = read(&found(), 7) else {
             panic!("no entry");
         };
         assert_eq!((&*entry.dn, entry.first("UID")), ("uid=ann", Some("ann")));
@@ -137,7 +137,7 @@ mod tests {
             &[number(ENUMERATED, 49), text(""), text("no")],
         );
         let message = [number(INTEGER, 7), done].concat();
-        let Some(Answer::Done(outcome)) = read(&message, 7) else {
+        let Some(LdapAnswer::Done(outcome)) = read(&message, 7) else {
             panic!("no outcome");
         };
         assert_eq!((outcome.code, &*outcome.words), (49, "no"));

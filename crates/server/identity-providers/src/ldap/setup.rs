@@ -1,4 +1,4 @@
-//! Where a directory is and whom to trust there, from the settings.
+//! Address of a directory and the certificates to trust there, from the settings.
 
 use std::sync::Arc;
 
@@ -24,14 +24,14 @@ pub enum LdapSetupError {
     Tls(#[source] rustls::Error),
 }
 
-pub(crate) struct Place {
+pub(crate) struct LdapAddress {
     pub(crate) host: String,
     pub(crate) port: u16,
-    /// For people.
+    /// Address for messages.
     pub(crate) url: String,
 }
 
-impl Place {
+impl LdapAddress {
     pub(crate) fn parse(given: &str, tls: LdapTls) -> Result<Self, LdapSetupError> {
         let (scheme, port) = match tls {
             LdapTls::Plain | LdapTls::StartTls => ("ldap", 389),
@@ -86,11 +86,11 @@ mod tests {
             ("a.example", LdapTls::Ldaps, "a.example", 636),
             ("[::1]:1636", LdapTls::Ldaps, "::1", 1636),
         ] {
-            let place = Place::parse(given, tls).unwrap();
+            let place = LdapAddress::parse(given, tls).unwrap();
             assert_eq!((&*place.host, place.port), (host, port), "{given}");
         }
         for bad in ["", "ldap://a", "a/b", "a b", "u@a", "a:port"] {
-            assert!(Place::parse(bad, LdapTls::Ldaps).is_err(), "{bad}");
+            assert!(LdapAddress::parse(bad, LdapTls::Ldaps).is_err(), "{bad}");
         }
     }
 

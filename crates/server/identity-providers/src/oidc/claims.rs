@@ -14,8 +14,8 @@ pub(crate) struct ClaimNames {
 type Claims = Map<String, Value>;
 
 impl ClaimNames {
-    /// As Concourse takes them: `preferred_username` before the claim that the settings name, and
-    /// `groups` likewise.
+    /// Makes an identity of claims, as Concourse does: `preferred_username` before the claim that
+    /// the settings name, and `groups` likewise.
     pub(crate) fn identity(&self, connector: ConnectorName, claims: &Claims) -> Result<Identity> {
         let user_id = match text(claims, "sub") {
             "" => return Err(missing("sub", claims)),
@@ -26,7 +26,7 @@ impl ClaimNames {
             Some(key) => key,
             None => "username",
         };
-        // Never `name`, which users may choose as they like: teams must not know anybody by it.
+        // Never `name`, which users may choose as they like: teams must not know a user by it.
         let called = [
             text(claims, "preferred_username"),
             text(claims, given),
@@ -55,9 +55,10 @@ impl ClaimNames {
             Some(Value::String(word)) => word == "true",
             _ => false,
         };
-        match email.is_empty() || verified || self.skip_email_verified {
-            true => Ok(email),
-            false => Err(Fault::EmailNotVerified),
+        if email.is_empty() || verified || self.skip_email_verified {
+            Ok(email)
+        } else {
+            Err(Fault::EmailNotVerified)
         }
     }
 
@@ -66,9 +67,10 @@ impl ClaimNames {
         let Some(key) = &self.groups else {
             return Ok(Vec::new());
         };
-        let key = match claims.contains_key("groups") {
-            true => "groups",
-            false => key,
+        let key = if claims.contains_key("groups") {
+            "groups"
+        } else {
+            key
         };
         let bad = || Fault::BadClaim {
             claim: key.to_owned(),

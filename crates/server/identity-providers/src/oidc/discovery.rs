@@ -1,4 +1,4 @@
-//! What a provider says about itself.
+//! A provider's discovery document.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -34,9 +34,10 @@ impl Provider {
         let takes = |method: &str| {
             methods.is_none_or(|methods| methods.iter().any(|known| known == method))
         };
-        match !takes("client_secret_basic") && takes("client_secret_post") {
-            true => ClientAuth::Form,
-            false => ClientAuth::Basic,
+        if !takes("client_secret_basic") && takes("client_secret_post") {
+            ClientAuth::Form
+        } else {
+            ClientAuth::Basic
         }
     }
 }
@@ -66,7 +67,8 @@ impl Discovery {
         Ok(provider)
     }
 
-    /// Never held while the provider is asked: nobody waits for somebody else's slow answer.
+    /// Locks the provider that was read last. It is never held while the provider is asked: no
+    /// login waits for another's slow answer.
     fn kept(&self) -> std::sync::MutexGuard<'_, Option<(Instant, Arc<Provider>)>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -79,7 +81,7 @@ impl Discovery {
             why: "it is not a URL".to_owned(),
         })?;
         let provider: Provider = http.get(&url, None).await?.json()?;
-        // Whoever answers for another issuer could have its users pass for this one's.
+        // A server that answers for another issuer could have its users pass for this one's.
         if provider.issuer.trim_end_matches('/') != base {
             return Err(Fault::Issuer {
                 expected: self.issuer.clone(),

@@ -1,4 +1,4 @@
-//! Whether an id token is good: signed by the provider, for us, for this login, and still valid.
+//! Verification of id tokens: signed by the provider, for us, for this login, and still valid.
 
 use jsonwebtoken::{
     Algorithm, DecodingKey, Header, Validation, decode, decode_header,
@@ -7,10 +7,10 @@ use jsonwebtoken::{
 };
 use serde_json::{Map, Value};
 
-/// How far the provider's clock and ours may differ.
+/// The most by which the provider's clock and ours may differ.
 const SKEW_SECONDS: u64 = 60;
 
-/// Signatures with a public key. What a shared secret signs (or nobody) proves nothing.
+/// Signatures with a public key. A signature with a shared secret (or none) proves nothing.
 const ACCEPTED: [Algorithm; 8] = [
     Algorithm::RS256,
     Algorithm::RS384,
@@ -53,7 +53,7 @@ pub enum IdTokenError {
 }
 
 impl IdTokenError {
-    /// Whether keys that are newer than ours may tell otherwise.
+    /// Returns true if keys that are newer than ours may make the token good.
     pub(crate) fn may_be_another_key(&self) -> bool {
         matches!(self, Self::Key)
     }
@@ -103,7 +103,7 @@ fn fits(key: &Jwk, header: &Header) -> bool {
     for_signing && named
 }
 
-/// What the library does not look at.
+/// Checks the claims that the library does not look at.
 fn check(
     claims: Map<String, Value>,
     expected: &Expected<'_>,

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use url::Url;
 
-use super::server::{Asked, Reply, Server};
+use super::server::{ReceivedRequest, Reply, Server};
 use crate::{GithubConfig, Secret};
 
 pub struct TestGithub {
@@ -27,7 +27,7 @@ impl TestGithub {
         GithubConfig::new(Some(&host), "app", Secret::new("app-secret")).unwrap()
     }
 
-    /// What a browser that is sent there comes back with.
+    /// Returns the address with which a browser that is sent there comes back.
     pub fn visit(&self, url: &Url) -> Url {
         back(&url.query_pairs().into_owned().collect())
     }
@@ -43,7 +43,7 @@ fn back(fields: &std::collections::BTreeMap<String, String>) -> Url {
     back
 }
 
-fn answer(base: &str, asked: &Asked) -> Reply {
+fn answer(base: &str, asked: &ReceivedRequest) -> Reply {
     let known = asked.authorization == "Bearer gho_ann";
     let page = asked.fields.get("page").map_or("1", String::as_str);
     let body: Value = match asked.path.as_str() {
@@ -72,7 +72,7 @@ fn answer(base: &str, asked: &Asked) -> Reply {
 }
 
 /// GitHub says no with status 200.
-fn exchange(asked: &Asked) -> Value {
+fn exchange(asked: &ReceivedRequest) -> Value {
     let given = |name: &str| asked.fields.get(name).map_or("", String::as_str);
     let client = (given("client_id"), given("client_secret"));
     match (client, given("code")) {

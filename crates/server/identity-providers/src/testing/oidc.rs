@@ -1,5 +1,5 @@
-//! A small OpenID provider. It keeps the rules that real ones keep (codes are good once, for the right
-//! client, callback and verifier), and breaks those that a test tells it to.
+//! A small OpenID provider. It keeps the rules that real ones keep (codes are good once, for the
+//! right client, callback and verifier), and breaks those that a test tells it to.
 
 use std::{
     collections::BTreeMap,
@@ -21,7 +21,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use url::Url;
 
-use super::server::{Asked, Reply, Server};
+use super::server::{ReceivedRequest, Reply, Server};
 use crate::{OidcConfig, Secret};
 
 /// With characters that must be escaped on the way.
@@ -81,7 +81,7 @@ impl Signer {
     }
 }
 
-/// What a test may change.
+/// The settings that a test may change.
 pub struct Knobs {
     /// Signs; the last one published, unless a test says otherwise.
     pub signer: Signer,
@@ -163,7 +163,8 @@ impl TestProvider {
         config
     }
 
-    /// What a browser that is sent there comes back with: the callback and its query.
+    /// Returns the address with which a browser that is sent there comes back: the callback and its
+    /// query.
     pub fn visit(&self, url: &Url) -> Url {
         assert_eq!(url.path(), "/authorize", "{url}");
         let fields = url.query_pairs().into_owned().collect();
@@ -172,7 +173,7 @@ impl TestProvider {
 }
 
 impl Shared {
-    async fn answer(&self, asked: Asked) -> Reply {
+    async fn answer(&self, asked: ReceivedRequest) -> Reply {
         let (silent, given) = {
             let knobs = self.knobs.lock().unwrap();
             let given = knobs.answers.get(&asked.path).cloned();
@@ -233,7 +234,7 @@ impl Shared {
         back
     }
 
-    fn token(&self, asked: &Asked) -> Reply {
+    fn token(&self, asked: &ReceivedRequest) -> Reply {
         let escaped = [CLIENT.0, CLIENT.1]
             .map(|text| url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>())
             .join(":");

@@ -8,8 +8,8 @@ use hyper::{Request, Response, body::Incoming, server::conn::http1, service::ser
 use hyper_util::rt::TokioIo;
 use tokio::{net::TcpListener, task::JoinHandle};
 
-/// What came in, with query and form as one.
-pub(crate) struct Asked {
+/// A received request, with query and form as one.
+pub(crate) struct ReceivedRequest {
     pub(crate) path: String,
     pub(crate) fields: BTreeMap<String, String>,
     pub(crate) authorization: String,
@@ -54,7 +54,7 @@ impl Server {
 
     pub(crate) fn start<F, R>(listener: TcpListener, answer: F) -> Self
     where
-        F: Fn(Asked) -> R + Send + Sync + 'static,
+        F: Fn(ReceivedRequest) -> R + Send + Sync + 'static,
         R: Future<Output = Reply> + Send + 'static,
     {
         let address = listener.local_addr().unwrap();
@@ -82,13 +82,13 @@ impl Server {
     }
 }
 
-async fn read(request: Request<Incoming>) -> Asked {
+async fn read(request: Request<Incoming>) -> ReceivedRequest {
     let (head, body) = request.into_parts();
     let body = body.collect().await.unwrap().to_bytes();
     let query = head.uri.query().unwrap_or_default().as_bytes();
     let pairs = [query, &body].map(|text| url::form_urlencoded::parse(text).into_owned());
     let authorization = head.headers.get("authorization");
-    Asked {
+    ReceivedRequest {
         path: head.uri.path().to_owned(),
         fields: pairs.into_iter().flatten().collect(),
         authorization: authorization

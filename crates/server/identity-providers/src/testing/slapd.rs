@@ -72,7 +72,7 @@ member: uid=b*b(\\5c),ou=people,dc=example,dc=com
 pub struct Slapd {
     process: Child,
     dir: tempfile::TempDir,
-    /// Of the plain port, and of the one with TLS.
+    /// The plain port, and the one with TLS.
     ports: (u16, u16),
 }
 
@@ -84,7 +84,7 @@ impl Slapd {
         );
         let dir = tempfile::tempdir().unwrap();
         let (mut process, mut ports) = Self::spawn(&dir);
-        // Somebody else may take a port between our look and slapd's.
+        // Another program may take a port between our look and slapd's.
         while !Self::answers(&mut process, ports) {
             (process, ports) = Self::spawn(&dir);
         }
@@ -140,7 +140,7 @@ impl Slapd {
         assert!(added.status.success(), "slapadd: {said}");
     }
 
-    /// Whether it came to listen; `false` if it ended instead.
+    /// Returns true if slapd came to listen; `false` if it ended instead.
     fn answers(process: &mut Child, ports: (u16, u16)) -> bool {
         let deadline = Instant::now() + Duration::from_secs(60);
         loop {
@@ -156,7 +156,7 @@ impl Slapd {
         }
     }
 
-    /// How to reach it, with a reader that may search.
+    /// Returns settings that reach it, with a reader that may search.
     pub fn config(&self, tls: LdapTls) -> LdapConfig {
         let port = match tls {
             LdapTls::Ldaps => self.ports.1,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use airside_store::{Kept, Micros, now};
+use airside_store::{KeptContainer, Micros, now};
 
 use crate::{Orchestrator, Result, container_ref::ContainerRef};
 
@@ -11,7 +11,7 @@ use crate::{Orchestrator, Result, container_ref::ContainerRef};
 const MARKED_AFTER: Duration = Duration::from_secs(10);
 
 /// Returns true if nothing has happened in a kept container for this time.
-fn is_idle(kept: &Kept, idle_for: Duration, now: Micros) -> bool {
+fn is_idle(kept: &KeptContainer, idle_for: Duration, now: Micros) -> bool {
     let last = [
         Some(kept.kept_at),
         kept.checked_at,

@@ -11,7 +11,7 @@ pub(super) fn ago(hours: i64) -> Micros {
 }
 
 /// A container of a job's latest build, which failed an hour ago.
-pub(super) fn failed(handle: &str) -> Kept {
+pub(super) fn failed(handle: &str) -> KeptContainer {
     let labels = StepLabels {
         team: "main".into(),
         pipeline: None,
@@ -23,7 +23,7 @@ pub(super) fn failed(handle: &str) -> Kept {
         attempt: 1,
         attempts: Vec::new(),
     };
-    Kept {
+    KeptContainer {
         checked_at: None,
         container: Container {
             handle: Handle::new(handle),
@@ -61,7 +61,7 @@ fn keeping() -> Keeping {
 
 /// The event, its effect on the row, whether the worker is a cluster, and whether the container
 /// stays.
-type Case = (&'static str, fn(&mut Kept), bool, bool);
+type Case = (&'static str, fn(&mut KeptContainer), bool, bool);
 
 #[test]
 fn when_a_kept_containers_time_is_over() {
@@ -121,7 +121,7 @@ fn when_a_kept_containers_time_is_over() {
 
 #[test]
 fn the_oldest_go_when_there_are_too_many_on_a_worker() {
-    let mut all: Vec<Kept> = ["1", "2", "3", "4", "5"].map(failed).to_vec();
+    let mut all: Vec<KeptContainer> = ["1", "2", "3", "4", "5"].map(failed).to_vec();
     all[1].container.hijacked_at = Some(NOW);
     all[2].container.worker = WorkerName::new("other");
     let names = |keeping: &Keeping| -> Vec<String> {
@@ -174,7 +174,7 @@ fn a_worker_may_keep_fewer_and_for_less_long() {
 #[test]
 fn what_is_kept_for_checks_stays_as_long_as_it_is_used() {
     for (minutes, over) in [(1, false), (4, false), (6, true)] {
-        let kept = Kept {
+        let kept = KeptContainer {
             checked_at: Some(Micros(NOW.0 - minutes * 60_000_000)),
             status: BuildStatus::Succeeded,
             job: None,

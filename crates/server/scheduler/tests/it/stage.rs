@@ -14,8 +14,8 @@ use airside_model::{
 };
 use airside_scheduler::{BuildRunner, InputChecks, Scheduler, Spacing};
 use airside_store::{
-    Build, BuildFilter, BuildPage, Found, InstanceVars, NewBuild, Pausing, SaveJob, SavePipeline,
-    SaveResource, Store, testing::TestDatabase,
+    Build, BuildFilter, BuildPage, InstanceVars, NewBuild, Pausing, SaveJob, SavePipeline,
+    SaveResource, SavedVersions, Store, testing::TestDatabase,
 };
 use serde_json::json;
 use tokio::{
@@ -177,7 +177,7 @@ impl Stage {
         let from = self.store.check_from(resource).await.unwrap().unwrap();
         let versions: Vec<_> = numbers.iter().map(|number| (v(*number), vec![])).collect();
         let saved = self.store.save_versions(resource, &from, &versions).await;
-        assert_ne!(saved.unwrap(), Found::Outdated);
+        assert_ne!(saved.unwrap(), SavedVersions::Outdated);
     }
 
     pub(crate) async fn version(&self, resource: &str, number: i64) -> ResourceVersionId {

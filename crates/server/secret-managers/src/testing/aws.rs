@@ -1,11 +1,12 @@
-//! Parameters and secrets as AWS has them, without its signatures: for tests that must run wherever moto is not.
+//! Parameters and secrets as AWS has them, without its signatures: for tests that must run wherever
+//! moto is not.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::http::{Answer, Request, serve};
+use super::http::{Request, TestAnswer, serve};
 use crate::AwsSettings;
 
 /// One set of names that both services give out.
@@ -50,7 +51,7 @@ impl AwsStandIn {
 }
 
 impl State {
-    fn answer(&mut self, request: &Request) -> Answer {
+    fn answer(&mut self, request: &Request) -> TestAnswer {
         let text = |key: &str| request.body[key].as_str().unwrap_or_default().to_owned();
         let target = request.headers.get("x-amz-target").map(String::as_str);
         match target.unwrap_or_default() {

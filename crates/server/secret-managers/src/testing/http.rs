@@ -18,10 +18,10 @@ pub(super) struct Request {
     pub(super) body: Value,
 }
 
-pub(super) type Answer = (u16, Value);
+pub(super) type TestAnswer = (u16, Value);
 
 /// Answers until the process ends. Gives the URL.
-pub(super) fn serve(answer: impl Fn(Request) -> Answer + Send + Sync + 'static) -> String {
+pub(super) fn serve(answer: impl Fn(Request) -> TestAnswer + Send + Sync + 'static) -> String {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
     let url = format!("http://{}", listener.local_addr().expect("it listens"));
     let answer = Arc::new(answer);
@@ -34,7 +34,7 @@ pub(super) fn serve(answer: impl Fn(Request) -> Answer + Send + Sync + 'static) 
     url
 }
 
-fn while_open(stream: &TcpStream, answer: &dyn Fn(Request) -> Answer) -> Option<()> {
+fn while_open(stream: &TcpStream, answer: &dyn Fn(Request) -> TestAnswer) -> Option<()> {
     let mut reader = BufReader::new(stream.try_clone().ok()?);
     let mut writer = stream;
     loop {

@@ -1,5 +1,5 @@
-//! moto, an implementation of AWS by others, which checks signatures, too. Where it is not there (`dev/setup` puts it
-//! into the cache), tests say so and are skipped.
+//! moto, an implementation of AWS by others, which checks signatures, too. Where it is not there
+//! (`dev/setup` puts it into the cache), tests say so and are skipped.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(clippy::print_stderr, reason = "whoever runs the test is told")]
@@ -24,7 +24,7 @@ pub const ROLE: &str = "arn:aws:iam::123456789012:role/server";
 pub struct Moto {
     process: Child,
     pub url: String,
-    /// Of a user who may do everything.
+    /// Keys of a user who may do everything.
     pub keys: Keys,
 }
 
@@ -53,7 +53,7 @@ impl Moto {
         Self::start_at(Ipv4Addr::LOCALHOST.into())
     }
 
-    /// Where others than this machine's processes reach it.
+    /// Starts it at an address that other machines reach.
     pub fn start_at(ip: IpAddr) -> Option<Self> {
         let Some(program) = program() else {
             eprintln!("moto is not there; skipped");
@@ -61,7 +61,7 @@ impl Moto {
         };
         let mut process = Command::new(program)
             .args(["-H", &ip.to_string(), "-p", "0"])
-            // So many calls make a user; all others are signed by somebody, and checked.
+            // This many calls make a user; all others are signed by a user, and checked.
             .env("INITIAL_NO_AUTH_ACTION_COUNT", "3")
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
@@ -76,7 +76,7 @@ impl Moto {
                 Some(line[start..].split_whitespace().next()?.to_owned())
             })
             .expect("moto says where it is");
-        // What nobody reads would stop it.
+        // Output that is not read would stop it.
         std::thread::spawn(move || lines.for_each(drop));
         let nobody = Keys {
             id: "x".to_owned(),
@@ -106,8 +106,8 @@ impl Moto {
         };
     }
 
-    /// A role that may do these things and nothing else, for whoever shows a token. From then on one call need not
-    /// be signed, as the one that asks for the role's keys is not.
+    /// Makes a role that may do these things and nothing else, for every caller that shows a token.
+    /// From then on one call need not be signed, as the one that asks for the role's keys is not.
     pub fn make_role(&self, actions: &[&str]) {
         let trust = json!({"Effect": "Allow", "Action": "sts:AssumeRoleWithWebIdentity",
             "Principal": {"Federated": "*"}});

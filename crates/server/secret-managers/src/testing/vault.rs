@@ -5,24 +5,24 @@ use std::{collections::BTreeMap, sync::Arc};
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 
-use super::http::{Answer, Request, serve};
+use super::http::{Request, TestAnswer, serve};
 
 pub struct VaultStandIn {
     pub url: String,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<VaultState>>,
 }
 
-/// What it knows, and what it was asked.
-pub struct State {
+/// Secrets that it knows, and requests that it received.
+pub struct VaultState {
     /// Versions of key-value engines by where they are mounted, with a slash at the end.
     pub mounts: BTreeMap<String, u8>,
     /// By path, whatever the version.
     pub secrets: BTreeMap<String, Value>,
-    /// What a login must say, by its path under `auth/`.
+    /// The body that a login must have, by its path under `auth/`.
     pub logins: BTreeMap<String, Value>,
     /// Tokens that are good.
     pub tokens: Vec<String>,
-    /// Of tokens that it gives out, in seconds.
+    /// Lease of the tokens that it gives out, in seconds.
     pub lease: u64,
     /// Only requests in this namespace are answered.
     pub namespace: Option<String>,
@@ -34,7 +34,7 @@ pub struct State {
 
 impl VaultStandIn {
     pub fn start() -> Self {
-        let state = Arc::new(Mutex::new(State {
+        let state = Arc::new(Mutex::new(VaultState {
             mounts: BTreeMap::from([("concourse/".to_owned(), 1)]),
             secrets: BTreeMap::new(),
             logins: BTreeMap::new(),
@@ -49,7 +49,7 @@ impl VaultStandIn {
         Self { url, state }
     }
 
-    pub fn state(&self) -> MutexGuard<'_, State> {
+    pub fn state(&self) -> MutexGuard<'_, VaultState> {
         self.state.lock()
     }
 
@@ -57,7 +57,7 @@ impl VaultStandIn {
         self.state().secrets.insert(path.to_owned(), fields);
     }
 
-    /// How often something was asked whose method and path begin so.
+    /// Counts the requests whose method and path begin so.
     pub fn count(&self, beginning: &str) -> usize {
         let state = self.state();
         let asked = state.asked.iter();
@@ -65,8 +65,8 @@ impl VaultStandIn {
     }
 }
 
-impl State {
-    fn answer(&mut self, request: &Request) -> Answer {
+impl VaultState {
+    fn answer(&mut self, request: &Request) -> TestAnswer {
         let Some(path) = request.path.strip_prefix("/v1/") else {
             return (404, json!({"errors": []}));
         };
@@ -104,7 +104,7 @@ impl State {
         json!({"auth": {"client_token": token, "lease_duration": self.lease, "renewable": true}})
     }
 
-    fn log_in(&mut self, backend: &str, body: &Value) -> Answer {
+    fn log_in(&mut self, backend: &str, body: &Value) -> TestAnswer {
         match self.logins.get(backend) {
             Some(wanted) if wanted == body => {
                 let token = format!("token-{}", self.asked.len());
@@ -116,7 +116,7 @@ impl State {
         }
     }
 
-    fn read(&self, path: &str) -> Answer {
+    fn read(&self, path: &str) -> TestAnswer {
         if let Some(path) = path.strip_prefix("sys/internal/ui/mounts/") {
             let path = format!("{path}/");
             let mount = self

@@ -12,7 +12,7 @@ use super::VaultSettings;
 use crate::Error;
 
 const MAX_ANSWER: u64 = 16 << 20;
-/// Connections that are kept for whoever asks next.
+/// Connections that are kept for later requests.
 const IDLE: usize = 8;
 
 pub(super) struct Api {
@@ -23,8 +23,8 @@ pub(super) struct Api {
     idle: Mutex<Vec<Client>>,
 }
 
-/// What it said, with any status.
-pub(super) struct Answer {
+/// A response of Vault, with any status.
+pub(super) struct VaultAnswer {
     pub(super) status: u16,
     pub(super) body: Value,
 }
@@ -56,7 +56,7 @@ impl Api {
     }
 
     /// Reads what is at a path, which is not encoded.
-    pub(super) fn get(&self, path: &str, token: &str) -> Result<Answer, Error> {
+    pub(super) fn get(&self, path: &str, token: &str) -> Result<VaultAnswer, Error> {
         self.call("GET", path, Some(token), None)
     }
 
@@ -65,11 +65,11 @@ impl Api {
         path: &str,
         token: Option<&str>,
         body: &Value,
-    ) -> Result<Answer, Error> {
+    ) -> Result<VaultAnswer, Error> {
         self.call("POST", path, token, Some(body))
     }
 
-    /// How it is, whatever that is.
+    /// Returns Vault's report on its health, whatever its status.
     pub(super) fn health(&self) -> Result<Value, Error> {
         let answer = self.call("GET", "sys/health", None, None)?;
         match answer.body {
@@ -87,7 +87,7 @@ impl Api {
         path: &str,
         token: Option<&str>,
         body: Option<&Value>,
-    ) -> Result<Answer, Error> {
+    ) -> Result<VaultAnswer, Error> {
         let path = encode(path.trim_matches('/'), b"/");
         let address = Address::parse(&format!("{}/v1/{path}", self.url))?;
         let bytes = body.map(Value::to_string).unwrap_or_default();
@@ -111,7 +111,7 @@ impl Api {
         if idle.len() < IDLE {
             idle.push(client);
         }
-        Ok(Answer {
+        Ok(VaultAnswer {
             status,
             body: serde_json::from_slice(&bytes).unwrap_or(Value::Null),
         })
@@ -132,8 +132,8 @@ impl Api {
     }
 }
 
-impl Answer {
-    /// What it said if it was a success; else its own words about `what`.
+impl VaultAnswer {
+    /// Returns the body of a success; else an error with Vault's own words about `what`.
     pub(super) fn success(self, what: &str) -> Result<Value, Error> {
         if (200..300).contains(&self.status) {
             return Ok(self.body);
@@ -150,9 +150,10 @@ impl Answer {
             .collect::<Vec<_>>()
             .join(" ");
         let words: String = words.chars().take(300).collect();
-        let said = match words.is_empty() {
-            true => String::new(),
-            false => format!(": {words}"),
+        let said = if words.is_empty() {
+            String::new()
+        } else {
+            format!(": {words}")
         };
         let words = format!("Vault answers {what} with {}{said}", self.status);
         Err(Error::of_status(self.status, words))

@@ -55,7 +55,8 @@ fn find(mounts: &HashMap<String, Mount>, path: &str) -> Option<Mount> {
     under.max_by_key(|mount| mount.path.len()).cloned()
 }
 
-/// Asks what is mounted there. Who may not know is answered as if by an old Vault, which knows version 1 only.
+/// Asks what is mounted there. Who may not know is answered as if by an old Vault, which knows
+/// version 1 only.
 fn ask(api: &Api, token: &str, path: &str) -> Result<Mount, Error> {
     let answer = api.get(&format!("sys/internal/ui/mounts/{path}"), token)?;
     if matches!(answer.status, 403 | 404) {
@@ -83,7 +84,7 @@ fn ask(api: &Api, token: &str, path: &str) -> Result<Mount, Error> {
 }
 
 impl Mount {
-    /// Where its HTTP has a secret.
+    /// Returns the path of a secret in Vault's HTTP.
     fn api_path(&self, path: &str) -> String {
         match self.version {
             Version::One => path.to_owned(),

@@ -14,7 +14,7 @@ use crate::Error;
 
 /// A token that was got less than this ago and is refused is not worth a new one.
 const JUST_NOW: Duration = Duration::from_secs(5);
-/// How often to look after a token whose lease is not known.
+/// The time between two looks at a token whose lease is not known.
 const NOW_AND_THEN: Duration = Duration::from_secs(300);
 
 pub(super) struct Login {
@@ -46,7 +46,8 @@ struct State {
 struct Session {
     token: String,
     since: Instant,
-    /// From when on it is to be renewed, and until when it is good. None: it never ends, or nobody knows.
+    /// The time from which the token is to be renewed, and that at which it ends. `None` if it
+    /// never ends, or its lease is not known.
     lease: Option<(Instant, Instant)>,
     renewable: bool,
 }
@@ -97,7 +98,7 @@ impl Login {
         }
     }
 
-    /// A token that should be good. Whoever comes meanwhile waits for the same login.
+    /// Returns a token that should be good. Callers that come meanwhile wait for the same login.
     pub(super) fn token(&self, api: &Api) -> Result<String, Error> {
         let mut state = self.state.lock();
         let now = Instant::now();
@@ -113,7 +114,7 @@ impl Login {
             }
         }
         state.session = None;
-        // A wrong password is not tried a thousand times a minute: somebody would be locked out.
+        // A wrong password is not tried a thousand times a minute: the account would be locked.
         if let Some((until, error)) = &state.refused
             && now < *until
         {
@@ -140,7 +141,7 @@ impl Login {
         }
     }
 
-    /// Whether it makes sense to log in again since this token was refused; it is given up then.
+    /// Gives up a token that was refused, and returns true if it makes sense to log in again.
     pub(super) fn forget(&self, token: &str) -> bool {
         let mut state = self.state.lock();
         match &state.session {
@@ -152,7 +153,7 @@ impl Login {
                 }
                 again
             }
-            // Somebody else was faster.
+            // Another thread was faster.
             _ => true,
         }
     }
@@ -222,7 +223,8 @@ impl Login {
     }
 }
 
-/// Makes it good for longer. If that fails it is still good for a while, and the next one tries again.
+/// Makes it good for longer. If that fails it is still good for a while, and the next one tries
+/// again.
 fn renew(api: &Api, session: &mut Session) {
     let answer = api.post(
         "auth/token/renew-self",
@@ -237,7 +239,7 @@ fn renew(api: &Api, session: &mut Session) {
     }
 }
 
-/// What Vault says of a token that it just made or renewed.
+/// Reads Vault's description of a token that it just made or renewed.
 fn session(auth: Option<&Value>) -> Option<Session> {
     let auth = auth?;
     let token = auth.get("client_token")?.as_str()?.to_owned();

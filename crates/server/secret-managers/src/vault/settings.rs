@@ -1,4 +1,4 @@
-//! What is said of a Vault, by the names that Concourse has for it.
+//! Settings of a Vault, by the names that Concourse has for them.
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 
@@ -26,7 +26,7 @@ pub struct VaultSettings {
     #[serde(deserialize_with = "duration")]
     pub query_timeout: Duration,
     pub enable_kv_mount_cache: bool,
-    /// Of no effect: hosts are never looked up by service records here.
+    /// It has no effect: hosts are never looked up by service records here.
     pub disable_srv_lookup: bool,
     pub ca_cert: String,
     pub client_cert: String,

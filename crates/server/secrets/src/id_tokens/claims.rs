@@ -1,4 +1,4 @@
-//! What a token says of its build.
+//! Claims of a token about its build.
 
 use airside_secret_managers::Asker;
 use airside_store::Micros;

@@ -85,7 +85,7 @@ impl Key {
         })
     }
 
-    /// What others may know of it.
+    /// Returns the public part of the key.
     pub(super) fn public(&self) -> Result<Value, Error> {
         let encode = |bytes: &[u8]| BASE64_URL_SAFE_NO_PAD.encode(bytes);
         match &self.pair {

@@ -1,4 +1,4 @@
-//! What a var source of type `idtoken` says.
+//! Settings of a var source of type `idtoken`.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::key::Algorithm;
 
 const EXPIRES_IN: Duration = Duration::from_secs(3600);
-const LONGEST: Duration = Duration::from_secs(24 * 3600);
+const MAX_LIFETIME: Duration = Duration::from_secs(24 * 3600);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct IdTokenSettings {
@@ -19,7 +19,7 @@ pub(crate) struct IdTokenSettings {
     pub(crate) algorithm: Algorithm,
 }
 
-/// How much of the asker the subject names.
+/// The part of the asker that the subject names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum SubjectScope {
@@ -54,7 +54,7 @@ impl IdTokenSettings {
                 read_duration(text).map_err(|why| format!("its expires_in, {text:?}, {why}"))?
             }
         };
-        if expires_in > LONGEST {
+        if expires_in > MAX_LIFETIME {
             return Err("its expires_in is longer than 24h".to_owned());
         }
         Ok(Self {

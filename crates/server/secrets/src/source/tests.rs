@@ -32,7 +32,7 @@ impl Keeper for Shaky {
     }
 }
 
-/// What comes of looking twice, and how often the keeper was asked.
+/// Looks twice, and returns the results and the number of requests to the keeper.
 async fn look(
     trouble: u32,
     error: Error,

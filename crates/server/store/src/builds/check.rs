@@ -25,7 +25,7 @@ pub struct NewCheck<'a> {
 /// Why there is a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckReason<'a> {
-    /// Somebody asked for it: it is listed among builds.
+    /// A user asked for the check: it is listed among builds.
     Asked { by: Option<&'a str> },
     /// It was time.
     Due,
@@ -106,8 +106,9 @@ impl Store {
         Ok(())
     }
 
-    /// Forgets builds that checked and ended before then, but for the last of each resource and those whose
-    /// container still serves others; a part of them at a time. Which ones: their logs are to be removed.
+    /// Forgets builds that checked and ended before then, but for the last of each resource and
+    /// those whose container still serves others; a part of them at a time. Which ones: their logs
+    /// are to be removed.
     pub async fn collect_checks(&self, before: Micros, most: i64) -> Result<Vec<BuildId>> {
         let ids: Vec<i64> = query_scalar(sql!(
             "DELETE FROM builds WHERE id IN (

@@ -5,7 +5,7 @@ use airside_model::{BuildId, JobId, PipelineId, TeamId};
 use super::Build;
 use crate::{Micros, Result, Store};
 
-/// Which builds to list; none of the fields set: all.
+/// The builds to list; all, if no field is set.
 #[derive(Clone, Debug, Default)]
 pub struct BuildFilter {
     pub team: Option<TeamId>,
@@ -21,7 +21,7 @@ pub struct BuildPage {
     pub range: BuildRange,
 }
 
-/// Where a build stands in a list, and after that its id says. There is an index of both for each way to list
+/// SQL of a build's place in a list, before its id. There is an index of both for each way to list
 /// builds.
 const RANK: &str = "coalesce(b.rerun_of, b.id)";
 
@@ -45,7 +45,7 @@ impl BuildRange {
         to: None,
     };
 
-    /// Whether the nearest to the lower end are wanted: paging towards newer builds.
+    /// Returns true if the builds nearest to the lower end are wanted: paging towards newer builds.
     pub fn is_upwards(self) -> bool {
         matches!(
             self,
@@ -72,7 +72,7 @@ impl BuildRange {
 }
 
 impl Build {
-    /// Where it stands in a list, the last first.
+    /// Returns the build's place in a list, the last first.
     pub fn place(&self) -> (BuildId, BuildId) {
         let repeated = self.rerun_of.as_ref().map(|rerun| rerun.build);
         (repeated.unwrap_or(self.id), self.id)
@@ -81,7 +81,7 @@ impl Build {
 
 #[derive(Clone, Copy)]
 enum End {
-    /// Where the build of an id stands, or would.
+    /// The place of the build with an id, or the place that it would have.
     Place,
     Start,
 }
@@ -111,7 +111,7 @@ impl Default for BuildPage {
 
 impl Store {
     pub async fn builds(&self, filter: &BuildFilter, page: BuildPage) -> Result<Vec<Build>> {
-        // Checks that nobody asked for are of no interest.
+        // Checks that no user asked for are of no interest.
         let (mut clauses, mut values) = (vec!["b.listed".to_owned()], Vec::new());
         let whose = [
             ("b.team_id =", filter.team.map(|id| id.0)),

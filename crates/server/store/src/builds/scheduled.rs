@@ -10,7 +10,7 @@ use crate::{
     patience::patiently,
 };
 
-/// Which build a rerun repeats.
+/// The build that a rerun repeats.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RerunOf {
     /// Never a rerun itself.
@@ -42,7 +42,7 @@ impl Store {
     pub async fn create_triggered_build(&self, job: JobId) -> Result<Option<BuildId>> {
         patiently!(self, Same, {
             let mut tx = self.write.begin(here!()).await?;
-            // First, so that nobody else creates one meanwhile.
+            // First, so that no other server creates one meanwhile.
             let number: Option<(i64, i64)> = query_as(sql!(
                 "UPDATE jobs SET build_number = build_number + 1 WHERE id = $1
                  RETURNING build_number, pipeline_id"
@@ -155,8 +155,8 @@ impl Store {
             .collect())
     }
 
-    /// The build that people are shown as the job's next: the oldest that has not ended. Reruns of builds
-    /// before the latest are of the past.
+    /// The build that people are shown as the job's next: the oldest that has not ended. Reruns of
+    /// builds before the latest are of the past.
     pub async fn next_build(&self, job: JobId) -> Result<Option<Build>> {
         let tail = "WHERE b.job_id = $1 AND b.status IN ('pending', 'started')
               AND (b.rerun_of IS NULL OR b.rerun_of = (
@@ -174,7 +174,7 @@ impl Store {
         Ok(self.list(tail, &[job.0]).await?.pop())
     }
 
-    /// Whether the build has its inputs.
+    /// Returns true if the build has its inputs.
     pub async fn has_inputs(&self, build: BuildId) -> Result<bool> {
         let ready: Option<bool> =
             query_scalar(sql!("SELECT inputs_ready FROM builds WHERE id = $1"))

@@ -1,4 +1,4 @@
-//! What lists show of checks.
+//! Summaries of checks, for lists.
 
 use airside_model::{BuildId, BuildStatus, PipelineId, ResourceId};
 
@@ -7,7 +7,7 @@ use crate::{
     db::{query_as, sql},
 };
 
-/// Whose checks are wanted.
+/// The resources whose checks are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChecksOf {
     Resource(ResourceId),
@@ -15,7 +15,7 @@ pub enum ChecksOf {
     Everybody,
 }
 
-/// How the checks of a resource go.
+/// The latest results of the checks of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckSummary {
     pub started_at: Option<Micros>,
@@ -80,7 +80,7 @@ impl Row {
 }
 
 impl Store {
-    /// How checks go; resources that were never checked are left out.
+    /// Returns the results of checks; resources that were never checked are left out.
     pub async fn check_summaries(&self, of: ChecksOf) -> Result<Vec<(ResourceId, CheckSummary)>> {
         let query = match of {
             ChecksOf::Resource(id) => query_as(summaries!(" AND r.id = $1")).bind(id.0),

@@ -57,7 +57,7 @@ async fn stage(database: TestDatabase) -> Stage {
 
 fn last(ended_at: i64, failures: u32) -> LastCheck {
     LastCheck {
-        scope: Scope(0),
+        scope: VersionScope(0),
         started_at: Micros(ended_at - 1),
         ended_at: Micros(ended_at),
         failures,

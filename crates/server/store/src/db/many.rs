@@ -3,11 +3,11 @@
 use super::{On, Sql, Tx, Value, query, query::Row, query_as};
 use crate::Result;
 
-/// How many values a statement binds at most. SQLite takes 32766, Postgres 65535.
-const MOST: usize = 30_000;
+/// The most values that a statement binds. SQLite takes 32766, Postgres 65535.
+const MAX_BOUND_VALUES: usize = 30_000;
 
-/// `INSERT INTO {into} VALUES {row}, {row}, … {then}`, in as few statements as the limit allows. A `?`
-/// in `row` stands for the next value. Pieces of SQL only, never values.
+/// `INSERT INTO {into} VALUES {row}, {row}, … {then}`, in as few statements as the limit allows. A
+/// `?` in `row` stands for the next value. Pieces of SQL only, never values.
 pub(crate) async fn insert<const VALUES: usize>(
     tx: &mut Tx,
     into: &str,
@@ -17,7 +17,11 @@ pub(crate) async fn insert<const VALUES: usize>(
 ) -> Result<()> {
     let mut rows = rows.into_iter();
     loop {
-        let values: Vec<Value> = rows.by_ref().take(MOST / VALUES).flatten().collect();
+        let values: Vec<Value> = rows
+            .by_ref()
+            .take(MAX_BOUND_VALUES / VALUES)
+            .flatten()
+            .collect();
         if values.is_empty() {
             return Ok(());
         }
@@ -33,7 +37,7 @@ pub(crate) async fn insert<const VALUES: usize>(
 
 /// `{head} (…)`, where the list in parentheses holds the ids.
 pub(crate) async fn execute_for(tx: &mut Tx, head: &str, ids: &[i64]) -> Result<()> {
-    for ids in ids.chunks(MOST) {
+    for ids in ids.chunks(MAX_BOUND_VALUES) {
         let text = format!("{head} ({})", vec!["?"; ids.len()].join(","));
         run(tx, text, ids.iter().map(|id| Value::from(*id)).collect()).await?;
     }
@@ -54,7 +58,7 @@ async fn run(tx: &mut Tx, text: String, values: Vec<Value>) -> Result<()> {
     Ok(())
 }
 
-/// The same with `$1`, `$2`, … in place of each `?`.
+/// Returns the text with `$1`, `$2`, … in place of each `?`.
 fn numbered(text: &str) -> String {
     let mut pieces = text.split('?');
     let mut numbered = pieces.next().unwrap_or_default().to_owned();
@@ -65,7 +69,7 @@ fn numbered(text: &str) -> String {
     numbered
 }
 
-/// How many are looked for at once: to SQLite `$1` is a name, and each is looked for among all.
+/// Number of values looked for at once: to SQLite `$1` is a name, and each is looked for among all.
 const LOOKED_FOR: usize = 500;
 
 /// All rows of `{head} (…)`, where the list in parentheses holds the values and `$1` is the first.

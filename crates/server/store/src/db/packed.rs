@@ -1,18 +1,20 @@
 //! Long lists as one value.
 //!
-//! Rows come from SQLite's thread one by one, each waking up whoever waits for it: for hundreds of them that takes
-//! longer than finding them. So the database puts a list together itself, as one text that both kinds of database make
-//! alike: a number or flag and a semicolon; or the length of a text in bytes, a colon and the text. What is not there is
-//! an empty number, or an empty length.
+//! Rows come from SQLite's thread one by one, each waking up the task that waits for it: for hundreds of
+//! them that takes longer than finding them. So the database puts a list together itself, as one text
+//! that both kinds of database make alike: a number or flag and a semicolon; or the length of a text in
+//! bytes, a colon and the text. A missing value is an empty number, or an empty length.
 //!
 //! ```text
-//! SELECT packed!(num "j.id", text "j.name", text "j.paused_by"; "j.ordering") FROM jobs j     ─▶     7;3:job:8;4:next3:bob
+//! SELECT packed!(num "j.id", text "j.name", text "j.paused_by"; "j.ordering") FROM jobs j
+//!     ─▶  7;3:job:8;4:next3:bob
 //! ```
 
 use super::{On, Sql, Value, query_scalar};
 use crate::{Result, corrupt};
 
-/// All rows of these columns, in this order, as one value. `concat` takes what is not there for nothing.
+/// All rows of these columns, in this order, as one value. `concat` takes what is not there for
+/// nothing.
 macro_rules! packed {
     ($kind:ident $first:literal $(, $kinds:ident $column:literal)* ; $order:literal) => {
         concat!(
@@ -55,7 +57,7 @@ pub(crate) async fn fetch_packed<'a, T: Unpack>(
     Ok(rows)
 }
 
-/// What is still to be read.
+/// The fields that are still to be read.
 pub(crate) struct Fields<'a>(&'a str);
 
 impl<'a> Fields<'a> {
@@ -70,7 +72,7 @@ impl<'a> Fields<'a> {
         Ok(Some(field))
     }
 
-    /// What stands before the mark, if anything does; the mark is passed over.
+    /// Returns the text before the mark, if there is any; the mark is passed over.
     fn until(&mut self, mark: char) -> Result<Option<&'a str>> {
         let found = self.0.split_once(mark);
         let (field, rest) = found.ok_or_else(|| corrupt("a packed list"))?;
@@ -104,7 +106,7 @@ impl<'a> Fields<'a> {
         self.until(';')?.map(number).transpose()
     }
 
-    /// What SQLite keeps as a number and Postgres shows as a letter.
+    /// Reads a flag, which SQLite keeps as a number and Postgres shows as a letter.
     pub(crate) fn flag(&mut self) -> Result<bool> {
         match self.value()? {
             "1" | "t" => Ok(true),

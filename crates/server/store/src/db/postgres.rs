@@ -51,15 +51,16 @@ pub(super) async fn connect(url: &str, patience: Patience) -> Result<Pools> {
     })
 }
 
-/// A connection, waiting for a server that is away. (The pool itself waits only for one that refuses
-/// connections, not for one whose socket is gone.)
+/// A connection, waiting for a server that is away. (The pool itself waits only for one that
+/// refuses connections, not for one whose socket is gone.)
 pub(super) async fn acquire(pool: &PgPool) -> sqlx::Result<PoolConnection<Postgres>> {
     patiently(pool, || pool.acquire()).await
 }
 
-/// Begins a transaction; nothing has been asked yet, so that may be tried again. In a task of its own:
-/// whoever is dropped while it begins (a request whose client went away) would otherwise give a connection
-/// back to the pool in the middle of a transaction, and what others then do on it is never committed.
+/// Begins a transaction; no statement was sent yet, so that may be tried again. It begins in a task
+/// of its own: a caller that is dropped meanwhile (a request whose client went away) would
+/// otherwise give a connection back to the pool in the middle of a transaction, and statements of
+/// others on it would never be committed.
 pub(super) async fn begin(pool: &PgPool) -> sqlx::Result<Transaction<'static, Postgres>> {
     let pool = pool.clone();
     let begun = airside_tasks::spawn("transaction", async move {
@@ -81,7 +82,7 @@ where
     }
 }
 
-/// How long something is tried.
+/// The time left for trying a call again.
 pub(super) struct Tries {
     deadline: Instant,
 }
@@ -96,7 +97,7 @@ impl Tries {
         }
     }
 
-    /// Whether to try again, after a little while.
+    /// Returns true if the call should be tried again, after a little while.
     pub(super) async fn again(&mut self, error: &sqlx::Error) -> bool {
         let again = super::is_transient(error) && Instant::now() < self.deadline;
         if again {

@@ -1,11 +1,12 @@
 //! The purpose of a statement, for the error that says it failed.
 //!
-//! Nothing is written by hand: the first words of a statement tell the action and the table, and the
-//! function that holds it has a name. Both are worked out only when there is an error to show.
+//! Nothing is written by hand: the first words of a statement tell the action and the table, and
+//! the function that holds it has a name. Both are worked out only when there is an error to show.
 
 use std::{borrow::Cow, fmt};
 
-/// A statement's or transaction's purpose, such as `cannot read pipelines (pipelines::list::pipelines)`.
+/// A statement's or transaction's purpose, such as `cannot read pipelines
+/// (pipelines::list::pipelines)`.
 #[derive(Debug)]
 pub struct Purpose {
     action: String,

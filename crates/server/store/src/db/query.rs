@@ -44,14 +44,14 @@ values! {
     Option<Vec<u8>> => Value::Bytes;
 }
 
-/// Where a statement runs: on any connection, or in a transaction.
+/// The place where a statement runs: any connection, or a transaction.
 pub(crate) enum On<'a> {
     Pool(&'a Pool),
     Tx(&'a mut Tx),
 }
 
 impl On<'_> {
-    /// The same place for one more statement.
+    /// Returns the same place for one more statement.
     pub(crate) fn again(&mut self) -> On<'_> {
         match self {
             Self::Pool(pool) => On::Pool(pool),
@@ -72,7 +72,7 @@ impl<'a> From<&'a mut Tx> for On<'a> {
     }
 }
 
-/// What both databases' rows can become.
+/// A type that rows of both databases can become.
 pub(crate) trait Row:
     for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin
 {
@@ -84,7 +84,7 @@ impl<T> Row for T where T: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, 
 pub(crate) struct Query<T> {
     statement: Sql,
     values: Vec<Value>,
-    /// Whether the connection keeps the statement prepared for the next time.
+    /// True if the connection keeps the statement prepared for the next time.
     kept: bool,
     row: PhantomData<fn() -> T>,
 }
@@ -184,7 +184,7 @@ impl<T> Query<T> {
         self
     }
 
-    /// For a statement whose text will hardly come again.
+    /// Does not keep the statement prepared: its text will hardly come again.
     pub(crate) fn once(mut self) -> Self {
         self.kept = false;
         self
@@ -195,7 +195,7 @@ impl<T> Query<T> {
         self
     }
 
-    /// How many rows were changed.
+    /// Runs the statement and returns the number of rows that it changed.
     pub(crate) async fn execute<'a>(self, on: impl Into<On<'a>>) -> Result<u64> {
         run!(self, on, query_with, execute.rows_affected())
     }

@@ -10,8 +10,8 @@ pub(crate) struct Sql {
 }
 
 impl Sql {
-    /// A statement whose shape depends on what is asked for. Pieces only, never values; whoever
-    /// uses it tests each shape.
+    /// A statement whose shape depends on its arguments. It is made of pieces only, never of
+    /// values; its caller tests each shape.
     pub(crate) fn built(text: String) -> Self {
         Self {
             text: Cow::Owned(text),

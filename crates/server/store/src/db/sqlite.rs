@@ -16,12 +16,12 @@ use super::{Patience, Pool, Pools, Space, failed_to, here, opening};
 use crate::{Error, Result};
 
 const READERS: u32 = 4;
-/// Rows that a connection's thread may be ahead of whoever reads them: with few, the two wake each
-/// other up all the time.
+/// Rows that a connection's thread may be ahead of its reader: with few, the two wake each other up
+/// all the time.
 const BUFFERED: usize = 1024;
 /// The log beside the file is cut back to this once what is in it has been taken over.
 const LOG_BYTES: &str = "67108864";
-/// As the file itself calls `SqliteAutoVacuum::Incremental`.
+/// The number of `SqliteAutoVacuum::Incremental` in the file.
 const INCREMENTAL: i64 = 2;
 
 pub(super) async fn connect(path: &Path, patience: Patience) -> Result<Pools> {

@@ -1,4 +1,4 @@
-//! Where the database is.
+//! Addresses of databases.
 
 use std::{
     fmt,

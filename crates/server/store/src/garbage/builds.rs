@@ -15,7 +15,7 @@ pub struct RetainedJob {
     pub outline: String,
 }
 
-/// Whose builds are counted together.
+/// The job or resource whose builds are counted together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LoggedOf {
     Job(JobId),
@@ -32,8 +32,8 @@ pub struct Logged {
 }
 
 impl Store {
-    /// All jobs that neither rest themselves nor in a pipeline that does: what rests keeps its logs. Those
-    /// that the configuration does not have any more count as it last had them.
+    /// All jobs that neither rest themselves nor in a pipeline that does: what rests keeps its
+    /// logs. Those that the configuration does not have any more count as it last had them.
     pub async fn retained_jobs(&self) -> Result<Vec<RetainedJob>> {
         let rows: Vec<(i64, String)> = query_as(sql!(
             "SELECT j.id, j.outline FROM jobs j JOIN pipelines p ON p.id = j.pipeline_id
@@ -91,8 +91,9 @@ impl Store {
         rows.into_iter().map(logged).collect()
     }
 
-    /// Says that the logs of these finished builds are gone, and removes what else of them takes room. The
-    /// log itself is removed afterwards: one of a reaped build is garbage, whatever happens in between.
+    /// Says that the logs of these finished builds are gone, and removes what else of them takes
+    /// room. The log itself is removed afterwards: one of a reaped build is garbage, whatever
+    /// happens in between.
     pub async fn reap_builds(&self, builds: &[BuildId]) -> Result<()> {
         let ids: Vec<i64> = builds.iter().map(|build| build.0).collect();
         let mut tx = self.write.begin(here!()).await?;
@@ -114,7 +115,7 @@ impl Store {
         Ok(())
     }
 
-    /// Of these builds, those whose log nobody needs: they are gone, or reaped.
+    /// Returns those of these builds whose log is garbage: they are gone, or reaped.
     pub async fn without_log(&self, builds: &[BuildId]) -> Result<Vec<BuildId>> {
         let ids: Vec<_> = builds.iter().map(|build| build.0.into()).collect();
         let head = "SELECT id FROM builds WHERE id > $1 AND reaped_at IS NULL AND id IN";
@@ -124,7 +125,7 @@ impl Store {
         Ok(garbage.copied().collect())
     }
 
-    /// Whether more than so many builds were reaped and are still there.
+    /// Returns true if more than `number` builds were reaped and are still there.
     pub async fn has_reaped_beyond(&self, of: LoggedOf, number: i64) -> Result<bool> {
         let (statement, id) = match of {
             LoggedOf::Job(job) => (
@@ -150,9 +151,9 @@ impl Store {
         Ok(row.is_some())
     }
 
-    /// Forgets reaped builds but for the newest `keep`, a part of them at a time; how many. Those stay that
-    /// a rerun stands behind, those whose volumes somebody needs (a task's cache), and those through which a
-    /// job gets what its next build would have.
+    /// Forgets reaped builds but for the newest `keep`, a part of them at a time, and returns their
+    /// number. Builds stay that a rerun stands behind, whose volumes are in use (a task's cache),
+    /// and through which a job gets the inputs of its next build.
     pub async fn forget_reaped(&self, of: LoggedOf, keep: i64, most: i64) -> Result<u64> {
         let (statement, id) = match of {
             LoggedOf::Job(job) => (

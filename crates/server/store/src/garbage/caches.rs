@@ -1,4 +1,4 @@
-//! Caches that nobody uses at the moment, for when the disk is nearly full.
+//! Caches that no build uses at the moment, for when the disk is nearly full.
 
 use airside_model::VolumeId;
 
@@ -7,16 +7,16 @@ use crate::{
     db::{query, query_as, sql},
 };
 
-/// What a cache is for.
+/// The purpose of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cold {
-    /// What a get fetched.
+    /// The result of a get.
     Resource,
-    /// What a task keeps from one build to the next.
+    /// Files that a task keeps from one build to the next.
     Task,
 }
 
-/// A cache that no unfinished build uses, and nobody can look into.
+/// A cache that no unfinished build uses, and no user can intercept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColdCache {
     pub kind: Cold,
@@ -44,7 +44,7 @@ macro_rules! cold_task {
 }
 
 impl Store {
-    /// Those that were not used for longest, first.
+    /// Lists the caches whose last use is longest ago, first.
     pub async fn cold_caches(&self, most: i64) -> Result<Vec<ColdCache>> {
         let rows: Vec<(String, i64, bool)> = query_as(sql!(
             "SELECT r.volume_id, r.used_at, TRUE AS fetched FROM resource_caches r WHERE ",
@@ -68,11 +68,12 @@ impl Store {
         Ok(cold.collect())
     }
 
-    /// Forgets a cache, unless somebody has come to use it since. Its volume is left to the collector.
+    /// Forgets a cache, unless a build has come to use it since. Its volume is left to the
+    /// collector.
     pub async fn give_up_cache(&self, cache: &ColdCache) -> Result<bool> {
         let volume = cache.volume.as_str();
         let gone = match cache.kind {
-            // By its time, too: whoever uses it writes that first.
+            // By its time, too: a build that uses it writes that first.
             Cold::Resource => {
                 query(sql!(
                     "DELETE FROM resource_caches WHERE used_at = $2 AND volume_id IN (

@@ -1,5 +1,5 @@
-//! What destroyed pipelines had. Whatever other rows go with one of these is a part of it: a build's steps, a
-//! resource's checks.
+//! Rows that destroyed pipelines had. Rows that go with one of these count as a part of it: a
+//! build's steps, a resource's checks.
 
 use airside_model::BuildId;
 
@@ -8,7 +8,7 @@ use crate::{
     db::{execute_for, here, query, query_scalar, sql},
 };
 
-/// What went.
+/// The rows that were removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Destroyed {
     /// Builds among it; their logs are garbage now.
@@ -17,7 +17,8 @@ pub struct Destroyed {
 }
 
 impl Store {
-    /// Forgets a part of what destroyed pipelines had, at last the pipelines themselves. Nothing: that was all.
+    /// Forgets a part of what destroyed pipelines had, at last the pipelines themselves. Nothing:
+    /// that was all.
     pub async fn collect_destroyed(&self, most: i64) -> Result<Destroyed> {
         let builds = self.collect_destroyed_builds(most).await?;
         if !builds.is_empty() {

@@ -10,8 +10,8 @@ use crate::{
 };
 
 impl Store {
-    /// Forgets versions that no resource has any more and no build had; a part of them at a time. How many.
-    /// Disabled ones stay: somebody meant them.
+    /// Forgets versions that no resource has any more and no build had, a part of them at a time,
+    /// and returns their number. Disabled ones stay: a user meant them.
     pub async fn collect_versions(&self, most: i64) -> Result<u64> {
         query(sql!(
             "DELETE FROM resource_versions WHERE id IN (
@@ -26,7 +26,8 @@ impl Store {
         .await
     }
 
-    /// Forgets resources that the configuration does not have any more and of which nothing is left.
+    /// Forgets resources that the configuration does not have any more and of which nothing is
+    /// left.
     pub async fn collect_resources(&self, most: i64) -> Result<u64> {
         query(sql!(
             "DELETE FROM resources WHERE id IN (
@@ -54,8 +55,8 @@ impl Store {
         .await
     }
 
-    /// Forgets containers of finished builds on workers that are not configured any more: nobody can
-    /// look whether they are still there.
+    /// Forgets containers of finished builds on workers that are not configured any more: no server
+    /// can look whether they are still there.
     pub async fn collect_orphaned_containers(&self, most: i64) -> Result<u64> {
         query(sql!(
             "DELETE FROM containers WHERE handle IN (
@@ -69,7 +70,7 @@ impl Store {
         .await
     }
 
-    /// Forgets loops that no server has run since then, and that nobody paused.
+    /// Forgets loops that no server has run since then, and that no administrator paused.
     pub async fn collect_components(&self, before: Micros, most: i64) -> Result<u64> {
         query(sql!(
             "DELETE FROM components WHERE name IN (
@@ -81,7 +82,7 @@ impl Store {
         .await
     }
 
-    /// Of these volumes, those that nothing refers to.
+    /// Returns those of these volumes that no row refers to.
     pub async fn unknown_volumes(&self, volumes: &[VolumeId]) -> Result<Vec<VolumeId>> {
         let mut unknown: HashSet<&str> = volumes.iter().map(VolumeId::as_str).collect();
         for head in [

@@ -1,4 +1,4 @@
-//! What the database itself takes on disk.
+//! Size of the database on disk.
 
 use crate::{Result, Store, db};
 
@@ -6,12 +6,12 @@ use crate::{Result, Store, db};
 const SPARE: u64 = 10;
 /// Less than this many pages is not worth the work.
 const TRIFLE: u64 = 256;
-/// Given back at once, so that nobody waits long for the file.
+/// Pages given back at once, so that no writer waits long for the file.
 const PAGES: u64 = 512;
 
 impl Store {
-    /// Gives what the database's file holds and does not use back to the disk, but for a tenth; a part of
-    /// it at a time. How many pages that were. A Postgres sees to that by itself.
+    /// Gives what the database's file holds and does not use back to the disk, but for a tenth; a
+    /// part of it at a time. How many pages that were. A Postgres sees to that by itself.
     pub async fn give_back_space(&self) -> Result<u64> {
         let Some(space) = db::space(&self.write).await? else {
             return Ok(0);

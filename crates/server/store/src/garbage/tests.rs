@@ -127,7 +127,7 @@ async fn a_reaped_build_keeps_its_row_and_nothing_else(database: TestDatabase) {
     let reaped = store.build(old).await.unwrap().unwrap();
     assert!(reaped.reaped_at.is_some() && reaped.status == BuildStatus::Succeeded);
     assert_eq!(store.build_plan(old).await.unwrap(), None);
-    // A build that runs is never reaped, whoever asks.
+    // A build that runs is never reaped.
     let running_row = store.build(running.build).await.unwrap().unwrap();
     assert_eq!(running_row.reaped_at, None);
     assert!(store.build_plan(running.build).await.unwrap().is_some());
@@ -283,7 +283,7 @@ async fn caches_are_cold_once_nobody_uses_them(database: TestDatabase) {
     stage.end(&lease).await;
     let cold = store.cold_caches(10).await.unwrap();
     assert_eq!(cold.len(), 1);
-    // Somebody came in between.
+    // Another build came in between.
     let next = stage.begin().await;
     let used = store.use_task_cache(&next, stage.job, "t", "c").await;
     assert!(used.unwrap().is_some());

@@ -1,4 +1,4 @@
-//! What the next build of a job would get, as the scheduler last saw it.
+//! Inputs that the next build of a job would get, as the scheduler last saw it.
 
 use airside_model::{JobId, ResourceId, ResourceVersionId, Version};
 
@@ -24,7 +24,7 @@ pub struct NextInputs {
 }
 
 impl NextInputs {
-    /// Whether every input has a version.
+    /// Returns true if every input has a version.
     pub fn is_determined(&self) -> bool {
         self.inputs.iter().all(|input| input.chosen.is_ok())
     }

@@ -139,7 +139,7 @@ async fn a_build_that_did_not_succeed_keeps_its_claimed_containers(database: Tes
         );
         store.doom_container(&handle).await.unwrap();
     }
-    // Whoever is inside is not thrown out.
+    // A user who intercepts is not thrown out.
     let lease = fixture.build().await;
     let handle = fixture.container(&lease, "task").await;
     store.keep_container(&handle).await.unwrap();

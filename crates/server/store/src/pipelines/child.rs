@@ -16,8 +16,9 @@ pub struct Parent {
 }
 
 impl Store {
-    /// Makes or changes a pipeline in a build's name. A new one runs at once, as does one that comes
-    /// back from the archive. Refused with [`Error::SetByNewerBuild`] if a newer build was here.
+    /// Makes or changes a pipeline in a build's name. A new one runs at once, as does one that
+    /// comes back from the archive. Refused with [`Error::SetByNewerBuild`] if a newer build was
+    /// here.
     pub async fn save_child_pipeline(&self, save: SavePipeline, parent: Parent) -> Result<Saved> {
         let mut tx = self.write.begin(here!()).await?;
         let existing: Option<(bool, Option<i64>)> = query_as(sql!(
@@ -57,8 +58,8 @@ impl Store {
         tx.commit().await
     }
 
-    /// Pipelines that a build set and nobody stands for any more: the job that did is gone, its pipeline is
-    /// archived, or a later build of it succeeded without setting them.
+    /// Lists pipelines that a build set and no job stands for any more: the job that did is gone,
+    /// its pipeline is archived, or a later build of it succeeded without setting them.
     pub async fn abandoned_pipelines(&self) -> Result<Vec<PipelineId>> {
         let rows: Vec<(i64,)> = query_as(sql!(
             "SELECT p.id FROM pipelines p LEFT JOIN jobs j ON j.id = p.parent_job_id
@@ -73,7 +74,7 @@ impl Store {
         Ok(rows.into_iter().map(|(id,)| PipelineId(id)).collect())
     }
 
-    /// Who set the pipeline last, if a build did.
+    /// Returns the job and build that set the pipeline last, if a build did.
     pub async fn pipeline_parent(&self, pipeline: PipelineId) -> Result<Option<Parent>> {
         let row: Option<(Option<i64>, Option<i64>)> = query_as(sql!(
             "SELECT parent_job_id, parent_build_id FROM pipelines WHERE id = $1"

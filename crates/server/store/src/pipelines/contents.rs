@@ -1,5 +1,5 @@
-//! Which rows of jobs and resources a new configuration changes. Only those are written, all at once:
-//! a pipeline of hundreds of jobs of which one changed costs one row.
+//! Rows of jobs and resources that a new configuration changes. Only those are written, all at
+//! once: a pipeline of hundreds of jobs of which one changed costs one row.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,7 +17,7 @@ struct Known<T> {
     content: T,
 }
 
-/// What has to be done so that the table holds what is wanted.
+/// The changes that make the table hold the wanted rows.
 struct Changes<T> {
     /// New, changed or back again, by name.
     put: Vec<(String, T)>,
@@ -96,8 +96,8 @@ enum Table {
     Resources,
 }
 
-/// Old and new names, in an order in which each new one is free when its turn comes: `a` to `b` after
-/// `b` to `c`. Names cannot change places.
+/// Old and new names, in an order in which each new one is free when its turn comes: `a` to `b`
+/// after `b` to `c`. Names cannot change places.
 fn renames<'a>(named: impl Iterator<Item = (&'a String, &'a String)>) -> Vec<(String, String)> {
     let mut left: Vec<(String, String)> = named
         .filter(|(old, new)| !old.is_empty() && old != new)
@@ -160,10 +160,10 @@ pub(super) async fn save_jobs(tx: &mut Tx, pipeline: PipelineId, jobs: Vec<SaveJ
     insert(tx, into, row, rows.collect(), then).await
 }
 
-/// What of a resource's row the configuration says: type, outline, pin.
+/// The part of a resource's row that the configuration determines: type, outline, pin.
 type Resource = (String, String, Option<String>);
 
-/// Which resources begin another history: those whose type or source is another one now.
+/// Returns the resources that begin another history: those whose type or source is another one now.
 pub(super) async fn save_resources(
     tx: &mut Tx,
     pipeline: PipelineId,
@@ -222,7 +222,8 @@ async fn known_resources(
     Ok(known.collect())
 }
 
-/// A pin of the configuration takes the place of somebody's, and leaves none behind.
+/// Writes the rows of resources. A pin of the configuration takes the place of a user's, and leaves
+/// none behind.
 async fn put_resources(
     tx: &mut Tx,
     pipeline: PipelineId,

@@ -1,4 +1,4 @@
-//! The end of a pipeline, as far as anybody can see. What it had may be a lot, and goes later, a few rows at a
+//! The end of a pipeline, as far as users can see. Its rows may be many, and go later, a few at a
 //! time (`garbage/destroyed.rs`).
 
 use airside_model::PipelineId;
@@ -10,12 +10,12 @@ use crate::{
 };
 
 impl Store {
-    /// Removes the pipeline: no list and no question finds it, its jobs, resources or builds any more, what runs
-    /// is given up, and its name is free.
+    /// Removes the pipeline: no list and no question finds it, its jobs, resources or builds any
+    /// more, what runs is given up, and its name is free.
     pub async fn destroy_pipeline(&self, id: PipelineId) -> Result<()> {
         let (sealed, summary) = self.nothing_configured(id);
         let mut tx = self.write.begin(here!()).await?;
-        // Nobody can give a pipeline such a name.
+        // No user can give a pipeline such a name.
         query(sql!(
             "UPDATE pipelines SET destroyed = TRUE, archived = TRUE, paused = TRUE,
                name = '/' || CAST(id AS TEXT), config = $1, summary = $2, updated_at = $3 WHERE id = $4"
@@ -29,7 +29,8 @@ impl Store {
         for statement in [
             sql!("UPDATE jobs SET active = FALSE, outline = '{}' WHERE pipeline_id = $1"),
             sql!("UPDATE resources SET active = FALSE, outline = '{}' WHERE pipeline_id = $1"),
-            // Whoever drives one of these finds it gone and stops; containers without a build are swept.
+            // A server that drives one of these finds it gone and stops; containers without a build
+            // are swept.
             sql!("DELETE FROM builds WHERE pipeline_id = $1 AND status IN ('pending', 'started')"),
             sql!(
                 "DELETE FROM builds WHERE pipeline_id = $1 AND id IN (SELECT build_id FROM containers)"
@@ -37,7 +38,7 @@ impl Store {
             sql!(
                 "DELETE FROM builds WHERE pipeline_id = $1 AND id IN (SELECT build_id FROM volumes)"
             ),
-            // What they fetched is found by nobody else from now on.
+            // No other build finds their caches from now on.
             sql!(
                 "DELETE FROM builds WHERE pipeline_id = $1 AND id IN (SELECT build_id FROM resource_cache_uses)"
             ),

@@ -24,15 +24,20 @@ pub struct PipelineSummary {
     pub updated_at: Micros,
 }
 
+/// SQL of the columns of [`Row`], and of others that are given.
 macro_rules! columns {
-    () => {
-        "SELECT p.id, p.team_id, t.name AS team_name, p.name, p.instance_vars, p.paused, \
-         p.paused_by, p.paused_at, p.public, p.archived, p.summary, p.updated_at \
-         FROM pipelines p JOIN teams t ON t.id = p.team_id AND NOT p.destroyed"
+    ($($more:literal),*) => {
+        concat!(
+            "SELECT p.id, p.team_id, t.name AS team_name, p.name, p.instance_vars, p.paused, \
+             p.paused_by, p.paused_at, p.public, p.archived, p.summary, p.updated_at",
+            $(", ", $more,)*
+            " FROM pipelines p JOIN teams t ON t.id = p.team_id AND NOT p.destroyed"
+        )
     };
 }
+pub(super) use columns;
 
-/// The same columns of many, in the order in which teams arranged them.
+/// SQL of these columns for many pipelines, in the order in which teams arranged them.
 macro_rules! list {
     () => {
         concat!(
@@ -49,7 +54,7 @@ macro_rules! list {
 }
 
 #[derive(sqlx::FromRow)]
-struct Row {
+pub(super) struct Row {
     id: i64,
     team_id: i64,
     team_name: String,
@@ -65,7 +70,7 @@ struct Row {
 }
 
 impl Row {
-    fn read(self) -> Result<PipelineSummary> {
+    pub(super) fn read(self) -> Result<PipelineSummary> {
         Ok(PipelineSummary {
             id: PipelineId(self.id),
             team: TeamId(self.team_id),
@@ -138,7 +143,7 @@ impl Store {
         row.map(Row::read).transpose()
     }
 
-    /// Those of one team, or of all, in the order in which the team arranged them.
+    /// Lists the pipelines of one team, or of all, in the order in which the team arranged them.
     pub async fn pipelines(&self, team: Option<TeamId>) -> Result<Vec<PipelineSummary>> {
         let statement = match team {
             Some(_) => sql!(list!(), " WHERE p.team_id = $1"),

@@ -8,7 +8,7 @@ use crate::{
     now,
 };
 
-/// Whether something shall rest, and who wants it to.
+/// A pause, or its end, with the user who wants it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pausing<'a> {
     Pause { by: &'a str },
@@ -143,7 +143,7 @@ impl Store {
         Ok(())
     }
 
-    /// The same among the instances of a name.
+    /// Puts the instances of one pipeline's name in this order.
     pub async fn order_instances(
         &self,
         team: TeamId,

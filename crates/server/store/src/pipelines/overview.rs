@@ -1,5 +1,5 @@
-//! Jobs in lists: each with its next build and its latest finished one, in one statement, however many
-//! there are and however long their history is.
+//! Jobs in lists: each with its next build and its latest finished one, in one statement, however
+//! many there are and however long their history is.
 
 use airside_model::{BuildId, BuildStatus, JobId, PipelineId, TeamId};
 
@@ -9,7 +9,7 @@ use crate::{
     db::{Fields, Unpack, Value, fetch_packed, packed, sql},
 };
 
-/// Whose jobs to list.
+/// The team or pipeline whose jobs are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobsOf {
     Pipeline(PipelineId),
@@ -50,7 +50,8 @@ macro_rules! overview {
             ),
             " FROM ",
             $from,
-            // A job that never had a build is not looked for among builds, nor is one that has none to come: most jobs.
+            // A job that never had a build is not looked for among builds, nor is one that has none
+            // to come: most jobs.
             " LEFT JOIN builds f ON f.id = CASE WHEN j.build_number > 0 THEN (SELECT b.id FROM builds b
                  WHERE b.job_id = j.id AND b.status NOT IN ('pending', 'started')
                  ORDER BY coalesce(b.rerun_of, b.id) DESC, b.id DESC LIMIT 1) END

@@ -133,7 +133,7 @@ impl Store {
         rows.into_iter().map(resource).collect()
     }
 
-    /// Those of all pipelines, by pipeline and name.
+    /// Lists the resources of all pipelines, by pipeline and name.
     pub async fn all_resources(&self) -> Result<Vec<Resource>> {
         let rows: Vec<ResourceRow> = query_as(sql!(
             resource_columns!(),
@@ -162,7 +162,8 @@ impl Store {
         Ok(())
     }
 
-    /// Of each of these jobs of a pipeline: whether it is paused, and whether its next build has all inputs.
+    /// Tells of each of these jobs of a pipeline if it is paused, and if its next build has all
+    /// inputs.
     pub async fn job_states(&self, pipeline: PipelineId, jobs: &[JobId]) -> Result<Vec<JobState>> {
         let ids = jobs.iter().map(|job| job.0.into()).collect();
         let head = "SELECT id, paused, inputs_determined FROM jobs

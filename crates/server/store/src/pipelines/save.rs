@@ -57,7 +57,8 @@ impl Store {
         save: SavePipeline,
     ) -> Result<(Saved, Vec<ResourceId>)> {
         let config = save.config.to_string();
-        // First, as whoever counts holds up everybody else who saves: what is read next stays true.
+        // First, because a server that counts holds up all others that save: the rows that are read
+        // next stay true.
         let version = next_config_version(tx).await?;
         let existing = existing(tx, &save).await?;
         let id = match &existing {

@@ -1,4 +1,4 @@
-//! Which resources come from elsewhere than before: their versions mean nothing to the new place.
+//! Resources whose source is another than before: their versions mean nothing to the new one.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,8 +9,8 @@ use serde::{
 };
 use serde_json::Value;
 
-/// The (new) names of resources whose source, or that of the type they are made with, is another one.
-/// What one of the two configurations does not have has not changed.
+/// The (new) names of resources whose source, or that of the type they are made with, is another
+/// one. What one of the two configurations does not have has not changed.
 pub(super) fn changed(
     before: &Value,
     after: &Value,
@@ -43,7 +43,8 @@ impl<'a> Sources<'a> {
         }
     }
 
-    /// Where a resource's versions come from: its source, and types and sources of all it is made with.
+    /// Returns the origin of a resource's versions: its source, and types and sources of all it is
+    /// made with.
     fn origin(&self, name: &str) -> Option<Vec<[&'a Value; 2]>> {
         let made_with = |one: &'a Value| [&one["type"], &one["source"]];
         let mut origin = vec![made_with(self.resources.get(name)?)];
@@ -65,7 +66,8 @@ fn by_name(list: &Value) -> HashMap<&str, &Value> {
         .collect()
 }
 
-/// What of a stored configuration says where versions come from; the rest, which is most of it, is passed over.
+/// The part of a stored configuration that determines where versions come from; the rest, which is
+/// most of it, is passed over.
 pub(super) struct OnlySources(pub(super) Value);
 
 impl<'de> Deserialize<'de> for OnlySources {

@@ -145,7 +145,7 @@ impl Fixture {
         ended.await.unwrap();
     }
 
-    /// What a sweep in so many seconds would leave: whether the volume is still known.
+    /// Returns true if the volume is still known after a sweep in so many seconds.
     async fn survives(&self, cache: &ResourceCache, later: u64) -> bool {
         let then = now().plus(Duration::from_secs(later));
         self.store
@@ -190,11 +190,11 @@ async fn the_latest_build_of_a_job_keeps_its_caches(database: TestDatabase) {
     let new = main.save(&second, "two").await;
     assert!(main.survives(&old, 3600).await);
     main.end(&second).await;
-    // What nobody uses any more stays for a moment, in case somebody has just found it.
+    // A cache that no build uses any more stays for a moment, in case a build has just found it.
     assert!(main.survives(&old, 0).await);
     assert!(!main.survives(&old, 120).await);
     assert!(main.survives(&new, 120).await);
-    // With its builds goes the right to be found, before anybody sweeps.
+    // With its builds goes the right to be found, before any sweep.
     main.store.destroy_pipeline(main.pipeline).await.unwrap();
     let later = main.one_off().await;
     assert_eq!(main.find(&later, "two").await, None);
@@ -230,7 +230,7 @@ async fn what_somebody_looked_into_is_not_found(database: TestDatabase) {
     assert!(saved.await.unwrap());
     main.store.container_hijacked(&late).await.unwrap();
     assert_eq!(main.find(&build, "late").await, None);
-    // Whoever had found it before still has it.
+    // A build that had found it before still has it.
     assert!(main.survives(&fetched, 3600).await);
 }
 
@@ -268,7 +268,7 @@ async fn what_a_resource_fetched_can_be_forgotten(database: TestDatabase) {
     assert_eq!(clear(Some(Version::from([("v", "none")]))).await, 0);
     assert_eq!(clear(Some(Version::from([("v", "a")]))).await, 1);
     assert_eq!(main.find(&build, "a").await, None);
-    // Whoever uses it still has it.
+    // A build that uses it still has it.
     assert!(main.survives(&kept, 3600).await);
     assert!(main.find(&build, "b").await.is_some());
     assert_eq!(clear(None).await, 2);

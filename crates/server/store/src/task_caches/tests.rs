@@ -183,7 +183,7 @@ async fn a_newer_build_has_the_last_word_about_a_pipeline(database: TestDatabase
         .unwrap();
     let parent = store.pipeline_parent(id).await.unwrap();
     assert_eq!(parent, Some(Parent { job, build: new }));
-    // Whoever sets it by hand makes it his own.
+    // A user who sets it by hand owns it from then on.
     store.save_pipeline(pipeline(team, "child")).await.unwrap();
     assert_eq!(store.pipeline_parent(id).await.unwrap(), None);
 }

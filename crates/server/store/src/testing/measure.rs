@@ -1,4 +1,4 @@
-//! How much a database holds, table by table and in bytes.
+//! The size of a database, table by table and in bytes.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,8 @@ impl TestDatabase {
         rows
     }
 
-    /// What it takes on disk, once what is free was given up as far as the database does that by itself.
+    /// Returns the size on disk, once free pages were given back as far as the database does that
+    /// by itself.
     pub async fn bytes(&self) -> u64 {
         let bytes = match &self.url {
             DatabaseUrl::Sqlite(path) => {

@@ -1,4 +1,4 @@
-//! What is sealed belongs to its row.
+//! Sealed bytes belong to their row.
 
 use serde_json::json;
 
@@ -58,7 +58,7 @@ async fn what_is_sealed_can_be_opened_in_its_row_only(database: TestDatabase) {
     assert!(matches!(moved, Err(Error::Seal(_))), "{moved:?}");
 }
 
-/// As the first version of the format had it.
+/// Seals a value in the first version of the format.
 fn first_format(sealer: &Sealer, name: &str, clear: &serde_json::Value) -> Vec<u8> {
     let mut sealed = sealer.seal(name, clear.to_string().as_bytes());
     sealed[0] = 1;

@@ -28,7 +28,8 @@ impl Store {
         })
     }
 
-    /// Returns those of these volumes whose size is not known, each with its team; none where no team has a quota of them.
+    /// Returns those of these volumes whose size is not known, each with its team; none where no
+    /// team has a quota of them.
     pub async fn unmeasured_volumes(&self, there: &[VolumeId]) -> Result<Vec<(VolumeId, TeamId)>> {
         if !self.quotas.has(Quota::Volumes) {
             return Ok(Vec::new());
@@ -92,8 +93,9 @@ impl Store {
         })
     }
 
-    /// Forgets versions beyond their team's quota, the oldest first, a part of them at a time; how many. Those stay that
-    /// a build had or is about to have, that somebody disabled or pinned.
+    /// Forgets versions beyond their team's quota, the oldest first, a part of them at a time, and
+    /// returns their number. Versions stay that a build had or is about to have, or that a user
+    /// disabled or pinned.
     pub async fn collect_versions_beyond_quota(&self, most: i64) -> Result<u64> {
         if !self.quotas.has(Quota::Versions) {
             return Ok(0);

@@ -187,8 +187,8 @@ async fn versions_beyond_the_quota_are_forgotten_oldest_first(database: TestData
             .unwrap()
     };
     // Of an answer as many as may be kept; the others are not even new.
-    assert!(matches!(found(0..10).await, crate::Found::Saved(saved) if saved.len() == 3));
-    assert_eq!(found(0..10).await, crate::Found::NothingNew);
+    assert!(matches!(found(0..10).await, crate::SavedVersions::Saved(saved) if saved.len() == 3));
+    assert_eq!(found(0..10).await, crate::SavedVersions::NothingNew);
     found(10..12).await;
     assert_eq!(store.collect_versions_beyond_quota(10).await.unwrap(), 2);
     assert_eq!(store.collect_versions_beyond_quota(10).await.unwrap(), 0);

@@ -12,13 +12,13 @@ use crate::{
 /// Only those that have these pairs.
 pub type VersionFilter = Version;
 
-/// Which part of a list; both ends are included.
+/// A part of a list; both ends are included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VersionPage {
     pub limit: i64,
-    /// As old as this version or newer: those nearest to it.
+    /// The oldest version of the part: the versions nearest to it are listed.
     pub from: Option<ResourceVersionId>,
-    /// As new as this version or older. Of no meaning with `from`.
+    /// The newest version of the part. It has no meaning with `from`.
     pub to: Option<ResourceVersionId>,
 }
 
@@ -164,8 +164,8 @@ impl Store {
     }
 }
 
-/// Where versions come from that have all pairs, and what to bind from `$4` on. Versions of one pair are
-/// found by their digest, those of several by their pairs.
+/// Returns the SQL of versions that have all pairs, and the values to bind from `$4` on. Versions
+/// of one pair are found by their digest, those of several by their pairs.
 fn filtered(filter: &VersionFilter, bound: &str, order: &str) -> (String, Vec<Value>) {
     let versions = "JOIN resource_versions v ON v.resource_id = r.id AND v.scope = r.scope";
     let Some(first) = pairs::first_pair(filter) else {

@@ -1,11 +1,12 @@
 //! Versions by some of their pairs: for pins and filters that do not name all.
 //!
-//! A version of one pair is found by its digest. One of several has a row for each pair, in its order.
+//! A version of one pair is found by its digest. One of several has a row for each pair, in its
+//! order.
 
 use airside_model::{ResourceId, ResourceVersionId, Version};
 use sha2::{Digest, Sha256};
 
-use super::{Scope, digest};
+use super::{VersionScope, digest};
 use crate::{
     Result, Store,
     db::{Sql, Tx, Value, insert, query_as, sql},
@@ -24,7 +25,7 @@ fn pair(key: &str, value: &str) -> String {
 pub(super) async fn place<'a>(
     tx: &mut Tx,
     resource: ResourceId,
-    scope: Scope,
+    scope: VersionScope,
     versions: impl Iterator<Item = (i64, i64, &'a Version)>,
 ) -> Result<()> {
     let rows = versions

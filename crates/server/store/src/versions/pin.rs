@@ -7,11 +7,11 @@ use crate::{
     db::{here, query, query_as, sql},
 };
 
-/// What a resource is held to.
+/// The version that a resource is held to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pin {
     pub version: Version,
-    /// By the configuration, not by somebody's word.
+    /// True if the configuration pins the resource, not a user.
     pub in_config: bool,
     pub comment: String,
 }

@@ -1,20 +1,20 @@
 //! Saving what a check or a put found.
 //!
-//! If any of it is new, all of it stands at the end of the order afterwards, as it was given; what stands
-//! there already stays where it is. If nothing is new, nothing is written.
+//! If any of it is new, all of it stands at the end of the order afterwards, as it was given; what
+//! stands there already stays where it is. If nothing is new, nothing is written.
 
 use std::collections::{HashMap, HashSet};
 
 use airside_model::{MetadataField, Quota, ResourceId, ResourceVersionId, Version};
 
-use super::{CheckFrom, Found, Scope, VersionPlace, digest, pairs};
+use super::{CheckFrom, SavedVersions, VersionPlace, VersionScope, digest, pairs};
 use crate::{
     News, Result, Store,
     db::{On, Tx, execute_for, fetch_for, here, insert, query, query_as, query_scalar, sql},
     to_json,
 };
 
-/// What was found, each version once, with its digest.
+/// The found versions, each once, with its digest.
 type Wanted<'a> = Vec<(String, &'a Version, &'a [MetadataField])>;
 
 /// A row that is there already.
@@ -34,7 +34,7 @@ impl Store {
         resource: ResourceId,
         from: &CheckFrom,
         versions: &[(Version, Vec<MetadataField>)],
-    ) -> Result<Found> {
+    ) -> Result<SavedVersions> {
         let versions = self.newest_within_quota(resource, versions).await?;
         let wanted = once_each(versions);
         let scope: Option<i64> = query_scalar(sql!("SELECT scope FROM resources WHERE id = $1"))
@@ -42,17 +42,17 @@ impl Store {
             .fetch_optional(&self.read)
             .await?;
         if scope != Some(from.scope.0) {
-            return Ok(Found::Outdated);
+            return Ok(SavedVersions::Outdated);
         }
         let known = known(&self.read, resource, &wanted).await?;
         if is_all_known(&known, &wanted, from.scope) {
-            return Ok(Found::NothingNew);
+            return Ok(SavedVersions::NothingNew);
         }
         // Listeners hear of changes to a resource in the order in which they were made.
         let _turn = self.turn.lock().await;
         let mut tx = self.write.begin(here!()).await?;
         let found = save_within(&mut tx, resource, Some(from.scope), versions).await?;
-        if let Found::Saved(versions) = &found {
+        if let SavedVersions::Saved(versions) = &found {
             tx.commit().await?;
             let versions = versions.clone();
             self.tell(News::VersionsSaved { resource, versions });
@@ -60,8 +60,8 @@ impl Store {
         Ok(found)
     }
 
-    /// The newest of what a check found, as many as the team may keep: the others would be forgotten at once, and found
-    /// again by the next check.
+    /// The newest of what a check found, as many as the team may keep: the others would be
+    /// forgotten at once, and found again by the next check.
     async fn newest_within_quota<'v>(
         &self,
         resource: ResourceId,
@@ -143,19 +143,20 @@ async fn known<'a>(
         .collect())
 }
 
-fn is_all_known(known: &HashMap<String, Known>, wanted: &Wanted<'_>, scope: Scope) -> bool {
+fn is_all_known(known: &HashMap<String, Known>, wanted: &Wanted<'_>, scope: VersionScope) -> bool {
     wanted
         .iter()
         .all(|(digest, ..)| known.get(digest).is_some_and(|row| row.scope == scope.0))
 }
 
-/// The same within a transaction, in the scope that is given or in whichever the resource has now.
+/// Saves versions within a transaction, in the scope that is given or else in the one that the
+/// resource has now.
 pub(crate) async fn save_within(
     tx: &mut Tx,
     resource: ResourceId,
-    scope: Option<Scope>,
+    scope: Option<VersionScope>,
     versions: &[(Version, Vec<MetadataField>)],
-) -> Result<Found> {
+) -> Result<SavedVersions> {
     let wanted = once_each(versions);
     // Two at once would number alike: the second waits here.
     let current: Option<i64> = query_scalar(sql!(
@@ -164,15 +165,15 @@ pub(crate) async fn save_within(
     .bind(resource.0)
     .fetch_optional(&mut *tx)
     .await?;
-    let Some(current) = current.map(Scope) else {
-        return Ok(Found::Outdated);
+    let Some(current) = current.map(VersionScope) else {
+        return Ok(SavedVersions::Outdated);
     };
     if scope.is_some_and(|scope| scope != current) {
-        return Ok(Found::Outdated);
+        return Ok(SavedVersions::Outdated);
     }
     let known = known(&mut *tx, resource, &wanted).await?;
     if is_all_known(&known, &wanted, current) {
-        return Ok(Found::NothingNew);
+        return Ok(SavedVersions::NothingNew);
     }
     let (highest, kept) = tail(tx, resource, current, &known, &wanted).await?;
     let moved: Wanted<'_> = wanted.into_iter().skip(kept).collect();
@@ -191,15 +192,15 @@ pub(crate) async fn save_within(
         &known,
     )
     .await?;
-    Ok(Found::Saved(places))
+    Ok(SavedVersions::Saved(places))
 }
 
-/// The highest place that is taken, and how many of what was found stand at the end of the order already,
-/// in this order: a check begins with the version that it looked from.
+/// The highest place that is taken, and how many of what was found stand at the end of the order
+/// already, in this order: a check begins with the version that it looked from.
 async fn tail(
     tx: &mut Tx,
     resource: ResourceId,
-    scope: Scope,
+    scope: VersionScope,
     known: &HashMap<String, Known>,
     wanted: &Wanted<'_>,
 ) -> Result<(i64, usize)> {
@@ -236,7 +237,7 @@ async fn tail(
 async fn put_last(
     tx: &mut Tx,
     resource: ResourceId,
-    scope: Scope,
+    scope: VersionScope,
     highest: i64,
     moved: &Wanted<'_>,
 ) -> Result<Vec<VersionPlace>> {

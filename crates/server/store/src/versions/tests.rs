@@ -66,7 +66,7 @@ async fn stage(database: TestDatabase) -> Stage {
 }
 
 impl Stage {
-    async fn check(&self, versions: &[(Version, Vec<MetadataField>)]) -> Found {
+    async fn check(&self, versions: &[(Version, Vec<MetadataField>)]) -> SavedVersions {
         let from = self.store.check_from(self.resource).await.unwrap().unwrap();
         let saved = self
             .store
@@ -75,7 +75,7 @@ impl Stage {
         saved.unwrap()
     }
 
-    async fn check_numbers(&self, numbers: &[i64]) -> Found {
+    async fn check_numbers(&self, numbers: &[i64]) -> SavedVersions {
         self.check(&found(numbers)).await
     }
 
@@ -111,11 +111,16 @@ impl Stage {
 
 async fn a_check_that_finds_what_is_known_writes_nothing(database: TestDatabase) {
     let stage = stage(database).await;
-    assert!(matches!(stage.check_numbers(&[1, 2]).await, Found::Saved(two) if two.len() == 2));
+    assert!(
+        matches!(stage.check_numbers(&[1, 2]).await, SavedVersions::Saved(two) if two.len() == 2)
+    );
     let mut news = stage.store.news();
-    assert_eq!(stage.check_numbers(&[2]).await, Found::NothingNew);
-    assert_eq!(stage.check_numbers(&[2, 1]).await, Found::NothingNew);
-    assert_eq!(stage.check_numbers(&[]).await, Found::NothingNew);
+    assert_eq!(stage.check_numbers(&[2]).await, SavedVersions::NothingNew);
+    assert_eq!(
+        stage.check_numbers(&[2, 1]).await,
+        SavedVersions::NothingNew
+    );
+    assert_eq!(stage.check_numbers(&[]).await, SavedVersions::NothingNew);
     assert_eq!(stage.order().await, ["1", "2"]);
     assert_eq!(news.waiting(), None);
     let from = stage
@@ -133,7 +138,7 @@ async fn what_is_found_again_with_something_new_moves_to_the_end(database: TestD
     stage.check_numbers(&[1, 2, 3]).await;
     let (one, two) = (stage.id(&v(1)).await, stage.id(&v(2)).await);
     let mut news = stage.store.news();
-    let Found::Saved(moved) = stage.check_numbers(&[2, 1, 4]).await else {
+    let SavedVersions::Saved(moved) = stage.check_numbers(&[2, 1, 4]).await else {
         panic!("there is a new one");
     };
     assert_eq!(stage.order().await, ["3", "2", "1", "4"]);
@@ -159,7 +164,7 @@ async fn what_stands_at_the_end_stays_there(database: TestDatabase) {
         (vec![5, 6, 7], 1),
         (vec![1, 8], 2),
     ] {
-        let Found::Saved(places) = stage.check_numbers(&given).await else {
+        let SavedVersions::Saved(places) = stage.check_numbers(&given).await else {
             panic!("{given:?} has new ones");
         };
         assert_eq!(places.len(), moved, "{given:?}");
@@ -173,8 +178,10 @@ async fn what_stands_at_the_end_stays_there(database: TestDatabase) {
 async fn many_versions_are_saved_at_once(database: TestDatabase) {
     let stage = stage(database).await;
     let many: Vec<i64> = (0..3000).collect();
-    assert!(matches!(stage.check_numbers(&many).await, Found::Saved(all) if all.len() == 3000));
-    assert_eq!(stage.check_numbers(&many).await, Found::NothingNew);
+    assert!(
+        matches!(stage.check_numbers(&many).await, SavedVersions::Saved(all) if all.len() == 3000)
+    );
+    assert_eq!(stage.check_numbers(&many).await, SavedVersions::NothingNew);
     let newest = stage.store.latest_version(stage.resource).await.unwrap();
     assert_eq!(newest.unwrap().1, v(2999));
 }
@@ -205,7 +212,7 @@ async fn another_source_begins_another_history_and_ids_stay(database: TestDataba
         .store
         .save_versions(stage.resource, &before, &found(&[3]))
         .await;
-    assert_eq!(late.unwrap(), Found::Outdated);
+    assert_eq!(late.unwrap(), SavedVersions::Outdated);
     stage.check_numbers(&[2]).await;
     assert_eq!(stage.id(&v(2)).await, two);
     assert_eq!(stage.order().await, ["2"]);

@@ -113,8 +113,8 @@ impl Output {
         }
     }
 
-    /// What an event is to `fly`. Where the default shell is not found it looks for another by itself,
-    /// and words about it would only confuse.
+    /// Returns an event's frames for `fly`. Where the default shell is not found `fly` looks for
+    /// another by itself, and text about it would only confuse.
     pub(super) fn of(event: HijackEvent, default_shell: bool) -> Vec<Self> {
         match event {
             HijackEvent::Started => Vec::new(),
@@ -133,9 +133,10 @@ impl Output {
                     executable_not_found: true,
                     ..Self::default()
                 };
-                match default_shell {
-                    true => vec![not_found],
-                    false => vec![not_found, Self::error(words)],
+                if default_shell {
+                    vec![not_found]
+                } else {
+                    vec![not_found, Self::error(words)]
                 }
             }
             HijackEvent::Exited(Exit::Broken(words)) | HijackEvent::Lost(words) => {

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use airside_identity_providers::{GroupSearch, LdapConfig, LdapTls, PATIENCE, Reach, UserSearch};
+use airside_identity_providers::{
+    GroupSearch, LdapConfig, LdapTls, REQUEST_TIMEOUT, Reach, UserSearch,
+};
 use anyhow::{Result, bail};
 
 use super::{needed, read, secret, unused};
@@ -143,7 +145,7 @@ impl LdapOptions {
                 name: self.ldap_user_search_name_attr.clone(),
             },
             groups: self.groups(),
-            patience: PATIENCE,
+            patience: REQUEST_TIMEOUT,
         }))
     }
 

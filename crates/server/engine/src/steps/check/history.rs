@@ -146,7 +146,7 @@ impl Subject {
             let versions = versions.into_iter().map(|version| (version, Vec::new()));
             let versions: Vec<_> = versions.collect();
             let saved = store.save_versions(*id, from, &versions).await?;
-            if saved == airside_store::Found::Outdated {
+            if saved == airside_store::SavedVersions::Outdated {
                 warn!(
                     resource = id.0,
                     "the resource changed during its check; what was found is not saved"
