@@ -1,7 +1,7 @@
 //! Admission for pods that use images of sets: it answers from memory where they go.
 //!
 //! ```text
-//! ImageSets, labels of nodes ──▶ watch ──▶ View ──▶ review: request of the API server ──▶ JSON patch
+//! ImageSets, labels of nodes ──▶ watch ──▶ View ──▶ review: request of API server ──▶ JSON patch
 //!                                           └────▶ gates: pods that wait are released
 //! ```
 //!

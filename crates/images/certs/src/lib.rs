@@ -2,7 +2,7 @@
 //! object: webhooks, requests of agents.
 //!
 //! ```text
-//! a Secret ──▶ Material ──▶ Served: a rustls configuration whose certificate changes while it is used
+//! a Secret ──▶ Material ──▶ Served: a rustls configuration whose certificate changes in use
 //!    ▲            │    └──▶ the authorities' certificates, for clients that trust them
 //!    └── renew ◀──┘
 //! ```

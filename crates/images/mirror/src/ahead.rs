@@ -1,6 +1,7 @@
-//! Copies images before anybody asks for them, for all platforms that are wanted, byte by byte.
+//! Copies images before a node asks for them, for all wanted platforms, byte by byte.
 //!
-//! It asks as anybody: a mirror has no login. What only some may pull comes with the first of them who does.
+//! It asks without a login, as a mirror has none. An image that needs one comes with the first
+//! caller that has it.
 
 use std::collections::HashSet;
 
@@ -12,7 +13,7 @@ use http_body_util::BodyExt as _;
 
 use crate::{AskedThing, Caller, Mirror, What, serve::Request};
 
-/// What to copy.
+/// An image to copy, and its platforms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ahead {
     pub image: Reference,
@@ -88,7 +89,7 @@ impl Mirror {
         })
     }
 
-    /// As a caller would, to the end; what is large is not held.
+    /// Reads a thing to its end like a caller, and returns it unless it is large.
     async fn drain(&self, repository: &Repository, what: What) -> Result<Bytes, AheadError> {
         let is_blob = matches!(what, What::Blob(_));
         let asked = AskedThing {

@@ -14,8 +14,8 @@ use crate::{
     serve::Request as Question,
 };
 
-/// Serves until the shutdown, then for a while the pulls that are under way: replicas come and go with
-/// the load, and no pull is to break for that.
+/// Serves until the shutdown, then for a while the pulls that are under way: replicas come and go
+/// with the load, and no pull is to break for that.
 pub async fn serve(listener: TcpListener, mirror: Mirror, shutdown: CancellationToken) {
     let options = ServeOptions::new("mirror connection");
     let answer = move |request: Request<Incoming>| {

@@ -10,12 +10,12 @@ use serde::Serialize;
 
 use crate::Error;
 
-/// What an answer carries: nothing, a text, or a blob as it is read from the disk.
+/// Body of an answer: nothing, a text, or a blob as it is read from the disk.
 pub type Body = UnsyncBoxBody<Bytes, io::Error>;
 
 pub(crate) type Answer = Response<Body>;
 
-/// What clients are told to log in with.
+/// Challenge that tells clients how to log in.
 const CHALLENGE: &str = "Basic realm=\"airside\"";
 
 pub(crate) fn empty(status: StatusCode) -> Answer {
@@ -51,7 +51,7 @@ pub(crate) fn set(answer: &mut Answer, name: &'static str, value: impl ToString)
     }
 }
 
-/// The same without what it carries, for HEAD.
+/// Removes the body of an answer, for HEAD.
 pub(crate) fn headers_only(mut answer: Answer) -> Answer {
     *answer.body_mut() = Empty::new().map_err(|never| match never {}).boxed_unsync();
     answer
@@ -59,9 +59,10 @@ pub(crate) fn headers_only(mut answer: Answer) -> Answer {
 
 impl Error {
     pub(crate) fn answer(&self) -> Answer {
-        let message = match self.is_internal() {
-            true => "the server failed; its log says why".to_owned(),
-            false => self.to_string(),
+        let message = if self.is_internal() {
+            "the server failed; its log says why".to_owned()
+        } else {
+            self.to_string()
         };
         let answer = airside_serve::oci_error(self.status(), self.code(), &message);
         let (parts, body) = answer.into_parts();
@@ -79,7 +80,7 @@ impl Error {
     }
 }
 
-/// How much of an upload is here, as the specification writes it.
+/// Returns the received part of an upload, as the specification writes it.
 pub(crate) fn held(written: u64) -> String {
     format!("0-{}", written.saturating_sub(1))
 }

@@ -33,7 +33,8 @@ pub(crate) struct Referrer {
 }
 
 impl Manifest {
-    /// Reads a manifest or an index. `content_type` is the client's word, or that of an earlier call.
+    /// Reads a manifest or an index. `content_type` is the client's word, or that of an earlier
+    /// call.
     pub(crate) fn parse(text: &[u8], content_type: &str) -> Result<Self, Error> {
         let kind = media_type::essence(content_type);
         if !media_type::is_manifest(kind) && !media_type::is_index(kind) {

@@ -3,7 +3,7 @@
 //! ```text
 //! root/blobs/HEX                                  contents, once each; manifests too
 //! root/repositories/NAME/_blobs/HEX               NAME may serve this blob
-//! root/repositories/NAME/_manifests/HEX           and this manifest: its media type; last used at its time
+//! root/repositories/NAME/_manifests/HEX           and this manifest: media type, time of use
 //! root/repositories/NAME/_tags/TAG                holds a digest
 //! root/repositories/NAME/_referrers/HEX/HEX       the second manifest is about the first
 //! root/tmp/…                                      on its way; swept when opened

@@ -3,9 +3,9 @@
 //!
 //! An [`ImageSet`] declares which images belong on which nodes; [`NodeImages`] reports what one
 //! node has. The operator, the node agents and admission use the functions of this crate, so that
-//! they cannot disagree about what a name means ([`airside_oci::Reference`]), how a node is labelled
-//! ([`label`]), which nodes a set selects ([`selection`]), what a node does next ([`plan`]) and
-//! where a pod goes ([`placement`]). The functions are pure: no I/O, no clock.
+//! they cannot disagree about what a name means ([`airside_oci::Reference`]), how a node is
+//! labelled ([`label`]), which nodes a set selects ([`selection`]), what a node does next
+//! ([`plan`]) and where a pod goes ([`placement`]). The functions are pure: no I/O, no clock.
 
 mod definitions;
 #[expect(

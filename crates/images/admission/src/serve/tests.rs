@@ -23,7 +23,7 @@ use crate::{
 
 const NAME: &str = "hook.test.svc";
 
-/// A door on loopback, and whom to trust for it.
+/// A server on loopback, and the authority to trust for it.
 struct House {
     say: watch::Sender<Option<Arc<View>>>,
     address: std::net::SocketAddr,
@@ -167,7 +167,8 @@ async fn a_connection_outlasts_the_time_in_which_nobody_asks() {
     assert_eq!(status, StatusCode::OK);
 }
 
-/// Not a test of speed, which depends on the machine: it prints what a question costs, TLS included.
+/// Not a test of speed, which depends on the machine: it prints what a question costs, TLS
+/// included.
 #[tokio::test]
 async fn many_questions_over_one_connection() {
     let house = House::open().await;

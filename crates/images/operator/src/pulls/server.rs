@@ -163,13 +163,14 @@ impl Server {
             Ok(node) => node,
             Err(refused) => return refused,
         };
-        match self.permits.lock().give_back(&node, permit) {
-            true => said(StatusCode::OK, "it is another's turn"),
-            false => said(StatusCode::NOT_FOUND, "this node has no such permit"),
+        if self.permits.lock().give_back(&node, permit) {
+            said(StatusCode::OK, "the permit was given back")
+        } else {
+            said(StatusCode::NOT_FOUND, "this node has no such permit")
         }
     }
 
-    /// Who asks, by its token.
+    /// Returns the node of the agent that asks, by its token.
     async fn node(&self, request: &Request<Incoming>) -> Result<String, Answer> {
         let header = request.headers().get(header::AUTHORIZATION);
         let token = header.and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
