@@ -105,9 +105,9 @@ impl Writer {
     /// Says when to write.
     fn take(&mut self, (build, images): Said, due: Option<Instant>) -> Option<Instant> {
         if images.is_empty() {
-            drop(self.wanted.remove(&build))
+            self.wanted.remove(&build);
         } else {
-            drop(self.wanted.insert(build, images))
+            self.wanted.insert(build, images);
         }
         let now = Instant::now();
         if self.wanted.is_empty() {
