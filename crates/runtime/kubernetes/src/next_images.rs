@@ -143,15 +143,15 @@ impl Writer {
         let worker = &self.target.name;
         match tokio::time::timeout(REQUEST_TIMEOUT, asked).await {
             Ok(Ok(())) => {
-                debug!(%worker, images = wanted.len(), "images of next steps are known");
+                debug!(%worker, images = wanted.len(), "images of next steps announced");
                 self.written = Some(wanted);
             }
             Ok(Err(error)) => {
-                warn!(%worker, error = %chain(&error), "images of next steps cannot be asked for");
+                warn!(%worker, error = %chain(&error), "images of next steps not announced");
                 self.written = None;
             }
             Err(_) => {
-                warn!(%worker, "images of next steps cannot be asked for: the API server does not answer");
+                warn!(%worker, "images of next steps not announced: the API server does not answer");
                 self.written = None;
             }
         }
