@@ -68,7 +68,7 @@ impl Keys {
             // An API server that is away for a while must not stop the claims of running steps.
             Err(error) => match kept.as_ref().and_then(|kept| kept.keys.find(id)) {
                 Some(key) => {
-                    warn!(error = %chain(&error), "using the token keys read earlier");
+                    warn!(error = %chain(&error), "token keys not read; earlier ones used");
                     Ok(Some(key.clone()))
                 }
                 None => Err(error),

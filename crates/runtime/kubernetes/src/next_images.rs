@@ -105,9 +105,9 @@ impl Writer {
     /// Says when to write.
     fn take(&mut self, (build, images): Said, due: Option<Instant>) -> Option<Instant> {
         if images.is_empty() {
-            drop(self.wanted.remove(&build))
+            self.wanted.remove(&build);
         } else {
-            drop(self.wanted.insert(build, images))
+            self.wanted.insert(build, images);
         }
         let now = Instant::now();
         if self.wanted.is_empty() {
@@ -143,15 +143,15 @@ impl Writer {
         let worker = &self.target.name;
         match tokio::time::timeout(REQUEST_TIMEOUT, asked).await {
             Ok(Ok(())) => {
-                debug!(%worker, images = wanted.len(), "images of next steps are known");
+                debug!(%worker, images = wanted.len(), "images of next steps announced");
                 self.written = Some(wanted);
             }
             Ok(Err(error)) => {
-                warn!(%worker, error = %chain(&error), "images of next steps cannot be asked for");
+                warn!(%worker, error = %chain(&error), "images of next steps not announced");
                 self.written = None;
             }
             Err(_) => {
-                warn!(%worker, "images of next steps cannot be asked for: the API server does not answer");
+                warn!(%worker, "images of next steps not announced: the API server does not answer");
                 self.written = None;
             }
         }

@@ -78,13 +78,13 @@ impl Watched {
                 Ok(Some(event)) => {
                     // The first event of a new watch comes before a request was sent.
                     if !matches!(event, watcher::Event::Init) && std::mem::take(&mut away) {
-                        info!(selector, "the watch of pods works again");
+                        info!(selector, "watch of pods resumed");
                     }
                     self.take(event, &mut listed);
                 }
                 Err(error) => {
                     if !std::mem::replace(&mut away, true) {
-                        warn!(selector, error = %chain(&error), "the watch of pods is interrupted");
+                        warn!(selector, error = %chain(&error), "watch of pods interrupted");
                     }
                 }
             }
@@ -94,7 +94,7 @@ impl Watched {
     fn take(&self, event: watcher::Event<Pod>, listed: &mut HashSet<Handle>) {
         match event {
             watcher::Event::Init => {
-                debug!("pods are listed anew");
+                debug!("pods listed anew");
                 listed.clear();
             }
             watcher::Event::InitApply(pod) => {

@@ -114,12 +114,12 @@ pub(crate) fn sweep(own: Option<&Path>) {
         let installation = installation
             .as_ref()
             .map_or("unknown", InstallationId::as_str);
-        info!(installation, why = %left.why, "removing what was left on this machine");
+        info!(installation, why = %left.why, "leavings of a dead server found");
         for (thing, removed) in left.remove() {
             if let Err(error) = removed {
                 warn!(
                     installation, %thing, error = %chain(&error),
-                    "cannot remove what was left on this machine"
+                    "leavings of a dead server not removed"
                 );
             }
         }

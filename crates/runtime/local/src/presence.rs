@@ -79,7 +79,7 @@ impl Presence {
             Err(error) => {
                 debug!(
                     error = %chain(&error),
-                    "cannot say that this server is here, for others to clean up after it"
+                    "presence of this server not noted: nothing cleans up after a kill"
                 );
                 None
             }

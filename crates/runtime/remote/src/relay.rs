@@ -27,12 +27,12 @@ pub(crate) async fn serve(listener: Arc<UnixListener>, hub: HubAddress) {
                 let hub = hub.clone();
                 connections.spawn(airside_tasks::named("shim's connection", async move {
                     if let Err(error) = relay(shim, &hub).await {
-                        debug!(%hub, error = %chain(&error), "a shim's connection ended");
+                        debug!(%hub, error = %chain(&error), "connection of a shim ended");
                     }
                 }));
             }
             Err(error) => {
-                warn!(error = %chain(&error), "cannot accept a shim's connection");
+                warn!(error = %chain(&error), "connection of a shim not accepted");
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         }

@@ -98,8 +98,8 @@ pub(crate) async fn collect_images(runtime: AnyRuntime, keep: Duration) {
         looks.tick().await;
         match runtime.collect_images(keep).await {
             Ok(0) => {}
-            Ok(images) => info!(images, "images removed that no step used"),
-            Err(error) => warn!(error = %chain(&error), "images stay that no step used"),
+            Ok(images) => info!(images, "unused images removed"),
+            Err(error) => warn!(error = %chain(&error), "unused images not removed"),
         }
     }
 }

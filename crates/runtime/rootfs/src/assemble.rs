@@ -55,7 +55,7 @@ impl Images {
         });
         work.discard().await;
         if settled.is_ok() {
-            tracing::info!(image = %digest, layers = manifest.layers.len(), "unpacked an image");
+            tracing::info!(image = %digest, layers = manifest.layers.len(), "image unpacked");
         }
         settled
     }

@@ -94,7 +94,7 @@ impl Images {
             }
         };
         drop(away);
-        tracing::info!(image = %digest, "removed an image that nobody uses");
+        tracing::info!(image = %digest, "unused image removed");
         Ok(true)
     }
 }

@@ -232,7 +232,7 @@ impl Drop for Scratch {
         if let Err(error) = airside_archive::remove(&self.0) {
             tracing::warn!(
                 path = %self.0.display(), error = %chain(&error),
-                "cannot remove a scratch folder"
+                "scratch folder not removed"
             );
         }
     }

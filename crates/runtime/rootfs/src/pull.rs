@@ -88,7 +88,7 @@ impl Images {
     /// Asks a process whose folder goes away again.
     async fn ask(&self, image: &Image, ask: &PullerRequest) -> Result<PullerAnswer, Error> {
         let work = self.fresh()?;
-        tracing::debug!(image = image.name(), "asking a registry");
+        tracing::debug!(image = image.name(), "registry asked");
         self.inner.confined.ask(&work.0, ask).await
     }
 

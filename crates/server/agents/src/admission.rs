@@ -53,7 +53,7 @@ pub(crate) async fn judge(store: &Store, join: &Join) -> Result<Admitted, Refusa
     let hash = Hub::token_hash(&join.secret);
     let pass = store.agent_pass(&join.name, &hash).await;
     let pass = pass.map_err(|error| {
-        warn!(error = %chain(&error), "agents cannot be judged: the store does not answer");
+        warn!(error = %chain(&error), "agent postponed: the store does not answer");
         Refusal::later("the server cannot judge tokens at the moment")
     })?;
     entitled(join, &pass.ok_or_else(unknown)?)

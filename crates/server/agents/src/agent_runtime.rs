@@ -137,13 +137,13 @@ impl AgentRuntime {
         let known = self.store.container(handle).await.map_err(|error| {
             warn!(
                 worker = %self.worker, error = %chain(&error),
-                "what an agent lists cannot be compared with the store"
+                "containers of an agent not compared with the store"
             );
             self.unavailable("the server cannot look into its database at the moment")
         })?;
         let others = known.is_some_and(|container| container.worker != self.worker);
         if others {
-            warn!(worker = %self.worker, %handle, "an agent lists a container of another worker's");
+            warn!(worker = %self.worker, %handle, "container of another worker listed by an agent");
         }
         Ok(!others)
     }

@@ -198,7 +198,7 @@ impl Door {
         let placed = self.agents.placed(worker).await.map_err(|error| {
             warn!(
                 %worker, error = %chain(&error),
-                "an agent must come again: the store does not answer"
+                "agent postponed: the store does not answer"
             );
             Refusal::later("the server cannot look into its database at the moment")
         })?;

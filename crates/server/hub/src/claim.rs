@@ -77,7 +77,7 @@ pub(crate) async fn serve(
             sender.refuse(reason, retry).await;
         }
         ClaimVerdict::Unfit { reason } => {
-            warn!(handle = %claim.handle, instance = claim.instance, reason, "the step's shim is of no use");
+            warn!(handle = %claim.handle, instance = claim.instance, reason, "claim of an unfit shim refused");
             if let Some(slot) = sessions.wait(&claim.handle, DRIVER_TIMEOUT).await {
                 let reason = reason.clone();
                 let _ = slot.events.send(SessionEvent::Unfit { reason }).await;
@@ -128,7 +128,7 @@ fn log_claim(container: &Container, instance: &str) {
     } = container;
     match container.claimed_at {
         None => info!(%build, %step, %worker, %handle, instance, "container claimed"),
-        Some(_) => info!(%build, %step, %worker, %handle, instance, "shim is back"),
+        Some(_) => info!(%build, %step, %worker, %handle, instance, "shim reconnected"),
     }
 }
 
@@ -204,7 +204,7 @@ async fn unfit(parts: &Parts, claim: &Claim, reason: String) -> ClaimVerdict {
 }
 
 fn unavailable(error: &airside_store::Error) -> ClaimVerdict {
-    warn!(error = %chain(&error), "claims cannot be judged: the store does not answer");
+    warn!(error = %chain(&error), "claim postponed: the store does not answer");
     ClaimVerdict::later("the hub cannot judge claims at the moment")
 }
 

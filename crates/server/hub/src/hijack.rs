@@ -171,7 +171,7 @@ impl Hub {
     ) -> Result<Hijack, HijackError> {
         let slot = self.sessions().get(handle).ok_or(HijackError::Gone)?;
         let place = slot.calls.enter().ok_or(HijackError::TooMany)?;
-        info!(%handle, "somebody hijacks the container");
+        info!(%handle, "container intercepted");
         self.run_beside(handle, request, Some(place)).await
     }
 
@@ -214,13 +214,13 @@ impl Hub {
                 });
             }
         };
-        debug!(%handle, hijack = id, "a guest is let in");
+        debug!(%handle, hijack = id, "guest started");
         let (said, events) = mpsc::channel(DEPTH);
         let (inputs, typed) = mpsc::channel(DEPTH);
         let handle = handle.clone();
         airside_tasks::spawn("hijack", async move {
             conversation::hold(receiver, sender, said, typed).await;
-            debug!(%handle, hijack = id, "a guest has left");
+            debug!(%handle, hijack = id, "guest ended");
             drop(place);
         });
         Ok(Hijack { events, inputs })
@@ -257,7 +257,7 @@ pub(crate) async fn answer(
             return sender.refuse("the session is not valid", false).await;
         }
         Err(error) => {
-            warn!(%handle, error = %chain(&error), "a hijack's answer cannot be judged");
+            warn!(%handle, error = %chain(&error), "answer of a hijack refused: the store does not answer");
             return sender.refuse("the hub cannot judge sessions", false).await;
         }
     }

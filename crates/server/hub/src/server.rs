@@ -223,7 +223,7 @@ impl Server {
                 accepted = listener.accept() => match accepted {
                     Ok((stream, peer)) => {
                         let Some(place) = self.strangers.enter(peer.into(), GREETING) else {
-                            debug!(%peer, "no place for a connection");
+                            debug!(%peer, "connection to the hub refused: too many strangers");
                             continue;
                         };
                         let (server, shutdown) = (self.clone(), shutdown.clone());
@@ -232,7 +232,7 @@ impl Server {
                         }));
                     }
                     Err(error) => {
-                        warn!(error = %chain(&error), "the hub cannot accept a connection");
+                        warn!(error = %chain(&error), "connection to the hub not accepted");
                         tokio::time::sleep(Duration::from_millis(100)).await;
                     }
                 },
@@ -247,12 +247,12 @@ impl Server {
         let greeting = tokio::time::timeout(GREETING, self.greet(stream, place));
         let greeted = tokio::select! {
             greeted = greeting => greeted,
-            ended = activity.ended() => return debug!(%peer, why = %ended, "a peer did not greet"),
+            ended = activity.ended() => return debug!(%peer, why = %ended, "peer did not greet"),
         };
         match greeted {
             Ok(Ok((message, receiver, sender))) => self.dispatch(message, receiver, sender).await,
-            Ok(Err(error)) => debug!(%peer, error = %chain(&error), "a peer did not greet"),
-            Err(_) => debug!(%peer, "a peer did not greet in time"),
+            Ok(Err(error)) => debug!(%peer, error = %chain(&error), "peer did not greet"),
+            Err(_) => debug!(%peer, "peer did not greet in time"),
         }
     }
 

@@ -129,7 +129,7 @@ pub(crate) async fn fetch(
             .await
     };
     let Some(sent) = replaced.run_until_cancelled(sent).await else {
-        return info!(handle = %request.handle, volume = %request.volume, "volume is fetched anew");
+        return info!(handle = %request.handle, volume = %request.volume, "volume fetch restarted");
     };
     match sent {
         Ok(()) => info!(handle = %request.handle, volume = %request.volume, "volume fetched"),
@@ -172,7 +172,7 @@ pub(crate) async fn upload(
     }
     let received = receive(parts, &request, receiver, lead);
     let Some(received) = replaced.run_until_cancelled(received).await else {
-        return info!(handle = %request.handle, volume = %request.volume, "volume is uploaded anew");
+        return info!(handle = %request.handle, volume = %request.volume, "volume upload restarted");
     };
     match received {
         Ok(bytes) => {

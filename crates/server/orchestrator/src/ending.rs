@@ -17,7 +17,7 @@ impl Orchestrator {
                 }
                 Err(error) => {
                     let worker = entry.runtime.worker();
-                    warn!(%worker, error = %chain(&error), "how large containers are is not known");
+                    warn!(%worker, error = %chain(&error), "sizes of containers not read");
                 }
             }
         }
@@ -46,7 +46,7 @@ impl Orchestrator {
                 Ok(()) => return true,
                 Err(error) => warn!(
                     %handle, error = %chain(&error),
-                    "the container cannot be ended"
+                    "container not ended"
                 ),
             }
         }

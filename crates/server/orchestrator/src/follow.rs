@@ -375,7 +375,7 @@ impl Orchestrator {
                 if let Err(error) = sealed.await {
                     placement
                         .container_ref
-                        .log_failure(&error, "an output is not sealed");
+                        .log_failure(&error, "output not sealed");
                     if !self.was_ended(&placement.handle) {
                         return Err(error.into());
                     }

@@ -132,7 +132,7 @@ impl Orchestrator {
             .await
         {
             self.parts.guests.withdraw(&container_ref.handle);
-            container_ref.log_failure(&error, "the container is not kept for checks");
+            container_ref.log_failure(&error, "container not kept for checks");
             self.discard(ContainerHold(Some(holding))).await;
             return None;
         }
@@ -165,9 +165,9 @@ impl Orchestrator {
         if !is_known {
             return;
         }
-        container_ref.log_decision("a container that was kept for checks is lost");
+        container_ref.log_decision("container kept for checks lost");
         if let Err(error) = self.parts.store.doom_container(&container_ref.handle).await {
-            return container_ref.log_failure(&error, "the container stays for the sweeper");
+            return container_ref.log_failure(&error, "container left to the sweeper");
         }
         container_ref.log_state("destroying");
         let (orchestrator, container_ref) = (self.clone(), container_ref.clone());
@@ -194,7 +194,7 @@ impl Orchestrator {
                     .note_checked_in(&container_ref.handle)
                     .await
             {
-                container_ref.log_failure(&error, "the container may go though it is used");
+                container_ref.log_failure(&error, "use of a container for checks not noted");
             }
             let guest = self
                 .parts
@@ -204,7 +204,8 @@ impl Orchestrator {
             let mut guest = match guest {
                 Ok(guest) => guest,
                 Err(error @ (HijackError::Gone | HijackError::Silent | HijackError::TooOld)) => {
-                    container_ref.log_failure(&error, "checks go elsewhere");
+                    container_ref
+                        .log_failure(&error, "container for checks lost; checks go elsewhere");
                     self.give_up(container_ref).await;
                     return None;
                 }

@@ -149,7 +149,7 @@ impl Orchestrator {
                 Ok(false) => holding.session = Some(session),
                 Err(error) => {
                     return container_ref
-                        .log_failure(&error, "the container stays until its build ends");
+                        .log_failure(&error, "container left until its build ends");
                 }
             }
         }
@@ -167,7 +167,7 @@ impl Orchestrator {
             return;
         };
         if let Err(error) = self.parts.store.doom_container(&container_ref.handle).await {
-            return container_ref.log_failure(&error, "the container stays for the sweeper");
+            return container_ref.log_failure(&error, "container left to the sweeper");
         }
         container_ref.log_state("destroying");
         if let Some(session) = session {
@@ -251,7 +251,7 @@ impl Orchestrator {
             Err(error) => {
                 placement
                     .container_ref
-                    .log_failure(&error, "no room is made yet");
+                    .log_failure(&error, "room not made yet");
                 return Ok(());
             }
         };
@@ -294,7 +294,7 @@ impl Orchestrator {
                     let worker = entry.runtime.worker();
                     tracing::warn!(
                         %worker, error = %chain(&error),
-                        "images could not be collected"
+                        "unused images not removed"
                     );
                 }
             }

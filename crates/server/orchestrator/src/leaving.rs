@@ -152,7 +152,7 @@ impl Orchestrator {
         if self.parts.workers.states().is_any_leaving()
             && let Err(error) = self.settle_workers().await
         {
-            warn!(error = %chain(&error), "workers that leave are looked at again later");
+            warn!(error = %chain(&error), "leaving workers not settled; the next sweep repeats it");
         }
     }
 }

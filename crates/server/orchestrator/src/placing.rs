@@ -519,7 +519,7 @@ impl Orchestrator {
         match placement.worker.runtime.list().await {
             Ok(there) => !there.iter().any(|listed| listed.handle == placement.handle),
             Err(error) => {
-                let so = "whether the container is still there will be seen later";
+                let so = "containers not listed; the watch reports later";
                 placement.container_ref.log_failure(&error, so);
                 false
             }

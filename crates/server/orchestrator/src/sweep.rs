@@ -64,16 +64,16 @@ impl Orchestrator {
                 // An administrator has paused it.
                 Ok(false) => continue,
                 Err(error) => {
-                    warn!(error = %chain(&error), "the database does not answer; the sweep waits");
+                    warn!(error = %chain(&error), "sweep postponed: the database does not answer");
                     continue;
                 }
             }
             self.settle_if_leaving().await;
             if let Err(error) = self.collect_kept().await {
-                warn!(error = %chain(&error), "kept containers stay for the next sweep");
+                warn!(error = %chain(&error), "kept containers not collected; the next sweep repeats it");
             }
             if let Err(error) = self.shrink_kept().await {
-                warn!(error = %chain(&error), "kept containers stay as large as they are");
+                warn!(error = %chain(&error), "kept containers not made smaller");
             }
             for entry in self.parts.workers.entries().iter() {
                 let worker = entry.runtime.worker();
@@ -87,7 +87,7 @@ impl Orchestrator {
                 if let Err(error) = entry.runtime.tidy().await {
                     warn!(
                         %worker, error = %chain(&error),
-                        "what steps no longer use stays for the next sweep"
+                        "unused objects of steps not removed; the next sweep repeats it"
                     );
                 }
             }
@@ -103,7 +103,7 @@ impl Orchestrator {
                 continue;
             }
             if let Err(error) = self.sweep_worker(worker).await {
-                warn!(%worker, error = %chain(&error), "containers are left for the next start");
+                warn!(%worker, error = %chain(&error), "containers left for the next start");
             }
         }
     }
@@ -160,7 +160,7 @@ impl Orchestrator {
         }
         for handle in &plan.forget {
             let container_ref = container_ref(handle);
-            container_ref.log_decision("sweeper forgets a container that is not there");
+            container_ref.log_decision("missing container forgotten by the sweeper");
             self.parts.store.forget_container(handle).await?;
             container_ref.log_state("gone");
         }
@@ -201,8 +201,8 @@ impl Orchestrator {
         let removed = tokio::task::spawn_blocking(move || volumes.remove(&id)).await;
         match removed {
             Ok(Ok(())) => self.parts.store.forget_volume(volume).await?,
-            Ok(Err(error)) => warn!(%volume, error = %chain(&error), "volume cannot be removed"),
-            Err(error) => warn!(%volume, error = %chain(&error), "volume cannot be removed"),
+            Ok(Err(error)) => warn!(%volume, error = %chain(&error), "volume not removed"),
+            Err(error) => warn!(%volume, error = %chain(&error), "volume not removed"),
         }
         Ok(())
     }

@@ -68,7 +68,7 @@ impl KubeRuntime {
                 let reason = &status.message;
                 info!(
                     %worker, %handle, reason,
-                    "a kept pod stays as large as it is"
+                    "kept pod not made smaller"
                 );
             }
             Err(error) => return Err(self.classify(&doing, &error)),

@@ -118,6 +118,6 @@ fn forward() -> io::Result<()> {
     if fs::read_to_string(FORWARDING)?.trim() == "1" {
         return Ok(());
     }
-    tracing::info!("turning on IPv4 forwarding, which the network of steps needs");
+    tracing::info!("IPv4 forwarding turned on for the network of steps");
     fs::write(FORWARDING, "1")
 }

@@ -36,7 +36,7 @@ pub(super) fn install(installation: &InstallationId, rules: Rules) -> Result<(),
 
 pub(super) fn remove(installation: &InstallationId) {
     if let Err(error) = run(&removal(&table(installation))) {
-        tracing::debug!(error = %chain(&error), "cannot remove the network's rules");
+        tracing::debug!(error = %chain(&error), "rules of the network not removed");
     }
 }
 

@@ -34,7 +34,7 @@ impl Orchestrator {
             let stays = kept.checked_at.is_none() && now().since(kept.kept_at) >= MARKED_AFTER;
             if stays && let Err(error) = entry.runtime.mark_kept(handle).await {
                 ContainerRef::from(&kept.container)
-                    .log_failure(&error, "a kept container is not yet marked");
+                    .log_failure(&error, "kept container not marked yet");
             }
             let Some(idle_for) = entry.runtime.kept().shrink_after else {
                 continue;
@@ -44,7 +44,7 @@ impl Orchestrator {
             }
             if let Err(error) = entry.runtime.shrink(handle).await {
                 ContainerRef::from(&kept.container)
-                    .log_failure(&error, "a kept container is not yet smaller");
+                    .log_failure(&error, "kept container not made smaller yet");
             }
         }
         Ok(())
