@@ -21,7 +21,8 @@ impl Capabilities {
     /// container runtimes by default.
     pub const UNPRIVILEGED: Self = Self(0xA804_25FB);
 
-    /// To write files of any owner, to give them away and to set their modes: `CHOWN`, `DAC_OVERRIDE`, `FOWNER`, `FSETID`.
+    /// To write files of any owner, to give them away and to set their modes: `CHOWN`,
+    /// `DAC_OVERRIDE`, `FOWNER`, `FSETID`.
     pub const FILE_OWNERS: Self = Self(0x1B);
 
     /// [`Self::FILE_OWNERS`], and to change ids of the process: `SETGID`, `SETUID`.
@@ -32,7 +33,8 @@ impl Capabilities {
         u64::from_str_radix(text, 16).ok().map(Self)
     }
 
-    /// Takes all others out of reach, also of programs that run as root by a bit in the file system.
+    /// Takes all others out of reach, also of programs that run as root by a bit in the file
+    /// system.
     pub fn bound(self) -> io::Result<()> {
         // SAFETY: these calls read and write no memory of ours.
         unsafe {

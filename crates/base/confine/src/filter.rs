@@ -1,9 +1,9 @@
 //! The filter of system calls, as the small program that the kernel runs before each of them.
 //!
-//! What is not on the list (`syscalls`) fails with EPERM, and what is newer than the list
-//! with ENOSYS, so that programs fall back to what they did before. Programs for another architecture
-//! (32-bit ones) find no system calls at all. Installing it takes CAP_SYS_ADMIN (as the shim does, since
-//! `sudo` must work) or `no_new_privs`.
+//! What is not on the list (`syscalls`) fails with EPERM, and what is newer than the list with
+//! ENOSYS, so that programs fall back to what they did before. Programs for another architecture
+//! (32-bit ones) find no system calls at all. Installing it takes CAP_SYS_ADMIN (as the shim does,
+//! since `sudo` must work) or `no_new_privs`.
 
 use std::{io, mem::offset_of};
 

@@ -58,7 +58,8 @@ impl Interfaces {
         let mut route = default_route();
         route.rt_flags = libc::RTF_UP;
         route.rt_dev = device.as_ptr().cast_mut();
-        // SAFETY: this request reads an `rtentry` and the name it points to, which lives until then.
+        // SAFETY: this request reads an `rtentry` and the name it points to, which lives until
+        // then.
         checked(unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SIOCADDRT as _, &route) })
     }
 }

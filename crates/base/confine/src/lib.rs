@@ -2,7 +2,8 @@
 //! for good, and system calls that ordinary programs do not make.
 //!
 //! The shim does so for a step's process, the check process for itself. **Invariant:**
-//! [`Capabilities`] and [`Filter`] make only system calls, so that they may run between fork and exec.
+//! [`Capabilities`] and [`Filter`] make only system calls, so that they may run between fork and
+//! exec.
 //!
 //! [`Interfaces`] configures the network of a container, for the runtimes that make one.
 

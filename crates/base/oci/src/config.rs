@@ -30,8 +30,8 @@ pub struct ImageSettings {
 }
 
 impl ImageConfig {
-    /// Reads a configuration. Its caller bounds the bytes: histories make configurations larger than
-    /// manifests.
+    /// Reads a configuration. Its caller bounds the bytes: histories make configurations larger
+    /// than manifests.
     pub fn parse(text: &[u8]) -> Result<Self, BadDocument> {
         read_json(text)
     }

@@ -7,7 +7,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::shortened;
 
-/// A SHA-256 digest, written as `sha256:` and 64 lower-case hexadecimal digits. It is safe in a path.
+/// A SHA-256 digest, written as `sha256:` and 64 lower-case hexadecimal digits. It is safe in a
+/// path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Digest(String);

@@ -173,8 +173,8 @@ impl Manifest {
         self.layers.iter().chain([&self.config])
     }
 
-    /// Returns the bytes that the layers and the configuration declare; `None` if they are more than
-    /// a number holds.
+    /// Returns the bytes that the layers and the configuration declare; `None` if they are more
+    /// than a number holds.
     pub fn size(&self) -> Option<u64> {
         self.blobs()
             .map(|blob| blob.size)

@@ -16,9 +16,9 @@
 //! ([`MAX_DOCUMENT_BYTES`]), in entries ([`MAX_DESCRIPTORS`]) and, by their users, in depth
 //! ([`MAX_INDEX_DEPTH`]).
 //!
-//! The crate `oci-spec` has types for the same documents. Ours stay: that crate has no bounds, takes
-//! a document that is an image and an index at once, reads neither challenges nor ranges, and brings
-//! regular expressions and builders into the shim, whose size is limited.
+//! The crate `oci-spec` has types for the same documents. Ours stay: that crate has no bounds,
+//! takes a document that is an image and an index at once, reads neither challenges nor ranges, and
+//! brings regular expressions and builders into the shim, whose size is limited.
 //!
 //! *Absent:* sockets, files and clocks.
 

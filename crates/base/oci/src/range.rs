@@ -15,8 +15,8 @@ pub struct OutsideRange {
 }
 
 impl ByteRange {
-    /// Reads a `Range` header for content of `size` bytes. Units other than bytes mean all of it, as
-    /// HTTP wants it.
+    /// Reads a `Range` header for content of `size` bytes. Units other than bytes mean all of it,
+    /// as HTTP wants it.
     pub fn parse(header: &str, size: u64) -> Result<Option<Self>, OutsideRange> {
         let Some(text) = header.strip_prefix("bytes=") else {
             return Ok(None);

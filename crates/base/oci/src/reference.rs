@@ -1,7 +1,8 @@
 //! Names of images, read as container runtimes read them: `busybox` is
 //! `docker.io/library/busybox:latest`.
 //!
-//! Two names that mean the same image are equal here. Nothing else in the tree takes such names apart.
+//! Two names that mean the same image are equal here. Nothing else in the tree takes such names
+//! apart.
 
 use std::{fmt, net::IpAddr, str::FromStr};
 
@@ -147,8 +148,8 @@ impl Repository {
     }
 
     /// Returns this repository inside a registry that has others' repositories under their hosts,
-    /// such as `localhost:5001/docker.io/library/busybox`. The colon before a port, which no part of
-    /// a name has, is `__` there. `None` for a host that cannot be written so.
+    /// such as `localhost:5001/docker.io/library/busybox`. The colon before a port, which no part
+    /// of a name has, is `__` there. `None` for a host that cannot be written so.
     pub fn beneath(&self, host: &str) -> Option<Self> {
         let first = self.host.replacen(':', PORT_MARK, 1);
         let beneath: Self = format!("{host}/{first}/{}", self.name).parse().ok()?;

@@ -32,8 +32,8 @@ pub struct ServeOptions {
     pub tls: Option<Arc<ServerConfig>>,
     pub limits: Limits,
     pub handshake_timeout: Duration,
-    /// Time for the head of a request. It is also the time that a connection may stay silent between
-    /// two requests.
+    /// Time for the head of a request. It is also the time that a connection may stay silent
+    /// between two requests.
     pub head_timeout: Duration,
     /// Time for answers under way at the shutdown.
     pub drain: Duration,

@@ -2,6 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
+use airside_oci::is_registry_host;
 use http::{Uri, uri::Scheme};
 
 /// One registry: the host that images are named by, and where it is asked.
@@ -54,8 +55,7 @@ impl FromStr for Registry {
             Some((host, base)) => (host, Some(base_of(base).ok_or_else(bad)?)),
             None => (text, None),
         };
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte);
-        let is_host = (host.contains(['.', ':']) || host == "localhost") && host.bytes().all(plain);
+        let is_host = (host.contains(['.', ':']) || host == "localhost") && is_registry_host(host);
         if is_host {
             Ok(Self {
                 host: Host::One(host.to_owned()),
