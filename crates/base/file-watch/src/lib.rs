@@ -59,8 +59,8 @@ impl FileWatch {
         }
     }
 
-    /// Reads all pending events. Returns true if one is of this file, and fails with `WouldBlock` if
-    /// none is.
+    /// Reads all pending events. Returns true if one is of this file, and fails with `WouldBlock`
+    /// if none is.
     fn has_changed(&self, events: &OwnedFd) -> io::Result<bool> {
         let mut buffer = [MaybeUninit::uninit(); 4096];
         let mut reader = inotify::Reader::new(events, &mut buffer);

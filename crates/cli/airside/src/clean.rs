@@ -8,25 +8,22 @@ use clap::Args;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
+  # Show what was left on this machine
   airside clean --dry-run
-      what was left on this machine, and by whom
-  airside clean
-      removes it
-  airside clean --stopped
-      also what stopped servers would come back to: their steps are killed
 
-After `kill -9` of a server or of `airside run`, containers, control groups, network rules and temporary folders may be \
-left. Each start of `airside up`, `airside run` and `airside agent` removes what belongs to nobody any more; this \
-does it by hand, and says what it removed. Nothing of a server that runs is touched.
-";
+  # Remove it
+  airside clean
+
+  # Also remove what stopped servers would resume; their steps are killed
+  airside clean --stopped";
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Say what would be removed, and remove nothing
+    /// Print what would be removed, and remove nothing
     #[arg(long)]
     dry_run: bool,
 
-    /// Also remove what belongs to servers that are stopped and have steps, which are then lost
+    /// Also remove what belongs to stopped servers; their steps are killed
     #[arg(long)]
     stopped: bool,
 }
@@ -53,7 +50,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         }
     }
     if !found {
-        writeln!(out, "nothing is left of killed servers and runs")?;
+        writeln!(out, "nothing to remove")?;
     }
     match failed {
         0 => Ok(()),
@@ -69,7 +66,11 @@ fn remove(left: Leavings, out: &mut impl Write) -> Result<usize> {
             Ok(()) => writeln!(out, "  removed {thing}")?,
             Err(error) => {
                 failed += 1;
-                writeln!(out, "  {thing} stays: {:#}", anyhow::Error::from(error))?;
+                writeln!(
+                    out,
+                    "  cannot remove {thing}: {:#}",
+                    anyhow::Error::from(error)
+                )?;
             }
         }
     }

@@ -7,8 +7,8 @@ use airside_app::printing::print;
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The shell that will read it: `source <(airside completion bash)`
-    #[arg(value_enum)]
+    /// Shell to complete in: `source <(airside completion bash)`
+    #[arg(value_enum, value_name = "SHELL")]
     shell: Shell,
 }
 

@@ -12,23 +12,23 @@ use clap::Subcommand;
 
 #[derive(Subcommand)]
 pub(crate) enum Images {
-    /// Prints everything that a cluster needs for it, for `kubectl apply`
-    #[command(before_long_help = install::EXAMPLES)]
+    /// Print the manifests of the image system, for `kubectl apply`
+    #[command(after_long_help = install::EXAMPLES)]
     Install(Box<install::Options>),
-    /// Asks registries what tags mean, and tells in each ImageSet what is where
-    #[command(before_long_help = operator::EXAMPLES)]
+    /// Run the operator: resolves tags, grants pulls and reports the status of ImageSets
+    #[command(after_long_help = operator::EXAMPLES)]
     Operator(operator::Options),
-    /// Shows what is on which node, and what is on its way
-    #[command(before_long_help = status::EXAMPLES)]
+    /// Show which images are on which nodes, and which are on their way
+    #[command(after_long_help = status::EXAMPLES)]
     Status(status::Options),
-    /// Prints the DaemonSet of the node agent, its account and its rights, without the other parts
-    #[command(before_long_help = node_agent::EXAMPLES)]
+    /// Print the manifests of the node agent alone, without the other parts
+    #[command(after_long_help = node_agent::EXAMPLES)]
     NodeAgent(node_agent::Options),
-    /// Places pods that use images kept on nodes: the webhook of the cluster's API server
-    #[command(before_long_help = admission::EXAMPLES)]
+    /// Run the admission webhook, which places pods on nodes that have their images
+    #[command(after_long_help = admission::EXAMPLES)]
     Admission(Box<admission::Options>),
-    /// Serves what registries have, fetched once
-    #[command(before_long_help = mirror::EXAMPLES)]
+    /// Run a mirror of registries, which fetches each image once
+    #[command(after_long_help = mirror::EXAMPLES)]
     Mirror(Box<mirror::Options>),
 }
 

@@ -1,4 +1,4 @@
-//! `airside k8s`: what operators of clusters ask for before anything runs there.
+//! `airside k8s`: manifests for clusters whose nodes run steps.
 
 use std::path::PathBuf;
 
@@ -13,50 +13,52 @@ use airside_app::target_source::TargetSource;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
+  # Grant the permissions for every namespace of a targets file
   airside k8s rbac --targets targets.yml | kubectl apply -f -
-      the rights for every namespace of the file
-  airside k8s rbac --namespace ci --credentials-namespace airside-main
-      the same for one namespace, and to read one team's secrets
-";
+
+  # Grant them for one namespace, and let the server read one team's Secrets
+  airside k8s rbac --namespace ci --credentials-namespace airside-main";
 
 #[derive(Subcommand)]
 pub(crate) enum K8s {
-    /// Prints the service account, Roles and RoleBindings that targets need, and nothing more than that
-    #[command(before_long_help = EXAMPLES)]
+    /// Print the service account, Roles and RoleBindings that targets need
+    #[command(after_long_help = EXAMPLES)]
     Rbac(Options),
-    /// Prints the DaemonSet of the node agent, through which nodes pull from the server's registry
-    #[command(before_long_help = NODE_EXAMPLES)]
+    /// Print the DaemonSet through which nodes pull from the server's registry
+    #[command(after_long_help = NODE_EXAMPLES)]
     NodeAgent(NodeAgent),
 }
 
 pub(crate) const NODE_EXAMPLES: &str = "\
 Examples:
-  airside k8s node-agent --registry http://ci.example.com:5000 --image ci.example.com/airside:1 | kubectl apply -f -
-      then `registry: localhost:5000` in the targets of this cluster
-  airside k8s node-agent --registry https://ci.example.com:5000 --ca ca.pem --image ci.example.com/airside:1
-      the same where an authority of one's own signs the registry's certificate
-";
+  # Install the agent, then set `registry: localhost:5000` in the targets of this cluster
+  airside k8s node-agent --registry http://ci.example.com:5000 --image ci.example.com/airside:1 \\
+    | kubectl apply -f -
+
+  # Trust your own certificate authority for the registry
+  airside k8s node-agent --registry https://ci.example.com:5000 --ca ca.pem \\
+    --image ci.example.com/airside:1 | kubectl apply -f -";
 
 #[derive(Args)]
 pub(crate) struct NodeAgent {
-    /// The server's registry (its --registry-listen), as pods of the cluster reach it: http://… or https://…
+    /// URL of the server's registry (its --registry-listen), as pods of the cluster reach it
     #[arg(long, value_name = "URL")]
     registry: Upstream,
 
-    /// Certificates of who signs that of an https registry, as PEM; they become a ConfigMap [default: those that
-    /// Airside's own image trusts]
+    /// File with CA certificates (PEM) to trust for the registry; they become a ConfigMap [default:
+    /// those that Airside's image trusts]
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
 
-    /// Airside's own image (`make image`), as nodes find it
+    /// Airside's own image (`make image`), as nodes pull it
     #[arg(long, value_name = "IMAGE", default_value = DEFAULT_IMAGE)]
     image: String,
 
-    /// Where the DaemonSet goes; it must exist
+    /// Namespace of the DaemonSet, which must exist
     #[arg(long, value_name = "NAMESPACE", default_value = "airside")]
     namespace: String,
 
-    /// The port of each node's loopback
+    /// Port on each node's loopback
     #[arg(long, value_name = "PORT", default_value_t = 5000)]
     port: u16,
 }
@@ -76,20 +78,19 @@ impl NodeAgent {
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// For the targets of this file
+    /// Targets file whose namespaces get the permissions
     #[arg(long, value_name = "FILE")]
     targets: Option<PathBuf>,
 
-    /// For this target, as with `airside up`. Can be given more than once
+    /// Target whose namespace gets the permissions, written as with `airside up`. Can be repeated
     #[arg(id = "target", long, value_name = "FIELD=VALUE,...")]
     target: Vec<String>,
 
-    /// For a namespace. Can be given more than once
+    /// Namespace that gets the permissions. Can be repeated
     #[arg(id = "namespace", long, value_name = "NAMESPACE")]
     namespaces: Vec<String>,
 
-    /// A feature that needs rights of its own in each of those namespaces, beside what the targets use. Can be given
-    /// more than once
+    /// Feature that needs additional permissions in each of those namespaces. Can be repeated
     #[arg(
         id = "feature",
         long,
@@ -98,20 +99,20 @@ pub(crate) struct Options {
     )]
     features: Vec<String>,
 
-    /// A namespace from which credentials are read (--kubernetes-…). Can be given more than once
+    /// Namespace whose Secrets the server may read (--kubernetes-in-cluster). Can be repeated
     #[arg(id = "credentials-namespace", long, value_name = "NAMESPACE")]
     credentials: Vec<String>,
 
-    /// The service account's name
+    /// Name of the service account
     #[arg(long, value_name = "NAME", default_value = "airside")]
     account: String,
 
-    /// The service account's namespace [default: the first there is]
+    /// Namespace of the service account [default: the first namespace]
     #[arg(long, value_name = "NAMESPACE")]
     account_namespace: Option<String>,
 }
 
-/// What can be asked for beside what every target uses.
+/// Features that can be requested in addition to those that every target uses.
 const MORE: [Feature; 3] = [
     Feature::PullSecrets,
     Feature::NetworkPolicies,
@@ -131,7 +132,7 @@ impl Options {
         let grants = self.grants()?;
         let Some(first) = grants.first() else {
             bail!(
-                "for which namespaces? give --targets FILE, --namespace or --credentials-namespace"
+                "no namespace is given; use --targets FILE, --target, --namespace or --credentials-namespace"
             );
         };
         let namespace = self.account_namespace.as_ref();
@@ -203,7 +204,7 @@ mod tests {
     #[test]
     fn mistakes() {
         for (args, expected) in [
-            (&[][..], "for which namespaces?"),
+            (&[][..], "no namespace is given"),
             (
                 &["--namespace=ci", "--feature=exec"],
                 "invalid value 'exec'",

@@ -20,28 +20,35 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 
 const UP_EXAMPLES: &str = "\
 Examples:
+  # Run everything on this machine; prints how to log in
   airside up
-      everything on this machine; prints how to log in
-  airside up --targets targets.yml --external-url http://ci.example.com:8080 --listen 0.0.0.0:8080
-      the same, with Kubernetes workers and for other machines
-";
+
+  # Also run steps in clusters, and serve other machines
+  airside up --targets targets.yml \\
+    --external-url http://ci.example.com:8080 --listen 0.0.0.0:8080";
 
 const WEB_EXAMPLES: &str = "\
 Examples:
+  # Make a key and a user, then serve with steps in clusters
   openssl rand -hex 32 > key; echo admin:s3cret > users; chmod 600 key users
   airside web --encryption-key-file key --user-file users --targets targets.yml
-      a server for pods
-  airside web --config /etc/airside.yml --print-config
-      what a file comes to, and where each setting is from
-";
+
+  # Show the settings in effect and where each comes from
+  airside web --config /etc/airside.yml --print-config";
+
+const GETTING_STARTED: &str = "\
+Getting started:
+  airside run pipeline.yml   Run a pipeline on this machine, without a server
+  airside up                 Run a server on this machine, then use `fly` as with Concourse
+
+Run `airside <COMMAND> --help` for the options and examples of a command.";
 
 #[derive(Parser)]
 #[command(
     name = "airside",
     version,
-    about = "Concourse-compatible CI whose steps are Kubernetes pods, or containers on this machine",
-    after_help = "Start with `airside run pipeline.yml`, which needs no server; or with `airside up`, then use \
-                  `fly` as you would with Concourse."
+    about = "Concourse-compatible CI whose steps run as Kubernetes pods, or as containers on this machine",
+    after_help = GETTING_STARTED
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -50,53 +57,92 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Runs everything in one process, with a worker on this machine; makes its own keys and password
-    #[command(before_long_help = UP_EXAMPLES)]
+    /// Run a server and a worker on this machine; keys and a password are generated
+    ///
+    /// The first start makes what was not given (the encryption key, a password for the user
+    /// `admin`, the database) in the data directory, and prints how to log in. Steps run in
+    /// containers on this machine, and in clusters if --targets lists some.
+    #[command(after_long_help = UP_EXAMPLES)]
     Up(Box<ServerOptions>),
-    /// Runs a server as operators want it: keys and users are given, workers elsewhere
-    #[command(before_long_help = WEB_EXAMPLES)]
+    /// Run a server for production, with keys and users that you provide and workers elsewhere
+    ///
+    /// Unlike `airside up` it generates nothing: --encryption-key-file is required, and a way to
+    /// log in (--user-file, --user, or an identity provider with an owner of team main). Steps run
+    /// in the clusters of --targets and on machines that join with `airside agent`; on this machine
+    /// only with --local-worker.
+    #[command(after_long_help = WEB_EXAMPLES)]
     Web(Box<ServerOptions>),
-    /// Runs the jobs of a pipeline on this machine, without a server
-    #[command(before_long_help = run::EXAMPLES, after_help = run::ENDS)]
+    /// Run the jobs of a pipeline on this machine, without a server
+    ///
+    /// Builds run as on a server, and everything is removed afterwards. Ctrl-C aborts the builds,
+    /// whose hooks then run; a second Ctrl-C ends them at once.
+    #[command(
+        after_help = run::EXIT_STATUS,
+        after_long_help = format!("{}\n\n{}", run::EXAMPLES, run::EXIT_STATUS)
+    )]
     Run(Box<run::Options>),
-    /// Makes this machine a worker of a server elsewhere, which it dials
-    #[command(before_long_help = agent::EXAMPLES, after_help = agent::NOTE)]
+    /// Run an agent, which makes this machine a worker of a server elsewhere
+    ///
+    /// The agent only dials out, to the server's hub (its --hub-listen); nothing needs to reach
+    /// this machine. Its steps run in containers and have the requirements of `airside up`: root,
+    /// or a delegated control group. A stopped or killed agent leaves its steps running and finds
+    /// them again when it starts. See docs/agents.md.
+    #[command(after_long_help = agent::EXAMPLES)]
     Agent(Box<agent::Options>),
-    /// Lets machines join a server as agents, and makes workers come and go
-    #[command(before_long_help = worker::EXAMPLES)]
+    /// Manage the workers of a server, and the tokens with which machines join it
+    ///
+    /// Uses the login that `fly -t NAME login` saved.
+    #[command(after_long_help = worker::EXAMPLES)]
     Worker(worker::Options),
-    /// Checks pipelines (or task files) without a server; fails if anything is wrong with one
-    #[command(after_help = validate::NOTE)]
+    /// Check pipelines or task files without a server
+    ///
+    /// Exits with status 1 if a file has a problem.
+    #[command(
+        after_help = validate::NOTE,
+        after_long_help = format!("{}\n\n{}", validate::EXAMPLES, validate::NOTE)
+    )]
     Validate(validate::Options),
-    /// Prints the JSON Schema of pipelines (or task files), for editors
+    /// Print the JSON Schema of pipelines or task files, for editors
     Schema(schema::Options),
-    /// Prints what a cluster needs to know of Airside
+    /// Print the Kubernetes manifests that a cluster needs to run steps
     #[command(subcommand)]
     K8s(k8s::K8s),
-    /// Keeps declared images on chosen nodes of a cluster
+    /// Keep chosen images on the nodes of a cluster (ImageSets)
+    ///
+    /// The image system works without a server. `airside images install` prints all of it; the
+    /// other commands are what its pods run, and `status`. See docs/images.md.
     #[command(subcommand)]
     Images(images::Images),
-    /// Runs on each node of a cluster: brings the server's registry to the node's own loopback
-    #[command(before_long_help = node::EXAMPLES)]
+    /// Run the node agent: keep images on a node of a cluster, mirror and proxy registries
+    ///
+    /// The agent has three parts, which run together: with --images it keeps the images of
+    /// ImageSets on the node, with --mirror-registry it gives containerd a mirror of registries,
+    /// and with --registry it brings the server's registry to the node's loopback.
+    #[command(after_long_help = node::EXAMPLES)]
     Node(Box<node::Options>),
-    /// Removes what killed servers and runs left on this machine
-    #[command(before_long_help = clean::EXAMPLES)]
+    /// Remove what killed servers and runs left on this machine
+    ///
+    /// After `kill -9` of a server or of `airside run`, containers, control groups, network rules
+    /// and temporary directories may be left. Each start of `airside up`, `airside run` and
+    /// `airside agent` removes what no installation owns any more; this command does it by hand and
+    /// lists what it removed. It touches nothing of a running server.
+    #[command(after_long_help = clean::EXAMPLES)]
     Clean(clean::Options),
-    /// Prints a script that completes this command's options, for a shell to read
+    /// Print a shell completion script
     Completion(completion::Options),
-    /// Makes and removes containers; called by the local runtime
+    /// Make and remove containers; called by the local runtime
     #[command(hide = true, disable_help_flag = true)]
     Rt {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
-    /// Pulls or unpacks an image, confined; called by the local runtime
+    /// Pull or unpack an image, confined; called by the local runtime
     #[command(hide = true, disable_help_flag = true)]
     Puller {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
-    /// Answers checks, confined; called by the server
+    /// Answer checks, confined; called by the server
     #[command(hide = true, disable_help_flag = true)]
     Checker {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]

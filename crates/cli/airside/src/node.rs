@@ -9,11 +9,15 @@ use airside_app::{options::Observing, server};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  airside k8s node-agent --registry http://ci.example.com:5000 --image ci.example.com/airside:1 | kubectl apply -f -
-      one on each node of a cluster; this command is what it runs
-  airside node --images --node n1
-      keeps the images on this node that the cluster's sets want, by hand
-";
+  # Install the agent that keeps images on each node
+  airside images install | kubectl apply --server-side -f -
+
+  # Install the agent that proxies the server's registry on each node
+  airside k8s node-agent --registry http://ci.example.com:5000 --image ci.example.com/airside:1 \\
+    | kubectl apply -f -
+
+  # Keep the images of the cluster's ImageSets on this node, by hand
+  airside node --images --node n1";
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -25,7 +29,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    server::until_told(&options.observing, async |shutdown| {
+    server::run_until_signal(&options.observing, async |shutdown| {
         serve(options, shutdown).await
     })
 }

@@ -7,15 +7,16 @@ use airside_app::printing::print;
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The schema of task files instead of pipelines
+    /// Print the schema of task files instead of pipelines
     #[arg(long)]
     task: bool,
 }
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
-    let schema = match options.task {
-        true => task_schema(),
-        false => pipeline_schema(),
+    let schema = if options.task {
+        task_schema()
+    } else {
+        pipeline_schema()
     };
     Ok(print(&format!("{schema:#}\n"))?)
 }

@@ -1,5 +1,7 @@
 //! Every setting can be given in three ways that agree, whatever options there are.
 
+mod help;
+
 use std::{collections::BTreeMap, ffi::OsString};
 
 use clap::{Arg, ArgAction, CommandFactory as _};
@@ -63,7 +65,7 @@ fn secrets_can_come_from_files() {
     }
 }
 
-/// Which setting came from where, of a command line in an environment that has none of ours.
+/// Returns the settings of a command line by name. The environment must have none of ours.
 fn read(args: &[&str]) -> Result<BTreeMap<String, Setting>, String> {
     let args = ["airside", "web"].iter().chain(args).map(OsString::from);
     match settings::read::<Arguments>(Arguments::command(), args.collect()) {
@@ -148,11 +150,11 @@ fn what_is_wrong_with_a_file_is_told_with_its_place() {
         ("user: [a:b, c]\n", ":1:7: user: invalid value 'c'"),
         (
             "listen: [127.0.0.1:1]\n",
-            ":1:9: listen: a single value is wanted here, and this is a list",
+            ":1:9: listen: expects a single value, but this is a list",
         ),
         (
             "listen:\n",
-            "listen: a single value is wanted here, and this is null",
+            "listen: expects a single value, but this is null",
         ),
         (
             "data: a\ndata: b\n",
@@ -160,7 +162,7 @@ fn what_is_wrong_with_a_file_is_told_with_its_place() {
         ),
         (
             "- a\n",
-            ":1:1: settings are written `name: value`, and this is a list",
+            ":1:1: settings are written `name: value`, but this is a list",
         ),
         ("a: [\n", "airside.yml:"),
     ] {

@@ -1,9 +1,10 @@
-//! Every pipeline and task file that the README, the pages below `docs/` and `examples/` show passes
-//! `airside validate --strict`, so that nobody copies one that is refused.
+//! Every pipeline and task file that the README, the pages below `docs/` and `examples/` show
+//! passes `airside validate --strict`, so that no reader copies one that is refused.
 //!
-//! A block of YAML is judged by its keys: one with `jobs` is a pipeline, one with `platform` a task file. One with
-//! other sections of a pipeline gets a job that uses its resources. Settings, targets and objects of Kubernetes are
-//! left alone. A part of any of these is no example by itself, and its fence says so: `yaml fragment`.
+//! A block of YAML is judged by its keys: one with `jobs` is a pipeline, one with `platform` a task
+//! file. One with other sections of a pipeline gets a job that uses its resources. Settings,
+//! targets and objects of Kubernetes are left alone. A part of any of these is no example by
+//! itself, and its fence says so: `yaml fragment`.
 
 #![allow(
     clippy::unwrap_used,
@@ -31,7 +32,8 @@ const SECTIONS: [&str; 6] = [
     "display",
 ];
 
-/// Keys by which other kinds of files are known: targets, objects of Kubernetes, settings of the server.
+/// Keys by which other kinds of files are known: targets, objects of Kubernetes, settings of the
+/// server.
 const OTHERS: [&str; 3] = ["targets", "apiVersion", "listen"];
 
 struct Example {
@@ -54,7 +56,8 @@ fn pages(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The blocks of a page that are YAML: fenced ones that say so, and indented ones that begin with a section.
+/// The blocks of a page that are YAML: fenced ones that say so, and indented ones that begin with a
+/// section.
 fn blocks(page: &str) -> Vec<(usize, String)> {
     let lines: Vec<&str> = page.lines().collect();
     let mut found = Vec::new();
@@ -116,7 +119,7 @@ fn examples() -> Vec<Example> {
     found
 }
 
-/// How an example is validated: its text, and what to tell the command. Other files are not.
+/// Returns the text to validate and the arguments of the command; none for other files.
 fn judged(example: &Example) -> Option<(String, &'static [&'static str])> {
     let place = &example.place;
     let node = airside_yaml::parse(&example.text);

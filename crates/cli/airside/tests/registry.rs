@@ -1,4 +1,4 @@
-//! The registry of images beside the API: served where it is asked for, and to nobody without a token.
+//! The registry of images beside the API: served at its address, and to no client without a token.
 
 #![allow(
     clippy::unwrap_used,
@@ -15,7 +15,7 @@ use std::{
 
 use support::{Home, Server, refusal};
 
-/// Where the log says that it is served.
+/// Returns the address that the log reports.
 fn address(server: &Server) -> String {
     let log = server.log();
     let line = log

@@ -118,7 +118,7 @@ fn every_setting_can_be_given_in_three_ways_that_agree() {
         assert_eq!(by_variable[name].1, variable);
         assert_eq!(by_file[name].1, format!("{}:1", file.display()));
 
-        // Whoever comes first in the order wins; the other values are never looked at.
+        // The first in the order wins; the other values are never read.
         let both = printed(
             airside()
                 .args(["web", "--config"])
@@ -263,8 +263,8 @@ fn help_is_short_or_long_and_in_groups() {
     for group in [
         "Listening:",
         "Database:",
-        "Keys:",
-        "Identity:",
+        "Encryption keys:",
+        "Local users:",
         "Workers:",
         "Logs and traces:",
         "Configuration:",

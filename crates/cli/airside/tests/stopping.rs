@@ -22,7 +22,9 @@ const BODY: &str = "grant_type=password&username=admin&password=secret";
 /// A login whose body is only half there: a request under way.
 fn half_a_login(server: &Server) -> TcpStream {
     let mut stream = TcpStream::connect(server.address()).unwrap();
-    stream.set_read_timeout(Some(support::PATIENCE)).unwrap();
+    stream
+        .set_read_timeout(Some(support::TEST_TIMEOUT))
+        .unwrap();
     write!(
         stream,
         "POST /sky/issuer/token HTTP/1.1\r\nHost: airside\r\nAuthorization: Basic Zmx5OlpteDU=\r\n\
@@ -101,7 +103,7 @@ fn web_says_where_it_serves_and_how_much_is_up_to_the_level() {
                 .args(["--log-format", "json", "--log-level", "debug"]),
         );
     assert!(
-        server.log().contains("\"message\":\"serving\""),
+        server.log().contains("\"message\":\"server started\""),
         "{}",
         server.log()
     );

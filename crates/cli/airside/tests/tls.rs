@@ -90,7 +90,7 @@ fn get(server: &Server, made: &Made, path: &str) -> std::io::Result<String> {
     let mut stream = connect(server, client(made, &[], rustls::DEFAULT_VERSIONS))?;
     write!(stream, "GET {path} HTTP/1.0\r\n\r\n")?;
     let mut answer = Vec::new();
-    // Whoever leaves without a farewell has still answered.
+    // A peer that closes without a TLS goodbye has still answered.
     let _ = stream.read_to_end(&mut answer);
     Ok(text(&answer))
 }
@@ -169,7 +169,7 @@ fn a_new_certificate_is_taken_on_sighup_or_when_the_files_change_and_a_bad_one_i
         get(&server, &second, "/api/v1/info").is_ok()
     });
     assert!(get(&server, &first, "/api/v1/info").is_err());
-    // Nobody says anything: it is found all the same.
+    // No signal is sent: the change is found all the same.
     put(&home, &first);
     wait_until("the first certificate is back", || {
         get(&server, &first, "/api/v1/info").is_ok()

@@ -134,7 +134,7 @@ fn requests_and_transactions_reach_the_collector_as_part_of_the_callers_trace() 
         attribute(request, "http.route").unwrap(),
         "/api/v1/teams/{team_name}/pipelines"
     );
-    // A path that nobody serves counts under no name of its own.
+    // A path without a route counts under no name of its own.
     let unknown = spans
         .iter()
         .find(|span| span.name == "GET unknown")
@@ -226,7 +226,7 @@ fn a_build_and_its_steps_are_part_of_the_trace_that_triggered_it() {
 #[test]
 fn a_dead_collector_is_told_of_once_and_stops_nothing() {
     let home = Home::new();
-    // Nobody listens there.
+    // No server listens there.
     let endpoint = "http://127.0.0.1:1";
     let mut server = Server::start(home.web().args(["--otlp-endpoint", endpoint]));
     wait_until("the loss is told", || {

@@ -9,17 +9,17 @@ use http::Uri;
 use crate::{OperatorClient, Settings, Task, images::PATIENCE};
 
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Images that sets of the cluster want")]
+#[command(next_help_heading = "Images of ImageSets")]
 pub struct ImageOptions {
-    /// Keep images on this node
+    /// Keep the images of the cluster's ImageSets on this node
     #[arg(long)]
     pub images: bool,
 
-    /// The name of this node
+    /// Name of this node
     #[arg(long, value_name = "NAME", env = "NODE_NAME")]
     node: Option<String>,
 
-    /// Socket of this node's containerd
+    /// Socket of containerd
     #[arg(
         long,
         value_name = "PATH",
@@ -27,44 +27,45 @@ pub struct ImageOptions {
     )]
     pub(crate) runtime_socket: PathBuf,
 
-    /// A folder on the file system that images are on, to see how full it is
+    /// Directory on the file system that has the images, to measure disk usage
     #[arg(long, value_name = "DIR", default_value = "/var/lib/containerd")]
     image_root: PathBuf,
 
-    /// Number of images that are pulled at the same time
+    /// Maximum number of pulls on this node at once
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=64))]
     pulls_at_once: u32,
 
-    /// Use of the file system from which no image is added, in percent; below the kubelet's
+    /// Disk usage, in percent, at which no image is added; keep it below the kubelet's
     /// imageGCHighThresholdPercent (85)
     #[arg(long, value_name = "PERCENT", default_value_t = 75, value_parser = clap::value_parser!(u8).range(1..=100))]
     high_mark: u8,
 
-    /// Down to here images go that were pulled for sets, in percent
+    /// Disk usage, in percent, down to which images of ImageSets are removed
     #[arg(long, value_name = "PERCENT", default_value_t = 65, value_parser = clap::value_parser!(u8).range(0..=100))]
     low_mark: u8,
 
-    /// Action at the high mark, beside that no image is added
-    #[arg(long, value_enum, default_value = "collect")]
+    /// Policy at --high-mark, where no image is added
+    #[arg(long, value_enum, value_name = "POLICY", default_value = "collect")]
     at_high_mark: AtHighMark,
 
-    /// Images that are removed first, once every image that no set wants is gone
-    #[arg(long, value_enum, default_value = "oldest")]
+    /// Images to remove first, after those that no ImageSet wants
+    #[arg(long, value_enum, value_name = "ORDER", default_value = "oldest")]
     goes_first: GoesFirst,
 
-    /// Megabytes that may be kept from the kubelet's garbage collection [default: no limit]
+    /// Maximum size of images protected from the kubelet's garbage collection, in megabytes
+    /// [default: no limit]
     #[arg(long, value_name = "MB")]
     pin_budget: Option<u64>,
 
-    /// Interval of the agent's reports when nothing changes, in seconds
+    /// Interval of the agent's reports, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=3600))]
     heartbeat: u32,
 
-    /// The operator, which is asked before each pull: https://…
+    /// URL of the operator, which grants each pull and has the logins of private registries
     #[arg(long, value_name = "URL")]
     operator: Option<Uri>,
 
-    /// Authority of the operator's certificate, as PEM
+    /// File with the CA certificates (PEM) to trust for the operator
     #[arg(
         long,
         value_name = "FILE",
@@ -72,35 +73,37 @@ pub struct ImageOptions {
     )]
     operator_ca: PathBuf,
 
-    /// This agent's token for the operator
+    /// File with this agent's token for the operator
     #[arg(long, value_name = "FILE", default_value = "/run/airside/token/token")]
     operator_token: PathBuf,
 
-    /// Address of a probe, which is open once the node was observed, or is clean
+    /// Address on which a port opens once the node was looked at or is clean, for probes
     #[arg(long, value_name = "ADDR")]
     health: Option<SocketAddr>,
 
-    /// Remove the agent's labels, pins and images from this node instead; then wait, if there is
-    /// --health
+    /// Remove Airside's labels, pins and images from this node instead, then exit, or wait if
+    /// --health is given
     #[arg(long, requires = "images")]
     pub clean: bool,
 
-    /// With --clean: leave the images
+    /// With --clean, keep the images
     #[arg(long, requires = "clean")]
     keep_images: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum AtHighMark {
-    /// Nothing goes either
+    /// Remove nothing
     Refuse,
-    /// Images that were pulled for sets go, down to the low mark
+    /// Remove images that were pulled for ImageSets, down to --low-mark
     Collect,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum GoesFirst {
+    /// Images that were pulled longest ago
     Oldest,
+    /// The largest images
     Largest,
 }
 

@@ -19,17 +19,18 @@ const FIRST_PAUSE: Duration = Duration::from_secs(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(600);
 
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Proxy of the server's registry")]
 pub struct NodeOptions {
-    /// The server's registry (its --registry-listen), as nodes reach it: http://… or https://…
+    /// URL of the server's registry (its --registry-listen), as nodes reach it
     #[arg(long, value_name = "URL", required_unless_present_any = ["images", "mirror_registry", "mirror_clean"])]
     registry: Option<Upstream>,
 
-    /// Authorities of an https registry's certificate, as PEM; then no other is trusted [default:
-    /// those of this machine]
+    /// File with the CA certificates (PEM) to trust for the registry, and no others [default: those
+    /// of this machine]
     #[arg(long, value_name = "FILE", requires = "registry")]
     registry_ca: Option<PathBuf>,
 
-    /// Address at which container runtimes find the server's registry
+    /// Address on which container runtimes reach the server's registry
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:5000")]
     listen: SocketAddr,
 

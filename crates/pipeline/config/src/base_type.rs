@@ -1,5 +1,5 @@
-//! Resource types that Concourse's workers come with and Airside does not have: what they mean here, and the line by
-//! which a pipeline brings them itself.
+//! Resource types that Concourse's workers come with and Airside does not have: what they mean
+//! here, and the line by which a pipeline brings them itself.
 
 mod docker_image;
 
@@ -64,8 +64,8 @@ pub fn missing_base_type(type_: &str) -> String {
     )
 }
 
-/// The entry of `resource_types` that brings a type. Of types that are not Concourse's the image is for the user to
-/// know.
+/// The entry of `resource_types` that brings a type. Of types that are not Concourse's the image is
+/// for the user to know.
 pub fn resource_types_line(type_: &str) -> String {
     let known = ELSEWHERE.iter().find(|(name, _)| *name == type_);
     let image = known.map_or("…", |(_, image)| *image);

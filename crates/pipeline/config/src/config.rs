@@ -31,7 +31,7 @@ pub struct Config {
     pub jobs: Vec<Job>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display: Option<Display>,
-    /// Anything; nobody but the pipeline's author reads it.
+    /// Free-form data for the pipeline's author; Airside does not read it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_data: Option<Value>,
 }
@@ -101,49 +101,53 @@ pub(crate) static SHAPE: Shape = Shape {
     name: "pipeline",
     doc: "A pipeline. Other keys at the top are left alone: people keep anchors there.",
     fields: &[
-        Field::required("jobs", Kind::List(&job::SHAPE), "What there is to do."),
+        Field::required("jobs", Kind::List(&job::SHAPE), "Jobs of the pipeline."),
         Field::new(
             "resources",
             Kind::List(&resource::SHAPE),
-            "What jobs get and put.",
+            "Resources that jobs get and put.",
         ),
         Field::new(
             "resource_types",
             Kind::List(&resource_type::SHAPE),
-            "Types of resources that the installation does not have.",
+            "Resource types that the installation does not have.",
         ),
         Field::new(
             "prototypes",
             Kind::List(&resource_type::SHAPE),
-            "What run steps send messages to.",
+            "Prototypes that run steps send messages to.",
         ),
         Field::new(
             "var_sources",
             Kind::List(&var_source::SHAPE),
-            "Where ((source:name)) variables come from.",
+            "Secret stores of ((source:name)) variables.",
         ),
-        Field::new("groups", Kind::List(&group::SHAPE), "Tabs over the jobs."),
+        Field::new(
+            "groups",
+            Kind::List(&group::SHAPE),
+            "Groups of jobs, shown as tabs.",
+        ),
         Field::new(
             "display",
             Kind::Inner(&DISPLAY),
-            "How the pipeline's page looks.",
+            "Appearance of the pipeline's page.",
         ),
         Field::new(
             "user_data",
             Kind::Anything,
-            "Anything; it is only passed on.",
+            "Free-form data, which Airside only passes on.",
         ),
     ],
 };
 
 pub(crate) static DISPLAY: Shape = Shape {
     name: "display",
-    doc: "How the pipeline's page looks.",
+    doc: "Appearance of the pipeline's page.",
     fields: &[
         Field::new(
             "background_image",
             Kind::Text,
-            "The address of an image behind the jobs: http, https or relative.",
+            "URL of a background image: http, https or relative.",
         ),
         Field::new(
             "background_filter",

@@ -1,4 +1,4 @@
-//! What changes from one configuration to the next, in the words and colours of `fly`.
+//! The changes from one configuration to the next, in the words and colours of `fly`.
 
 use std::fmt::Write;
 
@@ -55,7 +55,7 @@ fn list(value: &Value) -> &[Value] {
 
 type Change<'a> = (Option<&'a Value>, Option<&'a Value>);
 
-/// What changed or went, in the order of before, then what came.
+/// Returns the changed and removed items in the order of `before`, then the added ones.
 fn section<'a>(before: &'a [Value], after: &'a [Value], order_counts: bool) -> Vec<Change<'a>> {
     let position = |items: &[Value], item: &Value| {
         items.iter().position(|other| other["name"] == item["name"])
@@ -120,9 +120,10 @@ fn lines<'a>(before: &[&'a str], after: &[&'a str]) -> Vec<Line<'a>> {
     let mut common = vec![vec![0_u32; columns + 1]; rows + 1];
     for row in (0..rows).rev() {
         for column in (0..columns).rev() {
-            common[row][column] = match before[row] == after[column] {
-                true => common[row + 1][column + 1] + 1,
-                false => common[row + 1][column].max(common[row][column + 1]),
+            common[row][column] = if before[row] == after[column] {
+                common[row + 1][column + 1] + 1
+            } else {
+                common[row + 1][column].max(common[row][column + 1])
             };
         }
     }

@@ -1,5 +1,6 @@
-//! The patterns that groups may use for job names: `*`, `?`, `[a-z]`, `[!x]`, `{a,b}` and `\` before a character that
-//! should mean itself. `passed` has another dialect, [`crate::PassedPattern`].
+//! The patterns that groups may use for job names: `*`, `?`, `[a-z]`, `[!x]`, `{a,b}` and `\`
+//! before a character that should mean itself. `passed` has another dialect,
+//! [`crate::PassedPattern`].
 
 /// More alternatives than this in one pattern are a mistake.
 const MAX_ALTERNATIVES: usize = 256;
@@ -36,7 +37,7 @@ impl Glob {
         (parser.at == chars.len()).then_some(Self(alternatives))
     }
 
-    /// Whether a text is more than a plain name.
+    /// Returns true if a text is more than a plain name.
     pub fn is_pattern(text: &str) -> bool {
         text.contains(['*', '?', '[', '{', '\\'])
     }
@@ -53,7 +54,8 @@ struct Parser<'a> {
 }
 
 impl Parser<'_> {
-    /// Reads to the end, or inside braces to the next `,` or `}`. Every alternative is a list of tokens.
+    /// Reads to the end, or inside braces to the next `,` or `}`. Every alternative is a list of
+    /// tokens.
     fn sequence(&mut self, depth: usize) -> Option<Vec<Vec<Token>>> {
         let mut alternatives = vec![Vec::new()];
         while let Some(c) = self.chars.get(self.at) {
@@ -137,8 +139,8 @@ fn combine(heads: &[Vec<Token>], tails: &[Vec<Token>]) -> Option<Vec<Vec<Token>>
     Some(joined)
 }
 
-/// Keeps all positions of the name that the tokens so far can reach, so that many stars cost no more
-/// than length times length.
+/// Keeps all positions of the name that the tokens so far can reach, so that many stars cost no
+/// more than length times length.
 pub(crate) fn matches(tokens: &[Token], name: &[char]) -> bool {
     let mut reached = vec![false; name.len() + 1];
     reached[0] = true;

@@ -21,9 +21,13 @@ pub(crate) static SHAPE: Shape = Shape {
     name: "group",
     doc: "A tab of the pipeline's page.",
     fields: &[
-        Field::required("name", Kind::Text, "What the tab is called."),
-        Field::new("jobs", Kind::Texts, "Names or patterns of jobs."),
-        Field::new("resources", Kind::Texts, "Names of resources."),
+        Field::required("name", Kind::Text, "Name of the group."),
+        Field::new(
+            "jobs",
+            Kind::Texts,
+            "Names or patterns of the group's jobs.",
+        ),
+        Field::new("resources", Kind::Texts, "Names of the group's resources."),
     ],
 };
 

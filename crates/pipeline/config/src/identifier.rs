@@ -9,7 +9,7 @@ pub struct Warning {
     #[serde(rename = "type")]
     pub type_: String,
     pub message: String,
-    /// Where in the text it is about; `fly` is not told.
+    /// Place in the text; `fly` does not get it.
     #[serde(skip)]
     pub span: Option<Span>,
 }

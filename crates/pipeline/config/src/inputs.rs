@@ -1,4 +1,4 @@
-//! What a job takes and makes, for the scheduler.
+//! The inputs and outputs of a job, for the scheduler.
 
 use crate::{Job, Leaf, VersionSpec};
 

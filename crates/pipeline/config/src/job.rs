@@ -27,10 +27,10 @@ pub struct Job {
     pub interruptible: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub serial_groups: Vec<String>,
-    /// As written; see [`Job::max_in_flight`] for what counts. Zero is no limit.
+    /// Limit as written; see [`Job::max_in_flight`] for the one in effect. Zero is no limit.
     #[serde(default, rename = "max_in_flight", skip_serializing_if = "is_zero")]
     pub raw_max_in_flight: u32,
-    /// Where leaf steps without tags of their own run.
+    /// Tags of the workers for leaf steps without tags of their own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     #[serde(default, skip_serializing_if = "is_none_kept")]
@@ -52,64 +52,56 @@ pub struct Job {
 
 pub(crate) static SHAPE: Shape = Shape {
     name: "job",
-    doc: "Steps, and the rules by which builds of them start and are kept.",
+    doc: "A job: steps, and rules by which its builds start and are kept.",
     fields: &[
-        Field::required("name", Kind::Text, "What it is called."),
-        Field::required("plan", Kind::Steps, "Its steps, one after the other."),
+        Field::required("name", Kind::Text, "Name of the job."),
+        Field::required("plan", Kind::Steps, "Steps of the job, in order."),
         Field::new(
             "old_name",
             Kind::Text,
-            "Its name until now, so that it keeps its builds.",
+            "Previous name of the job, so that it keeps its builds.",
         ),
-        Field::new(
-            "serial",
-            Kind::Flag,
-            "Whether one build waits for the other.",
-        ),
+        Field::new("serial", Kind::Flag, "Run one build at a time."),
         Field::new(
             "serial_groups",
             Kind::Texts,
-            "Of all jobs that name the same group only one build runs at a time.",
+            "Groups of jobs of which only one build runs at a time.",
         ),
         Field::new(
             "max_in_flight",
             Kind::Count,
-            "How many builds may run at once.",
+            "Maximum number of builds that run at once.",
         ),
         Field::new(
             "public",
             Kind::Flag,
-            "Whether everybody who sees the pipeline sees its logs.",
+            "Show build logs to everyone who can see the pipeline.",
         ),
         Field::new(
             "disable_manual_trigger",
             Kind::Flag,
-            "Whether nobody may start it by hand.",
+            "Refuse builds that are triggered by hand.",
         ),
-        Field::new(
-            "disable_reruns",
-            Kind::Flag,
-            "Whether nobody may run a build of it again.",
-        ),
+        Field::new("disable_reruns", Kind::Flag, "Refuse reruns of builds."),
         Field::new(
             "interruptible",
             Kind::Flag,
-            "Whether workers may leave without waiting for it.",
+            "Let workers shut down without waiting for its builds.",
         ),
         Field::new(
             "tags",
             Kind::Texts,
-            "Where steps without tags of their own run.",
+            "Tags of the workers for steps without tags of their own.",
         ),
         Field::new(
             "build_log_retention",
             Kind::Inner(&RETENTION),
-            "How many logs of its builds are kept, and how long.",
+            "Retention of build logs.",
         ),
         Field::new(
             "build_logs_to_retain",
             Kind::Count,
-            "Old; use build_log_retention.",
+            "Deprecated; use build_log_retention.",
         ),
         Field::new(
             "on_success",
@@ -133,14 +125,22 @@ pub(crate) static SHAPE: Shape = Shape {
 
 pub(crate) static RETENTION: Shape = Shape {
     name: "build_log_retention",
-    doc: "How many logs of a job's builds are kept, and how long. A log goes once all rules allow it.",
+    doc: "Retention of build logs. A log is removed once all rules allow it.",
     fields: &[
-        Field::new("builds", Kind::Count, "How many of the latest builds."),
-        Field::new("days", Kind::Count, "For how many days."),
+        Field::new(
+            "builds",
+            Kind::Count,
+            "Number of latest builds whose logs are kept.",
+        ),
+        Field::new(
+            "days",
+            Kind::Count,
+            "Number of days for which logs are kept.",
+        ),
         Field::new(
             "minimum_succeeded_builds",
             Kind::Count,
-            "How many of these must have succeeded.",
+            "Minimum number of succeeded builds among those that are kept.",
         ),
     ],
 };
@@ -157,7 +157,7 @@ pub struct BuildLogRetention {
 }
 
 impl Job {
-    /// How many of its logs are kept, in whichever of the two ways that is written.
+    /// Returns the retention of build logs, in whichever of the two ways it is written.
     pub fn retention(&self) -> Option<BuildLogRetention> {
         let builds = self.build_logs_to_retain;
         let old = || BuildLogRetention {
@@ -178,7 +178,7 @@ fn is_none_kept(number: &i64) -> bool {
 }
 
 impl Job {
-    /// How many builds may run at once; `None` is no limit.
+    /// Returns the number of builds that may run at once; `None` is no limit.
     pub fn max_in_flight(&self) -> Option<u32> {
         if self.serial || !self.serial_groups.is_empty() {
             return Some(1);

@@ -6,14 +6,16 @@
 //!                              job ─ plan ─┴─▶ Plan      inputs, outputs
 //! ```
 //!
-//! - one file per section of a pipeline (`resource`, `job`, `group`) and per kind of step (`steps/*`):
-//!   a step's file has its fields, how they are read, its rules, and the plan it becomes;
+//! - one file per section of a pipeline (`resource`, `job`, `group`) and per kind of step
+//!   (`steps/*`): a step's file has its fields, how they are read, its rules, and the plan it
+//!   becomes;
 //! - `reader` turns spanned nodes into fields and collects what is wrong instead of stopping;
 //! - `validate` has the rules that span several parts of a pipeline;
-//! - `problem` and `render` show problems, to `fly` in Concourse's words and to people with the line.
+//! - `problem` and `render` show problems, to `fly` in Concourse's words and to people with the
+//!   line.
 //!
-//! The JSON of [`Config`] is what is stored and what `fly` gets back; it has Concourse's field names.
-//! `((variables))` may stay in it; whoever runs a step fills them in.
+//! The JSON of [`Config`] is what is stored and what `fly` gets back; it has Concourse's field
+//! names. `((variables))` may stay in it; the engine fills them in when it runs a step.
 //!
 //! **Invariant:** no I/O, no clock, no database in here.
 

@@ -19,7 +19,8 @@ pub struct LoadedTask {
     pub warnings: Vec<Warning>,
 }
 
-/// Reads and validates a pipeline in YAML or JSON. Fails with all problems, in the order of the text.
+/// Reads and validates a pipeline in YAML or JSON. Fails with all problems, in the order of the
+/// text.
 pub fn load(text: &str) -> Result<Loaded, Vec<Problem>> {
     load_node(&parse(text)?)
 }
@@ -29,8 +30,8 @@ pub fn load_node(node: &Node) -> Result<Loaded, Vec<Problem>> {
     load_with(node, None)
 }
 
-/// Validates a pipeline like [`load_node`], and warns about what will not run where these resource types are native.
-/// Concourse does not warn so, which is why a server does not either.
+/// Validates a pipeline like [`load_node`], and warns about what will not run where these resource
+/// types are native. Concourse does not warn so, which is why a server does not either.
 pub fn load_node_with_advice(node: &Node, native: &[&str]) -> Result<Loaded, Vec<Problem>> {
     load_with(node, Some(native))
 }
@@ -67,8 +68,8 @@ pub fn load_task_node(node: &Node) -> Result<LoadedTask, Vec<Problem>> {
     loaded_task(config, reader)
 }
 
-/// Reads and validates a task whose variables have their values by now. A number or boolean where a text is wanted can
-/// only come from a variable, and counts as text.
+/// Reads and validates a task whose variables have their values by now. A number or boolean where a
+/// text is wanted can only come from a variable, and counts as text.
 pub fn load_filled_task(text: &str) -> Result<LoadedTask, Vec<Problem>> {
     let node = parse(text)?;
     let mut reader = Reader::new(Section::Task);
@@ -107,9 +108,10 @@ fn old_variable_hint(text: &str, error: &airside_yaml::Error) -> &'static str {
     let is_key = matches!(error.kind, airside_yaml::ErrorKind::Key(_));
     let before = error.position.offset.checked_sub(1);
     let braces = before.and_then(|start| text.get(start..));
-    match is_key && braces.is_some_and(|rest| rest.starts_with("{{")) {
-        true => "; if a variable is meant, write ((name)) instead of {{name}}",
-        false => "",
+    if is_key && braces.is_some_and(|rest| rest.starts_with("{{")) {
+        "; if a variable is meant, write ((name)) instead of {{name}}"
+    } else {
+        ""
     }
 }
 

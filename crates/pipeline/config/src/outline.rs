@@ -1,7 +1,7 @@
-//! What lists show of jobs and resources. It is kept beside the configuration when a pipeline is set,
-//! so that nobody reads thousands of configurations to show a page of jobs.
+//! The parts of jobs and resources that lists show. They are stored beside the configuration when a
+//! pipeline is set, so that a page of jobs does not read thousands of configurations.
 //!
-//! Shown to everybody who may see the job, so nothing of sources or params is in here.
+//! Every user who may see the job gets them, so they have nothing of sources or params.
 
 use airside_model::{SaveJob, SaveResource, Version};
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use crate::{BuildLogRetention, Config, Glob, Job, Resource, VersionSpec, inputs,
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct JobOutline {
-    /// Those that name the job, by itself or by a pattern.
+    /// Groups that name the job, by itself or by a pattern.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -25,10 +25,10 @@ pub struct JobOutline {
     pub disable_manual_trigger: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub disable_reruns: bool,
-    /// Whether a worker may leave while it runs; not shown.
+    /// True if a worker may leave while the job runs; not shown.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub interruptible: bool,
-    /// How many of its logs are kept; not shown, but asked for as often.
+    /// Retention of build logs; not shown, but read as often.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub build_log_retention: Option<BuildLogRetention>,
 }

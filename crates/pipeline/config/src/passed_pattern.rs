@@ -1,5 +1,6 @@
-//! The patterns that `passed` may use for job names. Concourse matches them with Go's `path.Match`: `*`, `?`, `[a-z]`,
-//! `[^x]` and `\` before a character that should mean itself. `*` and `?` stop at a `/`, and `{a,b}` is just text.
+//! The patterns that `passed` may use for job names. Concourse matches them with Go's `path.Match`:
+//! `*`, `?`, `[a-z]`, `[^x]` and `\` before a character that should mean itself. `*` and `?` stop
+//! at a `/`, and `{a,b}` is just text.
 //!
 //! Groups have another dialect, [`crate::Glob`].
 
@@ -9,7 +10,8 @@ use crate::glob::{Token, matches};
 pub struct PassedPattern(Vec<Token>);
 
 impl PassedPattern {
-    /// `None` if the pattern is broken: an open or empty bracket, a `\` at its end. Such a pattern matches no job.
+    /// `None` if the pattern is broken: an open or empty bracket, a `\` at its end. Such a pattern
+    /// matches no job.
     pub fn new(pattern: &str) -> Option<Self> {
         let mut chars = pattern.chars().peekable();
         let mut tokens = Vec::new();

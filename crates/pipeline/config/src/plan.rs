@@ -18,8 +18,8 @@ use crate::{Config, Job, Resource, Step};
 /// The most nodes that one build's plan may have.
 pub const MAX_NODES: u64 = 100_000;
 
-/// The most levels of JSON around a plan's leaves. With a leaf's own levels, its image's and those of
-/// its values, a plan stays below the 128 at which JSON readers give up.
+/// The most levels of JSON around a plan's leaves. With a leaf's own levels, its image's and those
+/// of its values, a plan stays below the 128 at which JSON readers give up.
 pub(crate) const MAX_DEPTH: usize = 60;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -36,18 +36,19 @@ pub enum PlanError {
     TooLarge,
 }
 
-/// What the plan depends on besides the pipeline.
+/// The facts that a plan depends on besides the pipeline.
 #[derive(Clone, Debug, Default)]
 pub struct PlanOptions {
-    /// Somebody wants the build now, so images are checked for even if that was done just before.
+    /// True if a user triggered the build: images are then checked even if they were checked just
+    /// before.
     pub manually_triggered: bool,
     /// The installation's own defaults for the sources of resources, by type.
     pub base_defaults: BTreeMap<String, Map<String, Value>>,
 }
 
-/// Plans one build. `versions` has a version for each get step, by the step's name. The job's plan is
-/// wrapped in one `do` and that in the job's hooks; ids count up in the order in which nodes come to
-/// be, so inner ones first.
+/// Plans one build. `versions` has a version for each get step, by the step's name. The job's plan
+/// is wrapped in one `do` and that in the job's hooks; ids count up in the order in which nodes
+/// come to be, so inner ones first.
 pub fn plan(
     job: &Job,
     config: &Config,
@@ -81,7 +82,7 @@ pub(crate) struct Planner<'a> {
     versions: &'a BTreeMap<String, Version>,
     last_id: u64,
     nodes: u64,
-    /// For leaf steps that have none of their own.
+    /// Tags of leaf steps without tags of their own.
     tags: &'a [String],
 }
 

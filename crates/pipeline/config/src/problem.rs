@@ -1,10 +1,10 @@
-//! What is wrong with a pipeline or task, and where.
+//! Problems of a pipeline or task, with their places.
 
 use std::fmt;
 
 use airside_yaml::Span;
 
-/// Which part of a pipeline a problem is in; `fly` shows problems by section.
+/// The part of a pipeline that a problem is in; `fly` shows problems by section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Section {
     /// The text is not even a document.
@@ -22,7 +22,7 @@ pub enum Section {
 }
 
 impl Section {
-    /// What people call it.
+    /// Returns the title that `fly` shows.
     pub fn title(self) -> &'static str {
         match self {
             Self::Syntax => "document",

@@ -108,7 +108,7 @@ struct Excerpt {
 }
 
 /// JSON may be one line of any length.
-const LONGEST: usize = 160;
+const MAX_LINE_CHARS: usize = 160;
 const BEFORE: usize = 40;
 
 impl Excerpt {
@@ -116,13 +116,17 @@ impl Excerpt {
     fn cut(line: &str, start: usize, end: usize) -> Self {
         let start = start.saturating_sub(1);
         let width = end.saturating_sub(start + 1).max(1);
-        let skipped = if start < LONGEST { 0 } else { start - BEFORE };
-        let text = line.chars().skip(skipped).take(LONGEST);
+        let skipped = if start < MAX_LINE_CHARS {
+            0
+        } else {
+            start - BEFORE
+        };
+        let text = line.chars().skip(skipped).take(MAX_LINE_CHARS);
         let indent = start - skipped;
         Self {
             text: text.map(|c| if c == '\t' { ' ' } else { c }).collect(),
             indent,
-            width: width.min(LONGEST.saturating_sub(indent)).max(1),
+            width: width.min(MAX_LINE_CHARS.saturating_sub(indent)).max(1),
         }
     }
 }

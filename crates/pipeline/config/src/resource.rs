@@ -23,7 +23,8 @@ pub struct Resource {
     pub webhook_token: String,
     #[serde(rename = "type")]
     pub type_: String,
-    /// Kept apart from an empty map, and written as null: `fly` tells the two apart when it compares.
+    /// Kept apart from an empty map, and written as null: `fly` tells the two apart when it
+    /// compares.
     #[serde(default)]
     pub source: Option<Map<String, Value>>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -41,7 +42,7 @@ pub struct Resource {
     pub expose_build_created_by: bool,
 }
 
-/// How often a resource wants to be checked.
+/// The `check_every` of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckEvery {
     Never,
@@ -50,9 +51,9 @@ pub enum CheckEvery {
 
 pub(crate) static SHAPE: Shape = Shape {
     name: "resource",
-    doc: "Something that jobs get versions of and put versions to.",
+    doc: "A resource, of which jobs get and put versions.",
     fields: &[
-        Field::required("name", Kind::Text, "What steps call it."),
+        Field::required("name", Kind::Text, "Name of the resource."),
         Field::required(
             "type",
             Kind::Text,
@@ -61,44 +62,36 @@ pub(crate) static SHAPE: Shape = Shape {
         Field::new(
             "source",
             Kind::Object,
-            "Where it is; what may stand here is up to its type.",
+            "Location and credentials of the resource; the fields depend on its type.",
         ),
         Field::new(
             "old_name",
             Kind::Text,
-            "Its name until now, so that it keeps its versions.",
+            "Previous name of the resource, so that it keeps its versions.",
         ),
-        Field::new("icon", Kind::Text, "The name of an icon to show with it."),
-        Field::new("version", Kind::TextMap, "The only version to use."),
+        Field::new("icon", Kind::Text, "Icon of the resource."),
+        Field::new("version", Kind::TextMap, "Version to pin the resource to."),
         Field::new(
             "check_every",
             Kind::DurationOrNever,
-            "How long to wait between checks, or never.",
+            "Interval between checks, or never.",
         ),
-        Field::new(
-            "check_timeout",
-            Kind::Duration,
-            "How long a check may take.",
-        ),
+        Field::new("check_timeout", Kind::Duration, "Timeout of a check."),
         Field::new(
             "expose_build_created_by",
             Kind::Flag,
-            "Whether its puts may learn who started the build.",
+            "Tell puts who created the build.",
         ),
-        Field::new(
-            "tags",
-            Kind::Texts,
-            "Only workers with these tags check it.",
-        ),
+        Field::new("tags", Kind::Texts, "Tags of the workers that check it."),
         Field::new(
             "public",
             Kind::Flag,
-            "Whether everybody who sees the pipeline sees its versions' metadata.",
+            "Show the metadata of versions to everyone who can see the pipeline.",
         ),
         Field::new(
             "webhook_token",
             Kind::Text,
-            "The secret by which others may ask for a check.",
+            "Token with which a webhook requests a check.",
         ),
     ],
 };

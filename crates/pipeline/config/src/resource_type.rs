@@ -11,33 +11,33 @@ pub(crate) static SHAPE: Shape = Shape {
     name: "resource_type",
     doc: "A type whose image is itself a resource.",
     fields: &[
-        Field::required("name", Kind::Text, "What resources call it."),
-        Field::required(
-            "type",
-            Kind::Text,
-            "The type of the resource that the image is.",
+        Field::required("name", Kind::Text, "Name of the type."),
+        Field::required("type", Kind::Text, "Resource type of the image."),
+        Field::new(
+            "source",
+            Kind::Object,
+            "Location and credentials of the image.",
         ),
-        Field::new("source", Kind::Object, "Where the image is."),
-        Field::new("params", Kind::Object, "For getting the image."),
+        Field::new(
+            "params",
+            Kind::Object,
+            "Params of the get that fetches the image.",
+        ),
         Field::new(
             "defaults",
             Kind::Object,
-            "For the sources of resources of this type.",
+            "Defaults for the source of resources of this type.",
         ),
-        Field::new(
-            "privileged",
-            Kind::Flag,
-            "Whether its containers run with full powers.",
-        ),
+        Field::new("privileged", Kind::Flag, "Run its containers privileged."),
         Field::new(
             "check_every",
             Kind::DurationOrNever,
-            "How long to wait between checks for a new image, or never.",
+            "Interval between checks for a new image, or never.",
         ),
         Field::new(
             "tags",
             Kind::Texts,
-            "Only workers with these tags check and fetch it.",
+            "Tags of the workers that check and fetch it.",
         ),
     ],
 };

@@ -1,7 +1,7 @@
 //! JSON Schema (2020-12) for editors, made from the same tables that the reader goes by.
 //!
-//! It is a little more generous than the reader: any value may be a `((variable))`, since editors see
-//! pipelines before variables are given.
+//! It is a little more generous than the reader: any value may be a `((variable))`, since editors
+//! see pipelines before variables are given.
 
 use serde_json::{Map, Value, json};
 
@@ -141,7 +141,8 @@ impl Definitions {
         json!({"$ref": format!("#/$defs/{name}")})
     }
 
-    /// Whichever kind has its key there must fit, so that an editor complains about that kind alone.
+    /// Whichever kind has its key there must fit, so that an editor complains about that kind
+    /// alone.
     fn step(&mut self) -> Value {
         if !self.made.contains_key("step") {
             self.made.insert("step".to_owned(), Value::Null);

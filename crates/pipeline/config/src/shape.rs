@@ -1,8 +1,8 @@
-//! What each map of a pipeline may hold, as tables.
+//! The fields of each map of a pipeline, as tables.
 //!
 //! The reader asks for fields by these tables and the JSON Schema is made from them, so the two
-//! cannot drift apart: asking for a field that no table has, or never asking for one that a table has,
-//! stops every test that reads such a map.
+//! cannot drift apart: asking for a field that no table has, or never asking for one that a table
+//! has, stops every test that reads such a map.
 
 /// One kind of map.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl Field {
     }
 }
 
-/// What a field's value may be.
+/// The kind of value that a field takes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     /// A string; numbers and booleans become strings.

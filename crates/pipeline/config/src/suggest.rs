@@ -1,19 +1,19 @@
-//! The name somebody probably meant.
+//! The known name that is nearest to a misspelt one.
 
 /// Longer words are not compared: that takes the time of one length times the other.
-const LONGEST: usize = 64;
+const MAX_WORD_CHARS: usize = 64;
 
 /// The candidate nearest to `word`, if it is near enough to be a slip.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let length = word.chars().count();
-    if length > LONGEST {
+    if length > MAX_WORD_CHARS {
         return None;
     }
     // Another word altogether is no slip, so a single letter is never one.
     let limit = ((length + 1) / 3).max(1).min(length.saturating_sub(1));
     candidates
         .into_iter()
-        .filter(|candidate| candidate.chars().count() <= LONGEST)
+        .filter(|candidate| candidate.chars().count() <= MAX_WORD_CHARS)
         .map(|candidate| (distance(word, candidate), candidate))
         .filter(|(distance, _)| *distance <= limit)
         .min()
@@ -27,7 +27,8 @@ pub(crate) fn hint<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>
         .unwrap_or_default()
 }
 
-/// How many characters to insert, drop, change or swap with the next to get from one word to the other.
+/// Returns the number of characters to insert, drop, change or swap with the next one to get from
+/// one word to the other.
 fn distance(from: &str, to: &str) -> usize {
     let from: Vec<char> = from.chars().collect();
     let to: Vec<char> = to.chars().collect();

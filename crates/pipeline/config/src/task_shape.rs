@@ -6,33 +6,37 @@ pub(crate) static TASK: Shape = Shape {
     name: "task_config",
     doc: "A program to run, and what it needs.",
     fields: &[
-        Field::required("platform", Kind::Text, "The kind of worker: linux."),
+        Field::required("platform", Kind::Text, "Platform of the worker: linux."),
         Field::new(
             "image_resource",
             Kind::Inner(&IMAGE_RESOURCE),
-            "Where the image comes from.",
+            "Resource with the image of the task.",
         ),
         Field::new(
             "rootfs_uri",
             Kind::Text,
-            "Where the root file system is, instead of an image.",
+            "URI of the root file system, instead of an image.",
         ),
         Field::new(
             "container_limits",
             Kind::Inner(&LIMITS),
-            "How much it may use.",
+            "Limits of CPU and memory.",
         ),
         Field::new(
             "params",
             Kind::Env,
-            "Environment variables, and their values if steps give none.",
+            "Environment variables with their default values.",
         ),
         Field::new(
             "run",
             Kind::Inner(&RUN),
-            "The program; without one, what the image says.",
+            "Program to run; without one, the image's.",
         ),
-        Field::new("inputs", Kind::List(&INPUT), "Artifacts that it needs."),
+        Field::new(
+            "inputs",
+            Kind::List(&INPUT),
+            "Artifacts that the task needs.",
+        ),
         Field::new(
             "outputs",
             Kind::List(&OUTPUT),
@@ -41,32 +45,40 @@ pub(crate) static TASK: Shape = Shape {
         Field::new(
             "caches",
             Kind::List(&CACHE),
-            "Folders that later builds find again.",
+            "Folders that are kept for later builds.",
         ),
     ],
 };
 
 pub(crate) static IMAGE_RESOURCE: Shape = Shape {
     name: "image_resource",
-    doc: "The resource that is a task's image.",
+    doc: "The resource with a task's image.",
     fields: &[
         Field::required(
             "type",
             Kind::Text,
             "A type of resource, such as registry-image.",
         ),
-        Field::new("source", Kind::Object, "Where the image is."),
-        Field::new("params", Kind::Object, "For getting it."),
+        Field::new(
+            "source",
+            Kind::Object,
+            "Location and credentials of the image.",
+        ),
+        Field::new(
+            "params",
+            Kind::Object,
+            "Params of the get that fetches the image.",
+        ),
         Field::new(
             "version",
             Kind::TextMap,
-            "The version to use instead of the latest.",
+            "Version to use instead of the latest.",
         ),
-        Field::new("name", Kind::Text, "What to call it in logs."),
+        Field::new("name", Kind::Text, "Name of the image in logs."),
         Field::new(
             "tags",
             Kind::Texts,
-            "Only workers with these tags fetch it.",
+            "Tags of the workers that fetch the image.",
         ),
     ],
 };
@@ -75,21 +87,17 @@ pub(crate) static RUN: Shape = Shape {
     name: "run_config",
     doc: "A program and how to start it.",
     fields: &[
-        Field::new(
-            "path",
-            Kind::Text,
-            "The program: a name to look up or a path.",
-        ),
-        Field::new("args", Kind::Texts, "Its arguments."),
+        Field::new("path", Kind::Text, "Program: a name in PATH, or a path."),
+        Field::new("args", Kind::Texts, "Arguments of the program."),
         Field::new(
             "dir",
             Kind::Text,
-            "Where it starts, relative to the task's folder.",
+            "Working folder, relative to the task's folder.",
         ),
         Field::new(
             "user",
             Kind::Text,
-            "Who runs it, instead of whom the image says.",
+            "User to run as, instead of the image's.",
         ),
     ],
 };
@@ -98,16 +106,16 @@ pub(crate) static INPUT: Shape = Shape {
     name: "task_input",
     doc: "An artifact that a task needs.",
     fields: &[
-        Field::required("name", Kind::Text, "The artifact."),
+        Field::required("name", Kind::Text, "Name of the artifact."),
         Field::new(
             "path",
             Kind::Text,
-            "Its folder, if it is not called like the artifact.",
+            "Path of the folder, if it differs from the name.",
         ),
         Field::new(
             "optional",
             Kind::Flag,
-            "Whether the task runs without it too.",
+            "Run the task even if the input is missing.",
         ),
     ],
 };
@@ -116,11 +124,11 @@ pub(crate) static OUTPUT: Shape = Shape {
     name: "task_output",
     doc: "A folder that becomes an artifact.",
     fields: &[
-        Field::required("name", Kind::Text, "The artifact."),
+        Field::required("name", Kind::Text, "Name of the artifact."),
         Field::new(
             "path",
             Kind::Text,
-            "Its folder, if it is not called like the artifact.",
+            "Path of the folder, if it differs from the name.",
         ),
     ],
 };
@@ -129,20 +137,24 @@ pub(crate) static CACHE: Shape = Shape {
     name: "task_cache",
     doc: "A folder that later builds of the same step find again.",
     fields: &[
-        Field::required("path", Kind::Text, "The folder."),
+        Field::required("path", Kind::Text, "Path of the folder."),
         Field::new(
             "ttl",
             Kind::Duration,
-            "How long it is kept without being used.",
+            "Time for which an unused cache is kept.",
         ),
     ],
 };
 
 pub(crate) static LIMITS: Shape = Shape {
     name: "container_limits",
-    doc: "How much a container may use.",
+    doc: "Limits of a container.",
     fields: &[
         Field::new("cpu", Kind::Count, "CPU shares: 1024 is one core's worth."),
-        Field::new("memory", Kind::Memory, "Bytes, or a size such as 512MB."),
+        Field::new(
+            "memory",
+            Kind::Memory,
+            "Memory in bytes, or a size such as 512MB.",
+        ),
     ],
 };

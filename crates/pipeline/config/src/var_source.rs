@@ -20,23 +20,24 @@ pub struct VarSource {
     pub config: Value,
 }
 
-/// What a pipeline may use. Concourse has more, but only for whole installations.
+/// Types of var sources that a pipeline may use. Concourse has more, but only for whole
+/// installations.
 pub(crate) const TYPES: [&str; 5] = ["vault", "dummy", "ssm", "secretsmanager", "idtoken"];
 
 pub(crate) static SHAPE: Shape = Shape {
     name: "var_source",
-    doc: "Where ((source:name)) variables come from.",
+    doc: "A secret store of ((source:name)) variables.",
     fields: &[
         Field::required(
             "name",
             Kind::Text,
-            "What stands before the colon of its variables.",
+            "Name of the var source, before the colon of its variables.",
         ),
-        Field::required("type", Kind::Word(&TYPES), "The kind of secret store."),
+        Field::required("type", Kind::Word(&TYPES), "Kind of secret store."),
         Field::new(
             "config",
             Kind::Object,
-            "How to reach it; what may stand here is up to its type.",
+            "Settings of the secret store; the fields depend on its type.",
         ),
     ],
 };

@@ -228,7 +228,8 @@ fn task_files() {
     );
 }
 
-/// Concourse reads steps and task files without turning numbers into text; resources and jobs it reads otherwise.
+/// Concourse reads steps and task files without turning numbers into text; resources and jobs it
+/// reads otherwise.
 #[test]
 fn numbers_and_booleans_are_no_text_in_steps() {
     check(

@@ -28,20 +28,15 @@ use crate::{
 
 pub const EXAMPLES: &str = "\
 Examples:
-  airside worker -t ci token --name gpu-1 --tag gpu > token
-      on a machine that is logged in with fly: lets a machine join as worker `gpu-1`, for steps with the tag `gpu`
-  airside agent --hub ci.example.com:7000 --token token
-      on that machine: joins
-";
+  # On a machine that is logged in with fly: create a token for worker `gpu-1`
+  airside worker -t ci token --name gpu-1 --tag gpu --output token
 
-pub const NOTE: &str = "\
-The agent only dials out, to the hub (`--hub-listen` of the server); nothing needs to reach this machine. Its steps are
-containers, as those of `airside up`, and need the same: root, or a control group of one's own. Stopped or killed, it
-leaves its steps running and finds them again when it is started. docs/agents.md has more.";
+  # On the worker's machine: join the server with that token
+  airside agent --hub ci.example.com:7000 --token token";
 
 #[derive(Args)]
 pub struct Options {
-    /// The server's hub: `ci.example.com:7000`
+    /// Address of the server's hub, for example ci.example.com:7000
     #[arg(long, value_name = "HOST:PORT")]
     hub: HubAddress,
 
@@ -49,34 +44,34 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     token: PathBuf,
 
-    /// The worker that this machine is [default: the one that the token is for; there is no other]
-    #[arg(long, value_name = "NAME")]
+    /// Name of the worker, which must be the one that the token is for [default: the token's]
+    #[arg(long, value_name = "WORKER")]
     name: Option<String>,
 
-    /// Serve only this tag of the token's. Can be given more than once [default: all of them]
+    /// Tag to serve, of those that the token has. Can be repeated [default: all tags of the token]
     #[arg(id = "tag", long, value_name = "TAG")]
     tags: Vec<String>,
 
-    /// Start only if the token is for this team
+    /// Team that the token must be for; the agent refuses to start with another one
     #[arg(long, value_name = "TEAM")]
     team: Option<String>,
 
-    /// Folder for containers and images; made if missing
+    /// Directory for containers and images; created if missing
     #[arg(long, value_name = "DIR", default_value = "/var/lib/airside-agent")]
     state: PathBuf,
 
-    /// The shim: a static binary that becomes the first process of every step [default: airside-shim beside this
-    /// program]
+    /// File of the shim, a static program that is the first process of every step [default:
+    /// airside-shim beside this program]
     #[arg(long, value_name = "FILE")]
     shim: Option<PathBuf>,
 
-    /// Pull what steps need from another place than its registry, as `docker.io=mirror.example.com:5000`; on loopback
-    /// without TLS. Can be given more than once
-    #[arg(id = "registry-mirror", long, value_name = "REGISTRY=PLACE")]
+    /// Mirror to pull a registry's images from, for example docker.io=mirror.example.com:5000; on
+    /// loopback it is reached without TLS. Can be repeated
+    #[arg(id = "registry-mirror", long, value_name = "REGISTRY=HOST")]
     registry_mirrors: Vec<Mirror>,
 
-    /// Remove images that no step used for so long
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "168h")]
+    /// Time after which images that no step uses are removed from this machine
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "168h")]
     keep_unused_images: Duration,
 
     #[command(flatten)]
@@ -86,7 +81,8 @@ pub struct Options {
     observing: Observing,
 }
 
-/// Steps need a world of their own, which must be entered before any thread exists. A worker without is of no use.
+/// Enters the user namespace that an ordinary user's steps need. Call it before any thread exists.
+/// Fails where it is not possible: an agent without it is of no use.
 pub fn enter() -> Result<()> {
     match Rootless::prepare() {
         Ok(Some(rootless)) => Ok(rootless.enter()?),
@@ -96,7 +92,7 @@ pub fn enter() -> Result<()> {
 }
 
 pub fn run(options: &Options) -> Result<()> {
-    server::until_told(&options.observing, async |shutdown| {
+    server::run_until_signal(&options.observing, async |shutdown| {
         serve(options, shutdown).await
     })
 }
@@ -130,7 +126,8 @@ async fn serve(options: &Options, shutdown: CancellationToken) -> Result<()> {
         temporary: None,
     };
     let runtime = LocalRuntime::open(local).await?;
-    info!(worker = token.name, hub = %options.hub, state = %options.state.display(), "agent started");
+    let (hub, state) = (&options.hub, options.state.display());
+    info!(worker = token.name, %hub, %state, "agent started");
     let agent = AgentOptions {
         hub: options.hub.clone(),
         token_file: options.token.clone(),
@@ -151,6 +148,7 @@ async fn serve(options: &Options, shutdown: CancellationToken) -> Result<()> {
 fn warn_if_readable(token: &Path) {
     let mode = std::fs::metadata(token).map(|found| found.permissions().mode());
     if mode.is_ok_and(|mode| mode & 0o007 != 0) {
-        warn!(file = %token.display(), "token file readable by every user of this machine; `chmod 600` it");
+        let file = token.display();
+        warn!(%file, "token is readable by other users of this machine; run `chmod 600` on it");
     }
 }

@@ -1,4 +1,5 @@
-//! The data folder of `airside up`: one server's database, logs, volumes and keys; or what an agent keeps.
+//! The data folder of `airside up`: one server's database, logs, volumes and keys; or what an agent
+//! keeps.
 
 use std::{
     fs::{self, File},
@@ -34,8 +35,9 @@ impl DataFolder {
         let path = path.canonicalize()?;
         let lock = File::create(path.join(DATA_LOCK))
             .with_context(|| format!("cannot write to the data folder {shown}"))?;
-        // A record lock: unlike flock's it is this process's alone. A helper that was just being started
-        // when a server was killed would hold the other for a moment, and the next server be refused.
+        // A record lock: unlike flock's it is this process's alone. A helper that was just being
+        // started when a server was killed would hold the other for a moment, and the next server
+        // be refused.
         match fcntl_lock(&lock, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Self {
                 path,
@@ -87,7 +89,7 @@ impl DataFolder {
         Ok((password, is_new))
     }
 
-    /// What an agent's runtime calls itself on its machine.
+    /// Returns the id of an agent's installation on its machine, made on first use.
     pub(crate) fn installation(&self) -> Result<InstallationId> {
         let fresh = || format!("a{}", hex::encode(rand::random::<[u8; 8]>())).into_bytes();
         let name = String::from_utf8(self.private_file("installation", fresh)?)?;

@@ -1,4 +1,4 @@
-//! What the server writes to standard error, and where its traces go.
+//! The log on standard error, and the export of traces.
 
 use std::{ffi::OsString, io::IsTerminal as _};
 
@@ -38,22 +38,24 @@ impl LogLevel for Level {
     }
 }
 
-/// The Kubernetes client's own words on connections that end are left out: ours say which target it was.
+/// The Kubernetes client's own messages about closed connections are left out: ours name the
+/// target.
 const KUBE_CLIENT: &str =
     "kube_client::client=error,kube_client::client::tls=warn,kube_client::client::builder=off";
 
-/// The database driver reports each lost connection and each notice of Postgres as `info`: our errors say
-/// which statement failed. `--log-level` may name `sqlx` to see more.
+/// The database driver reports each lost connection and each notice of Postgres as `info`: our
+/// errors say which statement failed. `--log-level` may name `sqlx` to see more.
 const DATABASE_DRIVER: &str = "sqlx=warn";
 
-/// Returns true if text on standard error may have colours: on a terminal that can show them, unless `NO_COLOR` says otherwise.
+/// Returns true if text on standard error may have colours: on a terminal that can show them,
+/// unless `NO_COLOR` says otherwise.
 fn has_colours(is_terminal: bool, variable: impl Fn(&str) -> Option<OsString>) -> bool {
     let is_set = |name| variable(name).is_some_and(|value| !value.is_empty());
     let is_dumb = variable("TERM").is_some_and(|term| term == "dumb");
     is_terminal && !is_dumb && !is_set("NO_COLOR")
 }
 
-/// Whatever the level: who changed what is always written, spans never.
+/// Returns the filter for a level. Audit events are always written, spans never.
 fn filter(level: &str) -> Result<EnvFilter> {
     let directives = format!("{DATABASE_DRIVER},{level},audit=info,{TARGET}=off,{KUBE_CLIENT}");
     EnvFilter::try_new(directives).with_context(|| {
@@ -87,7 +89,8 @@ pub(crate) fn start(options: &Observing) -> Result<(Level, Option<Traces>)> {
         .with(spans)
         .init();
     airside_tasks::log_panics();
-    // A filter with parts is more than the API can tell: then it is called by what it is nearest to.
+    // A filter with parts is more than the API can tell: then it is called by what it is nearest
+    // to.
     let current = options.log_level.split(',').next().unwrap_or("info");
     let level = Level {
         current: Mutex::new(current.to_owned()),

@@ -1,9 +1,10 @@
-//! What `airside up` and `airside web` can be told, in groups.
+//! The options of `airside up` and `airside web`, in groups.
 //!
-//! A field here is an option, a variable and a key of the configuration file at once, under one name:
-//! `database-url` is `--database-url`, `AIRSIDE_DATABASE_URL` and `database-url:` (see `settings`).
-//! For that to hold, an option must not be `required`, nor `requires` or conflict with another: who
-//! uses the value checks that. `hide_env_values` marks what is secret and is never shown.
+//! A field here is an option, a variable and a key of the configuration file at once, under one
+//! name: `database-url` is `--database-url`, `AIRSIDE_DATABASE_URL` and `database-url:` (see
+//! `settings`). An option must therefore not be `required`, nor `requires` or conflict with
+//! another: the code that uses the value checks that. `hide_env_values` marks what is secret and is
+//! never shown.
 
 mod checking;
 mod collecting;
@@ -76,7 +77,7 @@ pub struct ServerOptions {
 }
 
 impl ServerOptions {
-    /// What these arguments come to, without any variables or file.
+    /// Reads the options from arguments alone, without variables or a file.
     pub(crate) fn of_args<'a>(args: impl IntoIterator<Item = &'a str>) -> Result<Self> {
         let command = Self::augment_args(Command::new("airside").no_binary_name(true));
         let matches = command.try_get_matches_from(args)?;
@@ -84,15 +85,15 @@ impl ServerOptions {
     }
 }
 
-/// About the settings themselves; these two are not in the file.
+/// The options about the settings themselves; these two are not in the file.
 #[derive(Args)]
 #[command(next_help_heading = "Configuration")]
 pub(crate) struct Configuration {
-    /// A YAML file with settings, named like the options: `listen: 0.0.0.0:8080`
+    /// YAML file with settings, named like the options: `listen: 0.0.0.0:8080`
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// Prints every setting and where it comes from, secrets hidden, and ends
+    /// Print every setting and where it comes from, secrets hidden, and exit
     #[arg(long)]
     pub(crate) print_config: bool,
 }
@@ -100,16 +101,16 @@ pub(crate) struct Configuration {
 #[derive(Args)]
 #[command(next_help_heading = "Database")]
 pub(crate) struct Database {
-    /// Folder for the database, logs, volumes and keys; made if missing
+    /// Directory for the database, logs, volumes and keys; created if missing
     #[arg(long, value_name = "DIR", default_value = "airside-data")]
     pub(crate) data: PathBuf,
 
-    /// The database: `postgres://user:password@host:port/name`, or `sqlite:FILE` [default: SQLite, one
-    /// file in the data folder]
+    /// URL of the database: postgres://user:password@host:port/name or sqlite:FILE [default: SQLite
+    /// in the data directory]
     #[arg(long, value_name = "URL", hide_env_values = true)]
     database_url: Option<DatabaseUrl>,
 
-    /// File with that URL in it, so that its password is in no process list
+    /// File with the URL of the database, which keeps its password out of process lists
     #[arg(long, value_name = "FILE")]
     database_url_file: Option<PathBuf>,
 }

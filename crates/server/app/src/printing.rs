@@ -2,7 +2,8 @@
 
 use std::io::{self, ErrorKind, Write};
 
-/// Prints all of a text. A reader that has seen enough, such as `head`, closes the pipe: that is no mistake.
+/// Prints a text to standard output. A reader that closes the pipe early, such as `head`, is no
+/// error.
 pub fn print(text: &str) -> io::Result<()> {
     print_to(&mut io::stdout().lock(), text)
 }

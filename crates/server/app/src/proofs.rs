@@ -1,4 +1,4 @@
-//! Which workers want more than a token with a claim, and who checks it.
+//! Proofs that some workers require with a claim, in addition to its token.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -9,7 +9,7 @@ use airside_store::Container;
 use async_trait::async_trait;
 use parking_lot::RwLock;
 
-/// Filled once the targets are connected; until then their claims are refused.
+/// The runtimes that verify proofs, by worker. Claims are refused until the targets are connected.
 #[derive(Clone, Default)]
 pub(crate) struct WorkerProofs(Arc<RwLock<HashMap<WorkerName, Arc<KubeRuntime>>>>);
 

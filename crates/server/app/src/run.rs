@@ -44,49 +44,48 @@ use world::World;
 
 pub const EXAMPLES: &str = "\
 Examples:
+  # Run every job, each after the jobs that its inputs must have passed
   airside run ci.yml
-      every job, each after those that its inputs must have passed
+
+  # Run one job, with the current directory as the content of resource `repo`
   airside run ci.yml -j unit --input repo=.
-      one job, with this folder as what resource `repo` holds
-  airside run ci.yml -v branch=main -l vars.yml --secrets-file secrets.yml
-      with values for ((variables)); secrets do not show in what is printed
 
-Runs builds as a server would, and removes everything afterwards. Ctrl-C aborts the builds, whose hooks then \
-run; a second one ends them at once.
-";
+  # Give ((variables)) values; those of the secrets file are hidden in all output
+  airside run ci.yml -v branch=main -l vars.yml --secrets-file secrets.yml";
 
-pub const ENDS: &str = "\
-Exit status: 0 if all builds succeeded, 1 if one failed, 2 if one errored or could not begin (wrong usage \
-included), 3 if the run was aborted.";
+pub const EXIT_STATUS: &str = "\
+Exit status:
+  0  all builds succeeded
+  1  a build failed
+  2  a build errored or could not start, or the usage was wrong
+  3  the run was aborted";
 
 /// Errors, and warnings about how far steps are kept from the machine.
 const LOG_LEVEL: &str = "error,airside_runtime_local::isolation=warn";
 
 #[derive(Args)]
 pub struct Options {
-    /// The pipeline; `-` is standard input
+    /// Pipeline to run; `-` reads standard input
     file: PathBuf,
 
-    /// Run this job, and those that its inputs must have passed; may be given several times [default:
-    /// every job]
+    /// Job to run, after those that its inputs must have passed. Can be repeated [default: every
+    /// job]
     #[arg(short = 'j', long = "job", value_name = "JOB")]
     jobs: Vec<String>,
 
-    /// Run the jobs of --job alone: what they would wait for counts as passed
+    /// Run only the jobs of --job: everything that they would wait for counts as passed
     #[arg(long, requires = "jobs")]
     only: bool,
 
-    /// Take a copy of a folder as what a resource holds: gets of it fetch nothing; may be given several
-    /// times
+    /// Directory to copy as the content of a resource, which is then not fetched. Can be repeated
     #[arg(short = 'i', long = "input", value_name = "RESOURCE=DIR", value_parser = folders::parse)]
     inputs: Vec<Folder>,
 
-    /// At most so many jobs at once [default: as many as there are processors]
+    /// Maximum number of jobs that run at once [default: the number of processors]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     parallel: Option<u16>,
 
-    /// How much of what the parts say to write to standard error: `debug`, `info`, `warn`, `error`. By default errors,
-    /// and what this machine lacks to keep steps apart
+    /// Log level of the server's parts: debug, info, warn or error
     #[arg(long, value_name = "FILTER", default_value = LOG_LEVEL)]
     log_level: String,
 
@@ -143,7 +142,7 @@ struct Ready {
     secrets: Map<String, Value>,
 }
 
-/// The pipeline and its jobs, or everything that is wrong with them.
+/// Reads the pipeline, its jobs and secrets. Fails with everything that is wrong with them.
 fn read(options: &Options) -> Result<Ready, String> {
     let config = validate::pipeline(&options.file, &options.variables)?;
     let choice = match (options.jobs.as_slice(), options.only) {
@@ -160,14 +159,14 @@ fn read(options: &Options) -> Result<Ready, String> {
         &options.inputs,
         &secrets,
     ));
-    match problems.is_empty() {
-        true => Ok(Ready {
-            config,
-            order,
-            secrets,
-        }),
-        false => Err(problems.join("\nairside: ")),
+    if !problems.is_empty() {
+        return Err(problems.join("\nairside: "));
     }
+    Ok(Ready {
+        config,
+        order,
+        secrets,
+    })
 }
 
 async fn run_all(options: &Options, ready: Ready) -> Result<End> {
@@ -183,11 +182,11 @@ async fn run_all(options: &Options, ready: Ready) -> Result<End> {
         let pipeline = world.set_pipeline(&name(&options.file), &config).await?;
         let mut folders = HashMap::new();
         for folder in &options.inputs {
-            folders.insert(folder.resource.clone(), world.take_in(folder).await?);
+            folders.insert(folder.resource.clone(), world.copy_folder(folder).await?);
         }
         let aborted = stop.asked.clone();
         let session = Session::new(&world, &config, pipeline, &view, folders, aborted);
-        session.run(order, most(options)).await
+        session.run(order, max_parallel(options)).await
     };
     let reports = tokio::select! {
         reports = ran => Some(reports),
@@ -201,18 +200,20 @@ async fn run_all(options: &Options, ready: Ready) -> Result<End> {
         view.write(&format!("\n{}", table::table(reports)));
     }
     closed?;
-    Ok(match stop.asked.is_cancelled() {
-        true => End::Aborted,
-        false => end(reports.as_deref().unwrap_or_default()),
+    Ok(if stop.asked.is_cancelled() {
+        End::Aborted
+    } else {
+        end(reports.as_deref().unwrap_or_default())
     })
 }
 
-fn most(options: &Options) -> usize {
+fn max_parallel(options: &Options) -> usize {
     let processors = || std::thread::available_parallelism().map_or(1, usize::from);
     options.parallel.map_or_else(processors, usize::from)
 }
 
-/// What the pipeline is called: after its file, in what names may hold.
+/// Returns the name of the pipeline: that of its file, with characters that names may not have
+/// replaced.
 fn name(file: &std::path::Path) -> String {
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let plain = |c: char| {
@@ -229,7 +230,7 @@ fn name(file: &std::path::Path) -> String {
     }
 }
 
-/// The worst of what became of the jobs. A job that was skipped is so because of another.
+/// Returns the worst end of the jobs. A skipped job does not count: another caused it.
 fn end(reports: &[JobReport]) -> End {
     let statuses = || reports.iter().map(JobReport::status);
     let any = |wanted| statuses().any(|status| status == wanted);

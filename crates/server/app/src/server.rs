@@ -1,7 +1,7 @@
 //! The server: opens the data folder, joins the parts, serves until told to stop.
 //!
-//! If you want to know who gets what, read [`serve`] from top to bottom. There is no logic in here but
-//! what differs between `up` and `web`, which is all in [`Mode`].
+//! If you want to know who gets what, read [`serve`] from top to bottom. There is no logic in here
+//! but what differs between `up` and `web`, which is all in [`Mode`].
 
 mod agents;
 mod artifact_images;
@@ -34,7 +34,7 @@ use crate::{
 pub(crate) use assembly::Server;
 pub use mode::Mode;
 
-/// Of each of the server's threads; what is not used costs nothing.
+/// Stack of each of the server's threads; untouched pages cost nothing.
 const STACK: usize = 16 << 20;
 
 pub fn run(options: &ServerOptions, settings: &[Setting], mode: Mode) -> Result<()> {
@@ -51,8 +51,8 @@ pub fn run(options: &ServerOptions, settings: &[Setting], mode: Mode) -> Result<
     result
 }
 
-/// Runs a command of its own log that serves until somebody tells it to end.
-pub fn until_told(
+/// Starts the log and runs `serve` until a signal ends it.
+pub fn run_until_signal(
     observing: &Observing,
     serve: impl AsyncFnOnce(CancellationToken) -> Result<()>,
 ) -> Result<()> {
@@ -68,11 +68,12 @@ pub fn until_told(
     result
 }
 
-/// Runs `main` on a multi-threaded runtime with the stack, TLS provider and open files that a server needs.
+/// Runs `main` on a multi-threaded runtime with the stack, TLS provider and open files that a
+/// server needs.
 pub fn on_threads<T>(main: impl Future<Output = Result<T>>) -> Result<T> {
     rustls::crypto::aws_lc_rs::default_provider()
         .install_default()
-        .map_err(|_| anyhow::anyhow!("two TLS providers"))?;
+        .map_err(|_| anyhow::anyhow!("a TLS provider is installed already"))?;
     let files = Files::raise();
     debug!(files = files.limit(), "limit of open files read");
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -90,7 +91,7 @@ pub fn on_threads<T>(main: impl Future<Output = Result<T>>) -> Result<T> {
 
 async fn serve(options: &ServerOptions, mode: Mode, log_level: Level) -> Result<()> {
     let shutdown = CancellationToken::new();
-    // Before anything that could take long: whoever asks it to stop is heard from the start.
+    // Signals are handled before anything that could take long.
     stop::on_signals(shutdown.clone())?;
     let reload = stop::on_hangup()?;
     let data = DataFolder::open(&options.database.data)?;
@@ -120,11 +121,10 @@ async fn serve(options: &ServerOptions, mode: Mode, log_level: Level) -> Result<
         background.await?;
     }
     server.leave(&data).await;
-    match server.leaves_steps().await {
-        true => {
-            info!("server stopped; running steps go on and are followed again at the next start")
-        }
-        false => info!("server stopped"),
+    if server.leaves_steps().await {
+        info!("server stopped; running steps go on and are followed again at the next start");
+    } else {
+        info!("server stopped");
     }
     Ok(())
 }

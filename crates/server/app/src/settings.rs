@@ -1,11 +1,12 @@
-//! One name for each setting, in three places: an option, a variable, a key of the configuration file.
+//! One name for each setting, in three places: an option, a variable, a key of the configuration
+//! file.
 //!
 //! ```text
 //! option  >  variable AIRSIDE_…  >  file  >  default
 //! ```
 //!
-//! The options of clap are the only list. Variables are derived from their names; what the file says
-//! becomes their defaults. An option that is added to `options` is therefore in all three.
+//! The options of clap are the only list. Variables are derived from their names; what the file
+//! says becomes their defaults. An option that is added to `options` is therefore in all three.
 
 mod file;
 mod print;
@@ -24,8 +25,10 @@ const SERVERS: [&str; 2] = ["up", "web"];
 const NO_SETTINGS: [&str; 4] = ["config", "print-config", "help", "version"];
 
 const NOTE: &str = "\
-Every option is also a variable, AIRSIDE_ and its name in capitals (AIRSIDE_DATABASE_URL), and a key of the
-file that --config names (database-url: …). An option wins over the variable, and that over the file.";
+Settings:
+  Every option is also a variable, AIRSIDE_ and its name in capitals (AIRSIDE_DATABASE_URL), and a
+  key of the file that --config names (database-url: …). An option wins over the variable, the
+  variable over the file. A DURATION has units (30s, 5m, 1h30m), and so has a size (500MB, 1GiB).";
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -36,7 +39,7 @@ pub enum Error {
     File(#[from] ConfigError),
 }
 
-/// What was asked for, and where each setting comes from.
+/// The parsed arguments, and the settings in effect with their origins.
 pub struct Read<T> {
     pub arguments: T,
     pub settings: Vec<Setting>,
@@ -59,7 +62,7 @@ pub enum Origin {
         line: usize,
     },
     Default,
-    /// Nobody said anything, and there is no default.
+    /// Not given, and without a default.
     Unset,
 }
 
@@ -77,8 +80,14 @@ pub fn name(arg: &Arg) -> Option<&str> {
 pub fn with_variables(command: Command) -> Command {
     SERVERS.iter().fold(command, |command, server| {
         command.mut_subcommand(*server, |command| {
-            // Of an option that is there twice the last counts, so that scripts can add to what others wrote.
-            let command = command.after_help(NOTE).args_override_self(true);
+            // The last of two equal options counts, so that scripts can add to what others wrote.
+            let long = command
+                .get_after_long_help()
+                .map(|examples| format!("{examples}\n\n{NOTE}"));
+            let command = command
+                .after_help(NOTE)
+                .after_long_help(long.unwrap_or_else(|| NOTE.to_owned()))
+                .args_override_self(true);
             command.mut_args(|arg| match arg.get_long() {
                 // The rule is said once, under all of them.
                 Some(long) if long == "config" || name(&arg).is_some() => {
@@ -91,8 +100,8 @@ pub fn with_variables(command: Command) -> Command {
     })
 }
 
-/// What is only there or not, on the command line, can be said to be `true` or `false` too: a variable
-/// or a file could not turn it off otherwise.
+/// Lets a flag take `true` or `false` as a value too: a variable or a file could not turn it off
+/// otherwise.
 fn switchable(arg: Arg) -> Arg {
     match arg.get_action() {
         ArgAction::SetTrue => arg

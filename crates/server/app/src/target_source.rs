@@ -1,4 +1,4 @@
-//! Where targets are listed: a file, flags, or both. Reading them touches no cluster.
+//! The list of targets: a file, flags, or both. Reading it touches no cluster.
 
 use std::{
     collections::HashSet,

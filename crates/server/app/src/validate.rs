@@ -18,26 +18,35 @@ use given::Values;
 pub(crate) use given::Variables;
 use serde_json::{Value, json};
 
-pub const NOTE: &str = "\
-Refuses what `fly validate-pipeline` and `fly set-pipeline` refuse, equal keys in one map included; a server takes the last \
-of those. Warns of more: resource types that Airside does not have, sources without what their type needs, files of \
-artifacts that no step makes.
+/// Examples of `airside validate`.
+pub const EXAMPLES: &str = "\
+Examples:
+  # Check a pipeline with values for its ((variables))
+  airside validate ci.yml -l vars.yml
 
-With --strict it is more lenient than `fly validate-pipeline --strict` in one thing: unknown keys at the top level, where \
-people keep anchors, are no warning.";
+  # Check all task files; warnings count as errors
+  airside validate --task --strict tasks/*.yml";
+
+pub const NOTE: &str = "\
+Refuses what `fly validate-pipeline` and `fly set-pipeline` refuse, including equal keys in one map,
+of which a server takes the last. Warns about more: resource types that Airside does not have,
+sources without a field that their type needs, files of artifacts that no step makes.
+
+With --strict it is more lenient than `fly validate-pipeline --strict` in one case: unknown keys at
+the top level, where anchors are often kept, are no warning.";
 
 #[derive(Args)]
 pub struct Options {
-    /// Files to check; `-` is standard input
-    #[arg(required = true)]
+    /// Files to check; `-` reads standard input
+    #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// The files are task configurations instead of pipelines
+    /// Check task files instead of pipelines
     #[arg(long)]
     task: bool,
-    /// Fails if there are warnings too
+    /// Treat warnings as errors
     #[arg(long)]
     strict: bool,
-    /// Prints what was found as JSON, for programs
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -56,11 +65,14 @@ pub fn run(options: &Options) -> ExitCode {
     let checks: Vec<Check> = options
         .files
         .iter()
-        .map(|file| Check::of(file, options.task, &values))
+        .map(|file| Check::read(file, options.task, &values))
         .collect();
-    let passes = |check: &Check| match options.strict {
-        true => check.is_spotless(),
-        false => check.is_valid(),
+    let passes = |check: &Check| {
+        if options.strict {
+            check.is_spotless()
+        } else {
+            check.is_valid()
+        }
     };
     let shown = if options.json {
         let files: Vec<Value> = checks.iter().map(Check::json).collect();
@@ -72,57 +84,59 @@ pub fn run(options: &Options) -> ExitCode {
         checks.iter().map(Check::text).collect()
     };
     let printed = crate::printing::print(&shown);
-    match checks.iter().all(passes) && printed.is_ok() {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
+    if checks.iter().all(passes) && printed.is_ok() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     }
 }
 
-/// What there is to say about one file.
+/// The result of checking one file.
 struct Check {
     file: String,
     text: String,
-    found: Found,
+    outcome: Outcome,
 }
 
-enum Found {
+enum Outcome {
     Unreadable(String),
     Problems(Vec<Problem>),
     Sound(Vec<Warning>),
 }
 
 impl Check {
-    fn of(file: &Path, task: bool, values: &Values) -> Self {
-        let name = match file == Path::new("-") {
-            true => "standard input".to_owned(),
-            false => file.display().to_string(),
+    fn read(file: &Path, task: bool, values: &Values) -> Self {
+        let name = if file == Path::new("-") {
+            "standard input".to_owned()
+        } else {
+            file.display().to_string()
         };
         match read(file) {
             Ok(text) => Self {
                 file: name,
-                found: judge(&text, task, values),
+                outcome: judge(&text, task, values),
                 text,
             },
             Err(reason) => Self {
                 file: name,
                 text: String::new(),
-                found: Found::Unreadable(reason),
+                outcome: Outcome::Unreadable(reason),
             },
         }
     }
 
     fn is_valid(&self) -> bool {
-        matches!(self.found, Found::Sound(_))
+        matches!(self.outcome, Outcome::Sound(_))
     }
 
     fn is_spotless(&self) -> bool {
-        matches!(&self.found, Found::Sound(warnings) if warnings.is_empty())
+        matches!(&self.outcome, Outcome::Sound(warnings) if warnings.is_empty())
     }
 
     fn text(&self) -> String {
-        match &self.found {
-            Found::Unreadable(reason) => format!("error: cannot read {}: {reason}\n", self.file),
-            Found::Problems(problems) => {
+        match &self.outcome {
+            Outcome::Unreadable(reason) => format!("error: cannot read {}: {reason}\n", self.file),
+            Outcome::Problems(problems) => {
                 let shown = render_all(problems, &self.text, &self.file);
                 let count = match problems.len() {
                     1 => "1 problem".to_owned(),
@@ -130,7 +144,7 @@ impl Check {
                 };
                 format!("{shown}{}: {count}\n", self.file)
             }
-            Found::Sound(warnings) => {
+            Outcome::Sound(warnings) => {
                 let shown = render_warnings(warnings, &self.text, &self.file);
                 format!("{shown}{}: looks good\n", self.file)
             }
@@ -138,10 +152,12 @@ impl Check {
     }
 
     fn json(&self) -> Value {
-        let (problems, warnings) = match &self.found {
-            Found::Unreadable(reason) => (vec![json!({"message": reason})], Vec::new()),
-            Found::Problems(problems) => (problems.iter().map(problem_json).collect(), Vec::new()),
-            Found::Sound(warnings) => (Vec::new(), warnings.iter().map(warning_json).collect()),
+        let (problems, warnings) = match &self.outcome {
+            Outcome::Unreadable(reason) => (vec![json!({"message": reason})], Vec::new()),
+            Outcome::Problems(problems) => {
+                (problems.iter().map(problem_json).collect(), Vec::new())
+            }
+            Outcome::Sound(warnings) => (Vec::new(), warnings.iter().map(warning_json).collect()),
         };
         json!({
             "file": self.file,
@@ -192,15 +208,16 @@ fn filled(text: &str, values: &Values) -> Result<Node, Vec<Problem>> {
     })
 }
 
-fn judge(text: &str, task: bool, values: &Values) -> Found {
+fn judge(text: &str, task: bool, values: &Values) -> Outcome {
     let node = filled(text, values);
-    let loaded = match task {
-        true => node.and_then(|node| task_warnings(text, &node)),
-        false => node.and_then(|node| pipeline_warnings(text, node)),
+    let loaded = if task {
+        node.and_then(|node| task_warnings(text, &node))
+    } else {
+        node.and_then(|node| pipeline_warnings(text, node))
     };
     match loaded {
-        Ok(warnings) => Found::Sound(warnings),
-        Err(problems) => Found::Problems(problems),
+        Ok(warnings) => Outcome::Sound(warnings),
+        Err(problems) => Outcome::Problems(problems),
     }
 }
 
@@ -223,7 +240,7 @@ fn pipeline_warnings(text: &str, node: Node) -> Result<Vec<Warning>, Vec<Problem
     }
 }
 
-/// Concourse takes the last of equal keys in a task file without a word; hardly anybody wants that.
+/// Warns of equal keys in a task file, of which Concourse silently takes the last.
 fn task_warnings(text: &str, node: &Node) -> Result<Vec<Warning>, Vec<Problem>> {
     let loaded = load_task_node(node)?;
     let mut warnings = loaded.warnings;
@@ -238,7 +255,8 @@ fn task_warnings(text: &str, node: &Node) -> Result<Vec<Warning>, Vec<Problem>> 
     Ok(warnings)
 }
 
-/// `fly` refuses a pipeline with equal keys in one map, so it would not get to the server, which takes the last.
+/// `fly` refuses a pipeline with equal keys in one map, so it would not get to the server, which
+/// takes the last.
 fn without_duplicates(text: &str, node: Node) -> Result<Node, Vec<Problem>> {
     // The document has just been read.
     let twice = airside_yaml::duplicate_keys(text).unwrap_or_default();
@@ -248,9 +266,10 @@ fn without_duplicates(text: &str, node: Node) -> Result<Node, Vec<Problem>> {
         message: twice_words(twice),
         span: Some(twice.key.span),
     };
-    match twice.is_empty() {
-        true => Ok(node),
-        false => Err(twice.iter().map(problem).collect()),
+    if twice.is_empty() {
+        Ok(node)
+    } else {
+        Err(twice.iter().map(problem).collect())
     }
 }
 

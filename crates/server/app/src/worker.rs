@@ -1,5 +1,5 @@
-//! `airside worker`: what operators do about workers that `fly` has no command for. Speaks to the server's API, with
-//! the login that `fly` keeps.
+//! `airside worker`: administration of workers that `fly` has no command for, through the server's
+//! API with the login that `fly` keeps.
 
 mod api;
 
@@ -19,18 +19,19 @@ use self::api::Api;
 
 pub const EXAMPLES: &str = "\
 Examples:
+  # Let a machine join as worker `gpu-1`; `airside agent --token token` there does
   airside worker -t ci token --name gpu-1 --tag gpu --output token
-      lets a machine join as worker `gpu-1`; `airside agent --token token` there joins
+
+  # Disconnect it and make its token invalid
   airside worker -t ci revoke gpu-1
-      cuts it off, at once and for good
-  airside worker -t ci retire gpu-1
-      lets its steps end, and then it is gone; `return` brings it back
-";
+
+  # Remove a worker once its steps have ended; `return` brings it back
+  airside worker -t ci retire gpu-1";
 
 #[derive(Args)]
 pub struct Options {
-    /// The server, by the name that `fly -t NAME login` gave it
-    #[arg(short, long, value_name = "NAME")]
+    /// Server, by the name that `fly -t NAME login` gave it
+    #[arg(short, long, value_name = "TARGET")]
     target: String,
 
     #[command(subcommand)]
@@ -39,42 +40,46 @@ pub struct Options {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Makes the token with which a machine joins; one that the name had before is good for nothing any more
+    /// Create the token with which a machine joins as a worker; replaces the name's previous token
     Token(Token),
-    /// Lists who has a token
+    /// List the agents that have a token, with their team and tags
     Tokens,
-    /// Makes a name's token good for nothing, and cuts off whoever is connected with it
+    /// Revoke an agent's token and disconnect the agent
     Revoke {
-        /// The agent's name
+        /// Name of the agent
+        #[arg(value_name = "AGENT")]
         name: String,
     },
-    /// Lets a worker's steps end; then it is gone
+    /// Retire a worker: it takes no new steps and is removed once its steps have ended
     Retire {
-        /// The worker's name
+        /// Name of the worker
+        #[arg(value_name = "WORKER")]
         name: String,
     },
-    /// Brings back a worker that has landed, retired or was pruned
+    /// Bring back a worker that has landed, retired or was pruned
     Return {
-        /// The worker's name
+        /// Name of the worker
+        #[arg(value_name = "WORKER")]
         name: String,
     },
 }
 
 #[derive(Args)]
 struct Token {
-    /// What the worker is to be called
-    #[arg(long, value_name = "NAME")]
+    /// Name of the worker
+    #[arg(long, value_name = "WORKER")]
     name: String,
 
-    /// Serve this team alone [default: all teams]
+    /// Team that the worker serves [default: all teams]
     #[arg(long, value_name = "TEAM")]
     team: Option<String>,
 
-    /// Take steps with this tag, and none without tags. Can be given more than once
+    /// Tag of the steps that the worker takes; a worker with tags takes no steps without tags. Can
+    /// be repeated
     #[arg(id = "tag", long, value_name = "TAG")]
     tags: Vec<String>,
 
-    /// Write it to this file, which only its owner can read [default: to standard output]
+    /// File to write the token to, readable by its owner only [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -95,15 +100,15 @@ struct Pass {
 pub fn run(options: &Options) -> Result<()> {
     let api = Api::of_target(&options.target)?;
     match &options.command {
-        Command::Token(token) => make(&api, token),
-        Command::Tokens => list(&api),
+        Command::Token(token) => create_token(&api, token),
+        Command::Tokens => list_tokens(&api),
         Command::Revoke { name } => {
             api.call(
                 "DELETE",
                 &format!("/agents/{}/token", api::encode(name)),
                 None,
             )?;
-            say(&format!("token of `{name}` revoked"))
+            print_line(&format!("token of `{name}` revoked"))
         }
         Command::Retire { name } => {
             api.call(
@@ -111,23 +116,25 @@ pub fn run(options: &Options) -> Result<()> {
                 &format!("/workers/{}/retire", api::encode(name)),
                 None,
             )?;
-            say(&format!("worker `{name}` retires"))
+            print_line(&format!(
+                "worker `{name}` is retiring; it is removed once its steps have ended"
+            ))
         }
         Command::Return { name } => {
             api.call("POST", "/workers", Some(&json!({"name": name})))?;
-            say(&format!("worker `{name}` is back"))
+            print_line(&format!("worker `{name}` returned"))
         }
     }
 }
 
-fn make(api: &Api, token: &Token) -> Result<()> {
+fn create_token(api: &Api, token: &Token) -> Result<()> {
     let path = format!("/agents/{}/token", api::encode(&token.name));
     let wanted = json!({"team": token.team, "tags": token.tags});
     let made: Made = serde_json::from_slice(&api.call("PUT", &path, Some(&wanted))?)
         .context("the server's answer is no token; is it another version of airside?")?;
     match &token.output {
-        Some(file) => write(file, &made.token)?,
-        None => say(&made.token)?,
+        Some(file) => write_token(file, &made.token)?,
+        None => print_line(&made.token)?,
     }
     let port = made.hub.rsplit(':').next().unwrap_or_default();
     eprintln!("The machine joins with: airside agent --hub HOST:{port} --token FILE");
@@ -140,7 +147,7 @@ fn make(api: &Api, token: &Token) -> Result<()> {
     Ok(())
 }
 
-fn write(file: &Path, token: &str) -> Result<()> {
+fn write_token(file: &Path, token: &str) -> Result<()> {
     let mut options = File::options();
     options.write(true).create(true).truncate(true).mode(0o600);
     let written = options
@@ -149,7 +156,7 @@ fn write(file: &Path, token: &str) -> Result<()> {
     written.with_context(|| format!("cannot write the token to {}", file.display()))
 }
 
-fn list(api: &Api) -> Result<()> {
+fn list_tokens(api: &Api) -> Result<()> {
     let passes: Vec<Pass> = serde_json::from_slice(&api.call("GET", "/agents", None)?)
         .context("the server's answer is no list of tokens; is it another version of airside?")?;
     for pass in passes {
@@ -158,11 +165,11 @@ fn list(api: &Api) -> Result<()> {
             [] => "no tags".to_owned(),
             tags => tags.join(", "),
         };
-        say(&format!("{}\t{team}\t{tags}", pass.name))?;
+        print_line(&format!("{}\t{team}\t{tags}", pass.name))?;
     }
     Ok(())
 }
 
-fn say(line: &str) -> Result<()> {
+fn print_line(line: &str) -> Result<()> {
     Ok(writeln!(std::io::stdout(), "{line}")?)
 }

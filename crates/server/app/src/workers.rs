@@ -1,4 +1,4 @@
-//! The worker that this machine is.
+//! This machine as a worker.
 
 use std::{
     ffi::OsString,
@@ -20,7 +20,7 @@ use tracing::info;
 
 use crate::data::DataFolder;
 
-/// Where the hub listens for steps on this machine.
+/// Returns the socket on which the hub listens for steps on this machine.
 pub(crate) fn hub_socket(data: &DataFolder) -> PathBuf {
     data.join("hub").join("socket")
 }
@@ -32,7 +32,7 @@ pub(crate) fn program() -> Result<PathBuf> {
     std::env::current_exe().context("cannot find the airside program itself")
 }
 
-/// Who answers native checks on this machine.
+/// Returns the processes that run native checks on this machine.
 pub(crate) fn checkers() -> Result<WorkerCheckers> {
     let program = vec![program()?.into_os_string(), OsString::from("checker")];
     Ok(WorkerCheckers {

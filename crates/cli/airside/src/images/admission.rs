@@ -16,37 +16,38 @@ use airside_app::{
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  airside images install | kubectl apply --server-side -f -
-      installs it too; this command is what its pods run
-";
+  # Install the webhook with the rest of the image system; its pods run this command
+  airside images install | kubectl apply --server-side -f -";
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Where all this is installed; image sets there speak for pods of every namespace
-    #[arg(long, value_name = "NAME", default_value = "airside-images")]
+    /// Namespace of the image system; its ImageSets apply to pods of every namespace
+    #[arg(long, value_name = "NAMESPACE", default_value = "airside-images")]
     namespace: String,
 
-    /// Where the API server reaches it, over TLS
+    /// Address on which the API server reaches the webhook, over TLS
     #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:8443")]
     listen: SocketAddr,
 
-    /// Names of images that no set keeps on nodes are moved to this registry, as HOST/docker.io/library/busybox:1
+    /// Registry to which the names of images that no set keeps on nodes are rewritten:
+    /// HOST/docker.io/library/busybox:1
     #[arg(long, value_name = "HOST")]
     rewrite_to: Option<Rewrite>,
 
-    /// Also place Deployments, StatefulSets and CronJobs that are there already, where they or their namespace opted in
+    /// Also place existing Deployments, StatefulSets and CronJobs that opted in, or whose namespace
+    /// did
     #[arg(long)]
     workloads: bool,
 
-    /// For tests: certificates that last this long, in seconds
+    /// Lifetime of certificates in seconds, for tests
     #[arg(long, hide = true, value_name = "SECONDS")]
     certificates_last: Option<u64>,
 
-    /// Print what its part of the cluster is, and do nothing
+    /// Print the webhook's manifests and exit
     #[arg(long, hide = true, requires = "image")]
     print_manifest: bool,
 
-    /// With --print-manifest: Airside's own image
+    /// Airside's own image, for --print-manifest
     #[arg(long, hide = true, value_name = "IMAGE")]
     image: Option<String>,
 
@@ -58,7 +59,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if options.print_manifest {
         return print(options);
     }
-    server::until_told(&options.observing, async |shutdown| {
+    server::run_until_signal(&options.observing, async |shutdown| {
         serve(options, shutdown).await
     })
 }

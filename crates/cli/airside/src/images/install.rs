@@ -17,64 +17,72 @@ use mirror::{MirrorOptions, Placed};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
+  # Install with defaults
   airside images install | kubectl apply --server-side -f -
-  airside images install --image ci.example.com/airside:1 --ca-file our-ca.pem | kubectl apply --server-side -f -
-      an image of your own registry, whose certificate is signed by your own authority
+
+  # Use an image of your own registry, and trust your own certificate authority
+  airside images install --image ci.example.com/airside:1 --ca-file our-ca.pem \\
+    | kubectl apply --server-side -f -
+
+  # Let the API server place pods itself, without a webhook (Kubernetes 1.36 and later)
   airside images install --placement policy | kubectl apply --server-side -f -
-      pods are placed by the API server itself, without a webhook; Kubernetes 1.36 and later
-  airside images install --mirror-registry docker.io | kubectl apply --server-side -f -
-      with a mirror, so that nodes pull from the registry once
-";
+
+  # Install a mirror too, so that each image of the registry is fetched once
+  airside images install --mirror-registry docker.io | kubectl apply --server-side -f -";
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Placement {
-    /// A webhook, which does all of it
+    /// An admission webhook, which supports every feature
     #[default]
     Webhook,
-    /// A MutatingAdmissionPolicy of the API server: no gates, no templates; Kubernetes 1.36 and later
+    /// A MutatingAdmissionPolicy of the API server: no gates, no templates; Kubernetes 1.36 and
+    /// later
     Policy,
 }
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The namespace that everything of it is in
-    #[arg(long, value_name = "NAME", default_value = "airside-images")]
+    /// Namespace for everything that is installed
+    #[arg(long, value_name = "NAMESPACE", default_value = "airside-images")]
     namespace: String,
 
-    /// Airside's own image, as nodes find it
+    /// Airside's own image, as nodes pull it
     #[arg(long, value_name = "IMAGE", default_value = DEFAULT_IMAGE)]
     image: String,
 
-    /// Replicas of the operator; one works, the others wait for it to fail
-    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    /// Number of operator replicas; one works, the others take over if it fails
+    #[arg(long, value_name = "N", default_value_t = 1)]
     replicas: u32,
 
-    /// Certificates of your own authority, as PEM, by which registries are trusted: by the operator, the mirror, and on
-    /// nodes for registries that are mirrored
+    /// File with CA certificates (PEM) to trust for registries: by the operator, the mirror, and on
+    /// nodes for mirrored registries
     #[arg(long, value_name = "FILE")]
     ca_file: Option<PathBuf>,
 
-    /// A namespace whose pull secrets may be read (repeatable); all of them if none is named
-    #[arg(long, value_name = "NAME")]
+    /// Namespace whose pull secrets the operator may read. Can be repeated [default: all
+    /// namespaces]
+    #[arg(long, value_name = "NAMESPACE")]
     secret_namespace: Vec<String>,
 
-    /// A registry without TLS (repeatable)
+    /// Registry that is reached without TLS. Can be repeated
     #[arg(long, value_name = "HOST:PORT")]
     plain_registry: Vec<String>,
 
-    /// How many pulls of the whole cluster are under way at once
-    #[arg(long, value_name = "NUMBER")]
+    /// Maximum number of pulls in the whole cluster at once [default: that of `airside images
+    /// operator`]
+    #[arg(long, value_name = "N")]
     pulls_at_once: Option<u32>,
 
-    /// A further option of `airside images operator`, such as --agent-timeout=120 (repeatable)
+    /// Further option of `airside images operator`, for example --agent-timeout=120. Can be
+    /// repeated
     #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
     operator_option: Vec<String>,
 
-    /// The agent's image, if it is another
+    /// Image of the node agent [default: --image]
     #[arg(long, value_name = "IMAGE")]
     node_image: Option<String>,
 
-    /// Of every node's containerd
+    /// Socket of containerd on every node
     #[arg(
         long,
         value_name = "PATH",
@@ -82,44 +90,49 @@ pub(crate) struct Options {
     )]
     runtime_socket: String,
 
-    /// A folder of every node, on the file system that images are on
+    /// Directory on every node's file system that has the images, to measure disk usage
     #[arg(long, value_name = "DIR", default_value = "/var/lib/containerd")]
     image_root: String,
 
-    /// How full a node's disk may be before no image is added, in percent
+    /// Disk usage of a node, in percent, at which no image is added [default: that of `airside
+    /// node`]
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..=100))]
     high_mark: Option<u8>,
 
-    /// Down to where images are removed then, in percent
+    /// Disk usage of a node, in percent, down to which images are removed [default: that of
+    /// `airside node`]
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
     low_mark: Option<u8>,
 
-    /// Who brings pods to nodes that have their images
-    #[arg(long, value_name = "HOW", value_enum, default_value_t)]
+    /// Mechanism that places pods on nodes with their images
+    #[arg(long, value_name = "MECHANISM", value_enum, default_value_t)]
     placement: Placement,
 
-    /// Leave pods where they go: neither webhook nor policy
+    /// Do not place pods: install neither webhook nor policy
     #[arg(long)]
     no_admission: bool,
 
-    /// Also place Deployments, StatefulSets and CronJobs that are there already, where they or their namespace opted in
+    /// Also place existing Deployments, StatefulSets and CronJobs that opted in, or whose namespace
+    /// did
     #[arg(long, conflicts_with = "no_admission")]
     workloads: bool,
 
-    /// Names of images that no set keeps on nodes are moved to this registry, where runtimes know no mirrors
+    /// Registry to which the names of images that no set keeps on nodes are rewritten, for
+    /// container runtimes without mirrors
     #[arg(long, value_name = "HOST", conflicts_with = "no_admission")]
     rewrite_to: Option<Rewrite>,
 
-    #[command(flatten)]
-    mirror: MirrorOptions,
-
-    /// Prints agents that take everything of theirs away from the nodes instead: what to apply before uninstalling
+    /// Print agents that remove everything of Airside from the nodes; apply them before
+    /// uninstalling
     #[arg(long)]
     clean: bool,
 
     /// Further options of `airside node`
     #[arg(last = true, value_name = "OPTION")]
     node_options: Vec<String>,
+
+    #[command(flatten)]
+    mirror: MirrorOptions,
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -157,7 +170,7 @@ fn placement(options: &Options) -> Result<Manifest> {
         Placement::Policy => {
             ensure!(
                 !options.workloads && options.rewrite_to.is_none(),
-                "--workloads and --rewrite-to take a webhook; leave them out, or --placement policy"
+                "--workloads and --rewrite-to need the webhook; leave them out, or --placement policy"
             );
             Ok(placement_policy(&options.namespace)?)
         }

@@ -19,61 +19,71 @@ use airside_app::{
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
+  # Install a mirror for a cluster; its pods run this command
   airside images install --mirror-registry docker.io | kubectl apply --server-side -f -
-      one for a cluster; this command is what it runs
-  airside images mirror --storage /var/lib/mirror --upstream docker.io --upstream r.example=http://10.0.0.1:5000
-";
 
-/// Between two looks for garbage.
-const COLLECT: Duration = Duration::from_secs(600);
+  # Mirror two registries by hand, one of them at another address
+  airside images mirror --storage /var/lib/mirror \\
+    --upstream docker.io --upstream r.example=http://10.0.0.1:5000";
+
+/// Interval of garbage collection.
+const COLLECT_INTERVAL: Duration = Duration::from_secs(600);
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// A registry that is mirrored: HOST, HOST=URL, or * for all that are asked for
+    /// Registry to mirror: HOST, HOST=URL, or * for every registry that is requested. Can be
+    /// repeated
     #[arg(long, value_name = "REGISTRY", required = true)]
     upstream: Vec<Registry>,
 
-    /// Where images are kept: a folder, or s3://BUCKET/PREFIX, which several mirrors may share
-    #[arg(long, value_name = "PLACE", default_value = "/var/lib/airside-mirror")]
+    /// Storage for images: a directory, or s3://BUCKET/PREFIX, which several mirrors can share
+    #[arg(
+        long,
+        value_name = "DIR|BUCKET",
+        default_value = "/var/lib/airside-mirror"
+    )]
     storage: String,
 
-    /// Where images are while they come; with a folder as storage on the same file system
+    /// Directory for images that are being fetched; with a directory as storage, on the same file
+    /// system [default: `spool` in that directory; required with a bucket]
     #[arg(long, value_name = "DIR")]
     spool: Option<PathBuf>,
 
-    /// With a bucket: the region it is in
-    #[arg(long, value_name = "NAME", default_value = "us-east-1")]
+    /// Region of the bucket
+    #[arg(long, value_name = "REGION", default_value = "us-east-1")]
     s3_region: String,
 
-    /// With a bucket: where it is, if not at AWS
+    /// URL of the bucket's service, if it is not AWS
     #[arg(long, value_name = "URL")]
     s3_endpoint: Option<String>,
 
-    /// Where the agents of nodes find it
+    /// Address on which node agents reach the mirror
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:5000")]
     listen: SocketAddr,
 
-    /// An image that is copied before anybody asks for it, by tag or digest
+    /// Image to fetch before it is requested, by tag or digest. Can be repeated
     #[arg(long, value_name = "IMAGE")]
     ahead: Vec<airside_oci::Reference>,
 
-    /// Copies what the cluster's ImageSets want before anybody asks for it
+    /// Fetch the images of the cluster's ImageSets before they are requested
     #[arg(long)]
     ahead_sets: bool,
 
-    /// With --ahead: a platform that is copied, such as linux/amd64; all if none is named
+    /// Platform to fetch with --ahead, for example linux/amd64. Can be repeated [default: all
+    /// platforms]
     #[arg(long, value_name = "PLATFORM")]
     platform: Vec<String>,
 
-    /// What nobody asked for in so many days goes
+    /// Days after which images that were not requested are removed
     #[arg(long, value_name = "DAYS", default_value_t = 30)]
     keep_days: u32,
 
-    /// The longest unused goes if everything is larger than so many gigabytes
+    /// Maximum size of all images in gigabytes; the longest unused are removed first [default: no
+    /// limit]
     #[arg(long, value_name = "GB")]
     keep_gb: Option<u32>,
 
-    /// Certificates of your own authority, as PEM, to trust beside the public ones
+    /// File with CA certificates (PEM) to trust for registries, in addition to the public ones
     #[arg(long, value_name = "FILE")]
     ca_file: Option<PathBuf>,
 
@@ -82,7 +92,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    server::until_told(&options.observing, async |shutdown| {
+    server::run_until_signal(&options.observing, async |shutdown| {
         serve(options, shutdown).await
     })
 }
@@ -90,7 +100,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 async fn serve(options: &Options, shutdown: CancellationToken) -> Result<()> {
     let own = options.ca_file.as_deref().map(Authorities::read);
     let own = own.transpose()?;
-    let client = Client::new(own.as_ref()).context("cannot find out whom this machine trusts")?;
+    let client =
+        Client::new(own.as_ref()).context("cannot read the CA certificates of this machine")?;
     let upstream = Upstream::new(client, Registries::new(options.upstream.iter().cloned()));
     let (storage, spool) = storage(options, own)?;
     let mirror = Mirror::open(upstream, storage, &spool)
@@ -108,7 +119,8 @@ async fn serve(options: &Options, shutdown: CancellationToken) -> Result<()> {
     );
     if options.ahead_sets {
         let client = airside_mirror::Cluster::try_default().await;
-        let client = client.context("cannot find the API server, which has the image sets")?;
+        let client =
+            client.context("--ahead-sets needs the cluster's API server, which was not found")?;
         let (mirror, shutdown) = (mirror.clone(), shutdown.clone());
         airside_tasks::supervise("image sets", &shutdown.clone(), move || {
             let (mirror, client, shutdown) = (mirror.clone(), client.clone(), shutdown.clone());
@@ -129,7 +141,8 @@ async fn serve(options: &Options, shutdown: CancellationToken) -> Result<()> {
     Ok(())
 }
 
-/// What is kept, and where it is on its way.
+/// Opens the storage of images, and returns it with the directory for images that are being
+/// fetched.
 fn storage(options: &Options, own: Option<Authorities>) -> Result<(Arc<dyn Storage>, PathBuf)> {
     match options.storage.parse()? {
         StoragePlace::Folder(folder) => {
@@ -153,13 +166,13 @@ fn storage(options: &Options, own: Option<Authorities>) -> Result<(Arc<dyn Stora
             let spool = options
                 .spool
                 .clone()
-                .context("give --spool, a folder for what is on its way")?;
+                .context("a bucket needs --spool, a folder for images that are being fetched")?;
             Ok((Arc::new(storage), spool))
         }
     }
 }
 
-/// One after the other, as nobody waits for them.
+/// Fetches images one after the other: no client waits for them.
 async fn copy(mirror: Mirror, images: Vec<airside_oci::Reference>, platforms: Vec<String>) {
     for image in images {
         let ahead = Ahead {
@@ -168,7 +181,7 @@ async fn copy(mirror: Mirror, images: Vec<airside_oci::Reference>, platforms: Ve
         };
         match mirror.copy(&ahead).await {
             Ok(()) => info!(%image, "image copied ahead"),
-            Err(error) => warn!(error = %chain(&error), "image not copied ahead"),
+            Err(error) => warn!(%image, error = %chain(&error), "image not copied ahead"),
         }
     }
 }
@@ -185,7 +198,7 @@ async fn collect(mirror: Mirror, rules: CollectRules, shutdown: CancellationToke
         }
         tokio::select! {
             () = shutdown.cancelled() => return,
-            () = tokio::time::sleep(COLLECT) => {}
+            () = tokio::time::sleep(COLLECT_INTERVAL) => {}
         }
     }
 }

@@ -7,21 +7,20 @@ use clap::Args;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  airside images node-agent --no-operator | kubectl apply -f -
-      nodes keep images without an operator; the custom resources must be there already
-";
+  # Keep images on nodes without an operator; the custom resources must exist
+  airside images node-agent --no-operator | kubectl apply -f -";
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Airside's own image or the agent's small one, by the name that nodes pull
+    /// Airside's own image or the agent's small one, as nodes pull it
     #[arg(long, value_name = "IMAGE", default_value = DEFAULT_IMAGE)]
     image: String,
 
-    /// Namespace of the DaemonSet; it must exist
+    /// Namespace of the DaemonSet, which must exist
     #[arg(long, value_name = "NAMESPACE", default_value = "airside-images")]
     namespace: String,
 
-    /// Socket of every node's containerd
+    /// Socket of containerd on every node
     #[arg(
         long,
         value_name = "PATH",
@@ -29,15 +28,15 @@ pub(crate) struct Options {
     )]
     runtime_socket: String,
 
-    /// Directory of every node that is on the file system with the images
+    /// Directory on every node's file system that has the images, to measure disk usage
     #[arg(long, value_name = "DIR", default_value = "/var/lib/containerd")]
     image_root: String,
 
-    /// Agents pull without asking an operator
+    /// Pull without asking an operator
     #[arg(long)]
     no_operator: bool,
 
-    /// Agents remove everything of theirs from the nodes instead of keeping images
+    /// Remove everything of Airside from the nodes instead of keeping images there
     #[arg(long)]
     clean: bool,
 

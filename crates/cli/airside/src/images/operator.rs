@@ -11,54 +11,57 @@ use airside_app::{options::Observing, server};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  airside images operator
-      in a pod of the cluster, or with KUBECONFIG; `airside images install` prints its deployment
-";
+  # Install the operator; its pods run this command
+  airside images install | kubectl apply --server-side -f -
+
+  # Run it by hand, for the cluster of KUBECONFIG
+  airside images operator";
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The namespace it is in, which has its lease
+    /// Namespace of the operator and its lease
     #[arg(
         long,
         env = "POD_NAMESPACE",
-        value_name = "NAME",
+        value_name = "NAMESPACE",
         default_value = "airside-images"
     )]
     namespace: String,
 
-    /// What this replica is called; two of one name would both work at once
+    /// Name of this replica; every replica must have its own [default: derived from the process id]
     #[arg(long, env = "POD_NAME", value_name = "NAME")]
     identity: Option<String>,
 
-    /// Where agents ask for pulls
+    /// Address on which node agents request pulls
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8443")]
     listen: SocketAddr,
 
-    /// How many pulls of the whole cluster are under way at once
-    #[arg(long, value_name = "NUMBER", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..))]
+    /// Maximum number of pulls in the whole cluster at once
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..))]
     pulls_at_once: u32,
 
-    /// A registry without TLS (repeatable)
+    /// Registry that is reached without TLS. Can be repeated
     #[arg(long, value_name = "HOST:PORT")]
     plain_registry: Vec<String>,
 
-    /// Certificates to trust beside the public ones, as PEM (repeatable)
+    /// File with CA certificates (PEM) to trust for registries, in addition to the public ones. Can
+    /// be repeated
     #[arg(long, value_name = "FILE")]
     ca_file: Vec<PathBuf>,
 
-    /// How many requests a second one registry gets at most
-    #[arg(long, value_name = "NUMBER", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    /// Maximum number of requests per second to one registry
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     requests_per_second: u32,
 
-    /// After this long without a word from its agent a node's labels are taken away
+    /// Time in seconds without a report from its agent after which a node's labels are removed
     #[arg(long, value_name = "SECONDS", default_value_t = 90)]
     agent_timeout: u64,
 
-    /// How long a deleted set waits for nodes to let go of its images
+    /// Time in seconds that a deleted ImageSet waits for nodes to remove its images
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     deletion_deadline: u64,
 
-    /// How long a replica that does not say so any more counts as working
+    /// Time in seconds after which a silent replica is replaced by another
     #[arg(long, value_name = "SECONDS", default_value_t = 15, value_parser = clap::value_parser!(u64).range(3..))]
     lease: u64,
 
@@ -67,7 +70,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    server::until_told(&options.observing, async |shutdown| {
+    server::run_until_signal(&options.observing, async |shutdown| {
         operate(options, shutdown).await
     })
 }

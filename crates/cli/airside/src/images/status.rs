@@ -10,33 +10,38 @@ use airside_app::server;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
+  # Show all ImageSets
   airside images status
-  airside images status --watch
-      again whenever something changes, until it is ended
-  airside images status -n team -o json
-";
 
-/// Home, and nothing below.
+  # Show them again whenever something changes, until Ctrl-C
+  airside images status --watch
+
+  # Print the ImageSets of one namespace as JSON
+  airside images status -n team -o json";
+
+/// Moves the cursor home and clears the screen below it.
 const CLEAR: &str = "\x1b[H\x1b[J";
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Only sets of this namespace
-    #[arg(long, short, value_name = "NAME")]
+    /// Show only the ImageSets of this namespace
+    #[arg(long, short, value_name = "NAMESPACE")]
     namespace: Option<String>,
 
-    /// Shows it again whenever something changes
+    /// Show the status again whenever it changes
     #[arg(long, short)]
     watch: bool,
 
-    /// How it is shown
+    /// Output format
     #[arg(long, short, value_name = "FORMAT", default_value = "table")]
     output: Output,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Output {
+    /// A table of ImageSets by node
     Table,
+    /// JSON, for programs
     Json,
 }
 
@@ -66,7 +71,7 @@ fn show(options: &Options, seen: &Overview, last: &mut String) -> Result<()> {
         Output::Table if is_terminal => table(&seen, Style::Terminal),
         Output::Table => table(&seen, Style::Plain),
     };
-    // What did not change is not said again.
+    // Unchanged output is not repeated.
     if text == *last {
         return Ok(());
     }

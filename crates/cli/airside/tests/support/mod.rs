@@ -15,8 +15,8 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-/// How long anything may take before a test gives up.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// Time that anything may take before a test gives up.
+pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Between two looks at a condition.
 const POLL: Duration = Duration::from_millis(10);
@@ -125,7 +125,7 @@ impl Server {
     /// The next line of its log that has `part` in it.
     #[track_caller]
     pub(crate) fn wait_for_line(&self, part: &str) -> String {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TEST_TIMEOUT;
         loop {
             let left = until.saturating_duration_since(Instant::now());
             match self.lines.recv_timeout(left) {
@@ -142,7 +142,7 @@ impl Server {
 
     #[track_caller]
     pub(crate) fn wait(&mut self) -> ExitStatus {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TEST_TIMEOUT;
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 // Until all that it said has been read.
@@ -200,7 +200,7 @@ impl Drop for Server {
 /// Waits for a condition, looking again and again.
 #[track_caller]
 pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TEST_TIMEOUT;
     while !holds() {
         assert!(Instant::now() < until, "in vain: {what}");
         std::thread::sleep(POLL);

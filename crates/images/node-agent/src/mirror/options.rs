@@ -11,56 +11,61 @@ use airside_mirror::{
 };
 
 #[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Mirror of registries")]
 pub struct MirrorOptions {
-    /// A registry that containerd asks this node for first: HOST, HOST=URL, or * for all
+    /// Registry that containerd asks through this node first: HOST, HOST=URL, or * for all. Can be
+    /// repeated
     #[arg(long, value_name = "REGISTRY")]
     pub mirror_registry: Vec<Registry>,
 
-    /// The cluster's mirror, such as http://airside-images-mirror.airside-images.svc:5000
+    /// URL of the cluster's mirror, for example
+    /// http://airside-images-mirror.airside-images.svc:5000
     #[arg(long, value_name = "URL", requires = "mirror_registry")]
     mirror: Option<String>,
 
-    /// Where containerd finds it: the node's loopback has the same port
+    /// Address on which containerd reaches this node's mirror; the node's loopback has the same
+    /// port
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:5001")]
     mirror_listen: SocketAddr,
 
-    /// Lets the mirror say what tags mean, also while a registry is away
+    /// Let the mirror resolve tags, also while a registry is unreachable
     #[arg(long, requires = "mirror_registry")]
     mirror_tags: bool,
 
-    /// containerd's folder of registries, its config_path
+    /// containerd's directory of registry hosts (its config_path)
     #[arg(long, value_name = "DIR", default_value = "/etc/containerd/certs.d")]
     mirror_certs: PathBuf,
 
-    /// Leaves that folder alone: pods name this node's port themselves, as localhost:5001/HOST/NAME
+    /// Leave containerd's directory unchanged: pods name this node's port themselves, as
+    /// localhost:5001/HOST/NAME
     #[arg(long, requires = "mirror_registry")]
     no_mirror_files: bool,
 
-    /// Certificates of your own authority, as PEM, by which registries are trusted, by containerd too
+    /// File with CA certificates (PEM) to trust for registries, by containerd too
     #[arg(long, value_name = "FILE", requires = "mirror_registry")]
     mirror_ca: Option<PathBuf>,
 
-    /// A headless service of all agents, which then give each other blobs
-    #[arg(long, value_name = "NAME", requires_all = ["mirror_registry", "share_ip", "share_account"])]
+    /// Headless Service of all node agents, which then share blobs
+    #[arg(long, value_name = "SERVICE", requires_all = ["mirror_registry", "share_ip", "share_account"])]
     share: Option<String>,
 
-    /// This agent's own address, as others reach it
+    /// Address of this agent, as other agents reach it
     #[arg(long, value_name = "IP", env = "POD_IP")]
     share_ip: Option<IpAddr>,
 
-    /// Where agents of other nodes ask
+    /// Port on which agents of other nodes request blobs
     #[arg(long, value_name = "PORT", default_value_t = 5002)]
     share_port: u16,
 
-    /// A token of the agent's account for other agents
+    /// File with this agent's token for other agents
     #[arg(long, value_name = "FILE", default_value = "/run/airside/peers/token")]
     share_token: PathBuf,
 
-    /// The account of all agents, system:serviceaccount:NAMESPACE:NAME
-    #[arg(long, value_name = "NAME")]
+    /// Service account of all node agents, system:serviceaccount:NAMESPACE:NAME
+    #[arg(long, value_name = "ACCOUNT")]
     share_account: Option<String>,
 
-    /// Takes away what it wrote for containerd, and ends
+    /// Remove what was written for containerd, and exit
     #[arg(long)]
     pub mirror_clean: bool,
 }

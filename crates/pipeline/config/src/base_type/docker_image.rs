@@ -26,7 +26,8 @@ const OF_THE_DAEMON: &[&str] = &[
     "tag",
 ];
 
-/// The source for `registry-image`. A key that neither type has stays, so that `registry-image` complains of it.
+/// The source for `registry-image`. A key that neither type has stays, so that `registry-image`
+/// complains of it.
 pub(super) fn registry_source(mut docker: Source) -> Source {
     let mut source = Source::new();
     source.insert("tag".to_owned(), tag(&docker));

@@ -9,11 +9,11 @@ use super::image::{Images, interval, pulled};
 use crate::base_type::Pulled;
 use crate::{Config, Resource};
 
-/// What whoever wants a check says of it.
+/// The options of a check, given by its caller.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CheckOptions {
     pub from: Option<Version>,
-    /// Whether it is too early does not matter: somebody asked.
+    /// True if the check ignores the interval: a user requested it.
     pub skip_interval: bool,
     /// Nor does it for the types that it is made with.
     pub skip_interval_of_types: bool,

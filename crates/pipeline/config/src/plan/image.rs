@@ -14,8 +14,9 @@ use crate::resource::CheckEvery;
 const DEFAULT_INTERVAL: &str = "1m0s";
 
 impl Planner<'_> {
-    /// Where the image of a type comes from. A type that the pipeline does not bring is the worker's
-    /// own; otherwise it is fetched by plans of its own, whose ids are below that of the step.
+    /// Returns the plan for the image of a type. A type that the pipeline does not bring is the
+    /// worker's own; otherwise it is fetched by plans of its own, whose ids are below that of the
+    /// step.
     pub(crate) fn image(
         &mut self,
         step: &PlanId,
@@ -150,19 +151,21 @@ impl Images<'_> {
     }
 }
 
-/// Returns the type and source to check or get. Only a type that none of `types` makes can mean another.
+/// Returns the type and source to check or get. Only a type that none of `types` makes can mean
+/// another.
 pub(crate) fn pulled(
     type_: &str,
     source: Option<&Map<String, Value>>,
     types: &[&ResourceType],
 ) -> Pulled {
     let source = source.cloned().unwrap_or_default();
-    match types.iter().any(|own| own.name == type_) {
-        true => Pulled {
+    if types.iter().any(|own| own.name == type_) {
+        Pulled {
             type_: type_.to_owned(),
             source,
-        },
-        false => Pulled::new(type_, source),
+        }
+    } else {
+        Pulled::new(type_, source)
     }
 }
 

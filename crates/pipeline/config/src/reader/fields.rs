@@ -54,7 +54,7 @@ impl<'r, 'n> Fields<'r, 'n> {
         self.entries.iter().any(|(key, _)| key.text == name)
     }
 
-    /// Whether a text is missing: absent, null or empty.
+    /// Returns true if a text is missing: absent, null or empty.
     pub(crate) fn lacks(&mut self, name: &'static str) -> bool {
         self.take(name)
             .is_none_or(|node| node.value == Value::String(String::new()))
@@ -260,7 +260,8 @@ impl<'r, 'n> Fields<'r, 'n> {
         }
     }
 
-    /// Notes every field that no shape has as a warning: Concourse ignores unknown fields of such a map.
+    /// Notes every field that no shape has as a warning: Concourse ignores unknown fields of such a
+    /// map.
     pub(crate) fn close_loosely(self) {
         for key in self.unknown() {
             let hint = suggest::hint(&key.text, self.known());

@@ -1,7 +1,7 @@
 //! Reads typed fields out of spanned nodes, and collects everything that is wrong on the way.
 //!
-//! A field that is wrong is noted and gets its default, so that one pass finds all problems. What is
-//! read is only used if there were none.
+//! A field that is wrong is noted and gets its default, so that one pass finds all problems. What
+//! is read is only used if there were none.
 
 mod fields;
 mod go_json;
@@ -16,7 +16,7 @@ pub(crate) use places::Places;
 
 use crate::{Problem, Section, Warning};
 
-/// How deep the values of resources, params and variables may be nested. Plans hold them below their
+/// Maximum nesting of the values of resources, params and variables. Plans hold them below their
 /// own levels, and have to be read again by readers that give up at 128.
 const MAX_VALUE_DEPTH: usize = 32;
 
@@ -31,7 +31,8 @@ fn is_deeper(node: &Node, levels: usize) -> bool {
     }
 }
 
-/// Gives a value as a variable of the environment: numbers and booleans as text, lists and maps as JSON, null empty.
+/// Gives a value as a variable of the environment: numbers and booleans as text, lists and maps as
+/// JSON, null empty.
 pub fn env_text(value: &serde_json::Value) -> String {
     match value {
         serde_json::Value::Null => String::new(),
@@ -44,12 +45,12 @@ pub(crate) struct Reader {
     pub(crate) problems: Vec<Problem>,
     pub(crate) warnings: Vec<Warning>,
     pub(crate) places: Places,
-    /// What is being read right now.
+    /// Section that is being read.
     pub(crate) section: Section,
     /// Some steps could not be read: what they use is unknown.
     pub(crate) steps_missing: bool,
-    /// Only a string is a text, as Concourse has it inside steps and task files. Elsewhere a number or boolean is one
-    /// too.
+    /// Only a string is a text, as Concourse has it inside steps and task files. Elsewhere a number
+    /// or boolean is one too.
     pub(crate) exact_text: bool,
 }
 
@@ -157,7 +158,8 @@ impl Reader {
         values
     }
 
-    /// Says what was wanted instead. A variable can only be meant to have been given a value by now.
+    /// Says what was wanted instead. A variable can only be meant to have been given a value by
+    /// now.
     pub(crate) fn wrong_type(&mut self, path: &str, node: &Node, wanted: &str) {
         let var = match &node.value {
             Value::String(text) => airside_vars::first(text),

@@ -1,10 +1,11 @@
-//! Where in the text the parts of a pipeline stand, by path, for rules that are checked later.
+//! Places in the text of the parts of a pipeline, by path, for rules that are checked later.
 
 use std::{cell::RefCell, collections::HashMap};
 
 use airside_yaml::Span;
 
-/// Most pipelines are fine, and nobody asks where anything is: what is noted is put in order only when somebody does.
+/// Places in the order in which they were read. Most pipelines have no problem, so they are sorted
+/// only when one is looked up.
 #[derive(Default)]
 pub(crate) struct Places {
     noted: RefCell<Vec<(String, Span)>>,

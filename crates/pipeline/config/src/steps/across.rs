@@ -28,17 +28,17 @@ pub struct AcrossVar {
 
 pub(crate) static SHAPE: Shape = Shape {
     name: "across",
-    doc: "What runs a step once for each combination of values.",
+    doc: "Runs a step once for each combination of values.",
     fields: &[
         Field::new(
             "across",
             Kind::List(&VAR),
-            "The variables, the first changing slowest.",
+            "Variables with their values; the first changes slowest.",
         ),
         Field::new(
             "fail_fast",
             Kind::Flag,
-            "Whether the first failure ends the others.",
+            "Stop the other combinations when one fails.",
         ),
     ],
 };
@@ -47,7 +47,7 @@ pub(crate) static VAR: Shape = Shape {
     name: "across_var",
     doc: "A variable and the values that it takes, for ((.:name)) inside the step.",
     fields: &[
-        Field::required("var", Kind::Text, "The variable's name."),
+        Field::required("var", Kind::Text, "Name of the variable."),
         Field::new(
             "values",
             Kind::Anything,
@@ -56,7 +56,7 @@ pub(crate) static VAR: Shape = Shape {
         Field::new(
             "max_in_flight",
             Kind::MaxInFlight,
-            "How many values at once: a number or all.",
+            "Maximum number of values that run at once: a number, or all.",
         ),
     ],
 };

@@ -1,4 +1,4 @@
-//! Which kind of step a map is, by its keys.
+//! Detects the kind of a step by the keys of its map.
 
 use airside_yaml::{Node, Span, Value};
 

@@ -13,20 +13,20 @@ use crate::shape::{Field, Kind, Shape};
 pub struct DoStep {
     #[serde(rename = "do")]
     pub steps: Vec<Step>,
-    /// For the steps inside that have none.
+    /// Tags of the steps inside that have none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
 }
 
 pub(crate) static SHAPE: Shape = Shape {
     name: "do_step",
-    doc: "Steps one after the other.",
+    doc: "Runs steps in order.",
     fields: &[
-        Field::required("do", Kind::Steps, "The steps."),
+        Field::required("do", Kind::Steps, "Steps to run."),
         Field::new(
             "tags",
             Kind::Texts,
-            "Where steps inside without tags of their own run.",
+            "Tags of the workers for steps without tags of their own.",
         ),
     ],
 };

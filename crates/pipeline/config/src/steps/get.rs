@@ -17,7 +17,7 @@ use crate::validate::Checker;
 pub struct GetStep {
     #[serde(rename = "get")]
     pub name: String,
-    /// Where it differs from the name; see [`GetStep::resource`].
+    /// Resource, if it differs from the name; see [`GetStep::resource`].
     #[serde(default, rename = "resource", skip_serializing_if = "String::is_empty")]
     pub raw_resource: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -42,39 +42,43 @@ pub(crate) static SHAPE: Shape = Shape {
         Field::required(
             "get",
             Kind::Text,
-            "The resource, and the artifact that it makes.",
+            "Name of the resource, and of the artifact.",
         ),
         Field::new(
             "resource",
             Kind::Text,
-            "The resource, if the artifact is called otherwise.",
+            "Name of the resource, if it differs from the artifact's.",
         ),
         Field::new(
             "passed",
             Kind::Texts,
-            "Jobs that the version must have passed, or patterns.",
+            "Names or patterns of jobs that the version must have passed.",
         ),
-        Field::new("trigger", Kind::Flag, "Whether new versions start builds."),
+        Field::new("trigger", Kind::Flag, "Start a build for each new version."),
         Field::new(
             "version",
             Kind::GetVersion,
-            "The latest version, every one in turn, or just this one.",
+            "Version to get: latest, every, or a fixed one.",
         ),
         Field::new(
             "params",
             Kind::Object,
-            "For getting; what may stand here is up to the type.",
+            "Params of the get; the fields depend on the type.",
         ),
-        Field::new("tags", Kind::Texts, "Only workers with these tags run it."),
+        Field::new(
+            "tags",
+            Kind::Texts,
+            "Tags of the workers that run the step.",
+        ),
         Field::new(
             "timeout",
             Kind::Duration,
-            "How long it may run, fetching its image aside.",
+            "Timeout of the step, without the time to fetch its image.",
         ),
     ],
 };
 
-/// Which version of a resource an input wants.
+/// The version of a resource that an input wants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum VersionSpec {
     #[default]

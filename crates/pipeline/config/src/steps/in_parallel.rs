@@ -15,7 +15,7 @@ use crate::validate::Checker;
 #[serde(deny_unknown_fields)]
 pub struct InParallelStep {
     pub in_parallel: InParallel,
-    /// For the steps inside that have none.
+    /// Tags of the steps inside that have none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
 }
@@ -26,7 +26,7 @@ pub struct InParallelStep {
 pub struct InParallel {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
-    /// How many at once; zero is no limit.
+    /// Number of steps that run at once; zero is no limit.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub limit: u32,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -39,31 +39,31 @@ fn is_zero(number: &u32) -> bool {
 
 pub(crate) static SHAPE: Shape = Shape {
     name: "in_parallel_step",
-    doc: "Steps at the same time.",
+    doc: "Runs steps at the same time.",
     fields: &[
-        Field::required("in_parallel", Kind::StepsOr(&CONFIG), "The steps."),
+        Field::required("in_parallel", Kind::StepsOr(&CONFIG), "Steps to run."),
         Field::new(
             "tags",
             Kind::Texts,
-            "Where steps inside without tags of their own run.",
+            "Tags of the workers for steps without tags of their own.",
         ),
     ],
 };
 
 pub(crate) static CONFIG: Shape = Shape {
     name: "in_parallel_config",
-    doc: "Steps at the same time, with limits.",
+    doc: "Runs steps at the same time, with limits.",
     fields: &[
-        Field::required("steps", Kind::Steps, "The steps."),
+        Field::required("steps", Kind::Steps, "Steps to run."),
         Field::new(
             "limit",
             Kind::Count,
-            "How many at once; all, if nothing is said.",
+            "Maximum number of steps that run at once; by default all.",
         ),
         Field::new(
             "fail_fast",
             Kind::Flag,
-            "Whether the first failure ends the others.",
+            "Stop the other steps when one fails.",
         ),
     ],
 };

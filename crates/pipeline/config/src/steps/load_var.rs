@@ -19,7 +19,7 @@ pub struct LoadVarStep {
     pub file: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub format: String,
-    /// Whether the value may be seen in logs.
+    /// True if the value may be seen in logs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reveal: bool,
 }
@@ -28,24 +28,20 @@ const FORMATS: [&str; 5] = ["raw", "trim", "json", "yaml", "yml"];
 
 pub(crate) static SHAPE: Shape = Shape {
     name: "load_var_step",
-    doc: "Makes a variable from a file; later steps know it as ((.:name)).",
+    doc: "Loads a variable from a file; later steps use it as ((.:name)).",
     fields: &[
-        Field::required("load_var", Kind::Text, "The variable's name."),
+        Field::required("load_var", Kind::Text, "Name of the variable."),
         Field::required(
             "file",
             Kind::Text,
-            "The file: an artifact and a path in it.",
+            "Path of the file, beginning with an artifact.",
         ),
         Field::new(
             "format",
             Kind::Word(&FORMATS),
-            "How to read it; by its ending if nothing is said, else without spaces around.",
+            "Format of the file; by default that of its extension, otherwise trimmed text.",
         ),
-        Field::new(
-            "reveal",
-            Kind::Flag,
-            "Whether the value may be seen in logs.",
-        ),
+        Field::new("reveal", Kind::Flag, "Show the value in build logs."),
     ],
 };
 

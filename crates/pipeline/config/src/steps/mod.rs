@@ -99,17 +99,17 @@ impl Step {
         self.modifiers.plan(&self.core, planner)
     }
 
-    /// How many nodes its plan has; the plans that fetch images are not counted.
+    /// Returns the number of nodes of its plan, without the plans that fetch images.
     pub(crate) fn size(&self) -> u64 {
         self.modifiers.size(self.core.size())
     }
 
-    /// How many levels of JSON its plan adds around the leaves.
+    /// Returns the number of JSON levels that its plan adds around the leaves.
     pub(crate) fn depth(&self) -> usize {
         self.modifiers.depth(self.core.depth())
     }
 
-    /// How deep `across` is nested in `across`.
+    /// Returns how deep `across` is nested in `across`.
     pub(crate) fn across_depth(&self) -> usize {
         let inside = self.core.inner().iter().map(Self::across_depth).max();
         let core = inside.unwrap_or(0) + usize::from(self.modifiers.across.is_some());
@@ -203,8 +203,8 @@ impl Core {
     }
 }
 
-/// Reads one step. One that cannot be read leaves an empty `do` in its place, so that the others keep
-/// their numbers.
+/// Reads one step. One that cannot be read leaves an empty `do` in its place, so that the others
+/// keep their numbers.
 pub(crate) fn read(reader: &mut Reader, node: &Node, path: &str) -> Step {
     detect::read(reader, node, path).unwrap_or_else(|| {
         reader.steps_missing = true;

@@ -1,4 +1,4 @@
-//! What stands around a step: timeout, attempts, across and hooks.
+//! The modifiers of a step: timeout, attempts, across and hooks.
 //!
 //! Whatever the order in the text, they are applied from the inside out as
 //! `timeout`, `attempts`, `across`, `on_success`, `on_failure`, `on_abort`, `on_error`, `ensure`.
@@ -19,14 +19,14 @@ use crate::validate::Checker;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Modifiers {
-    /// Of steps that have no timeout of their own.
+    /// Timeout of steps whose own fields have none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub timeout: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempts: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub across: Option<Vec<AcrossVar>>,
-    /// Whether one failure ends the other substeps of `across`.
+    /// True if one failure ends the other substeps of `across`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fail_fast: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -41,15 +41,15 @@ pub struct Modifiers {
     pub ensure: Option<Box<Step>>,
 }
 
-/// What any step may have.
+/// Fields that every step may have.
 pub(crate) static SHAPE: Shape = Shape {
     name: "modifiers",
-    doc: "What any step may have.",
+    doc: "Modifiers of any step.",
     fields: &[
         Field::new(
             "attempts",
             Kind::Positive,
-            "How often to try until it succeeds.",
+            "Number of attempts until the step succeeds.",
         ),
         Field::new(
             "on_success",
@@ -71,14 +71,14 @@ pub(crate) static SHAPE: Shape = Shape {
     ],
 };
 
-/// What steps without a timeout of their own may have.
+/// Fields of steps whose own shape has no timeout.
 pub(crate) static TIMEOUT: Shape = Shape {
     name: "timeout",
     doc: "A limit for the whole step.",
     fields: &[Field::new(
         "timeout",
         Kind::Duration,
-        "How long it may take.",
+        "Timeout of the step.",
     )],
 };
 
@@ -111,7 +111,7 @@ impl Hook {
         }
     }
 
-    /// Those of the hooks that are there; they must come in the order of [`Hook::ALL`].
+    /// Returns the hooks that are present; `steps` must be in the order of [`Hook::ALL`].
     pub(crate) fn pair(steps: [&Option<Box<Step>>; 5]) -> impl Iterator<Item = (Self, &Step)> {
         let pairs = Self::ALL.into_iter().zip(steps);
         pairs.filter_map(|(hook, step)| Some((hook, step.as_deref()?)))

@@ -17,7 +17,7 @@ use crate::validate::Checker;
 pub struct PutStep {
     #[serde(rename = "put")]
     pub name: String,
-    /// Where it differs from the name; see [`PutStep::resource`].
+    /// Resource, if it differs from the name; see [`PutStep::resource`].
     #[serde(default, rename = "resource", skip_serializing_if = "String::is_empty")]
     pub raw_resource: String,
     #[serde(default, skip_serializing_if = "Map::is_empty")]
@@ -26,7 +26,7 @@ pub struct PutStep {
     pub inputs: Option<PutInputs>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// For the get that follows.
+    /// Params of the get that follows.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub get_params: Map<String, serde_json::Value>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -37,35 +37,43 @@ pub struct PutStep {
 
 pub(crate) static SHAPE: Shape = Shape {
     name: "put_step",
-    doc: "Makes a new version of a resource, then gets it.",
+    doc: "Puts a new version of a resource, then gets it.",
     fields: &[
         Field::required(
             "put",
             Kind::Text,
-            "The resource, and the artifact that getting it makes.",
+            "Name of the resource, and of the artifact that the get makes.",
         ),
         Field::new(
             "resource",
             Kind::Text,
-            "The resource, if the step is called otherwise.",
+            "Name of the resource, if it differs from the step's.",
         ),
         Field::new(
             "params",
             Kind::Object,
-            "For putting; what may stand here is up to the type.",
+            "Params of the put; the fields depend on the type.",
         ),
         Field::new(
             "inputs",
             Kind::PutInputs,
-            "Which artifacts it sees: those that params name (detect), all, or these.",
+            "Artifacts that the put gets: those named in params (detect), all, or a list.",
         ),
-        Field::new("get_params", Kind::Object, "For getting what was put."),
-        Field::new("no_get", Kind::Flag, "Whether not to get what was put."),
-        Field::new("tags", Kind::Texts, "Only workers with these tags run it."),
+        Field::new(
+            "get_params",
+            Kind::Object,
+            "Params of the get that follows.",
+        ),
+        Field::new("no_get", Kind::Flag, "Skip the get that follows."),
+        Field::new(
+            "tags",
+            Kind::Texts,
+            "Tags of the workers that run the step.",
+        ),
         Field::new(
             "timeout",
             Kind::Duration,
-            "How long it may run, fetching its image aside.",
+            "Timeout of the step, without the time to fetch its image.",
         ),
     ],
 };

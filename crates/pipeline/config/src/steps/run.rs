@@ -36,24 +36,28 @@ pub(crate) static SHAPE: Shape = Shape {
     name: "run_step",
     doc: "Sends a message to a prototype.",
     fields: &[
-        Field::required("run", Kind::Text, "The message."),
-        Field::required("type", Kind::Text, "One of the pipeline's prototypes."),
-        Field::new("params", Kind::Object, "Over the prototype's defaults."),
+        Field::required("run", Kind::Text, "Message to send."),
+        Field::required("type", Kind::Text, "Name of the prototype."),
         Field::new(
-            "privileged",
-            Kind::Flag,
-            "Whether it runs with full powers.",
+            "params",
+            Kind::Object,
+            "Params, which override the prototype's defaults.",
         ),
+        Field::new("privileged", Kind::Flag, "Run the container privileged."),
         Field::new(
             "container_limits",
             Kind::Inner(&task_shape::LIMITS),
-            "How much it may use.",
+            "Limits of CPU and memory.",
         ),
-        Field::new("tags", Kind::Texts, "Only workers with these tags run it."),
+        Field::new(
+            "tags",
+            Kind::Texts,
+            "Tags of the workers that run the step.",
+        ),
         Field::new(
             "timeout",
             Kind::Duration,
-            "How long it may run, fetching its image aside.",
+            "Timeout of the step, without the time to fetch its image.",
         ),
     ],
 };

@@ -30,37 +30,33 @@ pub struct SetPipelineStep {
 
 pub(crate) static SHAPE: Shape = Shape {
     name: "set_pipeline_step",
-    doc: "Sets a pipeline from a file of the build.",
+    doc: "Sets a pipeline from a file.",
     fields: &[
         Field::required(
             "set_pipeline",
             Kind::Text,
-            "The pipeline's name, or self for this one.",
+            "Name of the pipeline, or self for this one.",
         ),
         Field::required(
             "file",
             Kind::Text,
-            "The configuration: an artifact and a path in it.",
+            "Path of the configuration, beginning with an artifact.",
         ),
-        Field::new(
-            "vars",
-            Kind::Object,
-            "Values for the variables of the file.",
-        ),
+        Field::new("vars", Kind::Object, "Values of the file's variables."),
         Field::new(
             "var_files",
             Kind::Texts,
-            "Files with such values; later ones win.",
+            "Files with values of variables; later ones win.",
         ),
         Field::new(
             "instance_vars",
             Kind::Object,
-            "What tells pipelines of one name apart.",
+            "Instance vars, which distinguish pipelines of one name.",
         ),
         Field::new(
             "team",
             Kind::Text,
-            "Whose pipeline it is; only for the main team.",
+            "Team that gets the pipeline; only the main team may set it.",
         ),
     ],
 };

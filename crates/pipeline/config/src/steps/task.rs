@@ -34,7 +34,7 @@ pub struct TaskStep {
     /// Override and extend those of the config.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub params: BTreeMap<String, String>,
-    /// For the variables of the file.
+    /// Values of the variables of the file.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub vars: Map<String, Value>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -54,11 +54,11 @@ pub(crate) static SHAPE: Shape = Shape {
     name: "task_step",
     doc: "Runs a program.",
     fields: &[
-        Field::required("task", Kind::Text, "What the step is called."),
+        Field::required("task", Kind::Text, "Name of the step."),
         Field::new(
             "config",
             Kind::Inner(&task_shape::TASK),
-            "What to run; this or file.",
+            "Task to run, instead of a file.",
         ),
         Field::new(
             "file",
@@ -68,28 +68,20 @@ pub(crate) static SHAPE: Shape = Shape {
         Field::new(
             "image",
             Kind::Text,
-            "An artifact that is the image, before what config says.",
+            "Artifact to use as the image, instead of the config's.",
         ),
-        Field::new(
-            "privileged",
-            Kind::Flag,
-            "Whether it runs with full powers.",
-        ),
-        Field::new("hermetic", Kind::Flag, "Whether it has no network."),
-        Field::new(
-            "vars",
-            Kind::Object,
-            "Values for the variables of the file.",
-        ),
+        Field::new("privileged", Kind::Flag, "Run the container privileged."),
+        Field::new("hermetic", Kind::Flag, "Run without a network."),
+        Field::new("vars", Kind::Object, "Values of the file's variables."),
         Field::new(
             "params",
             Kind::Env,
-            "Environment variables, over those of the config.",
+            "Environment variables, which override the config's.",
         ),
         Field::new(
             "container_limits",
             Kind::Inner(&task_shape::LIMITS),
-            "Over those of the config.",
+            "Limits of CPU and memory, which override the config's.",
         ),
         Field::new(
             "input_mapping",
@@ -101,11 +93,15 @@ pub(crate) static SHAPE: Shape = Shape {
             Kind::TextMap,
             "Outputs of the config to artifacts.",
         ),
-        Field::new("tags", Kind::Texts, "Only workers with these tags run it."),
+        Field::new(
+            "tags",
+            Kind::Texts,
+            "Tags of the workers that run the step.",
+        ),
         Field::new(
             "timeout",
             Kind::Duration,
-            "How long it may run, fetching its image aside.",
+            "Timeout of the step, without the time to fetch its image.",
         ),
     ],
 };

@@ -19,7 +19,7 @@ pub struct TryStep {
 pub(crate) static SHAPE: Shape = Shape {
     name: "try_step",
     doc: "A step that may fail or err without ending the plan.",
-    fields: &[Field::required("try", Kind::Step, "The step.")],
+    fields: &[Field::required("try", Kind::Step, "Step to run.")],
 };
 
 pub(super) fn read(fields: &mut Fields<'_, '_>) -> TryStep {

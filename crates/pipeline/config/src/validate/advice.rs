@@ -1,5 +1,6 @@
-//! Warnings of what will go wrong when a pipeline runs, although Concourse's rules let it be set: types that are not there, sources
-//! without what their type needs, files of artifacts that nothing makes. Only who asks for advice hears of it.
+//! Warnings of what will go wrong when a pipeline runs, although Concourse's rules let it be set:
+//! types that are not there, sources without what their type needs, files of artifacts that no step
+//! makes. Only callers that request advice get them.
 
 use std::collections::HashSet;
 
@@ -130,7 +131,8 @@ fn source_complaint(type_: &str, source: &Map<String, Value>) -> Option<String> 
     is_wrong.then(|| format!("source.interval is `{interval}`, which is no duration such as 30m"))
 }
 
-/// The names of the artifacts that steps of a job make; `None` if a task file or prototype may make any.
+/// The names of the artifacts that steps of a job make; `None` if a task file or prototype may make
+/// any.
 pub(super) fn artifacts(job: &Job) -> Option<HashSet<String>> {
     let mut made = HashSet::new();
     let mut any = false;
@@ -151,7 +153,8 @@ pub(super) fn artifacts(job: &Job) -> Option<HashSet<String>> {
 }
 
 impl Checker<'_> {
-    /// Warns if a path such as `repo/ci/unit.yml` begins with an artifact that no step of the job makes.
+    /// Warns if a path such as `repo/ci/unit.yml` begins with an artifact that no step of the job
+    /// makes.
     pub(crate) fn artifact_is_made(&mut self, file: &str, path: &str, field: &str) {
         let artifact = file.split('/').next().unwrap_or_default();
         let Some(made) = self.artifacts.as_ref().filter(|_| !artifact.is_empty()) else {

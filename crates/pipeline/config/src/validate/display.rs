@@ -17,7 +17,7 @@ pub(super) fn check(checker: &mut Checker<'_>) {
     checker.plain_problem("display.background_image", message);
 }
 
-/// What stands before the first colon, if that is a scheme at all.
+/// Returns the part before the first colon if it is a scheme.
 fn scheme(url: &str) -> Result<Option<String>, ()> {
     if url.chars().any(|c| c.is_ascii_control()) || !percents_are_sound(url) {
         return Err(());

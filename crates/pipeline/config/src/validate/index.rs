@@ -1,4 +1,4 @@
-//! What is where in a pipeline, so that no rule has to search all of it again and again.
+//! An index of a pipeline, so that no rule has to search all of it again and again.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,7 +7,7 @@ use crate::{Config, Glob, PassedPattern};
 pub(crate) struct Index<'a> {
     resources: HashSet<&'a str>,
     jobs: HashMap<&'a str, Vec<usize>>,
-    /// For each job the resources that it gets or puts.
+    /// Resources that each job gets or puts.
     touched: Vec<HashSet<&'a str>>,
 }
 
@@ -50,7 +50,8 @@ impl<'a> Index<'a> {
     }
 }
 
-/// How many names may be held against patterns in one pipeline, to bound the time that takes.
+/// Maximum number of comparisons of names with patterns in one pipeline, to bound the time that
+/// takes.
 const MAX_MATCHES: usize = 2_000_000;
 
 /// Matches patterns with jobs, each pattern once.
@@ -83,7 +84,8 @@ impl Matcher {
         Ok(jobs)
     }
 
-    /// The jobs that a name or pattern of `passed` stands for, or why it cannot be said. A broken one stands for none.
+    /// The jobs that a name or pattern of `passed` stands for, or why it cannot be said. A broken
+    /// one stands for none.
     pub(super) fn passed_jobs(
         &mut self,
         pattern: &str,

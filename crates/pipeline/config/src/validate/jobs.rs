@@ -31,7 +31,7 @@ pub(super) fn check(checker: &mut Checker<'_>) {
     }
 }
 
-/// A plan that could not be run is refused before anybody tries.
+/// Refuses a plan that is too large to run.
 fn check_size(checker: &mut Checker<'_>, job: &Job, path: &str) {
     let all = || job.plan.iter().chain(job.hooks().map(|(_, hook)| hook));
     let size = all().map(Step::size).fold(0, u64::saturating_add);

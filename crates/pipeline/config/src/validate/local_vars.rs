@@ -1,4 +1,4 @@
-//! Which variables of the build are known where, to warn of those that hide others.
+//! The variables of the build that are known at each step, to warn of those that hide others.
 
 use std::collections::HashSet;
 

@@ -28,8 +28,8 @@ pub(crate) struct Checked {
     pub(crate) warnings: Vec<Warning>,
 }
 
-/// Checks what has been read. `reader` knows where it stands in the text. With the names of the native resource types
-/// there is also advice about what will not run.
+/// Checks what has been read. `reader` knows where it stands in the text. With the names of the
+/// native resource types there is also advice about what will not run.
 pub(crate) fn validate(config: &Config, reader: &Reader, native: Option<&[&str]>) -> Checked {
     let mut checker = Checker {
         config,
@@ -78,9 +78,9 @@ pub(crate) struct Checker<'a> {
     pub(crate) section: Section,
     /// Names of the get steps of the job that is being checked.
     pub(crate) seen_gets: HashSet<String>,
-    /// What `across` and `load_var` steps of this job have named so far.
+    /// Variables that `across` and `load_var` steps of this job have named so far.
     pub(crate) local_vars: LocalVars,
-    /// Whether the step that is being checked may be called anything.
+    /// True if the step that is being checked may have any name.
     pub(crate) any_name: bool,
     /// The native resource types, if advice is wanted.
     native: Option<&'a [&'a str]>,
@@ -181,8 +181,8 @@ impl<'a> Checker<'a> {
         });
     }
 
-    /// The same, where the name stands elsewhere in the text than its path says. Most names are fine, and then nobody
-    /// asks for the place.
+    /// Checks an identifier that stands elsewhere in the text than its path says. Most names are
+    /// valid, so the place is looked up only for a problem.
     pub(crate) fn identifier_at(
         &mut self,
         name: &str,
@@ -224,8 +224,8 @@ impl<'a> Checker<'a> {
         self.problem_at(path, place, format!("unknown resource '{name}'{hint}"));
     }
 
-    /// Names in a section must be there and differ from each other and from what has been `seen`. The
-    /// path is `jobs.build`, or `jobs[0]` without a name.
+    /// Names in a section must be there and differ from each other and from what has been `seen`.
+    /// The path is `jobs.build`, or `jobs[0]` without a name.
     pub(crate) fn names<'n>(
         &mut self,
         section: &str,

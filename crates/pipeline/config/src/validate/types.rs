@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use super::{Checker, path_of};
 use crate::{ResourceType, Section};
 
-/// Each type in a chain is fetched twice by the one above it, so long chains would grow out of bounds.
+/// Maximum length of a chain of types. Each type is fetched twice by the one above it, so longer
+/// chains would grow out of bounds.
 const MAX_CHAIN: usize = 8;
 
 pub(super) fn check(checker: &mut Checker<'_>) {

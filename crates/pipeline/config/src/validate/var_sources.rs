@@ -9,7 +9,7 @@ use super::Checker;
 use crate::var_source::TYPES;
 use crate::{VarSource, order_var_sources, parse_duration, suggest};
 
-/// What Concourse knows for whole installations only.
+/// Types of var sources that Concourse has for whole installations only.
 const NOT_IN_PIPELINES: [&str; 3] = ["conjur", "credhub", "kubernetes"];
 
 const AWS: [&str; 4] = ["access_key", "secret_key", "session_token", "region"];

@@ -1,4 +1,5 @@
-//! The settings of a Vault as a var source. What has a variable in it is known only when it is used.
+//! The settings of a Vault as a var source. What has a variable in it is known only when it is
+//! used.
 
 use serde_json::{Map, Value};
 
@@ -50,10 +51,10 @@ pub(super) fn check(config: &Map<String, Value>) -> Result<(), String> {
             .is_some_and(|value| *value != "" && !value.is_null())
     };
     let can_log_in = ["client_token", "client_token_path", "auth_backend"];
-    match can_log_in.into_iter().any(is_set) {
-        true => Ok(()),
-        false => Err("must configure client token or auth backend".to_owned()),
+    if !can_log_in.into_iter().any(is_set) {
+        return Err("must configure client token or auth backend".to_owned());
     }
+    Ok(())
 }
 
 /// Tells whether the value is one variable, which may become anything.
@@ -99,10 +100,10 @@ fn check_url(url: &str) -> Result<(), String> {
         Some(address) => address.split(']').next().unwrap_or_default(),
         None => host.split(':').next().unwrap_or_default(),
     };
-    match host.is_empty() || host.contains(char::is_whitespace) {
-        true => Err("the url must have a host".to_owned()),
-        false => Ok(()),
+    if host.is_empty() || host.contains(char::is_whitespace) {
+        return Err("the url must have a host".to_owned());
     }
+    Ok(())
 }
 
 fn check_templates(value: &Value) -> Result<(), String> {

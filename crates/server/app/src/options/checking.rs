@@ -9,19 +9,20 @@ use super::duration;
 #[derive(clap::Args)]
 #[command(next_help_heading = "Checks")]
 pub(crate) struct CheckingOptions {
-    /// How often resources are checked that do not say so themselves
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "1m")]
+    /// Default interval between two checks of a resource, for resources without `check_every`
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "1m")]
     resource_checking_interval: Duration,
 
-    /// The same for resources with a webhook token [default: as other resources]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    /// Default interval between two checks of a resource that has a webhook token [default: the
+    /// interval of other resources]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
     resource_with_webhook_checking_interval: Option<Duration>,
 
-    /// How long a check may take if its resource does not say
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "1h")]
+    /// Default timeout of a check, for resources without `check_timeout`
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "1h")]
     global_resource_check_timeout: Duration,
 
-    /// At most so many checks a second that nobody asked for [default: no limit]
+    /// Maximum number of periodic checks started per second; 0 means no limit [default: no limit]
     #[arg(long, value_name = "N")]
     max_checks_per_second: Option<f64>,
 }

@@ -9,37 +9,38 @@ use anyhow::{Result, bail};
 use super::duration;
 
 #[derive(clap::Args)]
-#[command(next_help_heading = "What is kept")]
+#[command(next_help_heading = "Retention and disk space")]
 pub(crate) struct CollectingOptions {
-    /// Keep the logs of so many builds of jobs that do not say themselves; 0: of all
+    /// Default number of build logs to keep per job; 0 keeps all
     #[arg(long, value_name = "N", default_value_t = 0)]
     default_build_logs_to_retain: u32,
 
-    /// The most that a job can ask for; 0: no limit
+    /// Maximum number of build logs that a job can ask to keep; 0 means no limit
     #[arg(long, value_name = "N", default_value_t = 0)]
     max_build_logs_to_retain: u32,
 
-    /// Keep logs for so many days, of jobs that do not say themselves; 0: for good
+    /// Default number of days to keep build logs; 0 keeps them forever
     #[arg(long, value_name = "DAYS", default_value_t = 0)]
     default_days_to_retain_build_logs: u32,
 
-    /// The most that a job can ask for; 0: no limit
+    /// Maximum number of days that a job can ask to keep its build logs; 0 means no limit
     #[arg(long, value_name = "DAYS", default_value_t = 0)]
     max_days_to_retain_build_logs: u32,
 
-    /// Of each job, list so many builds whose logs are gone; 0: all
+    /// Number of builds to keep listed per job after their logs were removed; 0 keeps all
     #[arg(long, value_name = "N", default_value_t = 1000)]
     reaped_builds_to_retain: u32,
 
-    /// Remove images on this machine that no step used for so long
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "168h")]
+    /// Time after which images that no step uses are removed from this machine
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "168h")]
     keep_unused_images: Duration,
 
-    /// Make room when so much of the data folder's disk is used, in percent; uploads stop there, too
+    /// Disk usage, in percent of the data directory's file system, at which space is freed and
+    /// uploads are refused
     #[arg(long, value_name = "PERCENT", default_value_t = 95)]
     disk_high_watermark: u8,
 
-    /// Make room until no more than this is used, in percent
+    /// Disk usage, in percent, down to which space is freed
     #[arg(long, value_name = "PERCENT", default_value_t = 90)]
     disk_low_watermark: u8,
 }

@@ -19,93 +19,98 @@ use self::{ldap::LdapOptions, main_team::MainTeamOptions};
 #[derive(clap::Args)]
 #[command(next_help_heading = "Identity providers")]
 pub(crate) struct ConnectorOptions {
-    /// OpenID Connect: the provider's URL; its endpoints are found under /.well-known there. See
+    /// URL of an OpenID Connect provider; its endpoints are discovered below /.well-known. See
     /// docs/login.md
     #[arg(long, value_name = "URL")]
     oidc_issuer: Option<String>,
 
-    /// Our client's id at the provider
+    /// Client id of this server at the OIDC provider
     #[arg(long, value_name = "ID")]
     oidc_client_id: Option<String>,
 
-    /// Our client's secret; better in a file, as others can see arguments
+    /// Client secret of this server at the OIDC provider; visible to other users of this machine,
+    /// so prefer the file
     #[arg(long, value_name = "SECRET", hide_env_values = true)]
     oidc_client_secret: Option<String>,
 
-    /// File with our client's secret
+    /// File with the OIDC client secret
     #[arg(long, value_name = "FILE")]
     oidc_client_secret_file: Option<PathBuf>,
 
-    /// What the login page calls the provider
+    /// Name of the OIDC provider on the login page
     #[arg(long, value_name = "NAME", default_value = "OIDC")]
     oidc_display_name: String,
 
-    /// A scope to ask for beside openid; may be given several times [default: profile, email]
+    /// Scope to request from the OIDC provider in addition to `openid`. Can be repeated [default:
+    /// profile, email]
     #[arg(long, value_name = "SCOPE", value_delimiter = ',')]
     oidc_scope: Vec<String>,
 
-    /// The claim with the user name, for providers that do not say preferred_username [default:
-    /// username]
+    /// Claim with the user name, for providers without `preferred_username` [default: username]
     #[arg(long, value_name = "CLAIM")]
     oidc_user_name_key: Option<String>,
 
-    /// The claim with the user's groups, for providers that do not say groups
+    /// Claim with the user's groups
     #[arg(long, value_name = "CLAIM", default_value = "groups")]
     oidc_groups_key: String,
 
-    /// Do not look at groups
+    /// Ignore the groups that the OIDC provider reports
     #[arg(long)]
     oidc_disable_groups: bool,
 
-    /// Do not ask the provider's user info endpoint for more than the id token says
+    /// Use the id token's claims only; do not request the provider's user info endpoint
     #[arg(long)]
     oidc_disable_get_user_info: bool,
 
-    /// Let users in whose email address the provider has not verified
+    /// Accept users whose email address the OIDC provider has not verified
     #[arg(long)]
     oidc_skip_email_verified_validation: bool,
 
-    /// File with CA certificates to trust for the provider, beside the machine's
+    /// File with CA certificates (PEM) to trust for the OIDC provider, in addition to this
+    /// machine's
     #[arg(long, value_name = "FILE")]
     oidc_ca_cert: Option<PathBuf>,
 
-    /// GitHub: the client id of our OAuth app
+    /// Client id of the OAuth app at GitHub; enables logging in with GitHub. See docs/login.md
     #[arg(long, value_name = "ID")]
     github_client_id: Option<String>,
 
-    /// The OAuth app's client secret; better in a file
+    /// Client secret of the OAuth app at GitHub; visible to other users of this machine, so prefer
+    /// the file
     #[arg(long, value_name = "SECRET", hide_env_values = true)]
     github_client_secret: Option<String>,
 
-    /// File with the OAuth app's client secret
+    /// File with the GitHub client secret
     #[arg(long, value_name = "FILE")]
     github_client_secret_file: Option<PathBuf>,
 
-    /// Host of a GitHub Enterprise [default: github.com]
+    /// Host of a GitHub Enterprise server [default: github.com]
     #[arg(long, value_name = "HOST")]
     github_host: Option<String>,
 
-    /// File with CA certificates to trust for the GitHub Enterprise
+    /// File with CA certificates (PEM) to trust for GitHub Enterprise, in addition to this
+    /// machine's
     #[arg(long, value_name = "FILE")]
     github_ca_cert: Option<PathBuf>,
 
-    /// GitLab: the id of our application
+    /// Id of the application at GitLab; enables logging in with GitLab. See docs/login.md
     #[arg(long, value_name = "ID")]
     gitlab_client_id: Option<String>,
 
-    /// The application's secret; better in a file
+    /// Secret of the application at GitLab; visible to other users of this machine, so prefer the
+    /// file
     #[arg(long, value_name = "SECRET", hide_env_values = true)]
     gitlab_client_secret: Option<String>,
 
-    /// File with the application's secret
+    /// File with the GitLab application's secret
     #[arg(long, value_name = "FILE")]
     gitlab_client_secret_file: Option<PathBuf>,
 
-    /// URL of a GitLab of your own
+    /// URL of the GitLab server
     #[arg(long, value_name = "URL", default_value = "https://gitlab.com")]
     gitlab_host: String,
 
-    /// File with CA certificates to trust for GitLab
+    /// File with CA certificates (PEM) to trust for GitLab, in addition to this machine's
     #[arg(long, value_name = "FILE")]
     gitlab_ca_cert: Option<PathBuf>,
 
@@ -140,7 +145,7 @@ impl ConnectorOptions {
         self.main_team.auth(users)
     }
 
-    /// Whether somebody can own team main without a local user.
+    /// Returns true if team main has an owner who is no local user.
     pub(crate) fn has_main_team(&self) -> bool {
         self.main_team.is_given()
     }

@@ -1,4 +1,4 @@
-//! Where the values of variables come from: the installation's secret manager, and how it is asked.
+//! Options for the installation's secret manager and for requests to it.
 
 mod aws;
 mod dummy;
@@ -23,34 +23,34 @@ use super::duration;
 
 /// Names are those of Concourse, but for the files that secrets are read from.
 #[derive(clap::Args)]
-#[command(next_help_heading = "Credential management")]
+#[command(next_help_heading = "Secrets of pipelines")]
 pub(crate) struct CredentialOptions {
-    /// How often a secret manager is asked that has trouble answering
+    /// Number of attempts to get a secret when the secret manager fails
     #[arg(long, value_name = "N", default_value_t = 5)]
     secret_retry_attempts: u32,
 
-    /// The pause before it is asked a second time; twice as long each time after that
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "1s")]
+    /// Pause after the first failed attempt; it doubles with each further one
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "1s")]
     secret_retry_interval: Duration,
 
-    /// Keep what secret managers say in memory for a while
+    /// Keep secrets in memory instead of requesting them for every use
     #[arg(long)]
     secret_cache_enabled: bool,
 
-    /// For how long a value is kept; less if its lease is shorter
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "1m")]
+    /// Time for which a secret stays in memory, or its lease if that is shorter
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "1m")]
     secret_cache_duration: Duration,
 
-    /// For how long it is kept that there is no such value
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s")]
+    /// Time for which it stays in memory that a secret does not exist
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "10s")]
     secret_cache_duration_notfound: Duration,
 
-    /// How often what is no longer good is thrown out of memory
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10m")]
+    /// Interval at which expired secrets are removed from memory
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "10m")]
     secret_cache_purge_interval: Duration,
 
-    /// Let names of secrets that all teams share have a `/` if they begin with this, where folders of teams may be
-    /// beside them; may be given several times. See docs/credentials/README.md
+    /// Prefix of shared secrets whose names may contain a `/`. Can be repeated. See
+    /// docs/credentials/README.md
     #[arg(long, value_name = "PREFIX/", value_parser = shared_prefix)]
     secret_shared_prefix: Vec<String>,
 
@@ -75,7 +75,7 @@ pub(crate) struct CredentialOptions {
 
 impl CredentialOptions {
     /// Gives a team values for variables, as an installation's manager would.
-    pub(crate) fn give(&mut self, team: &str, values: Map<String, Value>) {
+    pub(crate) fn set_team_secrets(&mut self, team: &str, values: Map<String, Value>) {
         let of_team = |(name, value)| (format!("{team}/{name}"), value);
         self.dummy.given.extend(values.into_iter().map(of_team));
     }
@@ -121,7 +121,7 @@ impl CredentialOptions {
     }
 }
 
-/// Reads a prefix. Without the slash it would allow more folders than the one that is meant.
+/// Reads a prefix. Without the slash it would allow more directories than the one that is meant.
 fn shared_prefix(text: &str) -> Result<String, &'static str> {
     match text.strip_suffix('/') {
         Some(folder) if !folder.is_empty() && !folder.starts_with('/') => Ok(text.to_owned()),
@@ -129,7 +129,7 @@ fn shared_prefix(text: &str) -> Result<String, &'static str> {
     }
 }
 
-/// Given as it is or in a file, where a line end does not count.
+/// Returns a secret that is given itself or in a file, without the line end.
 fn secret(option: &str, given: &Option<String>, file: Option<&Path>) -> Result<Option<String>> {
     match (given, file) {
         (Some(_), Some(_)) => bail!("{option} and {option}-file are both given; choose one"),

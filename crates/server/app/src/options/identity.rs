@@ -1,4 +1,4 @@
-//! Who may log in, and how.
+//! Options for local users.
 
 use std::path::{Path, PathBuf};
 
@@ -7,12 +7,12 @@ use anyhow::{Context, Result};
 use clap::Args;
 
 #[derive(Args)]
-#[command(next_help_heading = "Identity")]
+#[command(next_help_heading = "Local users")]
 pub(crate) struct Identity {
-    /// A local user; may be given several times. The first owns team main
+    /// Local user who can log in with a password; the first one owns team main. Can be repeated
     ///
-    /// The password may be a bcrypt hash. Several in one variable are separated by commas. Without
-    /// any, `airside up` makes up a password for `admin` on the first start.
+    /// The password may be a bcrypt hash. In a variable, separate users with commas. Without any
+    /// user, `airside up` makes up a password for `admin` on the first start.
     #[arg(
         id = "user",
         long,
@@ -22,18 +22,18 @@ pub(crate) struct Identity {
     )]
     users: Vec<LocalUser>,
 
-    /// File with local users, one NAME:PASSWORD a line
+    /// File with local users, one NAME:PASSWORD per line
     #[arg(long, value_name = "FILE")]
     user_file: Option<PathBuf>,
 }
 
 impl Identity {
-    /// Whether anybody could log in.
+    /// Returns true if no local user is given.
     pub(crate) fn is_empty(&self) -> bool {
         self.users.is_empty() && self.user_file.is_none()
     }
 
-    /// Those given one by one, then those of the file.
+    /// Returns the users given one by one, then those of the file.
     pub(crate) fn local_users(&self) -> Result<Vec<LocalUser>> {
         let mut users = self.users.clone();
         if let Some(file) = &self.user_file {

@@ -7,7 +7,8 @@ use airside_runtime_local::{
 #[derive(clap::Args, Clone)]
 #[command(next_help_heading = "Steps on this machine")]
 pub(crate) struct IsolationArgs {
-    /// What makes containers: libcontainer, which is built in, or a program with runc's command line
+    /// Program that makes containers: the built-in libcontainer, or a program with runc's command
+    /// line
     #[arg(
         long,
         value_name = "libcontainer|PROGRAM",
@@ -15,11 +16,12 @@ pub(crate) struct IsolationArgs {
     )]
     local_runtime: Maker,
 
-    /// Which ids of the machine the users of unprivileged steps are
+    /// Range of this machine's user and group ids that the users of unprivileged steps get
     #[arg(long, value_name = "FIRST:COUNT", default_value_t)]
     local_ids: IdRange,
 
-    /// Which network steps have: each its own, or the machine's, with all that listens on loopback
+    /// Network of steps: `own` gives each step its own; `machine` shares this machine's, with
+    /// everything that listens on loopback
     #[arg(
         long,
         value_name = "own|machine",
@@ -28,19 +30,20 @@ pub(crate) struct IsolationArgs {
     )]
     local_network: NetworkChoice,
 
-    /// Addresses for steps, a block of 65,536 [default: a free one from 10.80.0.0/16 on]
+    /// Addresses for steps, a /16 block [default: the first free one from 10.80.0.0/16 on]
     #[arg(long, value_name = "ADDR/16")]
     local_network_pool: Option<Pool>,
 
-    /// Lets steps talk to this machine itself, by any of its addresses but loopback
+    /// Let steps connect to this machine's own addresses, except loopback
     #[arg(long)]
     local_host_access: bool,
 
-    /// Lets steps talk to link-local addresses (169.254.0.0/16), at which clouds give this machine's credentials to all who ask
+    /// Let steps connect to link-local addresses (169.254.0.0/16), where clouds hand out this
+    /// machine's credentials
     #[arg(long)]
     local_metadata_access: bool,
 
-    /// How many processes and threads a step may have at once
+    /// Maximum number of processes and threads of one step
     #[arg(
         long,
         value_name = "N",

@@ -1,4 +1,5 @@
-//! Options about people in containers: how long containers stay for them, and how long they may idle.
+//! Options for `fly intercept`: how long containers are kept for it, and how long a session may
+//! idle.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -7,26 +8,27 @@ use airside_orchestrator::Keeping;
 use super::duration;
 
 #[derive(clap::Args)]
-#[command(next_help_heading = "People in builds")]
+#[command(next_help_heading = "Intercepting builds")]
 pub(crate) struct KeepingOptions {
-    /// How long containers of a job's latest build stay for `fly intercept` if it did not succeed [default:
-    /// 120h here, 1h in clusters]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    /// Time for which containers of a job's latest build are kept for `fly intercept` if the build
+    /// did not succeed [default: 120h on this machine, 1h in clusters]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
     keep_failed: Option<Duration>,
 
-    /// The same for builds without a job (`fly execute`) [default: 5m]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    /// Time for which containers of `fly execute` builds are kept for `fly intercept` [default: 5m]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
     keep_one_off: Option<Duration>,
 
-    /// At most so many containers stay on one worker after their step; the oldest go first
+    /// Maximum number of containers kept per worker after their step ended; the oldest are removed
+    /// first
     #[arg(long, value_name = "N", default_value_t = Keeping::default().most)]
     keep_most: usize,
 
-    /// End a `fly intercept` in which nobody has typed for so long [default: never]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    /// Time without input after which a `fly intercept` session ends [default: never]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
     intercept_idle_timeout: Option<Duration>,
 
-    /// Folder with the programs that `fly sync` downloads, named fly-<platform>-<arch>
+    /// Directory with the programs that `fly sync` downloads, named fly-<platform>-<arch>
     #[arg(long, value_name = "DIR")]
     pub(crate) cli_dir: Option<PathBuf>,
 }

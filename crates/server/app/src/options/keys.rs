@@ -9,17 +9,17 @@ use clap::Args;
 use crate::data::DataFolder;
 
 #[derive(Args)]
-#[command(next_help_heading = "Keys")]
+#[command(next_help_heading = "Encryption keys")]
 pub(crate) struct Keys {
-    /// File with the 32 bytes (or 64 hex digits) that seal configurations, members, tokens and plans
-    /// in the database
+    /// File with the key that encrypts pipelines, team members, tokens and plans in the database:
+    /// 32 bytes, or 64 hex digits
     ///
-    /// `airside up` makes one in the data folder on the first start; `airside web` asks for it.
-    /// `openssl rand -hex 32` makes one.
+    /// `airside up` makes one in the data directory on the first start; `airside web` requires it.
+    /// Make one with `openssl rand -hex 32`.
     #[arg(long, value_name = "FILE")]
     pub(crate) encryption_key_file: Option<PathBuf>,
 
-    /// File with the key used until now; everything is sealed anew with the other one at the start
+    /// File with the previous key; at the start everything is encrypted anew with the current one
     #[arg(long, value_name = "FILE")]
     old_encryption_key_file: Option<PathBuf>,
 }

@@ -6,16 +6,21 @@ use airside_orchestrator::OutputBounds;
 #[derive(clap::Args)]
 #[command(next_help_heading = "Limits")]
 pub(crate) struct LimitOptions {
-    /// Keep so much of what one step prints; the rest is dropped, the log says so, and the step goes on
+    /// Maximum output of one step that is kept; the rest is dropped with a note in the log, and the
+    /// step goes on
     #[arg(long, value_name = "BYTES", default_value = "1GiB", value_parser = bytes)]
     max_step_output: u64,
 
-    /// Keep so much of what all steps of a build print
+    /// Maximum output of all steps of one build that is kept
     #[arg(long, value_name = "BYTES", default_value = "4GiB", value_parser = bytes)]
     max_build_output: u64,
 
-    /// Limits of what each team may use: `volumes=50GiB`, `logs`, `registry`, `pipelines=100`, `resources`, `versions`
-    /// (of each resource), `containers`; for one team only: `TEAM/QUOTA=LIMIT`, or `none` [default: no limit]
+    /// Maximum of what each team may use, for example volumes=50GiB,pipelines=100. Can be repeated
+    /// [default: no limit]
+    ///
+    /// Quotas are `volumes`, `logs` and `registry` in bytes, and `pipelines`, `resources`,
+    /// `versions` (per resource) and `containers` as numbers. TEAM/QUOTA=LIMIT sets the quota of
+    /// one team; the limit `none` lifts it.
     #[arg(
         id = "team-quota",
         long,

@@ -1,4 +1,4 @@
-//! Where the server is reached.
+//! Options for the addresses on which the server listens.
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 
@@ -9,34 +9,34 @@ use clap::Args;
 #[derive(Args)]
 #[command(next_help_heading = "Listening")]
 pub(crate) struct Listening {
-    /// Where the API listens, for fly and browsers
+    /// Address on which the API listens, for fly and browsers
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
     pub(crate) listen: SocketAddr,
 
-    /// The URL under which users reach this server [default: the address it listens on]
+    /// URL under which users reach this server [default: the address it listens on]
     ///
-    /// Links, redirects after logging in and the addresses in builds begin with it. With https://,
-    /// cookies are kept from unprotected connections and browsers are told to stay with TLS, also
-    /// where a proxy does it.
+    /// Links, redirects after a login and the URLs in builds begin with it. With https://, cookies
+    /// are sent over TLS only and browsers are told to stay with TLS, also if a proxy terminates
+    /// it.
     #[arg(long, value_name = "URL")]
     external_url: Option<String>,
 
-    /// Certificate (PEM, with those between it and the root) for TLS; with --tls-key
+    /// File with the certificate for TLS (PEM, with intermediate certificates); requires --tls-key
     ///
-    /// It is read again when it changes, and on SIGHUP.
+    /// It is read again when it changes and on SIGHUP.
     #[arg(long, value_name = "FILE")]
     tls_cert: Option<PathBuf>,
 
-    /// The certificate's private key (PEM)
+    /// File with the certificate's private key (PEM)
     #[arg(long, value_name = "FILE")]
     tls_key: Option<PathBuf>,
 
-    /// Where the registry of images listens, for nodes of Kubernetes targets with a `registry`; with TLS where the API
-    /// has it; not served unless given
+    /// Address on which the server's image registry listens, for nodes of Kubernetes targets with a
+    /// `registry`; uses TLS if the API does [default: not served]
     #[arg(long, value_name = "ADDR")]
     pub(crate) registry_listen: Option<SocketAddr>,
 
-    /// Where Prometheus finds /metrics, without a login; not served unless given
+    /// Address on which /metrics is served for Prometheus, without a login [default: not served]
     #[arg(long, value_name = "ADDR")]
     pub(crate) metrics_listen: Option<SocketAddr>,
 }

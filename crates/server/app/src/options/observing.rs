@@ -1,4 +1,4 @@
-//! What the server says about itself.
+//! Options for logs and traces.
 
 use std::path::{Path, PathBuf};
 
@@ -8,40 +8,41 @@ use clap::{Args, ValueEnum};
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 pub enum LogFormat {
-    /// Lines for people
+    /// One line of text per event, for people
     #[default]
     Human,
-    /// One JSON object a line
+    /// One JSON object per line
     Json,
 }
 
 #[derive(Args)]
 #[command(next_help_heading = "Logs and traces")]
 pub struct Observing {
-    /// How much to write to standard error: `debug`, `info`, `warn`, `error`, or more for one part,
-    /// `info,airside_engine=debug`
+    /// Log level: debug, info, warn or error; another one for a part as in
+    /// info,airside_engine=debug
     #[arg(long, value_name = "FILTER", default_value = "info")]
     pub(crate) log_level: String,
 
-    /// How to write it
+    /// Format of log lines on standard error
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub(crate) log_format: LogFormat,
 
-    /// Collector of traces, which speaks OTLP over HTTP: `http://host:4318`; no traces unless given
+    /// URL of the OTLP/HTTP collector that traces are sent to, for example http://host:4318
+    /// [default: no traces]
     #[arg(long, value_name = "URL")]
     otlp_endpoint: Option<String>,
 
-    /// File with headers for the collector, one `Name: value` a line
+    /// File with headers for the collector, one `Name: value` per line
     #[arg(long, value_name = "FILE")]
     otlp_headers_file: Option<PathBuf>,
 
-    /// What the collector calls this server
+    /// Service name in traces
     #[arg(long, value_name = "NAME", default_value = "airside")]
     otlp_service_name: String,
 }
 
 impl Observing {
-    /// Where traces go, if anywhere.
+    /// Returns the collector of traces, if one is given.
     pub(crate) fn collector(&self) -> Result<Option<Collector>> {
         let Some(endpoint) = self.otlp_endpoint.clone() else {
             return Ok(None);

@@ -9,11 +9,12 @@ use super::duration;
 #[derive(clap::Args)]
 #[command(next_help_heading = "Scheduling")]
 pub(crate) struct SchedulingOptions {
-    /// Builds of one job start at least so far apart; for one team only: `TEAM=TIME` [default: no spacing]
+    /// Minimum time between the starts of two builds of a job; TEAM=DURATION sets it for one team.
+    /// Can be repeated [default: none]
     #[arg(
         id = "minimum-build-spacing",
         long,
-        value_name = "[TEAM=]TIME",
+        value_name = "[TEAM=]DURATION",
         value_delimiter = ','
     )]
     minimum_build_spacing: Vec<TeamSpacing>,
@@ -45,7 +46,7 @@ impl FromStr for TeamSpacing {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (team, time) = match text.rsplit_once('=') {
-            Some(("", _)) => return Err("before the `=` there is no team".to_owned()),
+            Some(("", _)) => return Err("the team before the `=` is empty".to_owned()),
             Some((team, time)) => (Some(team.to_owned()), time),
             None => (None, text),
         };

@@ -1,4 +1,4 @@
-//! Where steps run.
+//! Options for workers, where steps run.
 
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -17,8 +17,8 @@ use crate::{data::DataFolder, target_source::TargetSource};
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Workers")]
 pub(crate) struct WorkerOptions {
-    /// Run steps on this machine too, in containers; needs root, or a control group of one's own
-    /// [default: true with `up`, false with `web`]
+    /// Run steps in containers on this machine; requires root or a delegated control group
+    /// [default: true, but false with `airside web`]
     #[arg(
         long,
         value_name = "BOOL",
@@ -28,13 +28,14 @@ pub(crate) struct WorkerOptions {
     )]
     pub(crate) local_worker: Option<bool>,
 
-    /// Kubernetes workers: a YAML file with a list of targets (see docs/kubernetes/targets.md); read again when it changes
-    /// and on SIGHUP
+    /// YAML file with Kubernetes workers, a list of targets; read again when it changes and on
+    /// SIGHUP. See docs/kubernetes/targets.md
     #[arg(long, value_name = "FILE")]
     targets: Option<PathBuf>,
 
-    /// A Kubernetes worker, as `name=build,namespace=ci,hub_host=ci.example.com`: the fields of the file. Can be
-    /// given more than once (several in one variable: with `;` between them)
+    /// Kubernetes worker, with the fields of the targets file:
+    /// name=build,namespace=ci,hub_host=ci.example.com. Can be repeated; in a variable, separate
+    /// targets with `;`
     #[arg(
         id = "target",
         long,
@@ -43,38 +44,41 @@ pub(crate) struct WorkerOptions {
     )]
     target: Vec<String>,
 
-    /// Where the hub listens, for shims [default: all addresses with --targets or --target, else loopback; a free
-    /// port on the first start, the same one ever after]
+    /// Address on which the hub listens, which steps and agents dial [default: all addresses if
+    /// there are targets, otherwise loopback; a free port on the first start, the same port
+    /// afterwards]
     #[arg(long, value_name = "ADDR")]
     hub_listen: Option<SocketAddr>,
 
-    /// Give up steps on an agent's machine when neither the agent nor the step was heard of for so long
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "5m")]
+    /// Time without contact to an agent and to a step on its machine after which the step is given
+    /// up
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "5m")]
     pub(crate) agent_lost_after: Duration,
 
-    /// The shim: a static binary that becomes the first process of every local step [default:
+    /// File of the shim, a static program that is the first process of every local step [default:
     /// airside-shim beside this program]
     #[arg(long, value_name = "FILE")]
     shim: Option<PathBuf>,
 
-    /// In what the resource type `mock` works, and what it hands out with `mirror_self`: a folder with an
-    /// OCI image layout, or an image in a registry
+    /// Image of the resource type `mock`, which is also what its `mirror_self` returns: a directory
+    /// with an OCI image layout, or an image in a registry
     ///
-    /// For trying pipelines, and for Concourse's own test suite.
+    /// For trying out pipelines, and for Concourse's own test suite.
     #[arg(long, value_name = "IMAGE")]
     mock_image: Option<String>,
 
-    /// Pull what steps on this machine need from another place than its registry, as
-    /// `docker.io=mirror.example.com:5000`; on loopback without TLS. Can be given more than once
+    /// Mirror to pull a registry's images from for steps on this machine, for example
+    /// docker.io=mirror.example.com:5000; on loopback it is reached without TLS. Can be repeated
     #[arg(
         id = "registry-mirror",
         long,
-        value_name = "REGISTRY=PLACE",
+        value_name = "REGISTRY=HOST",
         value_delimiter = ','
     )]
     pub(crate) registry_mirrors: Vec<Mirror>,
 
-    /// Registries whose images are on nodes already: nobody is asked for their versions
+    /// Registry whose images are already on the nodes: it is never asked for versions. Can be
+    /// repeated
     #[arg(
         id = "registry-on-nodes",
         long,
@@ -96,9 +100,10 @@ impl WorkerOptions {
 
     pub(crate) fn hub_address(&self, data: &DataFolder) -> SocketAddr {
         self.hub_listen.unwrap_or_else(|| {
-            let ip = match self.has_targets() {
-                true => Ipv4Addr::UNSPECIFIED,
-                false => Ipv4Addr::LOCALHOST,
+            let ip = if self.has_targets() {
+                Ipv4Addr::UNSPECIFIED
+            } else {
+                Ipv4Addr::LOCALHOST
             };
             SocketAddr::new(IpAddr::V4(ip), data.hub_port().unwrap_or(0))
         })
@@ -111,7 +116,7 @@ impl WorkerOptions {
         }
     }
 
-    /// A folder if there is one of that name, else an image in a registry.
+    /// A directory if there is one of that name, else an image in a registry.
     pub(crate) fn mock_image(&self) -> Option<Image> {
         let given = self.mock_image.as_deref()?;
         Some(match Path::new(given).canonicalize() {

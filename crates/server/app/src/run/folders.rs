@@ -81,7 +81,7 @@ fn wrong(config: &Config, folder: &Folder) -> Option<String> {
     }
 }
 
-/// The type of a resource, if nobody brings it.
+/// Returns the type of a resource if neither the pipeline nor Airside brings it.
 fn missing_type<'a>(config: &'a Config, resource: &str) -> Option<&'a str> {
     let type_ = config.resource(resource)?.type_.as_str();
     let known = config.resource_type(type_).is_some()
@@ -92,8 +92,8 @@ fn missing_type<'a>(config: &'a Config, resource: &str) -> Option<&'a str> {
     (!known).then_some(type_)
 }
 
-/// Makes the gets of some resources take an upload instead. `plan` is a plan's JSON; the get behind a
-/// put stays, as it fetches what was just put.
+/// Makes the gets of some resources take an upload instead. `plan` is a plan's JSON; the get behind
+/// a put stays, as it fetches what was just put.
 pub(crate) fn replace_gets(plan: &mut Value, artifact: &dyn Fn(&str) -> Option<i64>) {
     match plan {
         Value::Array(items) => items

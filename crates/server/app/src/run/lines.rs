@@ -1,9 +1,9 @@
 //! Output of steps as lines that can stand among those of others.
 
 /// Longer lines are shown in pieces: a step may print for ever without ending one.
-const LONGEST: usize = 16 << 10;
+const MAX_LINE_BYTES: usize = 16 << 10;
 
-/// What a step has printed of a line that is not over.
+/// The beginning of a line that a step has not ended yet.
 #[derive(Debug, Default)]
 pub(crate) struct Partial(String);
 
@@ -16,8 +16,8 @@ impl Partial {
             if piece.ends_with('\n') {
                 lines.extend(self.rest());
             }
-            while self.0.len() > LONGEST {
-                let cut = self.0.floor_char_boundary(LONGEST);
+            while self.0.len() > MAX_LINE_BYTES {
+                let cut = self.0.floor_char_boundary(MAX_LINE_BYTES);
                 let rest = self.0.split_off(cut);
                 lines.push(shown(&std::mem::replace(&mut self.0, rest)));
             }
@@ -25,14 +25,14 @@ impl Partial {
         lines
     }
 
-    /// What is left of it when nothing more comes.
+    /// Returns the unfinished line when no more output comes.
     pub(crate) fn rest(&mut self) -> Option<String> {
         (!self.0.is_empty()).then(|| shown(&std::mem::take(&mut self.0)))
     }
 }
 
-/// A line as a terminal would leave it: what a carriage return wrote over is gone, colours stay, and
-/// nothing moves the cursor or changes the terminal.
+/// A line as a terminal would leave it: what a carriage return wrote over is gone, colours stay,
+/// and nothing moves the cursor or changes the terminal.
 fn shown(line: &str) -> String {
     let line = line.trim_end_matches(['\n', '\r']);
     let line = line.rsplit('\r').next().unwrap_or(line);
@@ -81,10 +81,10 @@ mod tests {
     #[test]
     fn a_line_without_end_comes_in_pieces() {
         let mut partial = Partial::default();
-        let lines = partial.take(&"ä".repeat(LONGEST));
+        let lines = partial.take(&"ä".repeat(MAX_LINE_BYTES));
         assert_eq!(lines.len(), 1);
-        assert!(lines[0].len() <= LONGEST && partial.0.len() <= LONGEST);
-        assert_eq!(lines[0].len() + partial.0.len(), 2 * LONGEST);
+        assert!(lines[0].len() <= MAX_LINE_BYTES && partial.0.len() <= MAX_LINE_BYTES);
+        assert_eq!(lines[0].len() + partial.0.len(), 2 * MAX_LINE_BYTES);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What the nodes of a build's plan are called, so that people recognise their steps.
+//! Names of the nodes of a build's plan, as people know their steps.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ pub(crate) struct Step {
     /// `get`, `task` and the like.
     pub(crate) kind: &'static str,
     pub(crate) name: String,
-    /// Of gets and puts.
+    /// Resource of a get or put.
     pub(crate) resource: Option<String>,
 }
 

@@ -1,13 +1,13 @@
-//! Which jobs run, and in which order: none before those that its inputs must have passed.
+//! The jobs of a run and their order: a job starts after those that its inputs must have passed.
 //!
-//! Pure; who runs them tells what came of it.
+//! Pure: the caller runs the jobs and reports their ends.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use airside_config::{Config, Job, inputs, nearest};
 use airside_model::BuildStatus;
 
-/// Which jobs were asked for.
+/// The jobs that the user chose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Choice<'a> {
     All,
@@ -35,7 +35,7 @@ struct Node {
 enum State {
     Waiting,
     Running,
-    /// Whether what comes after it may run.
+    /// The job is over.
     Ended {
         passed: bool,
     },
@@ -71,12 +71,13 @@ impl Order {
         self.jobs.iter().map(|job| job.name.as_str())
     }
 
-    /// Whether the job is part of the run.
+    /// Returns true if the job is part of the run.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.names().any(|known| known == name)
     }
 
-    /// Jobs that may start now, with no more than `most` under way; from now on they count as running.
+    /// Jobs that may start now, with no more than `most` under way; from now on they count as
+    /// running.
     pub(crate) fn start(&mut self, most: usize) -> Vec<String> {
         let mut started = Vec::new();
         for index in 0..self.jobs.len() {

@@ -14,7 +14,7 @@ use super::{
     view::{View, took},
 };
 
-/// How a step ended.
+/// The end of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StepStatus {
     Running,
@@ -37,7 +37,8 @@ impl StepStatus {
         }
     }
 
-    /// What an error of a step means for it; the engine has words of its own for being stopped.
+    /// Returns the status that an error event gives its step; the engine has its own messages for
+    /// being stopped.
     fn of_error(message: &str) -> Self {
         match message {
             "interrupted" => Self::Aborted,
@@ -63,7 +64,7 @@ pub(crate) struct Progress<'a> {
     /// In the order in which they began.
     steps: Vec<(String, Begun)>,
     partial: HashMap<String, Partial>,
-    /// What gets and puts came to, by resource; a put counts more than a get.
+    /// Versions of gets and puts, by resource; a put replaces a get.
     versions: HashMap<String, (&'static str, Version)>,
     status: Option<BuildStatus>,
 }
@@ -124,13 +125,13 @@ impl<'a> Progress<'a> {
             "across-substeps" => self.names.learn_substeps(&data["substeps"]),
             "waiting-for-worker" => {
                 let label = self.label(&id);
-                self.view.say(&label, ["waiting for a worker"]);
+                self.view.print_lines(&label, ["waiting for a worker"]);
             }
             _ => {}
         }
     }
 
-    /// How the build ended; none before that.
+    /// Returns the status of the build once it has ended.
     pub(crate) fn status(&self) -> Option<BuildStatus> {
         self.status.filter(|status| status.is_finished())
     }
@@ -143,7 +144,7 @@ impl<'a> Progress<'a> {
             .collect()
     }
 
-    /// What became of its steps. Those that were under way when the build ended count by its end.
+    /// Returns the ends of the steps. Steps that ran when the build ended have its status.
     pub(crate) fn reports(&self) -> Vec<StepReport> {
         let reports = self.steps.iter().map(|(_, begun)| StepReport {
             kind: begun.step.kind,
@@ -183,7 +184,8 @@ impl<'a> Progress<'a> {
     fn output(&mut self, id: &str, payload: &str) {
         let lines = self.partial.entry(id.to_owned()).or_default().take(payload);
         let label = self.label(id);
-        self.view.say(&label, lines.iter().map(String::as_str));
+        self.view
+            .print_lines(&label, lines.iter().map(String::as_str));
     }
 
     fn error(&mut self, id: &str, message: &str) {
@@ -196,13 +198,13 @@ impl<'a> Progress<'a> {
             return self.end(id, status, words);
         }
         let label = self.label(id);
-        self.view.say(&label, message.lines());
+        self.view.print_lines(&label, message.lines());
     }
 
     fn end(&mut self, id: &str, status: StepStatus, words: String) {
         let label = self.label(id);
         if let Some(rest) = self.partial.get_mut(id).and_then(Partial::rest) {
-            self.view.say(&label, [rest.as_str()]);
+            self.view.print_lines(&label, [rest.as_str()]);
         }
         let Some((_, begun)) = self.steps.iter_mut().find(|(known, _)| known == id) else {
             return;
@@ -218,7 +220,7 @@ impl<'a> Progress<'a> {
         let (mark, kind) = (mark(status), begun.step.kind);
         let line = format!("{mark} {kind} {} in {}{first}", status.name(), took(time));
         self.view
-            .say(&label, std::iter::once(line.as_str()).chain(lines));
+            .print_lines(&label, std::iter::once(line.as_str()).chain(lines));
     }
 
     fn note_version(&mut self, id: &str, data: &Value) {

@@ -28,7 +28,7 @@ use super::{
     world::World,
 };
 
-/// Who starts builds, as steps are told.
+/// The `created_by` of the builds.
 const STARTED_BY: &str = "airside run";
 
 pub(crate) struct Session<'a> {
@@ -42,7 +42,7 @@ pub(crate) struct Session<'a> {
     pub(crate) stop: CancellationToken,
     /// The newest version of each resource that was looked for; the same for the whole run.
     newest: Mutex<HashMap<String, Newest>>,
-    /// What the jobs that are over used and made, by job and resource.
+    /// Versions that finished jobs used and made, by job and resource.
     used: Mutex<HashMap<String, HashMap<String, Version>>>,
 }
 
@@ -87,14 +87,17 @@ impl<'a> Session<'a> {
             reports.push(report);
             for each in skipped {
                 let line = format!("skipped: {}", each.reason);
-                self.view.say(&each.job, [line.as_str()]);
+                self.view.print_lines(&each.job, [line.as_str()]);
                 reports.push(JobReport::skipped(each.job, each.reason));
             }
         }
     }
 
     async fn job(&self, name: String) -> Result<JobReport> {
-        let job = self.config.job(&name).context("a job is gone")?;
+        let job = self
+            .config
+            .job(&name)
+            .context("a fault in Airside: a job of the pipeline is missing")?;
         let began = Instant::now();
         let planned = match self.versions(job).await {
             Ok(versions) => self.plan(job, &versions),
@@ -105,7 +108,7 @@ impl<'a> Session<'a> {
             Err(error) => {
                 let words = format!("{error:#}");
                 self.view
-                    .say(&name, [format!("✗ errored: {words}").as_str()]);
+                    .print_lines(&name, [format!("✗ errored: {words}").as_str()]);
                 return Ok(JobReport {
                     job: name,
                     end: JobEnd::Impossible(words),
@@ -125,7 +128,7 @@ impl<'a> Session<'a> {
             "✗"
         };
         let line = format!("{mark} {status} in {}", took(began.elapsed()));
-        self.view.say(&name, [line.as_str()]);
+        self.view.print_lines(&name, [line.as_str()]);
         let versions = progress.versions();
         let steps = progress.reports();
         self.used.lock().insert(name.clone(), versions);
@@ -139,7 +142,9 @@ impl<'a> Session<'a> {
 
     async fn job_id(&self, name: &str) -> Result<JobId> {
         let job = self.world.store().job(self.pipeline, name).await?;
-        Ok(job.context("a job is gone")?.id)
+        Ok(job
+            .context("a fault in Airside: a job of the pipeline is missing")?
+            .id)
     }
 
     /// Shows a build's events to their end. If the run is stopped meanwhile, so is the build.
@@ -158,7 +163,9 @@ impl<'a> Session<'a> {
                 },
             }
         }
-        progress.status().context("the build has no end")
+        progress
+            .status()
+            .context("a fault in Airside: the events of a build ended without its status")
     }
 
     fn plan(&self, job: &Job, versions: &BTreeMap<String, Version>) -> Result<Plan> {

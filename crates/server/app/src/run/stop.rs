@@ -4,7 +4,7 @@ use anyhow::Result;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// Which of the two was asked for.
+/// The two ways to stop a run.
 pub(crate) struct Stop {
     pub(crate) asked: CancellationToken,
     pub(crate) at_once: CancellationToken,
@@ -33,7 +33,7 @@ impl Stop {
                 if asked.is_cancelled() {
                     return at_once.cancel();
                 }
-                eprintln!("airside: aborting; the same again ends everything at once");
+                eprintln!("airside: aborting the builds; press Ctrl-C again to end them at once");
                 asked.cancel();
             }
         });

@@ -6,7 +6,7 @@ use airside_model::BuildStatus;
 
 use super::{progress::StepReport, view::took};
 
-/// What became of a job.
+/// The end of a job.
 #[derive(Debug)]
 pub(crate) struct JobReport {
     pub(crate) job: String,
@@ -75,7 +75,7 @@ pub(crate) fn table(reports: &[JobReport]) -> String {
     text
 }
 
-/// How wide a column is. Whatever is said in many words does not count.
+/// Returns the width of a column. Long explanations do not count.
 fn width(rows: &[[String; 4]], column: usize) -> usize {
     let cells = rows.iter().map(|row| row[column].chars().count());
     let limit = if column == 2 { 12 } else { usize::MAX };

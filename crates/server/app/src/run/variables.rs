@@ -12,11 +12,12 @@ use super::{folders::Folder, order::Order};
 #[derive(Args, Default)]
 #[command(next_help_heading = "Secrets")]
 pub(crate) struct SecretOptions {
-    /// A secret for a variable, which no output shows; better in a file, as others can see arguments
+    /// Secret value of a variable, hidden in all output; visible to other users of this machine, so
+    /// prefer the file. Can be repeated
     #[arg(long = "secret", value_name = "NAME=VALUE", hide_env_values = true)]
     secrets: Vec<String>,
 
-    /// A YAML file with secrets, by name; may be given several times, of several the last wins
+    /// YAML file with secret values of variables; the last of several wins. Can be repeated
     #[arg(long = "secrets-file", value_name = "FILE")]
     files: Vec<PathBuf>,
 }
@@ -41,7 +42,7 @@ impl SecretOptions {
         }
         for given in &self.secrets {
             let Some((name, value)) = given.split_once('=') else {
-                let words = "a secret is written NAME=VALUE, and there is no `=`";
+                let words = "expects NAME=VALUE, but there is no `=`";
                 return Err(format!("in --secret: {words}"));
             };
             secrets.insert(name.to_owned(), value.into());
@@ -50,7 +51,8 @@ impl SecretOptions {
     }
 }
 
-/// Says which variables of the jobs, and of the resources that they use, nobody will know.
+/// Returns a message that names the variables of the jobs, and of their resources, that have no
+/// value.
 pub(crate) fn problem(
     config: &Config,
     order: &Order,

@@ -1,4 +1,4 @@
-//! What a person sees while builds run: plain lines, and on a terminal below them what is running.
+//! The output of a run: plain lines, and on a terminal the running steps below them.
 
 mod live;
 
@@ -14,7 +14,7 @@ use live::{Live, Running};
 /// The widest label that others are lined up with.
 const WIDEST: usize = 32;
 
-/// Where everything about a run is shown; all of it goes to standard output.
+/// The view of a run, on standard output.
 pub(crate) struct View {
     width: Mutex<usize>,
     /// None unless standard output is a terminal.
@@ -38,7 +38,7 @@ impl View {
     }
 
     /// Shows lines of a job or step.
-    pub(crate) fn say<'a>(&self, label: &str, lines: impl IntoIterator<Item = &'a str>) {
+    pub(crate) fn print_lines<'a>(&self, label: &str, lines: impl IntoIterator<Item = &'a str>) {
         let width = *self.width.lock();
         let mut text = String::new();
         for line in lines {
@@ -97,7 +97,7 @@ impl View {
     }
 }
 
-/// Nobody is left to be told if this fails; the builds go on.
+/// Writes to standard output. An error is ignored: the builds go on without a reader.
 fn put(text: &str) {
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(text.as_bytes());

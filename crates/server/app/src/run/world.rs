@@ -1,5 +1,5 @@
-//! A server for nobody but this run: the same parts, a data folder that is gone afterwards, and no way
-//! in but the hub's for the steps.
+//! A server for one run: the same parts, a temporary data folder, and no listener but the hub for
+//! the steps.
 
 use airside_model::{PipelineId, TeamId, VolumeId};
 use airside_runtime_local::RUN_FOLDER;
@@ -16,7 +16,7 @@ use crate::{
     server::{Mode, Server},
 };
 
-/// What steps are told of the server's address, which nobody can reach.
+/// External URL in builds of a run. It serves nothing.
 const URL: &str = "http://localhost";
 
 pub(crate) struct World {
@@ -34,7 +34,7 @@ impl World {
             .tempdir()
             .context("cannot make a temporary folder; TMPDIR says where")?;
         let mut options = server_options(given, &folder)?;
-        options.credentials.give(MAIN_TEAM, secrets);
+        options.credentials.set_team_secrets(MAIN_TEAM, secrets);
         let data = DataFolder::open_temporary(folder.path())?;
         let shutdown = CancellationToken::new();
         let server = Server::open(&options, Mode::Up, &data, &[], URL, &shutdown).await?;
@@ -67,7 +67,7 @@ impl World {
     }
 
     /// Copies a folder into the world; the number under which plans know it.
-    pub(crate) async fn take_in(&self, folder: &Folder) -> Result<i64> {
+    pub(crate) async fn copy_folder(&self, folder: &Folder) -> Result<i64> {
         let volume = VolumeId(format!("a-{:032x}", rand::random::<u128>()));
         let artifact = self.store().announce_artifact(self.team, &volume).await?;
         let (volumes, path) = (self.server.volumes.clone(), folder.path.clone());
@@ -107,7 +107,7 @@ impl World {
     }
 }
 
-/// What a server of one's own is told: what was given, nothing kept, nobody let in.
+/// Returns the options of a run's server: those that were given, and nothing kept after a step.
 fn server_options(given: &Options, folder: &TempDir) -> Result<ServerOptions> {
     let mut options = ServerOptions::of_args(["--keep-failed=0s", "--keep-one-off=0s"])?;
     options.database.data = folder.path().to_owned();

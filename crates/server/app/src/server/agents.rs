@@ -11,7 +11,7 @@ use tracing::warn;
 pub(crate) struct WorkerHall(pub(crate) Orchestrator);
 
 impl WorkerHall {
-    /// Makes it one of those that steps are placed on.
+    /// Adds the agent to the workers that steps are placed on.
     pub(crate) fn join(&self, offer: &AgentOffer) {
         self.0.workers().join(WorkerEntry {
             runtime: offer.runtime.clone(),
@@ -20,7 +20,7 @@ impl WorkerHall {
         });
     }
 
-    /// Whether the configuration has a worker of this name.
+    /// Returns true if the configuration has a worker of this name.
     fn is_taken(&self, offer: &AgentOffer) -> bool {
         let known = self.0.workers().get(offer.worker());
         let own = offer.runtime.clone() as airside_runtime::AnyRuntime;

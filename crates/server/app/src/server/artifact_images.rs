@@ -11,13 +11,13 @@ use parking_lot::Mutex;
 use tokio::sync::Mutex as Turn;
 use tracing::{info, warn};
 
-/// Below the team's own name: what its builds have made.
+/// Repository below a team's own for the artifacts of its builds.
 const REPOSITORY: &str = "artifacts";
-/// A pod that waits for room for longer cannot pull any more.
+/// Lifetime of a pull login. A pod that waits longer for a node cannot pull any more.
 const LOGIN: Duration = Duration::from_secs(6 * 3600);
-/// Whatever else is known of an image: somebody may be about to pull it.
+/// Minimum age of images that are removed: a node may be about to pull a younger one.
 const GRACE: Duration = Duration::from_secs(3600);
-/// Volumes that are remembered before it is looked which are gone.
+/// Number of remembered volumes at which those that are gone are forgotten.
 const MANY: usize = 1024;
 
 type Made = Arc<Turn<Option<Digest>>>;
@@ -26,7 +26,8 @@ type Made = Arc<Turn<Option<Digest>>>;
 pub(crate) struct ArtifactImages {
     pub(crate) registry: Registry,
     volumes: Volumes,
-    /// Whoever comes second waits for the first. A restart only costs packing again: what it comes to is there.
+    /// Digests of published volumes. The second request for a volume waits for the first. A restart
+    /// costs packing again, and the result is the same image.
     known: Arc<Mutex<HashMap<(String, VolumeId), Made>>>,
 }
 
@@ -39,7 +40,8 @@ impl ArtifactImages {
         }
     }
 
-    /// Removes images that nobody used for so long; how many things went.
+    /// Removes images that no pod used for `unused_for`. Returns the number of removed blobs and
+    /// manifests.
     pub(crate) async fn collect(&self, unused_for: Duration) -> u64 {
         let collected = self.registry.collect(unused_for.max(GRACE)).await;
         collected.unwrap_or_else(|error| {

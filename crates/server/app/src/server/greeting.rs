@@ -1,4 +1,5 @@
-//! Tells a person what to do next. Standard error, like everything that is not data.
+//! The message of a server that is up: how to log in. It goes to standard error, like everything
+//! that is not data.
 
 use tracing::info;
 

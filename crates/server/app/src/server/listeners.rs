@@ -1,4 +1,4 @@
-//! The ports that people and Prometheus come to.
+//! The listeners of the API, the registry and the metrics.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -11,8 +11,8 @@ use tokio::{net::TcpListener, signal::unix::Signal};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-/// How long requests under way may take to end once the server is told to stop. Event streams do not
-/// count: they are cut at once.
+/// Time that requests get to end when the server stops. Event streams do not count: they are cut at
+/// once.
 const LAST_REQUESTS: Duration = Duration::from_secs(10);
 
 pub async fn bind(address: SocketAddr, option: &str) -> Result<TcpListener> {
@@ -32,7 +32,7 @@ pub(crate) fn serve_metrics(
     airside_tasks::spawn("metrics listener", serving);
 }
 
-/// By the certificate of the API, if that has one.
+/// Serves the registry, with the certificate of the API if that has one.
 pub(crate) fn serve_registry(
     listener: TcpListener,
     tls: Option<Arc<Tls>>,

@@ -1,4 +1,4 @@
-//! Being told to stop.
+//! Signals that stop the server or make it read files again.
 
 use anyhow::Result;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -8,8 +8,8 @@ use tracing::{info, warn};
 /// The exit status of a process that a signal ended, as shells count.
 const BY_SIGNAL: i32 = 128;
 
-/// SIGHUP asks to read files again. From here on it ends nothing, whether there is something to read or
-/// not.
+/// Returns a stream of SIGHUPs, which ask to read files again. From here on the signal does not end
+/// the process.
 pub(crate) fn on_hangup() -> Result<Signal> {
     Ok(signal(SignalKind::hangup())?)
 }

@@ -1,9 +1,9 @@
-//! The Kubernetes targets while the server runs: which there are, and what becomes of them when the file changes.
+//! The Kubernetes targets of a running server, and their changes with the targets file.
 //!
-//! A target that is new registers. One that is taken out retires: its steps end, nothing new comes, and once
-//! nothing of it is left it is forgotten. One that is put back registers again. One that changes is replaced, and
-//! steps that run go on; if it is elsewhere now (another cluster or namespace), it retires from there first.
-//! A file with a mistake changes nothing.
+//! A target that is new registers. One that is taken out retires: its steps end, nothing new comes,
+//! and once nothing of it is left it is forgotten. One that is put back registers again. One that
+//! changes is replaced, and steps that run go on; if it is elsewhere now (another cluster or
+//! namespace), it retires from there first. A file with a mistake changes nothing.
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,8 +21,8 @@ use tracing::{error, info, warn};
 use super::artifact_images::ArtifactImages;
 use crate::{proofs::WorkerProofs, pull_secrets::StoredNames, target_source::TargetSource};
 
-/// How often it is looked whether a target that leaves is done.
-const LEAVING: Duration = Duration::from_secs(1);
+/// Interval at which the end of retiring targets is checked.
+const RETIRED_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 pub(crate) struct Targets {
     source: TargetSource,
@@ -30,23 +30,23 @@ pub(crate) struct Targets {
     proofs: WorkerProofs,
     store: Store,
     images: Option<ArtifactImages>,
-    known: Vec<Known>,
-    /// Taken out, or moved elsewhere, and not done yet.
-    leaving: Vec<Known>,
-    /// Some target waits until its own past is gone.
+    known: Vec<ConnectedTarget>,
+    /// Targets that were removed or moved, and still have steps.
+    leaving: Vec<ConnectedTarget>,
+    /// True if a moved target waits for its old place to be empty.
     is_awaiting: bool,
 }
 
-/// A target with a runtime that does as it says.
+/// A target with its runtime.
 #[derive(Clone)]
-struct Known {
+struct ConnectedTarget {
     target: Target,
-    /// What the kubeconfig said: it may be renewed under its name.
+    /// Content of the kubeconfig, which may be renewed under the same name.
     kubeconfig: Option<Vec<u8>>,
     runtime: Arc<KubeRuntime>,
 }
 
-impl Known {
+impl ConnectedTarget {
     fn name(&self) -> &WorkerName {
         &self.target.name
     }
@@ -60,12 +60,12 @@ impl Known {
     }
 }
 
-fn find<'a>(known: &'a [Known], name: &WorkerName) -> Option<&'a Known> {
+fn find<'a>(known: &'a [ConnectedTarget], name: &WorkerName) -> Option<&'a ConnectedTarget> {
     known.iter().find(|known| known.name() == name)
 }
 
-/// Warns of a target that serves a team which does not exist: no step goes there, which only a log and administrators
-/// can see.
+/// Warns of a target that serves a team which does not exist: no step goes there, which only a log
+/// and administrators can see.
 async fn check_team(store: &Store, target: &Target) -> Result<()> {
     let Some(team) = &target.team else {
         return Ok(());
@@ -80,7 +80,7 @@ async fn check_team(store: &Store, target: &Target) -> Result<()> {
 }
 
 impl Targets {
-    /// Connects all there are. Asks no cluster anything that it would wait for.
+    /// Connects all targets of the source. Makes no request that could block the start.
     pub(crate) async fn open(
         source: TargetSource,
         installation: &InstallationId,
@@ -116,10 +116,13 @@ impl Targets {
     }
 
     pub(crate) fn entries(&self) -> impl Iterator<Item = WorkerEntry> {
-        self.known.iter().chain(&self.leaving).map(Known::entry)
+        self.known
+            .iter()
+            .chain(&self.leaving)
+            .map(ConnectedTarget::entry)
     }
 
-    async fn connect(&self, target: Target) -> Result<Known> {
+    async fn connect(&self, target: Target) -> Result<ConnectedTarget> {
         let kubeconfig = kubeconfig(&target);
         let connected = KubeRuntime::connect(target.clone(), self.installation.clone()).await;
         let runtime = connected.with_context(|| format!("target `{}`", target.name))?;
@@ -133,16 +136,16 @@ impl Targets {
             ),
             None => {}
         }
-        Ok(Known {
+        Ok(ConnectedTarget {
             target,
             kubeconfig,
             runtime: Arc::new(runtime),
         })
     }
 
-    /// What the source says now, connected; what is the same as before is what it was. A target that has moved is
-    /// left out as long as something is left where it was.
-    async fn read(&mut self) -> Result<Vec<Known>> {
+    /// Reads and connects the source's targets; unchanged ones keep their runtime. A target that
+    /// has moved is left out while its old place still has steps.
+    async fn read(&mut self) -> Result<Vec<ConnectedTarget>> {
         let (mut next, mut is_awaiting) = (Vec::new(), false);
         for target in self.source.read()? {
             let before =
@@ -161,8 +164,8 @@ impl Targets {
         Ok(next)
     }
 
-    /// Reads the source whenever it changes or a signal asks for it, until the shutdown. `others` are the workers
-    /// that are not targets.
+    /// Reads the source whenever it changes or a signal asks for it, until the shutdown. `others`
+    /// are the workers that are not targets.
     pub(crate) async fn run(
         &mut self,
         orchestrator: Orchestrator,
@@ -190,7 +193,7 @@ impl Targets {
             tokio::select! {
                 () = shutdown.cancelled() => return,
                 Some(()) = hangup.recv() => self.reload(&pool).await,
-                () = tokio::time::sleep(LEAVING), if !self.leaving.is_empty() => {
+                () = tokio::time::sleep(RETIRED_CHECK_INTERVAL), if !self.leaving.is_empty() => {
                     self.see_off(&pool).await;
                 }
                 changed = changed => match changed {
@@ -215,9 +218,9 @@ impl Targets {
         }
     }
 
-    async fn apply(&mut self, next: Vec<Known>, pool: &WorkerPool) -> Result<()> {
+    async fn apply(&mut self, next: Vec<ConnectedTarget>, pool: &WorkerPool) -> Result<()> {
         let (before, left) = (self.known.clone(), std::mem::take(&mut self.leaving));
-        let gone = |old: &&Known| find(&next, old.name()).is_none();
+        let gone = |old: &&ConnectedTarget| find(&next, old.name()).is_none();
         self.leaving = before.iter().chain(&left).filter(gone).cloned().collect();
         self.known = next;
         for known in &self.known {
@@ -234,7 +237,7 @@ impl Targets {
         }
         for known in &self.known {
             let name = known.name();
-            let same = |old: &Known| Arc::ptr_eq(&old.runtime, &known.runtime);
+            let same = |old: &ConnectedTarget| Arc::ptr_eq(&old.runtime, &known.runtime);
             let came_back = find(&left, name).is_some();
             if find(&before, name).is_some_and(same) {
                 continue;
@@ -250,7 +253,7 @@ impl Targets {
         Ok(())
     }
 
-    /// Forgets the targets of which nothing is left.
+    /// Forgets retiring targets that have no steps left.
     async fn see_off(&mut self, pool: &WorkerPool) {
         let (before, mut left) = (self.leaving.len(), Vec::new());
         for known in std::mem::take(&mut self.leaving) {

@@ -1,5 +1,5 @@
-//! The configuration file: YAML, a map from settings to values. Wrong ones are all told at once, with
-//! their places.
+//! The configuration file: YAML, a map from settings to values. All problems are reported at once,
+//! with their places.
 
 use std::{
     collections::BTreeMap,
@@ -13,7 +13,7 @@ use clap::{Arg, ArgAction, Command};
 
 use super::{Origin, name};
 
-/// What is wrong with the file, and where.
+/// The problems of a configuration file, with their places.
 #[derive(Debug)]
 pub struct ConfigError {
     path: PathBuf,
@@ -38,10 +38,10 @@ impl std::error::Error for ConfigError {}
 
 pub(crate) struct ConfigFile {
     path: PathBuf,
-    entries: BTreeMap<String, Entry>,
+    entries: BTreeMap<String, FileSetting>,
 }
 
-struct Entry {
+struct FileSetting {
     values: Vec<String>,
     at: Position,
 }
@@ -83,7 +83,7 @@ impl ConfigFile {
     }
 }
 
-fn parse(text: &str, command: &Command) -> Result<BTreeMap<String, Entry>, Problems> {
+fn parse(text: &str, command: &Command) -> Result<BTreeMap<String, FileSetting>, Problems> {
     let malformed =
         |error: airside_yaml::Error| vec![(Some(error.position), error.kind.to_string())];
     let root = airside_yaml::parse(text).map_err(malformed)?;
@@ -111,22 +111,20 @@ fn parse(text: &str, command: &Command) -> Result<BTreeMap<String, Entry>, Probl
         }
         other => {
             let message = format!(
-                "settings are written `name: value`, and this is {}",
+                "settings are written `name: value`, but this is {}",
                 other.kind()
             );
             problems.push((Some(root.span.start), message));
         }
     }
-    match problems.is_empty() {
-        true => Ok(entries),
-        false => {
-            problems.sort_by_key(|(at, _)| *at);
-            Err(problems)
-        }
+    if problems.is_empty() {
+        return Ok(entries);
     }
+    problems.sort_by_key(|(at, _)| *at);
+    Err(problems)
 }
 
-fn entry(key: &Key, node: &Node, command: &Command) -> Result<Entry, (Position, String)> {
+fn entry(key: &Key, node: &Node, command: &Command) -> Result<FileSetting, (Position, String)> {
     let at = key.span.start;
     let arg = command
         .get_arguments()
@@ -134,7 +132,7 @@ fn entry(key: &Key, node: &Node, command: &Command) -> Result<Entry, (Position, 
         .ok_or_else(|| (at, unknown(&key.text, command)))?;
     let values = values(node, arg).map_err(|message| (node.span.start, message))?;
     try_out(arg, &values).map_err(|reason| (node.span.start, format!("{}: {reason}", key.text)))?;
-    Ok(Entry { values, at })
+    Ok(FileSetting { values, at })
 }
 
 fn unknown(key: &str, command: &Command) -> String {
@@ -152,7 +150,7 @@ fn values(node: &Node, arg: &Arg) -> Result<Vec<String>, String> {
         let text = node.value.scalar_text();
         text.ok_or_else(|| {
             format!(
-                "{name}: a single value is wanted here, and this is {}",
+                "{name}: expects a single value, but this is {}",
                 node.value.kind()
             )
         })
@@ -163,7 +161,7 @@ fn values(node: &Node, arg: &Arg) -> Result<Vec<String>, String> {
     }
 }
 
-/// Lets clap judge the values on their own, so that what is wrong with them can be told with a place.
+/// Lets clap parse the values on their own, so that an error can be reported with its place.
 fn try_out(arg: &Arg, values: &[String]) -> Result<(), String> {
     let long = arg.get_long().unwrap_or_default();
     let args = values.iter().map(|value| format!("--{long}={value}"));

@@ -1,4 +1,5 @@
-//! `--print-config`: the settings in effect, as a configuration file that says where each comes from.
+//! `--print-config`: the settings in effect, as a configuration file that says where each comes
+//! from.
 
 use std::io::{self, Write};
 
@@ -16,10 +17,14 @@ pub(crate) fn print(settings: &[Setting], to: &mut impl Write) -> io::Result<()>
 
 fn line(setting: &Setting) -> String {
     let name = &setting.name;
-    let values: Vec<String> = match setting.secret {
-        true => setting.values.iter().map(|_| HIDDEN.to_owned()).collect(),
-        false => setting.values.iter().map(|value| quoted(value)).collect(),
+    let shown = |value: &String| {
+        if setting.secret {
+            HIDDEN.to_owned()
+        } else {
+            quoted(value)
+        }
     };
+    let values: Vec<String> = setting.values.iter().map(shown).collect();
     let shown = match &values[..] {
         [] => return format!("# {name}:"),
         [one] => format!("{name}: {one}"),
@@ -34,12 +39,13 @@ fn line(setting: &Setting) -> String {
     format!("{shown:<50} # {origin}")
 }
 
-/// As YAML: in quotes where something might be read into it.
+/// Returns a value as YAML, in quotes where it could be read as something else.
 fn quoted(value: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=".contains(c);
-    match value.chars().all(|c| plain(c) || c == ':') && !value.ends_with(':') && !value.is_empty()
-    {
-        true => value.to_owned(),
-        false => serde_json::Value::from(value).to_string(),
+    let is_plain = value.chars().all(|c| plain(c) || c == ':');
+    if is_plain && !value.ends_with(':') && !value.is_empty() {
+        value.to_owned()
+    } else {
+        serde_json::Value::from(value).to_string()
     }
 }

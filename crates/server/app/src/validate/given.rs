@@ -1,5 +1,5 @@
-//! Values for `((variables))`, given as `fly` takes them: `-v` and `-y` win over files, a later file over
-//! an earlier one, and what nobody knows stays as it is.
+//! Values for `((variables))`, given as `fly` takes them: `-v` and `-y` win over files, a later
+//! file over an earlier one, and a variable without a value stays as it is.
 
 use std::path::PathBuf;
 
@@ -11,15 +11,15 @@ use serde_json::Value;
 #[derive(Args, Default)]
 #[command(next_help_heading = "Variables")]
 pub(crate) struct Variables {
-    /// A text for a variable; may be given several times
+    /// String value of a variable. Can be repeated
     #[arg(short = 'v', long = "var", value_name = "NAME=VALUE", value_parser = text)]
     texts: Vec<Pair>,
 
-    /// A YAML value for a variable; may be given several times
+    /// YAML value of a variable. Can be repeated
     #[arg(short = 'y', long = "yaml-var", value_name = "NAME=YAML", value_parser = yaml)]
     values: Vec<Pair>,
 
-    /// A YAML file with values, by name; of several the last wins
+    /// YAML file with values of variables; the last of several wins. Can be repeated
     #[arg(short = 'l', long = "load-vars-from", value_name = "FILE")]
     sources: Vec<PathBuf>,
 }
@@ -30,7 +30,7 @@ struct Pair(Reference, Value);
 fn split(text: &str) -> Result<(Reference, &str), String> {
     let (name, value) = text
         .split_once('=')
-        .ok_or("a variable is written NAME=VALUE, and there is no `=` in this")?;
+        .ok_or("expects NAME=VALUE, but there is no `=`")?;
     let reference = Reference::parse(name).map_err(|error| error.to_string())?;
     Ok((reference, value))
 }

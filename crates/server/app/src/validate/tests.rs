@@ -21,7 +21,7 @@ fn check_with(name: &str, content: &[u8], task: bool, args: &[&str]) -> Check {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join(name);
     std::fs::write(&file, content).unwrap();
-    let mut check = Check::of(&file, task, &values(args));
+    let mut check = Check::read(&file, task, &values(args));
     check.file = name.to_owned();
     check
 }
@@ -164,14 +164,14 @@ fn task_files_and_unreadable_ones() {
         text,
         "error: cannot read t.yml: it is not UTF-8 text (byte 3)\n"
     );
-    let gone = Check::of(Path::new("no/such/file"), false, &values(&[]));
+    let gone = Check::read(Path::new("no/such/file"), false, &values(&[]));
     assert!(gone.json()["problems"][0]["message"].is_string());
 }
 
 #[test]
 fn variables_are_filled_in_where_they_stand() {
     let pipeline = b"jobs:\n- name: ((name))\n  max_in_flight: ((room))\n  serial: ((s.deep))\n";
-    // Nobody knows them: that is for the server to say.
+    // They have no value here: the server decides.
     assert!(!check("ci.yml", pipeline, false).is_valid());
     let given = ["-v", "name=j", "-y", "room=3", "-y", "s.deep=true"];
     let good = check_with("ci.yml", pipeline, false, &given);

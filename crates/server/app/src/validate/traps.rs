@@ -1,5 +1,6 @@
-//! Texts that YAML 1.1 takes for something else, so that a value is another than it looks: `on:` is the key `true`,
-//! `1.10` the number 1.1 and `0777` the number 511. Concourse reads them so too, without a word.
+//! Texts that YAML 1.1 takes for something else, so that a value is another than it looks: `on:` is
+//! the key `true`, `1.10` the number 1.1 and `0777` the number 511. Concourse reads them so too,
+//! without a word.
 
 use std::collections::HashSet;
 
@@ -22,7 +23,8 @@ pub(super) fn warnings(text: &str, node: &Node) -> Vec<Warning> {
 
 struct Traps<'a> {
     text: &'a str,
-    /// The beginnings of values that were looked at: one behind an anchor is met again at each alias.
+    /// The beginnings of values that were looked at: one behind an anchor is met again at each
+    /// alias.
     seen: HashSet<usize>,
     found: Vec<Warning>,
 }

@@ -6,7 +6,7 @@ use airside_blocking_http::{Address, Client, Payload, Request, Trust};
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::Value;
 
-/// No answer is longer.
+/// Maximum size of a response.
 const LIMIT: u64 = 1 << 20;
 
 pub(super) struct Api {
@@ -21,7 +21,7 @@ pub(super) fn encode(name: &str) -> String {
     airside_blocking_http::encode(name, b"")
 }
 
-/// What fly knows of a server.
+/// A login that fly saved.
 #[derive(Debug, PartialEq, Eq)]
 struct Login {
     url: String,
@@ -66,7 +66,7 @@ impl Api {
                 self.target
             ),
             403 => bail!("only administrators, owners of team main, may do this"),
-            404 => bail!("the server knows nothing of that name"),
+            404 => bail!("the server has no worker or agent of that name"),
             _ => bail!(
                 "the server answers {status}: {}",
                 String::from_utf8_lossy(&body).trim()

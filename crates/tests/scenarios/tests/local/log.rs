@@ -131,7 +131,7 @@ fn every_state_of_every_container_is_there() {
     assert!(all.contains(&"build finished"));
     let running = lines
         .iter()
-        .any(|line| line.get("message") == "worker running" && line.get("worker") == "local");
+        .any(|line| line.get("message") == "worker registered" && line.get("worker") == "local");
     assert!(running);
 }
 

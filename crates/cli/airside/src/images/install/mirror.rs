@@ -1,4 +1,4 @@
-//! What `airside images install` can be told about the mirror.
+//! Options of `airside images install` for the mirror.
 
 use airside_image_install::{MirrorBucket, MirrorInstall, NodeMirrorInstall};
 use airside_mirror::{Registry, StoragePlace};
@@ -6,14 +6,13 @@ use anyhow::Result;
 use clap::Args;
 
 #[derive(Args)]
-#[command(next_help_heading = "A mirror of registries, from which nodes pull")]
+#[command(next_help_heading = "Mirror of registries")]
 pub(crate) struct MirrorOptions {
-    /// A registry that is mirrored in the cluster, and asked by every node through the mirror: HOST, HOST=URL or *
-    /// (repeatable)
+    /// Registry that nodes pull through the mirror: HOST, HOST=URL, or * for all. Can be repeated
     #[arg(long, value_name = "REGISTRY")]
     mirror_registry: Vec<Registry>,
 
-    /// No mirror: nodes give each other what they have, and ask the registry for the rest
+    /// Install no mirror: nodes share images among themselves and fetch the rest from the registry
     #[arg(
         long,
         requires = "mirror_registry",
@@ -21,50 +20,51 @@ pub(crate) struct MirrorOptions {
     )]
     mirror_nodes_alone: bool,
 
-    /// The mirror says what tags mean, also while a registry is away
+    /// Let the mirror resolve tags, also while a registry is unreachable
     #[arg(long, requires = "mirror_registry")]
     mirror_tags: bool,
 
-    /// A bucket for what it keeps, s3://BUCKET/PREFIX, which several replicas share [default: the pod's own disk]
-    #[arg(long, value_name = "PLACE", requires = "mirror_registry")]
+    /// Bucket for the mirror's images, s3://BUCKET/PREFIX, which its replicas share [default: the
+    /// pod's own disk]
+    #[arg(long, value_name = "BUCKET", requires = "mirror_registry")]
     mirror_storage: Option<String>,
 
-    /// A PersistentVolumeClaim for it instead
+    /// PersistentVolumeClaim for the mirror's images, instead of a bucket
     #[arg(
         long,
-        value_name = "NAME",
+        value_name = "CLAIM",
         requires = "mirror_registry",
         conflicts_with = "mirror_storage"
     )]
     mirror_claim: Option<String>,
 
-    /// The bucket's region
-    #[arg(long, value_name = "NAME", default_value = "us-east-1")]
+    /// Region of the bucket
+    #[arg(long, value_name = "REGION", default_value = "us-east-1")]
     mirror_s3_region: String,
 
-    /// Where the bucket is, if not at AWS
+    /// URL of the bucket's service, if it is not AWS
     #[arg(long, value_name = "URL", requires = "mirror_storage")]
     mirror_s3_endpoint: Option<String>,
 
-    /// A Secret with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY
+    /// Secret with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY
     #[arg(long, value_name = "NAME", requires = "mirror_storage")]
     mirror_s3_secret: Option<String>,
 
-    /// With a bucket: how many replicas there are at most, by their load
-    #[arg(long, value_name = "COUNT", default_value_t = 5)]
+    /// Maximum number of mirror replicas, by their load; requires a bucket
+    #[arg(long, value_name = "N", default_value_t = 5)]
     mirror_most_replicas: u32,
 }
 
-/// What holds for all parts of an installation.
+/// Settings that all parts of an installation share.
 pub(crate) struct Placed<'a> {
     pub(crate) namespace: &'a str,
     pub(crate) image: &'a str,
-    /// There are certificates of the user's own.
+    /// True if the user gave CA certificates.
     pub(crate) own_authority: bool,
 }
 
 impl MirrorOptions {
-    /// What agents do about it; none if nothing is mirrored.
+    /// Returns the node agents' part; none if nothing is mirrored.
     pub(crate) fn part(
         &self,
         place: &Placed<'_>,
@@ -79,7 +79,7 @@ impl MirrorOptions {
         })
     }
 
-    /// None if there is to be no mirror.
+    /// Returns the Deployment of the mirror, if one is wanted.
     pub(crate) fn deployment(&self, place: &Placed<'_>) -> Result<Option<MirrorInstall>> {
         if self.mirror_registry.is_empty() || self.mirror_nodes_alone {
             return Ok(None);
@@ -102,7 +102,7 @@ impl MirrorOptions {
         match storage.parse()? {
             StoragePlace::Folder(_) => {
                 anyhow::bail!(
-                    "--mirror-storage takes a bucket, s3://BUCKET/PREFIX; for a volume there is --mirror-claim"
+                    "--mirror-storage expects a bucket, s3://BUCKET/PREFIX; use --mirror-claim for a volume"
                 )
             }
             StoragePlace::Bucket { .. } => Ok(Some(MirrorBucket {

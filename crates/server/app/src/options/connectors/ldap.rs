@@ -11,10 +11,10 @@ use super::{needed, read, secret, unused};
 
 #[derive(Clone, Copy, Default, clap::ValueEnum)]
 enum Scope {
-    /// Everything below the base
+    /// The base's whole subtree
     #[default]
     Sub,
-    /// Only what is directly below it
+    /// Only entries directly below the base
     One,
 }
 
@@ -29,88 +29,89 @@ impl From<Scope> for Reach {
 
 #[derive(clap::Args)]
 pub(crate) struct LdapOptions {
-    /// LDAP: host and port of the directory [default port: 636, or 389 with --ldap-start-tls or
-    /// --ldap-insecure-no-ssl]
+    /// Host and port of an LDAP directory; enables logging in with it. See docs/login.md [default
+    /// port: 636, or 389 with --ldap-start-tls or --ldap-insecure-no-ssl]
     #[arg(long, value_name = "HOST[:PORT]")]
     ldap_host: Option<String>,
 
-    /// What the login page calls the directory
+    /// Name of the LDAP directory on the login page
     #[arg(long, value_name = "NAME", default_value = "LDAP")]
     ldap_display_name: String,
 
-    /// Begin without TLS and change to it before anything is said
+    /// Connect without TLS and switch to it before anything is sent (StartTLS)
     #[arg(long)]
     ldap_start_tls: bool,
 
-    /// Use no TLS at all: everybody on the way can read passwords
+    /// Connect without TLS: passwords travel in clear text
     #[arg(long)]
     ldap_insecure_no_ssl: bool,
 
-    /// File with CA certificates to trust for the directory, instead of the machine's
+    /// File with CA certificates (PEM) to trust for the directory, instead of this machine's
     #[arg(long, value_name = "FILE")]
     ldap_ca_cert: Option<PathBuf>,
 
-    /// Who searches for users and groups; anonymous unless given
+    /// DN of the account that searches for users and groups [default: anonymous]
     #[arg(long, value_name = "DN")]
     ldap_bind_dn: Option<String>,
 
-    /// The password of the one who searches; better in a file
+    /// Password of the account that searches; visible to other users of this machine, so prefer the
+    /// file
     #[arg(long, value_name = "PASSWORD", hide_env_values = true)]
     ldap_bind_pw: Option<String>,
 
-    /// File with the password of the one who searches
+    /// File with the password of the account that searches
     #[arg(long, value_name = "FILE")]
     ldap_bind_pw_file: Option<PathBuf>,
 
-    /// Where users are, for example ou=people,dc=example,dc=com
+    /// DN below which users are searched, for example ou=people,dc=example,dc=com
     #[arg(long, value_name = "DN")]
     ldap_user_search_base_dn: Option<String>,
 
-    /// What a user's entry must fit, for example (objectClass=person)
+    /// Filter that user entries must match, for example (objectClass=person)
     #[arg(long, value_name = "FILTER")]
     ldap_user_search_filter: Option<String>,
 
-    /// The attribute that users type as their name
+    /// Attribute that users enter as their name
     #[arg(long, value_name = "ATTRIBUTE", default_value = "uid")]
     ldap_user_search_username: String,
 
-    /// How far below the base users are
-    #[arg(long, value_enum, default_value_t)]
+    /// Depth of the search for users
+    #[arg(long, value_enum, value_name = "SCOPE", default_value_t)]
     ldap_user_search_scope: Scope,
 
-    /// The attribute that teams know a user by
+    /// Attribute by which teams refer to a user
     #[arg(long, value_name = "ATTRIBUTE", default_value = "uid")]
     ldap_user_search_id_attr: String,
 
-    /// The attribute with the email address
+    /// Attribute with the user's email address
     #[arg(long, value_name = "ATTRIBUTE", default_value = "mail")]
     ldap_user_search_email_attr: String,
 
-    /// An attribute that teams know a user by as well: one that users cannot change themselves
+    /// Additional attribute by which teams refer to a user; choose one that users cannot change
     #[arg(long, value_name = "ATTRIBUTE")]
     ldap_user_search_name_attr: Option<String>,
 
-    /// Where groups are; none are looked for unless given
+    /// DN below which groups are searched [default: groups are not searched]
     #[arg(long, value_name = "DN")]
     ldap_group_search_base_dn: Option<String>,
 
-    /// What a group's entry must fit, for example (objectClass=groupOfNames)
+    /// Filter that group entries must match, for example (objectClass=groupOfNames)
     #[arg(long, value_name = "FILTER")]
     ldap_group_search_filter: Option<String>,
 
-    /// How far below the base groups are
-    #[arg(long, value_enum, default_value_t)]
+    /// Depth of the search for groups
+    #[arg(long, value_enum, value_name = "SCOPE", default_value_t)]
     ldap_group_search_scope: Scope,
 
-    /// The users' attribute that groups list; DN for the entry's own name
+    /// Attribute of a user that groups list; DN means the entry's own name
     #[arg(long, value_name = "ATTRIBUTE", default_value = "DN")]
     ldap_group_search_user_attr: String,
 
-    /// The groups' attribute that lists their users
+    /// Attribute of a group that lists its users
     #[arg(long, value_name = "ATTRIBUTE", default_value = "member")]
     ldap_group_search_group_attr: String,
 
-    /// The groups' attribute that teams know them by
+    /// Attribute by which teams refer to a group
     #[arg(long, value_name = "ATTRIBUTE", default_value = "cn")]
     ldap_group_search_name_attr: String,
 }

@@ -1,4 +1,4 @@
-//! Who owns team main, and so administers the server.
+//! Options for the owners of team main, who administer the server.
 
 use airside_auth::{ConnectorName, LocalUser};
 use serde_json::{Value, json};
@@ -6,43 +6,44 @@ use serde_json::{Value, json};
 #[derive(clap::Args)]
 #[command(next_help_heading = "Owners of team main")]
 pub(crate) struct MainTeamOptions {
-    /// Local users that own team main [default: the first local user, if nothing else says who does]
+    /// Local user that owns team main. Can be repeated [default: the first local user, if no other
+    /// owner is given]
     #[arg(long, value_name = "USER", value_delimiter = ',')]
     main_team_local_user: Vec<String>,
 
-    /// OIDC users that own team main, by user name or id
+    /// OIDC user that owns team main, by user name or id. Can be repeated
     #[arg(long, value_name = "USER", value_delimiter = ',')]
     main_team_oidc_user: Vec<String>,
 
-    /// OIDC groups whose users own team main
+    /// OIDC group whose users own team main. Can be repeated
     #[arg(long, value_name = "GROUP", value_delimiter = ',')]
     main_team_oidc_group: Vec<String>,
 
-    /// GitHub users that own team main
+    /// GitHub user that owns team main. Can be repeated
     #[arg(long, value_name = "USER", value_delimiter = ',')]
     main_team_github_user: Vec<String>,
 
-    /// GitHub organisations whose members own team main
+    /// GitHub organization whose members own team main. Can be repeated
     #[arg(long, value_name = "ORG", value_delimiter = ',')]
     main_team_github_org: Vec<String>,
 
-    /// GitHub teams whose members own team main
+    /// GitHub team whose members own team main. Can be repeated
     #[arg(long, value_name = "ORG:TEAM", value_delimiter = ',')]
     main_team_github_team: Vec<String>,
 
-    /// GitLab users that own team main
+    /// GitLab user that owns team main. Can be repeated
     #[arg(long, value_name = "USER", value_delimiter = ',')]
     main_team_gitlab_user: Vec<String>,
 
-    /// GitLab groups whose members own team main
+    /// GitLab group whose members own team main. Can be repeated
     #[arg(long, value_name = "GROUP", value_delimiter = ',')]
     main_team_gitlab_group: Vec<String>,
 
-    /// LDAP users that own team main
+    /// LDAP user that owns team main. Can be repeated
     #[arg(long, value_name = "USER", value_delimiter = ',')]
     main_team_ldap_user: Vec<String>,
 
-    /// LDAP groups whose users own team main
+    /// LDAP group whose users own team main. Can be repeated
     #[arg(long, value_name = "GROUP", value_delimiter = ',')]
     main_team_ldap_group: Vec<String>,
 }
@@ -82,7 +83,7 @@ impl MainTeamOptions {
     }
 }
 
-/// As teams name their members.
+/// Returns members in the form `connector:name` of teams.
 fn members(given: &[(ConnectorName, &Vec<String>)]) -> Vec<String> {
     let mut members = Vec::new();
     for (connector, names) in given {

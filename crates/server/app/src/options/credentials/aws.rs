@@ -11,25 +11,27 @@ use anyhow::{Context, Result};
 use super::secret;
 
 #[derive(clap::Args)]
-#[command(next_help_heading = "Credentials: AWS Systems Manager")]
+#[command(next_help_heading = "Secrets in AWS SSM parameter store")]
 pub(crate) struct SsmOptions {
-    /// Look variables up in the parameter store of this region. See docs/credentials/aws-ssm.md
+    /// AWS region whose SSM parameter store has the secrets; makes it the installation's secret
+    /// manager. See docs/credentials/aws-ssm.md
     #[arg(long, value_name = "REGION")]
     aws_ssm_region: Option<String>,
 
-    /// An access key id [default: whoever this machine is to AWS]
+    /// Access key id [default: this machine's AWS identity]
     #[arg(long, value_name = "ID")]
     aws_ssm_access_key: Option<String>,
 
-    /// Its secret; better in a file, as others can see arguments
+    /// Secret access key; visible to other users of this machine, so prefer the file
     #[arg(long, value_name = "SECRET", hide_env_values = true)]
     aws_ssm_secret_key: Option<String>,
 
-    /// File with its secret
+    /// File with the secret access key
     #[arg(long, value_name = "FILE")]
     aws_ssm_secret_key_file: Option<PathBuf>,
 
-    /// A session token, if the key is good for a while only
+    /// Session token of a temporary access key; visible to other users of this machine, so prefer
+    /// the file
     #[arg(long, value_name = "TOKEN", hide_env_values = true)]
     aws_ssm_session_token: Option<String>,
 
@@ -37,7 +39,7 @@ pub(crate) struct SsmOptions {
     #[arg(long, value_name = "FILE")]
     aws_ssm_session_token_file: Option<PathBuf>,
 
-    /// The name of a parameter of one pipeline
+    /// Name of a pipeline's secret, as a template
     #[arg(
         long,
         value_name = "TEMPLATE",
@@ -45,7 +47,7 @@ pub(crate) struct SsmOptions {
     )]
     aws_ssm_pipeline_secret_template: String,
 
-    /// The name of a parameter of one team
+    /// Name of a team's secret, as a template
     #[arg(
         long,
         value_name = "TEMPLATE",
@@ -53,7 +55,7 @@ pub(crate) struct SsmOptions {
     )]
     aws_ssm_team_secret_template: String,
 
-    /// The path of parameters for all teams
+    /// Path of the secrets that all teams share
     #[arg(long, value_name = "PATH")]
     aws_ssm_shared_path: Option<String>,
 }
@@ -92,25 +94,27 @@ impl SsmOptions {
 }
 
 #[derive(clap::Args)]
-#[command(next_help_heading = "Credentials: AWS Secrets Manager")]
+#[command(next_help_heading = "Secrets in AWS Secrets Manager")]
 pub(crate) struct SecretsManagerOptions {
-    /// Look variables up in Secrets Manager of this region. See docs/credentials/aws-secrets-manager.md
+    /// AWS region whose Secrets Manager has the secrets; makes it the installation's secret
+    /// manager. See docs/credentials/aws-secrets-manager.md
     #[arg(long, value_name = "REGION")]
     aws_secretsmanager_region: Option<String>,
 
-    /// An access key id [default: whoever this machine is to AWS]
+    /// Access key id [default: this machine's AWS identity]
     #[arg(long, value_name = "ID")]
     aws_secretsmanager_access_key: Option<String>,
 
-    /// Its secret; better in a file, as others can see arguments
+    /// Secret access key; visible to other users of this machine, so prefer the file
     #[arg(long, value_name = "SECRET", hide_env_values = true)]
     aws_secretsmanager_secret_key: Option<String>,
 
-    /// File with its secret
+    /// File with the secret access key
     #[arg(long, value_name = "FILE")]
     aws_secretsmanager_secret_key_file: Option<PathBuf>,
 
-    /// A session token, if the key is good for a while only
+    /// Session token of a temporary access key; visible to other users of this machine, so prefer
+    /// the file
     #[arg(long, value_name = "TOKEN", hide_env_values = true)]
     aws_secretsmanager_session_token: Option<String>,
 
@@ -118,7 +122,7 @@ pub(crate) struct SecretsManagerOptions {
     #[arg(long, value_name = "FILE")]
     aws_secretsmanager_session_token_file: Option<PathBuf>,
 
-    /// The name of a secret of one pipeline
+    /// Name of a pipeline's secret, as a template
     #[arg(
         long,
         value_name = "TEMPLATE",
@@ -126,7 +130,7 @@ pub(crate) struct SecretsManagerOptions {
     )]
     aws_secretsmanager_pipeline_secret_template: String,
 
-    /// The name of a secret of one team
+    /// Name of a team's secret, as a template
     #[arg(
         long,
         value_name = "TEMPLATE",
@@ -134,7 +138,7 @@ pub(crate) struct SecretsManagerOptions {
     )]
     aws_secretsmanager_team_secret_template: String,
 
-    /// The name of a secret for all teams
+    /// Name of a secret that all teams share, as a template
     #[arg(
         long,
         value_name = "TEMPLATE",

@@ -7,10 +7,10 @@ use anyhow::{Context, Result};
 use serde_json::{Map, Value};
 
 #[derive(clap::Args)]
-#[command(next_help_heading = "Credentials: in the settings")]
+#[command(next_help_heading = "Secrets in the settings")]
 pub(crate) struct DummyOptions {
-    /// A variable and its value, which is YAML; may be given several times. A team, or a team and a pipeline,
-    /// before the name make it theirs alone
+    /// Secret with its value as YAML; a team, or a team and a pipeline, in front restricts it to
+    /// them. Can be repeated
     #[arg(
         long,
         value_name = "[TEAM/[PIPELINE/]]VAR=VALUE",
@@ -18,7 +18,7 @@ pub(crate) struct DummyOptions {
     )]
     dummy_creds_var: Vec<String>,
 
-    /// File with such variables, one a line
+    /// File with such secrets, one [TEAM/[PIPELINE/]]VAR=VALUE per line
     #[arg(long, value_name = "FILE")]
     dummy_creds_var_file: Option<PathBuf>,
 
@@ -49,11 +49,11 @@ impl DummyOptions {
     }
 }
 
-/// The value does not show in what is wrong with it.
+/// Reads a variable and its value. Errors do not show the value.
 fn read(given: &str) -> Result<(String, Value)> {
     let (name, value) = given
         .split_once('=')
-        .context("a variable is written NAME=VALUE, and there is no `=`")?;
+        .context("expects NAME=VALUE, but there is no `=`")?;
     let value = airside_yaml::parse(value)
         .ok()
         .and_then(|node| node.to_json().ok())

@@ -7,23 +7,23 @@ use airside_secrets::Rotation;
 use super::duration;
 
 #[derive(clap::Args)]
-#[command(next_help_heading = "Id tokens")]
+#[command(next_help_heading = "Id tokens of builds")]
 pub(crate) struct IdTokenOptions {
-    /// Who id tokens say that they are from; whoever checks one fetches /.well-known there [default:
-    /// the external URL]
+    /// Issuer of id tokens for builds; verifiers fetch its keys below /.well-known [default: the
+    /// external URL]
     #[arg(long, value_name = "URL")]
     oidc_issuer_url: Option<String>,
 
-    /// How often the keys that sign id tokens are looked after
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10m")]
+    /// Interval at which the age of the signing key is checked
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "10m")]
     signing_key_check_interval: Duration,
 
-    /// A key older than this is replaced; 0: never
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "168h")]
+    /// Age at which the signing key is replaced; 0 never replaces it
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "168h")]
     signing_key_rotation_period: Duration,
 
-    /// For how long a key is published after a new one has replaced it
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "24h")]
+    /// Time for which a replaced key stays published
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "24h")]
     signing_key_grace_period: Duration,
 }
 

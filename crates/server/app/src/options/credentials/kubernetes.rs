@@ -6,22 +6,23 @@ use airside_secrets::{Installation, KubernetesSettings};
 use anyhow::{Context, Result, bail};
 
 #[derive(clap::Args)]
-#[command(next_help_heading = "Credentials: Kubernetes")]
+#[command(next_help_heading = "Secrets in Kubernetes")]
 pub(crate) struct KubernetesOptions {
-    /// Look variables up in Secrets of the cluster that this server runs in, as its pod's account. See
-    /// docs/credentials/kubernetes.md
+    /// Read secrets from Secrets of the cluster that this server runs in, as its pod's service
+    /// account. See docs/credentials/kubernetes.md
     #[arg(long)]
     kubernetes_in_cluster: bool,
 
-    /// The same in the cluster of this kubeconfig
+    /// Kubeconfig of the cluster to read Secrets from, if it is not the one that this server runs
+    /// in
     #[arg(long, value_name = "FILE")]
     kubernetes_config_path: Option<PathBuf>,
 
-    /// A team's Secrets are in the namespace of this and the team's name
+    /// Prefix of the namespaces with Secrets; the team's name follows it
     #[arg(long, value_name = "PREFIX", default_value = "concourse-")]
     kubernetes_namespace_prefix: String,
 
-    /// The Secrets of all teams are in the namespace of the prefix and this
+    /// Suffix, after the prefix, of the namespace with the Secrets that all teams share
     #[arg(long, value_name = "SUFFIX")]
     kubernetes_shared_namespace_suffix: Option<String>,
 }

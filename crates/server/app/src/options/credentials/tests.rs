@@ -15,7 +15,7 @@ async fn what_is_wrong_with_a_manager_is_told() {
     for (args, words) in [
         (
             &["--dummy-creds-var", "a"][..],
-            "in --dummy-creds-var: a variable is written NAME=VALUE, and there is no `=`",
+            "in --dummy-creds-var: expects NAME=VALUE, but there is no `=`",
         ),
         (
             &["--dummy-creds-var", "a={hunter2"],
@@ -38,7 +38,7 @@ async fn what_is_wrong_with_a_manager_is_told() {
                 "--vault-auth-param",
                 "hunter2",
             ],
-            "--vault-auth-param is written NAME:VALUE, and one has no `:`",
+            "--vault-auth-param expects NAME:VALUE, but one has no `:`",
         ),
         (
             &["--kubernetes-in-cluster", "--kubernetes-config-path", "x"],

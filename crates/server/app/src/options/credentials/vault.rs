@@ -13,17 +13,18 @@ use anyhow::{Context, Result};
 use super::{duration, secret};
 
 #[derive(clap::Args)]
-#[command(next_help_heading = "Credentials: Vault")]
+#[command(next_help_heading = "Secrets in Vault")]
 pub(crate) struct VaultOptions {
-    /// Vault's URL; makes it the installation's secret manager. See docs/credentials/vault.md
+    /// URL of Vault; makes it the installation's secret manager. See docs/credentials/vault.md
     #[arg(long, value_name = "URL")]
     vault_url: Option<String>,
 
-    /// The path that all secrets are under
+    /// Path below which all secrets are
     #[arg(long, value_name = "PATH", default_value = "/concourse")]
     vault_path_prefix: String,
 
-    /// Where under it a variable is looked up; may be given several times, the first that has it counts
+    /// Path of a secret below the prefix, as a template; of several the first that exists is used.
+    /// Can be repeated
     #[arg(
         long,
         value_name = "TEMPLATE",
@@ -31,79 +32,83 @@ pub(crate) struct VaultOptions {
     )]
     vault_lookup_templates: Vec<String>,
 
-    /// A path under the prefix with secrets for all teams
+    /// Path below the prefix with the secrets that all teams share
     #[arg(long, value_name = "PATH")]
     vault_shared_path: Option<String>,
 
-    /// The namespace, in Vault Enterprise
+    /// Namespace, for Vault Enterprise
     #[arg(long, value_name = "NAMESPACE")]
     vault_namespace: Option<String>,
 
-    /// How long a login may take
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "60s")]
+    /// Timeout of a login
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "60s")]
     vault_login_timeout: Duration,
 
-    /// How long a question may take
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "60s")]
+    /// Timeout of a request for a secret
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "60s")]
     vault_query_timeout: Duration,
 
-    /// Remember which version of the key-value engine is mounted where, and ask once
+    /// Remember which version of the key-value engine each mount has instead of asking for every
+    /// secret
     #[arg(long)]
     vault_enable_kv_mount_cache: bool,
 
-    /// File with CA certificates to trust, beside the machine's
+    /// File with CA certificates (PEM) to trust for Vault, in addition to this machine's
     #[arg(long, value_name = "FILE")]
     vault_ca_cert: Option<PathBuf>,
 
-    /// File with the certificate that this server shows to Vault
+    /// File with this server's client certificate (PEM)
     #[arg(long, value_name = "FILE")]
     vault_client_cert: Option<PathBuf>,
 
-    /// File with its private key
+    /// File with the client certificate's private key (PEM)
     #[arg(long, value_name = "FILE")]
     vault_client_key: Option<PathBuf>,
 
-    /// The name that Vault's certificate is for, if it is not the URL's host
+    /// Name that Vault's certificate must have, if it is not the URL's host
     #[arg(long, value_name = "NAME")]
     vault_server_name: Option<String>,
 
-    /// Believe anybody to be Vault
+    /// Do not verify Vault's certificate: any server could pose as Vault
     #[arg(long)]
     vault_insecure_skip_verify: bool,
 
-    /// A token to ask with; better in a file, as others can see arguments
+    /// Token for Vault; visible to other users of this machine, so prefer the file
     #[arg(long, value_name = "TOKEN", hide_env_values = true)]
     vault_client_token: Option<String>,
 
-    /// File with such a token, read once
+    /// File with the token for Vault, read at the start
     #[arg(long, value_name = "FILE")]
     vault_client_token_file: Option<PathBuf>,
 
-    /// File with such a token, read again whenever it has ended: a Vault agent's sink
+    /// File with the token for Vault, read again whenever the token has expired, such as the sink
+    /// of a Vault agent
     #[arg(long, value_name = "FILE")]
     vault_client_token_path: Option<PathBuf>,
 
-    /// The way to log in: approle, kubernetes, cert, ldap, userpass, or another path under auth/
+    /// Auth method to log in with: approle, kubernetes, cert, ldap, userpass, or another path below
+    /// auth/
     #[arg(long, value_name = "BACKEND")]
     vault_auth_backend: Option<String>,
 
-    /// Log in anew after so long, even if the token could be renewed [default: never]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    /// Time after which to log in anew even if the token can be renewed [default: never]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
     vault_auth_backend_max_ttl: Option<Duration>,
 
-    /// The longest pause between two logins after refused ones
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "5m")]
+    /// Maximum pause between two attempts to log in
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "5m")]
     vault_retry_max: Duration,
 
-    /// The pause after the first refused login; twice as long each time
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "1s")]
+    /// Pause after the first failed login; it doubles with each further one
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "1s")]
     vault_retry_initial: Duration,
 
-    /// What to say when logging in, such as role_id:ID; may be given several times
+    /// Parameter of the login, for example role_id:ID; visible to other users of this machine, so
+    /// prefer the file. Can be repeated
     #[arg(long, value_name = "NAME:VALUE", hide_env_values = true)]
     vault_auth_param: Vec<String>,
 
-    /// The same with a file that holds the value, read at each login; may be given several times
+    /// Parameter of the login whose value is in a file, read at each login. Can be repeated
     #[arg(long, value_name = "NAME:FILE")]
     vault_auth_param_file: Vec<String>,
 }
@@ -157,12 +162,12 @@ impl VaultOptions {
     }
 }
 
-/// What is wrong is told without the value.
+/// Reads pairs of a name and a value. Errors do not show the value.
 fn pairs(option: &str, given: &[String]) -> Result<BTreeMap<String, String>> {
     let pair = |text: &String| {
         let (name, value) = text
             .split_once([':', '='])
-            .with_context(|| format!("{option} is written NAME:VALUE, and one has no `:`"))?;
+            .with_context(|| format!("{option} expects NAME:VALUE, but one has no `:`"))?;
         Ok((name.to_owned(), value.to_owned()))
     };
     given.iter().map(pair).collect()

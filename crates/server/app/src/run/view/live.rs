@@ -11,16 +11,16 @@ pub(super) struct Running {
     pub(super) since: Instant,
 }
 
-/// What is at the bottom of the terminal.
+/// The rows at the bottom of the terminal.
 #[derive(Default)]
 pub(super) struct Live {
     pub(super) running: Vec<Running>,
-    /// How many rows are there now.
+    /// Number of rows drawn.
     drawn: usize,
 }
 
 /// No more rows than this, so that there is room for what steps print.
-const MOST: usize = 8;
+const MAX_ROWS: usize = 8;
 
 impl Live {
     /// The bytes that show a text above the rows, and the rows as they are now.
@@ -47,8 +47,8 @@ fn rows(running: &[Running], now: Instant, columns: usize) -> Vec<String> {
         .max()
         .unwrap_or_default();
     let shown = match running.len() {
-        few if few <= MOST => few,
-        _ => MOST - 1,
+        few if few <= MAX_ROWS => few,
+        _ => MAX_ROWS - 1,
     };
     let mut rows: Vec<String> = running[..shown]
         .iter()
@@ -99,8 +99,8 @@ mod tests {
         assert_eq!(rows(&two, now, 8), ["job/a  ", "job/lon"]);
         let many: Vec<Running> = (0..20).map(|_| running("job/a", now)).collect();
         let shown = rows(&many, now, 80);
-        assert_eq!(shown.len(), MOST);
-        assert_eq!(shown[MOST - 1], "and 13 more");
+        assert_eq!(shown.len(), MAX_ROWS);
+        assert_eq!(shown[MAX_ROWS - 1], "and 13 more");
     }
 
     #[test]
