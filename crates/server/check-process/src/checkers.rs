@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    Check, Checked, Failure, ImageQuestion, SecretLookup, SecretAnswer,
+    Check, Checked, Failure, ImageQuestion, SecretAnswer, SecretLookup,
     scratch::Scratch,
     share::{Key, Sharing},
     team::Team,

@@ -82,7 +82,8 @@ pub struct ImageQuestion {
 }
 
 /// What a secret manager said.
-pub type SecretAnswer = Result<Option<airside_secret_managers::Secret>, airside_secret_managers::Error>;
+pub type SecretAnswer =
+    Result<Option<airside_secret_managers::Secret>, airside_secret_managers::Error>;
 
 /// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use airside_runtime::{Image, PullSource};
 use airside_store::now;
 use serde_json::{Map, Value};
 
-use super::{ImageMetadata, StepImage, ImageNeed, announce, artifact, filled, run, served, text};
+use super::{ImageMetadata, ImageNeed, StepImage, announce, artifact, filled, run, served, text};
 use crate::{Result, StepError, leaf::Leaf};
 
 type Source = Map<String, Value>;
