@@ -45,8 +45,8 @@ pub async fn caught<F: Future>(name: &'static str, future: F) -> Result<F::Outpu
     catch(name, future).await.map_err(|(panicked, _)| panicked)
 }
 
-/// Runs work that blocks on a thread for that. A panic is logged and counted under `name`, and handed to the caller as an
-/// error.
+/// Runs work that blocks on a thread for such work. A panic is logged and counted under `name`, and
+/// handed to the caller as an error.
 pub async fn blocking<T: Send + 'static>(
     name: &'static str,
     work: impl FnOnce() -> T + Send + 'static,

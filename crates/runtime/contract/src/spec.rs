@@ -94,6 +94,18 @@ impl Image {
         }
     }
 
+    /// Adds the user that an image of a registry names, if it is one that a pod can carry: of at
+    /// most 256 bytes, and without control characters.
+    pub fn with_user(mut self, found: Option<&str>) -> Self {
+        let fits = |user: &&str| {
+            !user.is_empty() && user.len() <= 256 && !user.chars().any(char::is_control)
+        };
+        if let Self::Registry { user, .. } = &mut self {
+            *user = found.filter(fits).map(str::to_owned);
+        }
+        self
+    }
+
     /// The user that the image names, where the server knows it.
     pub fn user(&self) -> Option<&str> {
         match self {

@@ -1,5 +1,5 @@
-//! Checks of native resource types, questions for images' documents, and looks at tenants' secret managers, outside the
-//! server.
+//! Checks of native resource types, questions for images' documents, and looks at tenants' secret
+//! managers, outside the server.
 //!
 //! The server never connects to an address that a tenant chose. A *checker* does: a process of the same
 //! program, one for each team, that can see nothing of the server and little of the machine.

@@ -101,9 +101,12 @@ pub(crate) async fn artifact(
         Ok(None) => b"{}".to_vec(),
         Err(error) => return Err(error.to_string().into()),
     };
-    let metadata = serde_json::from_slice(&metadata)
+    let metadata: ImageMetadata = serde_json::from_slice(&metadata)
         .map_err(|error| format!("error parsing metadata.json from rootfs: {error}"))?;
     let image = match reference {
+        Some(reference) if reference.is_read_by_pod(leaf) => {
+            reference.image().with_user(metadata.user.as_deref())
+        }
         Some(reference) => served::settle(leaf, reference.image(), tags).await?,
         None => Image::Volume { volume },
     };

@@ -256,7 +256,7 @@ async fn write_all(
                 active = returned;
                 result
             }
-            // The file is lost with the panic, and the log takes nothing more until it is opened anew.
+            // The panic took the file along: the log takes nothing more until it is opened anew.
             Err(error) => return refuse_all(waiting, close, &error),
         };
         if let Ok(written) = &mut result {
@@ -295,7 +295,7 @@ async fn write_all(
     }
 }
 
-/// Waits for a segment that is being compressed. One whose compression panicked stays as large as it is.
+/// Waits until a segment is compressed, or its compression has panicked.
 async fn end_of(work: Option<JoinHandle<()>>) {
     if let Some(work) = work {
         drop(work.await);

@@ -197,6 +197,11 @@ impl Orchestrator {
         self.parts.workers.may_pull_images(team, tags)
     }
 
+    /// Returns true if all workers for such steps leave pulling images to their nodes.
+    pub fn only_nodes_pull(&self, team: &str, tags: &[String]) -> bool {
+        self.parts.workers.only_nodes_pull(team, tags)
+    }
+
     /// Returns the trust in the worker that a step would be put on now. Artifacts that were fetched
     /// on a worker of another trust are not for it.
     pub fn trust_for(&self, request: &StepRequest) -> Option<String> {

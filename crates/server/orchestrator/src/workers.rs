@@ -226,6 +226,18 @@ impl Workers {
             .any(|entry| entry.fits(team, tags) && pulls(entry))
     }
 
+    /// Returns true if there are workers for such a step and all of them leave pulling images to
+    /// nodes.
+    pub(crate) fn only_nodes_pull(&self, team: &str, tags: &[String]) -> bool {
+        let entries = self.entries();
+        let mut fitting = entries
+            .iter()
+            .filter(|entry| entry.fits(team, tags))
+            .peekable();
+        let pulls = |entry: &WorkerEntry| entry.runtime.capabilities().pulls_images;
+        fitting.peek().is_some() && fitting.all(pulls)
+    }
+
     /// Returns a worker's condition as its runtime reports it.
     pub(crate) fn condition(&self, worker: &WorkerName) -> Condition {
         let entry = self.get(worker);

@@ -1,8 +1,9 @@
-//! Images that nodes pull: before a pod names one, the team's checker reads the image's documents from its registry.
+//! Images that nodes pull: before a pod names one, the team's checker reads the image's documents
+//! from its registry.
 //!
-//! The documents say which user the image has, which no node tells. And they are a proof: a node's runtime takes an image
-//! that it has for anybody's whose registry says that it has such a digest, but nobody can serve a manifest to a digest
-//! without having been given it.
+//! The documents name the image's user, which no node tells. They are also a proof: a node hands out
+//! an image that it has if any registry claims its digest, but only a registry that was given the
+//! manifest can serve it.
 
 use std::collections::HashMap;
 
@@ -44,8 +45,8 @@ impl ServedImages {
     }
 }
 
-/// The image as a step may be placed in it: with its user, if a node is to pull it. The registry must have served its
-/// documents to the step's source.
+/// Asks for the documents of an image that a node is to pull, and adds the image's user. Images that
+/// the registry does not serve to the step's source are refused.
 pub(super) async fn settle(
     leaf: Leaf<'_>,
     image: Image,
@@ -148,7 +149,7 @@ impl Named {
         self.reference.contains(':')
     }
 
-    /// The image with what was found of it. A tag becomes the digest that was served: the node is to pull that one.
+    /// Adds the user to the image. A tag becomes the digest that was served, for the node to pull.
     fn served(&self, image: Image, served: ServedImage) -> Image {
         match image {
             Image::Registry {
@@ -178,8 +179,9 @@ impl Named {
             other => format!("{other}: {output}"),
         };
         format!(
-            "the registry does not serve what the image {repository} ({reference}) says of itself, so no pod may have \
-             it: {words}; if only nodes reach that registry, the administrator names it with --registry-on-nodes"
+            "no pod gets the image {repository} ({reference}), because its registry does not serve \
+             its manifest and configuration: {words}; if only nodes reach that registry, the \
+             administrator names it with --registry-on-nodes"
         )
     }
 }

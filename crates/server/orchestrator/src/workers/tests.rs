@@ -13,6 +13,7 @@ use super::*;
 struct Named {
     name: WorkerName,
     condition: watch::Sender<Condition>,
+    pulls_images: bool,
 }
 
 #[async_trait]
@@ -27,7 +28,7 @@ impl Runtime for Named {
             lost_after: Duration::from_secs(1),
             fence_after: None,
             has_host_image: true,
-            pulls_images: false,
+            pulls_images: self.pulls_images,
         }
     }
 
@@ -61,6 +62,7 @@ fn in_condition(name: &str, team: &str, tags: &[&str], condition: Condition) -> 
         runtime: Arc::new(Named {
             name: WorkerName::new(name),
             condition: watch::Sender::new(condition),
+            pulls_images: tags.contains(&"pods"),
         }),
         team: Some(team.to_owned()).filter(|team| !team.is_empty()),
         tags: tags.iter().map(|&tag| tag.to_owned()).collect(),
@@ -173,6 +175,7 @@ async fn whoever_waits_hears_of_new_workers_and_new_conditions() {
     let named = Arc::new(Named {
         name: WorkerName::new("one"),
         condition: watch::Sender::new(Condition::default()),
+        pulls_images: false,
     });
     workers.set(vec![WorkerEntry {
         runtime: named.clone(),
@@ -206,4 +209,27 @@ async fn hostile_machines_that_joined_are_trusted_alone() {
     let all = [trust("a"), trust("c"), trust("d"), trust("e")];
     let different: std::collections::HashSet<_> = all.iter().collect();
     assert_eq!(different.len(), all.len(), "{all:?}");
+}
+
+#[tokio::test]
+async fn images_are_pulled_by_the_nodes_of_clusters() {
+    let workers = Workers::new(vec![
+        entry("local", "", &["big"]),
+        entry("own", "ann", &["big", "pods"]),
+        entry("cluster", "", &["pods"]),
+    ]);
+    for (team, tag, may, only) in [
+        ("main", "big", false, false),
+        ("main", "pods", true, true),
+        ("ann", "big", true, false),
+        ("ann", "pods", true, true),
+        ("main", "none", false, false),
+    ] {
+        let tags = [tag.to_owned()];
+        let found = (
+            workers.may_pull_images(team, &tags),
+            workers.only_nodes_pull(team, &tags),
+        );
+        assert_eq!(found, (may, only), "{team} {tag}");
+    }
 }

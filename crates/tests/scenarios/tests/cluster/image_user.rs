@@ -1,5 +1,5 @@
-//! Pods in images of a registry: steps run as the images' users, and a digest alone is no key to an image that a node has.
-//! Needs a cluster: see `make test-cluster`.
+//! Pods in images of a registry: steps run as the images' users, and a digest alone is no key to an
+//! image that a node has. Needs a cluster: see `make test-cluster`.
 
 use std::{
     fs,
@@ -36,6 +36,17 @@ fn job(steps: &str) -> String {
     format!("jobs:\n- name: build\n  plan:\n{steps}")
 }
 
+/// A job whose task runs in the image of a get, which fetches no layers.
+fn got(source: &str) -> String {
+    format!(
+        "resources:\n- name: image\n  type: registry-image\n  check_every: never\n  \
+         source: {{{source}, tag: '1', insecure: true}}\n{}",
+        job("  - {get: image, tags: [pods]}\n  \
+             - {task: got, image: image, tags: [pods], config: {platform: linux, \
+             run: {path: sh, args: [-c, 'echo got $(id -u)']}}}\n")
+    )
+}
+
 #[test]
 fn a_step_runs_as_the_user_of_its_image() {
     let Some(namespace) = Namespace::offered() else {
@@ -51,7 +62,8 @@ fn a_step_runs_as_the_user_of_its_image() {
     let source = format!("repository: \"{repository}\"");
     let script = "touch mine; echo uid $(id -u) home $HOME";
     let by_uri = format!(
-        "  - task: uri\n    tags: [pods]\n    config: {{platform: linux, rootfs_uri: 'docker:///{repository}:1', \
+        "  - task: uri\n    tags: [pods]\n    config: {{platform: linux, \
+         rootfs_uri: 'docker:///{repository}:1', \
          run: {{path: sh, args: [-c, 'echo uri $(id -u)']}}}}\n"
     );
     for settings in ["", "  pod_security: restricted\n"] {
@@ -70,6 +82,13 @@ fn a_step_runs_as_the_user_of_its_image() {
             let output = fly.trigger_and_watch("p/build").succeeded();
             assert!(output.stdout.contains(expected), "{settings}: {output:?}");
         }
+        fly.pipeline("p", &got(&source));
+        fly.run(&["check-resource", "-r", "p/image"]).succeeded();
+        let output = fly.trigger_and_watch("p/build").succeeded();
+        assert!(
+            output.stdout.contains("got 65532"),
+            "{settings}: {output:?}"
+        );
         let itself = task(&source, "", "").replace("run: {path: sh, args: [-c, \"\"]}", "run: {}");
         fly.pipeline("p", &job(&itself));
         let output = fly.trigger_and_watch("p/build").succeeded();
