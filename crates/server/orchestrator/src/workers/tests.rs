@@ -175,6 +175,7 @@ async fn whoever_waits_hears_of_new_workers_and_new_conditions() {
     let named = Arc::new(Named {
         name: WorkerName::new("one"),
         condition: watch::Sender::new(Condition::default()),
+        pulls_images: false,
     });
     workers.set(vec![WorkerEntry {
         runtime: named.clone(),
