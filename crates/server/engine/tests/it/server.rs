@@ -14,7 +14,7 @@ use airside_orchestrator::{Orchestrator, Patience, WorkerEntry, Workers};
 use airside_runtime::AnyRuntime;
 use airside_secrets::Credentials;
 use airside_store::{Container, OneOff, Store, WorkerKind, testing::TestDatabase};
-use airside_telemetry::Metrics;
+use airside_telemetry::metrics::Metrics;
 use airside_volumes::Volumes;
 use async_trait::async_trait;
 use futures::StreamExt as _;
