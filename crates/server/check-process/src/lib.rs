@@ -1,12 +1,12 @@
-//! Checks of native resource types, questions for images' documents, and looks at tenants' secret managers, outside the
-//! server.
+//! Checks of native resource types, questions for images' documents, and lookups in tenants' secret
+//! managers, outside the server.
 //!
 //! The server never connects to an address that a tenant chose. A *checker* does: a process of the
 //! same program, one for each team, that can see nothing of the server and little of the machine.
 //!
 //! ```text
 //! Checkers ── joins equal checks ──▶ Team ── starts, replaces, ends ──▶ Process ══ pipes ══▶ serve
-//!                                                                                     (confined, threads)
+//!                                                                            (confined, threads)
 //! ```
 //!
 //! - [`Checkers`] is the handle: it runs a check, and returns versions or a [`Failure`];
@@ -81,8 +81,9 @@ pub struct ImageQuestion {
     pub timeout: Duration,
 }
 
-/// What a secret manager said.
-pub type SecretAnswer = Result<Option<airside_secret_managers::Secret>, airside_secret_managers::Error>;
+/// The answer of a secret manager.
+pub type SecretAnswer =
+    Result<Option<airside_secret_managers::Secret>, airside_secret_managers::Error>;
 
 /// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    Check, Checked, Failure, ImageQuestion, SecretLookup, SecretAnswer,
+    Check, Checked, Failure, ImageQuestion, SecretAnswer, SecretLookup,
     checkers::{Home, Options},
     failure::pause,
     process::{Process, RequestEnd},
