@@ -80,7 +80,8 @@ impl Checkers {
         self.team(&question.team).image(question).await
     }
 
-    /// Ends the processes of all teams, and waits until nothing is left of them. Checks in flight fail.
+    /// Ends the processes of all teams, and waits until nothing is left of them. Checks in flight
+    /// fail.
     pub async fn close(&self) {
         for team in self.teams.lock().values() {
             team.end();

@@ -1,4 +1,4 @@
-//! Checks of native resource types, questions for images' documents, and looks at tenants' secret
+//! Checks of native resource types, questions for images' documents, and lookups in tenants' secret
 //! managers, outside the server.
 //!
 //! The server never connects to an address that a tenant chose. A *checker* does: a process of the
@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! Checkers ── joins equal checks ──▶ Team ── starts, replaces, ends ──▶ Process ══ pipes ══▶ serve
-//!                                                                                     (confined, threads)
+//!                                                                            (confined, threads)
 //! ```
 //!
 //! - [`Checkers`] is the handle: it runs a check, and returns versions or a [`Failure`];
@@ -81,7 +81,7 @@ pub struct ImageQuestion {
     pub timeout: Duration,
 }
 
-/// What a secret manager said.
+/// The answer of a secret manager.
 pub type SecretAnswer =
     Result<Option<airside_secret_managers::Secret>, airside_secret_managers::Error>;
 

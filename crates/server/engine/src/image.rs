@@ -65,7 +65,8 @@ impl ImageMetadata {
 }
 
 impl StepImage {
-    /// The user that the image itself carries is the runtime's to start the step as. It is not said twice.
+    /// The user that the image itself carries is the runtime's to start the step as. It is not said
+    /// twice.
     fn new(image: Image, mut metadata: ImageMetadata) -> Self {
         if image.user().is_some() {
             metadata.user = None;
@@ -123,7 +124,7 @@ pub(crate) async fn by_reference(
     Ok(served::settle(leaf, image, tags).await?.into())
 }
 
-/// An image by its name: nothing shows that anybody may have it.
+/// Returns an image by its name: nothing shows yet that the team may pull it.
 fn unproved(registries: &Registries, reference: &str) -> Image {
     let (repository, _) = served::split(reference);
     Image::Registry {
@@ -135,7 +136,8 @@ fn unproved(registries: &Registries, reference: &str) -> Image {
 }
 
 /// Fetches an image by the plans for that: one that looks for its version, if there is one, and one
-/// that gets it. What the server can pull by itself is left to the runtime. The tags are those of the step that wants it.
+/// that gets it. What the server can pull by itself is left to the runtime. The tags are those of
+/// the step that wants it.
 pub(crate) async fn fetch(
     leaf: Leaf<'_>,
     (check, get): (Option<&Plan>, &Plan),

@@ -50,7 +50,8 @@ pub(super) async fn fetch(
         Some(digest) => format!("{repository}@{digest}"),
         None => by_tag(repository, &source),
     };
-    // What a check found without a login is anybody's; a version that the pipeline gives shows nothing.
+    // An image that a check found without a login is public; a version that the pipeline gives
+    // proves nothing.
     let ask_registry = node.version.is_some() || airside_resource_types::has_login(&source);
     let image = Image::Registry {
         reference,

@@ -1,9 +1,9 @@
 //! Images that nodes pull: before a pod names one, the team's checker reads the image's documents
 //! from its registry.
 //!
-//! The documents name the image's user, which no node tells. They are also a proof: a node hands out
-//! an image that it has if any registry claims its digest, but only a registry that was given the
-//! manifest can serve it.
+//! The documents name the image's user, which no node reports. They are also a proof: the runtime
+//! of a node gives an image that it has to any pod whose registry claims to have such a digest, but
+//! a registry cannot serve the manifest of a digest without having been given it.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{StepError, leaf::Leaf};
 
-/// The most images that are remembered. Beyond it all are asked for again.
+/// Maximum number of images that are remembered. Beyond it all are asked for again.
 const MAX_REMEMBERED: usize = 10_000;
 
 /// A team, and a hash of the digest that it asked for with the source.
@@ -45,8 +45,8 @@ impl ServedImages {
     }
 }
 
-/// Asks for the documents of an image that a node is to pull, and adds the image's user. Images that
-/// the registry does not serve to the step's source are refused.
+/// Returns the image as a step may be placed in it: with its user, if a node is to pull it. The
+/// registry must have served its documents to the step's source.
 pub(super) async fn settle(
     leaf: Leaf<'_>,
     image: Image,
@@ -149,7 +149,8 @@ impl Named {
         self.reference.contains(':')
     }
 
-    /// Adds the user to the image. A tag becomes the digest that was served, for the node to pull.
+    /// Returns the image with the documents' answer. A tag becomes the digest that was served: the
+    /// node is to pull that one.
     fn served(&self, image: Image, served: ServedImage) -> Image {
         match image {
             Image::Registry {
