@@ -6,8 +6,8 @@
 //!
 //! [`airside_auth::Action`] is the table of what is served and what it takes. A handler can only be
 //! mounted under an action, behind the guard, and gets at teams, pipelines and builds only through
-//! the [`RequestScope`](scope::RequestScope) that the guard made. Handlers hold no rules of their own about how
-//! builds run: what they start or stop goes through [`Builds`].
+//! the [`RequestScope`](scope::RequestScope) that the guard made. Handlers hold no rules of their
+//! own about how builds run: what they start or stop goes through [`Builds`].
 
 mod audit;
 mod badge;

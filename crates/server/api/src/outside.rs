@@ -4,7 +4,8 @@
 //! the login page ─▶ /sky/issuer/auth/github ─▶ GitHub ─▶ /sky/issuer/callback ─▶ /sky/callback
 //! ```
 //!
-//! The callback has the path that it has in Concourse, so what is registered at providers stays good.
+//! The callback has the path that it has in Concourse, so what is registered at providers stays
+//! good.
 
 use airside_auth::ConnectorName;
 use airside_identity_providers::{Attempt, ConnectorError, Fault, Redirecting};

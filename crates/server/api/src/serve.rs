@@ -92,7 +92,7 @@ pub async fn serve(
         match accepted {
             Ok((stream, from)) => match places.enter(Peer::from(from), FIRST_HEAD) {
                 Some(place) => {
-                    let attending = server.clone().attend(stream, from, place);
+                    let attending = server.clone().serve_connection(stream, from, place);
                     drop(attended.spawn(airside_tasks::named("API connection", attending)));
                 }
                 None => debug!(%from, "connection refused: too many are open"),
@@ -137,7 +137,7 @@ struct Server {
 }
 
 impl Server {
-    async fn attend(self, stream: TcpStream, from: SocketAddr, place: ConnectionPlace) {
+    async fn serve_connection(self, stream: TcpStream, from: SocketAddr, place: ConnectionPlace) {
         let activity = place.activity().clone();
         let stream = Attended::new(stream, place);
         let served = self.greet(stream, from, activity.clone());

@@ -127,7 +127,7 @@ impl Auth {
     /// it looks.
     pub async fn login(&self, name: &str, password: &str, from: Peer) -> Result<Issued, Denied> {
         let identity = match self.directory_for(name) {
-            Some(directory) => self.ask(directory, name, password, from).await?,
+            Some(directory) => self.ask_directory(directory, name, password, from).await?,
             None => self.check_local(name, password, from).await?,
         };
         Ok(self.admit(identity).await?)
@@ -149,7 +149,7 @@ impl Auth {
         Ok(Identity::local(name))
     }
 
-    async fn ask(
+    async fn ask_directory(
         &self,
         directory: &Arc<dyn Directory>,
         name: &str,

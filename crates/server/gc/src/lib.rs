@@ -6,10 +6,10 @@
 //!     disk above its mark ─▶ caches, images and kept containers, those unused for longest first
 //! ```
 //!
-//! There is one loop ([`Collector::run`]) and one list of kinds of garbage ([`Kind`]). Pure functions
-//! ([`retention`]) and the store's queries decide what is garbage; a lost event delays a collection until
-//! the next sweep, and a crash in the middle of one leaves what the next finds again. Nothing here is
-//! on the path of a request.
+//! There is one loop ([`Collector::run`]) and one list of kinds of garbage ([`Kind`]). Pure
+//! functions ([`retention`]) and the store's queries decide what is garbage; a lost event delays a
+//! collection until the next sweep, and a crash in the middle of one leaves what the next finds
+//! again. Nothing here is on the path of a request.
 //!
 //! **Invariants:** rows go before files, so that no row ever names a file that is not there; files are
 //! listed before rows are read, so that what is made in between is not taken for garbage. *Absent:*

@@ -25,7 +25,7 @@ impl Collector {
                 .reap(LoggedOf::Job(job.id), self.retention(&job))
                 .await?;
         }
-        let one_offs = self.parts.keep.logs.of(None);
+        let one_offs = self.parts.keep.logs.for_job(None);
         for team in self.parts.store.teams().await? {
             reaped += self.reap(LoggedOf::OneOffs(team.id), one_offs).await?;
         }
@@ -46,7 +46,7 @@ impl Collector {
         self.parts
             .keep
             .logs
-            .of(outline.build_log_retention.as_ref())
+            .for_job(outline.build_log_retention.as_ref())
     }
 
     async fn reap(&self, of: LoggedOf, retention: Retention) -> Result<u64> {

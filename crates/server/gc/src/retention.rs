@@ -30,7 +30,7 @@ pub struct Retention {
 impl LogRetention {
     /// Returns the rules for a job with this setting: the default where it has none, never more
     /// than the maximum.
-    pub fn of(&self, job: Option<&BuildLogRetention>) -> Retention {
+    pub fn for_job(&self, job: Option<&BuildLogRetention>) -> Retention {
         let wanted = job.cloned().unwrap_or_default();
         let count = |number: i64| u32::try_from(number.max(0)).unwrap_or(u32::MAX);
         let builds = limit(count(wanted.builds), self.default_builds, self.max_builds);

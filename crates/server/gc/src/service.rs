@@ -62,7 +62,7 @@ impl Collector {
         };
         loop {
             tokio::select! {
-                heard = news.next() => service.hear(heard),
+                heard = news.next() => service.handle_event(heard),
                 _ = ticks.tick() => service.tick().await,
             }
         }
@@ -70,7 +70,7 @@ impl Collector {
 }
 
 impl Service {
-    fn hear(&mut self, heard: Result<News, Missed>) {
+    fn handle_event(&mut self, heard: Result<News, Missed>) {
         let soon: &[Kind] = match heard {
             Ok(News::BuildFinished { job, .. }) => {
                 self.jobs.insert(job);

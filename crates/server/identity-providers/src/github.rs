@@ -128,7 +128,7 @@ impl Github {
             callback,
         );
         let token = exchanged.await?.access_token;
-        let user: User = self.ask("user", &token).await?.json()?;
+        let user: User = self.get("user", &token).await?.json()?;
         Ok(Identity {
             connector: ConnectorName::Github,
             user_id: user.id.to_string(),
@@ -169,7 +169,7 @@ impl Github {
         Ok(groups)
     }
 
-    async fn ask(&self, path: &str, token: &str) -> Result<HttpAnswer> {
+    async fn get(&self, path: &str, token: &str) -> Result<HttpAnswer> {
         self.http.get(&join(&self.api, path), Some(token)).await
     }
 

@@ -132,12 +132,12 @@ impl Ldap {
     async fn converse(&self, name: &str, password: &str) -> Result<Option<Identity>> {
         let tls = self.tls.clone();
         let mut connection = Connection::open(&self.place, self.config.tls, tls).await?;
-        let found = self.ask(&mut connection, name, password).await;
+        let found = self.identify_over(&mut connection, name, password).await;
         connection.close().await;
         found
     }
 
-    async fn ask(
+    async fn identify_over(
         &self,
         connection: &mut Connection,
         name: &str,

@@ -6,9 +6,9 @@
 //!              └─ Directory (airside_auth): asked with a name and a password ───── Ldap
 //! ```
 //!
-//! The result is an [`airside_auth::Identity`]: the provider, names and groups. The rights of users are
-//! not decided here, and there are no sessions, cookies or pages. Every request to a provider has a
-//! time limit, and secrets appear neither in errors nor in debug output.
+//! The result is an [`airside_auth::Identity`]: the provider, names and groups. The rights of users
+//! are not decided here, and there are no sessions, cookies or pages. Every request to a provider
+//! has a time limit, and secrets appear neither in errors nor in debug output.
 
 mod attempt;
 mod error;

@@ -1,9 +1,9 @@
 //! Build output on disk, outside the database.
 //!
-//! Each build has a folder of append-only *segments*. An event gets its id, reaches followers and may
-//! be acknowledged only once it is durable. Every entry carries a *key* and a *position* (for output:
-//! how far into the step's bytes it reaches), so that a server that resumes a build knows what is
-//! already written and neither loses nor repeats any of it.
+//! Each build has a folder of append-only *segments*. An event gets its id, reaches followers and
+//! may be acknowledged only once it is durable. Every entry carries a *key* and a *position* (for
+//! output: how far into the step's bytes it reaches), so that a server that resumes a build knows
+//! what is already written and neither loses nor repeats any of it.
 //!
 //! ```text
 //! writer ── append ──▶ segment ──▶ followers (woken, then given the same bytes)

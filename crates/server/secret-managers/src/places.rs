@@ -44,7 +44,7 @@ impl Places {
     }
 
     /// Gives the names under which a variable may be kept, the first template's first.
-    pub(crate) fn of(&self, asker: &Asker, name: &str) -> Result<Vec<String>, Error> {
+    pub(crate) fn paths(&self, asker: &Asker, name: &str) -> Result<Vec<String>, Error> {
         check_name(name)?;
         if let Some(fence) = &self.fence {
             fence.check_team(&asker.team)?;
@@ -92,7 +92,8 @@ impl Fence {
         let beginnings = templates.iter().map(Template::beginning);
         let reserved = beginnings.flat_map(|beginning| {
             let inside = team_folders.iter();
-            inside.filter_map(move |folder| Reserved::of(beginning.strip_prefix(folder.as_str())?))
+            inside
+                .filter_map(move |folder| Reserved::parse(beginning.strip_prefix(folder.as_str())?))
         });
         Ok(Self {
             reserved: reserved.collect(),
@@ -134,7 +135,7 @@ impl Fence {
 
 impl Reserved {
     /// `rest` is what stands after the place of a team's name in the beginning of another template.
-    fn of(rest: &str) -> Option<Self> {
+    fn parse(rest: &str) -> Option<Self> {
         match rest.split_once('/') {
             Some((name, _)) => Some(Self::Name(name.to_owned())),
             None if rest.is_empty() => None,

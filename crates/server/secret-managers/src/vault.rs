@@ -71,7 +71,7 @@ impl Vault {
 
 impl Manager for Vault {
     fn paths(&self, asker: &Asker, name: &str) -> Result<Vec<String>, Error> {
-        let paths = self.places.of(asker, name)?;
+        let paths = self.places.paths(asker, name)?;
         paths
             .iter()
             .try_for_each(|path| check_name(path.trim_start_matches('/')))?;

@@ -15,8 +15,8 @@
 //! - `id_tokens` signs tokens and keeps the keys for it.
 //!
 //! **Invariants:** this process connects only to managers that its administrator named (decision 21); a
-//! value is kept in memory alone, and only if the administrator turned the cache on; no value is logged
-//! or in an error. *Absent:* clients of managers (`secret-managers`), redaction (`vars`).
+//! value is kept in memory alone, and only if the administrator turned the cache on; no value is
+//! logged or in an error. *Absent:* clients of managers (`secret-managers`), redaction (`vars`).
 
 mod cache;
 mod dummy;

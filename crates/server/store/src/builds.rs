@@ -207,7 +207,7 @@ impl Store {
             let build = fetch(&mut tx, BuildId(id)).await?;
             tx.commit().await?;
             note(BuildId(id));
-            self.tell(News::JobAsked(new.job));
+            self.announce(News::JobAsked(new.job));
             build.ok_or_else(|| corrupt("a build that was just made is not there"))
         })
     }
@@ -334,7 +334,7 @@ impl Store {
             let job = finish(&mut tx, lease.build, status, ended_at).await?;
             tx.commit().await?;
             match job {
-                Some(job) => self.tell(News::BuildFinished {
+                Some(job) => self.announce(News::BuildFinished {
                     build: lease.build,
                     job,
                     succeeded: status == BuildStatus::Succeeded,
@@ -385,7 +385,7 @@ impl Store {
             .fetch_optional(&self.write)
             .await?;
             match job.flatten() {
-                Some(job) => self.tell(News::JobAsked(JobId(job))),
+                Some(job) => self.announce(News::JobAsked(JobId(job))),
                 None => self.changed(),
             }
             Ok(())

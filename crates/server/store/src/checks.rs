@@ -173,7 +173,7 @@ impl Store {
         .execute(&self.write)
         .await?;
         if changed > 0 {
-            self.tell(News::HistoryChanged(resource));
+            self.announce(News::HistoryChanged(resource));
         }
         self.check_from(resource).await
     }

@@ -168,7 +168,7 @@ impl Store {
             tx.commit().await?;
             if let SavedVersions::Saved(versions) = &found {
                 let versions = versions.clone();
-                self.tell(News::VersionsSaved { resource, versions });
+                self.announce(News::VersionsSaved { resource, versions });
             }
             Ok(found)
         })

@@ -69,8 +69,8 @@ impl Store {
         Ok(())
     }
 
-    /// Records that a user intercepts the container. The user may change the files that the step fetched,
-    /// so no later build finds them in the cache.
+    /// Records that a user intercepts the container. The user may change the files that the step
+    /// fetched, so no later build finds them in the cache.
     pub async fn container_hijacked(&self, handle: &Handle) -> Result<()> {
         let mut tx = self.write.begin(here!()).await?;
         query(sql!(

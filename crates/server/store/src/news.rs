@@ -91,7 +91,7 @@ impl Store {
     }
 
     /// Says it to listeners, if there are any, and to those who only wait for any change.
-    pub(crate) fn tell(&self, news: News) {
+    pub(crate) fn announce(&self, news: News) {
         let _ = self.news.send(news);
         self.changed();
     }
@@ -99,7 +99,7 @@ impl Store {
     /// Says that a check of the resource ended now, whatever it found: builds may have waited for
     /// it.
     pub fn check_ended(&self, resource: ResourceId, next_due: Option<Micros>) {
-        self.tell(News::CheckEnded {
+        self.announce(News::CheckEnded {
             resource,
             at: now(),
             next_due,
@@ -108,6 +108,6 @@ impl Store {
 
     /// Asks for a look at a job, as `fly schedule-job` does.
     pub fn ask_for_job(&self, job: JobId) {
-        self.tell(News::JobAsked(job));
+        self.announce(News::JobAsked(job));
     }
 }

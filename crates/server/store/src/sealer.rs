@@ -1,5 +1,5 @@
-//! Seals what may not lie in the database in clear: AES-256-GCM, with a mark of the key and a random
-//! nonce in front.
+//! Seals what may not lie in the database in clear: AES-256-GCM, with a mark of the key and a
+//! random nonce in front.
 //!
 //! ```text
 //! version (1) · key id (4) · nonce (12) · sealed bytes and tag

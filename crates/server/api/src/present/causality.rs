@@ -11,7 +11,7 @@ use super::Fields;
 /// A node's children, by its id.
 type Children = BTreeMap<i64, BTreeSet<i64>>;
 
-fn of(children: &Children, id: i64) -> Value {
+fn children_of(children: &Children, id: i64) -> Value {
     json!(children.get(&id).cloned().unwrap_or_default())
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn causality(causality: &Causality, root: ResourceId, direction: Dire
     let versions: BTreeMap<i64, _> = kept().map(|version| (version.id.0, version)).collect();
     let jobs = jobs.iter().map(|(id, name)| {
         let named = Fields::default().with("id", *id).with("name", *name);
-        named.maybe("build_ids", of(&of_jobs, *id)).done()
+        named.maybe("build_ids", children_of(&of_jobs, *id)).done()
     });
     let builds = causality.builds.iter().map(|build| {
         Fields::default()
@@ -64,19 +64,21 @@ pub(crate) fn causality(causality: &Causality, root: ResourceId, direction: Dire
             .with("name", build.name.as_str())
             .with("job_id", build.job.0)
             .with("status", build.status.as_str())
-            .maybe("resource_version_ids", of(&of_builds, build.id.0))
+            .maybe("resource_version_ids", children_of(&of_builds, build.id.0))
             .done()
     });
     let resources = resources.iter().map(|(id, name)| {
         let named = Fields::default().with("id", *id).with("name", *name);
-        named.maybe("version_ids", of(&of_resources, *id)).done()
+        named
+            .maybe("version_ids", children_of(&of_resources, *id))
+            .done()
     });
     let versions = versions.values().map(|version| {
         Fields::default()
             .with("id", version.id.0)
             .with("resource_id", version.resource.0)
             .with("version", json!(version.version))
-            .maybe("build_ids", of(&of_versions, version.id.0))
+            .maybe("build_ids", children_of(&of_versions, version.id.0))
             .done()
     });
     json!({

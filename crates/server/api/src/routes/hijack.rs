@@ -174,7 +174,7 @@ impl Session {
             tokio::select! {
                 event = events.recv() => {
                     let Some(event) = event else { return };
-                    for output in Output::of(event, default_shell) {
+                    for output in Output::from_event(event, default_shell) {
                         if out.send(output.frame()).await.is_err() {
                             return;
                         }

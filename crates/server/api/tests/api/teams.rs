@@ -34,7 +34,7 @@ async fn teams_are_made_changed_renamed_and_destroyed(database: TestDatabase) {
     for (bad, why) in [
         (json!({}), "at least one role"),
         (json!({"auth": {}}), "at least one role"),
-        (json!("crew"), "not what is expected"),
+        (json!("crew"), "the team cannot be read"),
         (
             json!({"auth": {"king": {"users": ["local:a"]}}}),
             "no role `king`",

@@ -100,6 +100,6 @@ fn what_holds_for_a_job() {
             days,
             succeeded,
         };
-        assert_eq!(server.of(job.as_ref()), expected, "{server:?} {job:?}");
+        assert_eq!(server.for_job(job.as_ref()), expected, "{server:?} {job:?}");
     }
 }

@@ -73,7 +73,7 @@ impl Connection {
 
     async fn start_tls(&mut self) -> Result<()> {
         let doing = "begin TLS";
-        let (_, outcome) = self.ask(doing, &message::start_tls()).await?;
+        let (_, outcome) = self.request(doing, &message::start_tls()).await?;
         match outcome.code {
             SUCCESS => Ok(()),
             _ => Err(refused(doing, &outcome)),
@@ -82,7 +82,7 @@ impl Connection {
 
     pub(crate) async fn bind(&mut self, dn: &str, password: &str) -> Result<Bound> {
         let doing = "check a password";
-        let (_, outcome) = self.ask(doing, &message::bind(dn, password)).await?;
+        let (_, outcome) = self.request(doing, &message::bind(dn, password)).await?;
         match outcome.code {
             SUCCESS => Ok(Bound::Yes),
             code if WRONG.contains(&code) => Ok(Bound::No),
@@ -99,7 +99,7 @@ impl Connection {
     ) -> Result<Vec<LdapEntry>> {
         let doing = "search";
         let question = message::search(base, reach, filter, attributes);
-        let (entries, outcome) = self.ask(doing, &question).await?;
+        let (entries, outcome) = self.request(doing, &question).await?;
         match outcome.code {
             SUCCESS => Ok(entries),
             NO_SUCH_OBJECT => Ok(Vec::new()),
@@ -115,7 +115,7 @@ impl Connection {
     }
 
     /// Sends a request and returns the entries before the end, and the end.
-    async fn ask(
+    async fn request(
         &mut self,
         doing: &'static str,
         question: &[u8],

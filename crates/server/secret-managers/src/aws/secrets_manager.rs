@@ -88,7 +88,7 @@ impl SecretsManager {
 
 impl Manager for SecretsManager {
     fn paths(&self, asker: &Asker, name: &str) -> Result<Vec<String>, Error> {
-        self.places.of(asker, name)
+        self.places.paths(asker, name)
     }
 
     fn read(&self, path: &str) -> Result<Option<Secret>, Error> {

@@ -94,7 +94,7 @@ impl Ssm {
 
 impl Manager for Ssm {
     fn paths(&self, asker: &Asker, name: &str) -> Result<Vec<String>, Error> {
-        self.places.of(asker, name)
+        self.places.paths(asker, name)
     }
 
     fn read(&self, path: &str) -> Result<Option<Secret>, Error> {

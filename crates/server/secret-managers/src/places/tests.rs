@@ -37,7 +37,7 @@ fn hostile_names_lead_to_no_other_team() {
         ("/elsewhere/{{.Secret}}", "a/x", Some("/elsewhere/a/x")),
     ] {
         let places = places(&[TEAM, shared], &["common/"]).unwrap();
-        let mut all = places.of(&asker("attacker"), name).unwrap().into_iter();
+        let mut all = places.paths(&asker("attacker"), name).unwrap().into_iter();
         assert_eq!(all.next(), Some(format!("/concourse/attacker/{name}")));
         assert_eq!(all.next().as_deref(), found, "{shared} {name}");
     }
@@ -60,7 +60,7 @@ fn hostile_names_of_teams_are_no_folders_of_others() {
         (&partly, "b-victim", false),
         (&partly, "b", true),
     ] {
-        assert_eq!(places.of(&asker(team), "x").is_ok(), fine, "{team:?}");
+        assert_eq!(places.paths(&asker(team), "x").is_ok(), fine, "{team:?}");
     }
 }
 
@@ -81,11 +81,11 @@ fn templates_that_mix_teams_up_are_refused() {
 #[test]
 fn without_folders_of_teams_all_is_shared_and_a_pipelines_own_has_no_fence() {
     let places = places(&["/{{.Secret}}"], &[]).unwrap();
-    assert_eq!(places.of(&asker("t"), "a/b").unwrap(), ["/a/b"]);
+    assert_eq!(places.paths(&asker("t"), "a/b").unwrap(), ["/a/b"]);
     let template = Template::parse("/{{.Team}}-{{.Secret}}").unwrap();
     let own = Places::new(vec![template], Owner::Pipeline, &[]).unwrap();
-    assert_eq!(own.of(&asker("t"), "a/b").unwrap(), ["/t-a/b"]);
-    assert!(own.of(&asker("t"), "a/../b").is_err());
+    assert_eq!(own.paths(&asker("t"), "a/b").unwrap(), ["/t-a/b"]);
+    assert!(own.paths(&asker("t"), "a/../b").is_err());
 }
 
 #[test]

@@ -32,7 +32,7 @@ pub(super) fn read(
     let mount = match known {
         Some(mount) => mount,
         None => {
-            let mount = ask(api, token, path)?;
+            let mount = read_mount(api, token, path)?;
             if let (Some(mounts), false) = (mounts, mount.path.is_empty()) {
                 mounts.lock().insert(mount.path.clone(), mount.clone());
             }
@@ -57,7 +57,7 @@ fn find(mounts: &HashMap<String, Mount>, path: &str) -> Option<Mount> {
 
 /// Asks what is mounted there. Who may not know is answered as if by an old Vault, which knows
 /// version 1 only.
-fn ask(api: &Api, token: &str, path: &str) -> Result<Mount, Error> {
+fn read_mount(api: &Api, token: &str, path: &str) -> Result<Mount, Error> {
     let answer = api.get(&format!("sys/internal/ui/mounts/{path}"), token)?;
     if matches!(answer.status, 403 | 404) {
         return Ok(Mount {

@@ -111,7 +111,7 @@ impl Store {
         let build = fetch(&mut tx, BuildId(id)).await?;
         tx.commit().await?;
         if let Some(job) = of.job {
-            self.tell(News::JobAsked(job));
+            self.announce(News::JobAsked(job));
         }
         build.ok_or_else(|| corrupt("a build that was just made is not there"))
     }

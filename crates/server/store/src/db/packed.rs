@@ -1,9 +1,10 @@
 //! Long lists as one value.
 //!
-//! Rows come from SQLite's thread one by one, each waking up the task that waits for it: for hundreds of
-//! them that takes longer than finding them. So the database puts a list together itself, as one text
-//! that both kinds of database make alike: a number or flag and a semicolon; or the length of a text in
-//! bytes, a colon and the text. A missing value is an empty number, or an empty length.
+//! Rows come from SQLite's thread one by one, each waking up the task that waits for it: for
+//! hundreds of them that takes longer than finding them. So the database puts a list together
+//! itself, as one text that both kinds of database make alike: a number or flag and a semicolon; or
+//! the length of a text in bytes, a colon and the text. A missing value is an empty number, or an
+//! empty length.
 //!
 //! ```text
 //! SELECT packed!(num "j.id", text "j.name", text "j.paused_by"; "j.ordering") FROM jobs j

@@ -156,19 +156,19 @@ pub(crate) async fn listen(
     listener.listen(CHANNEL).await.map_err(unheard())?;
     let (listener, heard) = (Arc::new(Mutex::new(listener)), Arc::new(heard));
     let hearer = me.clone();
-    let hear = airside_tasks::restart("hear other servers", move || {
-        hear(listener.clone(), hearer.clone(), heard.clone())
+    let receive = airside_tasks::restart("hear other servers", move || {
+        receive_changes(listener.clone(), hearer.clone(), heard.clone())
     });
-    let tell = airside_tasks::restart("tell other servers", move || {
-        tell(pool.clone(), me.clone(), local.clone())
+    let announce = airside_tasks::restart("tell other servers", move || {
+        announce_changes(pool.clone(), me.clone(), local.clone())
     });
     Ok(Some(Listener(vec![
-        hear.abort_handle(),
-        tell.abort_handle(),
+        receive.abort_handle(),
+        announce.abort_handle(),
     ])))
 }
 
-async fn hear(listener: Arc<Mutex<PgListener>>, me: String, heard: Arc<impl Fn()>) {
+async fn receive_changes(listener: Arc<Mutex<PgListener>>, me: String, heard: Arc<impl Fn()>) {
     let mut listener = listener.lock().await;
     loop {
         match listener.try_recv().await {
@@ -186,7 +186,7 @@ async fn hear(listener: Arc<Mutex<PgListener>>, me: String, heard: Arc<impl Fn()
 }
 
 /// One notification for all changes since the last: a burst costs little.
-async fn tell(pool: PgPool, me: String, mut local: tokio::sync::watch::Receiver<u64>) {
+async fn announce_changes(pool: PgPool, me: String, mut local: tokio::sync::watch::Receiver<u64>) {
     while local.changed().await.is_ok() {
         let told = sqlx::query("SELECT pg_notify($1, $2)")
             .bind(CHANNEL)

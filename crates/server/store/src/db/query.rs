@@ -116,7 +116,7 @@ macro_rules! run {
         let Query { statement, values, kept, .. } = $self;
         #[allow(unused_mut, reason = "only one of the branches tries again")]
         let mut values = values;
-        let failure = Failure::of(&statement);
+        let failure = Failure::from_statement(&statement);
         let sql = AssertSqlSafe(statement.text);
         let done = match $on.into() {
             On::Pool(Pool::Sqlite(pool)) => {
@@ -162,7 +162,7 @@ enum Failure {
 }
 
 impl Failure {
-    fn of(statement: &Sql) -> Self {
+    fn from_statement(statement: &Sql) -> Self {
         match statement.text {
             Cow::Borrowed(text) => Self::Literal(text, statement.function),
             Cow::Owned(ref text) => Self::Built(Purpose::of_statement(text, statement.function)),
@@ -203,7 +203,7 @@ impl<T> Query<T> {
 
 impl<T: Row> Query<T> {
     pub(crate) async fn fetch_one<'a>(self, on: impl Into<On<'a>>) -> Result<T> {
-        let failure = Failure::of(&self.statement);
+        let failure = Failure::from_statement(&self.statement);
         let row = self.fetch_optional(on).await?;
         row.ok_or_else(|| failure.with(sqlx::Error::RowNotFound))
     }

@@ -189,7 +189,7 @@ impl Store {
         execute_for(&mut tx, "DELETE FROM builds WHERE id IN", &ids).await?;
         tx.commit().await?;
         if let LoggedOf::Job(job) = of {
-            self.tell(News::BuildsForgotten(job));
+            self.announce(News::BuildsForgotten(job));
         }
         Ok(ids.len() as u64)
     }

@@ -47,7 +47,7 @@ impl Store {
             saved.pipeline.paused = false;
         }
         tx.commit().await?;
-        self.tell_set(&saved, anew);
+        self.announce_set(&saved, anew);
         Ok(saved)
     }
 

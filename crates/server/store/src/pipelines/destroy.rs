@@ -46,7 +46,7 @@ impl Store {
             query(statement).bind(id.0).execute(&mut tx).await?;
         }
         tx.commit().await?;
-        self.tell(News::PipelineGone(id));
+        self.announce(News::PipelineGone(id));
         Ok(())
     }
 }

@@ -36,7 +36,7 @@ impl Store {
         .bind(id.0)
         .execute(&self.write)
         .await?;
-        self.tell(match pausing {
+        self.announce(match pausing {
             Pausing::Pause { .. } => News::PipelinePaused(id),
             Pausing::Resume => News::PipelineUnpaused(id),
         });
@@ -83,7 +83,7 @@ impl Store {
         .execute(&mut tx)
         .await?;
         tx.commit().await?;
-        self.tell(News::PipelineArchived(id));
+        self.announce(News::PipelineArchived(id));
         Ok(())
     }
 

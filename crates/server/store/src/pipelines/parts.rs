@@ -155,7 +155,7 @@ impl Store {
         .bind(id.0)
         .execute(&self.write)
         .await?;
-        self.tell(match pausing {
+        self.announce(match pausing {
             Pausing::Pause { .. } => News::JobPaused(id),
             Pausing::Resume => News::JobUnpaused(id),
         });

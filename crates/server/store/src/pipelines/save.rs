@@ -38,16 +38,16 @@ impl Store {
         let mut tx = self.write.begin(here!()).await?;
         let (saved, anew) = self.save_within(&mut tx, save).await?;
         tx.commit().await?;
-        self.tell_set(&saved, anew);
+        self.announce_set(&saved, anew);
         Ok(saved)
     }
 
     /// Says that a pipeline was set, and which of its resources begin another history.
-    pub(super) fn tell_set(&self, saved: &Saved, anew: Vec<ResourceId>) {
+    pub(super) fn announce_set(&self, saved: &Saved, anew: Vec<ResourceId>) {
         for resource in anew {
-            self.tell(News::HistoryChanged(resource));
+            self.announce(News::HistoryChanged(resource));
         }
-        self.tell(News::PipelineSet(saved.pipeline.id));
+        self.announce(News::PipelineSet(saved.pipeline.id));
     }
 
     /// Also which resources begin another history.

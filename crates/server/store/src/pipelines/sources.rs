@@ -16,7 +16,7 @@ pub(super) fn changed(
     after: &Value,
     resources: &[SaveResource],
 ) -> HashSet<String> {
-    let (before, after) = (Sources::of(before), Sources::of(after));
+    let (before, after) = (Sources::in_config(before), Sources::in_config(after));
     let changed = resources.iter().filter(|resource| {
         let old = match resource.old_name.as_str() {
             "" => &resource.name,
@@ -36,7 +36,7 @@ struct Sources<'a> {
 }
 
 impl<'a> Sources<'a> {
-    fn of(config: &'a Value) -> Self {
+    fn in_config(config: &'a Value) -> Self {
         Self {
             resources: by_name(&config["resources"]),
             types: by_name(&config["resource_types"]),

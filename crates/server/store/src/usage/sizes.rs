@@ -156,7 +156,7 @@ impl Store {
         .execute(&self.write)
         .await?;
         if gone > 0 {
-            self.tell(News::HistoryChanged(resource));
+            self.announce(News::HistoryChanged(resource));
         }
         Ok(gone)
     }

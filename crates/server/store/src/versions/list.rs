@@ -134,7 +134,7 @@ impl Store {
         .execute(&self.write)
         .await?;
         if changed > 0 {
-            self.tell(News::VersionEnabled {
+            self.announce(News::VersionEnabled {
                 resource,
                 version,
                 enabled,
@@ -159,7 +159,7 @@ impl Store {
             .execute(&mut tx)
             .await?;
         tx.commit().await?;
-        self.tell(News::HistoryChanged(resource));
+        self.announce(News::HistoryChanged(resource));
         Ok(u64::try_from(removed).unwrap_or(0))
     }
 }

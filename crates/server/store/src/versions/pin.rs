@@ -52,7 +52,7 @@ impl Store {
             return Ok(Err(PinError::NoSuchVersion));
         }
         tx.commit().await?;
-        self.tell(News::PinChanged(resource));
+        self.announce(News::PinChanged(resource));
         Ok(Ok(()))
     }
 
@@ -71,7 +71,7 @@ impl Store {
             return Ok(Err(PinError::NotPinned));
         }
         tx.commit().await?;
-        self.tell(News::PinChanged(resource));
+        self.announce(News::PinChanged(resource));
         Ok(Ok(()))
     }
 

@@ -55,7 +55,7 @@ impl Store {
         if let SavedVersions::Saved(versions) = &found {
             tx.commit().await?;
             let versions = versions.clone();
-            self.tell(News::VersionsSaved { resource, versions });
+            self.announce(News::VersionsSaved { resource, versions });
         }
         Ok(found)
     }

@@ -115,7 +115,7 @@ impl Output {
 
     /// Returns an event's frames for `fly`. Where the default shell is not found `fly` looks for
     /// another by itself, and text about it would only confuse.
-    pub(super) fn of(event: HijackEvent, default_shell: bool) -> Vec<Self> {
+    pub(super) fn from_event(event: HijackEvent, default_shell: bool) -> Vec<Self> {
         match event {
             HijackEvent::Started => Vec::new(),
             HijackEvent::Output(Source::Stdout, data) => vec![Self {
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn what_is_answered() {
         let say = |event: HijackEvent, default_shell| {
-            let outputs = Output::of(event, default_shell);
+            let outputs = Output::from_event(event, default_shell);
             serde_json::to_value(outputs).unwrap()
         };
         let output = |source| HijackEvent::Output(source, Bytes::from_static(b"a\0"));
