@@ -1,5 +1,5 @@
-//! The map of the code is true: ARCHITECTURE.md has an entry for each crate under the heading of its folder,
-//! and every file that an entry or a page names exists.
+//! The map of the code is true: ARCHITECTURE.md has an entry for each crate under the heading of
+//! its folder, and every file that an entry or a page names exists.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
 
@@ -110,7 +110,8 @@ fn paths_below_crates_exist() -> Result<()> {
 #[test]
 fn entries_and_paths_are_found() {
     let page = "# Map\n\n### `crates/base`\n\n**`model`**: `ids.rs`, `plan/`, `{a,b}.rs`.\n\n\
-                **`vars`**: text.\n\n### `crates/cli`\n\n**`airside`**: text.\n\n## More\n\n**`no`**: x.\n";
+                **`vars`**: text.\n\n### `crates/cli`\n\n**`airside`**: text.\n\n\
+                ## More\n\n**`no`**: x.\n";
     let entries = entries(page);
     let places: Vec<&str> = entries.iter().map(|(place, _)| place.as_str()).collect();
     assert_eq!(places, ["base/model", "base/vars", "cli/airside"]);

@@ -1,5 +1,5 @@
-//! Every page of `docs` can be found: the index links each page once, and the index of decisions has every
-//! decision, with the title and the status that the decision itself has.
+//! Every page of `docs` can be found: the index links each page once, and the index of decisions
+//! has every decision, with the title and the status that the decision itself has.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
 
@@ -55,8 +55,8 @@ struct Decision {
     status: String,
 }
 
-/// Reads the head that all decisions have: `# N. Title`, an empty line, `Date: D. Status: S.` with more
-/// sentences after it.
+/// Reads the head that all decisions have: `# N. Title`, an empty line, `Date: D. Status: S.` with
+/// more sentences after it.
 fn head(text: &str) -> Option<Decision> {
     let mut lines = text.lines();
     let (number, title) = lines.next()?.strip_prefix("# ")?.split_once(". ")?;

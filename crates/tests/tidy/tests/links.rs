@@ -1,4 +1,5 @@
-//! Every relative link in a Markdown file leads to a file that exists, and to a heading of it that exists.
+//! Every relative link in a Markdown file leads to a file that exists, and to a heading that exists
+//! there.
 
 use std::path::Path;
 
@@ -40,8 +41,8 @@ fn reference_target(line: &str) -> Option<String> {
         .flatten()
 }
 
-/// Returns the anchors of a page's headings: the heading in lower case, with its punctuation left out and
-/// `-` for each space. A heading that comes again gets a number.
+/// Returns the anchors of a page's headings: the heading in lower case, with its punctuation left
+/// out and `-` for each space. A heading that comes again gets a number.
 fn anchors(markdown: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut fenced = false;
@@ -67,8 +68,8 @@ fn anchors(markdown: &str) -> Vec<String> {
     found
 }
 
-/// Returns true if a link found in `file` leads somewhere. Links off the tree are not judged, nor are the
-/// parts of files that are no Markdown.
+/// Returns true if a link found in `file` leads somewhere. Links off the tree are not judged, nor
+/// are the parts of files that are no Markdown.
 fn resolves(file: &Path, target: &str) -> bool {
     let target = target.trim_matches(['<', '>']);
     if target.contains("://") || target.starts_with("mailto:") {
