@@ -1,7 +1,7 @@
-//! The server: opens the data folder, joins the parts, serves until told to stop.
+//! The server: opens the data folder, joins the parts, serves until a signal stops it.
 //!
-//! If you want to know who gets what, read [`serve`] from top to bottom. There is no logic in here
-//! but what differs between `up` and `web`, which is all in [`Mode`].
+//! [`serve`] reads from top to bottom as what happens, and [`Server::open`] as who gets what. There
+//! is no logic in here but what differs between `up` and `web`, which is all in [`Mode`].
 
 mod agents;
 mod artifact_images;

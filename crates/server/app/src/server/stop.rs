@@ -22,7 +22,7 @@ pub(crate) fn on_signals(shutdown: CancellationToken) -> Result<()> {
     );
     airside_tasks::spawn("signals", async move {
         tokio::select! { _ = term.recv() => {}, _ = int.recv() => {} }
-        info!("stop requested; the same signal again ends the server at once");
+        info!("server stopping; the same signal again ends it at once");
         shutdown.cancel();
         let kind = tokio::select! {
             _ = term.recv() => SignalKind::terminate(),
