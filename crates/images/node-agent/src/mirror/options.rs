@@ -7,7 +7,7 @@ use std::{
 
 use airside_mirror::{
     Registry,
-    node::{MirrorSettings, ShareSettings, Tags, Told},
+    node::{MirrorSettings, ShareSettings, Tags, PortClients},
 };
 
 #[derive(Clone, Debug, clap::Args)]
@@ -95,8 +95,8 @@ impl MirrorOptions {
                 false => Tags::Registry,
             },
             told: match self.no_mirror_files {
-                true => Told::Nobody,
-                false => Told::Containerd,
+                true => PortClients::Pods,
+                false => PortClients::Containerd,
             },
             certs: self.mirror_certs.clone(),
             authorities: self.mirror_ca.clone(),
