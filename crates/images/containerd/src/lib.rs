@@ -1,7 +1,8 @@
-//! A node's container runtime, over its socket: what the kubelet asks (CRI), and containerd's own
-//! services for names, labels and content, which CRI has no words for.
+//! A client of a node's container runtime, over its socket: the service that the kubelet uses
+//! (CRI), and containerd's own services for names, labels and content, which CRI lacks.
 //!
-//! Messages are written out by hand (`messages.rs`): of these services a handful of fields is needed.
+//! Messages are written out by hand (`messages.rs`): of these services a handful of fields is
+//! needed.
 //!
 //! *Absent:* decisions, and the kubelet's own work: pods and containers are only listed.
 
@@ -33,7 +34,8 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// The socket must be there; whether somebody answers shows with the first question.
+    /// Opens a client. The socket must be there; a runtime that does not answer shows with the
+    /// first request.
     pub fn at(socket: &Path) -> Result<Self, RuntimeError> {
         if !socket.exists() {
             return Err(RuntimeError::NoSocket(PathBuf::from(socket)));
@@ -42,7 +44,7 @@ impl Runtime {
         Ok(Self { rpc })
     }
 
-    /// Who answers, such as `containerd v2.1.0`.
+    /// Returns name and version of the runtime, such as `containerd v2.1.0`.
     pub async fn version(&self) -> Result<String, RuntimeError> {
         let said: wire::Version = self
             .rpc
@@ -54,7 +56,7 @@ impl Runtime {
         Ok(format!("{} {}", said.runtime_name, said.runtime_version))
     }
 
-    /// What the kubelet would be told.
+    /// Lists the images like the kubelet.
     pub async fn images(&self) -> Result<Vec<RuntimeImage>, RuntimeError> {
         let request = wire::ListRequest::default();
         let listed: wire::RuntimeImages = self
@@ -84,7 +86,8 @@ impl Runtime {
             image: Some(wire::ImageSpec {
                 image: image.to_owned(),
             }),
-            // Without the address of a server: one that does not fit letter by letter makes the runtime send nothing.
+            // Without the address of a server: one that does not match exactly makes the runtime
+            // send no login.
             auth: login.map(|login| wire::AuthConfig {
                 username: login.username.clone(),
                 password: login.password.clone(),

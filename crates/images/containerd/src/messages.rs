@@ -1,5 +1,5 @@
-//! What is said over the socket. The numbers are the protocols' own; fields that nobody here needs are left out, and are
-//! passed over when they come.
+//! Messages over the socket. The numbers are the protocols' own; fields that the agent does not
+//! need are left out, and are skipped when they come.
 
 use prost::Message;
 
@@ -17,7 +17,7 @@ pub struct Version {
     pub runtime_version: String,
 }
 
-/// Of images or of containers, without a filter.
+/// Request for a list of images or containers, without a filter.
 #[derive(Clone, PartialEq, Message)]
 pub struct ListRequest {}
 
@@ -48,7 +48,7 @@ pub struct ImageSpec {
     pub image: String,
 }
 
-/// Who pulls. Never printed: the derived words would have the password.
+/// Login of a pull. It is never printed: a derived text would have the password.
 #[derive(Clone, PartialEq, Message)]
 #[prost(skip_debug)]
 pub struct AuthConfig {
@@ -136,7 +136,7 @@ pub struct NamedImages {
 pub struct OneName {
     #[prost(string, tag = "1")]
     pub name: String,
-    /// Of a deletion: returns when what it frees is free.
+    /// True if a deletion returns only when its content is removed too.
     #[prost(bool, tag = "2")]
     pub sync: bool,
 }
@@ -168,7 +168,7 @@ pub struct Subscribe {
     pub filters: Vec<String>,
 }
 
-/// That something happened is all that is read of an event.
+/// An event, of which nothing is read but that it happened.
 #[derive(Clone, PartialEq, Message)]
 pub struct Envelope {
     #[prost(string, tag = "3")]

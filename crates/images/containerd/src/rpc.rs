@@ -19,11 +19,11 @@ use tonic_prost::ProstCodec;
 
 use super::messages::Envelope;
 
-/// For everything but pulls.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Timeout of every request but pulls.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 /// Lists of a node with many images.
 const LARGEST_ANSWER: usize = 64 << 20;
-/// Where containerd keeps what the kubelet sees.
+/// containerd's namespace of the kubelet's images and containers.
 const NAMESPACE: &str = "k8s.io";
 
 #[derive(Debug, thiserror::Error)]
@@ -50,7 +50,7 @@ pub(crate) struct Rpc {
     channel: Channel,
 }
 
-/// That something happened, again and again.
+/// Stream of the runtime's events.
 pub struct Events(pub(crate) Streaming<Envelope>);
 
 impl Events {
@@ -78,7 +78,7 @@ impl Rpc {
         Q: Message + Default + 'static,
         A: Message + Default + 'static,
     {
-        match tokio::time::timeout(PATIENCE, self.ask_patiently(path, question)).await {
+        match tokio::time::timeout(REQUEST_TIMEOUT, self.ask_patiently(path, question)).await {
             Ok(answer) => answer,
             Err(_) => Err(RuntimeError::Away("it does not answer".to_owned())),
         }
@@ -145,8 +145,8 @@ fn at(path: &str) -> Result<PathAndQuery, RuntimeError> {
     PathAndQuery::try_from(path).map_err(|error| RuntimeError::Refused(error.to_string()))
 }
 
-/// What comes of the connection is told from what the runtime said: only of the former nothing is known, and only the
-/// latter is an answer.
+/// Tells a failed connection from a refusal of the runtime: after the former nothing is known, and
+/// only the latter is an answer.
 fn failed(status: &Status) -> RuntimeError {
     if let Some(source) = status.source() {
         return RuntimeError::Away(chain(source));

@@ -11,7 +11,7 @@ use http_body_util::{BodyExt as _, Empty, StreamBody, combinators::UnsyncBoxBody
 use crate::storage::Pieces;
 
 pub type Body = UnsyncBoxBody<Bytes, io::Error>;
-pub type Answer = Response<Body>;
+pub type MirrorAnswer = Response<Body>;
 
 /// Said where the registry could not be asked and what is kept was served.
 const STALE: HeaderName = HeaderName::from_static("airside-stale");
@@ -24,20 +24,20 @@ const REFUSAL: [HeaderName; 3] = [
     header::CONTENT_TYPE,
 ];
 
-pub(crate) fn empty(status: StatusCode) -> Answer {
+pub(crate) fn empty(status: StatusCode) -> MirrorAnswer {
     let body = Empty::new().map_err(|never| match never {}).boxed_unsync();
     let mut answer = Response::new(body);
     *answer.status_mut() = status;
     answer
 }
 
-pub fn failure(status: StatusCode, words: &str) -> Answer {
+pub fn failure(status: StatusCode, words: &str) -> MirrorAnswer {
     let answer = airside_serve::oci_error(status, airside_serve::oci_code(status), words);
     answer.map(|body| body.map_err(|never| match never {}).boxed_unsync())
 }
 
 /// The registry's own refusal, with its question for a login.
-pub fn refusal(status: StatusCode, headers: &HeaderMap) -> Answer {
+pub fn refusal(status: StatusCode, headers: &HeaderMap) -> MirrorAnswer {
     let mut answer = failure(status, "the registry refused it");
     for name in REFUSAL {
         for value in headers.get_all(&name) {
@@ -62,7 +62,7 @@ pub(crate) struct Head<'a> {
 
 impl Head<'_> {
     /// Without a body for those who only ask.
-    pub(crate) fn with(&self, pieces: Option<Pieces>) -> Answer {
+    pub(crate) fn with(&self, pieces: Option<Pieces>) -> MirrorAnswer {
         let mut answer = empty(match self.part {
             Some(_) => StatusCode::PARTIAL_CONTENT,
             None => StatusCode::OK,

@@ -35,7 +35,7 @@ mod upstreams;
 pub use access::{Access, AccessAnswer, Caller};
 pub use ahead::{Ahead, AheadError};
 pub use airside_serve::{Authorities, AuthoritiesError};
-pub use answer::{Answer, Body, failure, refusal};
+pub use answer::{Body, MirrorAnswer, failure, refusal};
 pub use asked::{AskedThing, NotAsked, What};
 pub use client::{Away, Client};
 pub use collect::{CollectRules, Collected};

@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Answer, AskedThing, Caller, Mirror,
+    AskedThing, Caller, Mirror, MirrorAnswer,
     answer::{empty, failure},
     serve::Request as Question,
 };
@@ -25,7 +25,7 @@ pub async fn serve(listener: TcpListener, mirror: Mirror, shutdown: Cancellation
     airside_serve::serve(Arc::new(listener), options, answer, shutdown).await;
 }
 
-async fn answer(mirror: &Mirror, request: &Request<Incoming>) -> Answer {
+async fn answer(mirror: &Mirror, request: &Request<Incoming>) -> MirrorAnswer {
     let is_head = request.method() == Method::HEAD;
     if !is_head && request.method() != Method::GET {
         let words = "images are only pulled here";

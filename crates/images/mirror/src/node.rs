@@ -1,13 +1,15 @@
-//! The mirror's half on each node: containerd asks the node's own port, which asks other nodes, then the mirror.
+//! The mirror's half on each node: containerd asks the node's own port, which asks other nodes, and
+//! then the mirror.
 //!
 //! ```text
-//! containerd ──▶ localhost:PORT ──▶ local ──▶ access (may the caller have it?) ──▶ mirror, or the registry
+//! containerd ──▶ localhost:PORT ──▶ local ──▶ access (may the caller have it?) ──▶ mirror or registry
 //!      ▲                              │
-//!      │ hosts.toml                   └──▶ sharing ──▶ agents of other nodes ──▶ their containerd's content
+//!      │ hosts.toml                   └──▶ sharing ──▶ agents of other nodes ──▶ their containerd
 //! ```
 //!
-//! **Invariants:** it keeps nothing itself; it serves nobody what their own login would not get from the registry; it
-//! changes no file of containerd's that is not its own; and without it pulls go on as if it had never been there.
+//! **Invariants:** it keeps nothing itself; it serves no caller what its own login would not get
+//! from the registry; it changes no file of containerd's that is not its own; and without it pulls
+//! go on as if it had never been there.
 
 mod hosts;
 mod local;
@@ -33,10 +35,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Access, Answer, Client, Registries, Registry, Upstream};
+use crate::{Access, Client, MirrorAnswer, Registries, Registry, Upstream};
 
 use self::{
-    hosts::{Hosts, Written},
+    hosts::{Hosts, WrittenHosts},
     local::Local,
     peers::Peers,
     probe::Probe,
@@ -46,32 +48,33 @@ use self::{
 
 pub use self::{hosts::Tags, probe::MIRROR_USED, proof::PEERS_AUDIENCE};
 
-/// What is decided about it.
+/// Settings of the mirror's half.
 #[derive(Clone, Debug)]
 pub struct MirrorSettings {
     pub registries: Vec<Registry>,
     /// Such as `http://10.0.0.1:5000`; registries are asked directly if there is none.
     pub mirror: Option<String>,
-    /// Where containerd finds it, as it is inside the pod; the node's own port has the same number.
+    /// Address inside the pod; the node's own port, where containerd asks, has the same number.
     pub listen: SocketAddr,
     pub tags: Tags,
-    pub told: Told,
+    pub told: PortClients,
     /// containerd's folder of registries.
     pub certs: PathBuf,
-    /// Certificates of the user's own authority, by which registries are trusted here and by containerd.
+    /// Certificates of the user's own authority, by which registries are trusted here and by
+    /// containerd.
     pub authorities: Option<PathBuf>,
     pub runtime_socket: PathBuf,
     /// Blobs come from other nodes too.
     pub share: Option<ShareSettings>,
 }
 
-/// Who is told of the port.
+/// Clients of the port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
-    /// By its files.
+pub enum PortClients {
+    /// containerd, by its files.
     Containerd,
-    /// Pods name it themselves, as admission has them do.
-    Nobody,
+    /// Pods, whose images admission renames to the port.
+    Pods,
 }
 
 #[derive(Clone, Debug)]
@@ -82,7 +85,7 @@ pub struct ShareSettings {
     pub port: u16,
     /// The agent's proof for others, with the audience [`PEERS_AUDIENCE`].
     pub token: PathBuf,
-    /// Of the agents' account: `system:serviceaccount:NAMESPACE:NAME`.
+    /// User name of the agents' account: `system:serviceaccount:NAMESPACE:NAME`.
     pub account: String,
 }
 
@@ -106,9 +109,9 @@ pub enum MirrorError {
 #[derive(Clone)]
 pub struct NodeMirror {
     hosts: Hosts,
-    told: Told,
-    /// Which registries containerd was told of, and which it was not.
-    written: Written,
+    told: PortClients,
+    /// Registries for which containerd has a file of ours, and those for which it has another.
+    written: WrittenHosts,
     probe: Arc<Probe>,
     port: u16,
     runtime: Runtime,
@@ -160,25 +163,30 @@ impl NodeMirror {
         })
     }
 
-    /// Whether containerd really asks: the condition [`MIRROR_USED`], for `NodeImages`. Nothing where it was not told to.
+    /// Probes if containerd asks the port: the condition [`MIRROR_USED`] for `NodeImages`. None if
+    /// containerd has no file of ours.
     pub async fn is_used(&self) -> Option<Condition> {
         match self.told {
-            Told::Containerd => {
+            PortClients::Containerd => {
                 let run = self.probe.run(&self.hosts, self.port, &self.runtime).await;
                 Some(probe::condition(&run, &self.written))
             }
-            Told::Nobody => None,
+            PortClients::Pods => None,
         }
     }
 }
 
 impl MirrorSettings {
     /// Makes containerd's files what they should be.
-    fn tell(&self, port: u16, own: Option<&Authorities>) -> Result<(Hosts, Written), MirrorError> {
+    fn tell(
+        &self,
+        port: u16,
+        own: Option<&Authorities>,
+    ) -> Result<(Hosts, WrittenHosts), MirrorError> {
         let hosts = Hosts::at(&self.certs);
         let registries = match self.told {
-            Told::Containerd => self.registries.as_slice(),
-            Told::Nobody => &[],
+            PortClients::Containerd => self.registries.as_slice(),
+            PortClients::Pods => &[],
         };
         let written = hosts.write(registries, port, self.tags, own);
         let written = written.map_err(|error| MirrorError::Hosts(self.certs.clone(), error))?;
@@ -190,7 +198,7 @@ impl MirrorSettings {
             );
         }
         match self.told {
-            Told::Containerd => {
+            PortClients::Containerd => {
                 let registries = written.written.join(" ");
                 tracing::info!(
                     registries,
@@ -198,7 +206,7 @@ impl MirrorSettings {
                     "mirror of registries configured for containerd"
                 );
             }
-            Told::Nobody => tracing::info!(
+            PortClients::Pods => tracing::info!(
                 port,
                 "mirror started without containerd; only pods that name its port use it"
             ),
@@ -253,7 +261,7 @@ fn serve<F>(
     shutdown: CancellationToken,
     answer: impl Fn(Request<Incoming>) -> F + Clone + Send + Sync + 'static,
 ) where
-    F: Future<Output = Answer> + Send + 'static,
+    F: Future<Output = MirrorAnswer> + Send + 'static,
 {
     let (listener, until) = (Arc::new(listener), shutdown.clone());
     airside_tasks::supervise("mirror port", &shutdown, move || {

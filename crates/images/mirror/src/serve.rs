@@ -7,7 +7,7 @@ use airside_oci::{ByteRange, Digest, MAX_DOCUMENT_BYTES, OutsideRange, Repositor
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
 use crate::{
-    Access, AccessAnswer, Answer, AskedThing, Caller, Reply, Storage, Upstream, What,
+    Access, AccessAnswer, AskedThing, Caller, MirrorAnswer, Reply, Storage, Upstream, What,
     access::{proves, verdict},
     answer::{Head, failure, refusal},
     flight::{Flights, NotBegun, StorageLook},
@@ -60,7 +60,7 @@ impl Mirror {
         &self.0.storage
     }
 
-    pub(crate) async fn answer(&self, request: &Request<'_>) -> Answer {
+    pub(crate) async fn answer(&self, request: &Request<'_>) -> MirrorAnswer {
         let host = request.asked.repository.host();
         if !self.0.access.upstream().knows(host) {
             let words = format!("{host} is not mirrored here");
@@ -85,7 +85,7 @@ impl Mirror {
 
     /// Serves a tag. The registry resolves it; only while the registry is away its last answer
     /// counts.
-    async fn tag(&self, request: &Request<'_>) -> io::Result<Answer> {
+    async fn tag(&self, request: &Request<'_>) -> io::Result<MirrorAnswer> {
         let AskedThing { repository, what } = request.asked;
         let What::Manifest(TagOrDigest::Tag(tag)) = what else {
             return Ok(failure(StatusCode::NOT_FOUND, "this is no tag"));
@@ -129,7 +129,7 @@ impl Mirror {
         request: &Request<'_>,
         digest: &Digest,
         is_stale: bool,
-    ) -> io::Result<Answer> {
+    ) -> io::Result<MirrorAnswer> {
         let asked = request.asked.at(digest);
         let request = Request {
             asked: &asked,
@@ -143,7 +143,7 @@ impl Mirror {
         request: &Request<'_>,
         digest: &Digest,
         is_stale: bool,
-    ) -> io::Result<Answer> {
+    ) -> io::Result<MirrorAnswer> {
         if let Some(answer) = self.stored(request, digest, is_stale).await? {
             return Ok(answer);
         }
@@ -166,7 +166,7 @@ impl Mirror {
         request: &Request<'_>,
         digest: &Digest,
         is_stale: bool,
-    ) -> io::Result<Option<Answer>> {
+    ) -> io::Result<Option<MirrorAnswer>> {
         let Some(size) = self.0.storage.size(digest).await? else {
             return Ok(None);
         };
@@ -188,7 +188,7 @@ impl Mirror {
         request: &Request<'_>,
         digest: &Digest,
         size: Option<u64>,
-    ) -> io::Result<Result<Permit, Answer>> {
+    ) -> io::Result<Result<Permit, MirrorAnswer>> {
         let Request { asked, caller, .. } = request;
         let repository = &asked.repository;
         let link = NoteName::link(repository, digest);
@@ -245,7 +245,7 @@ impl Mirror {
         digest: &Digest,
         size: u64,
         is_stale: bool,
-    ) -> io::Result<Answer> {
+    ) -> io::Result<MirrorAnswer> {
         let link = NoteName::link(&request.asked.repository, digest);
         let link = self.0.storage.note(&link).await?;
         let kind = link.map(|note| note.text).filter(|text| !text.is_empty());
@@ -269,7 +269,7 @@ impl Mirror {
     }
 
     /// Passes on the registry's answer about content that is not kept.
-    async fn look(&self, request: &Request<'_>, digest: &Digest) -> io::Result<Answer> {
+    async fn look(&self, request: &Request<'_>, digest: &Digest) -> io::Result<MirrorAnswer> {
         let Request { asked, caller, .. } = request;
         match self.0.access.ask(asked, caller, None).await {
             AccessAnswer::Yes(headers) => {
@@ -298,7 +298,7 @@ impl Mirror {
         request: &Request<'_>,
         digest: &Digest,
         look: StorageLook,
-    ) -> io::Result<Option<Answer>> {
+    ) -> io::Result<Option<MirrorAnswer>> {
         let Request { asked, caller, .. } = request;
         let mut is_first = false;
         let start = async {
@@ -352,7 +352,7 @@ impl Mirror {
     }
 
     /// Asks the registry for it, as the caller.
-    async fn begin(&self, asked: &AskedThing, caller: &Caller) -> Result<Reply, Box<Answer>> {
+    async fn begin(&self, asked: &AskedThing, caller: &Caller) -> Result<Reply, Box<MirrorAnswer>> {
         let upstream = self.0.access.upstream();
         let reply = upstream.ask(&Method::GET, asked, caller, None).await;
         let reply = reply.map_err(|error| match AccessAnswer::of(&error) {
@@ -403,7 +403,7 @@ fn kind<'a>(asked: &AskedThing, headers: &'a HeaderMap) -> &'a str {
     kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default()
 }
 
-fn outside(size: u64) -> Answer {
+fn outside(size: u64) -> MirrorAnswer {
     let mut answer = failure(
         StatusCode::RANGE_NOT_SATISFIABLE,
         "the content is shorter than that",
@@ -415,6 +415,6 @@ fn outside(size: u64) -> Answer {
 }
 
 /// Runtimes go to the registry themselves then.
-fn away(status: Option<StatusCode>, words: &str) -> Answer {
+fn away(status: Option<StatusCode>, words: &str) -> MirrorAnswer {
     failure(status.unwrap_or(StatusCode::BAD_GATEWAY), words)
 }

@@ -4,12 +4,12 @@
 
 mod common;
 
-use common::{Fault, House, Login, layer, until};
+use common::{Fault, Login, MirrorStage, layer, until};
 
 const OWNER: &str = "Basic b3duZXI6c2VjcmV0";
 const STRANGER: &str = "Basic c3RyYW5nZXI6c2VjcmV0";
 
-async fn status(house: &House, method: &str, path: &str, login: Option<&str>) -> u16 {
+async fn status(house: &MirrorStage, method: &str, path: &str, login: Option<&str>) -> u16 {
     let headers: Vec<(&str, &str)> = login
         .map(|login| ("authorization", login))
         .into_iter()
@@ -19,7 +19,7 @@ async fn status(house: &House, method: &str, path: &str, login: Option<&str>) ->
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_kept_is_served_to_those_alone_whom_the_registry_serves() {
-    let house = House::start().await;
+    let house = MirrorStage::start().await;
     let image = house.registry.push("secret", "1", &[layer(100)]);
     house.registry.serve_to(Login::Only(OWNER.to_owned()));
     let paths = [
@@ -59,7 +59,7 @@ async fn what_is_kept_is_served_to_those_alone_whom_the_registry_serves() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_gets_it_while_the_registry_cannot_be_asked_about_them() {
-    let house = House::start().await;
+    let house = MirrorStage::start().await;
     let image = house.registry.push("secret", "1", &[layer(100)]);
     house.registry.serve_to(Login::Only(OWNER.to_owned()));
     let blob = format!("/v2/secret/blobs/{}", image.layers[0]);
@@ -76,7 +76,7 @@ async fn nobody_gets_it_while_the_registry_cannot_be_asked_about_them() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn to_know_a_digest_opens_nothing() {
-    let house = House::start().await;
+    let house = MirrorStage::start().await;
     let secret = house.registry.push("secret", "1", &[layer(100)]);
     house.registry.push("public", "1", &[layer(7)]);
     let blob = |name: &str| format!("/v2/{name}/blobs/{}", secret.layers[0]);
@@ -95,7 +95,7 @@ async fn to_know_a_digest_opens_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_joins_a_fetch_is_asked_about_too() {
-    let house = House::start().await;
+    let house = MirrorStage::start().await;
     let image = house.registry.push("secret", "1", &[layer(100_000)]);
     house.registry.serve_to(Login::Only(OWNER.to_owned()));
     let blob = format!("/v2/secret/blobs/{}", image.layers[0]);
@@ -118,7 +118,7 @@ async fn who_joins_a_fetch_is_asked_about_too() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn blobs_that_are_elsewhere_are_fetched_there_without_the_login() {
-    let house = House::start().await;
+    let house = MirrorStage::start().await;
     let image = house.registry.push("secret", "1", &[layer(100)]);
     house.registry.serve_to(Login::Only(OWNER.to_owned()));
     house.registry.lead_away();
@@ -135,7 +135,7 @@ async fn blobs_that_are_elsewhere_are_fetched_there_without_the_login() {
 #[tokio::test(flavor = "multi_thread")]
 async fn hostile_login_pages_open_nothing_that_is_kept() {
     for page in [Fault::LoginPage, Fault::LoginElsewhere] {
-        let house = House::start().await;
+        let house = MirrorStage::start().await;
         let image = house.registry.push("secret", "1", &[layer(100)]);
         house.registry.serve_to(Login::Only(OWNER.to_owned()));
         let blob = format!("/v2/secret/blobs/{}", image.layers[0]);
@@ -160,7 +160,7 @@ async fn hostile_login_pages_open_nothing_that_is_kept() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn hostile_manifest_without_an_end_is_given_up() {
-    let house = House::start().await;
+    let house = MirrorStage::start().await;
     let image = house.registry.push("a", "1", &[layer(100)]);
     house.registry.fail(Some(Fault::Endless));
     let path = format!("/v2/a/manifests/{}", image.manifest);

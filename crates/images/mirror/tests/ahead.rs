@@ -7,7 +7,7 @@ mod common;
 use std::time::Duration;
 
 use airside_mirror::{Ahead, CollectRules};
-use common::{Fault, House, Login, layer};
+use common::{Fault, Login, MirrorStage, layer};
 
 fn ahead(image: &str, platforms: &[&str]) -> Ahead {
     Ahead {
@@ -18,7 +18,7 @@ fn ahead(image: &str, platforms: &[&str]) -> Ahead {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_image_is_there_for_the_platforms_that_are_wanted() {
-    let house = House::start().await;
+    let house = MirrorStage::start().await;
     let amd = house.registry.push("a", "amd", &[layer(100), layer(200)]);
     let arm = house.registry.push("a", "arm", &[layer(300)]);
     let index =
@@ -56,7 +56,7 @@ async fn an_image_is_there_for_the_platforms_that_are_wanted() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_not_anybody_may_pull_is_not_copied() {
-    let house = House::start().await;
+    let house = MirrorStage::start().await;
     house.registry.push("a", "1", &[layer(10)]);
     house.registry.serve_to(Login::Only("Basic x".to_owned()));
     let error = house
@@ -70,7 +70,7 @@ async fn what_not_anybody_may_pull_is_not_copied() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn garbage_goes_and_comes_back() {
-    let house = House::start().await;
+    let house = MirrorStage::start().await;
     let image = house.registry.push("a", "1", &[layer(100)]);
     house.mirror.copy(&ahead("a:1", &[])).await.unwrap();
     let rules = |seconds, bytes| CollectRules {

@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 
 use airside_mirror::{BucketSettings, CollectRules, S3};
 use airside_secret_managers::testing::Moto;
-use common::{CountingRegistry, House, layer};
+use common::{CountingRegistry, MirrorStage, layer};
 
 fn bucket(moto: &Moto) -> BucketSettings {
     moto.make_bucket("images");
@@ -30,8 +30,8 @@ async fn several_mirrors_share_what_one_of_them_fetched() {
     let settings = bucket(&moto);
     let storage = || Arc::new(S3::open(settings.clone()).unwrap());
     let registry = Arc::new(CountingRegistry::default());
-    let first = House::with(registry.clone(), storage()).await;
-    let second = House::with(registry.clone(), storage()).await;
+    let first = MirrorStage::with(registry.clone(), storage()).await;
+    let second = MirrorStage::with(registry.clone(), storage()).await;
     let bytes = layer(700_000);
     let image = registry.push("a", "1", std::slice::from_ref(&bytes));
     let blob = format!("/v2/a/blobs/{}", image.layers[0]);
@@ -99,7 +99,7 @@ async fn a_bucket_that_cannot_be_reached_is_told() {
         authorities: None,
     };
     let registry = Arc::new(CountingRegistry::default());
-    let house = House::with(registry.clone(), Arc::new(S3::open(settings).unwrap())).await;
+    let house = MirrorStage::with(registry.clone(), Arc::new(S3::open(settings).unwrap())).await;
     registry.push("a", "1", &[layer(10)]);
     assert_eq!(house.get("/v2/a/manifests/1").await.status, 500);
 }

@@ -4,11 +4,11 @@
 
 mod common;
 
-use common::{Fault, House, Login, layer, until};
+use common::{Fault, Login, MirrorStage, layer, until};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn content_is_fetched_once_and_stays_as_it_is() {
-    let house = House::start().await;
+    let house = MirrorStage::start().await;
     let bytes = layer(300_000);
     let image = house
         .registry
@@ -49,7 +49,7 @@ async fn content_is_fetched_once_and_stays_as_it_is() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn many_share_one_read_and_are_served_while_it_comes() {
-    let house = House::start().await;
+    let house = MirrorStage::start().await;
     let bytes = layer(1_000_000);
     let image = house.registry.push("a", "1", std::slice::from_ref(&bytes));
     let blob = format!("/v2/a/blobs/{}", image.layers[0]);
@@ -74,7 +74,7 @@ async fn many_share_one_read_and_are_served_while_it_comes() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_under_way_at_the_shutdown_is_served_to_its_end() {
-    let house = House::start().await;
+    let house = MirrorStage::start().await;
     let bytes = layer(1_000_000);
     let image = house.registry.push("a", "1", std::slice::from_ref(&bytes));
     let blob = format!("/v2/a/blobs/{}", image.layers[0]);
@@ -99,7 +99,7 @@ async fn what_is_under_way_at_the_shutdown_is_served_to_its_end() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn wrong_bytes_are_never_whole_and_never_kept() {
-    let house = House::start().await;
+    let house = MirrorStage::start().await;
     let image = house.registry.push("a", "1", &[layer(200_000)]);
     let blob = format!("/v2/a/blobs/{}", image.layers[0]);
     house.registry.fail(Some(Fault::WrongBytes));
@@ -112,7 +112,7 @@ async fn wrong_bytes_are_never_whole_and_never_kept() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn wrong_bytes_that_come_in_one_piece_are_refused_with_words() {
-    let house = House::start().await;
+    let house = MirrorStage::start().await;
     // A single byte: this registry sends all that is longer in two.
     let image = house.registry.push("a", "1", &[layer(1)]);
     let blob = format!("/v2/a/blobs/{}", image.layers[0]);
@@ -127,7 +127,7 @@ async fn wrong_bytes_that_come_in_one_piece_are_refused_with_words() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn parts_and_heads() {
-    let house = House::start().await;
+    let house = MirrorStage::start().await;
     let bytes = layer(1000);
     let image = house.registry.push("a", "1", std::slice::from_ref(&bytes));
     let blob = format!("/v2/a/blobs/{}", image.layers[0]);
@@ -152,7 +152,7 @@ async fn parts_and_heads() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tag_means_what_the_registry_says_and_what_it_said_while_it_is_away() {
-    let house = House::start().await;
+    let house = MirrorStage::start().await;
     let first = house.registry.push("a", "1", &[layer(10)]);
     let digest = |got: &common::Got| {
         got.headers["docker-content-digest"]
@@ -182,7 +182,7 @@ async fn a_tag_means_what_the_registry_says_and_what_it_said_while_it_is_away() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_registry_that_wants_to_be_left_alone_is() {
-    let house = House::start().await;
+    let house = MirrorStage::start().await;
     let image = house.registry.push("a", "1", &[layer(10)]);
     house.registry.fail(Some(Fault::Status(429, 60)));
     let blob = format!("/v2/a/blobs/{}", image.layers[0]);
@@ -194,7 +194,7 @@ async fn a_registry_that_wants_to_be_left_alone_is() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_served() {
-    let house = House::start().await;
+    let house = MirrorStage::start().await;
     house.registry.push("a", "1", &[layer(10)]);
     for (path, status) in [
         ("/v2/a/manifests/2", 404),
@@ -220,7 +220,7 @@ async fn what_is_not_served() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tokens_that_anybody_gets_are_asked_for_by_the_mirror() {
-    let house = House::start().await;
+    let house = MirrorStage::start().await;
     let image = house.registry.push("a", "1", &[layer(10)]);
     house.registry.serve_to(Login::Token);
     let blob = format!("/v2/a/blobs/{}", image.layers[0]);

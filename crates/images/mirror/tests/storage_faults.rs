@@ -18,7 +18,7 @@ use airside_mirror::{Folder, KeptContent, Note, NoteName, Noted, Storage};
 use airside_oci::Digest;
 use async_trait::async_trait;
 use bytes::Bytes;
-use common::{House, layer};
+use common::{MirrorStage, layer};
 use futures::Stream;
 
 /// A folder that answers wrongly when it is told to.
@@ -85,14 +85,14 @@ impl Storage for Odd {
 }
 
 /// With a blob that was fetched once.
-async fn house() -> (House, Arc<Odd>, tempfile::TempDir, String) {
+async fn house() -> (MirrorStage, Arc<Odd>, tempfile::TempDir, String) {
     let folder = tempfile::tempdir().unwrap();
     let odd = Arc::new(Odd {
         folder: Folder::open(folder.path()).unwrap(),
         blind: AtomicU32::new(0),
         unreadable: AtomicBool::new(false),
     });
-    let house = House::with(Arc::default(), odd.clone()).await;
+    let house = MirrorStage::with(Arc::default(), odd.clone()).await;
     let image = house.registry.push("a", "1", &[layer(100)]);
     let blob = format!("/v2/a/blobs/{}", image.layers[0]);
     assert_eq!(house.get(&blob).await.body.unwrap(), layer(100));

@@ -33,8 +33,8 @@ use tracing::{debug, info, warn};
 
 use self::{cluster::Cluster, keeper::Keeper};
 use airside_containerd::{Runtime, RuntimeError};
+pub(crate) use operator::OPERATOR_TIMEOUT;
 pub use operator::OperatorClient;
-pub(crate) use operator::PATIENCE;
 
 /// Time for which events of the runtime are gathered.
 const CROWD: Duration = Duration::from_millis(100);

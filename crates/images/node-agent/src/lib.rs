@@ -10,7 +10,8 @@
 //! loopback alone, so each node gets the server's registry there ([`serve`]): the agent passes
 //! requests on, the login included; a caller can do what its token allows, and nothing without one.
 //! Images that sets want are kept on the node ([`keep`]). And containerd gets images of mirrored
-//! registries from the mirror and from other nodes ([`airside_mirror::node`]). The agent knows nothing of builds.
+//! registries from the mirror and from other nodes ([`airside_mirror::node`]). The agent knows
+//! nothing of builds.
 
 mod images;
 mod options;

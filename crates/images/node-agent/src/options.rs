@@ -6,7 +6,7 @@ use airside_image_rules::plan::{DiskRules, GarbageMode, GarbageOrder};
 use clap::{Args, ValueEnum};
 use http::Uri;
 
-use crate::{OperatorClient, Settings, Task, images::PATIENCE};
+use crate::{OperatorClient, Settings, Task, images::OPERATOR_TIMEOUT};
 
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Images of ImageSets")]
@@ -150,7 +150,7 @@ impl ImageOptions {
                 url,
                 ca: self.operator_ca.clone(),
                 token: self.operator_token.clone(),
-                patience: PATIENCE,
+                patience: OPERATOR_TIMEOUT,
             }),
             health: self.health,
         };

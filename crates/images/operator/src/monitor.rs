@@ -34,7 +34,7 @@ pub(crate) struct Monitor {
     asker: Arc<Asker>,
     budgets: Arc<Budgets>,
     secrets: PullSecrets,
-    /// Told whenever something was answered.
+    /// Notified whenever something was answered.
     news: Arc<Notify>,
 }
 

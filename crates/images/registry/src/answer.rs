@@ -13,12 +13,12 @@ use crate::Error;
 /// Body of an answer: nothing, a text, or a blob as it is read from the disk.
 pub type Body = UnsyncBoxBody<Bytes, io::Error>;
 
-pub(crate) type Answer = Response<Body>;
+pub(crate) type RegistryAnswer = Response<Body>;
 
 /// Challenge that tells clients how to log in.
 const CHALLENGE: &str = "Basic realm=\"airside\"";
 
-pub(crate) fn empty(status: StatusCode) -> Answer {
+pub(crate) fn empty(status: StatusCode) -> RegistryAnswer {
     let body = Empty::new().map_err(|never| match never {}).boxed_unsync();
     let mut answer = Response::new(body);
     *answer.status_mut() = status;
@@ -28,7 +28,7 @@ pub(crate) fn empty(status: StatusCode) -> Answer {
     answer
 }
 
-pub(crate) fn text(status: StatusCode, kind: &str, text: impl Into<Bytes>) -> Answer {
+pub(crate) fn text(status: StatusCode, kind: &str, text: impl Into<Bytes>) -> RegistryAnswer {
     let text = text.into();
     let mut answer = empty(status);
     set(&mut answer, "content-type", kind);
@@ -39,26 +39,26 @@ pub(crate) fn text(status: StatusCode, kind: &str, text: impl Into<Bytes>) -> An
     answer
 }
 
-pub(crate) fn json(status: StatusCode, kind: &str, value: &impl Serialize) -> Answer {
+pub(crate) fn json(status: StatusCode, kind: &str, value: &impl Serialize) -> RegistryAnswer {
     let written = serde_json::to_vec(value).expect("plain fields become JSON");
     text(status, kind, written)
 }
 
 /// All values are ours: digests, names that were checked, numbers.
-pub(crate) fn set(answer: &mut Answer, name: &'static str, value: impl ToString) {
+pub(crate) fn set(answer: &mut RegistryAnswer, name: &'static str, value: impl ToString) {
     if let Ok(value) = HeaderValue::from_str(&value.to_string()) {
         answer.headers_mut().insert(name, value);
     }
 }
 
 /// Removes the body of an answer, for HEAD.
-pub(crate) fn headers_only(mut answer: Answer) -> Answer {
+pub(crate) fn headers_only(mut answer: RegistryAnswer) -> RegistryAnswer {
     *answer.body_mut() = Empty::new().map_err(|never| match never {}).boxed_unsync();
     answer
 }
 
 impl Error {
-    pub(crate) fn answer(&self) -> Answer {
+    pub(crate) fn answer(&self) -> RegistryAnswer {
         let message = if self.is_internal() {
             "the server failed; its log says why".to_owned()
         } else {

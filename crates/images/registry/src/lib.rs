@@ -11,8 +11,8 @@
 //! however many repositories have it, and is served only by those that it was pushed or mounted to:
 //! knowing a digest opens nothing.
 //!
-//! Only the [`proxy`] listens by itself. The registry knows nothing of steps and pods. It reads no more
-//! of a pushed image than its manifest, and never unpacks it.
+//! Only the [`proxy`] listens by itself. The registry knows nothing of steps and pods. It reads no
+//! more of a pushed image than its manifest, and never unpacks it.
 
 mod answer;
 mod clock;

@@ -49,8 +49,8 @@ struct Proxy {
     client: Client<HttpsConnector<HttpConnector>, Empty<Bytes>>,
 }
 
-/// Serves until the shutdown. A TLS upstream must show a certificate of these authorities, or without any of one that
-/// the machine trusts.
+/// Serves until the shutdown. A TLS upstream must show a certificate of these authorities, or
+/// without any of one that the machine trusts.
 pub async fn serve(
     listener: TcpListener,
     upstream: Upstream,

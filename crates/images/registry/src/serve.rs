@@ -15,7 +15,7 @@ use serde_json::json;
 
 use crate::{
     Access, Body, Error, Grant, RepositoryName, Tokens,
-    answer::{Answer, empty, headers_only, json, set},
+    answer::{RegistryAnswer, empty, headers_only, json, set},
     clock,
     route::Route,
     store::Store,
@@ -120,7 +120,7 @@ impl Registry {
         }
     }
 
-    async fn handle<B>(&self, parts: &Parts, body: B) -> Result<Answer, Error>
+    async fn handle<B>(&self, parts: &Parts, body: B) -> Result<RegistryAnswer, Error>
     where
         B: http_body::Body<Data = Bytes>,
         B::Error: Display,
@@ -181,7 +181,7 @@ impl Registry {
     }
 
     /// A token for less than the one that was shown, and for a moment only.
-    fn exchange(&self, asked: &Asked<'_>) -> Result<Answer, Error> {
+    fn exchange(&self, asked: &Asked<'_>) -> Result<RegistryAnswer, Error> {
         let mut grant = asked.grant.clone();
         if let Some(scope) = asked.query("scope") {
             let (repository, access) = scoped(&scope)?;
@@ -251,6 +251,6 @@ fn log(parts: &Parts, error: &Error) {
     }
 }
 
-fn accepted() -> Answer {
+fn accepted() -> RegistryAnswer {
     empty(StatusCode::ACCEPTED)
 }

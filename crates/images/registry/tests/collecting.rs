@@ -10,7 +10,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use common::{House, MANIFEST, REPOSITORY, digest, manifest};
+use common::{MANIFEST, REPOSITORY, RegistryStage, digest, manifest};
 
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -31,7 +31,7 @@ fn age(folder: &Path) {
     }
 }
 
-fn blobs(house: &House) -> usize {
+fn blobs(house: &RegistryStage) -> usize {
     fs::read_dir(house.folder.path().join("blobs"))
         .unwrap()
         .count()
@@ -39,7 +39,7 @@ fn blobs(house: &House) -> usize {
 
 #[tokio::test]
 async fn what_is_tagged_or_young_stays_and_the_rest_goes() {
-    let house = House::open().await;
+    let house = RegistryStage::open().await;
     house.push_image("tagged", "v1").await;
     let untagged = house.push_image("untagged", "old").await;
     house
@@ -79,7 +79,7 @@ async fn what_is_tagged_or_young_stays_and_the_rest_goes() {
 
 #[tokio::test]
 async fn what_is_pulled_stays() {
-    let house = House::open().await;
+    let house = RegistryStage::open().await;
     let text = house.push_image("layer", "v1").await;
     let place = format!("/v2/{REPOSITORY}/manifests");
     house.ask("DELETE", &format!("{place}/v1"), &[], b"").await;
@@ -92,7 +92,7 @@ async fn what_is_pulled_stays() {
 
 #[tokio::test]
 async fn what_another_repository_needs_stays() {
-    let house = House::open().await;
+    let house = RegistryStage::open().await;
     let blob = house.push_blob(b"{}").await;
     let mount = format!("/v2/team/main/copy/blobs/uploads/?mount={blob}&from={REPOSITORY}");
     house.ask("POST", &mount, &[], b"").await;

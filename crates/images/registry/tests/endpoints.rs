@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{House, INDEX, MANIFEST, REPOSITORY, digest, manifest};
+use common::{INDEX, MANIFEST, REPOSITORY, RegistryStage, digest, manifest};
 use serde_json::json;
 
 fn path(rest: &str) -> String {
@@ -13,7 +13,7 @@ fn path(rest: &str) -> String {
 
 #[tokio::test]
 async fn end_1_it_is_a_registry() {
-    let house = House::open().await;
+    let house = RegistryStage::open().await;
     let answer = house.ask("GET", "/v2/", &[], b"").await;
     assert_eq!(answer.status, 200);
     assert_eq!(
@@ -24,7 +24,7 @@ async fn end_1_it_is_a_registry() {
 
 #[tokio::test]
 async fn end_2_blobs_whole_and_in_part() {
-    let house = House::open().await;
+    let house = RegistryStage::open().await;
     let blob = house.push_blob(b"0123456789").await;
     let place = path(&format!("blobs/{blob}"));
     for (method, range, status, body, part) in [
@@ -65,7 +65,7 @@ async fn end_2_blobs_whole_and_in_part() {
 
 #[tokio::test]
 async fn end_3_and_7_manifests_by_tag_and_digest() {
-    let house = House::open().await;
+    let house = RegistryStage::open().await;
     let text = house.push_image("layer", "v1").await;
     let own = digest(text.as_bytes());
     for reference in ["v1", own.as_str()] {
@@ -106,7 +106,7 @@ async fn end_3_and_7_manifests_by_tag_and_digest() {
 
 #[tokio::test]
 async fn end_4_to_6_and_13_an_upload_in_pieces() {
-    let house = House::open().await;
+    let house = RegistryStage::open().await;
     let begun = house.ask("POST", &path("blobs/uploads/"), &[], b"").await;
     assert_eq!(begun.status, 202);
     let place = begun.header("location").to_owned();
@@ -151,7 +151,7 @@ async fn end_4_to_6_and_13_an_upload_in_pieces() {
 
 #[tokio::test]
 async fn end_4b_an_upload_in_one_request() {
-    let house = House::open().await;
+    let house = RegistryStage::open().await;
     let blob = house.push_blob(b"whole").await;
     let answer = house
         .ask("GET", &path(&format!("blobs/{blob}")), &[], b"")
@@ -161,7 +161,7 @@ async fn end_4b_an_upload_in_one_request() {
 
 #[tokio::test]
 async fn end_8_tags_in_order_and_page_by_page() {
-    let house = House::open().await;
+    let house = RegistryStage::open().await;
     let missing = house
         .ask("GET", "/v2/team/main/none/tags/list", &[], b"")
         .await;
@@ -190,7 +190,7 @@ async fn end_8_tags_in_order_and_page_by_page() {
 
 #[tokio::test]
 async fn end_9_and_10_deleting() {
-    let house = House::open().await;
+    let house = RegistryStage::open().await;
     let text = house.push_image("layer", "v1").await;
     house.push_image("layer", "v2").await;
     let own = digest(text.as_bytes());
@@ -232,7 +232,7 @@ async fn end_9_and_10_deleting() {
 
 #[tokio::test]
 async fn end_11_a_blob_of_another_repository() {
-    let house = House::open().await;
+    let house = RegistryStage::open().await;
     let blob = house.push_blob(b"shared").await;
     let there = format!("/v2/team/main/copy/blobs/{blob}");
     assert_eq!(house.ask("GET", &there, &[], b"").await.status, 404);
@@ -256,7 +256,7 @@ async fn end_11_a_blob_of_another_repository() {
 
 #[tokio::test]
 async fn end_12_what_is_said_about_an_image() {
-    let house = House::open().await;
+    let house = RegistryStage::open().await;
     let text = house.push_image("layer", "v1").await;
     let own = digest(text.as_bytes());
     let none = house

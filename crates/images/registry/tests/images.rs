@@ -9,14 +9,14 @@ use std::{fs, os::unix::fs::symlink, path::Path};
 use airside_model::Version;
 use airside_registry::{Access, Error, RepositoryName, team_repository};
 use airside_resource_types::{InRequest, Object, OutRequest};
-use common::{House, grant};
+use common::{RegistryStage, grant};
 use serde_json::{Value, json};
 
 fn object(value: Value) -> Object {
     serde_json::from_value(value).unwrap()
 }
 
-fn source(house: &House, name: &str, token: &str) -> Object {
+fn source(house: &RegistryStage, name: &str, token: &str) -> Object {
     let repository = format!("127.0.0.1:{}/{name}", house.port);
     object(json!({"repository": repository, "tag": "v1", "username": "airside", "password": token}))
 }
@@ -31,7 +31,7 @@ fn artifact(folder: &Path) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_folder_becomes_an_image_once() {
     let (house, artifacts, images) = (
-        House::open().await,
+        RegistryStage::open().await,
         tempfile::tempdir().unwrap(),
         tempfile::tempdir().unwrap(),
     );
@@ -81,7 +81,7 @@ async fn a_folder_becomes_an_image_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_client_of_the_resource_type_pushes_and_pulls() {
     let (house, artifacts, folder) = (
-        House::open().await,
+        RegistryStage::open().await,
         tempfile::tempdir().unwrap(),
         tempfile::tempdir().unwrap(),
     );
@@ -132,7 +132,7 @@ async fn the_client_of_the_resource_type_pushes_and_pulls() {
 
 #[tokio::test]
 async fn a_folder_without_a_root_file_system_is_none() {
-    let (house, folder) = (House::open().await, tempfile::tempdir().unwrap());
+    let (house, folder) = (RegistryStage::open().await, tempfile::tempdir().unwrap());
     let name = team_repository("main");
     let refused = house.registry.publish(&name, folder.path());
     assert!(matches!(refused, Err(Error::NoRootfs(_))), "{refused:?}");

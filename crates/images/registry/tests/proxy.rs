@@ -31,7 +31,7 @@ async fn listener() -> (TcpListener, u16) {
     (listener, port)
 }
 
-struct House {
+struct RegistryStage {
     registry: Registry,
     agent: u16,
     _folder: TempDir,
@@ -54,13 +54,13 @@ async fn agent_that_trusts(upstream: &str, authority: Option<&str>) -> (u16, Dro
     (port, shutdown.drop_guard())
 }
 
-async fn house() -> House {
+async fn house() -> RegistryStage {
     let folder = tempfile::tempdir().unwrap();
     let registry = Registry::open(folder.path(), Tokens::new(b"key"), Default::default()).unwrap();
     let (listener, port) = listener().await;
     tokio::spawn(serve(listener, registry.clone()));
     let (agent, stop) = agent(&format!("http://127.0.0.1:{port}")).await;
-    House {
+    RegistryStage {
         registry,
         agent,
         _folder: folder,

@@ -7,7 +7,7 @@ mod common;
 use std::time::Duration;
 
 use airside_registry::{Access, Grant, Tokens, team_repository};
-use common::{House, MANIFEST, REPOSITORY, basic, digest, grant, manifest};
+use common::{MANIFEST, REPOSITORY, RegistryStage, basic, digest, grant, manifest};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
@@ -15,7 +15,7 @@ use tokio::{
 
 #[tokio::test]
 async fn without_a_token_there_is_nothing_to_see() {
-    let house = House::open().await;
+    let house = RegistryStage::open().await;
     house.push_image("layer", "v1").await;
     for path in [
         "/v2/",
@@ -54,7 +54,7 @@ async fn without_a_token_there_is_nothing_to_see() {
 
 #[tokio::test]
 async fn a_token_opens_what_it_says_and_nothing_else() {
-    let house = House::open().await;
+    let house = RegistryStage::open().await;
     house.push_image("layer", "v1").await;
     let blob = digest(b"layer");
     let ours = basic(&house.registry.token(&grant(REPOSITORY, Access::Pull)));
@@ -106,7 +106,7 @@ async fn a_token_opens_what_it_says_and_nothing_else() {
 
 #[tokio::test]
 async fn a_token_is_exchanged_for_a_lesser_one_only() {
-    let house = House::open().await;
+    let house = RegistryStage::open().await;
     house.push_image("layer", "v1").await;
     let login = basic(&house.registry.token(&grant("team/main", Access::Push)));
     let get = async |scope: &str| {
@@ -137,7 +137,7 @@ async fn a_token_is_exchanged_for_a_lesser_one_only() {
 
 #[tokio::test]
 async fn wrong_content_is_not_kept() {
-    let house = House::open().await;
+    let house = RegistryStage::open().await;
     let post = format!(
         "/v2/{REPOSITORY}/blobs/uploads/?digest={}",
         digest(b"other")
@@ -205,7 +205,7 @@ async fn wrong_content_is_not_kept() {
 }
 
 /// Sends the beginning of a piece and hangs up, as a client does that is killed.
-async fn cut(house: &House, place: &str) {
+async fn cut(house: &RegistryStage, place: &str) {
     let token = house.registry.token(&grant("team/main", Access::Push));
     let mut stream = TcpStream::connect(("127.0.0.1", house.port)).await.unwrap();
     let head = format!(
@@ -220,7 +220,7 @@ async fn cut(house: &House, place: &str) {
 
 #[tokio::test]
 async fn an_upload_that_was_cut_goes_on_where_it_was() {
-    let house = House::open().await;
+    let house = RegistryStage::open().await;
     let begun = house
         .ask(
             "POST",
@@ -264,7 +264,7 @@ fn a_grant_for_a_while_is_the_same_token() {
 async fn hostile_teams_push_no_more_than_their_quota() {
     let quotas = ["registry=100", "other/registry=none"];
     let quotas = quotas.map(|text| text.parse().unwrap());
-    let house = House::open_with_quotas(quotas.into_iter().collect()).await;
+    let house = RegistryStage::open_with_quotas(quotas.into_iter().collect()).await;
     let push = async |team: &str, data: &[u8]| {
         let repository = format!("team/{team}/app");
         let login = basic(&house.registry.token(&grant(&repository, Access::Push)));

@@ -1,8 +1,9 @@
-//! containerd's `hosts.toml`: what makes it ask the node's own port before a registry.
+//! containerd's `hosts.toml`, which makes it ask the node's own port before a registry.
 //!
-//! containerd reads these files anew with every pull. Only files that this wrote are changed or removed, by their first
-//! line; a registry that somebody else has set up stays as it is. The registry itself always remains, as what is asked when
-//! the port has nothing or nobody is there.
+//! containerd reads these files anew with every pull. Only files of the agent are changed or
+//! removed, which are known by their first line; a registry that an administrator has set up stays
+//! as it is. The registry itself always remains, for content that the port does not have and for
+//! times without an agent.
 
 use std::{
     fs, io,
@@ -13,12 +14,13 @@ use crate::{Authorities, Registry};
 
 const MARK: &str = "# Made by airside-node, and removed by it; changes are lost.";
 const FILE: &str = "hosts.toml";
-/// What containerd looks for where a registry has no folder of its own.
+/// Folder that containerd reads where a registry has none of its own.
 const DEFAULT: &str = "_default";
-/// Beside it: certificates of the user's own authority, for when containerd asks the registry itself.
+/// File with certificates of the user's own authority, for requests of containerd to the registry
+/// itself.
 const AUTHORITIES: &str = "airside-ca.pem";
 
-/// Whether the mirror may say what a tag means.
+/// Source of the digests of tags: the mirror or the registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tags {
     /// The registry alone says.
@@ -32,11 +34,11 @@ pub(crate) struct Hosts {
     folder: PathBuf,
 }
 
-/// What was found on the way.
+/// Registries with files of ours, and with files of others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Written {
+pub(crate) struct WrittenHosts {
     pub(crate) written: Vec<String>,
-    /// Set up by somebody else, and left alone.
+    /// Registries that an administrator has set up, which are left alone.
     pub(crate) others: Vec<String>,
 }
 
@@ -54,8 +56,8 @@ impl Hosts {
         port: u16,
         tags: Tags,
         own: Option<&Authorities>,
-    ) -> io::Result<Written> {
-        let mut done = Written::default();
+    ) -> io::Result<WrittenHosts> {
+        let mut done = WrittenHosts::default();
         for registry in registries {
             let name = registry.host().unwrap_or(DEFAULT);
             let is_plain = registry.url().is_some_and(|url| url.starts_with("http:"));
@@ -102,7 +104,7 @@ impl Hosts {
         }
         fs::remove_file(folder.join(FILE))?;
         remove_if_there(&folder.join(AUTHORITIES))?;
-        // It stays if somebody keeps certificates there.
+        // The folder stays if it has certificates of an administrator.
         let _ = fs::remove_dir(&folder);
         Ok(())
     }
@@ -156,7 +158,8 @@ fn remove_if_there(path: &Path) -> io::Result<()> {
     }
 }
 
-/// A port that is not served costs a pull a fifth of a second. `ca` is of the registry itself, and a file beside this one.
+/// Returns the text of a file. A port that is not served costs a pull a fifth of a second. `ca` is
+/// of the registry itself, and a file beside this one.
 pub(crate) fn text(server: Option<&str>, port: u16, tags: Tags, ca: Option<&str>) -> String {
     let server = server.map(|server| format!("server = {server:?}\n"));
     let ca = ca.map(|ca| format!("ca = {ca:?}\n"));
@@ -199,7 +202,7 @@ mod tests {
         let text = fs::read_to_string(folder.path().join("r.example:5000").join(FILE)).unwrap();
         assert!(text.contains("server = \"http://10.0.0.1:5000\""), "{text}");
 
-        // Certificates of somebody else stay where they are.
+        // Certificates of an administrator stay where they are.
         fs::write(folder.path().join("docker.io/ca.crt"), "x").unwrap();
         let done = hosts
             .write(&listed(&["*"]), 5001, Tags::Mirror, None)

@@ -1,12 +1,14 @@
-//! The node's own port: what containerd asks before a registry.
+//! The node's own port, which containerd asks before a registry.
 //!
-//! The registry's word comes first, by way of the mirror if there is one: nobody gets from another node what the registry
-//! would not give them. Whatever goes wrong here, containerd goes to the registry itself.
+//! The registry's answer comes first, by way of the mirror if there is one: no caller gets from
+//! another node what the registry would not give it. After any failure here containerd asks the
+//! registry itself.
 
 use std::sync::Arc;
 
 use crate::{
-    Access, AccessAnswer, Answer, AskedThing, Caller, Registries, Reply, What, failure, refusal,
+    Access, AccessAnswer, AskedThing, Caller, MirrorAnswer, Registries, Reply, What, failure,
+    refusal,
 };
 use airside_model::chain;
 use airside_oci::Digest;
@@ -21,10 +23,10 @@ use super::{
     waves::Turn,
 };
 
-/// How often another node is tried before the registry is.
+/// Number of other nodes that are tried before the registry.
 const TRIES: usize = 3;
 
-/// What a registry, a mirror or another node says of content.
+/// Headers about content that are passed on.
 const PASSED: [HeaderName; 8] = [
     header::CONTENT_TYPE,
     header::CONTENT_LENGTH,
@@ -44,7 +46,7 @@ pub(crate) struct Local {
 }
 
 impl Local {
-    pub(crate) async fn answer(&self, request: Request<Incoming>) -> Answer {
+    pub(crate) async fn answer(&self, request: Request<Incoming>) -> MirrorAnswer {
         let (path, query) = (request.uri().path(), request.uri().query());
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             let words = "images are only pulled here";
@@ -82,7 +84,7 @@ impl Local {
         asked: &AskedThing,
         caller: &Caller,
         range: Option<&HeaderValue>,
-    ) -> Answer {
+    ) -> MirrorAnswer {
         match self
             .access
             .upstream()
@@ -104,7 +106,7 @@ impl Local {
         asked: &AskedThing,
         digest: &Digest,
         caller: &Caller,
-    ) -> Answer {
+    ) -> MirrorAnswer {
         match self.access.ask(asked, caller, None).await {
             AccessAnswer::Yes(_) => {}
             AccessAnswer::No(status, headers) => return refusal(status, &headers),
@@ -140,8 +142,8 @@ impl Local {
     }
 }
 
-/// The same answer, with the leg told when all of it went through.
-fn passed(reply: Reply, leg: Option<Leg>) -> Answer {
+/// Passes an answer on, and reports to the leg when all of it went through.
+fn passed(reply: Reply, leg: Option<Leg>) -> MirrorAnswer {
     let (parts, body) = reply.into_parts();
     let size = parts.headers.get(header::CONTENT_LENGTH);
     let size: Option<u64> = size.and_then(|size| size.to_str().ok()?.parse().ok());
@@ -159,7 +161,7 @@ fn passed(reply: Reply, leg: Option<Leg>) -> Answer {
     answer
 }
 
-/// Who sends an answer of a known size does not ask for what comes behind it: bytes are counted.
+/// Counts the bytes of an answer: the server does not poll behind the end of a known size.
 fn counted(body: Incoming, size: Option<u64>, leg: Leg) -> crate::Body {
     let frames = stream::try_unfold(
         (body, 0u64, leg),

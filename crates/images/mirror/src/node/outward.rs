@@ -1,8 +1,8 @@
-//! The port that agents of other nodes ask, and nobody else may.
+//! The port for agents of other nodes, and for no other client.
 
 use std::{net::SocketAddr, str::FromStr, sync::Arc};
 
-use crate::{Answer, failure};
+use crate::{MirrorAnswer, failure};
 use airside_oci::Digest;
 use bytes::Bytes;
 use futures::StreamExt as _;
@@ -13,7 +13,7 @@ use url::form_urlencoded;
 
 use super::sharing::Sharing;
 
-pub(crate) async fn answer(sharing: &Arc<Sharing>, request: Request<Incoming>) -> Answer {
+pub(crate) async fn answer(sharing: &Arc<Sharing>, request: Request<Incoming>) -> MirrorAnswer {
     if !sharing.proof.is_agent(request.headers()).await {
         let words = "only agents of this cluster's nodes are served here";
         return failure(StatusCode::UNAUTHORIZED, words);
@@ -43,12 +43,12 @@ fn parameter<T: FromStr>(request: &Request<Incoming>, name: &str) -> Option<T> {
     pairs.find_map(|(key, value)| (key == name).then(|| value.parse().ok())?)
 }
 
-fn text(text: Vec<u8>) -> Answer {
+fn text(text: Vec<u8>) -> MirrorAnswer {
     let body = Full::new(Bytes::from(text));
     Response::new(body.map_err(|never| match never {}).boxed_unsync())
 }
 
-async fn blob(sharing: &Sharing, digest: &Digest) -> Answer {
+async fn blob(sharing: &Sharing, digest: &Digest) -> MirrorAnswer {
     let size = match sharing.runtime.blob_size(digest).await {
         Ok(Some(size)) => size,
         Ok(None) => return failure(StatusCode::NOT_FOUND, "this node does not have it"),

@@ -14,7 +14,7 @@ const LOOK: Duration = Duration::from_secs(5);
 /// Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Peers {
-    /// Of this node, as others reach it.
+    /// Address of this node for other agents.
     own: SocketAddr,
     known: Arc<RwLock<BTreeSet<SocketAddr>>>,
 }
@@ -35,12 +35,13 @@ impl Peers {
         self.known.read().len() > 1
     }
 
-    /// Looks the name of a headless service up, now and then, until the shutdown. No right is needed for that.
+    /// Resolves the name of a headless Service, now and then, until the shutdown. That needs no
+    /// right in the cluster.
     pub(crate) async fn follow(&self, service: &str, shutdown: &CancellationToken) {
         loop {
             match tokio::net::lookup_host((service, self.own.port())).await {
                 Ok(found) => self.set(found.collect()),
-                // Whoever is there stays known: names are looked up elsewhere than blobs.
+                // Known agents stay known: names are resolved elsewhere than blobs.
                 Err(error) => {
                     tracing::debug!(service, error = %chain(&error), "agents of other nodes not looked up")
                 }

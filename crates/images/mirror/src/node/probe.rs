@@ -1,8 +1,10 @@
-//! Whether containerd really asks this node's port: mirrors that are never asked look like mirrors that work.
+//! Probe that containerd asks this node's port: mirrors that are never asked look like mirrors that
+//! work.
 //!
-//! containerd is told to pull an image of a host that cannot exist, which our own file says is at our port. Whether it comes
-//! shows that it reads the folder that we write; nothing is pulled, and the file goes again. A list of folders as
-//! `config_path`, a folder that is not read and a port that is not reached all show here.
+//! containerd pulls an image of a host that cannot exist, which our own file maps to our port. Its
+//! request shows that it reads the folder that we write; nothing is pulled, and the file is removed
+//! again. A list of folders as `config_path`, a folder that is not read and a port that is not
+//! reached all show here.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -13,23 +15,23 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use parking_lot::Mutex;
 
-use super::hosts::{Hosts, Tags, Written, text};
+use super::hosts::{Hosts, Tags, WrittenHosts, text};
 
 /// No registry can have this name.
 const HOST: &str = "mirror-test.airside.invalid";
 const REPOSITORY: &str = "probe";
-const PATIENCE: Duration = Duration::from_secs(20);
-/// What the condition is called in `NodeImages`.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(20);
+/// Name of the condition in `NodeImages`.
 pub const MIRROR_USED: &str = "MirrorUsed";
 
-/// What came to the port of what was tried.
+/// Requests of probes that came to the port.
 #[derive(Debug, Default)]
 pub(crate) struct Probe {
     seen: Mutex<HashSet<String>>,
 }
 
 impl Probe {
-    /// Whether a request is one of ours.
+    /// Returns true if a request is one of a probe.
     pub(crate) fn saw(&self, asked: &AskedThing) -> bool {
         if asked.repository.host() != HOST {
             return false;
@@ -48,7 +50,7 @@ impl Probe {
         let said = match written {
             Ok(_) => {
                 let image = format!("{HOST}/{REPOSITORY}:{tag}");
-                let said = tokio::time::timeout(PATIENCE, pull(runtime, image)).await;
+                let said = tokio::time::timeout(PROBE_TIMEOUT, pull(runtime, image)).await;
                 said.unwrap_or_else(|_| "it did not answer".to_owned())
             }
             Err(error) => format!("{HOST}'s file cannot be written: {error}"),
@@ -72,7 +74,7 @@ pub(crate) struct Tried {
     said: String,
 }
 
-/// It always fails; what it says matters where nobody came.
+/// Pulls the image of a probe. It always fails; its message matters if no request came.
 async fn pull(runtime: &Runtime, image: String) -> String {
     match runtime.pull(&image, None).await {
         Ok(_) => "it says that it was pulled".to_owned(),
@@ -80,8 +82,9 @@ async fn pull(runtime: &Runtime, image: String) -> String {
     }
 }
 
-/// Returns the condition of the mirror: whether containerd asks it, and for which registries it does not.
-pub(crate) fn condition(tried: &Tried, told: &Written) -> Condition {
+/// Returns the condition of the mirror: if containerd asks it, and the registries for which it does
+/// not.
+pub(crate) fn condition(tried: &Tried, told: &WrittenHosts) -> Condition {
     let Tried { came, said } = tried;
     let others = told.others.join(", ");
     let (status, reason, message) = match came {
@@ -135,7 +138,7 @@ mod tests {
             came,
             said: "no such host".to_owned(),
         };
-        let told = Written {
+        let told = WrittenHosts {
             written: names(written),
             others: names(others),
         };

@@ -1,7 +1,7 @@
-//! That another agent is one: its pod's token, which the API server vouches for.
+//! Proof between agents: the token of an agent's pod, which the API server reviews.
 //!
-//! The token is for this and nothing else (its audience), so whoever receives one can do no more with it than read blobs
-//! from agents. A pod of somebody else has none of the agents' account, and gets nothing.
+//! The token has an audience of its own, so an agent that receives one can do no more with it than
+//! read blobs from agents. Another pod has no token of the agents' account, and gets nothing.
 
 use std::{
     collections::HashMap,
@@ -16,12 +16,12 @@ use kube::{Api, Client, api::PostParams};
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 
-/// Whom the agents' tokens for each other are for.
+/// Audience of the agents' tokens for each other.
 pub const PEERS_AUDIENCE: &str = "peers.images.airside.dev";
 
-/// How long the API server's word counts.
+/// Time for which a review of the API server counts.
 const GOOD: Duration = Duration::from_secs(60);
-const MOST: usize = 10_000;
+const MAX_TOKENS: usize = 10_000;
 
 pub(crate) struct Proof {
     /// The kubelet renews it.
@@ -42,13 +42,13 @@ impl Proof {
         }
     }
 
-    /// For a request to another agent; nothing if there is no token to be had.
+    /// Returns the header of a request to another agent; none if there is no token.
     pub(crate) async fn own(&self) -> Option<HeaderValue> {
         let token = tokio::fs::read_to_string(&self.token).await.ok()?;
         HeaderValue::from_str(&format!("Bearer {}", token.trim())).ok()
     }
 
-    /// Whether a request is from another agent.
+    /// Returns true if a request is from another agent.
     pub(crate) async fn is_agent(&self, headers: &HeaderMap) -> bool {
         let sent = headers.get(header::AUTHORIZATION);
         let token = sent.and_then(|sent| sent.to_str().ok()?.strip_prefix("Bearer "));
@@ -67,7 +67,7 @@ impl Proof {
         };
         let mut known = self.known.lock();
         known.retain(|_, (_, at)| at.elapsed() < GOOD);
-        if known.len() < MOST {
+        if known.len() < MAX_TOKENS {
             known.insert(key, (is_agent, Instant::now()));
         }
         is_agent

@@ -1,11 +1,12 @@
-//! Blobs from node to node: the book on who has what, kept by one agent for each blob, and reads from containerd's store.
+//! Blobs from node to node: the book of holders, kept by one agent for each blob, and reads from
+//! containerd's store.
 //!
 //! ```text
 //! agent ──▶ the blob's keeper: whose turn is it? ──▶ fetch it for all │ read it from that node │ wait
 //! ```
 //!
-//! Agents trust each other by [`Proof`] and nobody else. Whoever asks here for a caller has asked the registry whether that
-//! caller may have it.
+//! Agents trust each other by [`Proof`] alone. An agent that asks for a caller has asked the
+//! registry before if that caller may have the blob.
 
 use std::{
     io,
@@ -32,13 +33,14 @@ use super::{
     waves::{Turn, Waves},
 };
 
-/// How long a question about a turn stays open.
+/// Time for which a request for a turn stays open.
 const OPEN: Duration = Duration::from_secs(10);
-/// Whoever waited this long fetches for itself: the runtime gives up a pull without progress after five minutes.
-const PATIENCE: Duration = Duration::from_secs(240);
+/// Wait after which an agent fetches for itself: the runtime gives up a pull without progress after
+/// five minutes.
+const TURN_TIMEOUT: Duration = Duration::from_secs(240);
 /// Between two words that a turn is still being used.
 const RENEW: Duration = Duration::from_secs(15);
-/// How long the runtime may take to make a blob part of its store.
+/// Time for the runtime to make a blob part of its store.
 const LANDING: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -84,7 +86,7 @@ impl Sharing {
 
     /// This node's turn with a blob, once it has one.
     pub(crate) async fn turn(&self, digest: &Digest) -> Turn {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TURN_TIMEOUT;
         loop {
             match self.ask_keeper(digest).await {
                 Ok(Turn::Wait) if Instant::now() < until => {}
@@ -124,7 +126,7 @@ impl Sharing {
         }
     }
 
-    /// What another node has.
+    /// Reads a blob from another node.
     pub(crate) async fn read(&self, peer: SocketAddr, digest: &Digest) -> io::Result<Reply> {
         let address = format!("http://{peer}/v1/blobs/{digest}");
         self.send(&Method::GET, &address).await
@@ -136,16 +138,15 @@ impl Sharing {
         let headers = HeaderMap::from_iter([(header::AUTHORIZATION, token)]);
         let answer = self.client.send(method, address, &headers).await;
         let answer = answer.map_err(io::Error::other)?;
-        match answer.status().is_success() {
-            true => Ok(answer),
-            false => Err(io::Error::other(format!(
-                "the answer is {}",
-                answer.status()
-            ))),
+        let status = answer.status();
+        if status.is_success() {
+            Ok(answer)
+        } else {
+            Err(io::Error::other(format!("the answer is {status}")))
         }
     }
 
-    /// Whether the runtime has made it part of its store.
+    /// Returns true if the runtime has made the blob part of its store.
     async fn landed(&self, digest: &Digest) -> bool {
         let until = Instant::now() + LANDING;
         while Instant::now() < until {
@@ -183,7 +184,7 @@ impl Leg {
         }
     }
 
-    /// Whether all of the blob went through by now.
+    /// Reports the end of a transfer; `is_whole` if all of the blob went through.
     pub(crate) fn finish(&self, is_whole: bool) {
         self.is_whole.fetch_or(is_whole, Ordering::Relaxed);
     }

@@ -1,7 +1,8 @@
-//! Who gets a blob from whom: one node fetches it, the next get it from that one, then twice as many from those.
+//! Waves of a blob: one node fetches it, the next nodes get it from that one, then twice as many
+//! from those.
 //!
-//! Pure: a book that one agent keeps for the blobs it is asked about. Nothing in it lasts: an agent that says nothing any
-//! more is forgotten, and whoever waits too long fetches for itself.
+//! It is pure: a book that one agent keeps for the blobs it is asked about. Nothing in it lasts: a
+//! silent agent is forgotten, and an agent that waits too long fetches for itself.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -12,22 +13,22 @@ use std::{
 use airside_oci::Digest;
 use serde::{Deserialize, Serialize};
 
-/// How many a node serves with one blob at a time.
+/// Number of nodes that one node serves with one blob at a time.
 const AT_ONCE: usize = 2;
 /// After this long without a word a fetch or a read does not count any more.
 const LEASE: Duration = Duration::from_secs(45);
-/// Blobs that nobody asked about for so long are forgotten.
+/// Time after which a blob that no agent asked for is forgotten.
 const MEMORY: Duration = Duration::from_secs(1800);
 
-/// What a node is to do about a blob.
+/// Turn of a node with a blob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Turn {
-    /// Nobody has it: fetch it for all.
+    /// No node has it: fetch it for all.
     Fetch,
     /// This one has it, and time.
     From(SocketAddr),
-    /// Somebody is fetching it, or all that have it are busy.
+    /// Another node is fetching it, or all nodes that have it are busy.
     Wait,
 }
 
@@ -39,7 +40,7 @@ pub(crate) struct Waves {
 #[derive(Debug)]
 struct Wave {
     fetching: BTreeMap<SocketAddr, Instant>,
-    /// Who has it, and who reads there.
+    /// Nodes that have the blob, each with the nodes that read there.
     holders: BTreeMap<SocketAddr, BTreeMap<SocketAddr, Instant>>,
     asked: Instant,
 }
@@ -96,7 +97,7 @@ impl Waves {
         if has {
             wave.holders.entry(who).or_default();
         } else {
-            // What could not be read there is not there, as far as anybody knows.
+            // A node that could not be read from counts as one without the blob.
             for holder in from {
                 wave.holders.remove(&holder);
             }
@@ -182,7 +183,7 @@ mod tests {
         let (mut waves, now) = (Waves::default(), Instant::now());
         waves.turn(&blob(), node(1), now);
         waves.ended(&blob(), node(1), true);
-        // It lost it: nobody else has it.
+        // The node lost the blob, and no other has it.
         assert_eq!(waves.turn(&blob(), node(1), now), Turn::Fetch);
     }
 

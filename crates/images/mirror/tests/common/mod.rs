@@ -20,7 +20,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 #[allow(unused_imports)]
 pub use counting_registry::{CountingRegistry, Fault, Login};
 
-pub struct House {
+pub struct MirrorStage {
     pub registry: Arc<CountingRegistry>,
     pub mirror: Mirror,
     pub folder: TempDir,
@@ -38,7 +38,7 @@ pub struct Got {
     pub body: Option<Bytes>,
 }
 
-impl House {
+impl MirrorStage {
     pub async fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let storage = Arc::new(Folder::open(folder.path()).unwrap());

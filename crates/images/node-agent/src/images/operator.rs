@@ -21,7 +21,7 @@ use rustls::{
 use serde_json::Value;
 
 /// Timeout of each request. An operator that does not answer must not hold up pulls for long.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const OPERATOR_TIMEOUT: Duration = Duration::from_secs(5);
 /// Wait before the next request where the operator names none.
 const BETWEEN: Duration = Duration::from_secs(5);
 const LARGEST_ANSWER: usize = 1 << 20;

@@ -7,7 +7,7 @@ use std::{
 
 use airside_mirror::{
     Registry,
-    node::{MirrorSettings, ShareSettings, Tags, Told},
+    node::{MirrorSettings, PortClients, ShareSettings, Tags},
 };
 
 #[derive(Clone, Debug, clap::Args)]
@@ -94,9 +94,10 @@ impl MirrorOptions {
                 true => Tags::Mirror,
                 false => Tags::Registry,
             },
-            told: match self.no_mirror_files {
-                true => Told::Nobody,
-                false => Told::Containerd,
+            told: if self.no_mirror_files {
+                PortClients::Pods
+            } else {
+                PortClients::Containerd
             },
             certs: self.mirror_certs.clone(),
             authorities: self.mirror_ca.clone(),

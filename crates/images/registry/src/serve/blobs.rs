@@ -13,7 +13,7 @@ use tokio_util::io::ReaderStream;
 use super::{Asked, Registry, accepted};
 use crate::{
     Error, RepositoryName,
-    answer::{Answer, empty, set},
+    answer::{RegistryAnswer, empty, set},
 };
 
 /// Number of bytes that are read at once.
@@ -25,7 +25,7 @@ impl Registry {
         asked: &Asked<'_>,
         repository: RepositoryName,
         digest: Digest,
-    ) -> Result<Answer, Error> {
+    ) -> Result<RegistryAnswer, Error> {
         match *asked.method {
             Method::GET | Method::HEAD => self.serve_blob(asked, repository, digest).await,
             Method::DELETE => {
@@ -41,7 +41,7 @@ impl Registry {
         asked: &Asked<'_>,
         repository: RepositoryName,
         digest: Digest,
-    ) -> Result<Answer, Error> {
+    ) -> Result<RegistryAnswer, Error> {
         let range = asked.header(header::RANGE).map(str::to_owned);
         let wanted = digest.clone();
         let opened = self.blocking(move |store| {

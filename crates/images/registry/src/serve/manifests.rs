@@ -11,7 +11,7 @@ use serde_json::json;
 use super::{Asked, Registry, accepted};
 use crate::{
     Error, RepositoryName, TagOrDigest,
-    answer::{Answer, empty, json, set, text},
+    answer::{RegistryAnswer, empty, json, set, text},
     manifest::Manifest,
 };
 
@@ -22,7 +22,7 @@ impl Registry {
         repository: RepositoryName,
         reference: TagOrDigest,
         body: B,
-    ) -> Result<Answer, Error>
+    ) -> Result<RegistryAnswer, Error>
     where
         B: http_body::Body<Data = Bytes>,
         B::Error: Display,
@@ -54,7 +54,7 @@ impl Registry {
         repository: RepositoryName,
         reference: TagOrDigest,
         body: Bytes,
-    ) -> Result<Answer, Error> {
+    ) -> Result<RegistryAnswer, Error> {
         let kind = asked.header(header::CONTENT_TYPE).unwrap_or_default();
         let manifest = Manifest::parse(&body, kind)?;
         let subject = manifest.subject.clone();
@@ -83,7 +83,7 @@ impl Registry {
         &self,
         asked: &Asked<'_>,
         repository: RepositoryName,
-    ) -> Result<Answer, Error> {
+    ) -> Result<RegistryAnswer, Error> {
         let name = repository.clone();
         let mut tags = self.blocking(move |store| store.tags(&repository)).await?;
         if let Some(last) = asked.query("last") {
@@ -106,7 +106,7 @@ impl Registry {
         asked: &Asked<'_>,
         repository: RepositoryName,
         subject: Digest,
-    ) -> Result<Answer, Error> {
+    ) -> Result<RegistryAnswer, Error> {
         let found = self.blocking(move |store| store.referrers(&repository, &subject));
         let mut found = found.await?;
         let wanted = asked.query("artifactType");

@@ -9,7 +9,7 @@ use http::{Method, StatusCode, header};
 use super::{Asked, Registry};
 use crate::{
     Access, Error, RepositoryName,
-    answer::{Answer, empty, held, set},
+    answer::{RegistryAnswer, empty, held, set},
 };
 
 impl Registry {
@@ -20,7 +20,7 @@ impl Registry {
         asked: &Asked<'_>,
         repository: RepositoryName,
         body: B,
-    ) -> Result<Answer, Error>
+    ) -> Result<RegistryAnswer, Error>
     where
         B: http_body::Body<Data = Bytes>,
         B::Error: Display,
@@ -76,7 +76,7 @@ impl Registry {
         repository: RepositoryName,
         id: &str,
         body: B,
-    ) -> Result<Answer, Error>
+    ) -> Result<RegistryAnswer, Error>
     where
         B: http_body::Body<Data = Bytes>,
         B::Error: Display,
@@ -114,7 +114,7 @@ impl Registry {
         id: &str,
         digest: Digest,
         body: B,
-    ) -> Result<Answer, Error>
+    ) -> Result<RegistryAnswer, Error>
     where
         B: http_body::Body<Data = Bytes>,
         B::Error: Display,
@@ -155,7 +155,12 @@ fn follows(asked: &Asked<'_>, has: u64) -> Result<(), Error> {
     }
 }
 
-fn progress(status: StatusCode, repository: &RepositoryName, id: &str, written: u64) -> Answer {
+fn progress(
+    status: StatusCode,
+    repository: &RepositoryName,
+    id: &str,
+    written: u64,
+) -> RegistryAnswer {
     let mut answer = empty(status);
     set(
         &mut answer,
@@ -167,7 +172,7 @@ fn progress(status: StatusCode, repository: &RepositoryName, id: &str, written: 
     answer
 }
 
-fn created(repository: &RepositoryName, digest: &Digest) -> Answer {
+fn created(repository: &RepositoryName, digest: &Digest) -> RegistryAnswer {
     let mut answer = empty(StatusCode::CREATED);
     set(
         &mut answer,

@@ -24,20 +24,20 @@ pub const REPOSITORY: &str = "team/main/app";
 pub const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 pub const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 
-pub struct House {
+pub struct RegistryStage {
     pub registry: Registry,
     pub port: u16,
     pub folder: TempDir,
     pub client: Client<HttpConnector, Full<Bytes>>,
 }
 
-pub struct Answer {
+pub struct TestAnswer {
     pub status: StatusCode,
     pub headers: HeaderMap,
     pub body: Bytes,
 }
 
-impl Answer {
+impl TestAnswer {
     pub fn header(&self, name: &str) -> &str {
         self.headers
             .get(name)
@@ -71,7 +71,7 @@ pub fn digest(data: &[u8]) -> String {
     format!("sha256:{}", hex::encode(Sha256::digest(data)))
 }
 
-impl House {
+impl RegistryStage {
     pub async fn open() -> Self {
         Self::open_with_quotas(Quotas::default()).await
     }
@@ -100,7 +100,7 @@ impl House {
         path: &str,
         headers: &[(&str, &str)],
         body: &[u8],
-    ) -> Answer {
+    ) -> TestAnswer {
         let token = self.registry.token(&grant("team/main", Access::Delete));
         let login = basic(&token);
         let headers: Vec<_> = [("authorization", login.as_str())]
@@ -118,7 +118,7 @@ impl House {
         path: &str,
         headers: &[(&str, &str)],
         body: &[u8],
-    ) -> Answer {
+    ) -> TestAnswer {
         let uri = format!("http://127.0.0.1:{}{path}", self.port);
         let mut request = Request::builder().method(method).uri(uri);
         for (name, value) in headers {
@@ -128,7 +128,7 @@ impl House {
             .body(Full::new(Bytes::copy_from_slice(body)))
             .unwrap();
         let (parts, body) = self.client.request(request).await.unwrap().into_parts();
-        Answer {
+        TestAnswer {
             status: parts.status,
             headers: parts.headers,
             body: body.collect().await.unwrap().to_bytes(),

@@ -105,7 +105,7 @@ fn what_was_taken_away_for_room_is_remembered_by_the_next_agent() {
     memory.collected(&want().wanted);
     let state = waiting(NodeImageState::Pending, Waiting::Room);
     let image = told(state.clone(), &mut memory, &[], at(2));
-    assert!(image.collected && image.message.starts_with("it was taken away"));
+    assert!(image.collected && image.message.starts_with("the image was removed"));
     let said = NodeImagesStatus {
         images: vec![image],
         ..NodeImagesStatus::default()
