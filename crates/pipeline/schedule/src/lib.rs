@@ -14,7 +14,7 @@
 //! - [`graph`] is a pipeline as the scheduler sees it, `passed` patterns resolved;
 //! - [`history`] has what may be asked about versions and builds; [`View`] answers from memory, and
 //!   where it does not know it hands back the [`Question`] for the store to answer;
-//! - [`resolve`] picks versions; [`pass`] decides about a job's pending builds; [`preparation`]
+//! - [`mod@resolve`] picks versions; [`pass`] decides about a job's pending builds; [`preparation`]
 //!   says why one of them waits; [`checks`] says when a resource is due.
 //!
 //! **Invariants:** no I/O, no clock (time comes in as [`Moment`]), no async; every question is

@@ -178,8 +178,7 @@ impl IntoResponse for ApiError {
                 (status, "the server failed to answer; its log says why").into_response()
             }
             Self::Engine(error) => {
-                let error = &*error as &dyn std::error::Error;
-                tracing::error!(error, "a request failed");
+                tracing::error!(error = %chain(&*error), "request failed");
                 (status, "the server failed to answer; its log says why").into_response()
             }
             _ => (status, text).into_response(),

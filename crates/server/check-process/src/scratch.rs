@@ -67,8 +67,8 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         if let Err(error) = airside_archive::remove(self.path()) {
-            let (folder, error) = (self.path().display(), chain(&error));
-            debug!(%folder, error, "folder of a checker not removed");
+            let folder = self.path().display();
+            debug!(%folder, error = %chain(&error), "folder of a checker not removed");
         }
     }
 }
@@ -91,8 +91,8 @@ fn sweep(parent: &Path) {
             }
             Ok(false) => {}
             Err(error) => {
-                let (folder, error) = (path.display(), chain(&error));
-                debug!(%folder, error, "folder of checkers not removed");
+                let folder = path.display();
+                debug!(%folder, error = %chain(&error), "folder of checkers not removed");
             }
         }
     }

@@ -23,6 +23,8 @@ fn no_step() -> Origin {
 }
 
 impl Engine {
+    /// Takes the build's lease, and drives the build while it is renewed. A build that another server
+    /// drives, or that has ended, is left alone.
     pub(crate) async fn drive_with_lease(
         &self,
         id: BuildId,
@@ -80,6 +82,7 @@ impl Engine {
             .await
     }
 
+    /// Opens the build's log, makes its plan unless it has one, and runs it to its end.
     async fn drive_with_log(
         &self,
         build: &Build,

@@ -335,11 +335,18 @@ impl Engine {
         let mut pause = FIRST_PAUSE;
         while let Err(error) = self.drive_catching_panics(build, cancel.clone()).await {
             if !error.is_transient() {
-                let error = chain(&error);
-                return error!(%build, error, "build is stuck until the next start");
+                return error!(
+                    %build,
+                    error = %chain(&error),
+                    "build is stuck until the next start"
+                );
             }
-            let error = chain(&error);
-            warn!(%build, error, ?pause, "build stands still; it is taken up again");
+            warn!(
+                %build,
+                error = %chain(&error),
+                ?pause,
+                "build stands still; it is taken up again"
+            );
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(MAX_PAUSE);
         }

@@ -326,8 +326,11 @@ impl Driver {
                 let _ = sender.send(prepared);
             }
             Err(error) => {
-                let error = chain(&error);
-                tracing::warn!(%build, error, "reason why a build waits not found");
+                tracing::warn!(
+                    %build,
+                    error = %chain(&error),
+                    "reason why a build waits not found"
+                );
             }
         }
     }

@@ -3,6 +3,7 @@
 
 #![allow(clippy::panic, clippy::unwrap_used, reason = "for tests only")]
 
+mod errors;
 mod hooks;
 mod panics;
 mod plans;
@@ -15,6 +16,9 @@ mod tls;
 mod ways;
 
 use std::time::Duration;
+
+// For `tls`, which the hub's tests share.
+use rustls as _;
 
 /// Timeout of anything that a test waits for, however busy the machine is.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(120);
