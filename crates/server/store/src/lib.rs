@@ -6,6 +6,14 @@
 //! plain structs and enums, never rows. No secret is stored in clear: configurations, members,
 //! claims, plans and requests pass through [`Sealer`] first, tokens are kept as hashes.
 
+#![cfg_attr(
+    test,
+    allow(
+        unsafe_code,
+        reason = "`linkme` puts every statement into a section of the test program"
+    )
+)]
+
 mod agent_tokens;
 mod artifacts;
 mod builds;
