@@ -8,8 +8,8 @@ use airside_protocol::{
 use bytes::BytesMut;
 use libfuzzer_sys::fuzz_target;
 
-/// Everything that comes out of the bytes when they arrive in pieces of this size, and whether they end
-/// in an error.
+/// Everything that comes out of the bytes when they arrive in pieces of this size, and whether
+/// they end in an error.
 fn read<M: Message>(data: &[u8], piece: usize) -> (Vec<M>, bool) {
     let (mut buffer, mut messages) = (BytesMut::new(), Vec::new());
     for piece in data.chunks(piece.max(1)) {

@@ -1,8 +1,8 @@
 //! A tree becomes a zstd-compressed tar.
 //!
-//! Names are sorted, so equal trees give equal bytes. A file with several names is packed once, and its other names are
-//! hard links to the first. Extended attributes are not carried, and with
-//! them nothing of overlayfs; its whiteouts are device nodes, which are left out like sockets.
+//! Names are sorted, so equal trees give equal bytes. A file with several names is packed once, and
+//! its other names are hard links to the first. Extended attributes are not carried, and with them
+//! nothing of overlayfs; its whiteouts are device nodes, which are left out like sockets.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -105,7 +105,8 @@ impl<W: Write> Packer<W> {
         Ok(kind)
     }
 
-    /// The name under which a file with several names was packed already. If it was not, this one is it.
+    /// The name under which a file with several names was packed already. If it was not, this one
+    /// is it.
     fn first_name(&mut self, path: &Path, stat: &Stat) -> Option<PathBuf> {
         if stat.st_nlink < 2 {
             return None;

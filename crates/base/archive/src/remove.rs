@@ -1,8 +1,9 @@
 //! Removes trees that strangers made, however deep they nest.
 //!
-//! `std::fs::remove_dir_all` holds a descriptor and a part of the stack for each level, so a tree of a few thousand
-//! folders defeats it. Here a folder that is not empty gives its folders to the top of the tree and goes; each folder
-//! moves once, and a handful of descriptors is enough for any depth.
+//! `std::fs::remove_dir_all` holds a descriptor and a part of the stack for each level, so a tree
+//! of a few thousand folders defeats it. Here a folder that is not empty gives its folders to the
+//! top of the tree and goes; each folder moves once, and a handful of descriptors is enough for any
+//! depth.
 
 use std::{
     ffi::{CStr, OsStr},
@@ -32,8 +33,8 @@ const UNMOVABLE_LEVELS: u32 = 32;
 const TRIES: u32 = 10;
 const ASIDE: &str = ".old-";
 
-/// Removes what stands at `path` with all below it: a tree of any depth, a file, or a link, which is not followed.
-/// Nothing there is fine.
+/// Removes what stands at `path` with all below it: a tree of any depth, a file, or a link, which
+/// is not followed. Nothing there is fine.
 pub fn remove(path: &Path) -> io::Result<()> {
     let Some(name) = path.file_name() else {
         return Err(io::Error::new(
@@ -58,8 +59,9 @@ pub fn clear(path: &Path) -> io::Result<()> {
     empty(&rustix::fs::openat(CWD, path, FOLDER, Mode::empty())?)
 }
 
-/// Renames the folder `path` away and removes it on a thread of its own, with what earlier calls could not remove.
-/// So no rubbish keeps a server from starting. A path where nothing stands is fine.
+/// Renames the folder `path` away and removes it on a thread of its own, with what earlier calls
+/// could not remove. So no rubbish keeps a server from starting. A path where nothing stands is
+/// fine.
 pub fn set_aside(path: &Path) -> io::Result<()> {
     let mut aside = path.as_os_str().to_owned();
     aside.push(ASIDE);

@@ -76,7 +76,8 @@ impl Root {
         Ok(Some(TreePlace { folder, name: last }))
     }
 
-    /// Finds a name's place as it is: no link is followed and nothing is made. `None` is the root itself.
+    /// Finds a name's place as it is: no link is followed and nothing is made. `None` is the root
+    /// itself.
     pub(crate) fn place_without_links(&self, name: &[u8]) -> Result<Option<TreePlace>, Error> {
         let mut path = relative(name)?;
         let Some(last) = path.file_name().map(OsStr::to_owned) else {
@@ -151,7 +152,8 @@ impl Root {
         Ok(Folder { fd: current, depth })
     }
 
-    /// Counts the folders between the root and `folder`, which is inside of it; counting stops beyond what is allowed.
+    /// Counts the folders between the root and `folder`, which is inside of it; counting stops
+    /// beyond what is allowed.
     fn depth(&self, folder: &OwnedFd) -> io::Result<usize> {
         let root = FileId::of(&rustix::fs::fstat(&self.fd)?);
         let mut current = folder.try_clone()?;

@@ -37,7 +37,8 @@ pub fn unpack_plain(tar: impl Read, dest: &Path, limits: &Limits) -> Result<(), 
 pub(crate) enum Rules {
     /// Device nodes are refused, and a hard link names an earlier file of the same archive.
     Volume,
-    /// Device nodes are left out, as containers get a fresh `/dev`; a hard link may name a file of a layer below.
+    /// Device nodes are left out, as containers get a fresh `/dev`; a hard link may name a file of
+    /// a layer below.
     Layer,
 }
 

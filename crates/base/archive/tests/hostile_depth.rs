@@ -151,7 +151,8 @@ fn hostile_links_do_not_nest_deeper_than_names_may() {
         let error = unpack_plain(tar.0.as_slice(), dest.path(), &limits).unwrap_err();
         assert!(error.to_string().contains("512 folders deep"), "{error}");
         assert!(depth(dest.path()) <= 512);
-        // A removal by the standard library would take a file for each level, which the other tests lack.
+        // A removal by the standard library would take a file for each level, which the other tests
+        // lack.
         remove(dest.path()).unwrap();
     }
 }

@@ -55,8 +55,9 @@ impl Client {
         })
     }
 
-    /// Makes a request and follows redirections. Another origin gets none of the request's headers but harmless ones:
-    /// any of the others may be a credential. No server elsewhere leads to this machine. The answer may have any status.
+    /// Makes a request and follows redirections. Another origin gets none of the request's headers
+    /// but harmless ones: any of the others may be a credential. No server elsewhere leads to this
+    /// machine. The answer may have any status.
     pub fn send(&self, mut request: Request<'_>) -> Result<Response, Error> {
         for _ in 0..REDIRECTIONS {
             let response = self.patiently(&mut request)?;

@@ -146,7 +146,8 @@ fn proxy_text(address: &Address) -> Option<String> {
     }
     let text = match address.is_secure() {
         true => variable(["https_proxy", "HTTPS_PROXY"]),
-        // The upper-case name may come from a request's header where programs are run by a web server.
+        // The upper-case name may come from a request's header where programs are run by a web
+        // server.
         false => variable(["http_proxy", "http_proxy"]),
     }?;
     Some(if text.contains("://") {

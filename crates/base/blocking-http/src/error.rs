@@ -51,7 +51,8 @@ pub enum Error {
         url: String,
         status: u16,
         words: String,
-        /// The beginning of the answer, for programs that read a code in it. People are never shown it.
+        /// The beginning of the answer, for programs that read a code in it. People are never shown
+        /// it.
         answer: String,
         /// Time after which the server wants to be asked again.
         retry_after: Option<Duration>,

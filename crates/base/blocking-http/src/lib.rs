@@ -1,9 +1,9 @@
-//! HTTP requests to other people's servers: blocking, and small, because the shim carries it into every
-//! step (see decision 20).
+//! HTTP requests to other people's servers: blocking, and small, because the shim carries it into
+//! every step (see decision 20).
 //!
-//! Servers fail in more ways than they succeed. Every wait has an end: for a connection, for silence, for
-//! an answer that dribbles, for a server that asks to come back later. Every error says which server did
-//! what. Nothing here knows what the requests are about.
+//! Servers fail in more ways than they succeed. Every wait has an end: for a connection, for
+//! silence, for an answer that dribbles, for a server that asks to come back later. Every error
+//! says which server did what. Nothing here knows what the requests are about.
 
 mod address;
 mod body;

@@ -9,7 +9,8 @@ use crate::{Address, Body, Error, connect::Connection};
 
 /// No head of an answer is longer.
 const MAX_HEAD: u64 = 64 << 10;
-/// Characters of an answer that an error repeats: enough for a reason, too few for what a server keeps.
+/// Characters of an answer that an error repeats: enough for a reason, too few for what a server
+/// keeps.
 const MOST_WORDS: usize = 160;
 
 /// The body of a request.
@@ -49,8 +50,8 @@ impl<'a> Request<'a> {
         self
     }
 
-    /// Refuses addresses of this machine (loopback) and of its link, where clouds have services that hand out keys. For
-    /// addresses that a stranger's server chose.
+    /// Refuses addresses of this machine (loopback) and of its link, where clouds have services
+    /// that hand out keys. For addresses that a stranger's server chose.
     pub fn not_nearby(mut self) -> Self {
         self.not_nearby = true;
         self

@@ -4,7 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::{Address, Error};
 
-/// The address at which a cloud answers over IPv6 what it answers at a link-local address over IPv4.
+/// The address at which a cloud answers over IPv6 what it answers at a link-local address over
+/// IPv4.
 const CLOUD: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
 
 /// Returns true if the host is written as an address of this machine or of its link.

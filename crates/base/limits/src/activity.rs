@@ -33,7 +33,8 @@ struct State {
     requests: usize,
     /// Since when no request is being answered, and for how long the peer may leave it at that.
     idle: Option<Wait>,
-    /// Since when the peer has not sent or taken what the server waits for in the middle of a request.
+    /// Since when the peer has not sent or taken what the server waits for in the middle of a
+    /// request.
     stalled: Option<Wait>,
     /// The connection may wait for as long as it likes.
     kept: bool,
@@ -82,7 +83,8 @@ impl Activity {
         self.0.state.lock().idle = Some(Wait::begin(patience));
     }
 
-    /// A request is being answered until the guard goes. The peer then has `patience` for the next request.
+    /// A request is being answered until the guard goes. The peer then has `patience` for the next
+    /// request.
     pub fn begin(&self, patience: Duration) -> InFlight {
         let mut state = self.0.state.lock();
         state.requests += 1;

@@ -17,8 +17,8 @@ static AT_START: OnceLock<Option<u64>> = OnceLock::new();
 
 /// The limit of open files of this process.
 ///
-/// Connections of people get three eighths of it and connections that have not claimed anything yet one eighth. The
-/// other half is for the database, logs, volumes, checkers and the steps that run.
+/// Connections of people get three eighths of it and connections that have not claimed anything yet
+/// one eighth. The other half is for the database, logs, volumes, checkers and the steps that run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Files {
     limit: u64,
@@ -35,7 +35,8 @@ impl Files {
         Self::of(getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX))
     }
 
-    /// Raises the soft limit of this process to its hard limit. The limit stays as it is where that is refused.
+    /// Raises the soft limit of this process to its hard limit. The limit stays as it is where that
+    /// is refused.
     pub fn raise() -> Self {
         let found = getrlimit(Resource::Nofile);
         AT_START.get_or_init(|| found.current);
@@ -72,7 +73,8 @@ impl Files {
         Limits {
             overall: to_usize(overall),
             per_peer: to_usize(overall / 4),
-            // Shims that come back together after a restart must not push each other out of their handshakes.
+            // Shims that come back together after a restart must not push each other out of their
+            // handshakes.
             grace: Duration::from_millis(100),
         }
     }
@@ -82,8 +84,8 @@ fn to_usize(count: u64) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX)
 }
 
-/// The soft and the hard limit of open files for steps: those that this process was started with, so that a raised
-/// limit stays the server's own. `None` where there is no limit.
+/// The soft and the hard limit of open files for steps: those that this process was started with,
+/// so that a raised limit stays the server's own. `None` where there is no limit.
 pub fn files_of_steps() -> Option<(u64, u64)> {
     let now = getrlimit(Resource::Nofile);
     let soft = AT_START.get().copied().unwrap_or(now.current);

@@ -64,8 +64,9 @@ impl Places {
         }))
     }
 
-    /// A place for a connection that has `patience` for its first word. Where there is none, the connection that has
-    /// kept the server waiting longest gives way; `None` if the server waits for none.
+    /// A place for a connection that has `patience` for its first word. Where there is none, the
+    /// connection that has kept the server waiting longest gives way; `None` if the server waits
+    /// for none.
     pub fn enter(&self, peer: Peer, patience: Duration) -> Option<ConnectionPlace> {
         let mut taken = self.0.taken.lock();
         let limits = &self.0.limits;

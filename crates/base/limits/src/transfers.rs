@@ -68,8 +68,8 @@ pub struct Turn<K: Clone + Eq + Hash> {
 }
 
 impl<K: Clone + Eq + Hash + Send + 'static> Turn<K> {
-    /// Runs the transfer on a thread of its own, which has the turn until it ends: a transfer that stalls holds up
-    /// nothing else that blocks.
+    /// Runs the transfer on a thread of its own, which has the turn until it ends: a transfer that
+    /// stalls holds up nothing else that blocks.
     pub fn run<T: Send + 'static>(
         self,
         transfer: impl FnOnce() -> T + Send + 'static,

@@ -2,8 +2,8 @@
 
 use std::{ops::Add, time::Duration};
 
-/// The longest duration that can be written: ten years, leap days included. Sums and small multiples of such durations
-/// fit into every clock.
+/// The longest duration that can be written: ten years, leap days included. Sums and small
+/// multiples of such durations fit into every clock.
 const LONGEST_DURATION: Duration = Duration::from_secs(3653 * 24 * 3600);
 
 /// A deadline further ahead than this never comes.
@@ -29,7 +29,8 @@ const UNITS: [(&str, f64); 8] = [
     ("h", 3600.0),
 ];
 
-/// The moment that lies so far ahead of `start`. One that a clock could not hold is moved to a far future.
+/// The moment that lies so far ahead of `start`. One that a clock could not hold is moved to a far
+/// future.
 pub fn deadline_after<T: Add<Duration, Output = T>>(start: T, patience: Duration) -> T {
     start + patience.min(FAR)
 }
@@ -39,7 +40,8 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
     read_duration(text).ok()
 }
 
-/// Reads a duration, or says why the text is none. Negative ones are none for us: nothing can take less than no time.
+/// Reads a duration, or says why the text is none. Negative ones are none for us: nothing can take
+/// less than no time.
 pub fn read_duration(text: &str) -> Result<Duration, BadDuration> {
     let seconds = seconds(text).ok_or(BadDuration::Unreadable)?;
     let duration = Duration::try_from_secs_f64(seconds).ok();

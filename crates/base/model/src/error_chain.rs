@@ -4,9 +4,10 @@ use std::error::Error;
 
 /// Returns an error with all of its causes on one line, joined by ": ".
 ///
-/// Our errors never repeat their source in their own text, while those of some libraries do: a cause that
-/// the text contains already is left out. The JSON log prints nothing but a field's own text, so a
-/// log line must be given the whole chain: `warn!(error = %chain(&error), "image pull failed")`.
+/// Our errors never repeat their source in their own text, while those of some libraries do: a
+/// cause that the text contains already is left out. The JSON log prints nothing but a field's own
+/// text, so a log line must be given the whole chain: `warn!(error = %chain(&error), "image pull
+/// failed")`.
 pub fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

@@ -1,5 +1,6 @@
-//! Text as a JSON string, fast: most of what a server ever writes is output, and most of output needs no escaping.
-//! Eight bytes are looked at in one go; the result is the same, byte for byte, as `serde_json`'s.
+//! Text as a JSON string, fast: most of what a server ever writes is output, and most of output
+//! needs no escaping. Eight bytes are looked at in one go; the result is the same, byte for byte,
+//! as `serde_json`'s.
 
 /// A byte in each of a word's eight.
 const ONES: u64 = 0x0101_0101_0101_0101;
@@ -33,8 +34,8 @@ fn first_special(bytes: &[u8]) -> Option<usize> {
     Some(words.len() * 8 + inside)
 }
 
-/// The high bit of each byte that is a control character, a quote or a backslash. Above the lowest one there may be
-/// others that are wrong, as subtractions borrow.
+/// The high bit of each byte that is a control character, a quote or a backslash. Above the lowest
+/// one there may be others that are wrong, as subtractions borrow.
 fn specials(word: u64) -> u64 {
     let below_space = word.wrapping_sub(ONES * 0x20) & !word;
     let zero_in = |word: u64| word.wrapping_sub(ONES) & !word;

@@ -1,7 +1,8 @@
 //! The vocabulary of Airside: names, plans, events and states, as plain data.
 //!
-//! Everything else depends on this crate and it depends on nothing of ours. It does no I/O, reads no
-//! clock and knows no database; the JSON it reads and writes is the JSON that `fly` and shims see.
+//! Everything else depends on this crate and it depends on nothing of ours. It does no I/O, reads
+//! no clock and knows no database; the JSON it reads and writes is the JSON that `fly` and shims
+//! see.
 
 mod bytes;
 mod config_rows;

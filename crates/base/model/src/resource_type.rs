@@ -10,7 +10,8 @@ pub struct ResourceType {
     /// The type of the resource that the image is.
     #[serde(rename = "type")]
     pub type_: String,
-    /// Kept apart from an empty map, and written as null: `fly` tells the two apart when it compares.
+    /// Kept apart from an empty map, and written as null: `fly` tells the two apart when it
+    /// compares.
     #[serde(default)]
     pub source: Option<Map<String, Value>>,
     /// Defaults for the sources of resources of this type; the resource's own values win.

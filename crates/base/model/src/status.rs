@@ -63,7 +63,8 @@ named_states! {
         Landing = "landing",
         Landed = "landed",
         Retiring = "retiring",
-        /// Gone for everybody; remembered so that the next start of the server does not bring it back.
+        /// Gone for everybody; remembered so that the next start of the server does not bring it
+        /// back.
         Retired = "retired",
     }
 }

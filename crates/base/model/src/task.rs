@@ -35,7 +35,8 @@ pub struct TaskConfig {
 pub const PLATFORM: &str = "linux";
 
 impl TaskConfig {
-    /// The platform that the task wants, if no worker can have it. One that is still a variable may turn out well.
+    /// The platform that the task wants, if no worker can have it. One that is still a variable may
+    /// turn out well.
     pub fn foreign_platform(&self) -> Option<&str> {
         let known = self.platform == PLATFORM || self.platform.is_empty();
         (!known && !self.platform.contains("((")).then_some(self.platform.as_str())
@@ -58,7 +59,8 @@ pub struct ImageResource {
     pub name: String,
     #[serde(rename = "type")]
     pub type_: String,
-    /// Kept apart from an empty map, and written as null: `fly` tells the two apart when it compares.
+    /// Kept apart from an empty map, and written as null: `fly` tells the two apart when it
+    /// compares.
     #[serde(default)]
     pub source: Option<serde_json::Map<String, Value>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

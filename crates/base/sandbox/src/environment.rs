@@ -23,8 +23,8 @@ const PASSED_ON: &[&str] = &[
 
 static WARNED: Once = Once::new();
 
-/// The variables that a confined process gets after its environment was cleared, with their values. A proxy's login
-/// stays behind: what the process does, it does for tenants.
+/// The variables that a confined process gets after its environment was cleared, with their values.
+/// A proxy's login stays behind: what the process does, it does for tenants.
 pub fn passed_on() -> impl Iterator<Item = (&'static str, OsString)> {
     PASSED_ON.iter().filter_map(|name| {
         let value = std::env::var_os(name)?;

@@ -42,7 +42,8 @@ const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/random", "/dev/urando
 /// The newest rules that are known here; older kernels apply those that they know.
 const NEWEST: ABI = ABI::V6;
 
-/// Closes all files but those within reach and below the working folder. Gives whether the kernel can do so.
+/// Closes all files but those within reach and below the working folder. Gives whether the kernel
+/// can do so.
 pub(crate) fn close(reach: Reach) -> Result<bool, RulesetError> {
     let all = AccessFs::from_all(NEWEST);
     let ruleset = Ruleset::default()

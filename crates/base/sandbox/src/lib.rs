@@ -1,12 +1,13 @@
-//! A process that handles what strangers send confines itself first: it gives up root, capabilities, most files,
-//! unusual system calls and more memory than it should need.
+//! A process that handles what strangers send confines itself first: it gives up root,
+//! capabilities, most files, unusual system calls and more memory than it should need.
 //!
-//! The checker ([`Reach::System`]) and the two processes of the image store use it: one asks registries
-//! ([`Reach::System`] too), the other unpacks layers ([`Reach::Folder`]). The process that starts them clears their
-//! environment but for [`passed_on`], and gives each a number of [`Users`].
+//! The checker ([`Reach::System`]) and the two processes of the image store use it: one asks
+//! registries ([`Reach::System`] too), the other unpacks layers ([`Reach::Folder`]). The process
+//! that starts them clears their environment but for [`passed_on`], and gives each a number of
+//! [`Users`].
 //!
-//! **Invariant:** [`enter`] is called by a process with one thread, and either confines it or fails; what this machine
-//! cannot do is named, never left out in silence.
+//! **Invariant:** [`enter`] is called by a process with one thread, and either confines it or
+//! fails; what this machine cannot do is named, never left out in silence.
 
 #![allow(
     unsafe_code,
@@ -33,10 +34,11 @@ pub const NOBODY: u32 = 65534;
 /// The files and servers that a confined process gets at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// Programs, libraries and settings of the system, its own folder, and any server. It keeps no capability.
+    /// Programs, libraries and settings of the system, its own folder, and any server. It keeps no
+    /// capability.
     System,
-    /// Its own folder alone, which becomes its root, and no server. A process of root keeps the capabilities to write
-    /// files of any owner in there, and to give them away.
+    /// Its own folder alone, which becomes its root, and no server. A process of root keeps the
+    /// capabilities to write files of any owner in there, and to give them away.
     Folder,
 }
 
@@ -46,11 +48,12 @@ pub struct Confinement<'a> {
     /// The one folder that it may write to. It becomes the working folder.
     pub folder: &'a Path,
     pub reach: Reach,
-    /// The user that a process of root becomes. Without one it may only become `nobody`, where Landlock keeps processes
-    /// of one user apart.
+    /// The user that a process of root becomes. Without one it may only become `nobody`, where
+    /// Landlock keeps processes of one user apart.
     pub user: Option<u32>,
-    /// Programs that it runs insist on an account of their user, as `ssh` does. Where Landlock keeps processes of one
-    /// user apart this is the account `nobody`; elsewhere the user gets an account that only this process sees.
+    /// Programs that it runs insist on an account of their user, as `ssh` does. Where Landlock
+    /// keeps processes of one user apart this is the account `nobody`; elsewhere the user gets an
+    /// account that only this process sees.
     pub needs_account: bool,
     /// Bytes of memory, for it and for each program that it starts.
     pub memory: u64,

@@ -1,4 +1,5 @@
-//! From root to a user who owns nothing. The capabilities go with it, for good, but for those that the reach keeps.
+//! From root to a user who owns nothing. The capabilities go with it, for good, but for those that
+//! the reach keeps.
 
 use std::{
     fs, io,
@@ -9,8 +10,8 @@ use airside_confine::Capabilities;
 
 use crate::{Confinement, NOBODY, Reach, account};
 
-/// Becomes another user than root, and gives that user the working folder. Gives the name of what the machine lacks.
-/// `apart` says that Landlock keeps processes of one user from each other.
+/// Becomes another user than root, and gives that user the working folder. Gives the name of what
+/// the machine lacks. `apart` says that Landlock keeps processes of one user from each other.
 pub(crate) fn leave_root(confinement: &Confinement<'_>, apart: bool) -> io::Result<Option<String>> {
     let mut lacks = None;
     let user = match (confinement.user, confinement.needs_account) {
@@ -49,7 +50,8 @@ fn take_over(user: u32, reach: Reach) -> io::Result<()> {
 
 fn become_user(user: u32, reach: Reach) -> io::Result<()> {
     let keeps = libc::c_ulong::from(reach == Reach::Folder);
-    // SAFETY: these calls change ids and a flag of this process and touch no memory; there is one thread.
+    // SAFETY: these calls change ids and a flag of this process and touch no memory; there is one
+    // thread.
     let done = unsafe {
         libc::prctl(libc::PR_SET_KEEPCAPS, keeps, 0, 0, 0) == 0
             && libc::setgroups(0, std::ptr::null()) == 0
@@ -65,11 +67,12 @@ fn become_user(user: u32, reach: Reach) -> io::Result<()> {
     }
 }
 
-/// Folders that no layer names are to be root's. For signals and traces the process stays the other user's.
+/// Folders that no layer names are to be root's. For signals and traces the process stays the other
+/// user's.
 fn write_as_root() -> io::Result<()> {
     Capabilities::FILE_OWNERS_AND_IDS.hold_only()?;
-    // SAFETY: these calls change ids of this process and touch no memory; there is one thread. The number that stands
-    // for no user changes nothing, and so tells what is set.
+    // SAFETY: these calls change ids of this process and touch no memory; there is one thread. The
+    // number that stands for no user changes nothing, and so tells what is set.
     let set = unsafe {
         libc::setfsgid(0);
         libc::setfsuid(0);

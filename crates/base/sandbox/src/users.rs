@@ -20,8 +20,8 @@ pub struct TakenUser {
     taken: Arc<Mutex<BTreeSet<u32>>>,
 }
 
-// Both ranges lie between those that systemd hands out (60578 to 60705, 61184 to 65519), below 65536 so that usual
-// user namespaces know them.
+// Both ranges lie between those that systemd hands out (60578 to 60705, 61184 to 65519), below
+// 65536 so that usual user namespaces know them.
 impl Users {
     /// The users of processes that pull and unpack images.
     pub fn of_images() -> Self {

@@ -16,7 +16,7 @@ pub fn json(status: StatusCode, value: &impl Serialize) -> Response<Full<Bytes>>
     match serde_json::to_vec(value) {
         Ok(written) => with_type(status, "application/json", written.into()),
         Err(error) => {
-            tracing::error!(error = %chain(&error), "an answer cannot be written as JSON");
+            tracing::error!(error = %chain(&error), "answer not written as JSON");
             with_type(
                 StatusCode::INTERNAL_SERVER_ERROR,
                 "application/json",

@@ -22,8 +22,8 @@ pub struct Panicked {
     pub message: String,
 }
 
-/// Starts a task whose panic is logged and counted under `name`, and ends nothing else. The handle tells the panic
-/// like any other task's.
+/// Starts a task whose panic is logged and counted under `name`, and ends nothing else. The handle
+/// tells the panic like any other task's.
 #[track_caller]
 pub fn spawn<F>(name: &'static str, future: F) -> JoinHandle<F::Output>
 where
@@ -32,7 +32,8 @@ where
     tokio::spawn(named(name, future))
 }
 
-/// Logs and counts a panic of the future under `name`, then lets it end the task that the future is part of.
+/// Logs and counts a panic of the future under `name`, then lets it end the task that the future is
+/// part of.
 pub async fn named<F: Future>(name: &'static str, future: F) -> F::Output {
     match catch(name, future).await {
         Ok(output) => output,
@@ -70,7 +71,8 @@ async fn catch<F: Future>(name: &'static str, future: F) -> Result<F::Output, (P
     let mut future = pin!(future);
     let polled = poll_fn(|context| {
         let _inside = Inside::enter();
-        // The future is never polled again after a panic, so nothing sees a state that is half changed.
+        // The future is never polled again after a panic, so nothing sees a state that is half
+        // changed.
         match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
             Ok(poll) => poll.map(Ok),
             Err(payload) => Poll::Ready(Err(payload)),

@@ -1,7 +1,8 @@
 //! Starts every task of the server and of the programs beside it.
 //!
-//! A panic ends the one task it happens in. It is logged once, with the task's name, and counted under that name
-//! ([`panics`], which `airside-telemetry` shows). There are six ways to run something:
+//! A panic ends the one task it happens in. It is logged once, with the task's name, and counted
+//! under that name ([`panics`], which `airside-telemetry` shows). There are six ways to run
+//! something:
 //!
 //! | function | what a panic does |
 //! |---|---|

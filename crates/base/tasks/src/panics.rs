@@ -32,7 +32,8 @@ pub fn panics() -> Vec<(&'static str, u64)> {
     counts.iter().map(|(name, count)| (*name, *count)).collect()
 }
 
-/// Makes panics lines of the log, in place of text on standard error. To be called once, after the log was started.
+/// Makes panics lines of the log, in place of text on standard error. To be called once, after the
+/// log was started.
 pub fn log_panics() {
     std::panic::set_hook(Box::new(hook));
 }

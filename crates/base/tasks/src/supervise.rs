@@ -24,8 +24,8 @@ pub struct GaveUp {
 
 static GAVE_UP: Mutex<Option<GaveUp>> = Mutex::new(None);
 
-/// An error if a supervised loop of this program was given up. Programs ask this when they have stopped, for their exit
-/// status.
+/// An error if a supervised loop of this program was given up. Programs ask this when they have
+/// stopped, for their exit status.
 pub fn verdict() -> Result<(), GaveUp> {
     match &*GAVE_UP.lock() {
         Some(gave_up) => Err(gave_up.clone()),
@@ -33,8 +33,8 @@ pub fn verdict() -> Result<(), GaveUp> {
     }
 }
 
-/// Starts a loop that the program cannot do without. `make` makes it: at once, and again after each panic. Too many
-/// panics begin the shutdown, after which [`verdict`] says why.
+/// Starts a loop that the program cannot do without. `make` makes it: at once, and again after each
+/// panic. Too many panics begin the shutdown, after which [`verdict`] says why.
 pub fn supervise<F>(
     name: &'static str,
     shutdown: &CancellationToken,
@@ -57,8 +57,8 @@ where
     })
 }
 
-/// Starts a loop that starts again after each panic, however many there are, until its handle is aborted. It is for loops
-/// of one part, as a worker is, whose faults must not end the others.
+/// Starts a loop that starts again after each panic, however many there are, until its handle is
+/// aborted. It is for loops of one part, as a worker is, whose faults must not end the others.
 pub fn restart<F>(
     name: &'static str,
     mut make: impl FnMut() -> F + Send + 'static,

@@ -322,7 +322,8 @@ impl Metrics {
         self.0.disk_free_bytes.set(whole(free));
     }
 
-    /// Notes what teams use of their quotas: team, quota, used, limit. Teams that are not named are gone.
+    /// Notes what teams use of their quotas: team, quota, used, limit. Teams that are not named are
+    /// gone.
     pub fn quotas<'a>(&self, uses: impl IntoIterator<Item = (&'a str, &'static str, u64, u64)>) {
         let whole = |number| i64::try_from(number).unwrap_or(i64::MAX);
         self.0.quota_used.clear();

@@ -7,8 +7,8 @@
 //! Spans have a target of their own, [`TARGET`]: they never show in the server's log, and without a
 //! collector they are not recorded and cost a comparison each.
 //!
-//! **Invariant:** tracing never blocks and never fails anything. What the collector does not take is
-//! dropped, and the log says so once in a while.
+//! **Invariant:** tracing never blocks and never fails anything. What the collector does not take
+//! is dropped, and the log says so once in a while.
 
 mod adopt;
 mod export;

@@ -26,8 +26,8 @@ pub fn resolve(value: Value, lookup: &dyn Lookup) -> Result<Value, Error> {
     }
 }
 
-/// The most bytes that the values put into one text or document may have together: a long value in many places
-/// would be more than any machine can hold.
+/// The most bytes that the values put into one text or document may have together: a long value in
+/// many places would be more than any machine can hold.
 const MOST_BYTES: usize = 64 * 1024 * 1024;
 
 struct Interpolation<'a> {

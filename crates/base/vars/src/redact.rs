@@ -1,8 +1,8 @@
 //! Keeps secrets out of what a build prints.
 //!
 //! Output comes in pieces, and a secret may begin in one and end in the next: what could be the
-//! beginning of a secret is held back until more has come. Nothing else is, so a prompt without a line
-//! break is seen at once.
+//! beginning of a secret is held back until more has come. Nothing else is, so a prompt without a
+//! line break is seen at once.
 
 mod known;
 mod lines;
@@ -22,13 +22,14 @@ pub use lines::TooMuch;
 /// Text that replaces a secret.
 pub const REDACTED: &str = "((redacted))";
 
-/// With fewer bytes of secrets than this, adding one more and looking for all of them in a piece of output is
-/// quick enough for a thread that others wait for.
+/// With fewer bytes of secrets than this, adding one more and looking for all of them in a piece of
+/// output is quick enough for a thread that others wait for.
 const FEW: usize = 64 * 1024;
 
 /// The secrets that a build has come to know; clones share them.
 ///
-/// The time it takes to find them in a text grows with the text and not with the secrets, whatever they are.
+/// The time it takes to find them in a text grows with the text and not with the secrets, whatever
+/// they are.
 #[derive(Clone, Default)]
 pub struct Secrets {
     known: Arc<RwLock<Arc<KnownSecrets>>>,
@@ -45,8 +46,8 @@ impl fmt::Debug for Secrets {
 
 impl Secrets {
     /// Adds every text in the value. As each line of a secret may be printed by itself, each counts
-    /// by itself, without the spaces around it; a single character is no secret. If the value, or all values
-    /// together, are too large, nothing is added: the value must not get into the build.
+    /// by itself, without the spaces around it; a single character is no secret. If the value, or
+    /// all values together, are too large, nothing is added: the value must not get into the build.
     pub fn add(&self, value: &Value) -> Result<(), TooMuch> {
         let lines = lines::of(value)?;
         let _turn = self.adding.lock().unwrap_or_else(PoisonError::into_inner);
@@ -62,7 +63,8 @@ impl Secrets {
         lines::text_bytes(value) + self.known().bytes() <= FEW
     }
 
-    /// Tells whether there are so few secrets that any thread may look for them in a piece of output.
+    /// Tells whether there are so few secrets that any thread may look for them in a piece of
+    /// output.
     pub fn are_few(&self) -> bool {
         self.known().bytes() <= FEW
     }
@@ -79,8 +81,9 @@ impl Secrets {
     }
 
     /// The beginning of `bytes` without its secrets, and how many bytes that beginning has. With
-    /// [`End::Open`], the rest may be the beginning of a secret: it belongs before what comes next. Of two
-    /// secrets that begin at the same place the longer one counts, so one that may yet grow is waited for.
+    /// [`End::Open`], the rest may be the beginning of a secret: it belongs before what comes next.
+    /// Of two secrets that begin at the same place the longer one counts, so one that may yet grow
+    /// is waited for.
     pub fn cut<'b>(&self, bytes: &'b [u8], end: End) -> (Cow<'b, [u8]>, usize) {
         let known = self.known();
         if known.is_empty() {

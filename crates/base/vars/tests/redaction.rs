@@ -58,7 +58,8 @@ proptest! {
     }
 }
 
-/// The shortest of a few times that it takes to redact the text: the machine may be busy with other things.
+/// The shortest of a few times that it takes to redact the text: the machine may be busy with other
+/// things.
 fn time_to_redact(secret: &str, text: &str) -> Duration {
     let secrets = Secrets::default();
     secrets.add(&json!(secret)).unwrap();
@@ -70,8 +71,8 @@ fn time_to_redact(secret: &str, text: &str) -> Duration {
     (0..7).map(time).min().unwrap()
 }
 
-/// A hundred times as many secrets, or secrets a hundred times as long, may not take a hundred times as long to
-/// find. Deeper automata fit the processor's caches less well, hence the room.
+/// A hundred times as many secrets, or secrets a hundred times as long, may not take a hundred
+/// times as long to find. Deeper automata fit the processor's caches less well, hence the room.
 #[test]
 fn hostile_secrets_take_no_longer_to_find() {
     let lines = |count: usize| -> String { (0..count).map(|n| format!("a{n:0>7}\n")).collect() };

@@ -1,7 +1,7 @@
 //! A gzip stream, made as fast as its content allows.
 //!
-//! Each piece stands by itself: what looks as if it were compressed already goes in as it is (deflate's stored blocks),
-//! which costs next to nothing, and only the rest is compressed.
+//! Each piece stands by itself: what looks as if it were compressed already goes in as it is
+//! (deflate's stored blocks), which costs next to nothing, and only the rest is compressed.
 
 use std::io::{self, Write};
 
@@ -116,7 +116,8 @@ fn looks_random(piece: &[u8]) -> bool {
         sample.iter().for_each(|byte| seen[usize::from(*byte)] += 1);
         count += sample.len() as u64;
     }
-    // Of equally frequent bytes the squares add up to n²/256 and some noise; text is at ten times that.
+    // Of equally frequent bytes the squares add up to n²/256 and some noise; text is at ten times
+    // that.
     let squares: u64 = seen.iter().map(|seen| seen * seen).sum();
     let even = count * count / 256;
     squares < even + even / 8 + 4 * count

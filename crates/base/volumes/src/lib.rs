@@ -6,9 +6,9 @@
 //! root/tmp.old-…    left by an interrupted run; removed while the server runs
 //! ```
 //!
-//! A tree becomes a volume by one rename, so it is either whole or not there. Everything here blocks:
-//! async callers use a blocking thread. What a volume is for, and who may read it, is decided
-//! elsewhere.
+//! A tree becomes a volume by one rename, so it is either whole or not there. Everything here
+//! blocks: async callers use a blocking thread. What a volume is for, and who may read it, is
+//! decided elsewhere.
 
 mod disk;
 mod error;
@@ -52,8 +52,8 @@ struct Inner {
 }
 
 impl Volumes {
-    /// Opens the store, for one process at a time. What an interrupted run left half-made is set aside and removed
-    /// meanwhile, so that no rubbish keeps a server from starting.
+    /// Opens the store, for one process at a time. What an interrupted run left half-made is set
+    /// aside and removed meanwhile, so that no rubbish keeps a server from starting.
     pub fn open(root: &Path) -> Result<Self, Error> {
         let (live, tmp) = (root.join("live"), root.join("tmp"));
         airside_archive::set_aside(&tmp).map_err(Error::at("sweep", &tmp))?;
@@ -100,8 +100,8 @@ impl Volumes {
         self.path(id).is_some()
     }
 
-    /// Makes `dir`, which must be on the same file system, the volume `id`. If that is sealed already
-    /// it stays as it is, and `dir` is removed.
+    /// Makes `dir`, which must be on the same file system, the volume `id`. If that is sealed
+    /// already it stays as it is, and `dir` is removed.
     pub fn adopt(&self, dir: &Path, id: &VolumeId) -> Result<(), Error> {
         let place = self.place(id)?;
         match rustix::fs::renameat_with(CWD, dir, CWD, &place, RenameFlags::NOREPLACE) {

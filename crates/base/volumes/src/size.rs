@@ -12,8 +12,9 @@ use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, statat};
 /// The unit of `st_blocks`, whatever the file system's own is.
 const BLOCK: u64 = 512;
 
-/// The bytes of all files and folders below a folder. A file with several names counts once for each. However deep
-/// the tree is, one folder is open at a time, and no path is longer than one name.
+/// The bytes of all files and folders below a folder. A file with several names counts once for
+/// each. However deep the tree is, one folder is open at a time, and no path is longer than one
+/// name.
 pub fn of(folder: &Path) -> io::Result<u64> {
     let mut bytes = 0;
     let mut here = openat(CWD, folder, flags(), Mode::empty())?;

@@ -127,8 +127,8 @@ impl<'a> Events<'a> {
             .map_or(self.text.len(), |(offset, _)| offset)
     }
 
-    /// Takes the last line break from a block scalar whose last line is the last of the text and has none: the parser
-    /// gives it one.
+    /// Takes the last line break from a block scalar whose last line is the last of the text and
+    /// has none: the parser gives it one.
     fn finish_block(&self, event: &mut Event, margin: Option<usize>, span: Span) {
         let Event::Scalar {
             text: block,

@@ -1,8 +1,8 @@
 //! Reads YAML the way Concourse does and keeps the place of every value in the file.
 //!
-//! Pipelines lean on the quirks of the reader that Concourse uses (YAML 1.1 scalars, merge keys that
-//! overwrite, duplicate keys, only the first document), so those quirks are the contract here. The
-//! golden documents under `tests/golden` record what that reader makes of each.
+//! Pipelines lean on the quirks of the reader that Concourse uses (YAML 1.1 scalars, merge keys
+//! that overwrite, duplicate keys, only the first document), so those quirks are the contract here.
+//! The golden documents under `tests/golden` record what that reader makes of each.
 //!
 //! ```text
 //! text ─ events ─▶ document ─ construct ─▶ Node ─ json ─▶ serde_json::Value

@@ -1,7 +1,8 @@
 //! Quoted texts over several lines, of which a line does not stand deeper than the key.
 //!
-//! The parser refuses those; Concourse's reader does not mind where their lines begin, as spaces there mean nothing. So
-//! such lines get spaces before them, the text is parsed again, and places are told as they are in the text as written.
+//! The parser refuses those; Concourse's reader does not mind where their lines begin, as spaces
+//! there mean nothing. So such lines get spaces before them, the text is parsed again, and places
+//! are told as they are in the text as written.
 
 use std::borrow::Cow;
 
@@ -17,7 +18,8 @@ const MOST_TIMES: usize = 16;
 pub(crate) struct Widened<'a> {
     written: &'a str,
     text: Cow<'a, str>,
-    /// Lines with spaces added, in order: the number of each, its spaces, and those of the lines before it.
+    /// Lines with spaces added, in order: the number of each, its spaces, and those of the lines
+    /// before it.
     lines: Vec<Line>,
     read_again: usize,
 }
@@ -42,8 +44,8 @@ impl<'a> Widened<'a> {
         &self.text
     }
 
-    /// Adds spaces before the lines of the quoted text that the parser stopped in. Answers whether it did: then the
-    /// text is to be parsed again.
+    /// Adds spaces before the lines of the quoted text that the parser stopped in. Answers whether
+    /// it did: then the text is to be parsed again.
     pub(crate) fn widen(&mut self, quote: OpenQuote) -> bool {
         self.read_again += quote.stopped;
         let limit = MOST_READ_AGAIN + MOST_TIMES * self.written.len();
@@ -130,7 +132,8 @@ fn column(text: &str, offset: usize) -> usize {
     text[start..offset].chars().count()
 }
 
-/// Returns the beginning of the quoted text that the parser stopped in, and those of its lines but the first.
+/// Returns the beginning of the quoted text that the parser stopped in, and those of its lines but
+/// the first.
 fn continued_lines(text: &str, quote: OpenQuote) -> Option<(usize, Vec<usize>)> {
     let start = quote_after(text, quote.after)?;
     let end = closing_quote(text, start)?;
@@ -147,7 +150,8 @@ fn continued_lines(text: &str, quote: OpenQuote) -> Option<(usize, Vec<usize>)> 
     Some((start, starts.filter(is_text).collect()))
 }
 
-/// The quote that comes after a key or dash: between them are only spaces, comments, anchors and tags.
+/// The quote that comes after a key or dash: between them are only spaces, comments, anchors and
+/// tags.
 fn quote_after(text: &str, after: usize) -> Option<usize> {
     let mut at = after;
     while let Some(next) = text.get(at..)?.chars().next() {

@@ -48,8 +48,8 @@ fn eight_times_the_text_takes_about_eight_times_as_long() {
     ];
     for (name, shape) in shapes {
         let (small, large) = (shape(1_000), shape(8_000));
-        // Quadratic would be 64 times; very short times are noise. Other work on the machine can add to any one
-        // measurement, but not make the slow fast: once is enough.
+        // Quadratic would be 64 times; very short times are noise. Other work on the machine can
+        // add to any one measurement, but not make the slow fast: once is enough.
         let measure = |_| (fastest(&small), fastest(&large));
         let slow = |(small, large): &(Duration, Duration)| {
             *large >= *small * 24 + Duration::from_millis(50)

@@ -22,9 +22,9 @@ pub const READY_PATH: &str = "/v1/ready";
 
 /// Objects are at most 1.5 MB in etcd, and a review has two of them.
 const MAX_REVIEW_BYTES: usize = 8 << 20;
-/// Time for the next request. The API server keeps a connection that it does not need for 90 seconds,
-/// and should be the one that closes it: a handshake takes longer than an answer, and it does not
-/// resume sessions.
+/// Time for the next request. The API server keeps a connection that it does not need for 90
+/// seconds, and should be the one that closes it: a handshake takes longer than an answer, and it
+/// does not resume sessions.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 
 #[derive(Clone)]

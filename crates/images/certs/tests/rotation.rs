@@ -1,4 +1,5 @@
-//! Years of certificates, with real handshakes: whoever trusts what it was told last is never refused.
+//! Years of certificates, with real handshakes: whoever trusts what it was told last is never
+//! refused.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

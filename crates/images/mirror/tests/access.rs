@@ -88,7 +88,8 @@ async fn to_know_a_digest_opens_nothing() {
         status(&house, "GET", "/v2/public/manifests/1", None).await,
         200
     );
-    // By way of another repository, which the registry serves without a login, and which does not have it.
+    // By way of another repository, which the registry serves without a login, and which does not
+    // have it.
     assert_eq!(status(&house, "GET", &blob("public"), None).await, 404);
     assert_eq!(status(&house, "HEAD", &blob("public"), None).await, 404);
 }
@@ -127,7 +128,8 @@ async fn blobs_that_are_elsewhere_are_fetched_there_without_the_login() {
     let house = house.again().await;
     assert_eq!(status(&house, "GET", &blob, Some(STRANGER)).await, 401);
     assert_eq!(status(&house, "GET", &blob, Some(OWNER)).await, 200);
-    // Once for the blob, and once for its first byte, to see that the registry does not lead to a page for people.
+    // Once for the blob, and once for its first byte, to see that the registry does not lead to a
+    // page for people.
     assert_eq!(house.registry.count("GET /elsewhere"), 2);
     assert_eq!(house.registry.bytes(), layer(100).len() as u64 + 1);
 }

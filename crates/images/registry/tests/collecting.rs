@@ -56,7 +56,8 @@ async fn what_is_tagged_or_young_stays_and_the_rest_goes() {
 
     age(house.folder.path());
     house.push_blob(b"just came").await;
-    // The untagged manifest, its blob and layer, and the orphan; the empty configuration is still in use.
+    // The untagged manifest, its blob and layer, and the orphan; the empty configuration is still
+    // in use.
     assert_eq!(house.registry.collect(DAY).await.unwrap(), 4);
     let get = async |rest: String| {
         house

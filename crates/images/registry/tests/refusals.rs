@@ -78,7 +78,8 @@ async fn a_token_opens_what_it_says_and_nothing_else() {
             .await;
         assert_eq!(answer.status, status, "{method} {path}");
     }
-    // To know a digest opens nothing: the blob is on the same disk, and in none of their repositories.
+    // To know a digest opens nothing: the blob is on the same disk, and in none of their
+    // repositories.
     let guess = format!("/v2/team/other/x/blobs/{blob}");
     assert_eq!(
         house

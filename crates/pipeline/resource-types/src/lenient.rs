@@ -1,5 +1,5 @@
-//! Values as pipelines really have them. The scripts of other resource types read everything as text, so
-//! that `branch: 1.10`, `depth: "1"` and `rebase: "true"` all work; here they do too.
+//! Values as pipelines really have them. The scripts of other resource types read everything as
+//! text, so that `branch: 1.10`, `depth: "1"` and `rebase: "true"` all work; here they do too.
 
 use serde::{Deserialize, Deserializer, de::Error};
 use serde_json::Value;

@@ -17,7 +17,8 @@ use crate::{
 /// The arguments make no sense.
 const USAGE: i32 = 2;
 
-/// Runs one action in a step's own container, with the keys of its environment, and returns the exit status.
+/// Runs one action in a step's own container, with the keys of its environment, and returns the
+/// exit status.
 pub fn main(
     args: &[String],
     stdin: &mut dyn Read,

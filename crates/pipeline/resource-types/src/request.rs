@@ -62,7 +62,8 @@ pub(crate) fn read<T: DeserializeOwned>(part: Part, object: Object) -> Result<T,
     })
 }
 
-/// Reads an object like [`read`], but a key that the type does not know is a line in the log and not a mistake.
+/// Reads an object like [`read`], but a key that the type does not know is a line in the log and
+/// not a mistake.
 ///
 /// The types that Concourse ships as shell scripts never see such a key, so pipelines have them.
 pub(crate) fn read_with_warnings<T: DeserializeOwned>(

@@ -23,8 +23,8 @@ fn no_step() -> Origin {
 }
 
 impl Engine {
-    /// Takes the build's lease, and drives the build while it is renewed. A build that another server
-    /// drives, or that has ended, is left alone.
+    /// Takes the build's lease, and drives the build while it is renewed. A build that another
+    /// server drives, or that has ended, is left alone.
     pub(crate) async fn drive_with_lease(
         &self,
         id: BuildId,

@@ -53,8 +53,8 @@ pub(crate) struct Reference {
 }
 
 impl Reference {
-    /// Returns true if the get ran in a pod. There it has read the image's documents, and the tenant
-    /// has no way to say something else in its place, as on a machine of the tenant's.
+    /// Returns true if the get ran in a pod. There it has read the image's documents, and the
+    /// tenant has no way to say something else in its place, as on a machine of the tenant's.
     pub(crate) fn is_read_by_pod(&self, leaf: Leaf<'_>) -> bool {
         let orchestrator = &leaf.interpreter.engine.parts.orchestrator;
         orchestrator.only_nodes_pull(&leaf.interpreter.build.team_name, &self.get.tags)

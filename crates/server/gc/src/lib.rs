@@ -11,9 +11,9 @@
 //! collection until the next sweep, and a crash in the middle of one leaves what the next finds
 //! again. Nothing here is on the path of a request.
 //!
-//! **Invariants:** rows go before files, so that no row ever names a file that is not there; files are
-//! listed before rows are read, so that what is made in between is not taken for garbage. *Absent:*
-//! containers, which the orchestrator sweeps.
+//! **Invariants:** rows go before files, so that no row ever names a file that is not there; files
+//! are listed before rows are read, so that what is made in between is not taken for garbage.
+//! *Absent:* containers, which the orchestrator sweeps.
 
 mod ballast;
 mod emergency;

@@ -7,9 +7,9 @@
 //! Everything blocks, as the same code runs in the threads of a checker (the addresses are a
 //! tenant's) and in the server (they are the administrator's); see decision 21.
 //!
-//! **Invariants:** nothing here keeps a secret longer than the answer takes, but for the login; no secret
-//! is in an error; no name leads out of the part that the manager's settings allow the asker.
-//! *Absent:* caches, second tries, the choice of a manager for a variable.
+//! **Invariants:** nothing here keeps a secret longer than the answer takes, but for the login; no
+//! secret is in an error; no name leads out of the part that the manager's settings allow the
+//! asker. *Absent:* caches, second tries, the choice of a manager for a variable.
 
 mod asker;
 mod aws;

@@ -9,14 +9,16 @@
 //! ((.:name))       the build's own; the caller brings them along
 //! ```
 //!
-//! - [`Credentials`] is the handle, [`PipelineVariables`] the variables of the builds of one pipeline;
+//! - [`Credentials`] is the handle, [`PipelineVariables`] the variables of the builds of one
+//!   pipeline;
 //! - `keeper` is a keeper of secrets, `source` the same with second tries and a cache;
 //! - `installation` and `var_source` make them from settings;
 //! - `id_tokens` signs tokens and keeps the keys for it.
 //!
-//! **Invariants:** this process connects only to managers that its administrator named (decision 21); a
-//! value is kept in memory alone, and only if the administrator turned the cache on; no value is
-//! logged or in an error. *Absent:* clients of managers (`secret-managers`), redaction (`vars`).
+//! **Invariants:** this process connects only to managers that its administrator named (decision
+//! 21); a value is kept in memory alone, and only if the administrator turned the cache on; no
+//! value is logged or in an error. *Absent:* clients of managers (`secret-managers`), redaction
+//! (`vars`).
 
 mod cache;
 mod dummy;

@@ -20,8 +20,8 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// A token for this name, and the agent that holds it; `token` is what else `airside worker token` is told. It does
-    /// not run yet.
+    /// A token for this name, and the agent that holds it; `token` is what else `airside worker
+    /// token` is told. It does not run yet.
     pub fn new(server: &Server, fly: &Fly, name: &str, token: &[&str]) -> Self {
         let folder = server.home().join(format!("agent-{name}"));
         fs::create_dir_all(&folder).unwrap();

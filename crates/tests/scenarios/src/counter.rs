@@ -1,7 +1,7 @@
 //! A place outside every sandbox where steps report: proof of how often each ran, and a brake.
 //!
-//! A step sends its name as a line and goes on when it gets a line back. A *held* name gets none until
-//! it is released, so that a test can act while the step is in the middle.
+//! A step sends its name as a line and goes on when it gets a line back. A *held* name gets none
+//! until it is released, so that a test can act while the step is in the middle.
 
 use std::{
     collections::HashSet,

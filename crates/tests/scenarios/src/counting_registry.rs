@@ -1,4 +1,5 @@
-//! A registry on plain threads that counts what is asked of it, can be held in the middle of a blob, and fails on demand.
+//! A registry on plain threads that counts what is asked of it, can be held in the middle of a
+//! blob, and fails on demand.
 
 use std::{
     collections::{HashMap, HashSet},

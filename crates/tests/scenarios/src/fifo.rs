@@ -15,8 +15,8 @@ use crate::{wait_for, wait_for_glimpse};
 pub struct Fifo(PathBuf);
 
 impl Fifo {
-    /// Puts a pipe into the output folder of the next step, before the step itself is there: it will
-    /// stop when it wants to write the file of that name.
+    /// Puts a pipe into the output folder of the next step, before the step itself is there: it
+    /// will stop when it wants to write the file of that name.
     pub fn in_next_output(data: &Path, name: &str) -> Self {
         let containers = data.join("runtime/containers");
         wait_for_glimpse("the folder of an output", || {

@@ -1,5 +1,5 @@
-//! Ends the steps of a server or agent that is no more. They outlive it on purpose, and a test must not leave
-//! any.
+//! Ends the steps of a server or agent that is no more. They outlive it on purpose, and a test must
+//! not leave any.
 
 use std::{
     fs,

@@ -5,9 +5,9 @@
 //! test ──▶ Fly ──▶ Server (airside up) ──▶ steps ──▶ Counter (in the test: who came, and may it go on)
 //! ```
 //!
-//! Every [`Server`] has a data folder, ports and a fly home of its own, so tests run beside each other
-//! and beside anything else on the machine. Nothing here knows what happens inside the server: tests
-//! see what a user sees, and the folders that an operator sees.
+//! Every [`Server`] has a data folder, ports and a fly home of its own, so tests run beside each
+//! other and beside anything else on the machine. Nothing here knows what happens inside the
+//! server: tests see what a user sees, and the folders that an operator sees.
 //!
 //! Helpers panic, since a test that cannot go on has failed.
 

@@ -15,7 +15,8 @@ use crate::{Environment, Output, server::FOREIGN, wait_for};
 
 static NUMBER: AtomicUsize = AtomicUsize::new(0);
 
-/// A folder to run pipelines in, and one for what the program makes, which must be empty afterwards.
+/// A folder to run pipelines in, and one for what the program makes, which must be empty
+/// afterwards.
 pub struct Run {
     home: TempDir,
     network: &'static [&'static str],

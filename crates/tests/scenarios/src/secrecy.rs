@@ -47,7 +47,8 @@ fn contents(path: &Path) -> Vec<u8> {
     read
 }
 
-/// Uses a secret wherever one can be without being kept: a resource's source, a task's params, script and image.
+/// Uses a secret wherever one can be without being kept: a resource's source, a task's params,
+/// script and image.
 pub fn everywhere(name: &str, first: &str) -> Value {
     let word = format!("(({name}))");
     let script = format!("{first}; echo script (({name})); echo param $WORD | tr a-z A-Z");

@@ -46,7 +46,8 @@ impl ServerOptions {
         }
     }
 
-    /// The server may have no more files open than this, and has to raise its soft limit if that is more than usual.
+    /// The server may have no more files open than this, and has to raise its soft limit if that is
+    /// more than usual.
     #[must_use]
     pub fn files(mut self, limit: u64) -> Self {
         self.files = Some(limit);

@@ -1,8 +1,9 @@
-//! A shell session with the real fly, written down so that it can be kept and compared: each command with
-//! what it printed and how it ended.
+//! A shell session with the real fly, written down so that it can be kept and compared: each
+//! command with what it printed and how it ended.
 //!
-//! Whatever differs from run to run (addresses, times) is masked; whatever would not survive an editor (colours,
-//! spaces at the end of a line) is made visible. The same text must come of every database.
+//! Whatever differs from run to run (addresses, times) is masked; whatever would not survive an
+//! editor (colours, spaces at the end of a line) is made visible. The same text must come of every
+//! database.
 
 use std::{
     fs,
@@ -142,7 +143,8 @@ impl Transcript {
         self
     }
 
-    /// Compares all of it with the snapshot of this name. `INSTA_UPDATE=always` accepts what is new.
+    /// Compares all of it with the snapshot of this name. `INSTA_UPDATE=always` accepts what is
+    /// new.
     #[track_caller]
     pub fn compare(self, name: &str) {
         let text = self.text.replace(&self.url, "http://server");

@@ -81,8 +81,8 @@ pub struct Package {
     pub description: Option<String>,
     /// The root files of its library and binaries.
     pub roots: Vec<PathBuf>,
-    /// Dependencies that the build needs, by package name. Those of tests are left out, since tests may
-    /// use every crate.
+    /// Dependencies that the build needs, by package name. Those of tests are left out, since tests
+    /// may use every crate.
     pub dependencies: Vec<String>,
     /// Every dependency that its manifest declares, and true if only its tests need it.
     pub declared: Vec<(String, bool)>,

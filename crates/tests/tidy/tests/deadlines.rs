@@ -1,4 +1,5 @@
-//! A moment plus a length of time panics where a clock cannot hold the sum: input must not come to that.
+//! A moment plus a length of time panics where a clock cannot hold the sum: input must not come to
+//! that.
 
 use airside_tidy::{files, product, read, shown};
 

@@ -1,7 +1,7 @@
 //! No behaviour depends on the words of a message: causes are types, and messages are for people.
 //!
-//! Other people's programs say some things in words alone. Each file that reads such words is listed
-//! here with the reason, turns them into a type at once, and is the only one to read them.
+//! Other people's programs say some things in words alone. Each file that reads such words is
+//! listed here with the reason, turns them into a type at once, and is the only one to read them.
 
 use airside_tidy::{crate_of, files, product, read, shown};
 

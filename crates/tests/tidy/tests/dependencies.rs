@@ -78,7 +78,8 @@ fn every_entry_of_the_workspace_has_a_user() {
     assert!(dead.is_empty(), "no crate uses these: {dead:?}");
 }
 
-/// The names of a lock file's packages that it has in several versions, with the number of versions.
+/// The names of a lock file's packages that it has in several versions, with the number of
+/// versions.
 fn doubled(lock: &str) -> BTreeMap<&str, usize> {
     let mut versions: BTreeMap<&str, usize> = BTreeMap::new();
     for name in lock.lines().filter_map(|line| line.strip_prefix("name = ")) {

@@ -1,5 +1,5 @@
-//! Dependencies point one way: a crate uses its own folder and the folders above it, and each of a few heavy
-//! libraries has its owners, so that the rest of the tree cannot come to know it.
+//! Dependencies point one way: a crate uses its own folder and the folders above it, and each of a
+//! few heavy libraries has its owners, so that the rest of the tree cannot come to know it.
 
 use std::collections::BTreeMap;
 

@@ -5,7 +5,8 @@ use airside_tidy::{files, packages, read, shown};
 /// Past this a file usually holds two things.
 const MOST_LINES: usize = 600;
 
-/// Words that say a thing is not finished. Spelled in pieces, or this file would break its own rule.
+/// Words that say a thing is not finished. Spelled in pieces, or this file would break its own
+/// rule.
 const UNFINISHED: [&str; 4] = [
     concat!("TO", "DO"),
     concat!("FIX", "ME"),

@@ -22,7 +22,8 @@ const BARE: [&str; 4] = [
     "use tokio::spawn",
 ];
 
-/// Beginnings of what a method `spawn` may be given: a future that has a name, or a closure for a thread.
+/// Beginnings of what a method `spawn` may be given: a future that has a name, or a closure for a
+/// thread.
 const NAMED: [&str; 5] = ["airside_tasks::named(", "named(", "move |", "|", ")"];
 
 /// Receivers whose method `spawn` is our own, and starts no task by itself.

@@ -8,8 +8,8 @@ use std::{
 
 use super::*;
 
-/// A stand-in for the metadata of a machine or container: answers by method and path, and notes what it was
-/// asked, with the headers that matter.
+/// A stand-in for the metadata of a machine or container: answers by method and path, and notes
+/// what it was asked, with the headers that matter.
 struct Stand {
     url: String,
     asked: Arc<Mutex<Vec<String>>>,

@@ -18,7 +18,8 @@ pub struct InParallelPlan {
     pub fail_fast: bool,
 }
 
-/// The most combinations of values that an `across` may have, with those of the `across` steps around it.
+/// The most combinations of values that an `across` may have, with those of the `across` steps
+/// around it.
 pub const MOST_COMBINATIONS: u64 = 10_000;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

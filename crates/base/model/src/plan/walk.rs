@@ -3,7 +3,8 @@
 use super::{Plan, PlanNode, TypeImage};
 
 impl Plan {
-    /// Calls `visit` with this node and then with those below it, images of resource types included.
+    /// Calls `visit` with this node and then with those below it, images of resource types
+    /// included.
     pub fn visit(&self, visit: &mut dyn FnMut(&Plan)) {
         visit(self);
         for inner in self.node.inner() {

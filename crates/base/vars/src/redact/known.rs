@@ -14,13 +14,14 @@ struct Shelf {
     bytes: usize,
     /// The automaton of the lines tells which of them may have begun at the end of a text.
     forwards: Trie,
-    /// The automaton of the lines from their last byte to their first: fed from the end of a text to its beginning,
-    /// it finds the longest line that begins at each place.
+    /// The automaton of the lines from their last byte to their first: fed from the end of a text
+    /// to its beginning, it finds the longest line that begins at each place.
     backwards: Trie,
 }
 
-/// All lines of a build's secrets. They are on several shelves, each less than half as large as the one before: as
-/// lines are added one by one, each is sorted in anew only as often as a shelf doubles.
+/// All lines of a build's secrets. They are on several shelves, each less than half as large as the
+/// one before: as lines are added one by one, each is sorted in anew only as often as a shelf
+/// doubles.
 #[derive(Clone, Default)]
 pub(super) struct KnownSecrets {
     shelves: Vec<Arc<Shelf>>,

@@ -13,8 +13,8 @@ pub(super) const MOST_LINES: usize = 40_000;
 /// The most bytes that all different lines of a build's secrets may have.
 pub(super) const MOST_BYTES: usize = 1024 * 1024;
 
-/// A longer line is looked for in pieces of about half this length or more: so little is held back at the
-/// end of what a step has printed so far, and read again when more comes.
+/// A longer line is looked for in pieces of about half this length or more: so little is held back
+/// at the end of what a step has printed so far, and read again when more comes.
 pub(super) const LONGEST_PIECE: usize = 4096;
 
 /// A build can keep no more secrets than this out of its output.
@@ -34,8 +34,8 @@ pub enum TooMuch {
     InAll,
 }
 
-/// Gives the lines of all texts in the value. As each line of a secret may be printed by itself, each counts
-/// by itself, without the spaces around it; a single character is no secret.
+/// Gives the lines of all texts in the value. As each line of a secret may be printed by itself,
+/// each counts by itself, without the spaces around it; a single character is no secret.
 pub(super) fn of(value: &Value) -> Result<BTreeSet<&[u8]>, TooMuch> {
     let (mut lines, mut bytes) = (BTreeSet::new(), 0);
     let mut add = |text| add_text(text, &mut lines, &mut bytes);
@@ -83,8 +83,8 @@ pub(super) fn text_bytes(value: &Value) -> usize {
     }
 }
 
-/// Visits the texts in a value, as Concourse tracks them: numbers, truths and what is in a list are none. They
-/// would redact half of any log.
+/// Visits the texts in a value, as Concourse tracks them: numbers, truths and what is in a list are
+/// none. They would redact half of any log.
 fn each_text<'v>(
     value: &'v Value,
     visit: &mut impl FnMut(&'v str) -> Result<(), TooMuch>,

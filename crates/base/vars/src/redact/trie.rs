@@ -1,15 +1,16 @@
-//! An Aho-Corasick automaton that never does more than a constant number of steps for each byte, and whose
-//! memory is a few bytes for each byte of its words.
+//! An Aho-Corasick automaton that never does more than a constant number of steps for each byte,
+//! and whose memory is a few bytes for each byte of its words.
 //!
-//! The crate `aho-corasick` promises neither for words that are chosen to harm: a leftmost-longest search
-//! reads what follows each match again, and a word that ends in many others is copied with all of them. It
-//! also keeps its failure links to itself, which a search that goes on in the next piece needs.
+//! The crate `aho-corasick` promises neither for words that are chosen to harm: a leftmost-longest
+//! search reads what follows each match again, and a word that ends in many others is copied with
+//! all of them. It also keeps its failure links to itself, which a search that goes on in the next
+//! piece needs.
 
 /// The state before anything was read.
 pub(super) const ROOT: u32 = 0;
 
-/// A trie of words with failure links. States are numbered level by level, so that the children of a state
-/// lie next to each other.
+/// A trie of words with failure links. States are numbered level by level, so that the children of
+/// a state lie next to each other.
 pub(super) struct Trie {
     /// The first child of each state; the children end where those of the next state begin.
     first_child: Vec<u32>,
@@ -49,7 +50,8 @@ impl Trie {
         trie
     }
 
-    /// Adds the states of one depth, each given by the words that begin with it. Gives those of the next depth.
+    /// Adds the states of one depth, each given by the words that begin with it. Gives those of the
+    /// next depth.
     fn add_level<W: AsRef<[u8]>>(
         &mut self,
         words: &[W],
@@ -110,7 +112,8 @@ impl Trie {
         Some(children.start + count(found))
     }
 
-    /// Gives the state after one more byte: the longest suffix of all that was read with which a word begins.
+    /// Gives the state after one more byte: the longest suffix of all that was read with which a
+    /// word begins.
     pub(super) fn step(&self, mut state: u32, byte: u8) -> u32 {
         loop {
             match self.child(state, byte) {
@@ -126,7 +129,8 @@ impl Trie {
         self.longest_word[state as usize]
     }
 
-    /// Gives the lengths of all suffixes of what was read that are a part of a longer word's beginning.
+    /// Gives the lengths of all suffixes of what was read that are a part of a longer word's
+    /// beginning.
     pub(super) fn open_lengths(&self, mut state: u32) -> impl Iterator<Item = usize> + '_ {
         std::iter::from_fn(move || {
             while state != ROOT {

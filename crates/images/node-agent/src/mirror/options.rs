@@ -90,9 +90,10 @@ impl MirrorOptions {
             registries: self.mirror_registry.clone(),
             mirror: self.mirror.clone(),
             listen: self.mirror_listen,
-            tags: match self.mirror_tags {
-                true => Tags::Mirror,
-                false => Tags::Registry,
+            tags: if self.mirror_tags {
+                Tags::Mirror
+            } else {
+                Tags::Registry
             },
             told: if self.no_mirror_files {
                 PortClients::Pods

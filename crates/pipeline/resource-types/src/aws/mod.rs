@@ -13,8 +13,8 @@ use crate::Failure;
 /// Says that this process is a step's own: what its environment holds, the step's author put there.
 static IS_STEP: AtomicBool = AtomicBool::new(false);
 
-/// Lets sources without keys use those of the environment. Only the program of a step's own container may call it: the
-/// environment of any other process is the operator's.
+/// Lets sources without keys use those of the environment. Only the program of a step's own
+/// container may call it: the environment of any other process is the operator's.
 pub(crate) fn trust_environment() {
     IS_STEP.store(true, Ordering::Relaxed);
 }

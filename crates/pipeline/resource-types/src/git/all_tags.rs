@@ -15,8 +15,8 @@ use crate::{Failure, log::say};
 /// The number of tags that a check answers with where the source gives no `version_depth`.
 const MOST_TAGS: usize = 1000;
 
-/// Lists all matching tags, oldest first. A tag may appear behind others at any time, so the version that a check is
-/// given does not shorten the list.
+/// Lists all matching tags, oldest first. A tag may appear behind others at any time, so the
+/// version that a check is given does not shorten the list.
 pub(super) fn versions(
     git: &Git,
     source: &Source,
@@ -59,7 +59,8 @@ fn by_name(
     Ok(named(&answer))
 }
 
-/// Reads lines of `git ls-remote --tags`. An annotated tag has two, and the one that ends in `^{}` has the commit.
+/// Reads lines of `git ls-remote --tags`. An annotated tag has two, and the one that ends in `^{}`
+/// has the commit.
 fn named(answer: &str) -> Vec<Tag> {
     let pairs = || {
         let pairs = answer.lines().filter_map(|line| line.split_once('\t'));

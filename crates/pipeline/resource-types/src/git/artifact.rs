@@ -1,8 +1,9 @@
 //! A repository that a task made, taken over into a fresh one.
 //!
-//! git runs hooks, helpers and filters that a repository's own folder names, and a put has the keys of its source at
-//! hand. So a put never runs git inside the task's repository. It takes the objects, the references and the list of
-//! shallow commits, none of which git can run, into a repository of its own.
+//! git runs hooks, helpers and filters that a repository's own folder names, and a put has the keys
+//! of its source at hand. So a put never runs git inside the task's repository. It takes the
+//! objects, the references and the list of shallow commits, none of which git can run, into a
+//! repository of its own.
 
 use std::{
     fs,
@@ -111,8 +112,8 @@ impl Folders {
         Ok(Self { own, common })
     }
 
-    /// Returns the kind of hashes, from the one setting of the task's repository that counts. Reading a file of
-    /// settings runs nothing.
+    /// Returns the kind of hashes, from the one setting of the task's repository that counts.
+    /// Reading a file of settings runs nothing.
     fn object_format(&self, git: &Git) -> Result<&'static str, Failure> {
         let file = self.common.join("config").display().to_string();
         let read = |name: &str| {

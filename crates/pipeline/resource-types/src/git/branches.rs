@@ -1,4 +1,5 @@
-//! `version_type: branches`: a version is the list of branches that the repository has, and a get writes it down.
+//! `version_type: branches`: a version is the list of branches that the repository has, and a get
+//! writes it down.
 
 use std::{fs, io::Write, path::Path};
 

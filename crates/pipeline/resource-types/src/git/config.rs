@@ -78,8 +78,8 @@ pub(super) fn text(
     Ok((text, left_out))
 }
 
-/// Returns the settings of the source that also belong into the repository that a get leaves: all but those that may
-/// hold a credential.
+/// Returns the settings of the source that also belong into the repository that a get leaves: all
+/// but those that may hold a credential.
 pub(super) fn for_artifact(settings: &[Setting]) -> Result<String, Failure> {
     let mut text = String::new();
     for setting in settings {

@@ -1,5 +1,6 @@
 //! The private home of an action: git and ssh read their settings, keys and credentials here and
-//! nowhere else, and it goes away with the action. Secrets are in its files, never on a command line.
+//! nowhere else, and it goes away with the action. Secrets are in its files, never on a command
+//! line.
 
 use std::{fmt::Write, path::Path};
 
@@ -144,8 +145,8 @@ impl Home {
     }
 }
 
-/// Lines for `git credential-store`. They hold for the source's own host and for those that are named,
-/// not for whatever host a submodule or redirection leads to.
+/// Lines for `git credential-store`. They hold for the source's own host and for those that are
+/// named, not for whatever host a submodule or redirection leads to.
 fn credentials(access: &Access, remote: &Remote) -> Result<String, Failure> {
     let mut text = String::new();
     let mut add = |scheme: &str, host: &str, user: &str, password: &str| {

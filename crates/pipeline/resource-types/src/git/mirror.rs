@@ -1,4 +1,5 @@
-//! A bare clone to look for commits in: as little of the repository as the question needs. It goes away with the check.
+//! A bare clone to look for commits in: as little of the repository as the question needs. It goes
+//! away with the check.
 
 use std::{
     io::Write,

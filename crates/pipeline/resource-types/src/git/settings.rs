@@ -123,7 +123,8 @@ pub(super) struct CommitFilter {
 impl TryFrom<Object> for CommitFilter {
     type Error = String;
 
-    /// Reads a map, and lists in it: a text or a list in its place is a mistake in Concourse's type too.
+    /// Reads a map, and lists in it: a text or a list in its place is a mistake in Concourse's type
+    /// too.
     fn try_from(object: Object) -> Result<Self, String> {
         let mut filter = Self::default();
         for (key, value) in object {

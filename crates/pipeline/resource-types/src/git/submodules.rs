@@ -56,7 +56,8 @@ pub(super) fn update(
     Ok(())
 }
 
-/// A server need not hand out a commit that its branches do not end in; then all of them are fetched.
+/// A server need not hand out a commit that its branches do not end in; then all of them are
+/// fetched.
 fn one(
     git: &Git,
     args: &[&str],

@@ -15,7 +15,8 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 /// More than any answer to CONNECT.
 const MAX_ANSWER: u64 = 64 << 10;
 
-/// Connects to `host` and `port` through the proxy that the file names, and copies until both are done.
+/// Connects to `host` and `port` through the proxy that the file names, and copies until both are
+/// done.
 pub(crate) fn main(file: &Path, host: &str, port: &str) -> io::Result<()> {
     let settings = fs::read_to_string(file)?;
     let mut lines = settings.lines();

@@ -1,7 +1,7 @@
 //! `http`: a plain file of a web server, with a version for each time that it changed.
 //!
-//! What changed is told by the server's ETag, or else by when it says the file was changed, or else by
-//! the hash of what is there.
+//! What changed is told by the server's ETag, or else by when it says the file was changed, or else
+//! by the hash of what is there.
 
 mod settings;
 
@@ -32,7 +32,8 @@ pub(crate) fn check(request: CheckRequest, _log: &mut dyn Write) -> Result<Vec<V
     let client = source.client()?;
     let now = current(&source, &client)?;
     let given = request.version.filter(|given| *given != now);
-    // Whether the given one is gone cannot be known; it was there once, and comes before what is now.
+    // Whether the given one is gone cannot be known; it was there once, and comes before what is
+    // now.
     Ok(given.into_iter().chain([now]).collect())
 }
 

@@ -1,7 +1,7 @@
 //! `mock`: makes up versions and files, for trying pipelines (and this software) without the world.
 //!
-//! It talks to nothing. The one thing it looks at besides its request is the process it runs in: the
-//! effective capabilities, and `MIRRORED_VERSION` in the environment.
+//! It talks to nothing. The one thing it looks at besides its request is the process it runs in:
+//! the effective capabilities, and `MIRRORED_VERSION` in the environment.
 
 mod files;
 mod mirror;

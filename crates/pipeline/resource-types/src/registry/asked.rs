@@ -101,8 +101,8 @@ impl AskedRegistry {
         }
     }
 
-    /// The images that a digest stands for, by platforms (`os/architecture`, or with a variant) that are wanted; one
-    /// that it has none for is left out.
+    /// The images that a digest stands for, by platforms (`os/architecture`, or with a variant)
+    /// that are wanted; one that it has none for is left out.
     pub fn images(
         &self,
         digest: &Digest,
@@ -148,7 +148,8 @@ impl AskedRegistry {
         }
     }
 
-    /// All tags, however many pages they fill. `before` is an earlier answer: what is still the same is not sent again.
+    /// All tags, however many pages they fill. `before` is an earlier answer: what is still the
+    /// same is not sent again.
     pub fn tags(&self, before: &TagList) -> Result<TagList, Failure> {
         self.0.tag_list(before)
     }
@@ -179,7 +180,8 @@ impl AskedImage {
     }
 }
 
-/// The one with the newest variant, if there are several: nodes do not say which they are, and new ones are many.
+/// The one with the newest variant, if there are several: nodes do not say which they are, and new
+/// ones are many.
 fn choose<'a>(manifests: &'a [Descriptor], wanted: &Platform) -> Option<&'a Descriptor> {
     let fitting = manifests.iter().filter(|found| {
         let platform = found.platform.as_ref();

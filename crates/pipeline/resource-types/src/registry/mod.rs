@@ -226,7 +226,8 @@ impl Registry {
         }
     }
 
-    /// A blob into a file, as often as it takes, but not for ever; never more of it than its descriptor says.
+    /// A blob into a file, as often as it takes, but not for ever; never more of it than its
+    /// descriptor says.
     pub(crate) fn download(
         &self,
         blob: &Descriptor,

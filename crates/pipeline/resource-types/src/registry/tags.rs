@@ -1,4 +1,5 @@
-//! The tags of a repository, page by page. Pages that were read before and have not changed are not sent again.
+//! The tags of a repository, page by page. Pages that were read before and have not changed are not
+//! sent again.
 
 use airside_blocking_http::{Address, Request};
 
@@ -26,8 +27,9 @@ impl TagList {
         self.0.into_iter().flat_map(|page| page.tags).collect()
     }
 
-    /// The page as it was, if the registry may be asked whether it still is. Some make the mark of the tags alone: a full
-    /// page that was the last has the same one once there are more, and says nothing of the next page.
+    /// The page as it was, if the registry may be asked whether it still is. Some make the mark of
+    /// the tags alone: a full page that was the last has the same one once there are more, and says
+    /// nothing of the next page.
     fn known(&self, address: &Address) -> Option<(&Page, &str)> {
         let page = self.0.iter().find(|page| page.address == *address)?;
         let mark = page.mark.as_deref()?;

@@ -1,5 +1,5 @@
-//! An image on disk that is to be pushed: an OCI layout in a folder or a tarball, or what `docker save`
-//! makes.
+//! An image on disk that is to be pushed: an OCI layout in a folder or a tarball, or what `docker
+//! save` makes.
 
 use std::{
     collections::HashMap,

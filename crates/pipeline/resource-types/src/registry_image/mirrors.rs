@@ -20,7 +20,8 @@ const OF_THE_REGISTRY: &[&str] = &["username", "password", "registry_mirror", "c
 #[derive(Clone, Debug, Default)]
 pub struct Registries {
     pub mirrors: Mirrors,
-    /// Their images are where steps run, put there by other means: their tags are taken as they are.
+    /// Their images are where steps run, put there by other means: their tags are taken as they
+    /// are.
     pub on_nodes: Vec<String>,
 }
 

@@ -1,7 +1,7 @@
 //! `registry-image`: images of a container registry.
 //!
-//! The protocol is in [`crate::registry`]; here is which tags are versions (`check`), in which forms an
-//! image is handed out (`get`), and how one is pushed (`put`, from what `bundle` reads).
+//! The protocol is in [`crate::registry`]; here is which tags are versions (`check`), in which
+//! forms an image is handed out (`get`), and how one is pushed (`put`, from what `bundle` reads).
 
 mod bundle;
 mod check;

@@ -13,8 +13,8 @@ use crate::{
     registry::{Registry, check_size},
 };
 
-/// Asks the registry itself whether it gives an image to the source's user. A mirror that the source names is not
-/// asked: it would be the source's author who answers.
+/// Asks the registry itself whether it gives an image to the source's user. A mirror that the
+/// source names is not asked: it would be the source's author who answers.
 pub fn has_image(source: Object, digest: &Digest) -> Result<bool, Failure> {
     let registry = Source::read(source)?.registry(Intent::Pull)?;
     Ok(registry.resolve(&digest.to_string())?.as_ref() == Some(digest))
@@ -33,9 +33,9 @@ pub fn has_login(source: &Object) -> bool {
         .any(|(key, value)| is_secret(key) && !value.is_null())
 }
 
-/// Fetches the image for the source's platform into `dest`, as `blobs/sha256` of an OCI layout: the document with this
-/// digest, those that lead from it to the image, the image's configuration and its layers. Fetches nothing if the image
-/// says that it has more than `most` bytes.
+/// Fetches the image for the source's platform into `dest`, as `blobs/sha256` of an OCI layout: the
+/// document with this digest, those that lead from it to the image, the image's configuration and
+/// its layers. Fetches nothing if the image says that it has more than `most` bytes.
 pub fn download_image(
     source: Object,
     digest: &Digest,

@@ -37,8 +37,8 @@ impl ServedImage {
     }
 }
 
-/// Reads the documents of an image, named by a tag or a digest, where the source says that it is. An index leads to the
-/// image for the source's platform, or to the first one for Linux.
+/// Reads the documents of an image, named by a tag or a digest, where the source says that it is.
+/// An index leads to the image for the source's platform, or to the first one for Linux.
 pub fn served_image(
     source: Object,
     reference: &str,

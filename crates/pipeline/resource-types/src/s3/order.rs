@@ -3,8 +3,8 @@
 
 use std::cmp::Ordering;
 
-/// Compares `1.2.3-rc.1+4` part by part: numbers by value and before words, what is missing counts as
-/// nothing, and a version with a hyphen comes before the one without.
+/// Compares `1.2.3-rc.1+4` part by part: numbers by value and before words, what is missing counts
+/// as nothing, and a version with a hyphen comes before the one without.
 pub(super) fn compare(one: &str, other: &str) -> Ordering {
     let (one, other) = (split(one), split(other));
     parts(one.0, other.0)

@@ -19,8 +19,8 @@ const LIMITS: Limits = Limits {
 /// Offset of a tarball's mark.
 const TAR_MARK: usize = 257;
 
-/// Puts what is in an archive beside it. A tarball goes away then; a single compressed file keeps its
-/// name, without the ending that says how it was compressed.
+/// Puts what is in an archive beside it. A tarball goes away then; a single compressed file keeps
+/// its name, without the ending that says how it was compressed.
 pub(super) fn unpack(archive: &Path) -> Result<(), Failure> {
     let folder = archive.parent().unwrap_or_else(|| Path::new("/"));
     let name = archive

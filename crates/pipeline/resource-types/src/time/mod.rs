@@ -1,7 +1,7 @@
 //! `time`: a new version every so often, or once a day, within hours and on days that one chooses.
 //!
-//! It talks to nothing and reads nothing but the clock, and that in one place: everything below takes
-//! the time as an argument.
+//! It talks to nothing and reads nothing but the clock, and that in one place: everything below
+//! takes the time as an argument.
 
 mod schedule;
 mod settings;

@@ -20,8 +20,8 @@ pub(super) struct Source {
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct NoParams {}
 
-/// `3:04 PM`, `3PM`, `3 PM`, `15:04` or `1504`, each with an offset behind it if one must. A time with
-/// an offset is a time of day in UTC.
+/// `3:04 PM`, `3PM`, `3 PM`, `15:04` or `1504`, each with an offset behind it if one must. A time
+/// with an offset is a time of day in UTC.
 pub(super) fn time_of_day(text: &str) -> Result<Time, Failure> {
     let (clock, offset) = match text.rsplit_once(' ') {
         Some((clock, offset)) if offset.starts_with(['+', '-']) => (clock, Some(offset)),

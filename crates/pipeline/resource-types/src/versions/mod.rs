@@ -1,4 +1,5 @@
-//! Semantic versions, as people write them: `1.2.3-rc.1`, also with a `v` before and parts left out.
+//! Semantic versions, as people write them: `1.2.3-rc.1`, also with a `v` before and parts left
+//! out.
 
 mod constraint;
 

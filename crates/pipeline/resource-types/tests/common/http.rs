@@ -1,4 +1,5 @@
-//! A small HTTP server on loopback: a closure answers each request. What it may do wrong is up to it.
+//! A small HTTP server on loopback: a closure answers each request. What it may do wrong is up to
+//! it.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},

@@ -1,4 +1,5 @@
-//! The door that the shim uses: JSON in, JSON and an exit status out. And a real repository to look at.
+//! The door that the shim uses: JSON in, JSON and an exit status out. And a real repository to look
+//! at.
 
 #![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
 

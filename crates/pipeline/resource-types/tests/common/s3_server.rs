@@ -1,4 +1,5 @@
-//! A small S3 on loopback: objects with versions, lists in short pages, and a look at every signature.
+//! A small S3 on loopback: objects with versions, lists in short pages, and a look at every
+//! signature.
 
 use std::{
     collections::BTreeMap,

@@ -142,7 +142,7 @@ async fn retain_workers(
         .collect();
     for worker in base.store.workers().await? {
         if !names.contains(&worker.name) {
-            info!(worker = %worker.name, "worker gone: it is no longer configured");
+            info!(worker = %worker.name, "worker removed: it is no longer configured");
         }
     }
     base.store.retain_workers(&names).await?;

@@ -1,4 +1,5 @@
-//! Mistakes of users end a step as errored, with words in the build's log, before anything is placed.
+//! Mistakes of users end a step as errored, with words in the build's log, before anything is
+//! placed.
 
 use airside_model::BuildStatus;
 use airside_protocol::Exit;

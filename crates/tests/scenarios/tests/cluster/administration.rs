@@ -1,5 +1,6 @@
-//! Scenes from the work of a cluster's administrator: drained nodes, pods that are only kept, namespaces that enforce Pod Security,
-//! and steps that could never fit. Needs a cluster: see `make test-cluster-all`.
+//! Scenes from the work of a cluster's administrator: drained nodes, pods that are only kept,
+//! namespaces that enforce Pod Security, and steps that could never fit. Needs a cluster: see `make
+//! test-cluster-all`.
 
 use crate::support::{Namespace, WORKER, one_task, outage::wait_long, task, worker_field};
 use airside_scenarios::{Counter, wait_until};

@@ -1,5 +1,5 @@
-//! One build on three kinds of workers: a pod, an agent, the server's own machine. Needs a cluster: see
-//! `make test-cluster`.
+//! One build on three kinds of workers: a pod, an agent, the server's own machine. Needs a cluster:
+//! see `make test-cluster`.
 
 use crate::support::{Namespace, WORKER};
 use airside_scenarios::Agent;

@@ -1,4 +1,5 @@
-//! Checks in pods: one pod for each team, whatever happens to it. Needs a cluster: see `make test-cluster`.
+//! Checks in pods: one pod for each team, whatever happens to it. Needs a cluster: see `make
+//! test-cluster`.
 
 use crate::support::{
     Namespace, WORKER,

@@ -1,4 +1,5 @@
-//! A thousand resources of two teams on one target cost two pods. Needs a cluster: see `make test-cluster-all`.
+//! A thousand resources of two teams on one target cost two pods. Needs a cluster: see `make
+//! test-cluster-all`.
 
 use crate::support::{
     Namespace,

@@ -1,5 +1,5 @@
-//! Servers that die at any time, with steps as pods. `AIRSIDE_CRASH_BUILDS` says how many builds must
-//! survive it. Needs a cluster: see `make test-cluster`.
+//! Servers that die at any time, with steps as pods. `AIRSIDE_CRASH_BUILDS` says how many builds
+//! must survive it. Needs a cluster: see `make test-cluster`.
 
 use crate::support::{Namespace, printed, task};
 use airside_scenarios::{ANEW, Counter};

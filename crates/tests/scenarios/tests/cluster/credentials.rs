@@ -1,5 +1,5 @@
-//! Credentials that are Secrets of a real cluster, under exactly the rights that the documentation asks for. Needs a
-//! cluster: see `make test-cluster-all`.
+//! Credentials that are Secrets of a real cluster, under exactly the rights that the documentation
+//! asks for. Needs a cluster: see `make test-cluster-all`.
 
 use crate::support::{Namespace, cluster, one_task};
 use airside_scenarios::Counter;

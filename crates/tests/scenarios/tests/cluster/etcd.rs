@@ -21,8 +21,8 @@ fn pipeline(first: &str) -> String {
     )
 }
 
-/// The files in which etcd keeps a text: every object as it is, and as each was, for what is deleted stays in its log
-/// for a while.
+/// The files in which etcd keeps a text: every object as it is, and as each was, for what is
+/// deleted stays in its log for a while.
 fn etcd_files_with(text: &str) -> Vec<String> {
     let found = Command::new("grep")
         .args(["-rlaF", text, cluster(&["etcd-data"]).trim()])

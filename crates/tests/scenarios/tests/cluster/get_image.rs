@@ -11,7 +11,8 @@ use tempfile::TempDir;
 const DESCRIBED: &str = "fetching no layers";
 const LAYER: &str = "\nlayer ";
 
-/// A registry that wants a login and that nodes reach, with one image whose entrypoint is a script of its own.
+/// A registry that wants a login and that nodes reach, with one image whose entrypoint is a script
+/// of its own.
 struct House {
     server: Server,
     fly: Fly,
@@ -148,7 +149,8 @@ fn files_are_fetched_when_somebody_wants_them() {
     let Some(house) = House::offered() else {
         return;
     };
-    // As an input of the task that runs in it, of another one on this machine, and through a variable.
+    // As an input of the task that runs in it, of another one on this machine, and through a
+    // variable.
     let look = "test -x image/rootfs/opt/resource/entry && cat image/digest";
     let input = ", inputs: [{name: image}]";
     let here = "  - task: here\n    config:\n      platform: linux\n      image_resource: {type: host, source: {}}\n      \

@@ -5,7 +5,8 @@ use crate::support::{Namespace, cluster, one_task, teams::Team};
 use airside_scenarios::Counter;
 use serde_json::Value;
 
-/// Lets the shim's own program claim with what the attacker has: any handle and token, and the proof of its own pod.
+/// Lets the shim's own program claim with what the attacker has: any handle and token, and the
+/// proof of its own pod.
 const CLAIM: &str = r#"
 claim() {
   echo "== claim $1"
@@ -20,7 +21,8 @@ claim unproven $VICTIM $TOKEN
 claim again $(hostname) 0000 $own
 "#;
 
-/// Looks for a way to the others: their ports, the nodes, the API server, whatever lends out credentials.
+/// Looks for a way to the others: their ports, the nodes, the API server, whatever lends out
+/// credentials.
 const KNOCK: &str = r#"
 knock() { echo "== knock $1 $2"; if timeout 5 bash -c "exec 3<>/dev/tcp/$1/$2" 2>/dev/null; then echo open; else echo shut; fi; }
 ask() {

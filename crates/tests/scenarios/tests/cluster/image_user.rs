@@ -154,9 +154,10 @@ fn lie(mut stream: TcpStream, head: &str, body: &str) -> std::io::Result<()> {
             .write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
     }
     stream.write_all(head.as_bytes())?;
-    match first.starts_with("HEAD") {
-        true => Ok(()),
-        false => stream.write_all(body.as_bytes()),
+    if first.starts_with("HEAD") {
+        Ok(())
+    } else {
+        stream.write_all(body.as_bytes())
     }
 }
 

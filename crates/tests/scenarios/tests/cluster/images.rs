@@ -1,5 +1,6 @@
-//! Pods whose shim does more: images that are artifacts, resource types made from each other, and steps without a
-//! network. All under the rights that Airside asks for. Needs a cluster: see `make test-cluster`.
+//! Pods whose shim does more: images that are artifacts, resource types made from each other, and
+//! steps without a network. All under the rights that Airside asks for. Needs a cluster: see `make
+//! test-cluster`.
 
 use crate::support::{Namespace, task};
 use airside_scenarios::Environment;

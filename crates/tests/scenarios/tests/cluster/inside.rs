@@ -1,4 +1,5 @@
-//! The server itself in a pod, with the service account's own rights. Needs a cluster: see `make test-cluster-all`.
+//! The server itself in a pod, with the service account's own rights. Needs a cluster: see `make
+//! test-cluster-all`.
 
 use std::{
     fs,
@@ -15,7 +16,8 @@ fn run(command: &mut Command) -> String {
     String::from_utf8(ended.stdout).expect("text")
 }
 
-/// The small root file system with the two programs and the libraries that the server was linked to.
+/// The small root file system with the two programs and the libraries that the server was linked
+/// to.
 fn rootfs(folder: &Path) -> PathBuf {
     let Environment {
         airside, rootfs, ..

@@ -1,5 +1,5 @@
-//! Namespaces that are full, gone or closed to us, more pods at once than is usual, and steps that ask for more than
-//! they may have. Needs a cluster: see `make test-cluster-all`.
+//! Namespaces that are full, gone or closed to us, more pods at once than is usual, and steps that
+//! ask for more than they may have. Needs a cluster: see `make test-cluster-all`.
 
 use std::fs;
 
@@ -57,8 +57,8 @@ fn two_hundred_pods_at_once() {
     );
     counter.hold("all");
     let build = fly.trigger("p/build");
-    // All of them are there before the first may go. As long as there are more and more, a busy machine may take its
-    // time.
+    // All of them are there before the first may go. As long as there are more and more, a busy
+    // machine may take its time.
     let mut there = 0;
     while there < 200 {
         wait_long("more pods run", || counter.count("all") > there);

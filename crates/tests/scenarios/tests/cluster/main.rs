@@ -1,4 +1,5 @@
-//! Whole paths with steps as pods of a real cluster; each test says so and passes where there is none.
+//! Whole paths with steps as pods of a real cluster; each test says so and passes where there is
+//! none.
 
 #![allow(
     clippy::unwrap_used,

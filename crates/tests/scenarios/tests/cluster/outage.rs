@@ -1,6 +1,6 @@
-//! The cluster itself loses its API server or a node. Nothing else may use it meanwhile, so these tests
-//! run only with `AIRSIDE_TEST_OUTAGE=1`, one after the other, on a cluster of two nodes of their own:
-//! see `make test-cluster-all`.
+//! The cluster itself loses its API server or a node. Nothing else may use it meanwhile, so these
+//! tests run only with `AIRSIDE_TEST_OUTAGE=1`, one after the other, on a cluster of two nodes of
+//! their own: see `make test-cluster-all`.
 
 use crate::support::{
     Namespace, cluster, one_task,
@@ -95,7 +95,8 @@ fn writes(namespace: &Namespace) -> Vec<String> {
     let entries = entries
         .lines()
         .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-    // Preflight asks what would become of a pod, which changes nothing, and sends one to look at a node; no step does.
+    // Preflight asks what would become of a pod, which changes nothing, and sends one to look at a
+    // node; no step does.
     let is_preflight = |entry: &serde_json::Value| {
         let uri = entry["requestURI"].as_str().unwrap_or_default();
         let name = entry["objectRef"]["name"].as_str().unwrap_or_default();

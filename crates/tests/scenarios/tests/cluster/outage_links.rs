@@ -1,5 +1,6 @@
-//! Clusters that are well but out of reach: the hub cannot be reached, or a whole cluster is lost beside another.
-//! As `outage.rs`; the latter wants a second cluster, which `AIRSIDE_TEST_SECOND_CLUSTER` names.
+//! Clusters that are well but out of reach: the hub cannot be reached, or a whole cluster is lost
+//! beside another. As `outage.rs`; the latter wants a second cluster, which
+//! `AIRSIDE_TEST_SECOND_CLUSTER` names.
 
 use std::fs;
 

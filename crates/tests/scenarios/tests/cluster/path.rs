@@ -1,5 +1,5 @@
-//! The whole path with steps as pods, beside the same pipeline on this machine, under exactly the rights
-//! that Airside asks for. Needs a cluster: see `make test-cluster`.
+//! The whole path with steps as pods, beside the same pipeline on this machine, under exactly the
+//! rights that Airside asks for. Needs a cluster: see `make test-cluster`.
 
 use crate::support::{Namespace, WORKER, printed};
 use airside_scenarios::{ANEW, Output};

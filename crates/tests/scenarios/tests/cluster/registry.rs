@@ -1,5 +1,5 @@
-//! Images that are artifacts, pulled by nodes from the server's own registry through the agent on each of them. Needs a
-//! cluster: see `make test-cluster`.
+//! Images that are artifacts, pulled by nodes from the server's own registry through the agent on
+//! each of them. Needs a cluster: see `make test-cluster`.
 
 use std::{
     io::{Read as _, Write as _},

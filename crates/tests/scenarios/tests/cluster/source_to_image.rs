@@ -1,6 +1,7 @@
-//! The example pipeline from source to a running image: a commit is built into an image in a pod with a user namespace of
-//! its own, pushed to a real registry, and run from there. Needs a cluster and an image with buildah in it
-//! (`AIRSIDE_BUILDAH`, a root file system): see `make test-cluster-all`.
+//! The example pipeline from source to a running image: a commit is built into an image in a pod
+//! with a user namespace of its own, pushed to a real registry, and run from there. Needs a cluster
+//! and an image with buildah in it (`AIRSIDE_BUILDAH`, a root file system): see `make
+//! test-cluster-all`.
 
 use std::{
     fs,

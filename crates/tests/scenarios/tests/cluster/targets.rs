@@ -1,4 +1,5 @@
-//! Targets of a real cluster that come, go, are full or lack something. Needs a cluster: see `make test-cluster`.
+//! Targets of a real cluster that come, go, are full or lack something. Needs a cluster: see `make
+//! test-cluster`.
 
 use std::{fs, path::PathBuf};
 

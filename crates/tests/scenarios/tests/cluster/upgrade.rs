@@ -1,5 +1,5 @@
-//! A server that is replaced by a newer one while builds run, in pods whose shims speak an earlier protocol. Needs a cluster,
-//! and such shims (`AIRSIDE_OLD_SHIMS`, a folder): see `make old-shims`.
+//! A server that is replaced by a newer one while builds run, in pods whose shims speak an earlier
+//! protocol. Needs a cluster, and such shims (`AIRSIDE_OLD_SHIMS`, a folder): see `make old-shims`.
 
 use std::{
     fs,

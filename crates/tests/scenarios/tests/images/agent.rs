@@ -1,5 +1,5 @@
-//! Images that sets want, kept on a node by its agent; what is there is looked up in containerd, and what is told in the
-//! API server. Needs a cluster: see `make test-cluster-all`.
+//! Images that sets want, kept on a node by its agent; what is there is looked up in containerd,
+//! and what is told in the API server. Needs a cluster: see `make test-cluster-all`.
 
 use crate::support::agent;
 use crate::support::agent::{NODE_NAME, Stage};

@@ -1,5 +1,5 @@
-//! A disk of images that gets full, by images of others too. Needs a cluster whose nodes have small disks of their own for
-//! images: see `dev/test-image-disk`.
+//! A disk of images that gets full, by images of others too. Needs a cluster whose nodes have small
+//! disks of their own for images: see `dev/test-image-disk`.
 
 use std::time::{Duration, Instant};
 
@@ -48,7 +48,8 @@ fn fill(stage: &Stage, percent: u64) -> Vec<String> {
     names
 }
 
-/// Takes them away by every name; containerd gave each of them one by its id too. The kubelet may be faster.
+/// Takes them away by every name; containerd gave each of them one by its id too. The kubelet may
+/// be faster.
 fn empty(stage: &Stage, names: &[String]) {
     let digests = names.iter().filter_map(|name| name.split_once('@'));
     let digests: Vec<&str> = digests.map(|(_, digest)| digest).collect();
@@ -254,8 +255,8 @@ fn two_collectors_of_one_disk_take_nothing_that_is_pinned_or_used_and_leave_no_l
 
     // A kubelet takes what it has known for a while, so it is made to know all of these now.
     stage.cluster.ask(&["kubelet-restart", "1"]);
-    // The disk is filled and emptied again and again, so that the agent collects most of the time, until the kubelet has
-    // had a turn of its own amidst that: five minutes after its start.
+    // The disk is filled and emptied again and again, so that the agent collects most of the time,
+    // until the kubelet has had a turn of its own amidst that: five minutes after its start.
     let begun = Instant::now();
     let kubelets = removed_by_kubelet(&stage);
     let (mut rounds, mut ours) = (0, 0);

@@ -1,5 +1,5 @@
-//! Sets that are deleted: what they wait for, what they do not, and what is told meanwhile. Agents are told of by the tests
-//! themselves.
+//! Sets that are deleted: what they wait for, what they do not, and what is told meanwhile. Agents
+//! are told of by the tests themselves.
 
 use crate::support::ghost::Ghost;
 use crate::support::operator::{Operator, Registry, Stage};

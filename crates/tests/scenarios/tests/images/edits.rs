@@ -1,6 +1,6 @@
-//! Whatever of a set is edited counts at once, on two nodes with agents as pods; so does what is changed of nodes. Pull
-//! secrets are edited in `operator`, failures before an error in `agent_faults`, priorities in
-//! `agent_order`, placement in `admission`.
+//! Whatever of a set is edited counts at once, on two nodes with agents as pods; so does what is
+//! changed of nodes. Pull secrets are edited in `operator`, failures before an error in
+//! `agent_faults`, priorities in `agent_order`, placement in `admission`.
 
 use crate::support::installed::Installed;
 use crate::support::operator;

@@ -1,4 +1,5 @@
-//! Images on nodes as a whole: installed by what `airside images install` prints, with operator and agents as pods.
+//! Images on nodes as a whole: installed by what `airside images install` prints, with operator and
+//! agents as pods.
 
 use std::path::Path;
 

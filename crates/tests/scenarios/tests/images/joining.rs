@@ -1,5 +1,5 @@
-//! Nodes that are new, with agents as pods; and how many pull at once. Needs a cluster of two nodes: see
-//! `make test-cluster-all`.
+//! Nodes that are new, with agents as pods; and how many pull at once. Needs a cluster of two
+//! nodes: see `make test-cluster-all`.
 
 use crate::cluster_support::Cluster;
 use crate::support::installed::Installed;

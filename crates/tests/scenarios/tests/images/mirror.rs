@@ -1,5 +1,5 @@
-//! The mirror on a real cluster: containerd asks its own node, nodes ask each other and the mirror, and a registry that
-//! counts says what is left for it. Needs a cluster: see `make test-cluster`.
+//! The mirror on a real cluster: containerd asks its own node, nodes ask each other and the mirror,
+//! and a registry that counts says what is left for it. Needs a cluster: see `make test-cluster`.
 
 use crate::support::mirror::MirrorHouse;
 use airside_scenarios::{

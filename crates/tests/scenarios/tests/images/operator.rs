@@ -1,5 +1,6 @@
-//! The operator of images on nodes, on a real cluster and with a real registry: what it says about sets, and what it does
-//! when registries and nodes fail. Agents are told of by the tests themselves.
+//! The operator of images on nodes, on a real cluster and with a real registry: what it says about
+//! sets, and what it does when registries and nodes fail. Agents are told of by the tests
+//! themselves.
 
 use crate::support::operator::{NAMESPACE, Registry, Stage};
 use airside_scenarios::{wait_for, wait_until};

@@ -1,5 +1,6 @@
-//! Several mirrors that share a bucket, as many as their load asks for: a HorizontalPodAutoscaler of a real cluster, to
-//! which the test itself supplies the metrics. Needs a cluster: see `make test-cluster`.
+//! Several mirrors that share a bucket, as many as their load asks for: a HorizontalPodAutoscaler
+//! of a real cluster, to which the test itself supplies the metrics. Needs a cluster: see `make
+//! test-cluster`.
 
 use crate::support::metrics::{MIRRORS, Metrics};
 use crate::support::mirror::{MirrorHouse, ask, host, noise};

@@ -1,5 +1,5 @@
-//! Our own steps and images on nodes: what builds will want is asked for, and pods prefer nodes that have it. Needs a
-//! cluster: see `make test-cluster`.
+//! Our own steps and images on nodes: what builds will want is asked for, and pods prefer nodes
+//! that have it. Needs a cluster: see `make test-cluster`.
 
 use crate::cluster_support::{Namespace, cluster, task};
 use crate::support::admission;

@@ -1,5 +1,5 @@
-//! Nodes that lose their power, with agents as pods: what was theirs is looked at again when they come back. Needs a cluster
-//! of two nodes: see `make test-cluster-all`.
+//! Nodes that lose their power, with agents as pods: what was theirs is looked at again when they
+//! come back. Needs a cluster of two nodes: see `make test-cluster-all`.
 
 use crate::cluster_support::outage::NodeAway;
 use crate::support::installed::Installed;

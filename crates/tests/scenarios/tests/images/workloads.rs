@@ -1,5 +1,5 @@
-//! Every kind that pods are made from, and what is left alone, as the webhook treats them; and the webhook while its
-//! certificates change. Needs a cluster: see `make test-cluster`.
+//! Every kind that pods are made from, and what is left alone, as the webhook treats them; and the
+//! webhook while its certificates change. Needs a cluster: see `make test-cluster`.
 
 use std::{
     collections::BTreeSet,
@@ -291,7 +291,8 @@ fn no_pod_is_missed_while_certificates_change() {
     });
 }
 
-/// All replicas at once, with new certificates: those with another idea of how long they last would renew them.
+/// All replicas at once, with new certificates: those with another idea of how long they last would
+/// renew them.
 fn restart_with(argument: &str) {
     stop_all();
     kubectl(&[

@@ -1,5 +1,5 @@
-//! AWS as the installation's secret manager, and as a pipeline's: from the pipeline to what is left of the secret.
-//! What stands for AWS is moto.
+//! AWS as the installation's secret manager, and as a pipeline's: from the pipeline to what is left
+//! of the secret. What stands for AWS is moto.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
-//! Builds while the server is killed at random, again and again. `AIRSIDE_CRASH_BUILDS` says how many,
-//! `AIRSIDE_CRASH_SEED` repeats a run.
+//! Builds while the server is killed at random, again and again. `AIRSIDE_CRASH_BUILDS` says how
+//! many, `AIRSIDE_CRASH_SEED` repeats a run.
 
 use std::{thread, time::Duration};
 

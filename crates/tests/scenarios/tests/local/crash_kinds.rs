@@ -1,5 +1,5 @@
-//! The server is killed while it sets a pipeline, while a task fills its caches, and while it fetches
-//! the image of a resource type.
+//! The server is killed while it sets a pipeline, while a task fills its caches, and while it
+//! fetches the image of a resource type.
 
 use std::{path::Path, process::Command, thread, time::Duration};
 
@@ -9,8 +9,8 @@ use airside_scenarios::{
 };
 use serde_json::json;
 
-/// Moments after the step before has gone on, in milliseconds. No condition to wait for: what follows
-/// takes a few of them, and the kill should hit it here and there.
+/// Moments after the step before has gone on, in milliseconds. No condition to wait for: what
+/// follows takes a few of them, and the kill should hit it here and there.
 const MOMENTS: [u64; 6] = [0, 5, 15, 30, 60, 120];
 
 const CHILD: &str = "/api/v1/teams/main/pipelines/child";

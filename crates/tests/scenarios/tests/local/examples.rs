@@ -1,5 +1,6 @@
-//! The pipelines that the README and `examples/` show do what is said of them, as they are printed: against a git
-//! repository and a registry on loopback, and a mirror that has stand-ins for the images of Docker Hub.
+//! The pipelines that the README and `examples/` show do what is said of them, as they are printed:
+//! against a git repository and a registry on loopback, and a mirror that has stand-ins for the
+//! images of Docker Hub.
 
 use std::{
     fs,

@@ -1,4 +1,5 @@
-//! A pipeline over a git repository: a checker finds its commits, and steps of type `git` the git program.
+//! A pipeline over a git repository: a checker finds its commits, and steps of type `git` the git
+//! program.
 
 use std::{
     net::{TcpListener, TcpStream},

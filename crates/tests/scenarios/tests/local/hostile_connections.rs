@@ -12,7 +12,8 @@ use airside_scenarios::{Flood, Server, ServerOptions, WAIT_TIMEOUT, pipelines, w
 
 const CONNECTIONS: usize = 2_000;
 
-/// The limits of files that servers are started with: the usual one, and one that an operator raised.
+/// The limits of files that servers are started with: the usual one, and one that an operator
+/// raised.
 const LIMITS: [u64; 2] = [1_024, 65_536];
 
 /// Longer than any answer takes on a busy machine, and shorter than silence lasts.

@@ -1,4 +1,5 @@
-//! Durations that no clock can hold: refused with words, and harmless where an older server has stored them.
+//! Durations that no clock can hold: refused with words, and harmless where an older server has
+//! stored them.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! A build's whole life can be read from the server's log: one line for every state of a container and
-//! every decision about it, each with build, step, worker and handle.
+//! A build's whole life can be read from the server's log: one line for every state of a container
+//! and every decision about it, each with build, step, worker and handle.
 
 use std::collections::BTreeMap;
 

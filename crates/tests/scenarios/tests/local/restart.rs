@@ -245,7 +245,8 @@ fn a_second_server_on_the_same_data_is_refused() {
     server.fly().run(&["builds"]).succeeded();
 }
 
-/// Another folder, but the same database: the first server goes on, and the second says why it does not.
+/// Another folder, but the same database: the first server goes on, and the second says why it does
+/// not.
 #[test]
 fn a_second_server_on_the_same_database_is_refused() {
     let postgres = OwnPostgres::start();

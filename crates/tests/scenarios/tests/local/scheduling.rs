@@ -1,4 +1,5 @@
-//! Versions that go from job to job by themselves, with the real engine, and with servers that die meanwhile.
+//! Versions that go from job to job by themselves, with the real engine, and with servers that die
+//! meanwhile.
 
 use std::fmt::Write;
 

@@ -1,5 +1,5 @@
-//! The server is killed in the middle of each kind of node. The build ends as if nothing had happened:
-//! the same text, each step once.
+//! The server is killed in the middle of each kind of node. The build ends as if nothing had
+//! happened: the same text, each step once.
 
 use airside_scenarios::{
     ANEW, Counter, Server, assert_same_text,

@@ -49,7 +49,8 @@ fn images_and_types_come_from_resources() {
     assert!(text.contains("initializing check: image\n"), "{text}");
     assert!(text.contains("\nfrom i2\ncheck\nin\nout\n"), "{text}");
 
-    // The outer type is the mock of an image made by the inner one, and says so as its first version.
+    // The outer type is the mock of an image made by the inner one, and says so as its first
+    // version.
     let output = fly.trigger_and_watch("p/types").ended_with(2);
     let text = output.lines().join("\n");
     // The check of the resource has fetched that one already.

@@ -1,4 +1,5 @@
-//! Variables and files: load_var, tasks from files, set_pipeline, var sources and what must not show.
+//! Variables and files: load_var, tasks from files, set_pipeline, var sources and what must not
+//! show.
 
 use airside_scenarios::{
     Fly, Server,

@@ -1,5 +1,5 @@
-//! Kubernetes targets that come, go and change while the server runs. No cluster is needed to see that: these
-//! targets' API servers never answer.
+//! Kubernetes targets that come, go and change while the server runs. No cluster is needed to see
+//! that: these targets' API servers never answer.
 
 use std::{collections::BTreeMap, fs, path::PathBuf, process::Command};
 

@@ -63,7 +63,8 @@ pub(crate) fn last_checked(fly: &Fly) -> LastChecked {
     all
 }
 
-/// Waits until every resource but the named ones was checked, after `since` if that says when it was checked before.
+/// Waits until every resource but the named ones was checked, after `since` if that says when it
+/// was checked before.
 #[track_caller]
 pub(crate) fn wait_for_checks(fly: &Fly, but: &[&str], since: Option<&LastChecked>) {
     let unchecked = || {
@@ -77,7 +78,8 @@ pub(crate) fn wait_for_checks(fly: &Fly, but: &[&str], since: Option<&LastChecke
         };
         others.filter(is_unchecked).count()
     };
-    // As long as there are fewer and fewer, a busy machine may take its time; asking all the time would make it busier.
+    // As long as there are fewer and fewer, a busy machine may take its time; asking all the time
+    // would make it busier.
     let mut left = usize::MAX;
     while left > 0 {
         let before = left;

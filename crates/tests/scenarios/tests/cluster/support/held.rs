@@ -28,7 +28,8 @@ impl HeldType {
         Self(image)
     }
 
-    /// A pipeline with one resource `it` of this type, and jobs `gets` and `puts`; all of it in pods.
+    /// A pipeline with one resource `it` of this type, and jobs `gets` and `puts`; all of it in
+    /// pods.
     pub(crate) fn pipeline(&self) -> String {
         let image = &self.0;
         format!(

@@ -1,4 +1,5 @@
-//! Admission as it is installed, with sets and labels that the tests write themselves: agents and operator are elsewhere.
+//! Admission as it is installed, with sets and labels that the tests write themselves: agents and
+//! operator are elsewhere.
 
 // Each test binary uses its own part of this.
 use std::{
@@ -24,7 +25,8 @@ pub(crate) const BUSYBOX: &str = "airside.local/busybox:dev";
 /// Held by every test; by one that takes admission away, alone.
 static IN_USE: RwLock<()> = RwLock::new(());
 
-/// Nothing where no cluster is offered; otherwise admission is installed in it, and stays while this is held.
+/// Nothing where no cluster is offered; otherwise admission is installed in it, and stays while
+/// this is held.
 pub(crate) fn offered() -> Option<RwLockReadGuard<'static, ()>> {
     is_offered().then(|| IN_USE.read().unwrap_or_else(PoisonError::into_inner))
 }

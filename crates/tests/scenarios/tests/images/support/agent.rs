@@ -1,4 +1,5 @@
-//! A node of a real cluster with an agent that the test starts and kills, and sets that the test resolves by hand.
+//! A node of a real cluster with an agent that the test starts and kills, and sets that the test
+//! resolves by hand.
 
 use std::{
     fs::File,
@@ -129,7 +130,8 @@ impl Stage {
         self.agent = Some(agent.expect("airside starts"));
     }
 
-    /// `airside node --images` for this node, from outside of it; or the small program, if `AIRSIDE_NODE` names it.
+    /// `airside node --images` for this node, from outside of it; or the small program, if
+    /// `AIRSIDE_NODE` names it.
     pub(crate) fn agent_command(&self) -> Command {
         self.agent_at(&self.socket())
     }

@@ -1,4 +1,5 @@
-//! Everything installed with agents as pods on both nodes; the operator is a process of the test, so that no node has it.
+//! Everything installed with agents as pods on both nodes; the operator is a process of the test,
+//! so that no node has it.
 
 use std::path::Path;
 
@@ -16,7 +17,8 @@ pub(crate) struct Installed {
 }
 
 impl Installed {
-    /// Nothing where no cluster of two nodes is offered. The registry has the repository `org/group/app`.
+    /// Nothing where no cluster of two nodes is offered. The registry has the repository
+    /// `org/group/app`.
     pub(crate) fn offered(options: &[&str]) -> Option<Self> {
         let stage = Stage::offered()?;
         let nodes = stage.kubectl(&["get", "nodes", "-o", "name"]);

@@ -1,4 +1,5 @@
-//! The metrics API of a cluster, from the test's own process: every pod of the mirror uses as much CPU as the test says.
+//! The metrics API of a cluster, from the test's own process: every pod of the mirror uses as much
+//! CPU as the test says.
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},

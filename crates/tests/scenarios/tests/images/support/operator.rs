@@ -1,5 +1,5 @@
-//! An operator as a process of its own, under the rights that `airside images install` gives it, with a registry whose
-//! faults the test chooses.
+//! An operator as a process of its own, under the rights that `airside images install` gives it,
+//! with a registry whose faults the test chooses.
 
 // Each test binary uses its own part of this.
 use std::{
@@ -60,8 +60,8 @@ impl Stage {
         Some(stage)
     }
 
-    /// `airside images install … | kubectl apply -f -`, but for the agents, which are the tests themselves; only their
-    /// account and its rights are needed. What kubectl said.
+    /// `airside images install … | kubectl apply -f -`, but for the agents, which are the tests
+    /// themselves; only their account and its rights are needed. What kubectl said.
     pub(crate) fn install(&self, options: &[&str]) -> String {
         let text = self.installation(options);
         let parts = text
@@ -106,8 +106,9 @@ impl Stage {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Creates a pod as admission makes it: with this at that place. The API server asks admission for two seconds and goes
-    /// on without it then, which a busy machine may take; so it is made anew until it was asked.
+    /// Creates a pod as admission makes it: with this at that place. The API server asks admission
+    /// for two seconds and goes on without it then, which a busy machine may take; so it is made
+    /// anew until it was asked.
     pub(crate) fn create_admitted(&self, pod: &Value, path: &str, expected: &str) {
         let name = pod["metadata"]["name"].as_str().unwrap();
         let own = ["-n", &self.namespace];

@@ -1,4 +1,5 @@
-//! A registry in the test: serves images that the test makes, counts what is fetched, and fails as it is told.
+//! A registry in the test: serves images that the test makes, counts what is fetched, and fails as
+//! it is told.
 
 use std::{
     collections::BTreeMap,

@@ -2,8 +2,9 @@
 //! output, standard error and exit code, kept in `../snapshots`. The snapshots hold on SQLite and
 //! on Postgres.
 //!
-//! Where there is no real fly, each test says so and passes; `AIRSIDE_REQUIRE_REAL_FLY=1` makes it fail.
-//! After a change on purpose, `INSTA_UPDATE=always` writes the snapshots anew: read the difference.
+//! Where there is no real fly, each test says so and passes; `AIRSIDE_REQUIRE_REAL_FLY=1` makes it
+//! fail. After a change on purpose, `INSTA_UPDATE=always` writes the snapshots anew: read the
+//! difference.
 
 mod builds;
 mod checks;

@@ -1,4 +1,5 @@
-//! Setting a pipeline: what is new, what has changed, what is refused, and what fly puts in by itself.
+//! Setting a pipeline: what is new, what has changed, what is refused, and what fly puts in by
+//! itself.
 
 use airside_scenarios::{Database, Transcript};
 
