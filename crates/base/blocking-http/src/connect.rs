@@ -144,11 +144,12 @@ fn proxy_text(address: &Address) -> Option<String> {
     if is_excepted(address.host(), &excepted) {
         return None;
     }
-    let text = match address.is_secure() {
-        true => variable(["https_proxy", "HTTPS_PROXY"]),
+    let text = if address.is_secure() {
+        variable(["https_proxy", "HTTPS_PROXY"])
+    } else {
         // The upper-case name may come from a request's header where programs are run by a web
         // server.
-        false => variable(["http_proxy", "http_proxy"]),
+        variable(["http_proxy", "http_proxy"])
     }?;
     Some(if text.contains("://") {
         text

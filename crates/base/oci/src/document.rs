@@ -17,7 +17,7 @@ pub const MAX_INDEX_DEPTH: u32 = 4;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Document {
     Index(Index),
-    Manifest(Box<Manifest>),
+    Manifest(Manifest),
 }
 
 /// A list of images, one for each platform.
@@ -88,14 +88,14 @@ impl Document {
                 artifact_type: fields.artifact_type,
                 annotations: fields.annotations,
             }),
-            (None, Some(layers), Some(config)) => Self::Manifest(Box::new(Manifest {
+            (None, Some(layers), Some(config)) => Self::Manifest(Manifest {
                 media_type: fields.media_type,
                 config,
                 layers,
                 subject: fields.subject,
                 artifact_type: fields.artifact_type,
                 annotations: fields.annotations,
-            })),
+            }),
             (Some(_), _, _) => return Err(BadDocument::Ambiguous),
             (None, None, None) => return Err(BadDocument::Outdated),
             (None, ..) => {

@@ -49,7 +49,7 @@ impl Layout {
         for _ in 0..MAX_INDEX_DEPTH {
             let found = self.choose(&index)?.digest.clone();
             match parse_document(&self.document(&found)?, &found.to_string())? {
-                Document::Manifest(manifest) => return Ok((found, *manifest)),
+                Document::Manifest(manifest) => return Ok((found, manifest)),
                 Document::Index(below) => index = below,
             }
         }
@@ -63,7 +63,7 @@ impl Layout {
         let mut digest = digest.clone();
         for _ in 0..MAX_INDEX_DEPTH {
             match parse_document(&self.document(&digest)?, &digest.to_string())? {
-                Document::Manifest(manifest) => return Ok(*manifest),
+                Document::Manifest(manifest) => return Ok(manifest),
                 Document::Index(index) => {
                     let here = |found: &&Descriptor| self.blob(&found.digest).exists();
                     let found = index.manifests.iter().find(here);

@@ -105,7 +105,7 @@ pub(crate) fn condition(tried: &Tried, told: &WrittenHosts) -> Condition {
             "True",
             "AskedForSome",
             format!(
-                "containerd asks this node's port before {}; somebody else has set up {others}, which was left alone",
+                "containerd asks this node's port before {}; {others} is set up by another program and was left alone",
                 told.written.join(", ")
             ),
         ),

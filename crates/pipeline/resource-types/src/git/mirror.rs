@@ -25,10 +25,11 @@ impl Mirror {
         let scratch = Scratch::new()?;
         let path = scratch.path().join("repository.git");
         let target = path.display().to_string();
-        let filter = match source.limits_paths() {
-            // Which paths a commit changes is in its trees.
-            true => "--filter=blob:none",
-            false => "--filter=tree:0",
+        let filter = if source.limits_paths() {
+            // The trees of a commit tell which paths it changes.
+            "--filter=blob:none"
+        } else {
+            "--filter=tree:0"
         };
         let mut args = vec!["clone", "--bare", "--no-local", "--quiet", filter];
         if !source.wants_tags() {

@@ -81,9 +81,7 @@ fn walk(
         seen(&digest, &bytes);
         match parse_document(&bytes, &what)? {
             Document::Manifest(manifest) => {
-                return Ok(Image {
-                    manifest: *manifest,
-                });
+                return Ok(Image { manifest });
             }
             Document::Index(index) => {
                 let missing = |platform| format!("{what} has no image for {platform}");
