@@ -1,5 +1,5 @@
-//! Years of certificates, with real handshakes: whoever trusts what it was told last is never
-//! refused.
+//! Years of certificates, with real handshakes: a client that trusts the last published bundle is
+//! never refused.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -143,7 +143,7 @@ async fn news_come_to_those_who_wait_for_them() {
     let served = Served::new(&first.material).unwrap();
     let mut bundle = served.bundle();
     bundle.mark_unchanged();
-    // Only the leaf: nobody has to hear of it.
+    // Only the leaf: no client has to learn of it.
     let leaf = made(Some(&first.material), first.next);
     served.replace(&leaf.material).unwrap();
     assert!(!bundle.has_changed().unwrap());

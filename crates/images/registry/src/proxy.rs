@@ -26,10 +26,10 @@ mod upstream;
 pub use self::upstream::{Upstream, UpstreamError};
 
 const CONNECT: Duration = Duration::from_secs(10);
-/// For the head of an answer; what it carries takes as long as it takes.
+/// Timeout of the head of an answer; its body has none.
 const ANSWER: Duration = Duration::from_secs(60);
 
-/// What is about one connection, and not about what it carries.
+/// Headers of one connection, which are not passed on.
 const OWN: [HeaderName; 8] = [
     header::CONNECTION,
     header::PROXY_AUTHENTICATE,
