@@ -63,7 +63,7 @@ named_states! {
         Landing = "landing",
         Landed = "landed",
         Retiring = "retiring",
-        /// Gone for everybody; remembered so that the next start of the server does not bring it
+        /// Gone for all servers; remembered so that the next start of the server does not bring it
         /// back.
         Retired = "retired",
     }

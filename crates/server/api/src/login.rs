@@ -24,7 +24,7 @@ use crate::{
     serve::CameFrom,
 };
 
-/// The one client, known to everybody: it is `fly` that says so, not a secret.
+/// The one client, which is public: it is `fly` that says so, not a secret.
 const CLIENT: (&str, &str) = ("fly", "Zmx5");
 
 const TOKEN: &str = "/sky/issuer/token";

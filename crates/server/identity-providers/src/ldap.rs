@@ -240,7 +240,7 @@ impl Directory for Ldap {
     }
 
     async fn check(&self, name: &str, password: &str) -> Result<Option<Identity>, DirectoryError> {
-        // A bind without a password succeeds for everybody: it is an anonymous one.
+        // A bind without a password succeeds for every user: it is an anonymous one.
         if password.is_empty() || name.is_empty() {
             return Ok(None);
         }

@@ -118,7 +118,7 @@ async fn signatures_of_nobody_or_somebody_else_are_refused() {
         provider.knobs().signer = stranger;
         assert_eq!(refused().await, IdTokenError::Key);
     }
-    // What everybody can read is no secret.
+    // A key that every user can read proves nothing.
     provider.knobs().signer = Signer::secret("a", b"public");
     assert!(matches!(refused().await, IdTokenError::Algorithm(_)));
 }

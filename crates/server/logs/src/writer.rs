@@ -225,7 +225,7 @@ fn read_past(segments: &[Segment]) -> io::Result<Past> {
     Ok(past)
 }
 
-/// The one task that writes: takes all that is waiting, writes it, syncs once, tells everybody.
+/// The one task that writes: takes all that is waiting, writes it, syncs once, tells all followers.
 async fn write_all(
     mut active: Active,
     mut commands: mpsc::Receiver<Command>,

@@ -1,4 +1,4 @@
-//! A message to everybody, for a while or until it is taken down.
+//! A message to all users, for a while or until it is taken down.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The server itself: its health, its loops, its log, and the message to everybody.
+//! The server itself: its health, its loops, its log, and the message to all users.
 
 use std::time::Duration;
 

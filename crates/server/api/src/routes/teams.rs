@@ -80,7 +80,7 @@ pub(super) async fn set(
 }
 
 /// Checks the roles of a team: each must be one there is, and have a member. A role without members
-/// would be everybody's in Concourse.
+/// would be every user's in Concourse.
 fn check_auth(auth: &Value) -> Result<(), String> {
     let roles = auth
         .as_object()

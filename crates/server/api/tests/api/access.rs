@@ -44,7 +44,7 @@ fn example(action: Action, build: &str) -> (&'static str, String) {
     (method, path)
 }
 
-/// Everybody there is, lowest first: what each may do is all that those before may, and more.
+/// All kinds of callers, lowest first: what each may do is all that those before may, and more.
 const CALLERS: [&str; 7] = ["", "other", "viewer", "operator", "member", "owner", "ann"];
 
 /// The first of [`CALLERS`] who is let in.

@@ -330,7 +330,7 @@ async fn an_upload_to_a_nearly_full_disk_hears_why_it_is_refused() {
     );
 }
 
-/// Locks the file as another program would, or keeps everybody out of Postgres.
+/// Locks the file as another program would, or keeps all clients out of Postgres.
 struct Away(Option<airside_store::testing::FileLock>);
 
 impl Away {

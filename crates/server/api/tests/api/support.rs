@@ -37,7 +37,7 @@ pub(crate) const USERS: [&str; 7] = [
 
 pub(crate) const TP: &str = "/api/v1/teams/main/pipelines/p";
 
-/// One job that needs nothing, one that may be seen by everybody, one that refuses to be triggered.
+/// One job that needs nothing, one that every visitor may see, one that refuses to be triggered.
 pub(crate) const PIPELINE: &str = "
 resources:
 - {name: r, type: mock, source: {}}

@@ -59,7 +59,7 @@ impl Signer {
         }
     }
 
-    /// Signs with a secret that everybody knows.
+    /// Signs with a secret that is public.
     pub fn secret(id: &str, secret: &[u8]) -> Self {
         Self {
             id: id.to_owned(),

@@ -43,7 +43,7 @@ impl Store {
         Ok(())
     }
 
-    /// Shows the pipeline to everybody, or to its team alone.
+    /// Shows the pipeline to all visitors, or to its team alone.
     pub async fn set_pipeline_public(&self, id: PipelineId, public: bool) -> Result<()> {
         query(sql!("UPDATE pipelines SET public = $1 WHERE id = $2"))
             .bind(public)
