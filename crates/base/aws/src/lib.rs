@@ -3,7 +3,7 @@
 //! - [`Signer`] signs requests, [`sign`](Signer::sign) and beforehand;
 //! - [`Keys`] sign them, and [`Identity`] gets keys that expire;
 //! - [`call`] is one request to a service that speaks JSON or forms, [`xml`] reads the answers of
-//! older ones.
+//!   older ones.
 //!
 //! It blocks, and is small: the shim carries it into steps with `s3` and `registry-image`.
 //! *Absent:* the meaning of any service.

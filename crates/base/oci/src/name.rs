@@ -169,7 +169,7 @@ mod tests {
         for good in ["a", "_", "1.2-x", "latest", "V1.0-rc", "0", &long] {
             assert_eq!(Tag::parse(good).unwrap().as_str(), good);
         }
-        let longer = long.clone() + "a";
+        let longer = format!("{long}a");
         for bad in ["", ".", "..", ".a", "-a", "a/b", "a:b", "a b", "ä", &longer] {
             assert!(Tag::parse(bad).is_err(), "{bad}");
         }

@@ -1,5 +1,7 @@
 //! The server on real sockets: its end, slow peers and too many of them.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use airside_serve::{ServeOptions, serve, text};

@@ -1,4 +1,4 @@
-//! KnownRanges versions and builds, in memory.
+//! The known versions and builds, in memory.
 //!
 //! A view starts empty, learns the answers to its questions, and is told of changes. It holds
 //! numbers only: some 60 bytes for a version, and for a build some 50 plus 16 for each version that
@@ -6,7 +6,7 @@
 //!
 //! - [`known::KnownRanges`] keeps the ranges of an order in which everything is known;
 //! - `versions` is one resource, `builds` one job; `learn` takes answers in, `change` events, and
-//! `ticket` keeps the two from overtaking each other.
+//!   `ticket` keeps the two from overtaking each other.
 //!
 //! **Invariant:** inside a known range nothing is missing. Entries outside of it may be there or
 //! not.

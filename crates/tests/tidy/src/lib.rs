@@ -144,7 +144,7 @@ fn describe(package: &Value) -> Package {
             .filter_map(|dependency| {
                 let name = dependency["rename"]
                     .as_str()
-                    .or(dependency["name"].as_str())?;
+                    .or_else(|| dependency["name"].as_str())?;
                 Some((name.to_owned(), dependency["kind"] == "dev"))
             })
             .collect(),

@@ -92,8 +92,8 @@ pub(crate) fn condition(tried: &Tried, told: &WrittenHosts) -> Condition {
             "False",
             "SetUpByOthers",
             format!(
-                "somebody else has set up {others} in containerd's folder, which was left alone: no registry goes \
-                 through the mirror here"
+                "another program has set up {others} in containerd's folder, which was left alone: no registry \
+                 goes through the mirror here"
             ),
         ),
         true if told.others.is_empty() => (
