@@ -35,7 +35,9 @@ const COLUMNS: usize = 100;
 /// The text of a line of a comment for readers of the item, without its marks.
 fn doc(line: &str) -> Option<&str> {
     let line = line.trim_start();
-    let text = line.strip_prefix("///").or(line.strip_prefix("//!"))?;
+    let text = line
+        .strip_prefix("///")
+        .or_else(|| line.strip_prefix("//!"))?;
     (!text.starts_with('/')).then_some(text.trim())
 }
 

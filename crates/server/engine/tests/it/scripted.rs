@@ -233,7 +233,7 @@ impl Shim {
             let ended = self
                 .exit
                 .clone()
-                .or(script.borrow_and_update().exit.clone());
+                .or_else(|| script.borrow_and_update().exit.clone());
             if let Some(exit) = ended.filter(|_| !is_reported) {
                 if self.exit.is_none() {
                     self.machine.note("ended", &self.step);
