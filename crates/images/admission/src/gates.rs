@@ -66,7 +66,7 @@ async fn follow(client: Client, mut seen: ViewReceiver) {
         let Some(view) = seen.borrow_and_update().clone() else {
             continue;
         };
-        next = waiting.let_go(&client, &events, &view).await;
+        next = waiting.open_gates(&client, &events, &view).await;
     }
 }
 
@@ -82,8 +82,13 @@ impl Waiting {
         self.pods.retain(|_, pod| is_gated(pod));
     }
 
-    /// Lets go who may; says when the next one may.
-    async fn let_go(&mut self, client: &Client, events: &Events, view: &View) -> Option<Instant> {
+    /// Removes the gates of pods whose wait is over, and returns the time of the next one.
+    async fn open_gates(
+        &mut self,
+        client: &Client,
+        events: &Events,
+        view: &View,
+    ) -> Option<Instant> {
         let now = Timestamp::now();
         let mut next: Option<Duration> = None;
         let mut gone = Vec::new();

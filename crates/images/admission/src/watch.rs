@@ -143,7 +143,7 @@ where
             warn!(
                 error = %chain(error),
                 what,
-                "watch interrupted; it is tried again"
+                "watch of image sets or nodes interrupted"
             );
         })
         .filter_map(|event| futures::future::ready(event.ok()))

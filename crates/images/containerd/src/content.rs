@@ -6,7 +6,7 @@ use airside_oci::Digest;
 use bytes::Bytes;
 use futures::{Stream, StreamExt as _};
 
-use super::{Runtime, RuntimeError};
+use super::{Containerd, ContainerdError};
 
 const CONTENT: &str = "/containerd.services.content.v1.Content/";
 
@@ -48,16 +48,16 @@ struct ReadResponse {
     data: Bytes,
 }
 
-impl Runtime {
+impl Containerd {
     /// The size of a blob that is there, whole; nothing of what is still coming.
-    pub async fn blob_size(&self, digest: &Digest) -> Result<Option<u64>, RuntimeError> {
+    pub async fn blob_size(&self, digest: &Digest) -> Result<Option<u64>, ContainerdError> {
         let asked = InfoRequest {
             digest: digest.to_string(),
         };
         let answer: Result<InfoResponse, _> = self.rpc.ask(&format!("{CONTENT}Info"), asked).await;
         match answer {
             Ok(answer) => Ok(u64::try_from(answer.info.unwrap_or_default().size).ok()),
-            Err(RuntimeError::NotFound(_)) => Ok(None),
+            Err(ContainerdError::NotFound(_)) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -68,7 +68,7 @@ impl Runtime {
         digest: &Digest,
         from: u64,
         length: u64,
-    ) -> Result<impl Stream<Item = io::Result<Bytes>> + Send + use<>, RuntimeError> {
+    ) -> Result<impl Stream<Item = io::Result<Bytes>> + Send + use<>, ContainerdError> {
         let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
         let asked = ReadRequest {
             digest: digest.to_string(),

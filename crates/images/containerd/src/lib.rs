@@ -22,30 +22,30 @@ use std::{
 use airside_image_rules::PullLogin;
 
 pub use self::messages::{Container, NamedImage, RuntimeImage};
-pub use self::rpc::{Events, RuntimeError};
+pub use self::rpc::{ContainerdError, Events};
 use self::{messages as wire, rpc::Rpc};
 
 const IMAGES: &str = "/containerd.services.images.v1.Images/";
 
 /// Cheap to clone: one connection, made when it is needed and made again when it broke.
 #[derive(Clone)]
-pub struct Runtime {
+pub struct Containerd {
     rpc: Rpc,
 }
 
-impl Runtime {
+impl Containerd {
     /// Opens a client. The socket must be there; a runtime that does not answer shows with the
     /// first request.
-    pub fn at(socket: &Path) -> Result<Self, RuntimeError> {
+    pub fn at(socket: &Path) -> Result<Self, ContainerdError> {
         if !socket.exists() {
-            return Err(RuntimeError::NoSocket(PathBuf::from(socket)));
+            return Err(ContainerdError::NoSocket(PathBuf::from(socket)));
         }
         let rpc = Rpc::to(socket)?;
         Ok(Self { rpc })
     }
 
     /// Returns name and version of the runtime, such as `containerd v2.1.0`.
-    pub async fn version(&self) -> Result<String, RuntimeError> {
+    pub async fn version(&self) -> Result<String, ContainerdError> {
         let said: wire::Version = self
             .rpc
             .ask(
@@ -57,7 +57,7 @@ impl Runtime {
     }
 
     /// Lists the images like the kubelet.
-    pub async fn images(&self) -> Result<Vec<RuntimeImage>, RuntimeError> {
+    pub async fn images(&self) -> Result<Vec<RuntimeImage>, ContainerdError> {
         let request = wire::ListRequest::default();
         let listed: wire::RuntimeImages = self
             .rpc
@@ -67,7 +67,7 @@ impl Runtime {
     }
 
     /// Also those that have ended: the kubelet starts them again from the same image.
-    pub async fn containers(&self) -> Result<Vec<Container>, RuntimeError> {
+    pub async fn containers(&self) -> Result<Vec<Container>, ContainerdError> {
         let request = wire::ListRequest::default();
         let listed: wire::Containers = self
             .rpc
@@ -81,7 +81,7 @@ impl Runtime {
         &self,
         image: &str,
         login: Option<&PullLogin>,
-    ) -> Result<String, RuntimeError> {
+    ) -> Result<String, ContainerdError> {
         let request = wire::PullRequest {
             image: Some(wire::ImageSpec {
                 image: image.to_owned(),
@@ -101,13 +101,13 @@ impl Runtime {
     }
 
     /// Every name that containerd has, with its labels.
-    pub async fn names(&self) -> Result<Vec<NamedImage>, RuntimeError> {
+    pub async fn names(&self) -> Result<Vec<NamedImage>, ContainerdError> {
         let request = wire::ListNames::default();
         let listed: wire::NamedImages = self.rpc.ask(&format!("{IMAGES}List"), request).await?;
         Ok(listed.images)
     }
 
-    pub async fn name(&self, name: &str) -> Result<Option<NamedImage>, RuntimeError> {
+    pub async fn name(&self, name: &str) -> Result<Option<NamedImage>, ContainerdError> {
         let request = wire::OneName {
             name: name.to_owned(),
             sync: false,
@@ -118,7 +118,7 @@ impl Runtime {
             .await
         {
             Ok(found) => Ok(found.image),
-            Err(RuntimeError::NotFound(_)) => Ok(None),
+            Err(ContainerdError::NotFound(_)) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -128,7 +128,7 @@ impl Runtime {
         &self,
         name: &str,
         changes: &[(&str, Option<String>)],
-    ) -> Result<(), RuntimeError> {
+    ) -> Result<(), ContainerdError> {
         let Some(mut image) = self.name(name).await? else {
             return Err(no_such(name));
         };
@@ -146,7 +146,7 @@ impl Runtime {
     }
 
     /// Gives what `from` names another name too, or moves that name there.
-    pub async fn tag(&self, from: &str, name: &str) -> Result<(), RuntimeError> {
+    pub async fn tag(&self, from: &str, name: &str) -> Result<(), ContainerdError> {
         let Some(image) = self.name(from).await? else {
             return Err(no_such(from));
         };
@@ -168,7 +168,7 @@ impl Runtime {
     }
 
     /// The target goes along whatever is changed: containerd ends with a panic where it is missing.
-    async fn update(&self, image: NamedImage, fields: &[&str]) -> Result<(), RuntimeError> {
+    async fn update(&self, image: NamedImage, fields: &[&str]) -> Result<(), ContainerdError> {
         if image.target.is_none() {
             return Err(no_such(&image.name));
         }
@@ -183,7 +183,7 @@ impl Runtime {
     }
 
     /// Takes one name away; what no name holds any more is gone when this returns.
-    pub async fn forget(&self, name: &str) -> Result<(), RuntimeError> {
+    pub async fn forget(&self, name: &str) -> Result<(), ContainerdError> {
         let request = wire::OneName {
             name: name.to_owned(),
             sync: true,
@@ -193,13 +193,13 @@ impl Runtime {
             .ask::<_, ()>(&format!("{IMAGES}Delete"), request)
             .await
         {
-            Ok(()) | Err(RuntimeError::NotFound(_)) => Ok(()),
+            Ok(()) | Err(ContainerdError::NotFound(_)) => Ok(()),
             Err(error) => Err(error),
         }
     }
 
     /// Returns when an image or a container went or came; with an error when the runtime went away.
-    pub async fn events(&self) -> Result<rpc::Events, RuntimeError> {
+    pub async fn events(&self) -> Result<rpc::Events, ContainerdError> {
         let filters = ["/images/", "/containers/"].map(|topic| format!("topic~=^{topic}"));
         let request = wire::Subscribe {
             filters: filters.to_vec(),
@@ -209,8 +209,8 @@ impl Runtime {
     }
 }
 
-fn no_such(name: &str) -> RuntimeError {
-    RuntimeError::NotFound(format!("the container runtime has no {name}"))
+fn no_such(name: &str) -> ContainerdError {
+    ContainerdError::NotFound(format!("the container runtime has no {name}"))
 }
 
 pub type Labels = BTreeMap<String, String>;

@@ -27,7 +27,7 @@ const LARGEST_ANSWER: usize = 64 << 20;
 const NAMESPACE: &str = "k8s.io";
 
 #[derive(Debug, thiserror::Error)]
-pub enum RuntimeError {
+pub enum ContainerdError {
     #[error(
         "there is no socket at {}: say with --runtime-socket where the container runtime of this node listens",
         .0.display()
@@ -54,18 +54,18 @@ pub(crate) struct Rpc {
 pub struct Events(pub(crate) Streaming<Envelope>);
 
 impl Events {
-    pub async fn next(&mut self) -> Result<(), RuntimeError> {
+    pub async fn next(&mut self) -> Result<(), ContainerdError> {
         match self.0.message().await {
             Ok(Some(_)) => Ok(()),
-            Ok(None) => Err(RuntimeError::Away("it ended its events".to_owned())),
+            Ok(None) => Err(ContainerdError::Away("it ended its events".to_owned())),
             Err(status) => Err(failed(&status)),
         }
     }
 }
 
 impl Rpc {
-    pub(crate) fn to(socket: &Path) -> Result<Self, RuntimeError> {
-        let bad = || RuntimeError::BadSocket(PathBuf::from(socket));
+    pub(crate) fn to(socket: &Path) -> Result<Self, ContainerdError> {
+        let bad = || ContainerdError::BadSocket(PathBuf::from(socket));
         let path = socket.to_str().ok_or_else(bad)?;
         let endpoint = Endpoint::from_shared(format!("unix://{path}")).map_err(|_| bad())?;
         Ok(Self {
@@ -73,14 +73,14 @@ impl Rpc {
         })
     }
 
-    pub(crate) async fn ask<Q, A>(&self, path: &str, question: Q) -> Result<A, RuntimeError>
+    pub(crate) async fn ask<Q, A>(&self, path: &str, question: Q) -> Result<A, ContainerdError>
     where
         Q: Message + Default + 'static,
         A: Message + Default + 'static,
     {
         match tokio::time::timeout(REQUEST_TIMEOUT, self.ask_patiently(path, question)).await {
             Ok(answer) => answer,
-            Err(_) => Err(RuntimeError::Away("it does not answer".to_owned())),
+            Err(_) => Err(ContainerdError::Away("it does not answer".to_owned())),
         }
     }
 
@@ -89,7 +89,7 @@ impl Rpc {
         &self,
         path: &str,
         question: Q,
-    ) -> Result<A, RuntimeError>
+    ) -> Result<A, ContainerdError>
     where
         Q: Message + Default + 'static,
         A: Message + Default + 'static,
@@ -107,7 +107,7 @@ impl Rpc {
         &self,
         path: &str,
         question: Q,
-    ) -> Result<Streaming<A>, RuntimeError>
+    ) -> Result<Streaming<A>, ContainerdError>
     where
         Q: Message + Default + 'static,
         A: Message + Default + 'static,
@@ -123,11 +123,11 @@ impl Rpc {
         }
     }
 
-    async fn ready(&self) -> Result<Grpc<Channel>, RuntimeError> {
+    async fn ready(&self) -> Result<Grpc<Channel>, ContainerdError> {
         let mut grpc = Grpc::new(self.channel.clone()).max_decoding_message_size(LARGEST_ANSWER);
         match grpc.ready().await {
             Ok(()) => Ok(grpc),
-            Err(error) => Err(RuntimeError::Away(chain(&error))),
+            Err(error) => Err(ContainerdError::Away(chain(&error))),
         }
     }
 }
@@ -141,21 +141,21 @@ fn request<Q>(question: Q) -> Request<Q> {
     request
 }
 
-fn at(path: &str) -> Result<PathAndQuery, RuntimeError> {
-    PathAndQuery::try_from(path).map_err(|error| RuntimeError::Refused(error.to_string()))
+fn at(path: &str) -> Result<PathAndQuery, ContainerdError> {
+    PathAndQuery::try_from(path).map_err(|error| ContainerdError::Refused(error.to_string()))
 }
 
 /// Tells a failed connection from a refusal of the runtime: after the former nothing is known, and
 /// only the latter is an answer.
-fn failed(status: &Status) -> RuntimeError {
+fn failed(status: &Status) -> ContainerdError {
     if let Some(source) = status.source() {
-        return RuntimeError::Away(chain(source));
+        return ContainerdError::Away(chain(source));
     }
     let words = status.message().to_owned();
     match status.code() {
-        Code::Unavailable | Code::Cancelled => RuntimeError::Away(words),
-        Code::NotFound => RuntimeError::NotFound(words),
-        _ => RuntimeError::Refused(words),
+        Code::Unavailable | Code::Cancelled => ContainerdError::Away(words),
+        Code::NotFound => ContainerdError::NotFound(words),
+        _ => ContainerdError::Refused(words),
     }
 }
 
@@ -166,16 +166,16 @@ mod tests {
     #[test]
     fn an_answer_is_told_from_a_broken_connection() {
         let broken = Status::from_error(Box::new(std::io::Error::other("broken pipe")));
-        assert!(matches!(failed(&broken), RuntimeError::Away(_)));
+        assert!(matches!(failed(&broken), ContainerdError::Away(_)));
         let told = |code| failed(&Status::new(code, "words"));
-        assert!(matches!(told(Code::Unavailable), RuntimeError::Away(_)));
-        assert!(matches!(told(Code::NotFound), RuntimeError::NotFound(_)));
+        assert!(matches!(told(Code::Unavailable), ContainerdError::Away(_)));
+        assert!(matches!(told(Code::NotFound), ContainerdError::NotFound(_)));
         assert_eq!(told(Code::Unknown).to_string(), "words");
     }
 
     #[test]
     fn a_socket_that_is_not_there_is_named_with_its_option() {
-        let error = crate::Runtime::at(Path::new("/no/such.sock"))
+        let error = crate::Containerd::at(Path::new("/no/such.sock"))
             .err()
             .unwrap();
         assert_eq!(

@@ -27,7 +27,7 @@ use std::{
     sync::Arc,
 };
 
-use airside_containerd::{Runtime, RuntimeError};
+use airside_containerd::{Containerd, ContainerdError};
 use airside_serve::{Authorities, AuthoritiesError, ServeOptions};
 use http::Request;
 use hyper::body::Incoming;
@@ -92,7 +92,7 @@ pub struct ShareSettings {
 #[derive(Debug, thiserror::Error)]
 pub enum MirrorError {
     #[error(transparent)]
-    Runtime(#[from] RuntimeError),
+    Containerd(#[from] ContainerdError),
     #[error(transparent)]
     Authorities(#[from] AuthoritiesError),
     #[error("cannot listen on {0}: {1}")]
@@ -114,7 +114,7 @@ pub struct NodeMirror {
     written: WrittenHosts,
     probe: Arc<Probe>,
     port: u16,
-    runtime: Runtime,
+    runtime: Containerd,
 }
 
 impl NodeMirror {
@@ -126,7 +126,7 @@ impl NodeMirror {
         let own = settings.authorities.as_deref().map(Authorities::read);
         let own = own.transpose()?;
         let client = Client::new(own.as_ref()).map_err(MirrorError::Trust)?;
-        let runtime = Runtime::at(&settings.runtime_socket)?;
+        let runtime = Containerd::at(&settings.runtime_socket)?;
         let sharing = match &settings.share {
             Some(share) => Some(
                 share
@@ -225,7 +225,7 @@ impl ShareSettings {
     async fn start(
         &self,
         client: Client,
-        runtime: Runtime,
+        runtime: Containerd,
         shutdown: &CancellationToken,
     ) -> Result<Arc<Sharing>, MirrorError> {
         let cluster = kube::Client::try_default().await;

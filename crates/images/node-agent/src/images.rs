@@ -32,7 +32,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
 use self::{cluster::Cluster, keeper::Keeper};
-use airside_containerd::{Runtime, RuntimeError};
+use airside_containerd::{Containerd, ContainerdError};
 pub(crate) use operator::OPERATOR_TIMEOUT;
 pub use operator::OperatorClient;
 
@@ -68,7 +68,7 @@ pub enum Task {
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
     #[error(transparent)]
-    Runtime(#[from] RuntimeError),
+    Containerd(#[from] ContainerdError),
     #[error("the API server: {0}")]
     Kube(#[from] kube::Error),
     #[error("cannot find the API server: {0}")]
@@ -85,7 +85,7 @@ pub async fn keep(
     shutdown: CancellationToken,
 ) -> Result<(), AgentError> {
     let client = Client::try_from(kube::Config::infer().await?)?;
-    let runtime = Runtime::at(&settings.runtime_socket)?;
+    let runtime = Containerd::at(&settings.runtime_socket)?;
     info!(
         runtime = runtime.version().await?,
         node = settings.node,
@@ -109,7 +109,7 @@ pub async fn keep(
 async fn look_after(
     settings: Settings,
     client: Client,
-    runtime: Runtime,
+    runtime: Containerd,
     cluster: Cluster,
     mirror: Mirror,
     shutdown: CancellationToken,
@@ -152,7 +152,7 @@ fn abort_on_drop(
 }
 
 /// Tells that something of the runtime changed. What it was is looked at, not heard.
-async fn events(runtime: Runtime, happened: tokio::sync::watch::Sender<()>) {
+async fn events(runtime: Containerd, happened: tokio::sync::watch::Sender<()>) {
     loop {
         match runtime.events().await {
             Ok(mut events) => {

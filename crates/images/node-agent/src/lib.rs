@@ -17,7 +17,7 @@ mod images;
 mod options;
 mod run;
 
-pub use airside_containerd::RuntimeError;
+pub use airside_containerd::ContainerdError;
 pub use airside_registry::proxy::{Upstream, UpstreamError, serve};
 pub use airside_serve::{Authorities, AuthoritiesError};
 pub use images::{AgentError, OperatorClient, Settings, Task, keep};

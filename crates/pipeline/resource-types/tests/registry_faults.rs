@@ -243,7 +243,7 @@ fn hostile_realm_on_this_machine_hears_nothing() {
     let source = json!({"repository": format!("localhost:{port}/a"), "tag": "t"});
     IMAGE
         .check(json!({"source": source}))
-        .fails_with("it is this machine or its link");
+        .fails_with("which is this machine or its link");
     assert_eq!(asked.load(Ordering::Relaxed), 0);
 }
 

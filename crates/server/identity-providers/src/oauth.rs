@@ -83,7 +83,7 @@ pub(crate) async fn exchange(
     };
     let answer = http.post(endpoint, &form, basic).await?;
     if let Ok(refusal) = serde_json::from_slice::<Refusal>(&answer.body) {
-        let said = said(&refusal.error, &refusal.error_description);
+        let said = provider_error(&refusal.error, &refusal.error_description);
         return Err(Fault::ExchangeRefused(said));
     }
     if matches!(answer.status, 400 | 401 | 403) {
@@ -94,7 +94,7 @@ pub(crate) async fn exchange(
 }
 
 /// A provider's error code and its words for it, shortened.
-pub(crate) fn said(error: &str, description: &str) -> String {
+pub(crate) fn provider_error(error: &str, description: &str) -> String {
     let short = |text: &str| -> String {
         let printable = text.chars().filter(|c| !c.is_control());
         printable.take(300).collect()
@@ -128,8 +128,8 @@ mod tests {
 
     #[test]
     fn what_a_provider_says_is_kept_short() {
-        assert_eq!(said("access_denied", ""), "access_denied");
-        assert_eq!(said("a", "You said no."), "You said no (a)");
-        assert!(said("a", &"x\n".repeat(999)).len() < 320);
+        assert_eq!(provider_error("access_denied", ""), "access_denied");
+        assert_eq!(provider_error("a", "You said no."), "You said no (a)");
+        assert!(provider_error("a", &"x\n".repeat(999)).len() < 320);
     }
 }

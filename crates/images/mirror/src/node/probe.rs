@@ -9,7 +9,7 @@
 use std::{collections::HashSet, time::Duration};
 
 use crate::{AskedThing, What};
-use airside_containerd::Runtime;
+use airside_containerd::Containerd;
 use airside_model::chain;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
@@ -43,7 +43,7 @@ impl Probe {
     }
 
     /// Tries it once.
-    pub(crate) async fn run(&self, hosts: &Hosts, port: u16, runtime: &Runtime) -> Tried {
+    pub(crate) async fn run(&self, hosts: &Hosts, port: u16, runtime: &Containerd) -> Tried {
         let tag = format!("{:016x}", rand::random::<u64>());
         let own = format!("http://127.0.0.1:{port}");
         let written = hosts.write_one(HOST, &text(Some(&own), port, Tags::Mirror, None));
@@ -75,7 +75,7 @@ pub(crate) struct Tried {
 }
 
 /// Pulls the image of a probe. It always fails; its message matters if no request came.
-async fn pull(runtime: &Runtime, image: String) -> String {
+async fn pull(runtime: &Containerd, image: String) -> String {
     match runtime.pull(&image, None).await {
         Ok(_) => "it says that it was pulled".to_owned(),
         Err(error) => error.to_string(),

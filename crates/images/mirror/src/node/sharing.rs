@@ -19,7 +19,7 @@ use std::{
 };
 
 use crate::{Client, Reply};
-use airside_containerd::Runtime;
+use airside_containerd::Containerd;
 use airside_model::chain;
 use airside_oci::Digest;
 use http::{HeaderMap, Method, header};
@@ -47,14 +47,14 @@ const LOOK: Duration = Duration::from_millis(100);
 pub(crate) struct Sharing {
     pub(crate) peers: Peers,
     pub(crate) proof: Proof,
-    pub(crate) runtime: Runtime,
+    pub(crate) runtime: Containerd,
     client: Client,
     waves: Mutex<Waves>,
     changed: Notify,
 }
 
 impl Sharing {
-    pub(crate) fn new(peers: Peers, proof: Proof, runtime: Runtime, client: Client) -> Self {
+    pub(crate) fn new(peers: Peers, proof: Proof, runtime: Containerd, client: Client) -> Self {
         Self {
             peers,
             proof,

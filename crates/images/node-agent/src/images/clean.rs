@@ -10,13 +10,13 @@ use super::{
     keeper::{depart, unmark},
     marks::RuntimeLists,
 };
-use airside_containerd::Runtime;
+use airside_containerd::Containerd;
 
 /// Removes everything of the agent: labels first, so that no pod is placed by an image that goes.
 /// Images stay if asked to, and where containers use them.
 pub(crate) async fn clean(
     settings: &Settings,
-    runtime: &Runtime,
+    runtime: &Containerd,
     cluster: &Cluster,
     keep_images: bool,
 ) -> Result<(), AgentError> {

@@ -31,7 +31,7 @@ use super::{
     watch::DesiredState,
 };
 pub(crate) use acts::{depart, unmark};
-use airside_containerd::{Runtime, RuntimeError};
+use airside_containerd::{Containerd, ContainerdError};
 
 /// Between the label's end and the image's: who places pods must have heard of it.
 const GRACE: Duration = Duration::from_secs(1);
@@ -46,7 +46,7 @@ const ROUNDS: usize = 32;
 
 pub(crate) struct Keeper {
     settings: Settings,
-    runtime: Runtime,
+    runtime: Containerd,
     cluster: Cluster,
     puller: Puller,
     known: watch::Receiver<Option<DesiredState>>,
@@ -88,7 +88,7 @@ struct Observation {
 impl Keeper {
     pub(crate) fn new(
         settings: Settings,
-        runtime: Runtime,
+        runtime: Containerd,
         cluster: Cluster,
         known: watch::Receiver<Option<DesiredState>>,
         mirror: watch::Receiver<Option<Condition>>,
@@ -172,7 +172,7 @@ impl Keeper {
         }
     }
 
-    async fn rounds(&mut self, known: &DesiredState) -> Result<Duration, RuntimeError> {
+    async fn rounds(&mut self, known: &DesiredState) -> Result<Duration, ContainerdError> {
         for _ in 0..ROUNDS {
             let observation = self.observe().await?;
             self.memory.release(observation.now);
@@ -204,7 +204,7 @@ impl Keeper {
         Ok(RETRY)
     }
 
-    async fn observe(&self) -> Result<Observation, RuntimeError> {
+    async fn observe(&self) -> Result<Observation, ContainerdError> {
         let (images, names, containers) = tokio::try_join!(
             self.runtime.images(),
             self.runtime.names(),

@@ -13,7 +13,7 @@ use super::{
     operator::{OperatorClient, PullAnswer},
     wanted::DesiredPull,
 };
-use airside_containerd::{Runtime, RuntimeError};
+use airside_containerd::{Containerd, ContainerdError};
 
 /// Nodes that pull without asking do not all begin in the same second.
 const SPREAD: Duration = Duration::from_secs(5);
@@ -38,7 +38,7 @@ pub(crate) enum How {
 
 #[derive(Clone)]
 pub(crate) struct Puller {
-    pub(crate) runtime: Runtime,
+    pub(crate) runtime: Containerd,
     pub(crate) operator: Option<Arc<OperatorClient>>,
 }
 
@@ -114,14 +114,14 @@ impl Puller {
     async fn how(&self, want: &DesiredPull, logins: &[PullLogin]) -> How {
         match self.bring(want, logins).await {
             Ok(()) => How::Done,
-            Err(RuntimeError::Away(words)) => How::Later(Duration::from_secs(1), words),
+            Err(ContainerdError::Away(words)) => How::Later(Duration::from_secs(1), words),
             Err(error) => How::Failed(error.to_string()),
         }
     }
 
     /// Pulls by digest, as the operator resolved the tag for the whole cluster, and tags the pulled
     /// image.
-    async fn bring(&self, want: &DesiredPull, logins: &[PullLogin]) -> Result<(), RuntimeError> {
+    async fn bring(&self, want: &DesiredPull, logins: &[PullLogin]) -> Result<(), ContainerdError> {
         let wanted = &want.wanted;
         let was_there = self.runtime.name(&wanted.id).await?.is_some();
         let has_content = was_there && self.has(wanted).await?;
@@ -138,7 +138,7 @@ impl Puller {
         };
         // Marked whatever it is: what is not wanted must be known as ours to go again.
         let Some(image) = self.runtime.name(&id).await? else {
-            return Err(RuntimeError::Refused(format!(
+            return Err(ContainerdError::Refused(format!(
                 "the runtime pulled {id}, and does not have it"
             )));
         };
@@ -149,7 +149,7 @@ impl Puller {
         }
         self.runtime.label(&id, &changes).await?;
         if id != wanted.id {
-            return Err(RuntimeError::Refused(format!(
+            return Err(ContainerdError::Refused(format!(
                 "its registry gave {id}, but {} belongs here",
                 wanted.id
             )));
@@ -167,7 +167,7 @@ impl Puller {
     async fn has(
         &self,
         wanted: &airside_image_rules::plan::DesiredImage,
-    ) -> Result<bool, RuntimeError> {
+    ) -> Result<bool, ContainerdError> {
         let content = wanted.content.to_string();
         let images = self.runtime.images().await?;
         let image = images.iter().find(|image| image.id == wanted.id);
@@ -175,13 +175,13 @@ impl Puller {
     }
 
     /// With each login in turn, or without one.
-    async fn pull_by(&self, image: &str, logins: &[PullLogin]) -> Result<String, RuntimeError> {
+    async fn pull_by(&self, image: &str, logins: &[PullLogin]) -> Result<String, ContainerdError> {
         let Some((last, others)) = logins.split_last() else {
             return self.runtime.pull(image, None).await;
         };
         for login in others {
             match self.runtime.pull(image, Some(login)).await {
-                Err(RuntimeError::Refused(words) | RuntimeError::NotFound(words)) => {
+                Err(ContainerdError::Refused(words) | ContainerdError::NotFound(words)) => {
                     info!(
                         image,
                         user = login.username,

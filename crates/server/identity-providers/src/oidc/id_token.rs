@@ -48,7 +48,7 @@ pub enum IdTokenError {
     Nonce,
     #[error("it lacks {0:?}")]
     Lacks(String),
-    #[error("it is not valid: {0}")]
+    #[error("it is no valid id token: {0}")]
     Other(String),
 }
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Instant};
 
-use airside_containerd::{Runtime, RuntimeError};
+use airside_containerd::{Containerd, ContainerdError};
 use airside_image_rules::plan::{Plan, Step};
 use airside_model::chain;
 use jiff::Timestamp;
@@ -23,7 +23,7 @@ impl Keeper {
         &mut self,
         observation: &Observation,
         wants: &[DesiredPull],
-    ) -> Result<bool, RuntimeError> {
+    ) -> Result<bool, ContainerdError> {
         let broken_off = std::mem::take(&mut self.memory.broken_off);
         let mut has_acted = false;
         for wanted in wants.iter().map(|want| &want.wanted) {
@@ -55,7 +55,7 @@ impl Keeper {
         known: &DesiredState,
         observation: &Observation,
         plan: &Plan,
-    ) -> Result<bool, RuntimeError> {
+    ) -> Result<bool, ContainerdError> {
         let mut has_acted = false;
         for step in &plan.steps {
             let (id, change) = match step {
@@ -80,10 +80,10 @@ impl Keeper {
     }
 
     /// Returns false if the change of one image failed, which must not hold up the others.
-    fn worked(&self, done: Result<(), RuntimeError>, id: &str) -> Result<bool, RuntimeError> {
+    fn worked(&self, done: Result<(), ContainerdError>, id: &str) -> Result<bool, ContainerdError> {
         match done {
             Ok(()) => Ok(true),
-            Err(RuntimeError::Away(words)) => Err(RuntimeError::Away(words)),
+            Err(ContainerdError::Away(words)) => Err(ContainerdError::Away(words)),
             Err(error) => {
                 warn!(
                     id,
@@ -130,7 +130,7 @@ impl Keeper {
         known: &DesiredState,
         observation: &Observation,
         plan: &Plan,
-    ) -> Result<bool, RuntimeError> {
+    ) -> Result<bool, ContainerdError> {
         let ids = plan.steps.iter().filter_map(|step| match step {
             Step::Remove { id } => Some(id.clone()),
             _ => None,
@@ -189,10 +189,10 @@ impl Keeper {
 /// Removes an image of ours: the names that we gave it, and the whole image if it has no other
 /// name.
 pub(crate) async fn depart(
-    runtime: &Runtime,
+    runtime: &Containerd,
     lists: &RuntimeLists,
     id: &str,
-) -> Result<(), RuntimeError> {
+) -> Result<(), ContainerdError> {
     let departure = lists.departure(id);
     for name in &departure.names {
         runtime.forget(name).await?;
@@ -205,7 +205,7 @@ pub(crate) async fn depart(
 }
 
 /// Leaves the image, and nothing of ours at it.
-pub(crate) async fn unmark(runtime: &Runtime, id: &str) -> Result<(), RuntimeError> {
+pub(crate) async fn unmark(runtime: &Containerd, id: &str) -> Result<(), ContainerdError> {
     let Some(image) = runtime.name(id).await? else {
         return Ok(());
     };

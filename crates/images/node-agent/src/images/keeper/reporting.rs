@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use airside_containerd::RuntimeError;
+use airside_containerd::ContainerdError;
 use airside_image_rules::{NodeImagesStatus, plan::Plan};
 use airside_model::chain;
 use jiff::Timestamp;
@@ -121,7 +121,11 @@ impl Keeper {
 
     /// Reports that the runtime does not answer. The last status stays, without a heartbeat that
     /// would confirm it.
-    pub(super) async fn report_unobserved(&mut self, known: &DesiredState, error: &RuntimeError) {
+    pub(super) async fn report_unobserved(
+        &mut self,
+        known: &DesiredState,
+        error: &ContainerdError,
+    ) {
         let mut status = self
             .written_status
             .as_ref()
