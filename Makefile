@@ -54,9 +54,10 @@ fmt: ## Format the sources
 	cargo fmt --all
 
 .PHONY: check
-check: ## Formatting, lints, and the rules of the tree (crates/tests/tidy)
+check: ## Formatting, lints, links in comments, and the rules of the tree (crates/tests/tidy)
 	cargo fmt --all -- --check
 	cargo clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-A warnings -D rustdoc::broken_intra_doc_links" cargo doc -q --workspace --no-deps --document-private-items
 	cargo test -q -p airside-tidy
 
 .PHONY: deny

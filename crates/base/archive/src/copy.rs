@@ -8,7 +8,7 @@ use std::{
 
 use crate::{Error, Limits, pack::pack_plain, unpack::unpack_plain};
 
-/// Copies the contents of `from` into the directory `to`, with what [`crate::pack`] carries.
+/// Copies the contents of `from` into the directory `to`, with what [`crate::pack()`] carries.
 pub fn copy(from: &Path, to: &Path) -> Result<(), Error> {
     let (reader, writer) = std::io::pipe().map_err(Error::Write)?;
     thread::scope(|scope| {

@@ -14,7 +14,7 @@ use crate::{
     root::{self, FileId, Root, TreePlace},
 };
 
-/// Unpacks what [`crate::pack`] wrote (or any zstd-compressed tar) into the directory `dest`, and
+/// Unpacks what [`crate::pack()`] wrote (or any zstd-compressed tar) into the directory `dest`, and
 /// reads `input` to its end. On an error `dest` holds a part of the tree: the caller removes it.
 pub fn unpack(input: impl Read, dest: &Path, limits: &Limits) -> Result<(), Error> {
     let decoder = zstd::stream::read::Decoder::new(input).map_err(Error::Read)?;

@@ -2,7 +2,7 @@
 //!
 //! [`Auth`] turns a name and password, or an [`Identity`] that a connector vouches for, into a
 //! token and a token into a [`Principal`]; [`Action`] is the one table that says what each route
-//! needs, and [`authorize`] the one function that decides. Nothing here knows HTTP beyond the
+//! needs, and [`authorize()`] the one function that decides. Nothing here knows HTTP beyond the
 //! methods and paths in that table, nor how connectors identify users. Tokens and passwords are
 //! never stored or logged: the store sees a token's hash only.
 

@@ -1,7 +1,7 @@
 //! Clients of secret managers such as Vault, and the names under which each keeps a variable.
 //!
 //! - [`Asker`] is the build or check that needs a variable, [`Template`] makes a name of it;
-//! - [`Manager`] is one manager, [`open`] makes one from the settings of a var source;
+//! - [`Manager`] is one manager, [`open()`] makes one from the settings of a var source;
 //! - `vault` and `aws` are the managers.
 //!
 //! Everything blocks, as the same code runs in the threads of a checker (the addresses are a

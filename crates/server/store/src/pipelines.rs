@@ -59,7 +59,8 @@ pub struct Job {
     pub paused_at: Option<Micros>,
     /// True if the configuration still has the job.
     pub active: bool,
-    /// The outline of the job's configuration for lists, as it was given in [`SaveJob`].
+    /// The outline of the job's configuration for lists, as it was given in
+    /// [`airside_model::SaveJob`].
     pub outline: String,
     /// The next build would get a version that the job never used.
     pub has_new_inputs: bool,
@@ -79,7 +80,8 @@ pub struct Resource {
     pub pipeline: PipelineId,
     pub name: String,
     pub type_: String,
-    /// The outline of the resource's configuration for lists, as it was given in [`SaveResource`].
+    /// The outline of the resource's configuration for lists, as it was given in
+    /// [`airside_model::SaveResource`].
     pub outline: String,
     pub pin: Option<Pin>,
 }
