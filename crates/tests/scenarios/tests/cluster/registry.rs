@@ -77,7 +77,8 @@ impl House {
         };
         let number = port.to_string();
         let agent = ["k8s", "node-agent", "--registry", &url, "--port", &number];
-        let mut agent = [&agent[..], &["--namespace", &namespace.name]].concat();
+        let image = ["--image", "airside.local/airside:dev"];
+        let mut agent = [&agent[..], &["--namespace", &namespace.name], &image].concat();
         if let Some(front) = &front {
             agent.extend(["--ca", front.authority.to_str().unwrap()]);
         }
