@@ -109,6 +109,7 @@ test-crash: build ## 100 builds while the server is killed at random
 
 .PHONY: fuzz
 fuzz: ## Feed a reader of foreign bytes with anything (TARGET=unpack, FUZZ_SECONDS=300); see fuzz/README.md
+	@dev/setup --fuzz
 	cargo +nightly fuzz run --target-dir $(CARGO_TARGET_DIR)/fuzz $(TARGET) -- -max_total_time=$(FUZZ_SECONDS)
 
 .PHONY: testflight
@@ -155,7 +156,7 @@ old-shims: ## Build shims that speak the protocols of earlier servers, for the t
 .PHONY: buildah-image
 buildah-image: ## Make the root file system in which tests build images, once (some minutes)
 	@mkdir -p $(AIRSIDE_CACHE)
-	@[[ -e $(AIRSIDE_CACHE)/buildah.tar ]] || dev/image buildah $(AIRSIDE_CACHE)/buildah.tar
+	@[[ -e $(AIRSIDE_CACHE)/buildah.tar ]] || { dev/setup --buildah && dev/image buildah $(AIRSIDE_CACHE)/buildah.tar; }
 
 .PHONY: image
 image: ## Airside's own image as an OCI archive (IMAGE=FILE), without a container engine: static programs, CA certificates
