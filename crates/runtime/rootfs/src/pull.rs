@@ -37,8 +37,6 @@ impl Images {
         };
         match self.access(&digest, team, &image)? {
             ImageAccess::Proved => return Ok(rootfs),
-            // A team that just got the digest from the registry was given the image.
-            ImageAccess::AskRegistry if image.pinned().is_none() => {}
             ImageAccess::AskRegistry => self.ask_registry(&image, &digest).await?,
             ImageAccess::Fetch => {
                 let work = self.fresh()?;

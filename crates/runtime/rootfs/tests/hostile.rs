@@ -195,6 +195,55 @@ async fn hostile_team_gets_no_private_image_by_its_digest() {
     assert_eq!(leftovers(store.path()), 0);
 }
 
+/// Runs a test of this file in a network with nothing but a loopback of its own, so that it asks no
+/// registry outside. Needs root.
+fn without_network(test: &str) {
+    if !fs::metadata("/proc/self").is_ok_and(|it| std::os::unix::fs::MetadataExt::uid(&it) == 0) {
+        eprintln!("skipped: a network of its own needs root");
+        return;
+    }
+    let ran = Command::new("unshare")
+        .args(["--net", "sh", "-c"])
+        .args(["ip link set lo up && exec \"$@\"", "sh"])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--ignored", "--nocapture"])
+        .output()
+        .unwrap();
+    assert!(ran.status.success(), "{ran:?}");
+}
+
+#[test]
+fn hostile_mirror_proves_nothing_of_a_tag() {
+    without_network("where_a_mirror_lies_about_a_tag");
+}
+
+/// Only Docker Hub has mirrors that a source names, and it cannot be reached here.
+#[tokio::test]
+#[ignore = "started by another test"]
+async fn where_a_mirror_lies_about_a_tag() {
+    let (store, layout) = (tempdir().unwrap(), tempdir().unwrap());
+    let secret = layer(&[("f", "secret")]);
+    let digest = image(layout.path(), &[(secret, Compression::Gzip)]);
+    let registry = Standin::new(layout.path(), Gives::WithLogin);
+    let evil = Standin::new(layout.path(), Gives::Tag);
+    let images = Images::open(store.path(), options()).unwrap();
+    let by_mirror = |port: u16, login: Value| {
+        let mut mirror = login;
+        mirror["host"] = json!(format!("127.0.0.1:{port}"));
+        json!({"registry_mirror": mirror})
+    };
+    let private = format!("acme/private@{digest}");
+    let mine = source(private, "victim", by_mirror(registry.port, login()));
+    images.ensure(&mine).await.unwrap();
+
+    let by_tag = by_mirror(evil.port, json!({}));
+    let theirs = source("acme/private:x".to_owned(), "attacker", by_tag);
+    let given = images.ensure(&theirs).await;
+    assert!(!evil.asked().is_empty(), "the mirror was asked for the tag");
+    assert!(matches!(given, Err(Error::Pull { .. })), "{given:?}");
+    assert_eq!(leftovers(store.path()), 0);
+}
+
 #[tokio::test]
 async fn hostile_layer_ends_where_its_manifest_says() {
     let (store, layout) = (tempdir().unwrap(), tempdir().unwrap());

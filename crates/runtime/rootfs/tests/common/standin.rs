@@ -18,6 +18,8 @@ pub enum Gives {
     WithLogin,
     /// Says yes to every question for a manifest, and has none.
     Lies,
+    /// Says that every tag is the image of the layout, and has nothing of it.
+    Tag,
 }
 
 #[derive(Clone)]
@@ -75,6 +77,10 @@ impl Standin {
                 let digest = path.rsplit('/').next().unwrap().to_owned();
                 ("200 OK", Some(digest), b"{}".to_vec())
             }
+            Gives::Tag if path.contains("/manifests/") => {
+                ("200 OK", Some(only_manifest(layout)), Vec::new())
+            }
+            Gives::Tag => ("404 Not Found", None, Vec::new()),
             _ => found(layout, path),
         };
         let digest = digest.map(|digest| format!("Docker-Content-Digest: {digest}\r\n"));
@@ -104,4 +110,11 @@ fn found(layout: &Path, path: &str) -> (&'static str, Option<String>, Vec<u8>) {
         Ok(body) => ("200 OK", Some(digest.to_owned()), body),
         Err(_) => ("404 Not Found", None, b"{}".to_vec()),
     }
+}
+
+/// The digest of the image that `common::image` made in the layout.
+fn only_manifest(layout: &Path) -> String {
+    let index = std::fs::read(layout.join("index.json")).unwrap();
+    let index: serde_json::Value = serde_json::from_slice(&index).unwrap();
+    index["manifests"][1]["digest"].as_str().unwrap().to_owned()
 }
