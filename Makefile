@@ -77,8 +77,7 @@ test-local: build rootfs ## fly against a real server, steps on the local runtim
 
 .PHONY: test-hostile
 test-hostile: build rootfs ## Tests of hostile tenants, steps, strangers and servers, with a limit of 1,024 files
-	ulimit -n 1024; cargo test --workspace --exclude airside-conformance --exclude airside-scenarios --exclude airside-tidy hostile_
-	ulimit -n 1024; $(SCENARIO_ENV) cargo test -p airside-scenarios --test local hostile_
+	$(SCENARIO_ENV) dev/test-hostile
 
 .PHONY: test-cluster
 test-cluster: build cluster-images ## The same with steps as pods, in short; needs `make cluster` first

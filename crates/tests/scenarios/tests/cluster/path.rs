@@ -138,3 +138,21 @@ fn pods_fail_as_local_steps_fail() {
     }
     namespace.wait_until_no_pods();
 }
+
+/// `examples/mixed.yml`, on a target with another tag than the one it names.
+#[test]
+fn the_mixed_example_hands_a_file_from_this_machine_to_a_pod() {
+    let Some(namespace) = Namespace::offered() else {
+        return;
+    };
+    let server = namespace.server();
+    let fly = server.fly();
+    let example = include_str!("../../../../../examples/mixed.yml");
+    fly.pipeline("mixed", &example.replace("[kube]", &format!("[{WORKER}]")));
+    let output = fly.trigger_and_watch("mixed/mixed").succeeded();
+    for words in ["made on ", "read in pod airside-"] {
+        assert!(output.stdout.contains(words), "no {words:?} in {output:?}");
+    }
+    assert_eq!(workers(&output), [HERE, WORKER]);
+    namespace.wait_until_no_pods();
+}

@@ -16,6 +16,8 @@ use airside_scenarios::{Environment, Run, start_tool, wait_until};
 const README: &str = include_str!("../../../../../README.md");
 const RELEASE: &str = include_str!("../../../../../examples/release.yml");
 const RELEASE_FILES: &str = include_str!("../../../../../examples/release-files.yml");
+const HELLO: &str = include_str!("../../../../../examples/hello.yml");
+const COMMIT: &str = include_str!("../../../../../examples/commit.yml");
 const FAIL_FAST: &str = include_str!("../../../../../examples/fail-fast.yml");
 
 /// The block of the README that begins with these words.
@@ -214,6 +216,38 @@ fn pushed(registry: &Service, name: &str, tag: &str) -> bool {
 fn the_first_pipeline_of_the_readme_runs() {
     let output = Run::new(printed("# hello.yml")).run(&[]).succeeded();
     assert!(output.stdout.contains("hello from airside"), "{output:?}");
+}
+
+#[test]
+fn the_command_that_opens_the_readme_prints_what_it_says() {
+    let output = Run::new(HELLO).run(&[]).succeeded();
+    let shown = README.split("$ airside run examples/hello.yml\n").nth(1);
+    let shown = shown.unwrap().split("\n```").next().unwrap();
+    // Times differ, and with them the widths of columns.
+    let words = |line: &str| -> Vec<String> {
+        let is_time =
+            |word: &&str| word.ends_with('s') && word.starts_with(|c: char| c.is_numeric());
+        let words = line.split_whitespace().filter(|word| !is_time(word));
+        words.map(str::to_owned).collect()
+    };
+    let printed: Vec<_> = output.stdout.lines().map(words).collect();
+    for line in shown.lines().map(words) {
+        assert!(printed.contains(&line), "no {line:?} in {output:?}");
+    }
+}
+
+#[test]
+fn a_commit_is_tested_and_gets_the_next_version() {
+    let folder = tempfile::tempdir().unwrap();
+    let bare = repository(folder.path(), &[("test.sh", b"echo all is well\n")]);
+    let daemon = serve_git(folder.path());
+    let code = format!("repository=git://127.0.0.1:{}/code.git", daemon.port);
+    let output = Run::new(COMMIT).run(&["-v", &code]).succeeded();
+    assert!(
+        output.stdout.contains("an image of version 1.1.0"),
+        "{output:?}"
+    );
+    assert_eq!(git(&bare, &["show", "version:number"]).trim(), "1.1.0");
 }
 
 #[test]
