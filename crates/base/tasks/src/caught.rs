@@ -59,12 +59,12 @@ pub async fn blocking<T: Send + 'static>(
             message: panics::report(name, &*payload),
         })
     });
-    // Without the thread the program is about to end.
-    done.await.unwrap_or_else(|error| {
-        Err(Panicked {
-            message: error.to_string(),
-        })
-    })
+    match done.await {
+        Ok(done) => done,
+        // The runtime took the thread away because the program ends, and this future with it: a
+        // build must not be errored for that.
+        Err(_) => std::future::pending().await,
+    }
 }
 
 async fn catch<F: Future>(name: &'static str, future: F) -> Result<F::Output, (Panicked, Payload)> {

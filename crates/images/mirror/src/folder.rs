@@ -63,7 +63,7 @@ fn note_name(root: &Path, path: &Path) -> Option<NoteName> {
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
-    tokio::task::spawn_blocking(work)
+    airside_tasks::blocking("mirror's folder", work)
         .await
         .map_err(io::Error::other)?
 }

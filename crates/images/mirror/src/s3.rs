@@ -53,7 +53,7 @@ impl S3 {
         work: impl FnOnce(&Bucket) -> io::Result<T> + Send + 'static,
     ) -> io::Result<T> {
         let bucket = self.bucket.clone();
-        tokio::task::spawn_blocking(move || work(&bucket))
+        airside_tasks::blocking("mirror's bucket", move || work(&bucket))
             .await
             .map_err(io::Error::other)?
     }
@@ -112,7 +112,7 @@ impl Storage for S3 {
             })
             .await?;
         let (send, receive) = mpsc::channel::<io::Result<Bytes>>(4);
-        tokio::task::spawn_blocking(move || {
+        let pump = move || {
             let mut body = answer.body;
             let mut piece = vec![0; PIECE];
             loop {
@@ -127,7 +127,11 @@ impl Storage for S3 {
                     return;
                 }
             }
-        });
+        };
+        airside_tasks::spawn(
+            "content of a mirror",
+            airside_tasks::blocking("content of a mirror", pump),
+        );
         Ok(Box::pin(stream::unfold(receive, |mut receive| async {
             let piece = receive.recv().await?;
             Some((piece, receive))

@@ -129,7 +129,8 @@ impl Monitor {
                 })?,
         };
         let (asker, due) = (self.asker.clone(), due.clone());
-        let asked = tokio::task::spawn_blocking(move || asker.ask(&due, &logins, Timestamp::now()));
+        let ask = move || asker.ask(&due, &logins, Timestamp::now());
+        let asked = airside_tasks::blocking("question to a registry", ask);
         asked.await.unwrap_or_else(|error| {
             Err(Trouble {
                 state: TagState::Error,

@@ -204,7 +204,7 @@ impl Registry {
         work: impl FnOnce(&Store) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let inner = self.inner.clone();
-        let done = tokio::task::spawn_blocking(move || work(&inner.store)).await;
+        let done = airside_tasks::blocking("registry", move || work(&inner.store)).await;
         done.map_err(|_| Error::Interrupted)?
     }
 }

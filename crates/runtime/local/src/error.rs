@@ -57,8 +57,8 @@ pub enum Error {
     Volume(#[from] airside_volumes::Error),
     #[error("an input cannot be copied")]
     Tree(#[from] airside_archive::Error),
-    #[error("the server is stopping")]
-    Stopping,
+    #[error(transparent)]
+    Panicked(#[from] airside_tasks::Panicked),
 }
 
 impl Error {
@@ -73,7 +73,7 @@ impl Error {
     pub(crate) fn into_runtime(self, worker: &WorkerName) -> airside_runtime::Error {
         let temporary = match &self {
             Self::Image(image) => image.is_temporary(),
-            Self::Stopping | Self::Undead { .. } => true,
+            Self::Undead { .. } => true,
             _ => false,
         };
         let (message, cause) = (chain(&self), self.cause());
@@ -96,6 +96,29 @@ impl Error {
             Self::Image(NotYours { .. }) => Cause::ImageRefused,
             Self::Helper { .. } => Cause::CannotStart,
             _ => Cause::Other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_panics_refuse_a_step_and_are_not_tried_again() {
+        let worker = WorkerName::new("local");
+        let panicked = || airside_tasks::Panicked {
+            message: "a fault".to_owned(),
+        };
+        for error in [
+            Error::from(panicked()),
+            Error::Image(airside_rootfs::Error::from(panicked())),
+        ] {
+            let told = error.into_runtime(&worker);
+            assert!(
+                matches!(told, airside_runtime::Error::Refused { .. }),
+                "{told:?}"
+            );
         }
     }
 }

@@ -398,7 +398,5 @@ fn seal(
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
-    tokio::task::spawn_blocking(work)
-        .await
-        .map_err(|_| Error::Stopping)?
+    airside_tasks::blocking("container", work).await?
 }

@@ -49,6 +49,8 @@ pub enum Error {
     },
     #[error("the image was not finished: the server is stopping")]
     Interrupted,
+    #[error(transparent)]
+    Panicked(#[from] airside_tasks::Panicked),
 }
 
 impl Error {

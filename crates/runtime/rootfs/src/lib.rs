@@ -241,7 +241,5 @@ impl Drop for Scratch {
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
-    tokio::task::spawn_blocking(work)
-        .await
-        .map_err(|_| Error::Interrupted)?
+    airside_tasks::blocking("image", work).await?
 }

@@ -16,8 +16,6 @@ pub enum TriggerError {
 /// The reason why a build could not be told to stop.
 #[derive(Debug, thiserror::Error)]
 pub enum AbortError {
-    #[error("the server is stopping")]
-    Stopping,
     #[error("the build could not be told to stop")]
     Engine(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error(transparent)]

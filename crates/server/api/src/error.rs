@@ -85,7 +85,6 @@ impl From<TriggerError> for ApiError {
 impl From<AbortError> for ApiError {
     fn from(error: AbortError) -> Self {
         match error {
-            AbortError::Stopping => Self::Busy(error.to_string()),
             AbortError::Engine(error) => Self::Engine(error),
             AbortError::Store(error) => error.into(),
         }
@@ -191,11 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_that_stops_says_so_and_not_that_its_database_is_damaged() {
-        let stopping = ApiError::from(AbortError::Stopping);
-        let text = "the server is stopping; try again in a moment";
-        assert_eq!(stopping.to_string(), text);
-        assert_eq!(stopping.status(), StatusCode::SERVICE_UNAVAILABLE);
+    fn an_abort_that_fails_does_not_say_that_the_database_is_damaged() {
         let failed = ApiError::from(AbortError::Engine("a disk".into()));
         assert!(matches!(failed, ApiError::Engine(_)));
         assert_eq!(failed.status(), StatusCode::INTERNAL_SERVER_ERROR);

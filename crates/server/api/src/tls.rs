@@ -95,8 +95,8 @@ impl Tls {
     pub async fn reload(&self) -> Result<(), TlsError> {
         *self.seen.lock() = self.files.stamps();
         let files = self.files.clone();
-        let read = tokio::task::spawn_blocking(move || files.read()).await;
-        // It fails only if it panics or the runtime ends.
+        let read = airside_tasks::blocking("certificate", move || files.read()).await;
+        // A panic is in the log already.
         let Ok(read) = read else { return Ok(()) };
         *self.current.0.write() = Arc::new(read?);
         Ok(())

@@ -238,7 +238,7 @@ impl Auth {
             return false;
         };
         let password = password.to_owned();
-        let check = tokio::task::spawn_blocking(move || checked.accepts(&password));
+        let check = airside_tasks::blocking("password", move || checked.accepts(&password));
         check.await.unwrap_or(false) && user.is_some()
     }
 

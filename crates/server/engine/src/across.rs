@@ -77,8 +77,8 @@ async fn prepare(
         return Ok(recipe);
     }
     let (shown, secrets) = (Arc::clone(&recipe), interpreter.secrets.clone());
-    let made = tokio::task::spawn_blocking(move || announce::substeps(&shown, &secrets));
-    let substeps = made.await.expect("making substeps does not panic")?;
+    let made = airside_tasks::blocking("substeps", move || announce::substeps(&shown, &secrets));
+    let substeps = made.await??;
     let announcement = Event::AcrossSubsteps {
         time: now().seconds(),
         origin: Origin::step(id),

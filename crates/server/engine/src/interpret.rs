@@ -207,7 +207,7 @@ impl Interpreter<'_> {
                 continue;
             }
             let (secrets, value) = (self.secrets.clone(), value.clone());
-            let added = tokio::task::spawn_blocking(move || secrets.add(&value));
+            let added = airside_tasks::blocking("adding a secret", move || secrets.add(&value));
             added.await.expect("adding a secret does not panic")?;
         }
         Ok(())

@@ -58,8 +58,8 @@ pub enum Error {
     Log(#[from] airside_logs::Error),
     #[error(transparent)]
     Orchestrator(#[from] airside_orchestrator::Error),
-    #[error("the server is stopping")]
-    Interrupted,
+    #[error(transparent)]
+    Panicked(#[from] airside_tasks::Panicked),
 }
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -83,6 +83,14 @@ impl Error {
             }
             _ => false,
         }
+    }
+
+    /// Returns true if a fault in Airside ended a part of the build: it would do so again.
+    fn is_panic(&self) -> bool {
+        matches!(
+            self,
+            Self::Panicked(_) | Self::Orchestrator(airside_orchestrator::Error::Panicked(_))
+        )
     }
 }
 
@@ -320,13 +328,14 @@ impl Engine {
 
     /// Drives a build to its end. A panic ends it as errored.
     async fn drive_catching_panics(&self, build: BuildId, cancel: CancellationToken) -> Result<()> {
-        match airside_tasks::caught("build", self.drive_with_lease(build, cancel)).await {
-            Ok(driven) => driven,
-            Err(_) => {
-                error!(%build, "the panic ends the build, which is errored");
-                self.end_faulty(build).await
-            }
+        let driven = airside_tasks::caught("build", self.drive_with_lease(build, cancel));
+        match driven.await {
+            Ok(Err(error)) if error.is_panic() => {}
+            Ok(driven) => return driven,
+            Err(_) => {}
         }
+        error!(%build, "the panic ends the build, which is errored");
+        self.end_faulty(build).await
     }
 
     /// Drives a build to its end. After a failure that may pass it drives on from the store, as a
@@ -349,6 +358,24 @@ impl Engine {
             );
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(MAX_PAUSE);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_panics_of_blocking_work_end_their_build() {
+        let panicked = || airside_tasks::Panicked {
+            message: "a fault".to_owned(),
+        };
+        for error in [
+            Error::from(panicked()),
+            Error::from(airside_orchestrator::Error::from(panicked())),
+        ] {
+            assert!(error.is_panic() && !error.is_transient(), "{error:?}");
         }
     }
 }

@@ -36,6 +36,12 @@ impl From<airside_store::Error> for StepError {
     }
 }
 
+impl From<airside_tasks::Panicked> for StepError {
+    fn from(panicked: airside_tasks::Panicked) -> Self {
+        Self::Ours(panicked.into())
+    }
+}
+
 /// Text is always for users.
 impl From<String> for StepError {
     fn from(words: String) -> Self {

@@ -269,7 +269,7 @@ async fn receive(
     if (end.sha256.as_str(), end.bytes) != (digest.sha256.as_str(), digest.bytes) {
         return Err(io::Error::other("the stream was damaged on its way"));
     }
-    tokio::task::spawn_blocking(move || receiving.commit())
+    airside_tasks::blocking("volume of an upload", move || receiving.commit())
         .await
         .map_err(io::Error::other)?
         .map_err(io::Error::other)?;

@@ -140,7 +140,7 @@ impl<'a> OutputLog<'a> {
                 tokio::task::yield_now().await;
             }
             position += piece.len() as u64;
-            events.extend(self.event_of(piece, position).await);
+            events.extend(self.event_of(piece, position).await?);
         }
         self.log.append_all(self.key(), events).await?;
         match over {
@@ -204,19 +204,18 @@ impl<'a> OutputLog<'a> {
     }
 
     /// The event of what was held and a piece that ends at `position`, with how far it reaches.
-    async fn event_of(&mut self, piece: &[u8], position: u64) -> Option<(u64, Event)> {
+    async fn event_of(&mut self, piece: &[u8], position: u64) -> Result<Option<(u64, Event)>> {
         let mut bytes = std::mem::take(&mut self.held);
         bytes.extend_from_slice(piece);
         let (text, held) = if self.secrets.are_few() {
             shown_and_held(self.secrets, bytes)
         } else {
             let secrets = self.secrets.clone();
-            let cut = tokio::task::spawn_blocking(move || shown_and_held(&secrets, bytes));
-            cut.await.expect("redaction does not panic")
+            airside_tasks::blocking("redaction", move || shown_and_held(&secrets, bytes)).await?
         };
         self.held = held;
         let reached = position - self.held.len() as u64;
-        (!text.is_empty()).then(|| (reached, self.event(&text)))
+        Ok((!text.is_empty()).then(|| (reached, self.event(&text))))
     }
 
     /// The end of the output; what was held back goes out as it is. Gives the answer.

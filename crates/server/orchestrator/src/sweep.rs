@@ -198,7 +198,8 @@ impl Orchestrator {
 
     async fn remove_volume(&self, volume: &VolumeId) -> Result<()> {
         let (volumes, id) = (self.parts.volumes.clone(), volume.clone());
-        let removed = tokio::task::spawn_blocking(move || volumes.remove(&id)).await;
+        let removed =
+            airside_tasks::blocking("removal of a volume", move || volumes.remove(&id)).await;
         match removed {
             Ok(Ok(())) => self.parts.store.forget_volume(volume).await?,
             Ok(Err(error)) => warn!(%volume, error = %chain(&error), "volume not removed"),

@@ -160,7 +160,7 @@ impl IdTokens {
 
     async fn make(&self, algorithm: Algorithm, now: Micros) -> Result<Key, Error> {
         // A long RSA key takes a while to find.
-        let made = tokio::task::spawn_blocking(move || Key::generate(algorithm));
+        let made = airside_tasks::blocking("id token's key", move || Key::generate(algorithm));
         let (key, stored) = made.await.map_err(|_| Error::Interrupted)??;
         let stored = airside_store::SigningKey {
             created_at: now,

@@ -72,7 +72,8 @@ impl Installation {
             Kind::Kubernetes(kubernetes) => kubernetes.settings.shown(),
             Kind::Manager(_, manager) => {
                 let own = manager.clone();
-                let asked = tokio::task::spawn_blocking(move || own.health()).await;
+                let asked =
+                    airside_tasks::blocking("health of secrets", move || own.health()).await;
                 let mut shown = manager.shown();
                 shown["health"] = match asked {
                     Ok((method, Ok(response))) => json!({"method": method, "response": response}),
@@ -93,7 +94,7 @@ impl Installation {
         };
         loop {
             let own = manager.clone();
-            let next = tokio::task::spawn_blocking(move || own.tend()).await;
+            let next = airside_tasks::blocking("login of secrets", move || own.tend()).await;
             let Ok(Some(next)) = next else {
                 return;
             };
@@ -113,7 +114,7 @@ impl Keeper for Here {
 
     async fn read(&self, _: &Asker, path: &str) -> Result<Option<Secret>, Error> {
         let (manager, path) = (self.0.clone(), path.to_owned());
-        let read = tokio::task::spawn_blocking(move || manager.read(&path)).await;
+        let read = airside_tasks::blocking("secret", move || manager.read(&path)).await;
         read.unwrap_or_else(|_| Err(Error::Away("the question was interrupted".to_owned())))
     }
 }

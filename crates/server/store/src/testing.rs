@@ -75,7 +75,7 @@ impl TestDatabase {
 
     async fn order(&self, order: &'static str) {
         let own = self.own.clone().expect("a server of our own");
-        let obeyed = tokio::task::spawn_blocking(move || own.order(order));
+        let obeyed = airside_tasks::blocking("Postgres of a test", move || own.order(order));
         obeyed.await.expect("Postgres obeys");
     }
 

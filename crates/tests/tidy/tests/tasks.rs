@@ -15,9 +15,10 @@ const EXEMPT: &[(&str, &str)] = &[
 ];
 
 /// Calls that start a task whose panic ends up nowhere.
-const BARE: [&str; 4] = [
+const BARE: [&str; 5] = [
     "tokio::spawn(",
     "task::spawn(",
+    "spawn_blocking(",
     "spawn_local(",
     "use tokio::spawn",
 ];
@@ -64,7 +65,7 @@ fn every_task_has_a_name() {
     }
     assert!(
         bare.is_empty(),
-        "start these with airside_tasks::{{spawn, named, restart or supervise}}:\n  {}",
+        "start these with airside_tasks::{{spawn, named, blocking, restart or supervise}}:\n  {}",
         bare.join("\n  ")
     );
 }

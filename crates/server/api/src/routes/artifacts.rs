@@ -57,7 +57,7 @@ pub(super) async fn create(
     }
     if quota.is_some() {
         let (volumes, id) = (volumes.clone(), volume.clone());
-        let size = tokio::task::spawn_blocking(move || volumes.size(&id)).await;
+        let size = airside_tasks::blocking("size of an artifact", move || volumes.size(&id)).await;
         // What cannot be measured now is measured by the collector.
         if let Ok(Ok(bytes)) = size {
             let store = &state.store;

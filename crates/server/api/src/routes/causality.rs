@@ -80,7 +80,7 @@ pub(super) async fn versions_db(
         reruns: store.all_reruns(pipeline).await?,
     };
     // A long history takes a while to write down, and others want to be served meanwhile.
-    let shown = tokio::task::spawn_blocking(move || data.shown()).await;
+    let shown = airside_tasks::blocking("versions of a pipeline", move || data.shown()).await;
     Ok(Json(shown.map_err(|_| ApiError::FAULT)?))
 }
 

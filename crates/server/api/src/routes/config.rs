@@ -102,7 +102,7 @@ pub(super) async fn save(
 /// and other requests would wait on this thread.
 async fn read_config(text: String) -> Result<std::result::Result<Loaded, Vec<String>>> {
     let read = move || load(&text).map_err(|problems| api_errors(&problems));
-    tokio::task::spawn_blocking(read)
+    airside_tasks::blocking("configuration", read)
         .await
         .map_err(|_| ApiError::Internal("reading the configuration failed"))
 }

@@ -71,7 +71,7 @@ impl World {
         let volume = VolumeId(format!("a-{:032x}", rand::random::<u128>()));
         let artifact = self.store().announce_artifact(self.team, &volume).await?;
         let (volumes, path) = (self.server.volumes.clone(), folder.path.clone());
-        let copied = tokio::task::spawn_blocking(move || -> Result<()> {
+        let copied = airside_tasks::blocking("copy of an input", move || -> Result<()> {
             let receiving = volumes.receive(&volume)?;
             airside_archive::copy(&path, receiving.dir())?;
             Ok(receiving.commit()?)

@@ -5,6 +5,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use airside_model::{VolumeId, chain};
 use airside_registry::{Access, Digest, Error, Grant, Registry, RepositoryName, team_repository};
 use airside_runtime_kubernetes::{ImagePublisher, Login, PublishError};
+use airside_tasks::Panicked;
 use airside_volumes::Volumes;
 use async_trait::async_trait;
 use parking_lot::Mutex;
@@ -93,10 +94,11 @@ impl ImagePublisher for ArtifactImages {
         let (own, repository, volume) = (self.clone(), repository(team), volume.clone());
         let name = repository.clone();
         let before = made.clone();
-        let ensured =
-            tokio::task::spawn_blocking(move || own.ensure(&repository, &volume, before.as_ref()));
-        let stopping = |_| PublishError::Unavailable("the server is stopping".to_owned());
-        let digest = ensured.await.map_err(stopping)?.map_err(explain)?;
+        let ensured = airside_tasks::blocking("image of an artifact", move || {
+            own.ensure(&repository, &volume, before.as_ref())
+        });
+        let panicked = |panicked: Panicked| PublishError::Refused(panicked.to_string());
+        let digest = ensured.await.map_err(panicked)?.map_err(explain)?;
         *made = Some(digest.clone());
         Ok(format!("{name}@{digest}"))
     }

@@ -69,7 +69,6 @@ impl Builds for EngineBuilds {
 fn abort_error(error: airside_engine::Error) -> AbortError {
     match error {
         airside_engine::Error::Store(error) => AbortError::Store(error),
-        airside_engine::Error::Interrupted => AbortError::Stopping,
         other => AbortError::Engine(Box::new(other)),
     }
 }
@@ -86,9 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_abort_that_a_stopping_server_refuses_is_no_damaged_database() {
-        let stopping = abort_error(airside_engine::Error::Interrupted);
-        assert!(matches!(stopping, AbortError::Stopping), "{stopping:?}");
+    fn an_abort_that_the_log_refuses_is_no_damaged_database() {
         let log = airside_logs::Error::Closed { build: BuildId(1) };
         let other = abort_error(log.into());
         assert!(matches!(other, AbortError::Engine(_)), "{other:?}");

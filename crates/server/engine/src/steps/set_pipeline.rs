@@ -39,8 +39,8 @@ pub(crate) async fn run(leaf: Leaf<'_>, plan: &SetPipelinePlan) -> Result<Status
         Err(other) => return Err(other),
     };
     // A long configuration takes a while to read.
-    let loaded = tokio::task::spawn_blocking(move || airside_config::load(&text)).await;
-    let loaded = match loaded.map_err(|_| crate::Error::Interrupted)? {
+    let loaded = airside_tasks::blocking("pipeline of a step", move || airside_config::load(&text));
+    let loaded = match loaded.await? {
         Ok(loaded) => loaded,
         Err(problems) => {
             let lines = api_errors(&problems).into_iter();

@@ -80,7 +80,7 @@ async fn migrate(path: &Path, options: &SqliteConnectOptions) -> Result<()> {
     let failed = opening(&shown);
     let mut lock = path.as_os_str().to_owned();
     lock.push(".lock");
-    let locked = tokio::task::spawn_blocking(move || {
+    let locked = airside_tasks::blocking("lock of the database", move || {
         let file = File::create(lock)?;
         file.lock()?;
         Ok::<_, std::io::Error>(file)
