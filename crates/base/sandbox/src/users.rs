@@ -41,7 +41,7 @@ impl Users {
         }
     }
 
-    /// The lowest number that is free, if one is.
+    /// Takes the lowest user number that is free, if one is.
     pub fn take(&self) -> Option<TakenUser> {
         let mut taken = lock(&self.taken);
         let number = (self.first..self.first + self.count).find(|user| !taken.contains(user))?;

@@ -28,7 +28,7 @@ pub enum RunError {
         "no client can be made for the cluster; run this in a pod with a service account, or set KUBECONFIG"
     )]
     Client(#[source] Box<kube::Error>),
-    #[error("no certificate can be had")]
+    #[error("the certificate of the webhook cannot be made or read")]
     Certs(#[from] CertsError),
 }
 
@@ -61,7 +61,7 @@ pub async fn run(
     };
     let looked_after = async {
         if settings.workloads {
-            workloads::keep(
+            workloads::place_existing(
                 client.clone(),
                 namespace.clone(),
                 seen.clone(),

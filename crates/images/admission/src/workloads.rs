@@ -50,24 +50,26 @@ struct Summary {
     choice: Option<bool>,
 }
 
-pub(crate) async fn keep(
+/// Places the workloads that were there before their image sets, until the shutdown. The images of
+/// the system itself are in the namespace `home`.
+pub(crate) async fn place_existing(
     client: Client,
     home: String,
     seen: ViewReceiver,
     shutdown: CancellationToken,
 ) {
-    let (say, opted_in) = watch::channel(BTreeSet::new());
+    let (opt_in, opted_in) = watch::channel(BTreeSet::new());
     let home: Arc<str> = home.into();
     tokio::select! {
         () = shutdown.cancelled() => {}
-        () = namespaces(client.clone(), say) => {}
+        () = watch_namespaces(client.clone(), opt_in) => {}
         () = follow::<Deployment>(client.clone(), home.clone(), seen.clone(), opted_in.clone()) => {}
         () = follow::<StatefulSet>(client.clone(), home.clone(), seen.clone(), opted_in.clone()) => {}
         () = follow::<CronJob>(client, home, seen, opted_in) => {}
     }
 }
 
-async fn namespaces(client: Client, say: watch::Sender<BTreeSet<String>>) {
+async fn watch_namespaces(client: Client, opt_in: watch::Sender<BTreeSet<String>>) {
     let watched = watcher::Config::default().labels(&format!("{PLACE}=true"));
     let all: Api<PartialObjectMeta<Namespace>> = Api::all(client);
     let mut news = patient(kube::runtime::watcher(all, watched), "namespaces");
@@ -76,7 +78,7 @@ async fn namespaces(client: Client, say: watch::Sender<BTreeSet<String>>) {
         // The value says nothing: that it is there is what counts.
         kept.take(event, drop);
         let names: BTreeSet<String> = kept.iter().map(|((_, name), ())| name.clone()).collect();
-        say.send_if_modified(|said| {
+        opt_in.send_if_modified(|said| {
             let is_other = *said != names;
             *said = names;
             is_other

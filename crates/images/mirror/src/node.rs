@@ -97,7 +97,7 @@ pub enum MirrorError {
     Authorities(#[from] AuthoritiesError),
     #[error("cannot listen on {0}: {1}")]
     Listen(SocketAddr, io::Error),
-    #[error("cannot find out whom this machine trusts: {0}")]
+    #[error("cannot read the CA certificates of this machine: {0}")]
     Trust(io::Error),
     #[error("cannot change {0}, containerd's folder of registries: {1}")]
     Hosts(PathBuf, io::Error),
@@ -118,7 +118,8 @@ pub struct NodeMirror {
 }
 
 impl NodeMirror {
-    /// Listens, then tells containerd; serves until the shutdown.
+    /// Listens on the node, then writes the port to containerd's folder of registries. Serves until
+    /// the shutdown.
     pub async fn start(
         settings: &MirrorSettings,
         shutdown: &CancellationToken,

@@ -28,9 +28,7 @@ pub(crate) enum Error {
     Closed,
     #[error("the hub does not answer")]
     Silent,
-    #[error(
-        "the hub said something else than whether this agent is welcome; is it another version of airside?"
-    )]
+    #[error("the hub did not answer the request to join; is it another version of airside?")]
     Rude,
     #[error("{reason}")]
     Refused { reason: String, retry: bool },
@@ -73,7 +71,7 @@ impl Link {
         };
         let hello = ToHub::Control(ShimSays::Join(Box::new(join)));
         link.sender.send(&hello).await?;
-        match link.receiver.next().await? {
+        match link.receiver.next_message().await? {
             ServerMessage::Welcome { version, .. } => Ok((link, version)),
             ServerMessage::Refused { reason, retry } => Err(Error::Refused { reason, retry }),
             _ => Err(Error::Rude),
@@ -100,11 +98,11 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    /// The next message. Safe to cancel.
-    pub(crate) async fn next(&mut self) -> Result<ServerMessage, Error> {
+    /// Waits for the next message of the server. Safe to cancel.
+    pub(crate) async fn next_message(&mut self) -> Result<ServerMessage, Error> {
         loop {
-            if let Some(Json(said)) = codec::decode(&mut self.buffer)? {
-                return Ok(said);
+            if let Some(Json(message)) = codec::decode(&mut self.buffer)? {
+                return Ok(message);
             }
             self.buffer.reserve(codec::MAX_PAYLOAD);
             let read = timeout(SILENCE, self.reader.read_buf(&mut self.buffer)).await;

@@ -42,7 +42,7 @@ pub(crate) async fn serve_requests(
                 sender.say(AgentMessage::Answer { id, answer }).await
             }
             _ = heartbeat.tick() => sender.say(AgentMessage::Heartbeat).await,
-            said = receiver.next() => match said {
+            said = receiver.next_message() => match said {
                 Ok(ServerMessage::Ask { id, ask }) => {
                     let (runtime, answered) = (runtime.clone(), answered.clone());
                     let installation = installation.clone();

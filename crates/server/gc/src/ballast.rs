@@ -21,7 +21,7 @@ const PART: u64 = 50;
 
 /// An action on the ballast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
+enum BallastAction {
     Leave,
     GiveUp,
     Make { bytes: u64 },
@@ -36,26 +36,30 @@ pub(crate) fn is_full(disk: Disk) -> bool {
     disk.free < size(disk) / 4
 }
 
-fn judge(disk: Disk, is_there: bool) -> Verdict {
+/// Decides about the ballast: it is given up on a full disk, and made again once four times its
+/// size is free.
+fn decide(disk: Disk, is_there: bool) -> BallastAction {
     let bytes = size(disk);
-    match is_there {
-        true if is_full(disk) => Verdict::GiveUp,
-        false if disk.free > bytes.saturating_mul(4) => Verdict::Make { bytes },
-        _ => Verdict::Leave,
+    if is_there && is_full(disk) {
+        BallastAction::GiveUp
+    } else if !is_there && disk.free > bytes.saturating_mul(4) {
+        BallastAction::Make { bytes }
+    } else {
+        BallastAction::Leave
     }
 }
 
 /// Makes the file or gives it up, as the disk wants it.
 pub(crate) fn tend(file: &Path, disk: Disk) {
-    match judge(disk, file.exists()) {
-        Verdict::Leave => {}
-        Verdict::GiveUp => match fs::remove_file(file) {
+    match decide(disk, file.exists()) {
+        BallastAction::Leave => {}
+        BallastAction::GiveUp => match fs::remove_file(file) {
             Ok(()) => warn!(free = %Bytes(disk.free), "ballast file removed: the disk is full"),
             Err(error) => {
                 warn!(error = %chain(&error), "ballast file not removed, though the disk is full")
             }
         },
-        Verdict::Make { bytes } => match make(file, bytes) {
+        BallastAction::Make { bytes } => match make(file, bytes) {
             Ok(()) => {
                 info!(size = %Bytes(bytes), "ballast file made, to be removed when the disk is full")
             }
@@ -84,23 +88,23 @@ mod tests {
             free,
         };
         for (disk, is_there, verdict) in [
-            (small(5000), false, Verdict::Make { bytes: 100 }),
-            (small(401), false, Verdict::Make { bytes: 100 }),
-            (small(400), false, Verdict::Leave),
-            (small(5000), true, Verdict::Leave),
-            (small(25), true, Verdict::Leave),
-            (small(24), true, Verdict::GiveUp),
-            (small(0), false, Verdict::Leave),
+            (small(5000), false, BallastAction::Make { bytes: 100 }),
+            (small(401), false, BallastAction::Make { bytes: 100 }),
+            (small(400), false, BallastAction::Leave),
+            (small(5000), true, BallastAction::Leave),
+            (small(25), true, BallastAction::Leave),
+            (small(24), true, BallastAction::GiveUp),
+            (small(0), false, BallastAction::Leave),
             (
                 large(1 << 30),
                 false,
-                Verdict::Make {
+                BallastAction::Make {
                     bytes: MAX_BALLAST_BYTES,
                 },
             ),
-            (large(1 << 20), true, Verdict::GiveUp),
+            (large(1 << 20), true, BallastAction::GiveUp),
         ] {
-            assert_eq!(judge(disk, is_there), verdict, "{disk:?} {is_there}");
+            assert_eq!(decide(disk, is_there), verdict, "{disk:?} {is_there}");
         }
     }
 

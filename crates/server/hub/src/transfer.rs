@@ -60,7 +60,7 @@ impl Request {
             Err(_) => return Err(("the hub cannot judge sessions at the moment".into(), true)),
         }
         let Some(slot) = sessions.get(&self.handle) else {
-            return Err(("nobody drives this step at the moment".into(), true));
+            return Err(("no server drives this step at the moment".into(), true));
         };
         if named(&slot.work.order, &self.volume) {
             Ok(())
@@ -216,10 +216,11 @@ async fn limits(parts: &Parts, handle: &Handle) -> io::Result<Limits> {
     })
 }
 
+/// Receives the content of a volume, unpacks it, and keeps it if it came whole. Returns its size.
 async fn receive(
     parts: &Parts,
     request: &Request,
-    mut receiver: Receiver,
+    receiver: Receiver,
     lead: Lead,
 ) -> io::Result<u64> {
     let Lead { turn, held } = lead;
@@ -241,29 +242,7 @@ async fn receive(
         unpacked.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
         Ok::<_, io::Error>((receiving, reader.finish().1))
     });
-    let mut pace = Pace::new(STALLED);
-    let mut since = Instant::now();
-    let end = loop {
-        let message = tokio::time::timeout_at(since + pace.left(), receiver.next());
-        let message = message.await.map_err(|_| too_slow())??;
-        match message {
-            ToHub::Chunk(chunk) => {
-                pace.moved(since.elapsed(), chunk.len());
-                if chunks.send(chunk).await.is_err() {
-                    break None;
-                }
-                since = Instant::now();
-            }
-            ToHub::Control(ShimSays::End(end)) => break Some(end),
-            ToHub::Control(ShimSays::Heartbeat) => {}
-            other => {
-                return Err(io::Error::other(format!(
-                    "{other:?} does not belong in an upload"
-                )));
-            }
-        }
-    };
-    drop(chunks);
+    let end = pass_chunks(receiver, chunks).await?;
     let (receiving, digest) = unpacking.await.map_err(io::Error::other)??;
     let end = end.ok_or_else(|| io::Error::other("the stream was cut short"))?;
     if (end.sha256.as_str(), end.bytes) != (digest.sha256.as_str(), digest.bytes) {
@@ -274,6 +253,36 @@ async fn receive(
         .map_err(io::Error::other)?
         .map_err(io::Error::other)?;
     Ok(digest.bytes)
+}
+
+/// Passes the chunks of an upload on to the thread that unpacks them, and returns what the shim says
+/// at its end. There is none if that thread has given up; its own result then says why.
+async fn pass_chunks(
+    mut receiver: Receiver,
+    chunks: mpsc::Sender<Bytes>,
+) -> io::Result<Option<End>> {
+    let mut pace = Pace::new(STALLED);
+    let mut since = Instant::now();
+    loop {
+        let message = tokio::time::timeout_at(since + pace.left(), receiver.next());
+        let message = message.await.map_err(|_| too_slow())??;
+        match message {
+            ToHub::Chunk(chunk) => {
+                pace.moved(since.elapsed(), chunk.len());
+                if chunks.send(chunk).await.is_err() {
+                    return Ok(None);
+                }
+                since = Instant::now();
+            }
+            ToHub::Control(ShimSays::End(end)) => return Ok(Some(end)),
+            ToHub::Control(ShimSays::Heartbeat) => {}
+            other => {
+                return Err(io::Error::other(format!(
+                    "{other:?} does not belong in an upload"
+                )));
+            }
+        }
+    }
 }
 
 fn too_slow() -> io::Error {

@@ -283,14 +283,14 @@ async fn write_all(
             progress.send_modify(|progress| progress.closed = true);
             let _ = done.send(result);
             end_of(compressing).await;
-            return compress_within(move || compress_all(&folder)).await;
+            return run_compression(move || compress_all(&folder)).await;
         }
         // While the next one fills. Should it fill sooner, the writer waits.
         if active.full.len() > WAITING
             && let Some(full) = active.full.pop_front()
         {
             end_of(compressing).await;
-            let work = compress_within(move || compress(&full));
+            let work = run_compression(move || compress(&full));
             compressing = Some(airside_tasks::spawn("log compression", work));
         }
     }
@@ -303,8 +303,8 @@ async fn end_of(work: Option<JoinHandle<()>>) {
     }
 }
 
-/// Compresses on a thread for that. What a panic leaves is as large as it was.
-async fn compress_within(work: impl FnOnce() + Send + 'static) {
+/// Runs a compression on a blocking thread. A panic leaves the segment uncompressed.
+async fn run_compression(work: impl FnOnce() + Send + 'static) {
     let work = move || {
         work();
         Ok(())

@@ -87,36 +87,39 @@ async fn pull(runtime: &Containerd, image: String) -> String {
 pub(crate) fn condition(tried: &Tried, told: &WrittenHosts) -> Condition {
     let Tried { came, said } = tried;
     let others = told.others.join(", ");
-    let (status, reason, message) = match came {
-        true if told.written.is_empty() && !told.others.is_empty() => (
-            "False",
-            "SetUpByOthers",
-            format!(
-                "another program has set up {others} in containerd's folder, which was left alone: no registry \
-                 goes through the mirror here"
-            ),
-        ),
-        true if told.others.is_empty() => (
-            "True",
-            "Asked",
-            "containerd asks this node's port before registries".to_owned(),
-        ),
-        true => (
-            "True",
-            "AskedForSome",
-            format!(
-                "containerd asks this node's port before {}; {others} is set up by another program and was left alone",
-                told.written.join(", ")
-            ),
-        ),
-        false => (
+    let (status, reason, message) = if !*came {
+        (
             "False",
             "NotAsked",
             format!(
                 "containerd did not ask this node's port; its config_path must be one folder, the one that the agent \
                  writes to (it said: {said})"
             ),
-        ),
+        )
+    } else if told.others.is_empty() {
+        (
+            "True",
+            "Asked",
+            "containerd asks this node's port before registries".to_owned(),
+        )
+    } else if told.written.is_empty() {
+        (
+            "False",
+            "SetUpByOthers",
+            format!(
+                "another program has set up {others} in containerd's folder, which was left alone: no registry \
+                 goes through the mirror here"
+            ),
+        )
+    } else {
+        (
+            "True",
+            "AskedForSome",
+            format!(
+                "containerd asks this node's port before {}; {others} is set up by another program and was left alone",
+                told.written.join(", ")
+            ),
+        )
     };
     Condition {
         type_: MIRROR_USED.to_owned(),
