@@ -97,17 +97,17 @@ impl Waiting {
                 Gate::Closed { until } => {
                     Duration::try_from(until.duration_since(now)).unwrap_or_default()
                 }
-                Gate::Open(why) => match open(client, pod, key).await {
+                Gate::Open(reason) => match open(client, pod, key).await {
                     Ok(is_ours) => {
                         if is_ours {
                             info!(
                                 namespace = key.0,
                                 pod = key.1,
-                                ?why,
+                                ?reason,
                                 "scheduling gate of a pod removed"
                             );
                             events
-                                .tell(&pod.object_ref(&()), "Released", words(why))
+                                .tell(&pod.object_ref(&()), "Released", words(reason))
                                 .await;
                         }
                         gone.push(key.clone());

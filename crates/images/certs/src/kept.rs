@@ -146,7 +146,7 @@ async fn settle(
         let there = match found.as_ref().map(|found| &found.material) {
             Some(Ok(material)) => Some(material.clone()),
             Some(Err(why)) => {
-                warn!(secret, %why, "secret of certificates unusable; it is written anew");
+                warn!(secret, error = %chain(&why), "secret of certificates unusable; it is written anew");
                 None
             }
             None => None,

@@ -183,7 +183,7 @@ impl Attendant {
         self.condition.send_if_modified(|condition| {
             let fresh = condition.stalled.as_ref() != Some(&words);
             if fresh {
-                warn!(worker = %self.target.name, "worker stalled: {words}");
+                warn!(worker = %self.target.name, reason = words, "worker stalled");
                 condition.stalled = Some(words);
             }
             fresh
@@ -235,10 +235,10 @@ impl Attendant {
             let worker = &self.target.name;
             for lack in lacks.iter().filter(|lack| !condition.lacks.contains(lack)) {
                 let shapes: Vec<String> = lack.shapes.iter().map(ToString::to_string).collect();
-                warn!(%worker, cannot_run = shapes.join(", "), "worker lacks something: {}", lack.why);
+                warn!(%worker, cannot_run = shapes.join(", "), reason = lack.why, "worker lacks something");
             }
             if lacks.is_empty() {
-                info!(%worker, "worker lacks nothing any more");
+                info!(%worker, "worker lacks nothing");
             }
             condition.lacks = lacks;
             true

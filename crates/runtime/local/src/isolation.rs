@@ -125,9 +125,11 @@ impl Isolation {
 
 fn network(options: &LocalOptions) -> Option<Network> {
     let wanted = &options.isolation;
-    let shared = "local steps share the machine's network, with all that listens on it";
     if wanted.network == NetworkChoice::Machine {
-        info!(worker = %options.worker, "{shared}, as was asked for");
+        info!(
+            worker = %options.worker, reason = "the settings say so",
+            "local steps share the machine's network, with all that listens on it"
+        );
         return None;
     }
     let made = Network::set_up(
@@ -139,7 +141,10 @@ fn network(options: &LocalOptions) -> Option<Network> {
     match made {
         Ok(network) => Some(network),
         Err(error) => {
-            warn!(worker = %options.worker, error = %chain(&error), "{shared}");
+            warn!(
+                worker = %options.worker, error = %chain(&error),
+                "local steps share the machine's network, with all that listens on it"
+            );
             None
         }
     }

@@ -114,7 +114,7 @@ pub(crate) fn sweep(own: Option<&Path>) {
         let installation = installation
             .as_ref()
             .map_or("unknown", InstallationId::as_str);
-        info!(installation, why = %left.why, "leavings of a dead server found");
+        info!(installation, reason = %left.why, "leavings of a dead server found");
         for (thing, removed) in left.remove() {
             if let Err(error) = removed {
                 warn!(

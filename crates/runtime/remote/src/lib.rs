@@ -191,7 +191,7 @@ async fn keep_connected(options: &AgentOptions, runtime: &AnyRuntime) -> Result<
         };
         let trouble = match Link::join(&options.hub, &token.pin, join).await {
             Ok((link, server)) => {
-                info!(hub = %options.hub, server, worker = token.name, "joined");
+                info!(hub = %options.hub, server, worker = token.name, "server joined");
                 (arrival, pause) = (Arrival::Back, FIRST_PAUSE);
                 said.clear();
                 work::serve_requests(link, runtime, &options.installation)
@@ -205,7 +205,7 @@ async fn keep_connected(options: &AgentOptions, runtime: &AnyRuntime) -> Result<
             Err(error) => error.to_string(),
         };
         if trouble != said {
-            warn!(hub = %options.hub, "not connected: {trouble}; trying again");
+            warn!(hub = %options.hub, reason = trouble, "server not connected; it is tried again");
             said = trouble;
         }
         tokio::time::sleep(pause).await;

@@ -134,7 +134,8 @@ async fn log(mut stderr: ChildStderr) {
         let shown = &buffer[..count.min(left)];
         left -= shown.len();
         if !shown.is_empty() {
-            tracing::debug!("{}", String::from_utf8_lossy(shown).trim_end());
+            let text = String::from_utf8_lossy(shown);
+            tracing::debug!(text = text.trim_end(), "output of a puller received");
         }
     }
 }

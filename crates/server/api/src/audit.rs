@@ -35,10 +35,10 @@ impl Login<'_> {
         }
     }
 
-    fn write(&self, outcome: &str, why: &str) {
+    fn write(&self, outcome: &str, reason: &str) {
         let user: String = self.user.chars().take(MAX_USER_CHARS).collect();
         let (connector, path) = (self.connector.as_str(), self.path);
-        info!(target: "audit", user, action = "LogIn", connector, path, outcome, why, "login");
+        info!(target: "audit", user, action = "LogIn", connector, path, outcome, reason, "login");
     }
 }
 

@@ -276,7 +276,7 @@ impl Process {
                 .and_then(|bytes| understand(&bytes));
             match said {
                 Ok(say) => self.take_in(say, team),
-                Err(words) => return format!("it said what nobody understands: {words}"),
+                Err(words) => return format!("its answer cannot be understood: {words}"),
             }
         }
         String::new()
@@ -400,7 +400,7 @@ async fn log(stderr: ChildStderr, team: String) {
     while let Ok(Some(line)) = next_line(&mut stderr).await {
         number = number.saturating_add(1);
         if number <= LOGGED {
-            warn!(team, "{line}");
+            warn!(team, line, "output of a checker received");
         }
     }
 }

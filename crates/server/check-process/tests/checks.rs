@@ -183,7 +183,7 @@ async fn a_program_that_is_no_checker_fails_checks_with_words() {
     for (program, words) in [
         (
             &["/bin/sh", "-c", "printf garbage-and-more"][..],
-            "nobody understands",
+            "cannot be understood",
         ),
         (&["/bin/false"], "exit status: 1"),
         (&["/does/not/exist"], "cannot be started"),

@@ -149,7 +149,7 @@ async fn run_without_build(
 /// Returns the words that people see of a check that panicked. The panic's own words stay in the
 /// log: they may hold a secret.
 fn fault(spec: &Spec) -> String {
-    error!(resource = %spec.id, "the panic ends the check, which errs");
+    error!(resource = %spec.id, "check errored: a panic ended it");
     let resource = spec.id;
     format!(
         "a fault in Airside ended this check; the server's log has a line on it that names \

@@ -334,7 +334,7 @@ impl Engine {
             Ok(driven) => return driven,
             Err(_) => {}
         }
-        error!(%build, "the panic ends the build, which is errored");
+        error!(%build, "build errored: a panic ended it");
         self.end_faulty(build).await
     }
 

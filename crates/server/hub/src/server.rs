@@ -247,7 +247,7 @@ impl Server {
         let greeting = tokio::time::timeout(GREETING, self.greet(stream, place));
         let greeted = tokio::select! {
             greeted = greeting => greeted,
-            ended = activity.ended() => return debug!(%peer, why = %ended, "peer did not greet"),
+            ended = activity.ended() => return debug!(%peer, reason = %ended, "peer did not greet"),
         };
         match greeted {
             Ok(Ok((message, receiver, sender))) => self.dispatch(message, receiver, sender).await,

@@ -258,7 +258,7 @@ impl Orchestrator {
         let going = may_go.into_iter().filter(|it| go.contains(&it.handle));
         let going: Vec<ContainerRef> = going.collect();
         for container_ref in &going {
-            container_ref.log_decision("a kept container makes room");
+            container_ref.log_decision("kept container given up to make room");
         }
         self.doom(going).await
     }
@@ -278,7 +278,7 @@ impl Orchestrator {
             return Ok(false);
         };
         let oldest = ContainerRef::from(&oldest.container);
-        oldest.log_decision("the disk is full, and a kept container makes room");
+        oldest.log_decision("kept container given up: the disk is full");
         self.doom(vec![oldest]).await?;
         Ok(true)
     }
@@ -304,7 +304,7 @@ impl Orchestrator {
 
     pub(crate) async fn doom(&self, containers: Vec<ContainerRef>) -> Result<()> {
         for container_ref in &containers {
-            container_ref.log_decision("the time of a kept container is over");
+            container_ref.log_decision("kept container expired");
             self.parts.guests.withdraw(&container_ref.handle);
             self.parts
                 .store

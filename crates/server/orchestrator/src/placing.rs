@@ -437,7 +437,7 @@ impl Orchestrator {
                 }
                 Err(error @ RuntimeError::Refused { .. }) => {
                     let container_ref = &placement.container_ref;
-                    container_ref.log_failure(&error, "the runtime refuses the container");
+                    container_ref.log_failure(&error, "container refused by the runtime");
                     // What was claimed did run; following it will tell what became of it.
                     if !store.revoke_unclaimed(&placement.handle).await? {
                         return Ok(PlaceOutcome::MayBeThere);
@@ -448,7 +448,7 @@ impl Orchestrator {
                 Err(ref error @ RuntimeError::Unavailable { ref cause, .. }) => {
                     placement
                         .container_ref
-                        .log_failure(error, "placement must wait");
+                        .log_failure(error, "placement postponed");
                     let reason = error.to_string();
                     if self.is_lost(placement, &mut away_since)
                         && let Some(placing) =

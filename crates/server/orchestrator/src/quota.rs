@@ -61,8 +61,7 @@ impl Orchestrator {
             });
             let Some(oldest) = oldest else { return Ok(()) };
             let oldest = ContainerRef::from(&oldest.container);
-            oldest
-                .log_decision("its team is at its quota of containers, and a kept one makes room");
+            oldest.log_decision("kept container given up: its team is at its quota of containers");
             self.doom(vec![oldest]).await?;
         }
         Ok(())

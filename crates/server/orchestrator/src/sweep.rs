@@ -155,7 +155,8 @@ impl Orchestrator {
         };
         for handle in &plan.destroy {
             let container_ref = container_ref(handle);
-            container_ref.log_decision("sweeper destroys a container that has no right to live");
+            container_ref
+                .log_decision("container without a right to live destroyed by the sweeper");
             self.destroy(&container_ref).await;
         }
         for handle in &plan.forget {

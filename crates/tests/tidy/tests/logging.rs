@@ -1,4 +1,5 @@
-//! Log lines tell the whole of an error: its own text alone leaves out the causes that lead to it.
+//! Log lines can be searched: their messages are constant. They tell the whole of an error: its own
+//! text alone leaves out the causes that lead to it.
 
 use airside_tidy::{crate_of, files, product, read, shown};
 
@@ -9,7 +10,13 @@ const MACROS: [&str; 5] = ["error!(", "warn!(", "info!(", "debug!(", "trace!("];
 const WHOLE: [&str; 2] = ["%chain(", "%airside_model::chain("];
 
 /// Names of fields and variables that hold errors.
-const ERRORS: [&str; 3] = ["error", "err", "e"];
+const ERRORS: [&str; 4] = ["error", "err", "e", "why"];
+
+/// Files whose messages are parameters of one function, each with the reason.
+const PARAMETERS: &[(&str, &str)] = &[(
+    "crates/server/orchestrator/src/container_ref.rs",
+    "all lines about containers have the same fields, and their callers' messages are constant",
+)];
 
 /// Returns the arguments of every call of a log macro, each with the offset of the call.
 fn log_calls(text: &str) -> impl Iterator<Item = (usize, Vec<&str>)> {
@@ -74,6 +81,62 @@ fn bare_errors(text: &str) -> Vec<usize> {
     lines.sort_unstable();
     lines.dedup();
     lines
+}
+
+/// Returns the lines of a source file that log a message with a variable part.
+fn changing_messages(text: &str) -> Vec<usize> {
+    let text = product(text);
+    // In a message `{{` and `}}` stand for themselves.
+    let is_changing = |argument: &str| {
+        argument.starts_with('"') && argument.replace("{{", "").replace("}}", "").contains('{')
+    };
+    let calls =
+        log_calls(text).filter(|(_, arguments)| arguments.iter().any(|one| is_changing(one)));
+    calls
+        .map(|(at, _)| text[..at].matches('\n').count() + 1)
+        .collect()
+}
+
+#[test]
+fn messages_are_constant() {
+    let mut changing = Vec::new();
+    for path in files("rs").unwrap() {
+        let place = shown(&path);
+        let is_product = crate_of(&place).is_some_and(|name| !name.starts_with("tests/"));
+        if !is_product || PARAMETERS.iter().any(|(file, _)| *file == place) {
+            continue;
+        }
+        let lines = changing_messages(&read(&path).unwrap());
+        changing.extend(lines.iter().map(|line| format!("{place}:{line}")));
+    }
+    assert!(
+        changing.is_empty(),
+        "write what changes as fields, `warn!(worker, reason, \"worker stalled\")`:\n  {}",
+        changing.join("\n  ")
+    );
+    for (file, _) in PARAMETERS {
+        assert!(airside_tidy::root().join(file).is_file(), "{file}");
+    }
+}
+
+#[test]
+fn changing_messages_are_found() {
+    for changing in [
+        "warn!(worker, \"worker stalled: {words}\")",
+        "info!(\"{}\", line)",
+        "debug!(%a, \"x {:?}\", b)",
+    ] {
+        let text = format!("fn a() {{\n    {changing};\n}}\n");
+        assert_eq!(changing_messages(&text), [2], "{changing}");
+    }
+    for constant in [
+        "warn!(worker, reason = format!(\"{a}\"), \"worker stalled\")",
+        "info!(\"template {{}} read\")",
+        "assert!(a, \"{b}\")",
+    ] {
+        let text = format!("fn a() {{\n    {constant};\n}}\n");
+        assert!(changing_messages(&text).is_empty(), "{constant}");
+    }
 }
 
 #[test]

@@ -85,7 +85,7 @@ impl Preflight {
         let mut lacks = Vec::new();
         for sent in &sent {
             if let Sent::Back(probe, node) = sent {
-                info!(worker = %self.target.name, %node, "looked at a node: {}", words(probe));
+                info!(worker = %self.target.name, %node, found = words(probe), "node examined");
             }
             let found = judge(sent, &self.target).into_iter();
             let new: Vec<Lack> = found.filter(|lack| !lacks.contains(lack)).collect();

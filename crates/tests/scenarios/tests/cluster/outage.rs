@@ -48,7 +48,7 @@ fn the_api_server_is_away_when_a_step_is_to_be_placed() {
     let away = ApiAway::begin(&namespace.cluster);
     counter.release("one");
     wait_until("the second step waits", || {
-        server.log().contains("placement must wait")
+        server.log().contains("placement postponed")
     });
     last(20);
     assert_eq!(

@@ -227,7 +227,9 @@ fn a_step_that_fills_the_disk_fails_and_takes_nothing_else_down() {
     assert_ne!(ended.code, Some(0), "{said}");
     // The container of a failed build is kept, unless its room is needed.
     wait_until("its room is needed", || {
-        server.log().contains("a kept container makes room")
+        server
+            .log()
+            .contains("kept container given up to make room")
     });
     let containers = server.data().join("runtime/containers");
     wait_until("its container is gone", || count(&containers) == 0);

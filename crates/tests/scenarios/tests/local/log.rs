@@ -109,12 +109,7 @@ fn every_state_of_every_container_is_there() {
         let states: Vec<&str> = life
             .iter()
             .map(String::as_str)
-            .filter(|message| {
-                !matches!(
-                    *message,
-                    "shim disconnected" | "the time of a kept container is over"
-                )
-            })
+            .filter(|message| !matches!(*message, "shim disconnected" | "kept container expired"))
             .collect();
         let expected: Vec<&str> = LIFE.into_iter().chain(["container gone"]).collect();
         assert_eq!(sorted(&states), sorted(&expected), "{handle}: {life:?}");
@@ -156,7 +151,7 @@ fn calls_that_fail_are_there() {
         .iter()
         .find(|line| line.level == "WARN" && line.get("build") == "1")
         .unwrap();
-    assert_eq!(failed.get("message"), "the runtime refuses the container");
+    assert_eq!(failed.get("message"), "container refused by the runtime");
     assert!(
         failed.get("error").contains("/no/such/image"),
         "{}",
@@ -184,7 +179,7 @@ fn decisions_of_the_sweeper_are_there() {
     assert_eq!(status, 204);
     server.kill_9();
     server.restart();
-    let decision = "sweeper destroys a container that has no right to live";
+    let decision = "container without a right to live destroyed by the sweeper";
     wait_until("the sweeper comes across it", || {
         lines(&server)
             .iter()
