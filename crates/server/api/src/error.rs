@@ -14,7 +14,7 @@ use http::{
 };
 use serde_json::json;
 
-use crate::{AbortError, TriggerError, cookies};
+use crate::{AbortError, TriggerError, WorkerChangeError, cookies};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ApiError {
@@ -78,6 +78,15 @@ impl From<TriggerError> for ApiError {
         match error {
             TriggerError::Refused(why) => Self::Conflict(why),
             TriggerError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<WorkerChangeError> for ApiError {
+    fn from(error: WorkerChangeError) -> Self {
+        match error {
+            WorkerChangeError::Orchestrator(error) => Self::Engine(error),
+            WorkerChangeError::Store(error) => error.into(),
         }
     }
 }
@@ -190,9 +199,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_abort_that_fails_does_not_say_that_the_database_is_damaged() {
-        let failed = ApiError::from(AbortError::Engine("a disk".into()));
-        assert!(matches!(failed, ApiError::Engine(_)));
-        assert_eq!(failed.status(), StatusCode::INTERNAL_SERVER_ERROR);
+    fn calls_that_fail_do_not_say_that_the_database_is_damaged() {
+        for failed in [
+            ApiError::from(AbortError::Engine("a disk".into())),
+            ApiError::from(WorkerChangeError::Orchestrator("a runtime".into())),
+        ] {
+            assert!(matches!(failed, ApiError::Engine(_)));
+            assert_eq!(failed.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        }
     }
 }

@@ -54,7 +54,7 @@ pub use registry::registry_router;
 pub use serve::serve;
 pub use state::{ApiState, CONCOURSE_VERSION, WORKER_VERSION};
 pub use tls::{Tls, TlsError};
-pub use workers::{WorkerCondition, WorkerLife};
+pub use workers::{WorkerChangeError, WorkerCondition, WorkerLife};
 
 /// Programs and archives: compressed already, or of a length that the client wants to know.
 pub(crate) const BINARY: &str = "application/octet-stream";

@@ -26,14 +26,23 @@ impl WorkerCondition {
     }
 }
 
+/// The reason why a worker could not be changed.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkerChangeError {
+    #[error("the worker could not be changed")]
+    Orchestrator(#[source] Box<dyn std::error::Error + Send + Sync>),
+    #[error(transparent)]
+    Store(#[from] Error),
+}
+
 #[async_trait]
 pub trait WorkerLife: Send + Sync {
-    /// Does what an operator asks of a worker; no step is put there against it from then on.
+    /// Does what an administrator asks of a worker; no step is put there against it from then on.
     async fn change(
         &self,
         worker: &WorkerName,
         change: WorkerChange,
-    ) -> Result<WorkerChanged, Error>;
+    ) -> Result<WorkerChanged, WorkerChangeError>;
 
     /// An agent's token was changed or revoked: it is let in anew, or not at all.
     fn cut_agent(&self, _worker: &WorkerName) {}
@@ -55,7 +64,7 @@ impl WorkerLife for Store {
         &self,
         worker: &WorkerName,
         change: WorkerChange,
-    ) -> Result<WorkerChanged, Error> {
+    ) -> Result<WorkerChanged, WorkerChangeError> {
         let changed = self.change_worker(worker, change).await?;
         self.settle_workers().await?;
         Ok(changed)

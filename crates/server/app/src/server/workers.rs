@@ -1,7 +1,7 @@
 //! The workers as the API sees them.
 
 use airside_agents::Agents;
-use airside_api::{WorkerCondition, WorkerLife};
+use airside_api::{WorkerChangeError, WorkerCondition, WorkerLife};
 use airside_model::WorkerName;
 use airside_orchestrator::{Error, Orchestrator};
 use airside_store::{WorkerChange, WorkerChanged};
@@ -18,13 +18,11 @@ impl WorkerLife for OrchestratedWorkers {
         &self,
         worker: &WorkerName,
         change: WorkerChange,
-    ) -> Result<WorkerChanged, airside_store::Error> {
+    ) -> Result<WorkerChanged, WorkerChangeError> {
         let changed = self.orchestrator.change_worker(worker, change).await;
         changed.map_err(|error| match error {
-            Error::Store(error) => error,
-            other => airside_store::Error::Corrupt {
-                what: other.to_string(),
-            },
+            Error::Store(error) => error.into(),
+            other => WorkerChangeError::Orchestrator(other.into()),
         })
     }
 
