@@ -78,7 +78,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
     operator_option: Vec<String>,
 
-    /// Image of the node agent [default: --image]
+    /// Image of the node agent [default: that of --image]
     #[arg(long, value_name = "IMAGE")]
     node_image: Option<String>,
 

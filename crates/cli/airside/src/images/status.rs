@@ -24,7 +24,7 @@ const CLEAR: &str = "\x1b[H\x1b[J";
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Show only the ImageSets of this namespace
+    /// Namespace whose ImageSets are shown [default: all namespaces]
     #[arg(long, short, value_name = "NAMESPACE")]
     namespace: Option<String>,
 

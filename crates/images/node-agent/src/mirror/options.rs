@@ -65,7 +65,7 @@ pub struct MirrorOptions {
     #[arg(long, value_name = "ACCOUNT")]
     share_account: Option<String>,
 
-    /// Remove what was written for containerd, and exit
+    /// Remove the registry hosts that were written for containerd, and exit
     #[arg(long)]
     pub mirror_clean: bool,
 }

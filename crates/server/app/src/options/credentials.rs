@@ -41,7 +41,7 @@ pub(crate) struct CredentialOptions {
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "1m")]
     secret_cache_duration: Duration,
 
-    /// Time for which it stays in memory that a secret does not exist
+    /// Time for which a secret that does not exist is not requested again
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "10s")]
     secret_cache_duration_notfound: Duration,
 

@@ -18,7 +18,7 @@ pub(crate) struct DummyOptions {
     )]
     dummy_creds_var: Vec<String>,
 
-    /// File with such secrets, one [TEAM/[PIPELINE/]]VAR=VALUE per line
+    /// File with secrets, one [TEAM/[PIPELINE/]]VAR=VALUE per line
     #[arg(long, value_name = "FILE")]
     dummy_creds_var_file: Option<PathBuf>,
 
