@@ -32,7 +32,7 @@ pub enum IdentityError {
     #[error("{from} answers without keys")]
     NoKeys { from: &'static str },
     #[error(
-        "nobody says who this server is to AWS: there are no keys in the settings or the environment, no \
+        "this server has no identity at AWS: there are no keys in the settings or the environment, no \
          AWS_WEB_IDENTITY_TOKEN_FILE, no AWS_CONTAINER_CREDENTIALS_FULL_URI, and no metadata of a virtual \
          machine ({0})"
     )]

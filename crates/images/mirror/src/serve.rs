@@ -88,7 +88,7 @@ impl Mirror {
     async fn tag(&self, request: &Request<'_>) -> io::Result<MirrorAnswer> {
         let AskedThing { repository, what } = request.asked;
         let What::Manifest(TagOrDigest::Tag(tag)) = what else {
-            return Ok(failure(StatusCode::NOT_FOUND, "this is no tag"));
+            return Ok(failure(StatusCode::NOT_FOUND, "the reference is not a tag"));
         };
         let note = NoteName::tag(repository, tag.as_str());
         match self.0.access.ask(request.asked, request.caller, None).await {
@@ -406,7 +406,7 @@ fn kind<'a>(asked: &AskedThing, headers: &'a HeaderMap) -> &'a str {
 fn outside(size: u64) -> MirrorAnswer {
     let mut answer = failure(
         StatusCode::RANGE_NOT_SATISFIABLE,
-        "the content is shorter than that",
+        "the range begins after the end of the content",
     );
     if let Ok(value) = HeaderValue::from_str(&format!("bytes */{size}")) {
         answer.headers_mut().insert(header::CONTENT_RANGE, value);

@@ -53,7 +53,7 @@ pub enum NodeError {
     Authorities(#[from] AuthoritiesError),
     #[error("cannot listen on {0}, choose another address with --listen: {1}")]
     Listen(SocketAddr, std::io::Error),
-    #[error("cannot find out whom this machine trusts: {0}")]
+    #[error("cannot read the CA certificates of this machine: {0}")]
     Trust(std::io::Error),
 }
 

@@ -87,7 +87,7 @@ pub struct Options {
 pub enum OperatorError {
     #[error("there is no cluster: neither a kubeconfig nor a service account")]
     Config(#[from] kube::config::InferConfigError),
-    #[error("the cluster cannot be spoken to")]
+    #[error("a request to the API server failed")]
     Client(#[from] Box<kube::Error>),
     #[error(transparent)]
     Lost(#[from] Lost),

@@ -52,7 +52,7 @@ pub enum Error {
     Cut(String),
     #[error("only one part of a blob of {size} bytes can be asked for, and within it")]
     Range { size: u64 },
-    #[error("this cannot be done here")]
+    #[error("the registry does not support this request")]
     Unsupported,
     #[error("the server's disk is nearly full; try again once room was made")]
     DiskFull,

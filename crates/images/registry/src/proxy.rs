@@ -93,7 +93,10 @@ impl Proxy {
     async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
         let asked = request.uri().path_and_query().cloned();
         let Some(asked) = asked.filter(|asked| is_registrys(asked.path())) else {
-            return refusal(StatusCode::NOT_FOUND, "this serves images alone");
+            return refusal(
+                StatusCode::NOT_FOUND,
+                "only images are served here, below /v2/",
+            );
         };
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             let words = "images are only pulled here";

@@ -117,7 +117,7 @@ impl Upload {
             let frame = tokio::time::timeout(CLIENT_TIMEOUT, body.frame()).await;
             self.touched = Instant::now();
             let frame = match frame {
-                Err(_) => return Err(Error::Cut("nothing came any more".to_owned())),
+                Err(_) => return Err(Error::Cut("no data arrived in time".to_owned())),
                 Ok(None) => break,
                 Ok(Some(Err(error))) => return Err(Error::Cut(error.to_string())),
                 Ok(Some(Ok(frame))) => frame,

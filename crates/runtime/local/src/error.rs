@@ -49,7 +49,7 @@ pub enum Error {
     OnOverlay { path: PathBuf },
     #[error("the container could not be made: {message}")]
     Helper { message: String },
-    #[error("the container {handle} does not die")]
+    #[error("the container {handle} does not end after it was killed")]
     Undead { handle: Handle },
     #[error(transparent)]
     Image(#[from] airside_rootfs::Error),

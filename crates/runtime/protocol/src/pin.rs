@@ -49,7 +49,7 @@ impl ServerCertVerifier for Pin {
             return Ok(ServerCertVerified::assertion());
         }
         Err(Error::General(format!(
-            "whoever answers at the hub's address has the key {found}, not {}",
+            "the server at the hub's address has the key {found}, not {}",
             self.expected
         )))
     }

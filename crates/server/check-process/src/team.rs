@@ -124,7 +124,7 @@ impl Team {
                 other => return other,
             }
         }
-        Err(died.unwrap_or_else(|| self.not_started("nobody tried")))
+        Err(died.unwrap_or_else(|| self.not_started("it was not tried")))
     }
 
     async fn try_once(&self, what: &What, left: Duration) -> Result<RequestEnd, Failure> {
@@ -139,7 +139,7 @@ impl Team {
         match timeout(left, &mut asked.end).await {
             Ok(Ok(RequestEnd::Died { how, output })) => Err(self.died(how, output)),
             Ok(Ok(ended)) => Ok(ended),
-            Ok(Err(_)) => Err(self.died("nobody said how".to_owned(), String::new())),
+            Ok(Err(_)) => Err(self.died("the reason is not known".to_owned(), String::new())),
             Err(_) => Err(Failure::TimedOut {
                 output: asked.give_up(),
             }),

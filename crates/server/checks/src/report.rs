@@ -117,7 +117,7 @@ fn events(
     if let (failures @ 2.., Some(wait)) = (ended.last.failures, next_in) {
         let wait = airside_model::go_duration(Duration::from_secs(wait.as_secs()));
         events.push(output(format!(
-            "this check failed {failures} times in a row; the next is in {wait}, unless somebody asks\n"
+            "this check failed {failures} times in a row; the next is in {wait}, unless one is asked for\n"
         )));
     }
     events.push(match &ended.error {

@@ -164,7 +164,7 @@ async fn judge(
         Err(error) => return unavailable(&error),
     }
     let Some(slot) = sessions.wait(&claim.handle, DRIVER_TIMEOUT).await else {
-        return ClaimVerdict::later("nobody drives this step at the moment");
+        return ClaimVerdict::later("no server drives this step at the moment");
     };
     if slot.work.order.image.is_some() && claim.protocol < IMAGE_PROTOCOL {
         let reason = "the step's image is an artifact, and the shim is too old to run one: use the shim that came with \

@@ -46,10 +46,10 @@ pub enum HijackError {
     #[error("the container is not there any more")]
     Gone,
     #[error(
-        "the container was made by an older Airside, which knows no hijacking: run the step again"
+        "the container was made by an older Airside, which cannot be intercepted: run the step again"
     )]
     TooOld,
-    #[error("{LIMIT} hijacks are in this container already: end one of them")]
+    #[error("{LIMIT} people or programs intercept this container already: end one intercept")]
     TooMany,
     #[error("the container does not answer: its machine may be away")]
     Silent,
@@ -257,15 +257,19 @@ pub(crate) async fn answer(
             return sender.refuse("the session is not valid", false).await;
         }
         Err(error) => {
-            warn!(%handle, error = %chain(&error), "answer of a hijack refused: the store does not answer");
+            warn!(%handle, error = %chain(&error), "answer of an intercept refused: the store does not answer");
             return sender.refuse("the hub cannot judge sessions", false).await;
         }
     }
     let Some(waiting) = waiting(sessions, &answered) else {
-        return sender.refuse("nobody waits for this", false).await;
+        return sender
+            .refuse("no intercept waits for this answer", false)
+            .await;
     };
     if let Err(Ok((_, mut sender))) = waiting.send(Ok((receiver, sender))) {
-        sender.refuse("nobody waits for this any more", false).await;
+        sender
+            .refuse("the intercept no longer waits for this answer", false)
+            .await;
     }
 }
 

@@ -100,8 +100,8 @@ impl ConnectorError {
                 format!("{title} does not answer as it should. Try again in a moment.")
             }
             _ => format!(
-                "What {title} said about you was not accepted. If it goes on, ask whoever runs this \
-                 server: its log says why."
+                "What {title} said about you was not accepted. If it goes on, ask the \
+                 administrator of this server: its log says why."
             ),
         }
     }

@@ -1,9 +1,9 @@
-//! Comments are plain English: they begin with a verb or a noun, name their actor, and fit the page
-//! (`docs/style.md`).
+//! Comments and messages are plain English: comments begin with a verb or a noun and fit the page,
+//! and both name their actor (`docs/style.md`).
 
 #![allow(clippy::unwrap_used, reason = "this is how tests fail")]
 
-use airside_tidy::{files, read, shown};
+use airside_tidy::{crate_of, files, product, read, shown};
 
 /// Words that begin a clause without its subject. Such a comment needs the line above it.
 const HEADLESS: [&str; 15] = [
@@ -110,6 +110,35 @@ fn actors_have_names() {
     );
 }
 
+/// Returns the texts in quotes of a line of code.
+fn texts(line: &str) -> impl Iterator<Item = &str> {
+    let code = !line.trim_start().starts_with("//");
+    line.split('"').skip(1).step_by(2).filter(move |_| code)
+}
+
+#[test]
+fn messages_name_their_actor() {
+    let mut nameless = Vec::new();
+    for path in files("rs").unwrap() {
+        let place = shown(&path);
+        if crate_of(&place).is_none_or(|name| name.starts_with("tests/")) {
+            continue;
+        }
+        for (number, line) in product(&read(&path).unwrap()).lines().enumerate() {
+            // A text of several words is a message: one word alone is an account or a key.
+            let mut messages = texts(line).filter(|text| text.contains(' '));
+            if messages.any(|text| NAMELESS.iter().any(|word| has_word(text, word))) {
+                nameless.push(format!("{place}:{}: {}", number + 1, line.trim()));
+            }
+        }
+    }
+    assert!(
+        nameless.is_empty(),
+        "messages that name no actor:\n  {}",
+        nameless.join("\n  ")
+    );
+}
+
 #[test]
 fn comments_fit_the_page() {
     let mut wide = Vec::new();
@@ -137,6 +166,9 @@ fn openings_are_found() {
     let text = "/// What it is.\n/// Of more.\nfn a() {}\n//! Whatever.\n\n//// no\n/// Name.\n";
     let found: Vec<&str> = openings(text).into_iter().map(|(_, text)| text).collect();
     assert_eq!(found, ["What it is.", "Whatever.", "Name."]);
+    let line = r#"a("one two", b, "three")"#;
+    assert_eq!(texts(line).collect::<Vec<_>>(), ["one two", "three"]);
+    assert_eq!(texts(r#"// "one two""#).count(), 0);
     assert!(starts_with_word("What it is", "What"));
     assert!(!starts_with_word("Whatever", "What"));
     assert!(has_word("// So that nobody waits", "nobody"));

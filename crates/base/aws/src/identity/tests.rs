@@ -149,7 +149,7 @@ fn who_is_nobody_is_told_where_to_be_somebody() {
     assert!(
         words
             .to_string()
-            .starts_with("nobody says who this server is"),
+            .starts_with("this server has no identity at AWS"),
         "{words}"
     );
     let variables = [("AWS_WEB_IDENTITY_TOKEN_FILE", "/no/such")];

@@ -33,7 +33,10 @@ pub(crate) async fn answer(sharing: &Arc<Sharing>, request: Request<Incoming>) -
             sharing.ended_here(&digest, who, has);
             text(Vec::new())
         }
-        _ => failure(StatusCode::NOT_FOUND, "there is no such thing here"),
+        _ => failure(
+            StatusCode::NOT_FOUND,
+            "only blobs for other node agents are served here",
+        ),
     }
 }
 
@@ -51,7 +54,7 @@ fn text(text: Vec<u8>) -> MirrorAnswer {
 async fn blob(sharing: &Sharing, digest: &Digest) -> MirrorAnswer {
     let size = match sharing.runtime.blob_size(digest).await {
         Ok(Some(size)) => size,
-        Ok(None) => return failure(StatusCode::NOT_FOUND, "this node does not have it"),
+        Ok(None) => return failure(StatusCode::NOT_FOUND, "this node does not have the blob"),
         Err(error) => return failure(StatusCode::BAD_GATEWAY, &error.to_string()),
     };
     match sharing.runtime.read_blob(digest, 0, size).await {

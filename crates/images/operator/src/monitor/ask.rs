@@ -92,7 +92,7 @@ impl Asker {
         }
         Err(last.unwrap_or_else(|| Trouble {
             state: TagState::Error,
-            words: "there is nobody to ask as".to_owned(),
+            words: "there is no login to ask the registry with".to_owned(),
             retry_after: None,
         }))
     }

@@ -25,7 +25,7 @@ pub(crate) enum Refusal {
     Account(String),
     #[error("the token is bound to no node")]
     Node,
-    #[error("whose token it is cannot be found out at present")]
+    #[error("the token cannot be reviewed now")]
     Unknown(#[from] Box<kube::Error>),
 }
 

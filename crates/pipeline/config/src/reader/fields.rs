@@ -287,7 +287,7 @@ impl<'r, 'n> Fields<'r, 'n> {
     fn unknown(&self) -> Vec<&'n Key> {
         debug_assert!(
             self.known().all(|name| self.asked.contains(&name)),
-            "nobody asked {} for one of {:?}",
+            "{} was not asked for one of {:?}",
             self.path,
             self.known().collect::<Vec<_>>()
         );

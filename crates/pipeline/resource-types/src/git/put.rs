@@ -204,10 +204,10 @@ impl Put {
                     self.git.uri()
                 )));
             }
-            say(log, "somebody else pushed in the meantime; trying again");
+            say(log, "another push came first; trying again");
         }
         Err(Failure::said(format!(
-            "gave up after {TRIES} pushes: each time somebody else was faster"
+            "gave up after {TRIES} pushes: each time another push came first"
         )))
     }
 

@@ -112,13 +112,10 @@ pub(crate) fn push(
         if driver.replace(&new, log)? {
             return Ok(produced(&new));
         }
-        say(
-            log,
-            "somebody else changed the version in the meantime; trying again",
-        );
+        say(log, "the version was changed in the meantime; trying again");
     }
     Err(Failure::said(format!(
-        "gave up after {TRIES} tries: each time somebody else was faster"
+        "gave up after {TRIES} tries: each time the version was changed in the meantime"
     )))
 }
 

@@ -10,7 +10,7 @@ pub(super) fn reason(pod: &Pod, status: &PodStatus) -> Option<String> {
     let target = condition(status, DISRUPTED).filter(|target| target.status == "True");
     let Some(target) = target else {
         return pod.metadata.deletion_timestamp.as_ref().map(|_| {
-            "the pod was deleted, and Kubernetes names no reason: somebody ran `kubectl delete`, or its namespace \
+            "the pod was deleted, and Kubernetes names no reason: `kubectl delete` was run, or its namespace \
              is being deleted"
                 .to_owned()
         });

@@ -411,7 +411,7 @@ fn who_takes_a_running_pod_away_is_told_while_it_runs() {
     assert_eq!(
         observed(&deleted),
         leaving(
-            "the pod was deleted, and Kubernetes names no reason: somebody ran `kubectl delete`, or its namespace \
+            "the pod was deleted, and Kubernetes names no reason: `kubectl delete` was run, or its namespace \
              is being deleted"
         )
     );

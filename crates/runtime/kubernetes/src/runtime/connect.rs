@@ -47,7 +47,7 @@ pub enum ConnectError {
         source: std::io::Error,
     },
     #[error(
-        "target {worker}: nobody says where the API server is: set api_server, or run in a pod (which has \
+        "target {worker}: the address of the API server is not known: set api_server, or run in a pod (which has \
          KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT)"
     )]
     Nowhere { worker: WorkerName },

@@ -127,7 +127,8 @@ impl Session {
         // more.
         if let Err(error) = self.store.container_hijacked(&self.handle).await {
             warn!(handle = %self.handle, error = %chain(&error), "intercept of a container not recorded");
-            let words = "the server cannot note that somebody looks inside; try again later";
+            let words =
+                "the server cannot record that the container is intercepted; try again later";
             let _ = out.send(Output::error(words.to_owned()).frame()).await;
             let _ = out.close().await;
             return;

@@ -85,7 +85,7 @@ fn check_auth(auth: &Value) -> Result<(), String> {
     let roles = auth
         .as_object()
         .filter(|roles| !roles.is_empty())
-        .ok_or("a team's auth must give at least one role to somebody")?;
+        .ok_or("a team's auth must give at least one role to a user or group")?;
     for (role, members) in roles {
         if Role::parse(role).is_none() {
             return Err(format!("there is no role `{}`", role.escape_debug()));

@@ -21,7 +21,7 @@ fn a_step_that_is_taken_away_says_by_what_and_on_which_node() {
     let fly = server.fly();
     for (name, words) in [
         ("evicted", "the pod was evicted, as `kubectl drain`"),
-        ("deleted", "somebody ran `kubectl delete`"),
+        ("deleted", "`kubectl delete` was run"),
     ] {
         let script = format!("{}; sleep 1000 & wait", counter.bump(name));
         fly.pipeline(name, &one_task(&script));
