@@ -77,8 +77,8 @@ pub struct ImageOptions {
     #[arg(long, value_name = "FILE", default_value = "/run/airside/token/token")]
     operator_token: PathBuf,
 
-    /// Address that accepts connections of probes once the images of this node are known, or removed
-    /// with --clean [default: none]
+    /// Address that accepts connections of probes once the images of this node are known, or
+    /// removed with --clean [default: none]
     #[arg(long, value_name = "ADDR")]
     health: Option<SocketAddr>,
 

@@ -255,8 +255,8 @@ async fn receive(
     Ok(digest.bytes)
 }
 
-/// Passes the chunks of an upload on to the thread that unpacks them, and returns what the shim says
-/// at its end. There is none if that thread has given up; its own result then says why.
+/// Passes the chunks of an upload on to the thread that unpacks them, and returns the shim's
+/// closing message. There is none if that thread has given up; its own result then says why.
 async fn pass_chunks(
     mut receiver: Receiver,
     chunks: mpsc::Sender<Bytes>,

@@ -83,8 +83,8 @@ pub(super) fn text_bytes(value: &Value) -> usize {
     }
 }
 
-/// Visits the texts of a value that Concourse redacts. Numbers, booleans and the entries of lists are
-/// left out: they would redact half of any log.
+/// Visits the texts of a value that Concourse redacts. Numbers, booleans and the entries of lists
+/// are left out: they would redact half of any log.
 fn each_text<'v>(
     value: &'v Value,
     visit: &mut impl FnMut(&'v str) -> Result<(), TooMuch>,

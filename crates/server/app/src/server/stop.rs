@@ -30,7 +30,7 @@ pub(crate) fn on_signals(shutdown: CancellationToken) -> Result<()> {
         };
         warn!("server ended at once");
         // Everything that must last is on disk already: a crash would be no different.
-        #[expect(clippy::exit, reason = "whoever asks twice wants just that")]
+        #[expect(clippy::exit, reason = "the second signal asks for just that")]
         std::process::exit(BY_SIGNAL + kind.as_raw_value());
     });
     Ok(())
