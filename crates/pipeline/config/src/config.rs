@@ -166,6 +166,7 @@ pub(crate) fn miscased_problem(warning: &Warning) -> Option<Problem> {
         path: None,
         message: warning.message.clone(),
         span: warning.span,
+        fixes: Vec::new(),
     })
 }
 

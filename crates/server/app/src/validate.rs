@@ -204,6 +204,7 @@ fn filled(text: &str, values: &Values) -> Result<Node, Vec<Problem>> {
             path: None,
             message: unfilled.message,
             span: Some(unfilled.span),
+            fixes: Vec::new(),
         }]
     })
 }
@@ -265,6 +266,7 @@ fn without_duplicates(text: &str, node: Node) -> Result<Node, Vec<Problem>> {
         path: None,
         message: twice_words(twice),
         span: Some(twice.key.span),
+        fixes: Vec::new(),
     };
     if twice.is_empty() {
         Ok(node)

@@ -163,6 +163,7 @@ impl<'a> Checker<'a> {
             path,
             message,
             span,
+            fixes: Vec::new(),
         });
     }
 
