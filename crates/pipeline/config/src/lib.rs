@@ -49,7 +49,7 @@ mod yaml_text;
 
 pub use airside_model::ResourceType;
 pub use airside_model::parse_duration;
-pub use base_type::{missing_base_type, registry_type, resource_types_line};
+pub use base_type::{missing_base_type, pulled_source, registry_type, resource_types_line};
 pub use config::{Config, Display};
 pub use diff::diff;
 pub use glob::Glob;

@@ -350,9 +350,9 @@ resources:
 - {name: base, type: docker-image, source: {repository: a}}
 - {name: made, type: docker-image, source: {repository: a}}
 - {name: own, type: mine}
-- {name: number, type: semver, source: {driver: gcs}}
-- {name: code, type: git, source: {url: x}}
-- {name: clock, type: time, source: {interval: soon}}
+- {name: number, type: semver}
+- {name: code, type: git}
+- {name: clock, type: time}
 - {name: some, type: ((type))}
 jobs:
 - name: j
@@ -375,13 +375,10 @@ jobs:
         format!("3 missing_type: resource_types.cf: {}", line("cf")),
         format!("5 missing_type: resources.lock: {}", line("pool")),
         "7 missing_type: resources.made: Airside reads resource type `docker-image` as `registry-image`, which can be \
-         checked and got. To put an image, build it with `concourse/oci-build-task` and put it to a `registry-image`, or \
-         bring Docker's type with this line in `resource_types`: {name: docker-image, type: registry-image, source: \
-         {repository: concourse/docker-image-resource}, privileged: true}"
+         checked and got. To put an image, build it in a task, as examples/source-to-image.yml does without privileges, and \
+         put the file to a `registry-image`; or bring Docker's type with this line in `resource_types`: {name: docker-image, \
+         type: registry-image, source: {repository: concourse/docker-image-resource}, privileged: true}"
             .to_owned(),
-        "9 source: resources.number: source.driver is `gcs`, but `semver` has only the drivers `git` and `s3`".to_owned(),
-        "10 source: resources.code: source.uri is missing, which type `git` needs".to_owned(),
-        "11 source: resources.clock: source.interval is `soon`, which is no duration such as 30m".to_owned(),
         format!(
             "21 missing_type: jobs.j.plan.do[3].task(u).config.image_resource.type: {}",
             line("hg")
@@ -399,15 +396,194 @@ fn advice_names_artifacts_that_no_step_makes() {
              - {{load_var: v, file: ci/v.json}}\n  - {{set_pipeline: self, file: built/p.yml}}\n  - {{task: u, image: img, {task}}}\n"
         )
     };
+    let never = "but no step of this job makes it";
     assert_eq!(
         advice(&text(task)),
         [
-            "7 missing_artifact: jobs.j.plan.do[2].load_var(v): no step of this job makes the artifact `ci` that `file` is in",
-            "9 missing_artifact: jobs.j.plan.do[4].task(u): no step of this job makes the artifact `img` that `image` is in",
+            format!(
+                "7 missing_artifact: jobs.j.plan.do[2].load_var(v): `file` is in the artifact `ci`, {never}"
+            ),
+            format!(
+                "9 missing_artifact: jobs.j.plan.do[4].task(u): `image` is in the artifact `img`, {never}"
+            ),
         ]
     );
     // The file may say that the task makes any of them.
     assert_eq!(advice(&text("file: r/t.yml")), Vec::<String>::new());
+}
+
+/// Returns the artifacts that a job's steps miss, each with the reason in one word.
+fn missing_artifacts(plan: &str) -> Vec<String> {
+    let text = format!(
+        "resources: [{{name: r, type: mock}}, {{name: s, type: mock}}]\n\
+         prototypes: [{{name: p, type: mock}}]\njobs:\n- {{name: all, plan: [{{get: r}}, {{get: s}}]}}\n- name: j\n  plan:\n{plan}\n"
+    );
+    let found = advice(&text).into_iter();
+    let found = found.filter(|line| line.contains("missing_artifact"));
+    found
+        .map(|line| {
+            let artifact = line.split("the artifact `").nth(1).unwrap();
+            let (artifact, why) = artifact.split_once('`').unwrap();
+            let why = ["no step", "later step", "another branch"]
+                .into_iter()
+                .find(|words| why.contains(words));
+            format!("{artifact}: {}", why.unwrap())
+        })
+        .collect()
+}
+
+#[test]
+fn an_artifact_must_be_made_before_it_is_used() {
+    let task = |name: &str, rest: &str, config: &str| {
+        format!("{{task: {name}, {rest} config: {{platform: linux, run: {{path: x}}, {config}}}}}")
+    };
+    let makes = |out: &str| task("make", "", &format!("outputs: [{{name: {out}}}]"));
+    let needs = |input: &str| task("use", "", &format!("inputs: [{{name: {input}}}]"));
+    let load = |file: &str| {
+        let name = file.replace(|c: char| !c.is_ascii_lowercase(), "-");
+        format!("{{load_var: v{name}, file: {file}}}")
+    };
+    let list =
+        |steps: &[String]| -> String { steps.iter().map(|step| format!("  - {step}\n")).collect() };
+    let flow = |steps: &[String]| steps.join(", ");
+    let get = || "{get: r}".to_owned();
+    let cases: &[(String, &[&str])] = &[
+        (list(&[get(), load("r/a")]), &[]),
+        (list(&[load("r/a"), get()]), &["r: later step"]),
+        (list(&[load("a"), get()]), &["a: no step"]),
+        (
+            list(&["{get: x, resource: r}".into(), load("x/a"), load("r/a")]),
+            &["r: no step"],
+        ),
+        (list(&["{put: r}".into(), load("r/a")]), &[]),
+        (
+            list(&["{put: r, no_get: true}".into(), load("r/a")]),
+            &["r: no step"],
+        ),
+        (
+            list(&[makes("out"), load("out/a"), needs("out"), needs("in")]),
+            &["in: no step"],
+        ),
+        // Names of inputs and outputs may be mapped, and inputs optional.
+        (
+            list(&[
+                task("t", "output_mapping: {out: o},", "outputs: [{name: out}]"),
+                task("u", "input_mapping: {in: o},", "inputs: [{name: in}]"),
+                task("w", "", "inputs: [{name: none, optional: true}]"),
+                needs("out"),
+            ]),
+            &["out: no step"],
+        ),
+        // A task file and a prototype may make anything, from then on.
+        (
+            list(&[
+                needs("a"),
+                get(),
+                "{task: t, file: r/t.yml}".into(),
+                needs("b"),
+            ]),
+            &["a: no step"],
+        ),
+        (list(&["{run: m, type: p}".into(), needs("b")]), &[]),
+        // A name with a variable may be any name.
+        (
+            list(&[
+                makes("((name))"),
+                needs("b"),
+                needs("((b))"),
+                load("((b))/c"),
+            ]),
+            &[],
+        ),
+        // Branches do not see each other's, unless they run one at a time.
+        (
+            format!(
+                "  - in_parallel: [{}]\n{}",
+                flow(&[get(), load("r/a")]),
+                list(&[needs("r")])
+            ),
+            &["r: another branch"],
+        ),
+        (
+            format!(
+                "  - in_parallel: {{limit: 1, steps: [{}]}}\n",
+                flow(&[get(), load("r/a")])
+            ),
+            &[],
+        ),
+        (
+            format!(
+                "  - in_parallel: {{limit: 2, steps: [{}]}}\n",
+                flow(&[load("r/a"), get()])
+            ),
+            &["r: later step"],
+        ),
+        (
+            format!(
+                "  - in_parallel: [{{do: [{}]}}, {{get: s}}]\n{}",
+                flow(&[get(), load("r/a")]),
+                list(&[load("s/a")])
+            ),
+            &[],
+        ),
+        (
+            format!(
+                "{}  - in_parallel: [{{in_parallel: [{{task: t, file: r/t.yml}}]}}, {}]\n",
+                list(&[get()]),
+                needs("any")
+            ),
+            &["any: no step"],
+        ),
+        // Hooks run after their step, and see what it made.
+        (
+            format!(
+                "  - get: r\n    on_failure: {}\n    ensure: {}\n",
+                load("r/a"),
+                load("s/a")
+            ),
+            &["s: no step"],
+        ),
+        (
+            format!(
+                "  - get: r\n    on_success: {{put: s}}\n{}",
+                list(&[load("s/a")])
+            ),
+            &[],
+        ),
+        (
+            format!(
+                "  - try: {{get: r}}\n{}  ensure: {}",
+                list(&[load("r/a")]),
+                load("r/b")
+            ),
+            &[],
+        ),
+        (
+            format!(
+                "  - across: [{{var: v, values: [1]}}]\n    do: [{}]\n{}",
+                flow(&[get(), load("r/((.:v))")]),
+                list(&[needs("r")])
+            ),
+            &[],
+        ),
+        (
+            list(&[
+                get(),
+                "{set_pipeline: p, file: r/p.yml, var_files: [r/a, b/c]}".into(),
+            ]),
+            &["b: no step"],
+        ),
+        (
+            list(&[
+                "{put: r, inputs: [b]}".into(),
+                "{put: s, inputs: all, params: {file: c/d}}".into(),
+            ]),
+            &["b: no step"],
+        ),
+    ];
+    for (plan, expected) in cases {
+        assert_eq!(missing_artifacts(plan), *expected, "{plan}");
+    }
 }
 
 #[test]
@@ -415,6 +591,10 @@ fn old_ways_to_write_pipelines_get_a_hint() {
     check(
         "jobs: [{name: {{name}}}]",
         "1:16 a map cannot be the key of a map; if a variable is meant, write ((name)) instead of {{name}}",
+    );
+    check(
+        "a: {{b}}/c",
+        "1:4 while parsing a block mapping, did not find expected key; if a variable is meant, write ((name)) instead of {{name}}",
     );
     check(
         &with_plan("- aggregate:\n  - get: x"),

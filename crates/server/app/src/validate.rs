@@ -1,6 +1,7 @@
 //! `airside validate`: checks pipelines and task files without a server.
 
 mod given;
+mod settings;
 mod traps;
 
 use std::io::Read;
@@ -30,7 +31,8 @@ Examples:
 pub const NOTE: &str = "\
 Refuses what `fly validate-pipeline` and `fly set-pipeline` refuse, including equal keys in one map,
 of which a server takes the last. Warns about more: resource types that Airside does not have,
-sources without a field that their type needs, files of artifacts that no step makes.
+sources and params that their type will refuse or ignore, files of artifacts that no earlier step
+makes, and texts that YAML reads as something else.
 
 With --strict it is more lenient than `fly validate-pipeline --strict` in one case: unknown keys at
 the top level, where anchors are often kept, are no warning.";
@@ -231,8 +233,10 @@ fn pipeline_warnings(text: &str, node: Node) -> Result<Vec<Warning>, Vec<Problem
     let loaded = load_node_with_advice(&node, airside_resource_types::NATIVE);
     match (loaded, without_duplicates(text, node)) {
         (Ok(loaded), Ok(node)) => {
-            let traps = traps::warnings(text, &node);
-            Ok(loaded.warnings.into_iter().chain(traps).collect())
+            let mut warnings = loaded.warnings;
+            warnings.extend(settings::pipeline_warnings(text, &node));
+            warnings.extend(trap_warnings(text, &node));
+            Ok(in_order(warnings))
         }
         (loaded, unique) => {
             let problems = loaded.err().into_iter().chain(unique.err());
@@ -246,14 +250,28 @@ fn task_warnings(text: &str, node: &Node) -> Result<Vec<Warning>, Vec<Problem>> 
     let loaded = load_task_node(node)?;
     let mut warnings = loaded.warnings;
     warnings.extend(platform_warning(&loaded.config));
-    warnings.extend(traps::warnings(text, node));
+    warnings.extend(settings::task_warnings(text, node));
+    warnings.extend(trap_warnings(text, node));
     // The document has just been read.
     let twice = airside_yaml::duplicate_keys(text).unwrap_or_default();
     warnings.extend(twice.iter().map(|twice| {
         let message = format!("{}, and only the last one counts", twice_words(twice));
         Warning::new("duplicate_key", message, Some(twice.key.span))
     }));
-    Ok(warnings)
+    Ok(in_order(warnings))
+}
+
+fn trap_warnings(text: &str, node: &Node) -> impl Iterator<Item = Warning> {
+    traps::find(text, node).into_iter().map(|trap| trap.warning())
+}
+
+/// By place, those without one last.
+fn in_order(mut warnings: Vec<Warning>) -> Vec<Warning> {
+    warnings.sort_by_key(|warning| {
+        let start = warning.span.map(|span| span.start);
+        (start.is_none(), start)
+    });
+    warnings
 }
 
 /// `fly` refuses a pipeline with equal keys in one map, so it would not get to the server, which
