@@ -52,7 +52,7 @@ fn load_with(node: &Node, native: Option<&[&str]>) -> Result<Loaded, Vec<Problem
             warnings: in_order(warnings, |warning| warning.span),
         });
     }
-    problems.extend(warnings.iter().filter_map(config::miscased_problem));
+    problems.extend(warnings.iter().filter_map(config::misspelt_problem));
     Err(sorted(problems))
 }
 

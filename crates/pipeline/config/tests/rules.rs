@@ -608,6 +608,14 @@ fn old_ways_to_write_pipelines_get_a_hint() {
         "Jobs: [{name: j}]",
         "1:1 key `Jobs` is ignored: the section is called `jobs`\n- jobs: pipeline must contain at least one job",
     );
+    check(
+        "jbos: [{name: j}]",
+        "1:1 key `jbos` is ignored: the section is called `jobs`\n- jobs: pipeline must contain at least one job",
+    );
+    assert_eq!(
+        warnings("gruops: []\njob-parts: []\njob: {}\njobs: [{name: j}]"),
+        ["misspelt_key: key `gruops` is ignored: the section is called `groups`"]
+    );
     assert_eq!(
         warnings("Groups: []\njobs: [{name: j}]"),
         ["miscased_key: key `Groups` is ignored: the section is called `groups`"]

@@ -300,6 +300,18 @@ impl<'r, 'n> Fields<'r, 'n> {
         .collect()
     }
 
+    /// Keys of no shape that certainly mean one that the map does not have, each with that one.
+    pub(crate) fn misspelt(&self) -> Vec<(&'n Key, &'static str)> {
+        let keys = self.entries.iter().map(|(key, _)| key);
+        keys.filter(|key| {
+            !self
+                .known()
+                .any(|name| name.eq_ignore_ascii_case(&key.text))
+        })
+        .filter_map(|key| Some((key, self.meant(key)?)))
+        .collect()
+    }
+
     fn unknown(&self) -> Vec<&'n Key> {
         debug_assert!(
             self.known().all(|name| self.asked.contains(&name)),
