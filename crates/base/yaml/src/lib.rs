@@ -23,11 +23,13 @@ mod margins;
 mod node;
 mod number;
 mod scalar;
+mod scalars;
 
 pub use duplicates::{DuplicateKey, duplicate_keys};
 pub use error::{Error, ErrorKind};
 pub use node::{Key, Node, Position, Span, Value};
 pub use number::json_text as float_json_text;
+pub use scalars::plain_scalars;
 
 /// Deepest nesting of lists and maps, aliases expanded. Deep enough for any pipeline, and well
 /// below the 128 levels at which JSON readers give up on what we store.

@@ -55,6 +55,42 @@ fn the_exit_status_says_whether_it_is_good() {
 }
 
 #[test]
+fn fixing_writes_files_and_refuses_standard_input() {
+    let home = Home::new();
+    let new = "jobs: [{name: ((name))}] # kept\n";
+    home.file("old.yml", "jobs: [{nmae: {{name}}}] # kept\n");
+    let content = || std::fs::read_to_string(home.path().join("old.yml")).unwrap();
+    let run = |args: &[&str]| {
+        let mut command = airside();
+        command.current_dir(home.path()).arg("validate").args(args);
+        let output = command.output().unwrap();
+        (
+            output.status.success(),
+            text(&output.stdout) + &text(&output.stderr),
+        )
+    };
+    let name = ["-v", "name=a"];
+    let (is_good, said) = run(&[&["--fix", "--check", "old.yml"][..], &name].concat());
+    assert!(
+        !is_good && said.contains("old.yml: would fix 1 line"),
+        "{said}"
+    );
+    assert!(content().contains("{{name}}"));
+    let (is_good, said) = run(&[&["--fix", "old.yml"][..], &name].concat());
+    assert!(is_good && said.contains("old.yml: fixed 1 line"), "{said}");
+    assert_eq!(content(), new);
+    let (is_good, said) = run(&[&["--fix", "--check", "old.yml"][..], &name].concat());
+    assert!(is_good, "{said}");
+    let (is_good, said) = run(&["--fix", "-"]);
+    assert!(
+        !is_good && said.contains("cannot write to standard input"),
+        "{said}"
+    );
+    let (is_good, said) = run(&["--check", "old.yml"]);
+    assert!(!is_good && said.contains("--fix"), "{said}");
+}
+
+#[test]
 fn a_closed_pipe_is_the_readers_business() {
     for args in [&["schema"][..], &["completion", "bash"]] {
         let mut child = airside()

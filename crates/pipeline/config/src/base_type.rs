@@ -48,14 +48,20 @@ pub fn registry_type(type_: &str) -> Option<&'static str> {
     (type_ == DOCKER_IMAGE).then_some("registry-image")
 }
 
+/// Returns the type and source that checks and gets of a base type really use.
+pub fn pulled_source(type_: &str, source: Map<String, Value>) -> (String, Map<String, Value>) {
+    let Pulled { type_, source } = Pulled::new(type_, source);
+    (type_, source)
+}
+
 /// Says that a base type is not there, and which line in `resource_types` brings it.
 pub fn missing_base_type(type_: &str) -> String {
     let line = resource_types_line(type_);
     if type_ == DOCKER_IMAGE {
         return format!(
             "Airside reads resource type `{type_}` as `registry-image`, which can be checked and got. To put an image, \
-             build it with `concourse/oci-build-task` and put it to a `registry-image`, or bring Docker's type with \
-             this line in `resource_types`: {line}"
+             build it in a task, as examples/source-to-image.yml does without privileges, and put the file to a \
+             `registry-image`; or bring Docker's type with this line in `resource_types`: {line}"
         );
     }
     format!(

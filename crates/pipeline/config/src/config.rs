@@ -158,31 +158,39 @@ pub(crate) static DISPLAY: Shape = Shape {
 };
 
 const MISCASED: &str = "miscased_key";
+const MISSPELT: &str = "misspelt_key";
 
-/// A key that differs from a section in case only is none, which explains what else is wrong.
-pub(crate) fn miscased_problem(warning: &Warning) -> Option<Problem> {
-    (warning.type_ == MISCASED).then(|| Problem {
+/// A key that is almost a section is none, which explains what else is wrong.
+pub(crate) fn misspelt_problem(warning: &Warning) -> Option<Problem> {
+    let is_no_section = [MISCASED, MISSPELT].contains(&warning.type_.as_str());
+    is_no_section.then(|| Problem {
         section: Section::Jobs,
         path: None,
         message: warning.message.clone(),
         span: warning.span,
+        fixes: Vec::new(),
     })
 }
 
-fn warn_of_miscased(fields: &mut Fields<'_, '_>) {
-    for (key, section) in fields.miscased() {
+fn warn_of_misspelt(fields: &mut Fields<'_, '_>) {
+    let miscased = fields.miscased().into_iter();
+    let found: Vec<_> = miscased
+        .map(|found| (MISCASED, found))
+        .chain(fields.misspelt().into_iter().map(|found| (MISSPELT, found)))
+        .collect();
+    for (type_, (key, section)) in found {
         let message = format!(
             "key `{}` is ignored: the section is called `{section}`",
             key.text
         );
-        fields.reader.warning(MISCASED, key.span, message);
+        fields.reader.warning(type_, key.span, message);
     }
 }
 
 /// Reads the top level. Keys that are no section are dropped: people keep anchors there.
 pub(crate) fn read(mut fields: Fields<'_, '_>) -> Config {
     let mut config = Config::default();
-    warn_of_miscased(&mut fields);
+    warn_of_misspelt(&mut fields);
     fields.reader.section = Section::Groups;
     config.groups = fields.list("groups", group::read);
     fields.reader.section = Section::VarSources;

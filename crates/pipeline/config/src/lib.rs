@@ -28,6 +28,7 @@ mod identifier;
 mod inputs;
 mod job;
 mod load;
+mod old_variables;
 mod outline;
 mod passed_pattern;
 mod plan;
@@ -48,7 +49,7 @@ mod yaml_text;
 
 pub use airside_model::ResourceType;
 pub use airside_model::parse_duration;
-pub use base_type::{missing_base_type, registry_type, resource_types_line};
+pub use base_type::{missing_base_type, pulled_source, registry_type, resource_types_line};
 pub use config::{Config, Display};
 pub use diff::diff;
 pub use glob::Glob;
@@ -66,7 +67,7 @@ pub use plan::{
     CheckOptions, MAX_NODES, PlanError, PlanOptions, check_plan, image_plans, plan, plan_with,
     prototype_check_plan, resource_type_check_plan,
 };
-pub use problem::{Problem, Section, api_errors};
+pub use problem::{Fix, FixAction, Problem, Section, api_errors};
 pub use reader::env_text;
 pub use render::{render_all, render_warnings};
 pub use resource::{CheckEvery, Resource};

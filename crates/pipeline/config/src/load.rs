@@ -4,7 +4,7 @@ use airside_model::TaskConfig;
 use airside_yaml::{Node, Span};
 
 use crate::reader::{Fields, Reader};
-use crate::{Config, Problem, Section, Warning, config, task_config, validate};
+use crate::{Config, Problem, Section, Warning, config, old_variables, task_config, validate};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loaded {
@@ -52,7 +52,7 @@ fn load_with(node: &Node, native: Option<&[&str]>) -> Result<Loaded, Vec<Problem
             warnings: in_order(warnings, |warning| warning.span),
         });
     }
-    problems.extend(warnings.iter().filter_map(config::miscased_problem));
+    problems.extend(warnings.iter().filter_map(config::misspelt_problem));
     Err(sorted(problems))
 }
 
@@ -90,29 +90,33 @@ fn loaded_task(config: Option<TaskConfig>, reader: Reader) -> Result<LoadedTask,
 /// Reads the document; the only problem there can be is that it is none.
 pub fn parse(text: &str) -> Result<Node, Vec<Problem>> {
     airside_yaml::parse(text).map_err(|error| {
-        let span = Span {
+        let fixes = old_variables::fixes(text);
+        let at_error = Span {
             start: error.position,
             end: error.position,
+        };
+        let is_key = matches!(error.kind, airside_yaml::ErrorKind::Key(_));
+        let first = fixes.first().map(|fix| fix.span).filter(|_| !is_key);
+        let hint = if fixes.is_empty() && !(is_key && is_old_variable(text, &error)) {
+            ""
+        } else {
+            "; if a variable is meant, write ((name)) instead of {{name}}"
         };
         vec![Problem {
             section: Section::Syntax,
             path: None,
-            message: format!("{}{}", error.kind, old_variable_hint(text, &error)),
-            span: Some(span),
+            message: format!("{}{hint}", error.kind),
+            span: Some(first.unwrap_or(at_error)),
+            fixes,
         }]
     })
 }
 
 /// `{{name}}` was how a variable was written once; YAML reads it as a map in a map.
-fn old_variable_hint(text: &str, error: &airside_yaml::Error) -> &'static str {
-    let is_key = matches!(error.kind, airside_yaml::ErrorKind::Key(_));
+fn is_old_variable(text: &str, error: &airside_yaml::Error) -> bool {
     let before = error.position.offset.checked_sub(1);
     let braces = before.and_then(|start| text.get(start..));
-    if is_key && braces.is_some_and(|rest| rest.starts_with("{{")) {
-        "; if a variable is meant, write ((name)) instead of {{name}}"
-    } else {
-        ""
-    }
+    braces.is_some_and(|rest| rest.starts_with("{{"))
 }
 
 fn sorted(problems: Vec<Problem>) -> Vec<Problem> {

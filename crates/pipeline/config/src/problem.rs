@@ -47,6 +47,41 @@ pub struct Problem {
     pub message: String,
     /// Absent where nothing in the text is to blame, as with something missing altogether.
     pub span: Option<Span>,
+    /// Edits that certainly mend it, if there are any.
+    pub fixes: Vec<Fix>,
+}
+
+/// An edit of the text, within one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fix {
+    /// Place of the text that is replaced.
+    pub span: Span,
+    pub action: FixAction,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FixAction {
+    /// Writes `to` in the place of `from`.
+    Replace { from: String, to: String },
+    /// Puts quotes around what is written, which makes a text of it.
+    Quote,
+}
+
+impl Fix {
+    pub fn quote(span: Span) -> Self {
+        Self {
+            span,
+            action: FixAction::Quote,
+        }
+    }
+
+    pub(crate) fn replace(span: Span, from: &str, to: impl Into<String>) -> Self {
+        let (from, to) = (from.to_owned(), to.into());
+        Self {
+            span,
+            action: FixAction::Replace { from, to },
+        }
+    }
 }
 
 impl fmt::Display for Problem {

@@ -79,8 +79,7 @@ impl Definitions {
 
     fn field(&mut self, field: &'static Field) -> Value {
         let mut schema = self.kind(field.kind);
-        if !field.required && matches!(field.kind, Kind::Text) {
-            // Nothing is as good as no text.
+        if !field.required && field.kind.may_be_null() {
             schema = json!({"anyOf": [schema, nothing()]});
         }
         if let Value::Object(map) = &mut schema {
@@ -101,13 +100,13 @@ impl Definitions {
             Kind::Flag => or_variable([json!({"type": "boolean"})]),
             Kind::Count => or_variable([json!({"type": "integer", "minimum": 0})]),
             Kind::Positive => or_variable([json!({"type": "integer", "minimum": 1})]),
-            Kind::Duration => json!({"$ref": "#/$defs/duration"}),
+            Kind::Duration | Kind::WrittenDuration => json!({"$ref": "#/$defs/duration"}),
             Kind::DurationOrNever => {
                 json!({"anyOf": [{"$ref": "#/$defs/duration"}, {"const": "never"}]})
             }
-            Kind::Texts => or_variable([list(text()), nothing()]),
-            Kind::TextMap => or_variable([texts(), nothing()]),
-            Kind::Env | Kind::Object => or_variable([json!({"type": "object"}), nothing()]),
+            Kind::Texts => or_variable([list(text())]),
+            Kind::TextMap => or_variable([texts()]),
+            Kind::Env | Kind::Object => or_variable([json!({"type": "object"})]),
             Kind::Word(words) => or_variable([word(words)]),
             Kind::GetVersion => or_variable([word(&["latest", "every"]), texts()]),
             Kind::PutInputs => or_variable([word(&["detect", "all"]), list(text())]),
@@ -118,8 +117,8 @@ impl Definitions {
                 json!({"type": "integer", "minimum": 0}),
                 json!({"type": "string", "pattern": "^[0-9]+([KkMmGg]([Ii]?[Bb])?)?$"}),
             ]),
-            Kind::Inner(shape) => or_variable([self.refer(shape), nothing()]),
-            Kind::List(shape) => or_variable([list(self.refer(shape)), nothing()]),
+            Kind::Inner(shape) => or_variable([self.refer(shape)]),
+            Kind::List(shape) => or_variable([list(self.refer(shape))]),
             Kind::Step => self.step(),
             Kind::Steps => or_variable([list(self.step())]),
             Kind::StepsOr(shape) => or_variable([list(self.step()), self.refer(shape)]),
@@ -167,7 +166,7 @@ impl Definitions {
     }
 }
 
-/// A key with nothing behind it is as good as none where a list or map may stand.
+/// A key with nothing behind it, which is as good as no key.
 fn nothing() -> Value {
     json!({"type": "null"})
 }

@@ -52,6 +52,8 @@ pub(crate) enum Kind {
     /// A whole number from 1 up.
     Positive,
     Duration,
+    /// A duration that must be there if its key is.
+    WrittenDuration,
     DurationOrNever,
     Texts,
     /// A map from text to text.
@@ -77,6 +79,14 @@ pub(crate) enum Kind {
     Steps,
     /// A list of steps, or a map of this shape.
     StepsOr(&'static Shape),
+}
+
+impl Kind {
+    /// Returns true if a key without a value is as good as no key, where the key is not required.
+    pub(crate) fn may_be_null(self) -> bool {
+        // An empty step or timeout is refused, and so are no attempts.
+        !matches!(self, Self::Step | Self::Positive | Self::WrittenDuration)
+    }
 }
 
 impl Shape {

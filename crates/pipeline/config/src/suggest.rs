@@ -20,6 +20,22 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
+/// The candidate that is certainly meant: near, and nearer than every other one.
+pub(crate) fn certain<'a>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'a str> + Clone,
+) -> Option<&'a str> {
+    const SHORTEST: usize = 3;
+    const MOST_SLIPS: usize = 2;
+    let meant = nearest(word, candidates.clone())?;
+    let slips = distance(word, meant);
+    let mut others = candidates.into_iter().filter(|other| *other != meant);
+    let is_alone =
+        others.all(|other| other.chars().count() > MAX_WORD_CHARS || distance(word, other) > slips);
+    let is_slip = word.chars().count() >= SHORTEST && slips <= MOST_SLIPS;
+    (is_slip && is_alone).then_some(meant)
+}
+
 /// ` (did you mean 'x'?)`, or nothing.
 pub(crate) fn hint<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     nearest(word, candidates)
@@ -62,6 +78,9 @@ mod tests {
         assert_eq!(nearest("banana", names), None);
         assert_eq!(nearest("tsak", ["task", "tags"]), Some("task"));
         assert_eq!(nearest("paln", ["plan", "public"]), Some("plan"));
+        assert_eq!(certain("tsak", ["task", "tags"]), Some("task"));
+        assert_eq!(certain("tass", ["task", "tags"]), None, "both are near");
+        assert_eq!(certain("ge", ["get", "put"]), None, "too short to tell");
         assert_eq!(distance("kitten", "sitting"), 3);
     }
 }

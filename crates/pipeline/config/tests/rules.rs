@@ -328,93 +328,15 @@ fn unknown_fields_below_a_task_config_are_warnings() {
     assert_eq!(task.warnings.len(), 1, "{task:?}");
 }
 
-fn advice(text: &str) -> Vec<String> {
-    let native = ["git", "mock", "registry-image", "semver", "time"];
-    let node = airside_config::parse(text).unwrap();
-    let loaded = airside_config::load_node_with_advice(&node, &native).unwrap();
-    assert_eq!(load(text).unwrap().warnings, [], "a server does not warn");
-    let shown = |warning: airside_config::Warning| {
-        let line = warning.span.map_or(0, |span| span.start.line);
-        format!("{line} {}: {}", warning.type_, warning.message)
-    };
-    loaded.warnings.into_iter().map(shown).collect()
-}
-
-#[test]
-fn advice_names_types_that_are_not_there_and_how_to_bring_them() {
-    let text = "resource_types:
-- {name: mine, type: docker-image, source: {repository: a}}
-- {name: cf, type: cf}
-resources:
-- {name: lock, type: pool}
-- {name: base, type: docker-image, source: {repository: a}}
-- {name: made, type: docker-image, source: {repository: a}}
-- {name: own, type: mine}
-- {name: number, type: semver, source: {driver: gcs}}
-- {name: code, type: git, source: {url: x}}
-- {name: clock, type: time, source: {interval: soon}}
-- {name: some, type: ((type))}
-jobs:
-- name: j
-  plan:
-  - in_parallel: [{get: lock}, {get: base}, {get: own}, {get: number}, {get: code}, {get: clock}, {get: some}]
-  - {put: made, no_get: true}
-  - task: t
-    config: {platform: linux, image_resource: {type: docker-image, source: {repository: a}}}
-  - task: u
-    config: {platform: linux, image_resource: {type: hg}}
-";
-    let line = |type_: &str| {
-        format!(
-            "resource type `{type_}` is not part of Airside; the pipeline can bring it with this line in `resource_types`: \
-             {{name: {type_}, type: registry-image, source: {{repository: concourse/{type_}-resource}}}}"
-        )
-    };
-    let found = advice(text);
-    let expected = [
-        format!("3 missing_type: resource_types.cf: {}", line("cf")),
-        format!("5 missing_type: resources.lock: {}", line("pool")),
-        "7 missing_type: resources.made: Airside reads resource type `docker-image` as `registry-image`, which can be \
-         checked and got. To put an image, build it with `concourse/oci-build-task` and put it to a `registry-image`, or \
-         bring Docker's type with this line in `resource_types`: {name: docker-image, type: registry-image, source: \
-         {repository: concourse/docker-image-resource}, privileged: true}"
-            .to_owned(),
-        "9 source: resources.number: source.driver is `gcs`, but `semver` has only the drivers `git` and `s3`".to_owned(),
-        "10 source: resources.code: source.uri is missing, which type `git` needs".to_owned(),
-        "11 source: resources.clock: source.interval is `soon`, which is no duration such as 30m".to_owned(),
-        format!(
-            "21 missing_type: jobs.j.plan.do[3].task(u).config.image_resource.type: {}",
-            line("hg")
-        ),
-    ];
-    assert_eq!(found, expected);
-}
-
-#[test]
-fn advice_names_artifacts_that_no_step_makes() {
-    let task = "config: {platform: linux, outputs: [{name: out}], run: {path: x}}, output_mapping: {out: built}";
-    let text = |first: &str| {
-        format!(
-            "resources: [{{name: r, type: mock}}]\njobs:\n- name: j\n  plan:\n  - {{get: r}}\n  - {{task: t, {first}}}\n  \
-             - {{load_var: v, file: ci/v.json}}\n  - {{set_pipeline: self, file: built/p.yml}}\n  - {{task: u, image: img, {task}}}\n"
-        )
-    };
-    assert_eq!(
-        advice(&text(task)),
-        [
-            "7 missing_artifact: jobs.j.plan.do[2].load_var(v): no step of this job makes the artifact `ci` that `file` is in",
-            "9 missing_artifact: jobs.j.plan.do[4].task(u): no step of this job makes the artifact `img` that `image` is in",
-        ]
-    );
-    // The file may say that the task makes any of them.
-    assert_eq!(advice(&text("file: r/t.yml")), Vec::<String>::new());
-}
-
 #[test]
 fn old_ways_to_write_pipelines_get_a_hint() {
     check(
         "jobs: [{name: {{name}}}]",
         "1:16 a map cannot be the key of a map; if a variable is meant, write ((name)) instead of {{name}}",
+    );
+    check(
+        "a: {{b}}/c",
+        "1:4 while parsing a block mapping, did not find expected key; if a variable is meant, write ((name)) instead of {{name}}",
     );
     check(
         &with_plan("- aggregate:\n  - get: x"),
@@ -427,6 +349,14 @@ fn old_ways_to_write_pipelines_get_a_hint() {
     check(
         "Jobs: [{name: j}]",
         "1:1 key `Jobs` is ignored: the section is called `jobs`\n- jobs: pipeline must contain at least one job",
+    );
+    check(
+        "jbos: [{name: j}]",
+        "1:1 key `jbos` is ignored: the section is called `jobs`\n- jobs: pipeline must contain at least one job",
+    );
+    assert_eq!(
+        warnings("gruops: []\njob-parts: []\njob: {}\njobs: [{name: j}]"),
+        ["misspelt_key: key `gruops` is ignored: the section is called `groups`"]
     );
     assert_eq!(
         warnings("Groups: []\njobs: [{name: j}]"),

@@ -9,6 +9,7 @@ mod aws;
 mod failure;
 mod git;
 mod http;
+mod inspect;
 mod lenient;
 mod log;
 mod loopback;
@@ -30,6 +31,7 @@ use std::{io::Write, path::Path};
 use airside_model::Version;
 
 pub use failure::{Failure, Part};
+pub use inspect::{SettingsMistake, SettingsPart, inspect_settings};
 pub use privilege::Privilege;
 pub use program::main;
 pub use registry::{AskedImage, AskedRegistry, Asking, Pace, Standing, TagList};

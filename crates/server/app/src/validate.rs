@@ -1,6 +1,9 @@
 //! `airside validate`: checks pipelines and task files without a server.
 
+mod fix;
 mod given;
+mod replace;
+mod settings;
 mod traps;
 
 use std::io::Read;
@@ -14,6 +17,7 @@ use airside_config::{
 use airside_model::TaskConfig;
 use airside_yaml::{DuplicateKey, Node, Span};
 use clap::Args;
+use fix::ChangedLine;
 use given::Values;
 pub(crate) use given::Variables;
 use serde_json::{Value, json};
@@ -25,12 +29,21 @@ Examples:
   airside validate ci.yml -l vars.yml
 
   # Check all task files; warnings count as errors
-  airside validate --task --strict tasks/*.yml";
+  airside validate --task --strict tasks/*.yml
+
+  # Show what can be mended in an old pipeline, then mend it
+  airside validate --fix --check ci.yml
+  airside validate --fix ci.yml";
 
 pub const NOTE: &str = "\
 Refuses what `fly validate-pipeline` and `fly set-pipeline` refuse, including equal keys in one map,
 of which a server takes the last. Warns about more: resource types that Airside does not have,
-sources without a field that their type needs, files of artifacts that no step makes.
+sources and params that their type will refuse or ignore, files of artifacts that no earlier step
+makes, and texts that YAML reads as something else.
+
+With --fix it writes ((name)) for {{name}}, `in_parallel` for `aggregate`, the one key that a
+misspelt key can mean, and quotes around texts that YAML reads as numbers where text is wanted.
+Comments and layout stay. A problem that appears behind a mended one is shown as usual.
 
 With --strict it is more lenient than `fly validate-pipeline --strict` in one case: unknown keys at
 the top level, where anchors are often kept, are no warning.";
@@ -46,6 +59,12 @@ pub struct Options {
     /// Treat warnings as errors
     #[arg(long)]
     strict: bool,
+    /// Write what is certainly meant into the files, and print the lines that changed
+    #[arg(long)]
+    fix: bool,
+    /// With --fix, only print what would be changed, and fail if that is anything
+    #[arg(long, requires = "fix")]
+    check: bool,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -62,13 +81,25 @@ pub fn run(options: &Options) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
+    if options.fix && options.files.iter().any(|file| is_standard_input(file)) {
+        eprintln!("airside: --fix cannot write to standard input; name the file instead of `-`");
+        return ExitCode::FAILURE;
+    }
     let checks: Vec<Check> = options
         .files
         .iter()
-        .map(|file| Check::read(file, options.task, &values))
+        .map(|file| {
+            if options.fix {
+                Check::fix(file, options.task, &values, options.check)
+            } else {
+                Check::read(file, options.task, &values)
+            }
+        })
         .collect();
     let passes = |check: &Check| {
-        if options.strict {
+        if options.check && !check.changes.is_empty() {
+            false
+        } else if options.strict {
             check.is_spotless()
         } else {
             check.is_valid()
@@ -96,32 +127,61 @@ struct Check {
     file: String,
     text: String,
     outcome: Outcome,
+    /// Lines that were mended, or would be.
+    changes: Vec<ChangedLine>,
+    only_shown: bool,
 }
 
 enum Outcome {
     Unreadable(String),
+    Unwritable(String),
     Problems(Vec<Problem>),
     Sound(Vec<Warning>),
 }
 
 impl Check {
     fn read(file: &Path, task: bool, values: &Values) -> Self {
-        let name = if file == Path::new("-") {
+        match read(file) {
+            Ok(text) => Self::of(file, judge(&text, task, values), text),
+            Err(reason) => Self::of(file, Outcome::Unreadable(reason), String::new()),
+        }
+    }
+
+    /// Mends what is certain, and checks the result; with `only_shown` it only lists the changes
+    /// and checks the file as it is.
+    fn fix(file: &Path, task: bool, values: &Values, only_shown: bool) -> Self {
+        let text = match read(file) {
+            Ok(text) => text,
+            Err(reason) => return Self::of(file, Outcome::Unreadable(reason), String::new()),
+        };
+        let fixed = fix::fix(&text, task, values);
+        let changes = fix::changed_lines(&text, &fixed);
+        if !only_shown
+            && fixed != text
+            && let Err(error) = replace::replace_file(file, &text, &fixed)
+        {
+            return Self::of(file, Outcome::Unwritable(error.to_string()), text);
+        }
+        let text = if only_shown { text } else { fixed };
+        Self {
+            changes,
+            only_shown,
+            ..Self::of(file, judge(&text, task, values), text)
+        }
+    }
+
+    fn of(file: &Path, outcome: Outcome, text: String) -> Self {
+        let name = if is_standard_input(file) {
             "standard input".to_owned()
         } else {
             file.display().to_string()
         };
-        match read(file) {
-            Ok(text) => Self {
-                file: name,
-                outcome: judge(&text, task, values),
-                text,
-            },
-            Err(reason) => Self {
-                file: name,
-                text: String::new(),
-                outcome: Outcome::Unreadable(reason),
-            },
+        Self {
+            file: name,
+            text,
+            outcome,
+            changes: Vec::new(),
+            only_shown: false,
         }
     }
 
@@ -134,8 +194,12 @@ impl Check {
     }
 
     fn text(&self) -> String {
-        match &self.outcome {
+        let changes = fix::show_changes(&self.changes, &self.file, self.only_shown);
+        let outcome = match &self.outcome {
             Outcome::Unreadable(reason) => format!("error: cannot read {}: {reason}\n", self.file),
+            Outcome::Unwritable(reason) => {
+                format!("error: cannot write {}: {reason}\n", self.file)
+            }
             Outcome::Problems(problems) => {
                 let shown = render_all(problems, &self.text, &self.file);
                 let count = match problems.len() {
@@ -148,12 +212,15 @@ impl Check {
                 let shown = render_warnings(warnings, &self.text, &self.file);
                 format!("{shown}{}: looks good\n", self.file)
             }
-        }
+        };
+        changes + &outcome
     }
 
     fn json(&self) -> Value {
         let (problems, warnings) = match &self.outcome {
-            Outcome::Unreadable(reason) => (vec![json!({"message": reason})], Vec::new()),
+            Outcome::Unreadable(reason) | Outcome::Unwritable(reason) => {
+                (vec![json!({"message": reason})], Vec::new())
+            }
             Outcome::Problems(problems) => {
                 (problems.iter().map(problem_json).collect(), Vec::new())
             }
@@ -164,12 +231,17 @@ impl Check {
             "valid": self.is_valid(),
             "problems": problems,
             "warnings": warnings,
+            "changes": self.changes.iter().map(change_json).collect::<Vec<_>>(),
         })
     }
 }
 
+fn is_standard_input(file: &Path) -> bool {
+    file == Path::new("-")
+}
+
 fn read(file: &Path) -> Result<String, String> {
-    let bytes = if file == Path::new("-") {
+    let bytes = if is_standard_input(file) {
         let mut bytes = Vec::new();
         let read = std::io::stdin().read_to_end(&mut bytes);
         read.map(|_| bytes)
@@ -204,6 +276,7 @@ fn filled(text: &str, values: &Values) -> Result<Node, Vec<Problem>> {
             path: None,
             message: unfilled.message,
             span: Some(unfilled.span),
+            fixes: Vec::new(),
         }]
     })
 }
@@ -230,8 +303,10 @@ fn pipeline_warnings(text: &str, node: Node) -> Result<Vec<Warning>, Vec<Problem
     let loaded = load_node_with_advice(&node, airside_resource_types::NATIVE);
     match (loaded, without_duplicates(text, node)) {
         (Ok(loaded), Ok(node)) => {
-            let traps = traps::warnings(text, &node);
-            Ok(loaded.warnings.into_iter().chain(traps).collect())
+            let mut warnings = loaded.warnings;
+            warnings.extend(settings::pipeline_warnings(text, &node));
+            warnings.extend(trap_warnings(text, &node));
+            Ok(in_order(warnings))
         }
         (loaded, unique) => {
             let problems = loaded.err().into_iter().chain(unique.err());
@@ -245,14 +320,30 @@ fn task_warnings(text: &str, node: &Node) -> Result<Vec<Warning>, Vec<Problem>> 
     let loaded = load_task_node(node)?;
     let mut warnings = loaded.warnings;
     warnings.extend(platform_warning(&loaded.config));
-    warnings.extend(traps::warnings(text, node));
+    warnings.extend(settings::task_warnings(text, node));
+    warnings.extend(trap_warnings(text, node));
     // The document has just been read.
     let twice = airside_yaml::duplicate_keys(text).unwrap_or_default();
     warnings.extend(twice.iter().map(|twice| {
         let message = format!("{}, and only the last one counts", twice_words(twice));
         Warning::new("duplicate_key", message, Some(twice.key.span))
     }));
-    Ok(warnings)
+    Ok(in_order(warnings))
+}
+
+fn trap_warnings(text: &str, node: &Node) -> impl Iterator<Item = Warning> {
+    traps::find(text, node)
+        .into_iter()
+        .map(|trap| trap.warning())
+}
+
+/// By place, those without one last.
+fn in_order(mut warnings: Vec<Warning>) -> Vec<Warning> {
+    warnings.sort_by_key(|warning| {
+        let start = warning.span.map(|span| span.start);
+        (start.is_none(), start)
+    });
+    warnings
 }
 
 /// `fly` refuses a pipeline with equal keys in one map, so it would not get to the server, which
@@ -265,6 +356,7 @@ fn without_duplicates(text: &str, node: Node) -> Result<Node, Vec<Problem>> {
         path: None,
         message: twice_words(twice),
         span: Some(twice.key.span),
+        fixes: Vec::new(),
     };
     if twice.is_empty() {
         Ok(node)
@@ -276,6 +368,10 @@ fn without_duplicates(text: &str, node: Node) -> Result<Node, Vec<Problem>> {
 fn twice_words(twice: &DuplicateKey) -> String {
     let (key, line) = (&twice.key.text, twice.first.start.line);
     format!("key `{key}` is here a second time; the first is in line {line}")
+}
+
+fn change_json(change: &ChangedLine) -> Value {
+    json!({"line": change.number, "old": change.old, "new": change.new})
 }
 
 fn warning_json(warning: &Warning) -> Value {

@@ -1,13 +1,13 @@
 //! One map of the document, asked for its fields by name; what its shapes do not have is unknown.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use airside_model::{BadDuration, read_duration};
 use airside_yaml::{Key, Node, Span, Value};
 use serde_json::Map;
 
 use super::Reader;
-use crate::{shape::Shape, suggest};
+use crate::{problem::Fix, shape::Shape, suggest};
 
 pub(crate) struct Fields<'r, 'n> {
     pub(crate) reader: &'r mut Reader,
@@ -253,11 +253,27 @@ impl<'r, 'n> Fields<'r, 'n> {
 
     /// Notes every field that no shape has as a problem.
     pub(crate) fn close(self) {
-        for key in self.unknown() {
+        let unknown = self.unknown();
+        let meant: Vec<Option<&str>> = unknown.iter().map(|key| self.meant(key)).collect();
+        let mut times: HashMap<&str, usize> = HashMap::new();
+        for meant in meant.iter().flatten() {
+            *times.entry(meant).or_default() += 1;
+        }
+        for (key, certain) in unknown.into_iter().zip(&meant) {
             let hint = suggest::hint(&key.text, self.known());
             let message = format!("unknown fields [{:?}]{hint}", key.text);
             self.reader.problem(&self.path, key.span, message);
+            // Only one of several can be meant so.
+            if let Some(certain) = certain.filter(|meant| times[meant] == 1) {
+                self.reader.fix(Fix::replace(key.span, &key.text, certain));
+            }
         }
+    }
+
+    /// Returns the field that an unknown key certainly means, unless the map has that one too.
+    fn meant(&self, key: &Key) -> Option<&'static str> {
+        let known: Vec<&'static str> = self.known().collect();
+        suggest::certain(&key.text, known).filter(|meant| !self.has(meant))
     }
 
     /// Notes every field that no shape has as a warning: Concourse ignores unknown fields of such a
@@ -281,6 +297,18 @@ impl<'r, 'n> Fields<'r, 'n> {
             let meant = known.find(|name| name.eq_ignore_ascii_case(&key.text))?;
             (meant != key.text).then_some((key, meant))
         })
+        .collect()
+    }
+
+    /// Keys of no shape that certainly mean one that the map does not have, each with that one.
+    pub(crate) fn misspelt(&self) -> Vec<(&'n Key, &'static str)> {
+        let keys = self.entries.iter().map(|(key, _)| key);
+        keys.filter(|key| {
+            !self
+                .known()
+                .any(|name| name.eq_ignore_ascii_case(&key.text))
+        })
+        .filter_map(|key| Some((key, self.meant(key)?)))
         .collect()
     }
 

@@ -14,6 +14,7 @@ use airside_yaml::{Node, Span, Value};
 pub(crate) use fields::Fields;
 pub(crate) use places::Places;
 
+use crate::problem::Fix;
 use crate::{Problem, Section, Warning};
 
 /// Maximum nesting of the values of resources, params and variables. Plans hold them below their
@@ -72,7 +73,15 @@ impl Reader {
             path: (!path.is_empty()).then(|| path.to_owned()),
             message: message.into(),
             span: Some(span),
+            fixes: Vec::new(),
         });
+    }
+
+    /// Adds an edit that mends the problem that was noted last.
+    pub(crate) fn fix(&mut self, fix: Fix) {
+        if let Some(problem) = self.problems.last_mut() {
+            problem.fixes.push(fix);
+        }
     }
 
     pub(crate) fn warning(&mut self, type_: &str, span: Span, message: String) {
@@ -108,6 +117,7 @@ impl Reader {
                 let kind = node.value.kind();
                 let message = format!("must be a string, but is {kind}; put it in quotes");
                 self.problem(path, node.span, message);
+                self.fix(Fix::quote(node.span));
                 // So that nothing is said to be missing as well.
                 text
             }

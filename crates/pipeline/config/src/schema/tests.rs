@@ -98,10 +98,81 @@ fn the_page_for_users_mentions_every_field() {
 }
 
 #[test]
-fn a_text_that_is_not_needed_may_be_null() {
+fn a_field_may_be_null_where_the_reader_takes_null() {
     let schema = pipeline_schema();
-    let get = &schema["$defs"]["get_step"]["properties"];
     let null = json!({"type": "null"});
-    assert_eq!(get["resource"]["anyOf"][1], null);
-    assert!(get["get"]["anyOf"].is_null());
+    for (definition, field, may_be_null) in [
+        ("get_step", "resource", true),
+        ("get_step", "trigger", true),
+        ("get_step", "version", true),
+        ("get_step", "passed", true),
+        ("get_step", "params", true),
+        ("get_step", "timeout", true),
+        ("get_step", "get", false),
+        ("get_step", "attempts", false),
+        ("get_step", "ensure", false),
+        ("put_step", "inputs", true),
+        ("do_step", "timeout", false),
+        ("task_step", "config", true),
+        ("task_step", "container_limits", true),
+        ("across_var", "max_in_flight", true),
+        ("resource", "check_every", true),
+        ("resource", "webhook_token", true),
+        ("job", "serial", true),
+        ("job", "max_in_flight", true),
+    ] {
+        let place = &schema["$defs"][definition]["properties"][field];
+        assert!(place.is_object(), "{definition}.{field}");
+        let kinds = place["anyOf"].as_array();
+        let found = kinds.is_some_and(|kinds| kinds.contains(&null));
+        assert_eq!(found, may_be_null, "{definition}.{field}");
+    }
+}
+
+/// The reader takes null for every field that the schema lets be null.
+#[test]
+fn the_reader_takes_null_for_what_the_schema_lets_be_null() {
+    let nulls = |shape: &Shape| -> String {
+        let fields = shape.fields.iter();
+        let fields = fields.filter(|field| !field.required && field.kind.may_be_null());
+        fields
+            .map(|field| format!(", {}: null", field.name))
+            .collect()
+    };
+    let task = format!(
+        "{{platform: linux, run: {{path: x{}}}{}}}",
+        nulls(&task_shape::RUN),
+        nulls(&task_shape::TASK)
+    );
+    let step = |shape: &Shape, own: &str| {
+        let around = nulls(&modifiers::SHAPE);
+        format!("  - {{{own}{}{around}}}\n", nulls(shape))
+    };
+    let steps = [
+        step(&steps::get::SHAPE, "get: r"),
+        step(&steps::put::SHAPE, "put: r"),
+        step(
+            &steps::set_pipeline::SHAPE,
+            "set_pipeline: p, file: r/p.yml",
+        ),
+        step(&steps::load_var::SHAPE, "load_var: v, file: r/v.yml"),
+        step(&steps::do_step::SHAPE, "do: []"),
+        step(&steps::try_step::SHAPE, "try: {do: []}"),
+        step(&steps::in_parallel::SHAPE, "in_parallel: []"),
+        format!(
+            "  - {{task: t, config: {task}{}}}\n",
+            nulls(&modifiers::SHAPE)
+        ),
+    ];
+    let text = format!(
+        "resources: [{{name: r, type: mock{}}}]\njobs:\n- name: j\n  plan:\n{}{}",
+        nulls(&resource::SHAPE),
+        steps.concat(),
+        nulls(&job::SHAPE)
+            .replace(", plan: null", "")
+            .replace(", ", "\n  ")
+            .trim_start_matches('\n'),
+    );
+    let loaded = crate::load(&text);
+    assert!(loaded.is_ok(), "{text}\n{loaded:?}");
 }

@@ -6,6 +6,7 @@ use super::{
     Core, Step, do_step, get, in_parallel, load_var, modifiers, put, run, set_pipeline, task,
     try_step,
 };
+use crate::problem::Fix;
 use crate::reader::{Fields, Reader};
 use crate::shape::Shape;
 
@@ -57,6 +58,9 @@ fn read_kind(reader: &mut Reader, node: &Node, path: &str) -> Option<Step> {
         // The rest of the map cannot be judged without knowing what it is.
         let span = first_key(node).unwrap_or(node.span);
         fields.reader.problem(path, span, no_kind(node));
+        if let Some(fix) = kind_fix(node) {
+            fields.reader.fix(fix);
+        }
         return None;
     };
     fields.allow(kind.shape);
@@ -106,22 +110,46 @@ fn no_kind(node: &Node) -> String {
     let Value::Map(entries) = &node.value else {
         return message;
     };
-    let names = || {
-        let kinds = CORES.iter().map(|core| core.key);
-        kinds
-            .chain(modifiers::SHAPE.names())
-            .chain(["timeout", "across"])
-    };
     if node.get("aggregate").is_some() {
         message.push_str("; `aggregate` is gone from Concourse, use `in_parallel`");
     }
-    for (key, _) in entries.iter().take(10) {
+    for (key, _) in entries.iter().take(MOST_HINTED) {
         // What is spelt right was not meant to be something else.
-        if names().all(|name| name != key.text) {
-            message.push_str(&crate::suggest::hint(&key.text, names()));
+        if kind_keys().all(|name| name != key.text) {
+            message.push_str(&crate::suggest::hint(&key.text, kind_keys()));
         }
     }
     message
+}
+
+/// Returns the edit that gives the step its kind, if the map has one key that can be meant so.
+fn kind_fix(node: &Node) -> Option<Fix> {
+    let Value::Map(entries) = &node.value else {
+        return None;
+    };
+    let names: Vec<&str> = kind_keys().collect();
+    let mut fixes = entries.iter().take(MOST_HINTED).filter_map(|(key, _)| {
+        let meant = match key.text.as_str() {
+            "aggregate" => "in_parallel",
+            name if names.contains(&name) => return None,
+            name => crate::suggest::certain(name, names.clone())?,
+        };
+        let is_kind = CORES.iter().any(|core| core.key == meant);
+        is_kind.then(|| Fix::replace(key.span, &key.text, meant))
+    });
+    let fix = fixes.next()?;
+    fixes.next().is_none().then_some(fix)
+}
+
+/// The number of a map's keys that are compared with the keys of steps.
+const MOST_HINTED: usize = 10;
+
+/// The keys of all steps: those that tell a kind, and those that every step may have.
+fn kind_keys() -> impl Iterator<Item = &'static str> {
+    let kinds = CORES.iter().map(|core| core.key);
+    kinds
+        .chain(modifiers::SHAPE.names())
+        .chain(["timeout", "across"])
 }
 
 fn first_key(node: &Node) -> Option<Span> {

@@ -8,6 +8,7 @@ use serde_json::Map;
 
 use crate::base_type::Pulled;
 use crate::plan::{PlanError, Planner};
+use crate::problem::Fix;
 use crate::reader::Fields;
 use crate::shape::{Field, Kind, Shape};
 use crate::validate::Checker;
@@ -154,6 +155,9 @@ fn read_version(fields: &mut Fields<'_, '_>) -> Option<VersionSpec> {
                     other.kind()
                 );
                 reader.problem(path, value.span, message);
+                if other.scalar_text().is_some() {
+                    reader.fix(Fix::quote(value.span));
+                }
                 String::new()
             }
         });

@@ -113,11 +113,15 @@ fn read_config(reader: &mut Reader, node: &Node, path: &str) -> InParallel {
 
 impl InParallelStep {
     pub(super) fn check(&self, path: &str, checker: &mut Checker<'_>) {
-        check_list(
-            &self.in_parallel.steps,
-            &format!("{path}.in_parallel.steps"),
-            checker,
-        );
+        let path = format!("{path}.in_parallel.steps");
+        let steps = &self.in_parallel.steps;
+        // One at a time is one after the other.
+        if self.in_parallel.limit == 1 {
+            return check_list(steps, &path, checker);
+        }
+        checker.beside_each_other(steps.iter().enumerate(), |checker, (index, step)| {
+            step.check(&format!("{path}[{index}]"), checker);
+        });
     }
 
     pub(super) fn plan<'a>(&'a self, planner: &mut Planner<'a>) -> Result<Plan, PlanError> {

@@ -135,19 +135,26 @@ impl Core {
     }
 
     fn visit_leaves<'a>(&'a self, visit: &mut impl FnMut(Leaf<'a>)) {
-        match self {
-            Self::Get(step) => visit(Leaf::Get(step)),
-            Self::Put(step) => visit(Leaf::Put(step)),
-            Self::Task(step) => visit(Leaf::Task(step)),
-            Self::Run(step) => visit(Leaf::Run(step)),
-            Self::SetPipeline(step) => visit(Leaf::SetPipeline(step)),
-            Self::LoadVar(step) => visit(Leaf::LoadVar(step)),
-            Self::Try(_) | Self::Do(_) | Self::InParallel(_) => {
-                self.inner()
-                    .iter()
-                    .for_each(|step| step.visit_leaves(visit));
-            }
+        match self.leaf() {
+            Some(leaf) => visit(leaf),
+            None => self
+                .inner()
+                .iter()
+                .for_each(|step| step.visit_leaves(visit)),
         }
+    }
+
+    /// Returns the step itself if it runs something, and is not made of other steps.
+    fn leaf(&self) -> Option<Leaf<'_>> {
+        Some(match self {
+            Self::Get(step) => Leaf::Get(step),
+            Self::Put(step) => Leaf::Put(step),
+            Self::Task(step) => Leaf::Task(step),
+            Self::Run(step) => Leaf::Run(step),
+            Self::SetPipeline(step) => Leaf::SetPipeline(step),
+            Self::LoadVar(step) => Leaf::LoadVar(step),
+            Self::Try(_) | Self::Do(_) | Self::InParallel(_) => return None,
+        })
     }
 
     fn size(&self) -> u64 {
@@ -175,6 +182,13 @@ impl Core {
 
     /// `path` is where the step stands, with the modifiers that show in paths.
     fn check(&self, path: &str, checker: &mut Checker<'_>) {
+        self.check_itself(path, checker);
+        if let Some(leaf) = self.leaf() {
+            checker.step_makes(leaf);
+        }
+    }
+
+    fn check_itself(&self, path: &str, checker: &mut Checker<'_>) {
         match self {
             Self::Get(step) => step.check(path, checker),
             Self::Put(step) => step.check(path, checker),

@@ -77,7 +77,7 @@ pub(crate) static TIMEOUT: Shape = Shape {
     doc: "A limit for the whole step.",
     fields: &[Field::new(
         "timeout",
-        Kind::Duration,
+        Kind::WrittenDuration,
         "Timeout of the step.",
     )],
 };

@@ -125,6 +125,7 @@ impl PutStep {
         let path = format!("{path}.put({})", self.name);
         checker.identifier(&self.name, &path);
         checker.resource_exists(self.resource(), &path);
+        checker.put_inputs_are_made(self, &path);
     }
 
     pub(super) fn plan(&self, planner: &mut Planner<'_>) -> Result<Plan, PlanError> {

@@ -80,6 +80,9 @@ impl SetPipelineStep {
             checker.problem(&path, "no file specified");
         }
         checker.artifact_is_made(&self.file, &path, "file");
+        for (index, file) in self.var_files.iter().enumerate() {
+            checker.artifact_is_made(file, &path, &format!("var_files[{index}]"));
+        }
     }
 
     pub(super) fn plan(&self, planner: &mut Planner<'_>) -> Result<Plan, PlanError> {

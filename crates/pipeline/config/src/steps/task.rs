@@ -144,6 +144,7 @@ impl TaskStep {
         checker.step_name(&self.name, &path);
         checker.artifact_is_made(&self.file, &path, "file");
         checker.artifact_is_made(&self.image, &path, "image");
+        checker.inputs_are_made(self, &path);
         let image = self
             .config
             .as_ref()

@@ -1,6 +1,7 @@
 //! The rules that span several parts of a pipeline. Rules about one step alone are in its own file.
 
 mod advice;
+mod artifacts;
 mod cycle;
 mod display;
 mod groups;
@@ -17,6 +18,7 @@ use std::collections::{HashMap, HashSet};
 
 use airside_yaml::Span;
 
+use artifacts::Artifacts;
 use index::{Index, Matcher};
 use local_vars::{Declared, LocalVars};
 
@@ -84,8 +86,8 @@ pub(crate) struct Checker<'a> {
     pub(crate) any_name: bool,
     /// The native resource types, if advice is wanted.
     native: Option<&'a [&'a str]>,
-    /// The artifacts that steps of the checked job make, if advice is wanted and that can be told.
-    artifacts: Option<HashSet<String>>,
+    /// The artifacts that are there so far, if advice is wanted.
+    artifacts: Option<Artifacts>,
     problems: Vec<Problem>,
     warnings: Vec<Warning>,
 }
@@ -95,7 +97,7 @@ const MOST_HINTS: usize = 100;
 
 impl<'a> Checker<'a> {
     pub(crate) fn begin_job(&mut self, job: &Job) {
-        self.artifacts = self.native.and_then(|_| advice::artifacts(job));
+        self.artifacts = self.native.map(|_| Artifacts::of(job));
         self.seen_gets.clear();
         self.local_vars = LocalVars::default();
     }
@@ -163,6 +165,7 @@ impl<'a> Checker<'a> {
             path,
             message,
             span,
+            fixes: Vec::new(),
         });
     }
 

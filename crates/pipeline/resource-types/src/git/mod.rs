@@ -33,5 +33,6 @@ pub(crate) use self::{
     config::Purpose,
     get::fetch,
     put::{is_behind, push},
+    settings::FORMS,
     tunnel::main as tunnel,
 };

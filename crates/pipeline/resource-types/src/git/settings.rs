@@ -5,9 +5,13 @@ use std::io::Write;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::access::{Access, Setting, SubmoduleCredentials, Tunnel};
+use super::{
+    access::{Access, Setting, SubmoduleCredentials, Tunnel},
+    remote::Remote,
+};
 use crate::{
     Failure, Object, Part,
+    inspect::{Form, Forms, field_names},
     lenient::{flag, number, switch, text, texts},
     request::read_with_warnings,
 };
@@ -352,3 +356,22 @@ impl OutParams {
         Ok(params)
     }
 }
+
+/// How the type reads its settings.
+pub(crate) const FORMS: Forms = Forms {
+    source: Form {
+        keys: field_names::<Source>,
+        read: |object| {
+            let mut source = Source::read(object, &mut std::io::sink())?;
+            Remote::parse(source.access().uri.as_deref()).map(drop)
+        },
+    },
+    get: Form {
+        keys: field_names::<InParams>,
+        read: |object| InParams::read(object, &mut std::io::sink()).map(drop),
+    },
+    put: Form {
+        keys: field_names::<OutParams>,
+        read: |object| OutParams::read(object, &mut std::io::sink()).map(drop),
+    },
+};

@@ -15,6 +15,7 @@ use airside_archive::{Hasher, HashingReader};
 use airside_blocking_http::{Client, Payload, Request, Response};
 use airside_model::{MetadataField, Version};
 
+pub(crate) use self::settings::FORMS;
 use self::settings::{InParams, OutParams, Source};
 use crate::{
     CheckRequest, Failure, InRequest, OutRequest, Part, Produced,

@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use crate::{
     Failure, Object, Part,
+    inspect::{Form, Forms, field_names},
     lenient::{flag, text, texts},
     request::read,
 };
@@ -123,3 +124,19 @@ pub(super) struct OutParams {
     #[serde(deserialize_with = "text")]
     pub(super) content_type: Option<String>,
 }
+
+/// How the type reads its settings.
+pub(crate) const FORMS: Forms = Forms {
+    source: Form {
+        keys: field_names::<Written>,
+        read: |object| Source::read(object).map(drop),
+    },
+    get: Form {
+        keys: field_names::<InParams>,
+        read: |object| read::<InParams>(Part::Params, object).map(drop),
+    },
+    put: Form {
+        keys: field_names::<OutParams>,
+        read: |object| read::<OutParams>(Part::Params, object).map(drop),
+    },
+};

@@ -11,6 +11,7 @@ use std::{fs, io::Write, path::Path, thread};
 
 use airside_model::{Version, read_duration};
 
+pub(crate) use self::settings::FORMS;
 use self::settings::{InParams, OutParams, Source, version, version_text};
 use crate::{
     CheckRequest, Failure, InRequest, OutRequest, Part, Privilege, Produced, log::say,

@@ -6,7 +6,11 @@ use airside_model::{MetadataField, Version};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::failure::{Failure, Part};
+use crate::{
+    failure::{Failure, Part},
+    inspect::{Form, Forms, field_names},
+    request::read,
+};
 
 /// File names and their contents: text as it is, anything else as JSON.
 pub(super) type Files = BTreeMap<String, Value>;
@@ -72,3 +76,19 @@ pub(super) fn version_text(version: &Version) -> Result<&str, Failure> {
         ))),
     }
 }
+
+/// How the type reads its settings.
+pub(crate) const FORMS: Forms = Forms {
+    source: Form {
+        keys: field_names::<Source>,
+        read: |object| read::<Source>(Part::Source, object).map(drop),
+    },
+    get: Form {
+        keys: field_names::<InParams>,
+        read: |object| read::<InParams>(Part::Params, object).map(drop),
+    },
+    put: Form {
+        keys: field_names::<OutParams>,
+        read: |object| read::<OutParams>(Part::Params, object).map(drop),
+    },
+};

@@ -14,7 +14,7 @@ mod put;
 mod served;
 mod settings;
 
-pub(crate) use self::{check::check, get::fetch, put::push};
+pub(crate) use self::{check::check, get::fetch, put::push, settings::FORMS};
 pub use self::{
     mirrors::{Mirror, Mirrors, NoMirror, Registries},
     pull::{download_image, has_image, has_login},

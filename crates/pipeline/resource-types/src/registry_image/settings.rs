@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::{
     Failure, Object, Part,
     aws::{self, Keys},
+    inspect::{Form, Forms, field_names},
     lenient::{flag, text, texts},
     log::say,
     registry::{Access, Registry, at_registry, read_repository},
@@ -273,3 +274,19 @@ pub(super) fn tag_is_fine(tag: &str) -> bool {
     let rest = |byte: u8| first(byte) || byte == b'.' || byte == b'-';
     !tag.is_empty() && tag.len() <= 128 && first(tag.as_bytes()[0]) && tag.bytes().all(rest)
 }
+
+/// How the type reads its settings.
+pub(crate) const FORMS: Forms = Forms {
+    source: Form {
+        keys: field_names::<Source>,
+        read: |object| Source::read(object).map(drop),
+    },
+    get: Form {
+        keys: field_names::<InParams>,
+        read: |object| read::<InParams>(Part::Params, object).map(drop),
+    },
+    put: Form {
+        keys: field_names::<OutParams>,
+        read: |object| read::<OutParams>(Part::Params, object).map(drop),
+    },
+};

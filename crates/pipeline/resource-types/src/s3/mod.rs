@@ -9,4 +9,5 @@ mod unpack;
 pub(crate) use self::{
     actions::{check, fetch, push},
     bucket::{Access, Bucket},
+    settings::FORMS,
 };

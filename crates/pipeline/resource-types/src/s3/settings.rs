@@ -9,8 +9,9 @@ use super::bucket::{Access, Bucket};
 use crate::{
     Failure, Object, Part,
     aws::{Keys, keys_of_environment},
+    inspect::{Form, Forms, field_names},
     lenient::{flag, switch, text},
-    request::read_with_warnings,
+    request::{read, read_with_warnings},
 };
 
 #[derive(Debug, Default, Deserialize)]
@@ -230,6 +231,28 @@ pub(super) struct OutParams {
     #[serde(deserialize_with = "text")]
     pub(super) content_type: Option<String>,
 }
+
+/// How the type reads its settings.
+pub(crate) const FORMS: Forms = Forms {
+    source: Form {
+        keys: field_names::<Source>,
+        read: |object| {
+            let (source, _) = Source::read(object, &mut std::io::sink())?;
+            match source.bucket {
+                Some(_) => Ok(()),
+                None => Err(Failure::source("bucket", "is missing")),
+            }
+        },
+    },
+    get: Form {
+        keys: field_names::<InParams>,
+        read: |object| read::<InParams>(Part::Params, object).map(drop),
+    },
+    put: Form {
+        keys: field_names::<OutParams>,
+        read: |object| read::<OutParams>(Part::Params, object).map(drop),
+    },
+};
 
 #[cfg(test)]
 mod tests {

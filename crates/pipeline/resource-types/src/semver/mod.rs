@@ -9,6 +9,7 @@ use std::{fs, io::Write, path::Path};
 
 use airside_model::{MetadataField, Version};
 
+pub(crate) use self::settings::FORMS;
 use self::settings::{InParams, OutParams, Source};
 use crate::{
     CheckRequest, Failure, InRequest, OutRequest, Part, Produced, git::Purpose, log::say,

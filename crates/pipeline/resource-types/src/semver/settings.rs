@@ -16,8 +16,9 @@ use crate::{
     Failure, Object, Part,
     aws::{Keys, keys_of_environment},
     git::{self, Purpose},
+    inspect::{Form, Forms, field_names},
     lenient::{flag, text},
-    request::read_with_warnings,
+    request::{read, read_with_warnings},
     s3,
     versions::Semver,
 };
@@ -292,3 +293,19 @@ impl TryFrom<Bumping> for OutParams {
         })
     }
 }
+
+/// How the type reads its settings.
+pub(crate) const FORMS: Forms = Forms {
+    source: Form {
+        keys: field_names::<Written>,
+        read: |object| Source::read(object, &mut std::io::sink()).map(drop),
+    },
+    get: Form {
+        keys: field_names::<InParams>,
+        read: |object| read::<InParams>(Part::Params, object).map(drop),
+    },
+    put: Form {
+        keys: field_names::<OutParams>,
+        read: |object| read::<OutParams>(Part::Params, object).map(drop),
+    },
+};

@@ -18,7 +18,9 @@ use self::{
     settings::{NoParams, Source},
 };
 use crate::{
-    CheckRequest, Failure, InRequest, OutRequest, Part, Produced, request::read_with_warnings,
+    CheckRequest, Failure, InRequest, OutRequest, Part, Produced,
+    inspect::{Form, Forms, field_names},
+    request::{read, read_with_warnings},
 };
 
 pub(crate) fn check(request: CheckRequest, log: &mut dyn Write) -> Result<Vec<Version>, Failure> {
@@ -75,6 +77,25 @@ pub(crate) fn push(request: OutRequest, log: &mut dyn Write) -> Result<Produced,
         metadata: Vec::new(),
     })
 }
+
+/// How the type reads its settings.
+pub(crate) const FORMS: Forms = Forms {
+    source: Form {
+        keys: field_names::<Source>,
+        read: |object| {
+            let source: Source = read(Part::Source, object)?;
+            Schedule::new(source).map(drop)
+        },
+    },
+    get: Form {
+        keys: field_names::<NoParams>,
+        read: |object| read::<NoParams>(Part::Params, object).map(drop),
+    },
+    put: Form {
+        keys: field_names::<NoParams>,
+        read: |object| read::<NoParams>(Part::Params, object).map(drop),
+    },
+};
 
 #[cfg(test)]
 mod tests {

@@ -237,3 +237,37 @@ fn bad_variables_are_refused_in_words() {
     assert!(read(&shown).contains("`name: value`"));
     assert!(read("no/such/file").starts_with("cannot read no/such/file"));
 }
+
+#[test]
+fn fixing_writes_the_file_and_checks_what_is_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("ci.yml");
+    let old = "jobs:\n- nam: j # kept\n  plan:\n  - {get: {{r}}, paramss: {}, banana: 1}\n";
+    let new = "jobs:\n- name: j # kept\n  plan:\n  - {get: ((r)), params: {}, banana: 1}\n";
+    std::fs::write(&file, old).unwrap();
+    let fix = |only_shown| {
+        let mut check = Check::fix(&file, false, &values(&["-v", "r=x"]), only_shown);
+        check.file = "ci.yml".to_owned();
+        check
+    };
+    let planned = fix(true);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), old);
+    assert!(
+        planned.text().contains("ci.yml: would fix 2 lines"),
+        "{}",
+        planned.text()
+    );
+    assert_eq!(planned.json()["changes"][0]["line"], 2);
+    let done = fix(false);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), new);
+    let text = done.text();
+    assert!(
+        text.starts_with("ci.yml:2\n- - nam: j # kept\n+ - name: j # kept\n"),
+        "{text}"
+    );
+    assert!(text.contains("unknown fields [\"banana\"]"), "{text}");
+    assert!(text.contains("unknown resource 'x'"), "{text}");
+    let again = fix(false);
+    assert!(again.changes.is_empty());
+    assert_eq!(again.json()["problems"], done.json()["problems"]);
+}
