@@ -2,6 +2,7 @@
 
 mod clean;
 mod completion;
+mod errors;
 mod images;
 mod k8s;
 mod node;
@@ -17,6 +18,8 @@ use airside_app::{
     settings, validate, worker,
 };
 use clap::{CommandFactory as _, Parser, Subcommand};
+
+use errors::{report, report_usage};
 
 const UP_EXAMPLES: &str = "\
 Examples:
@@ -157,7 +160,7 @@ fn main() -> ExitCode {
         settings,
     } = match read {
         Ok(read) => read,
-        Err(settings::Error::Usage(error)) => error.exit(),
+        Err(settings::Error::Usage(error)) => return report_usage(&error),
         Err(error) => return report(Err(error.into())),
     };
     match arguments.command {
@@ -180,16 +183,6 @@ fn main() -> ExitCode {
         Command::Node(options) => report(node::run(&options)),
         Command::Clean(options) => report(clean::run(&options)),
         Command::Completion(options) => report(completion::run(&options, Arguments::command())),
-    }
-}
-
-fn report(result: anyhow::Result<()>) -> ExitCode {
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("airside: {error:#}");
-            ExitCode::FAILURE
-        }
     }
 }
 

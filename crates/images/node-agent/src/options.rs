@@ -78,7 +78,7 @@ pub struct ImageOptions {
     operator_token: PathBuf,
 
     /// Address on which a port opens once the node was looked at or is clean, for probes
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = airside_serve::listen_address)]
     health: Option<SocketAddr>,
 
     /// Remove Airside's labels, pins and images from this node instead, then exit, or wait if

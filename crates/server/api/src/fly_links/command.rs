@@ -68,7 +68,9 @@ mod tests {
 
     #[test]
     fn an_option_is_a_name_and_a_word() {
-        let command = Command::new("watch").option("-j", "a b/c").option("-b", "1");
+        let command = Command::new("watch")
+            .option("-j", "a b/c")
+            .option("-b", "1");
         assert_eq!(command.to_string(), "fly -t TARGET watch -j 'a b/c' -b 1");
     }
 }
