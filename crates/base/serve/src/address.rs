@@ -38,7 +38,7 @@ pub fn listen_address(text: &str) -> Result<SocketAddr, AddressError> {
 
 fn preferred(found: &[SocketAddr]) -> Option<SocketAddr> {
     let mut of_ipv4 = found.iter().filter(|address| address.is_ipv4());
-    of_ipv4.next().or(found.first()).copied()
+    of_ipv4.next().or_else(|| found.first()).copied()
 }
 
 #[cfg(test)]

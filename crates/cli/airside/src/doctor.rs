@@ -37,8 +37,9 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         OsString::from("rt"),
     ];
     let folder = existing(&options.data);
+    let folder = folder.canonicalize().unwrap_or(folder.to_owned());
     let mut found = vec![shim()];
-    found.extend(examine(folder, &helper, IdRange::default()));
+    found.extend(examine(&folder, &helper, IdRange::default()));
     found.push(landlock());
     print(&table(&found))?;
     let is_stuck = |means: &Means| matches!(means.state, MeansState::Missing(_));

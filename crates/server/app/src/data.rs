@@ -75,7 +75,7 @@ impl DataFolder {
         let Some(own) = made.next() else {
             return;
         };
-        if let Err(error) = fs::remove_dir_all(own) {
+        if let Err(error) = airside_archive::remove(own) {
             debug!(folder = %own.display(), error = %chain(&error), "new data folder not removed");
         }
         // Those around it only while they are empty: others may use them by now.
