@@ -37,7 +37,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         OsString::from("rt"),
     ];
     let folder = existing(&options.data);
-    let folder = folder.canonicalize().unwrap_or(folder.to_owned());
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     let mut found = vec![shim()];
     found.extend(examine(&folder, &helper, IdRange::default()));
     found.push(landlock());
@@ -53,7 +53,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
 /// Returns the folder, or the one around it in which it would be made.
 fn existing(folder: &Path) -> &Path {
     let mut all = folder.ancestors().filter(|it| !it.as_os_str().is_empty());
-    all.find(|it| it.is_dir()).unwrap_or(Path::new("."))
+    all.find(|it| it.is_dir()).unwrap_or_else(|| Path::new("."))
 }
 
 fn shim() -> Means {

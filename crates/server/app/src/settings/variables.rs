@@ -110,7 +110,7 @@ fn similar(name: &str, known: &BTreeSet<String>) -> Option<String> {
 fn is_other(name: &str) -> bool {
     let matches =
         |other: &&str| name == *other || (other.ends_with('_') && name.starts_with(other));
-    OTHERS.iter().any(|other| matches(other))
+    OTHERS.iter().any(matches)
 }
 
 /// Returns true for a variable by which Kubernetes tells pods of a Service: one named `airside-web`
