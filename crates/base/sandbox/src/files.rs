@@ -1,8 +1,8 @@
 //! Landlock: limits the files, signals, traces and connections of the process.
 
 use landlock::{
-    ABI, Access as _, AccessFs, AccessNet, Ruleset, RulesetAttr as _, RulesetCreatedAttr as _,
-    RulesetError, RulesetStatus, Scope, path_beneath_rules,
+    ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, Ruleset, RulesetAttr as _,
+    RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope, path_beneath_rules,
 };
 
 use crate::Reach;
@@ -41,6 +41,14 @@ const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/random", "/dev/urando
 
 /// The newest rules that are known here; older kernels apply those that they know.
 const NEWEST: ABI = ABI::V6;
+
+/// Returns true if the kernel can close files to a process by Landlock.
+pub fn has_landlock() -> bool {
+    let ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(ABI::V1));
+    ruleset.and_then(Ruleset::create).is_ok()
+}
 
 /// Closes all files but those within reach and below the working folder. Gives whether the kernel
 /// can do so.

@@ -26,6 +26,7 @@ use airside_confine::Filter;
 use rustix::process::{DumpableBehavior, Resource, Rlimit};
 
 pub use environment::passed_on;
+pub use files::has_landlock;
 pub use users::{TakenUser, Users};
 
 /// The number of the account that every system has for those who own nothing.

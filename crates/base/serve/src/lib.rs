@@ -12,16 +12,20 @@
 //!
 //! [`text`], [`json`] and [`oci_error`] are the answers that all of these servers share.
 //!
+//! [`listen_address`] reads the address of a listener, as an option gives it.
+//!
 //! [`Authorities`] are certificates that an administrator trusts, for the servers' own requests.
 //!
 //! *Absent:* routes, HTTP/2 (the API has its own server for that), and clients.
 
+mod address;
 mod answer;
 mod authorities;
 mod body;
 mod serve;
 
 pub use self::{
+    address::{AddressError, listen_address},
     answer::{json, oci_code, oci_error, text},
     authorities::{Authorities, AuthoritiesError},
     serve::{ServeOptions, serve},

@@ -1,7 +1,6 @@
 //! `airside clean`: removes what killed servers and runs left on this machine.
 
-use std::io::Write;
-
+use airside_app::printing::print;
 use airside_runtime_local::{Leavings, Why, leavings};
 use anyhow::{Result, bail};
 use clap::Args;
@@ -30,7 +29,6 @@ pub(crate) struct Options {
 
 pub(crate) fn run(options: &Options) -> Result<()> {
     airside_app::enter_user_namespace()?;
-    let mut out = std::io::stdout();
     let (mut found, mut failed) = (false, 0);
     for left in leavings(&std::env::temp_dir(), None) {
         found = true;
@@ -38,19 +36,19 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             .installation
             .as_ref()
             .map_or("unknown", |id| id.as_str());
-        writeln!(out, "installation {name} ({})", left.why)?;
+        print(&format!("installation {name} ({})\n", left.why))?;
         if left.why == Why::Stopped && !options.stopped {
-            writeln!(out, "  kept; --stopped removes it")?;
+            print("  kept; --stopped removes it\n")?;
         } else if options.dry_run {
             for thing in left.things() {
-                writeln!(out, "  would remove {thing}")?;
+                print(&format!("  would remove {thing}\n"))?;
             }
         } else {
-            failed += remove(left, &mut out)?;
+            failed += remove(left)?;
         }
     }
     if !found {
-        writeln!(out, "nothing to remove")?;
+        print("nothing to remove\n")?;
     }
     match failed {
         0 => Ok(()),
@@ -59,18 +57,15 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 /// Removes one installation's leavings. Gives the number of things that stay.
-fn remove(left: Leavings, out: &mut impl Write) -> Result<usize> {
+fn remove(left: Leavings) -> Result<usize> {
     let mut failed = 0;
     for (thing, removed) in left.remove() {
         match removed {
-            Ok(()) => writeln!(out, "  removed {thing}")?,
+            Ok(()) => print(&format!("  removed {thing}\n"))?,
             Err(error) => {
                 failed += 1;
-                writeln!(
-                    out,
-                    "  cannot remove {thing}: {:#}",
-                    anyhow::Error::from(error)
-                )?;
+                let error = anyhow::Error::from(error);
+                print(&format!("  cannot remove {thing}: {error:#}\n"))?;
             }
         }
     }

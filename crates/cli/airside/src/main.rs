@@ -2,10 +2,14 @@
 
 mod clean;
 mod completion;
+mod doctor;
+mod errors;
 mod images;
 mod k8s;
+mod man;
 mod node;
 mod schema;
+mod version;
 
 use std::{ffi::OsString, process::ExitCode};
 
@@ -17,6 +21,8 @@ use airside_app::{
     settings, validate, worker,
 };
 use clap::{CommandFactory as _, Parser, Subcommand};
+
+use errors::{report, report_usage};
 
 const UP_EXAMPLES: &str = "\
 Examples:
@@ -46,7 +52,7 @@ Run `airside <COMMAND> --help` for the options and examples of a command.";
 #[derive(Parser)]
 #[command(
     name = "airside",
-    version,
+    version = version::version(),
     about = "Concourse-compatible CI whose steps run as Kubernetes pods, or as containers on this machine",
     after_help = GETTING_STARTED
 )]
@@ -128,8 +134,22 @@ enum Command {
     /// lists what it removed. It touches nothing of a running server.
     #[command(after_long_help = clean::EXAMPLES)]
     Clean(clean::Options),
+    /// Show what this machine has and lacks to run steps
+    ///
+    /// Prints a table of the means that local steps use, with their purpose, and for each that is
+    /// not there how to get it. It changes nothing.
+    #[command(
+        after_help = doctor::EXIT_STATUS,
+        after_long_help = format!("{}\n\n{}", doctor::EXAMPLES, doctor::EXIT_STATUS)
+    )]
+    Doctor(doctor::Options),
     /// Print a shell completion script
     Completion(completion::Options),
+    /// Print the manual page, or write those of all commands to a directory
+    #[command(after_long_help = man::EXAMPLES)]
+    Man(man::Options),
+    /// Print the version, and the commit that it was built from
+    Version,
     /// Make and remove containers; called by the local runtime
     #[command(hide = true, disable_help_flag = true)]
     Rt {
@@ -157,7 +177,7 @@ fn main() -> ExitCode {
         settings,
     } = match read {
         Ok(read) => read,
-        Err(settings::Error::Usage(error)) => error.exit(),
+        Err(settings::Error::Usage(error)) => return report_usage(&error),
         Err(error) => return report(Err(error.into())),
     };
     match arguments.command {
@@ -179,17 +199,15 @@ fn main() -> ExitCode {
         Command::Images(command) => report(images::run(&command)),
         Command::Node(options) => report(node::run(&options)),
         Command::Clean(options) => report(clean::run(&options)),
-        Command::Completion(options) => report(completion::run(&options, Arguments::command())),
-    }
-}
-
-fn report(result: anyhow::Result<()>) -> ExitCode {
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("airside: {error:#}");
-            ExitCode::FAILURE
+        Command::Doctor(options) => {
+            doctor::run(&options).unwrap_or_else(|error| report(Err(error)))
         }
+        Command::Man(options) => report(man::run(
+            &options,
+            settings::with_variables(Arguments::command()),
+        )),
+        Command::Version => report(version::run()),
+        Command::Completion(options) => report(completion::run(&options, Arguments::command())),
     }
 }
 

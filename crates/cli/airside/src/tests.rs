@@ -2,7 +2,11 @@
 
 mod help;
 
-use std::{collections::BTreeMap, ffi::OsString};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ffi::OsString,
+    path::Path,
+};
 
 use clap::{Arg, ArgAction, CommandFactory as _};
 
@@ -63,6 +67,39 @@ fn secrets_can_come_from_files() {
     for (name, _) in secrets {
         assert!(by_name.contains_key(&*format!("{name}-file")), "{name}");
     }
+}
+
+/// Adds the text of each page below a folder.
+fn read_pages(folder: &Path, text: &mut String) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            read_pages(&path, text);
+        } else if path.extension().is_some_and(|it| it == "md") {
+            text.push_str(&std::fs::read_to_string(path).unwrap());
+        }
+    }
+}
+
+#[test]
+fn every_setting_is_on_a_page() {
+    let mut text = String::new();
+    read_pages(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs"),
+        &mut text,
+    );
+    let is_of_word = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let words: BTreeSet<&str> = text
+        .split(|c: char| !is_of_word(c))
+        .map(|word| word.trim_start_matches('-'))
+        .collect();
+    let args = all();
+    let names = args.iter().filter_map(settings::name);
+    let missing: Vec<&str> = names.filter(|name| !words.contains(name)).collect();
+    assert!(
+        missing.is_empty(),
+        "in no page of docs/: {missing:?}; docs/operations/settings.md is the place, or their own page"
+    );
 }
 
 /// Returns the settings of a command line by name. The environment must have none of ours.
@@ -137,7 +174,7 @@ fn what_is_wrong_with_a_file_is_told_with_its_place() {
         ("config: other.yml\n", ":1:1: there is no setting `config`"),
         (
             "data: a\nlisten: here\n",
-            ":2:9: listen: invalid value 'here' for '--listen <ADDR>': invalid socket address syntax",
+            ":2:9: listen: invalid value 'here' for '--listen <ADDR>': an address is written IP:PORT or NAME:PORT",
         ),
         (
             "log-format: xml\n",

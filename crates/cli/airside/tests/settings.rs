@@ -79,7 +79,7 @@ fn example(name: &str) -> &'static str {
         "ldap-start-tls" | "ldap-insecure-no-ssl" | "kubernetes-in-cluster" => "true",
         "log-format" => "json",
         "log-level" => "debug",
-        _ => "some/file",
+        _ => "/some/file",
     }
 }
 

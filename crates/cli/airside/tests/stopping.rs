@@ -9,12 +9,17 @@
 mod support;
 
 use std::{
-    io::{Read, Write},
+    fs::File,
+    io::{BufRead as _, BufReader, Read, Write},
     net::{TcpListener, TcpStream},
+    os::unix::fs::PermissionsExt as _,
     process::Stdio,
 };
 
-use rustix::process::Signal;
+use rustix::{
+    process::Signal,
+    pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
+};
 use support::{Home, Server, airside, fly, refusal, text, wait_until};
 
 const BODY: &str = "grant_type=password&username=admin&password=secret";
@@ -130,17 +135,23 @@ fn up_makes_what_it_needs_and_prints_how_to_log_in() {
     let args = ["up", "--listen", "127.0.0.1:0", "--local-worker=false"];
     let start = || Server::start(airside().current_dir(home.path()).args(args));
     let mut server = start();
-    let password = std::fs::read_to_string(home.path().join("airside-data/password")).unwrap();
+    let file = home.path().join("airside-data/password");
+    let password = std::fs::read_to_string(&file).unwrap();
+    // Standard error is no terminal, so it may be the log of a service: the password is not in it.
     let line = format!(
-        "fly -t airside login -c {} -u admin -p {password}",
-        server.url
+        "fly -t airside login -c {} -u admin -p \"$(cat '{}')\"",
+        server.url,
+        file.canonicalize().unwrap().display()
     );
     server.wait_for_line(&line);
+    let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
     assert!(home.path().join("airside-data/encryption-key").exists());
     // Nothing ran, so nothing goes on; and the next start says where the password is.
     server.signal(Signal::INT);
     assert!(server.wait().success());
     let log = server.log();
+    assert!(!log.contains(&password), "{log}");
     assert!(
         log.contains("stopped") && !log.contains("running steps go on"),
         "{log}"
@@ -148,6 +159,42 @@ fn up_makes_what_it_needs_and_prints_how_to_log_in() {
     let again = start();
     again.wait_for_line("/password')\"");
     assert!(!again.log().contains(&password), "{}", again.log());
+}
+
+#[test]
+fn a_person_at_a_terminal_sees_the_password_once() {
+    let home = Home::new();
+    let args = ["up", "--listen", "127.0.0.1:0", "--local-worker=false"];
+    let greeted = || {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+        let terminal = File::options().read(true).write(true).open(name).unwrap();
+        let mut command = airside();
+        let mut child = command
+            .current_dir(home.path())
+            .args(args)
+            .stderr(terminal)
+            .spawn()
+            .unwrap();
+        // It holds an end of the terminal, too.
+        drop(command);
+        let lines = BufReader::new(File::from(master)).lines();
+        let line = lines
+            .map_while(Result::ok)
+            .find(|line| line.contains("-u admin"));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        line.unwrap()
+    };
+    let (first, second) = (greeted(), greeted());
+    let password = std::fs::read_to_string(home.path().join("airside-data/password")).unwrap();
+    assert!(
+        first.contains(&format!("-u admin -p {password}")),
+        "{first}"
+    );
+    assert!(!second.contains(&password), "{second}");
 }
 
 const PIPELINE: &str = "\

@@ -79,7 +79,7 @@ pub struct ImageOptions {
 
     /// Address that accepts connections of probes once the images of this node are known, or
     /// removed with --clean [default: none]
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = airside_serve::listen_address)]
     health: Option<SocketAddr>,
 
     /// Remove Airside's labels, pins and images from this node instead, then exit, or wait if

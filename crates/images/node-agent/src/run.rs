@@ -31,7 +31,7 @@ pub struct NodeOptions {
     registry_ca: Option<PathBuf>,
 
     /// Address on which container runtimes reach the server's registry
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:5000")]
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:5000", value_parser = airside_serve::listen_address)]
     listen: SocketAddr,
 
     #[command(flatten)]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use airside_protocol::env;
 use airside_rootfs::Rootfs;
-use airside_runtime::PlacementSpec;
+use airside_runtime::{Image, PlacementSpec};
 use serde_json::{Value, json};
 
 use crate::{
@@ -19,6 +19,9 @@ const HUB: &str = "/.airside/hub";
 /// folder, which goes along into that image.
 const ROOT: &str = "/.airside-root";
 const DEFAULT_PATH: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// Settings of a step in the host image, whose programs would wait at a terminal for a key that
+/// nothing presses.
+const NO_PAGERS: [&str; 2] = ["PAGER=cat", "GIT_PAGER=cat"];
 
 const MASKED: [&str; 12] = [
     "/proc/acpi",
@@ -129,6 +132,9 @@ fn environment(spec: &PlacementSpec, image: Option<&Rootfs>, hub_socket: &str) -
         environment.push(DEFAULT_PATH.to_owned());
     }
     environment.extend(image_env.iter().cloned());
+    if matches!(spec.image, Image::Host) {
+        environment.extend(NO_PAGERS.map(str::to_owned));
+    }
     for (name, value) in [
         (env::HUB, format!("unix:{HUB}/{hub_socket}")),
         (env::HUB_PIN, spec.claim.hub_pin.clone()),

@@ -2,6 +2,7 @@
 //! this machine.
 
 use std::{
+    ffi::OsString,
     path::Path,
     process::{Command, Stdio},
 };
@@ -81,7 +82,7 @@ impl Isolation {
             );
             return Self::none(wanted.processes);
         }
-        let ids = match probe(options) {
+        let ids = match probe(&options.root, &options.helper, wanted.ids) {
             Ok(()) => Some(wanted.ids),
             Err(reason) => {
                 warn!(
@@ -152,15 +153,15 @@ fn network(options: &LocalOptions) -> Option<Network> {
 
 /// Asks the helper, which has the one thread that this takes, whether the kernel shows the data
 /// folder with other ids.
-fn probe(options: &LocalOptions) -> Result<(), String> {
-    let [program, leading @ ..] = options.helper.as_slice() else {
+pub(crate) fn probe(root: &Path, helper: &[OsString], ids: IdRange) -> Result<(), String> {
+    let [program, leading @ ..] = helper else {
         return Err("no helper program is configured".to_owned());
     };
     let output = Command::new(program)
         .args(leading)
         .arg("probe")
-        .arg(&options.root)
-        .arg(options.isolation.ids.to_string())
+        .arg(root)
+        .arg(ids.to_string())
         .stdin(Stdio::null())
         .output()
         .map_err(|error| format!("{}: {error}", Path::new(program).display()))?;

@@ -20,6 +20,7 @@ mod capabilities;
 mod cgroup;
 mod container;
 mod error;
+mod examine;
 pub mod helper;
 mod host;
 mod host_etc;
@@ -49,6 +50,7 @@ use airside_rootfs::Images;
 use airside_volumes::Volumes;
 
 pub use error::Error;
+pub use examine::{Means, MeansState, examine};
 pub use ids::{BadIdRange, IdRange};
 pub use isolation::{IsolationOptions, NetworkChoice};
 pub use leavings::{DATA_LOCK, Leavings, RUN_FOLDER, Thing, Why, leavings};

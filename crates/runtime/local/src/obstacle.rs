@@ -13,6 +13,11 @@ const OVERLAYFS: i128 = 0x794c_7630;
 /// Checks that steps can run: with the rights of this process, and on the file system under `root`.
 pub(crate) fn check(root: &Path) -> Result<(), Error> {
     Rootless::prepare().map_err(Error::NotRoot)?;
+    check_folder(root)
+}
+
+/// Checks that the file system under `root` can hold the roots of steps.
+pub(crate) fn check_folder(root: &Path) -> Result<(), Error> {
     let found = rustix::fs::statfs(root).map_err(|error| Error::disk(root)(error.into()))?;
     if is_overlayfs(found.f_type) {
         return Err(Error::OnOverlay {

@@ -133,13 +133,15 @@ impl LocalRuntime {
         Ok(())
     }
 
-    /// [`LocalRuntime::leave`], unless containers are left below `root`, which need it.
-    pub fn leave_if_idle(root: &Path, installation: &InstallationId) {
+    /// [`LocalRuntime::leave`], unless containers are left below `root`, which need it. Returns
+    /// true if none was.
+    pub fn leave_if_idle(root: &Path, installation: &InstallationId) -> bool {
         let idle =
             fs::read_dir(root.join("containers")).is_ok_and(|mut left| left.next().is_none());
         if idle {
             Self::leave(installation);
         }
+        idle
     }
 
     /// Removes what the installation keeps on this machine even when no step runs.

@@ -20,7 +20,8 @@ async fn the_host_shows_its_programs_and_not_its_data() {
     let script = "list /root /out/root\nlist /usr/bin /out/programs\n\
                   sh echo changed > /etc/airside-test && hostname > /out/hostname\n\
                   sh cat /proc/self/status > /out/status; ls /dev > /out/dev\n\
-                  sh mkdir -p /tmp/x && touch /usr/bin/airside-test && cat /etc/hosts > /out/hosts";
+                  sh mkdir -p /tmp/x && touch /usr/bin/airside-test && cat /etc/hosts > /out/hosts\n\
+                  sh echo $PAGER $GIT_PAGER > /out/pagers";
     let mut spec = machine.spec("s-host", Image::Host, script);
     spec.limits = ContainerLimits {
         cpu: Some(512),
@@ -34,6 +35,7 @@ async fn the_host_shows_its_programs_and_not_its_data() {
     assert!(read("programs").lines().any(|name| name == "env"));
     assert_eq!(read("hostname"), "s-host\n");
     assert!(read("hosts").contains("127.0.0.1 s-host"));
+    assert_eq!(read("pagers"), "cat cat\n", "no program waits for a key");
     assert!(!read("dev").lines().any(|name| name == "fuse"));
     assert!(
         read("status")

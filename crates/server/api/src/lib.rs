@@ -19,6 +19,7 @@ mod check_creds;
 mod connection;
 mod cookies;
 mod error;
+mod fly_links;
 mod guard;
 mod headers;
 mod journey;
@@ -65,9 +66,10 @@ pub fn router(state: ApiState) -> Router {
     let router = routes::all(&state)
         .merge(login::router())
         .merge(browser::router())
+        .merge(fly_links::router())
         .merge(outside::router());
     router
-        .fallback(routes::unknown)
+        .fallback(fly_links::unknown)
         // The fastest level: a long list takes a fraction of the time and is hardly longer for it.
         .layer(
             CompressionLayer::new()

@@ -32,7 +32,7 @@ use axum::{
     routing::{MethodFilter, on},
 };
 
-use crate::{ApiState, error::ApiError, guard::guard};
+use crate::{ApiState, guard::guard};
 
 /// Mounts handlers. There is no way around the guard: it is part of mounting.
 struct Routes {
@@ -206,9 +206,4 @@ fn builds_and_workers(routes: Routes) -> Routes {
         .on(Action::CreatePipelineBuild, one_off::of_pipeline)
         .on(Action::ListJobInputs, job_inputs::list)
         .on(Action::DownloadCli, cli::download)
-}
-
-/// Whatever is no route at all.
-pub(crate) async fn unknown() -> ApiError {
-    ApiError::NotFound
 }

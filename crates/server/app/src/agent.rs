@@ -139,9 +139,13 @@ async fn serve(options: &Options, shutdown: CancellationToken) -> Result<()> {
         keep_images: options.keep_unused_images,
     };
     let served = airside_runtime_remote::run(agent, Arc::new(runtime), shutdown).await;
-    LocalRuntime::leave_if_idle(&root, &installation);
+    let is_idle = LocalRuntime::leave_if_idle(&root, &installation);
     served?;
-    info!("agent stopped; running steps go on and are followed again at the next start");
+    if is_idle {
+        info!("agent stopped");
+    } else {
+        info!("agent stopped; running steps go on and are followed again at the next start");
+    }
     Ok(())
 }
 

@@ -8,17 +8,20 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use airside_model::InstallationId;
+use airside_model::{InstallationId, chain};
 use airside_runtime_local::DATA_LOCK;
 use anyhow::{Context, Result, bail};
 use rustix::{
     fs::{FlockOperation, fcntl_lock},
     io::Errno,
 };
+use tracing::debug;
 
 pub(crate) struct DataFolder {
     path: PathBuf,
     is_temporary: bool,
+    /// The folders that this process made for it, innermost first.
+    made: Vec<PathBuf>,
     /// Held for as long as the server lives.
     _lock: File,
 }
@@ -27,6 +30,7 @@ impl DataFolder {
     /// Opens the folder for this process alone.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let shown = path.display();
+        let made = missing(path);
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -42,6 +46,7 @@ impl DataFolder {
             Ok(()) => Ok(Self {
                 path,
                 is_temporary: false,
+                made,
                 _lock: lock,
             }),
             Err(Errno::AGAIN | Errno::ACCESS) => bail!(
@@ -63,6 +68,22 @@ impl DataFolder {
         })
     }
 
+    /// Removes the folder if this process made it. A server that could not start leaves nothing; a
+    /// folder that was there before stays as it is.
+    pub(crate) fn discard_new(self) {
+        let mut made = self.made.iter();
+        let Some(own) = made.next() else {
+            return;
+        };
+        if let Err(error) = airside_archive::remove(own) {
+            debug!(folder = %own.display(), error = %chain(&error), "new data folder not removed");
+        }
+        // Those around it only while they are empty: others may use them by now.
+        for folder in made {
+            let _ = fs::remove_dir(folder);
+        }
+    }
+
     /// The folder itself, if it is of use to this process only.
     pub(crate) fn temporary(&self) -> Option<&Path> {
         self.is_temporary.then_some(self.path.as_path())
@@ -78,7 +99,8 @@ impl DataFolder {
         self.private_file("encryption-key", fresh)
     }
 
-    /// A password for the first user, where none was given; and whether it was made up just now.
+    /// Returns a password for the first user, where none was given, and true if it was made just
+    /// now. An administrator may write another one into the file.
     pub(crate) fn password(&self) -> Result<(String, bool)> {
         let mut is_new = false;
         let fresh = || {
@@ -86,7 +108,14 @@ impl DataFolder {
             hex::encode(rand::random::<[u8; 8]>()).into_bytes()
         };
         let password = String::from_utf8(self.private_file("password", fresh)?)?;
-        Ok((password, is_new))
+        let password = password.trim_end_matches(['\n', '\r']);
+        if password.is_empty() {
+            bail!(
+                "{} is empty; write a password into it, or remove it and a new one is made",
+                self.join("password").display()
+            );
+        }
+        Ok((password.to_owned(), is_new))
     }
 
     /// Returns the id of an agent's installation on its machine, made on first use.
@@ -144,5 +173,47 @@ impl DataFolder {
         file.sync_all().with_context(context)?;
         fs::rename(scratch, &path).with_context(context)?;
         Ok(content)
+    }
+}
+
+/// Returns a folder and those around it that do not exist, innermost first.
+fn missing(path: &Path) -> Vec<PathBuf> {
+    let all = path.ancestors().filter(|part| !part.as_os_str().is_empty());
+    all.take_while(|part| !part.exists())
+        .map(Path::to_owned)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_folder_is_discarded_and_an_old_one_stays() {
+        let home = tempfile::tempdir().unwrap();
+        let inner = home.path().join("a/b/data");
+        let data = DataFolder::open(&inner).unwrap();
+        data.encryption_key().unwrap();
+        data.discard_new();
+        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0);
+
+        drop(DataFolder::open(&inner).unwrap());
+        fs::write(inner.join("mine"), "").unwrap();
+        DataFolder::open(&inner).unwrap().discard_new();
+        assert!(inner.join("mine").exists());
+    }
+
+    #[test]
+    fn a_password_is_made_once_and_may_be_replaced() {
+        let home = tempfile::tempdir().unwrap();
+        let data = DataFolder::open(home.path()).unwrap();
+        let (first, is_new) = data.password().unwrap();
+        assert!(is_new && first.len() == 16);
+        assert_eq!(data.password().unwrap(), (first, false));
+        fs::write(home.path().join("password"), "mine\n").unwrap();
+        assert_eq!(data.password().unwrap(), ("mine".to_owned(), false));
+        fs::write(home.path().join("password"), "\n").unwrap();
+        let error = data.password().unwrap_err().to_string();
+        assert!(error.contains("/password is empty"), "{error}");
     }
 }

@@ -5,6 +5,7 @@
 //! needs some belongs in a crate of its own.
 
 pub mod agent;
+pub mod colours;
 mod data;
 mod logging;
 pub mod options;

@@ -1,7 +1,5 @@
 //! The log on standard error, and the export of traces.
 
-use std::{ffi::OsString, io::IsTerminal as _};
-
 use airside_api::LogLevel;
 use airside_telemetry::traces::{TARGET, Traces};
 use anyhow::{Context, Result};
@@ -10,7 +8,10 @@ use tracing_subscriber::{
     EnvFilter, Layer, fmt, layer::SubscriberExt, reload, util::SubscriberInitExt,
 };
 
-use crate::options::{LogFormat, Observing};
+use crate::{
+    colours,
+    options::{LogFormat, Observing},
+};
 
 /// The level, which administrators can change while the server runs.
 pub(crate) struct Level {
@@ -47,14 +48,6 @@ const KUBE_CLIENT: &str =
 /// errors say which statement failed. `--log-level` may name `sqlx` to see more.
 const DATABASE_DRIVER: &str = "sqlx=warn";
 
-/// Returns true if text on standard error may have colours: on a terminal that can show them,
-/// unless `NO_COLOR` says otherwise.
-fn has_colours(is_terminal: bool, variable: impl Fn(&str) -> Option<OsString>) -> bool {
-    let is_set = |name| variable(name).is_some_and(|value| !value.is_empty());
-    let is_dumb = variable("TERM").is_some_and(|term| term == "dumb");
-    is_terminal && !is_dumb && !is_set("NO_COLOR")
-}
-
 /// Returns the filter for a level. Audit events are always written, spans never.
 fn filter(level: &str) -> Result<EnvFilter> {
     let directives = format!("{DATABASE_DRIVER},{level},audit=info,{TARGET}=off,{KUBE_CLIENT}");
@@ -69,10 +62,12 @@ fn filter(level: &str) -> Result<EnvFilter> {
 /// Starts the log, and the export of traces if there is a collector for them.
 pub(crate) fn start(options: &Observing) -> Result<(Level, Option<Traces>)> {
     let (filter, handle) = reload::Layer::new(filter(&options.log_level)?);
-    let colours = has_colours(std::io::stderr().is_terminal(), |name| {
-        std::env::var_os(name)
-    });
-    let lines = fmt::layer().with_writer(std::io::stderr).with_ansi(colours);
+    let lines = fmt::layer()
+        .with_writer(std::io::stderr)
+        .with_ansi(colours::on_stderr())
+        // If standard error is closed, there is no other place for a complaint, and the layer's own
+        // would end the thread by a panic.
+        .log_internal_errors(false);
     let lines = match options.log_format {
         LogFormat::Human => lines.with_target(false).boxed(),
         LogFormat::Json => lines.json().boxed(),
@@ -102,21 +97,6 @@ pub(crate) fn start(options: &Observing) -> Result<(Level, Option<Traces>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn colours_are_for_terminals_that_show_them() {
-        let with = |set: &'static [(&str, &str)]| {
-            move |name: &str| {
-                let found = set.iter().find(|(known, _)| *known == name);
-                found.map(|(_, value)| OsString::from(value))
-            }
-        };
-        assert!(has_colours(true, with(&[("TERM", "xterm")])));
-        assert!(has_colours(true, with(&[("NO_COLOR", "")])));
-        assert!(!has_colours(false, with(&[("TERM", "xterm")])));
-        assert!(!has_colours(true, with(&[("TERM", "dumb")])));
-        assert!(!has_colours(true, with(&[("NO_COLOR", "1")])));
-    }
 
     #[test]
     fn the_level_is_read_with_all_that_is_added() {

@@ -31,6 +31,7 @@ use serde_json::{Map, Value};
 use crate::{
     logging,
     options::{IsolationArgs, ServerOptions, WorkerOptions},
+    printing::tell,
     server, validate,
 };
 use folders::Folder;
@@ -118,7 +119,7 @@ pub fn run(options: &Options) -> ExitCode {
     let ready = match read(options) {
         Ok(ready) => ready,
         Err(words) => {
-            eprintln!("airside: {}", words.trim_end());
+            tell(&format!("airside: {}", words.trim_end()));
             return End::Errored.into();
         }
     };
@@ -129,7 +130,7 @@ pub fn run(options: &Options) -> ExitCode {
     match ran {
         Ok(end) => end.into(),
         Err(error) => {
-            eprintln!("airside: {error:#}");
+            tell(&format!("airside: {error:#}"));
             End::Errored.into()
         }
     }
@@ -197,7 +198,7 @@ async fn run_all(options: &Options, ready: Ready) -> Result<End> {
     let closed = world.close().await;
     let reports = reports.transpose()?;
     if let Some(reports) = &reports {
-        view.write(&format!("\n{}", table::table(reports)));
+        view.print_text(&format!("\n{}", table::table(reports)));
     }
     closed?;
     Ok(if stop.asked.is_cancelled() {

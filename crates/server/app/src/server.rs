@@ -18,9 +18,11 @@ mod stop;
 mod targets;
 mod workers;
 
+use std::sync::Arc;
+
+use airside_api::{ApiState, Tls};
 use airside_limits::{Files, Places};
 use anyhow::Result;
-use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info};
 
@@ -32,6 +34,8 @@ use crate::{
 };
 
 pub(crate) use assembly::Server;
+use greeting::Greeting;
+use listeners::Listeners;
 pub use mode::Mode;
 
 /// Stack of each of the server's threads; untouched pages cost nothing.
@@ -39,11 +43,12 @@ const STACK: usize = 16 << 20;
 
 pub fn run(options: &ServerOptions, settings: &[Setting], mode: Mode) -> Result<()> {
     if options.configuration.print_config {
-        settings::print(settings, &mut std::io::stdout())?;
+        settings::print(settings)?;
         return Ok(());
     }
     mode.check(options)?;
     let (log_level, traces) = logging::start(&options.observing)?;
+    settings::warn_of_unknown(settings);
     let result = on_threads(serve(options, mode, log_level));
     if let Some(traces) = traces {
         traces.finish();
@@ -95,38 +100,72 @@ async fn serve(options: &ServerOptions, mode: Mode, log_level: Level) -> Result<
     stop::on_signals(shutdown.clone())?;
     let reload = stop::on_hangup()?;
     let data = DataFolder::open(&options.database.data)?;
-    let tls = options.listening.tls()?;
-    let listener = listeners::bind(options.listening.listen, "--listen").await?;
-    let url = options.listening.url(listener.local_addr()?)?;
-    let users = mode.users(options, &data)?;
-    let mut server = Server::open(options, mode, &data, &users.list, &url, &shutdown).await?;
+    let started = match Started::open(options, mode, log_level, &data, &shutdown).await {
+        Ok(started) => started,
+        Err(error) => {
+            data.discard_new();
+            return Err(error);
+        }
+    };
+    let Started {
+        mut server,
+        listeners,
+        tls,
+        state,
+        greeting,
+    } = started;
     let loops = server.start_loops(&shutdown)?;
-    let state = server.api(&url, options, log_level);
     let places = Places::new(Files::now().connections());
-    if let Some(address) = options.listening.metrics_listen {
-        let listener: TcpListener = listeners::bind(address, "--metrics-listen").await?;
+    if let Some(listener) = listeners.metrics {
         listeners::serve_metrics(listener, state.clone(), places.clone(), shutdown.clone());
     }
-    if let (Some(address), Some(registry)) = (options.listening.registry_listen, server.registry())
-    {
-        let listener = listeners::bind(address, "--registry-listen").await?;
+    if let (Some(listener), Some(registry)) = (listeners.registry, server.registry()) {
         info!(address = %listener.local_addr()?, "image registry started");
         let (tls, places) = (tls.clone(), places.clone());
         listeners::serve_registry(listener, tls, registry, places, shutdown.clone());
     }
-    greeting::greet(mode, &url, &users);
-    listeners::serve(listener, tls, reload, state, places, shutdown).await?;
+    greeting.print(mode);
+    listeners::serve(listeners.api, tls, reload, state, places, shutdown).await?;
     server.engine.shut_down().await;
     for background in loops {
         background.await?;
     }
     server.leave(&data).await;
-    if server.leaves_steps().await {
-        info!("server stopped; running steps go on and are followed again at the next start");
-    } else {
-        info!("server stopped");
-    }
+    stop::report_end(&server.left_containers().await);
     Ok(())
+}
+
+/// A server that can serve: whatever may fail at a start has not failed.
+struct Started {
+    server: Server,
+    listeners: Listeners,
+    tls: Option<Arc<Tls>>,
+    state: ApiState,
+    greeting: Greeting,
+}
+
+impl Started {
+    async fn open(
+        options: &ServerOptions,
+        mode: Mode,
+        log_level: Level,
+        data: &DataFolder,
+        shutdown: &CancellationToken,
+    ) -> Result<Self> {
+        let tls = options.listening.tls()?;
+        let listeners = Listeners::bind(&options.listening).await?;
+        let url = options.listening.url(listeners.api.local_addr()?)?;
+        let users = mode.users(options, data)?;
+        let server = Server::open(options, mode, data, &users.list, &url, shutdown).await?;
+        let state = server.api(&url, options, log_level);
+        Ok(Self {
+            server,
+            listeners,
+            tls,
+            state,
+            greeting: Greeting { url, users },
+        })
+    }
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@
 
 mod file;
 mod print;
+mod variables;
 
 use std::{ffi::OsString, path::PathBuf};
 
@@ -28,7 +29,7 @@ const NOTE: &str = "\
 Settings:
   Every option is also a variable, AIRSIDE_ and its name in capitals (AIRSIDE_DATABASE_URL), and a
   key of the file that --config names (database-url: …). An option wins over the variable, the
-  variable over the file. A DURATION has units (30s, 5m, 1h30m), and so has a size (500MB, 1GiB).";
+  variable over the file, in which relative paths begin at its directory. A DURATION has units (30s, 5m, 1h30m), and so has a size (500MB, 1GiB).";
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -185,3 +186,4 @@ fn origin(name: &str, source: Option<ValueSource>, file: Option<&ConfigFile>) ->
 }
 
 pub(crate) use print::print;
+pub(crate) use variables::warn_of_unknown;

@@ -77,7 +77,7 @@ pub fn run(options: &Options) -> ExitCode {
     let values = match options.variables.read() {
         Ok(values) => values,
         Err(reason) => {
-            eprintln!("airside: {reason}");
+            crate::printing::tell(&format!("airside: {reason}"));
             return ExitCode::FAILURE;
         }
     };

@@ -16,6 +16,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use self::api::Api;
+use crate::printing::{print, tell};
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -137,12 +138,14 @@ fn create_token(api: &Api, token: &Token) -> Result<()> {
         None => print_line(&made.token)?,
     }
     let port = made.hub.rsplit(':').next().unwrap_or_default();
-    eprintln!("The machine joins with: airside agent --hub HOST:{port} --token FILE");
+    tell(&format!(
+        "The machine joins with: airside agent --hub HOST:{port} --token FILE"
+    ));
     if made.hub.starts_with("127.") || made.hub.starts_with("[::1]") {
-        eprintln!(
+        tell(&format!(
             "The hub listens on {} only: for other machines, start the server with --hub-listen 0.0.0.0:{port}",
             made.hub
-        );
+        ));
     }
     Ok(())
 }
@@ -171,5 +174,5 @@ fn list_tokens(api: &Api) -> Result<()> {
 }
 
 fn print_line(line: &str) -> Result<()> {
-    Ok(writeln!(std::io::stdout(), "{line}")?)
+    Ok(print(&format!("{line}\n"))?)
 }

@@ -26,7 +26,7 @@ pub(crate) struct Options {
     namespace: String,
 
     /// Address on which the API server reaches the webhook, over TLS
-    #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:8443")]
+    #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:8443", value_parser = airside_serve::listen_address)]
     listen: SocketAddr,
 
     /// Registry to which the names of images that no set keeps on nodes are rewritten:

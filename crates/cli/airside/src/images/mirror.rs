@@ -58,7 +58,7 @@ pub(crate) struct Options {
     s3_endpoint: Option<String>,
 
     /// Address on which node agents reach the mirror
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:5000")]
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:5000", value_parser = airside_serve::listen_address)]
     listen: SocketAddr,
 
     /// Image to fetch before it is requested, by tag or digest. Can be repeated

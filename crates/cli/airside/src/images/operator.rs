@@ -33,7 +33,7 @@ pub(crate) struct Options {
     identity: Option<String>,
 
     /// Address on which node agents request pulls
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8443")]
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8443", value_parser = airside_serve::listen_address)]
     listen: SocketAddr,
 
     /// Maximum number of pulls in the whole cluster at once

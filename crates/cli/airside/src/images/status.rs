@@ -1,12 +1,12 @@
 //! `airside images status`: sets by nodes, as a table.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 
 use airside_image_operator::{Overview, Style, table};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 
-use airside_app::server;
+use airside_app::{colours, printing::try_print, server};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -48,38 +48,38 @@ enum Output {
 pub(crate) fn run(options: &Options) -> Result<()> {
     server::on_threads(async {
         let client = airside_image_operator::client().await?;
-        let mut shown = Ok(());
+        let mut shown = Ok(true);
         let mut last = String::new();
         airside_image_operator::follow(&client, |seen| {
             shown = show(options, seen, &mut last);
-            options.watch && shown.is_ok()
+            options.watch && matches!(shown, Ok(true))
         })
         .await;
-        shown
+        shown.map(|_| ())
     })
 }
 
-fn show(options: &Options, seen: &Overview, last: &mut String) -> Result<()> {
+/// Returns false once standard output has no reader.
+fn show(options: &Options, seen: &Overview, last: &mut String) -> Result<bool> {
     let mut seen = seen.clone();
     let is_wanted =
         |namespace: &String| options.namespace.as_ref().is_none_or(|it| it == namespace);
     seen.sets.retain(|set| is_wanted(&set.namespace));
-    let mut out = std::io::stdout().lock();
-    let is_terminal = out.is_terminal();
     let text = match options.output {
         Output::Json => serde_json::to_string_pretty(&seen)? + "\n",
-        Output::Table if is_terminal => table(&seen, Style::Terminal),
+        Output::Table if std::io::stdout().is_terminal() => table(&seen, Style::Terminal),
         Output::Table => table(&seen, Style::Plain),
     };
     // Unchanged output is not repeated.
     if text == *last {
-        return Ok(());
+        return Ok(true);
     }
-    if options.watch && is_terminal {
-        out.write_all(CLEAR.as_bytes())?;
-    }
-    out.write_all(text.as_bytes())?;
-    out.flush()?;
+    let clear = if options.watch && colours::stdout_has_cursor() {
+        CLEAR
+    } else {
+        ""
+    };
+    let has_reader = try_print(&format!("{clear}{text}"))?;
     *last = text;
-    Ok(())
+    Ok(has_reader)
 }

@@ -25,7 +25,7 @@ pub struct MirrorOptions {
 
     /// Address on which containerd reaches this node's mirror; the node's loopback has the same
     /// port
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:5001")]
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:5001", value_parser = airside_serve::listen_address)]
     mirror_listen: SocketAddr,
 
     /// Let the mirror resolve tags, also while a registry is unreachable

@@ -114,6 +114,11 @@ pub(crate) fn is_set_up(installation: &InstallationId) -> bool {
     rules::exist(installation)
 }
 
+/// Returns the version of the program that makes the rules, or why it cannot make any.
+pub(crate) fn rules_program() -> Result<String, Error> {
+    Ok(rules::program()?)
+}
+
 fn forward() -> io::Result<()> {
     if fs::read_to_string(FORWARDING)?.trim() == "1" {
         return Ok(());

@@ -40,6 +40,22 @@ pub(super) fn remove(installation: &InstallationId) {
     }
 }
 
+/// Returns the version of `nft`, if it can read the machine's rules.
+pub(super) fn program() -> Result<String, Error> {
+    let run = |arguments: &[&str]| {
+        let mut nft = Command::new("nft");
+        nft.args(arguments).stdin(Stdio::null());
+        nft.output().map_err(Error::Program)
+    };
+    let listed = run(&["list", "tables"])?;
+    if !listed.status.success() {
+        let words = String::from_utf8_lossy(&listed.stderr);
+        return Err(Error::Refused(words.trim().to_owned()));
+    }
+    let version = run(&["--version"])?.stdout;
+    Ok(String::from_utf8_lossy(&version).trim().to_owned())
+}
+
 /// True if the machine has rules of this installation.
 pub(super) fn exist(installation: &InstallationId) -> bool {
     let table = table(installation);

@@ -15,6 +15,7 @@ mod builds;
 mod containers;
 mod events;
 mod faults;
+mod fly_links;
 mod login;
 mod outside;
 mod pipelines;

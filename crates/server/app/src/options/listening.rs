@@ -9,8 +9,11 @@ use clap::Args;
 #[derive(Args)]
 #[command(next_help_heading = "Listening")]
 pub(crate) struct Listening {
-    /// Address on which the API listens, for fly and browsers
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
+    /// Address on which the API listens, for fly and browsers: IP:PORT or NAME:PORT
+    ///
+    /// A name, such as `localhost`, is looked up at the start; of several addresses the first of
+    /// IPv4 is used. This goes for every address on which Airside listens.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080", value_parser = airside_serve::listen_address)]
     pub(crate) listen: SocketAddr,
 
     /// URL under which users reach this server [default: the address it listens on]
@@ -33,11 +36,11 @@ pub(crate) struct Listening {
 
     /// Address on which the server's image registry listens, for nodes of Kubernetes targets with a
     /// `registry`; uses TLS if the API does [default: not served]
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = airside_serve::listen_address)]
     pub(crate) registry_listen: Option<SocketAddr>,
 
     /// Address on which /metrics is served for Prometheus, without a login [default: not served]
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = airside_serve::listen_address)]
     pub(crate) metrics_listen: Option<SocketAddr>,
 }
 

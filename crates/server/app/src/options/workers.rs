@@ -47,7 +47,7 @@ pub(crate) struct WorkerOptions {
     /// Address on which the hub listens, which steps and agents dial [default: all addresses if
     /// there are targets, otherwise loopback; a free port on the first start, the same port
     /// afterwards]
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = airside_serve::listen_address)]
     hub_listen: Option<SocketAddr>,
 
     /// Time without contact to an agent and to a step on its machine after which the step is given
@@ -132,8 +132,8 @@ impl WorkerOptions {
     }
 }
 
-/// The shim that was given, or the one beside this program.
-pub(crate) fn find_shim(given: Option<&Path>) -> Result<PathBuf> {
+/// Returns the shim that was given, or the one beside this program.
+pub fn find_shim(given: Option<&Path>) -> Result<PathBuf> {
     let path = match given {
         Some(path) => path.to_owned(),
         None => std::env::current_exe()?.with_file_name("airside-shim"),

@@ -31,16 +31,30 @@ impl Partial {
     }
 }
 
-/// A line as a terminal would leave it: what a carriage return wrote over is gone, colours stay,
-/// and nothing moves the cursor or changes the terminal.
-fn shown(line: &str) -> String {
+/// Returns a line as a terminal would leave it: what a carriage return wrote over is gone, colours
+/// stay, and nothing moves the cursor or changes the terminal.
+pub(crate) fn shown(line: &str) -> String {
+    cleaned(line, true)
+}
+
+/// Returns a line as [`shown`] does, without its colours.
+pub(crate) fn without_colours(line: &str) -> String {
+    cleaned(line, false)
+}
+
+fn cleaned(line: &str, keeps_colours: bool) -> String {
     let line = line.trim_end_matches(['\n', '\r']);
     let line = line.rsplit('\r').next().unwrap_or(line);
     let mut clean = String::with_capacity(line.len());
     let mut rest = line.chars().peekable();
     while let Some(char) = rest.next() {
         match char {
-            '\x1b' => clean.push_str(&colour(&mut rest)),
+            '\x1b' => {
+                let colour = colour(&mut rest);
+                if keeps_colours {
+                    clean.push_str(&colour);
+                }
+            }
             '\t' => clean.push(char),
             char if char.is_control() => {}
             char => clean.push(char),
@@ -99,6 +113,8 @@ mod tests {
             ("bell\x07 tab\t.", "bell tab\t."),
         ] {
             assert_eq!(shown(text), expected, "{text:?}");
+            assert!(!without_colours(text).contains('\x1b'), "{text:?}");
         }
+        assert_eq!(without_colours("\x1b[1;31mred\x1b[0m\tx"), "red\tx");
     }
 }

@@ -33,7 +33,9 @@ impl Stop {
                 if asked.is_cancelled() {
                     return at_once.cancel();
                 }
-                eprintln!("airside: aborting the builds; press Ctrl-C again to end them at once");
+                crate::printing::tell(
+                    "airside: aborting the builds; press Ctrl-C again to end them at once",
+                );
                 asked.cancel();
             }
         });

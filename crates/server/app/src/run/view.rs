@@ -3,12 +3,14 @@
 mod live;
 
 use std::{
-    io::{IsTerminal as _, Write as _},
+    io::Write as _,
     time::{Duration, Instant},
 };
 
 use parking_lot::Mutex;
 
+use super::lines::{shown, without_colours};
+use crate::colours;
 use live::{Live, Running};
 
 /// The widest label that others are lined up with.
@@ -17,17 +19,20 @@ const WIDEST: usize = 32;
 /// The view of a run, on standard output.
 pub(crate) struct View {
     width: Mutex<usize>,
+    /// True if colours of steps are shown.
+    colours: bool,
     /// None unless standard output is a terminal.
     live: Option<Mutex<Live>>,
 }
 
 impl View {
     pub(crate) fn new() -> Self {
-        let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
-        let live = std::io::stdout().is_terminal() && !dumb;
+        let colours = colours::on_stdout();
+        let live = colours::stdout_has_cursor();
         Self {
             width: Mutex::default(),
-            live: live.then(Mutex::default),
+            colours,
+            live: live.then(|| Mutex::new(Live::new(colours))),
         }
     }
 
@@ -42,13 +47,26 @@ impl View {
         let width = *self.width.lock();
         let mut text = String::new();
         for line in lines {
-            text.push_str(&format!("{label:width$} | {line}\n"));
+            text.push_str(&format!("{label:width$} | {}\n", self.clean(line)));
         }
         self.write(&text);
     }
 
-    /// Shows text that belongs to no step.
-    pub(crate) fn write(&self, text: &str) {
+    /// Shows lines that belong to no step.
+    pub(crate) fn print_text(&self, text: &str) {
+        let lines = text.lines().map(|line| self.clean(line) + "\n");
+        self.write(&lines.collect::<String>());
+    }
+
+    fn clean(&self, line: &str) -> String {
+        if self.colours {
+            shown(line)
+        } else {
+            without_colours(line)
+        }
+    }
+
+    fn write(&self, text: &str) {
         if text.is_empty() {
             return;
         }

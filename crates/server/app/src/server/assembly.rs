@@ -25,7 +25,7 @@ use tracing::warn;
 
 use super::{
     artifact_images::ArtifactImages, builds::EngineBuilds, collected_workers::CollectedWorkers,
-    fleet::Fleet, foundation::Foundation, mode::Mode, targets::Targets,
+    fleet::Fleet, foundation::Foundation, mode::Mode, stop::LeftContainers, targets::Targets,
     workers::OrchestratedWorkers,
 };
 use crate::{data::DataFolder, logging::Level, options::ServerOptions, workers};
@@ -158,11 +158,19 @@ impl Server {
         Ok(self.orchestrator.clear_away().await?)
     }
 
-    /// Returns true if a step runs that will go on without this server.
-    pub(crate) async fn leaves_steps(&self) -> bool {
-        let all = self.store.containers(&ContainerFilter::default()).await;
-        // A database that does not answer may have any.
-        all.map_or(true, |all| all.iter().any(|one| one.kept_at.is_none()))
+    /// Returns the containers that stay without this server.
+    pub(crate) async fn left_containers(&self) -> LeftContainers {
+        match self.store.containers(&ContainerFilter::default()).await {
+            Ok(all) => LeftContainers {
+                running: all.iter().any(|one| one.kept_at.is_none()),
+                kept: all.iter().filter(|one| one.kept_at.is_some()).count(),
+            },
+            // A database that does not answer may have any.
+            Err(_) => LeftContainers {
+                running: true,
+                kept: 0,
+            },
+        }
     }
 
     /// Removes what this machine's steps needed of it, if no step is left.

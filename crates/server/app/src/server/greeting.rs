@@ -4,18 +4,27 @@
 use tracing::info;
 
 use super::mode::{Mode, Users};
+use crate::printing::tell;
 
-pub(crate) fn greet(mode: Mode, url: &str, users: &Users) {
-    let name = users.list.first().map(|user| user.name());
-    if mode == Mode::Web {
-        info!(url, version = env!("CARGO_PKG_VERSION"), "server started");
-        return;
+/// The address and users that the message names.
+pub(super) struct Greeting {
+    pub(super) url: String,
+    pub(super) users: Users,
+}
+
+impl Greeting {
+    pub(super) fn print(&self, mode: Mode) {
+        let Self { url, users } = self;
+        let name = users.list.first().map(|user| user.name());
+        if mode == Mode::Web {
+            info!(url, version = env!("CARGO_PKG_VERSION"), "server started");
+            return;
+        }
+        let login = name.map_or_else(String::new, |name| {
+            format!(" -u {name} -p {}", users.made_up.as_deref().unwrap_or("…"))
+        });
+        tell(&format!(
+            "\n  Airside is up at {url}\n  fly -t airside login -c {url}{login}\n"
+        ));
     }
-    let login = name.map_or_else(String::new, |name| {
-        format!(" -u {name} -p {}", users.made_up.as_deref().unwrap_or("…"))
-    });
-    eprintln!();
-    eprintln!("  Airside is up at {url}");
-    eprintln!("  fly -t airside login -c {url}{login}");
-    eprintln!();
 }

@@ -11,9 +11,35 @@ use tokio::{net::TcpListener, signal::unix::Signal};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
+use crate::options::Listening;
+
 /// Time that requests get to end when the server stops. Event streams do not count: they are cut at
 /// once.
 const LAST_REQUESTS: Duration = Duration::from_secs(10);
+
+/// The server's listeners, bound before anything else that a start does for good.
+pub(super) struct Listeners {
+    pub(super) api: TcpListener,
+    pub(super) metrics: Option<TcpListener>,
+    pub(super) registry: Option<TcpListener>,
+}
+
+impl Listeners {
+    pub(super) async fn bind(options: &Listening) -> Result<Self> {
+        Ok(Self {
+            api: bind(options.listen, "--listen").await?,
+            metrics: bind_optional(options.metrics_listen, "--metrics-listen").await?,
+            registry: bind_optional(options.registry_listen, "--registry-listen").await?,
+        })
+    }
+}
+
+async fn bind_optional(address: Option<SocketAddr>, option: &str) -> Result<Option<TcpListener>> {
+    match address {
+        Some(address) => Ok(Some(bind(address, option).await?)),
+        None => Ok(None),
+    }
+}
 
 pub async fn bind(address: SocketAddr, option: &str) -> Result<TcpListener> {
     airside_hub::listen(address).await.with_context(|| {

@@ -1,5 +1,7 @@
 //! The differences between `airside up` and `airside web`.
 
+use std::{io::IsTerminal as _, path::Path};
+
 use airside_auth::LocalUser;
 use anyhow::{Result, bail};
 use tracing::warn;
@@ -18,7 +20,7 @@ pub enum Mode {
 pub(crate) struct Users {
     pub(crate) list: Vec<LocalUser>,
     /// The made-up password of the first user, as a shell reads it: the password itself on the
-    /// first start, afterwards the file with it, to keep it out of logs.
+    /// first start in a terminal; else the file with it, to keep it out of logs.
     pub(crate) made_up: Option<String>,
 }
 
@@ -66,14 +68,34 @@ impl Mode {
             });
         }
         let (password, is_new) = data.password()?;
-        let shown = if is_new {
-            password.clone()
-        } else {
-            format!("\"$(cat '{}')\"", data.join("password").display())
-        };
+        let is_seen = is_new && std::io::stderr().is_terminal();
+        let shown = shown_password(&password, &data.join("password"), is_seen);
         Ok(Users {
             list: vec![format!("admin:{password}").parse()?],
             made_up: Some(shown),
         })
+    }
+}
+
+/// Returns the password as an argument for a shell. Once a person saw it, or where a log would keep
+/// it, it is read from its file.
+fn shown_password(password: &str, file: &Path, is_seen: bool) -> String {
+    if is_seen {
+        password.to_owned()
+    } else {
+        format!("\"$(cat '{}')\"", file.display())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_password_is_shown_to_a_person_and_else_named_by_its_file() {
+        let file = Path::new("/data/password");
+        assert_eq!(shown_password("secret", file, true), "secret");
+        let named = shown_password("secret", file, false);
+        assert_eq!(named, "\"$(cat '/data/password')\"");
     }
 }

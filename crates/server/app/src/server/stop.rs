@@ -14,6 +14,30 @@ pub(crate) fn on_hangup() -> Result<Signal> {
     Ok(signal(SignalKind::hangup())?)
 }
 
+/// The containers that a stopped server leaves on workers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LeftContainers {
+    /// True if a step goes on.
+    pub(crate) running: bool,
+    /// Number of those whose steps have ended, and that stay for intercepts.
+    pub(crate) kept: usize,
+}
+
+/// Logs the end of the server, and what it leaves.
+pub(crate) fn report_end(left: &LeftContainers) {
+    match *left {
+        LeftContainers { running: true, .. } => {
+            info!("server stopped; running steps go on and are followed again at the next start");
+        }
+        LeftContainers { kept: 0, .. } => info!("server stopped"),
+        LeftContainers { kept, .. } => info!(
+            kept,
+            "server stopped; containers of ended builds stay a while for intercepts; on this \
+             machine `airside clean --stopped` removes them"
+        ),
+    }
+}
+
 /// The first SIGTERM or SIGINT asks for an orderly end, the second does not wait for it.
 pub(crate) fn on_signals(shutdown: CancellationToken) -> Result<()> {
     let (mut term, mut int) = (

@@ -2,7 +2,9 @@
 //! with their places.
 
 use std::{
+    any::TypeId,
     collections::BTreeMap,
+    ffi::OsString,
     fmt,
     path::{Path, PathBuf},
 };
@@ -64,15 +66,27 @@ impl ConfigFile {
         })
     }
 
-    /// Puts what the file says in the place of defaults.
+    /// Puts what the file says in the place of defaults. Relative paths begin at the file's folder,
+    /// so that they mean the same wherever the server is started.
     pub(crate) fn as_defaults(&self, command: Command) -> Command {
         command.mut_args(|arg| {
             let entry = name(&arg).and_then(|name| self.entries.get(name));
             match entry {
+                Some(entry) if is_path(&arg) => {
+                    let values = entry.values.iter().map(|value| self.resolved(value));
+                    arg.default_values(values.collect::<Vec<_>>())
+                }
                 Some(entry) => arg.default_values(entry.values.clone()),
                 None => arg,
             }
         })
+    }
+
+    fn resolved(&self, value: &str) -> OsString {
+        match self.path.parent() {
+            Some(folder) if !value.is_empty() => folder.join(value).into_os_string(),
+            _ => value.into(),
+        }
     }
 
     pub(crate) fn origin(&self, name: &str) -> Option<Origin> {
@@ -81,6 +95,11 @@ impl ConfigFile {
             line: entry.at.line,
         })
     }
+}
+
+/// Returns true if the value of an option is a path.
+fn is_path(arg: &Arg) -> bool {
+    arg.get_value_parser().type_id() == TypeId::of::<PathBuf>()
 }
 
 fn parse(text: &str, command: &Command) -> Result<BTreeMap<String, FileSetting>, Problems> {

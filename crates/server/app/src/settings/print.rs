@@ -1,18 +1,17 @@
 //! `--print-config`: the settings in effect, as a configuration file that says where each comes
 //! from.
 
-use std::io::{self, Write};
+use std::io;
 
 use super::{Origin, Setting};
+use crate::printing;
 
 /// Shown instead of what is secret.
 const HIDDEN: &str = "(hidden)";
 
-pub(crate) fn print(settings: &[Setting], to: &mut impl Write) -> io::Result<()> {
-    for setting in settings {
-        writeln!(to, "{}", line(setting))?;
-    }
-    Ok(())
+pub(crate) fn print(settings: &[Setting]) -> io::Result<()> {
+    let lines = settings.iter().map(|setting| line(setting) + "\n");
+    printing::print(&lines.collect::<String>())
 }
 
 fn line(setting: &Setting) -> String {

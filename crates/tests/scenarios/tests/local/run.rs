@@ -351,6 +351,29 @@ fn a_terminal_shows_what_runs() {
     assert!(!end.contains("\x1b[2m"), "{seen:?}");
 }
 
+/// Notes of ours have colours where `fly` shows them: that of a cached get, and the difference that
+/// a `set_pipeline` makes.
+#[test]
+fn files_get_no_escape_sequences() {
+    let made = json!({"jobs": [job("j", json!([task("t", "true")]))]}).to_string();
+    let write = format!("printf '%s' '{made}' > made/p.yml; printf '\\033[31mred\\033[0m\\n'");
+    let mut write = task("write", &write);
+    write["config"]["outputs"] = json!([{"name": "made"}]);
+    let plan = json!([
+        {"get": "src"},
+        {"get": "again", "resource": "src"},
+        write,
+        {"set_pipeline": "other", "file": "made/p.yml"}
+    ]);
+    let resources = json!([mock("src", json!({"initial_version": "v1"}))]);
+    let run = Run::new(&pipeline(resources, json!([job("job", plan)])));
+    let output = run.run(&[]).succeeded();
+    assert!(!output.stdout.contains('\x1b'), "{:?}", output.stdout);
+    assert!(!output.stderr.contains('\x1b'), "{:?}", output.stderr);
+    assert_line(&output, "job/write", "red");
+    assert_says(&output, "name: t");
+}
+
 #[test]
 fn a_task_for_another_platform_errs() {
     let mut step = task("mac", "echo it ran");

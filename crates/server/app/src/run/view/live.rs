@@ -17,12 +17,21 @@ pub(super) struct Live {
     pub(super) running: Vec<Running>,
     /// Number of rows drawn.
     drawn: usize,
+    /// True if rows are shown dim.
+    colours: bool,
 }
 
 /// No more rows than this, so that there is room for what steps print.
 const MAX_ROWS: usize = 8;
 
 impl Live {
+    pub(super) fn new(colours: bool) -> Self {
+        Self {
+            colours,
+            ..Self::default()
+        }
+    }
+
     /// The bytes that show a text above the rows, and the rows as they are now.
     pub(super) fn above(&mut self, text: &str) -> String {
         let rows = rows(&self.running, Instant::now(), columns());
@@ -33,7 +42,12 @@ impl Live {
         }
         out.push_str(text);
         for row in &rows {
-            out.push_str(&format!("\x1b[2m{row}\x1b[0m\n"));
+            let (dim, normal) = if self.colours {
+                ("\x1b[2m", "\x1b[0m")
+            } else {
+                ("", "")
+            };
+            out.push_str(&format!("{dim}{row}{normal}\n"));
         }
         self.drawn = rows.len();
         out
@@ -105,12 +119,15 @@ mod tests {
 
     #[test]
     fn old_rows_go_before_new_ones_come() {
-        let mut live = Live::default();
+        let mut live = Live::new(true);
         assert_eq!(live.above("text\n"), "text\n");
         live.running.push(running("job/a", Instant::now()));
         assert!(live.above("").ends_with("\x1b[0m\n"));
         live.running.clear();
         assert_eq!(live.above("text\n"), "\x1b[1A\r\x1b[Jtext\n");
         assert_eq!(live.above("text\n"), "text\n");
+        let mut plain = Live::new(false);
+        plain.running.push(running("job/a", Instant::now()));
+        assert!(!plain.above("").contains('\x1b'), "no colours");
     }
 }
