@@ -8,6 +8,7 @@
 mod aws;
 mod failure;
 mod git;
+mod github_release;
 mod http;
 mod lenient;
 mod log;
@@ -43,6 +44,7 @@ pub use versions::{Constraint, Semver};
 /// The names of the types that this crate has.
 pub const NATIVE: &[&str] = &[
     "git",
+    "github-release",
     "http",
     "mock",
     "registry-image",
@@ -55,6 +57,7 @@ pub const NATIVE: &[&str] = &[
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Type {
     Git,
+    GithubRelease,
     Http,
     Mock,
     RegistryImage,
@@ -67,6 +70,7 @@ impl Type {
     fn find(name: &str) -> Option<Self> {
         match name {
             "git" => Some(Self::Git),
+            "github-release" => Some(Self::GithubRelease),
             "http" => Some(Self::Http),
             "mock" => Some(Self::Mock),
             "registry-image" => Some(Self::RegistryImage),
@@ -115,6 +119,7 @@ pub fn check(
 ) -> Result<Vec<Version>, Failure> {
     match Type::named(type_)? {
         Type::Git => git::check(request, log),
+        Type::GithubRelease => github_release::check(request, log),
         Type::Http => http::check(request, log),
         Type::Mock => mock::check(request, privilege, log),
         Type::RegistryImage => registry_image::check(request, log),
@@ -133,6 +138,7 @@ pub fn fetch(
 ) -> Result<Produced, Failure> {
     match Type::named(type_)? {
         Type::Git => git::fetch(request, dest, log),
+        Type::GithubRelease => github_release::fetch(request, dest, log),
         Type::Http => http::fetch(request, dest, log),
         Type::Mock => mock::fetch(request, dest, log),
         Type::RegistryImage => registry_image::fetch(request, dest, log),
@@ -151,6 +157,7 @@ pub fn push(
 ) -> Result<Produced, Failure> {
     match Type::named(type_)? {
         Type::Git => git::push(request, src, log),
+        Type::GithubRelease => github_release::push(request, src, log),
         Type::Http => http::push(request, src, log),
         Type::Mock => mock::push(request, src, log),
         Type::RegistryImage => registry_image::push(request, src, log),

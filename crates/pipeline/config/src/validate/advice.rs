@@ -16,6 +16,7 @@ const IMAGES: [&str; 3] = ["host", "oci-layout", "registry-image"];
 /// The keys of a source without which nothing of a type works.
 const NEEDED: &[(&str, &[&str])] = &[
     ("git", &["uri"]),
+    ("github-release", &["repository"]),
     ("http", &["url"]),
     ("registry-image", &["repository"]),
     ("s3", &["bucket"]),
