@@ -18,6 +18,7 @@ const NEEDED: &[(&str, &[&str])] = &[
     ("git", &["uri"]),
     ("github-release", &["repository"]),
     ("http", &["url"]),
+    ("pool", &["uri", "branch", "pool"]),
     ("registry-image", &["repository"]),
     ("s3", &["bucket"]),
 ];
