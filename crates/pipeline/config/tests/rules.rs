@@ -350,7 +350,7 @@ resources:
 - {name: base, type: docker-image, source: {repository: a}}
 - {name: made, type: docker-image, source: {repository: a}}
 - {name: own, type: mine}
-- {name: number, type: semver, source: {driver: gcs}}
+- {name: number, type: semver, source: {driver: swift}}
 - {name: code, type: git, source: {url: x}}
 - {name: clock, type: time, source: {interval: soon}}
 - {name: some, type: ((type))}
@@ -379,7 +379,7 @@ jobs:
          bring Docker's type with this line in `resource_types`: {name: docker-image, type: registry-image, source: \
          {repository: concourse/docker-image-resource}, privileged: true}"
             .to_owned(),
-        "9 source: resources.number: source.driver is `gcs`, but `semver` has only the drivers `git` and `s3`".to_owned(),
+        "9 source: resources.number: source.driver is `swift`, but `semver` has only the drivers `git`, `s3` and `gcs`".to_owned(),
         "10 source: resources.code: source.uri is missing, which type `git` needs".to_owned(),
         "11 source: resources.clock: source.interval is `soon`, which is no duration such as 30m".to_owned(),
         format!(

@@ -25,6 +25,7 @@ const NEEDED: &[(&str, &[&str])] = &[
 
 /// The drivers of `semver` that are there, and the keys that each needs.
 const DRIVERS: &[(&str, &[&str])] = &[
+    ("gcs", &["bucket", "key"]),
     ("git", &["uri", "branch", "file"]),
     ("s3", &["bucket", "key"]),
 ];
@@ -112,7 +113,7 @@ fn source_complaint(type_: &str, source: &Map<String, Value>) -> Option<String> 
             let known = DRIVERS.iter().find(|(name, _)| *name == driver);
             if known.is_none() && !driver.contains("((") {
                 return Some(format!(
-                    "source.driver is `{driver}`, but `semver` has only the drivers `git` and `s3`"
+                    "source.driver is `{driver}`, but `semver` has only the drivers `git`, `s3` and `gcs`"
                 ));
             }
             known.map_or(&[][..], |(_, keys)| *keys)
