@@ -14,9 +14,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("bosh-io-stemcell", "concourse/bosh-io-stemcell-resource"),
     ("cf", "concourse/cf-resource"),
     (DOCKER_IMAGE, "concourse/docker-image-resource"),
-    ("github-release", "concourse/github-release-resource"),
     ("hg", "concourse/hg-resource"),
-    ("pool", "concourse/pool-resource"),
     ("tracker", "concourse/tracker-resource"),
 ];
 
@@ -89,7 +87,7 @@ mod tests {
 
     #[test]
     fn the_line_that_brings_a_type_is_one_that_loads() {
-        for type_ in ["pool", "docker-image", "hg"] {
+        for type_ in ["cf", "docker-image", "hg"] {
             let words = missing_base_type(type_);
             let (_, line) = words.split_once("`resource_types`: ").unwrap();
             let pipeline = format!(

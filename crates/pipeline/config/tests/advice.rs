@@ -23,7 +23,7 @@ fn advice_names_types_that_are_not_there_and_how_to_bring_them() {
 - {name: mine, type: docker-image, source: {repository: a}}
 - {name: cf, type: cf}
 resources:
-- {name: lock, type: pool}
+- {name: lock, type: tracker}
 - {name: base, type: docker-image, source: {repository: a}}
 - {name: made, type: docker-image, source: {repository: a}}
 - {name: own, type: mine}
@@ -50,7 +50,7 @@ jobs:
     let found = advice(text);
     let expected = [
         format!("3 missing_type: resource_types.cf: {}", line("cf")),
-        format!("5 missing_type: resources.lock: {}", line("pool")),
+        format!("5 missing_type: resources.lock: {}", line("tracker")),
         "7 missing_type: resources.made: Airside reads resource type `docker-image` as `registry-image`, which can be \
          checked and got. To put an image, build it in a task, as examples/source-to-image.yml does without privileges, and \
          put the file to a `registry-image`; or bring Docker's type with this line in `resource_types`: {name: docker-image, \

@@ -5,7 +5,10 @@ mod field_names;
 
 use serde_json::Value;
 
-use crate::{Failure, Object, Part, Type, git, http, mock, registry_image, s3, semver, time};
+use crate::{
+    Failure, Object, Part, Type, git, github_release, http, mock, pool, registry_image, s3, semver,
+    time,
+};
 
 pub(crate) use field_names::field_names;
 
@@ -48,8 +51,10 @@ impl Type {
     fn forms(self) -> &'static Forms {
         match self {
             Self::Git => &git::FORMS,
+            Self::GithubRelease => &github_release::FORMS,
             Self::Http => &http::FORMS,
             Self::Mock => &mock::FORMS,
+            Self::Pool => &pool::FORMS,
             Self::RegistryImage => &registry_image::FORMS,
             Self::S3 => &s3::FORMS,
             Self::Semver => &semver::FORMS,

@@ -8,6 +8,7 @@
 mod aws;
 mod failure;
 mod git;
+mod github_release;
 mod http;
 mod inspect;
 mod lenient;
@@ -15,6 +16,7 @@ mod log;
 mod loopback;
 mod mock;
 mod paths;
+mod pool;
 mod privilege;
 mod program;
 mod registry;
@@ -45,8 +47,10 @@ pub use versions::{Constraint, Semver};
 /// The names of the types that this crate has.
 pub const NATIVE: &[&str] = &[
     "git",
+    "github-release",
     "http",
     "mock",
+    "pool",
     "registry-image",
     "s3",
     "semver",
@@ -57,8 +61,10 @@ pub const NATIVE: &[&str] = &[
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Type {
     Git,
+    GithubRelease,
     Http,
     Mock,
+    Pool,
     RegistryImage,
     S3,
     Semver,
@@ -69,8 +75,10 @@ impl Type {
     fn find(name: &str) -> Option<Self> {
         match name {
             "git" => Some(Self::Git),
+            "github-release" => Some(Self::GithubRelease),
             "http" => Some(Self::Http),
             "mock" => Some(Self::Mock),
+            "pool" => Some(Self::Pool),
             "registry-image" => Some(Self::RegistryImage),
             "s3" => Some(Self::S3),
             "semver" => Some(Self::Semver),
@@ -101,7 +109,7 @@ pub fn has_an_image(type_: &str) -> bool {
 /// them.
 pub fn needs_programs(type_: &str, source: &Object) -> bool {
     match Type::find(type_) {
-        Some(Type::Git) => true,
+        Some(Type::Git | Type::Pool) => true,
         Some(Type::Semver) => source.get("driver").is_some_and(|driver| driver == "git"),
         _ => false,
     }
@@ -117,8 +125,10 @@ pub fn check(
 ) -> Result<Vec<Version>, Failure> {
     match Type::named(type_)? {
         Type::Git => git::check(request, log),
+        Type::GithubRelease => github_release::check(request, log),
         Type::Http => http::check(request, log),
         Type::Mock => mock::check(request, privilege, log),
+        Type::Pool => pool::check(request, log),
         Type::RegistryImage => registry_image::check(request, log),
         Type::S3 => s3::check(request, log),
         Type::Semver => semver::check(request, log),
@@ -135,8 +145,10 @@ pub fn fetch(
 ) -> Result<Produced, Failure> {
     match Type::named(type_)? {
         Type::Git => git::fetch(request, dest, log),
+        Type::GithubRelease => github_release::fetch(request, dest, log),
         Type::Http => http::fetch(request, dest, log),
         Type::Mock => mock::fetch(request, dest, log),
+        Type::Pool => pool::fetch(request, dest, log),
         Type::RegistryImage => registry_image::fetch(request, dest, log),
         Type::S3 => s3::fetch(request, dest, log),
         Type::Semver => semver::fetch(request, dest, log),
@@ -153,8 +165,10 @@ pub fn push(
 ) -> Result<Produced, Failure> {
     match Type::named(type_)? {
         Type::Git => git::push(request, src, log),
+        Type::GithubRelease => github_release::push(request, src, log),
         Type::Http => http::push(request, src, log),
         Type::Mock => mock::push(request, src, log),
+        Type::Pool => pool::push(request, src, log),
         Type::RegistryImage => registry_image::push(request, src, log),
         Type::S3 => s3::push(request, src, log),
         Type::Semver => semver::push(request, src, log),
@@ -172,5 +186,23 @@ mod tests {
             assert!(is_native(name), "{name}");
         }
         assert!(!is_native("docker-image"));
+    }
+
+    #[test]
+    fn types_on_top_of_git_need_the_machines_git() {
+        let source = |driver: &str| Object::from_iter([("driver".to_owned(), driver.into())]);
+        for (type_, driver, needed) in [
+            ("git", "", true),
+            ("pool", "", true),
+            ("semver", "git", true),
+            ("semver", "gcs", false),
+            ("github-release", "", false),
+        ] {
+            assert_eq!(
+                needs_programs(type_, &source(driver)),
+                needed,
+                "{type_} {driver}"
+            );
+        }
     }
 }

@@ -24,9 +24,21 @@ pub(crate) fn inside(folder: &Path, name: &str) -> Result<PathBuf, Failure> {
 /// The one file or folder within `folder` that a pattern of a param means.
 pub(crate) fn the_one(folder: &Path, pattern: &str, key: &str) -> Result<PathBuf, Failure> {
     let bad = |words: &str| Failure::params(key, format!("is {pattern:?}, and {words}"));
+    match &matching(folder, pattern)?[..] {
+        [only] => Ok(only.clone()),
+        [] => Err(bad("nothing among the inputs is called that")),
+        many => Err(bad(&format!(
+            "{} things among the inputs are called that",
+            many.len()
+        ))),
+    }
+}
+
+/// All files and folders within `folder` that a pattern means, or the one that is called so.
+pub(crate) fn matching(folder: &Path, pattern: &str) -> Result<Vec<PathBuf>, Failure> {
     let plain = inside(folder, pattern)?;
     if plain.exists() {
-        return Ok(plain);
+        return Ok(vec![plain]);
     }
     let mut found = vec![folder.to_owned()];
     for component in Path::new(pattern).components() {
@@ -45,14 +57,12 @@ pub(crate) fn the_one(folder: &Path, pattern: &str, key: &str) -> Result<PathBuf
         }
         found = next;
     }
-    match &found[..] {
-        [only] => Ok(only.clone()),
-        [] => Err(bad("nothing among the inputs is called that")),
-        many => Err(bad(&format!(
-            "{} things among the inputs are called that",
-            many.len()
-        ))),
-    }
+    Ok(found)
+}
+
+/// Returns true if a name fits a pattern; to a star any name does.
+pub(crate) fn matches(pattern: &str, name: &str) -> bool {
+    fits(pattern.as_bytes(), name.as_bytes())
 }
 
 /// `*`, `?` and `[a-z]`, within one name; names with a dot ahead are not meant by a star.

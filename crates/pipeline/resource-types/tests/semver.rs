@@ -4,10 +4,12 @@
 
 mod common;
 
-use std::fs;
+use std::{fs, thread};
 
 use common::{
     Ran, Type,
+    gcs_server::GcsServer,
+    http::Response,
     repository::{Repository, git},
     s3_server::{ID, S3Server, SECRET},
 };
@@ -192,4 +194,134 @@ fn mistakes_are_named_by_their_key() {
     ] {
         SEMVER.check(json!({"source": source})).fails_with(words);
     }
+}
+
+fn in_gcs(server: &GcsServer) -> Value {
+    json!({
+        "driver": "gcs", "bucket": "bucket", "key": "a b/version", "endpoint": server.url,
+        "json_key": server.json_key(),
+    })
+}
+
+#[test]
+fn a_number_lives_in_googles_cloud() {
+    let server = GcsServer::start();
+    lives(in_gcs(&server));
+    let object = server.state.lock().unwrap().object.clone().unwrap();
+    assert_eq!(object.bytes, b"3.2.1");
+    assert_eq!(object.cache_control, "private");
+    let mut with_token = in_gcs(&server);
+    with_token["json_key"] = Value::Null;
+    with_token["token"] = json!(server.token());
+    assert_eq!(check(&with_token), json!([{"number": "3.2.1"}]));
+    // A key whose JSON became a map.
+    let mut with_map = in_gcs(&server);
+    with_map["json_key"] = serde_json::from_str(&server.json_key()).unwrap();
+    assert_eq!(check(&with_map), json!([{"number": "3.2.1"}]));
+}
+
+#[test]
+fn bumps_at_once_in_googles_cloud_are_all_kept() {
+    const BUMPS: usize = 6;
+    let server = GcsServer::start();
+    let source = in_gcs(&server);
+    let mut numbers: Vec<String> = thread::scope(|scope| {
+        let bump = || put(&source, json!({"bump": "patch"})).ok();
+        let bumps: Vec<_> = (0..BUMPS).map(|_| scope.spawn(bump)).collect();
+        let answers = bumps.into_iter().map(|bump| bump.join().unwrap());
+        answers
+            .map(|answer| answer["version"]["number"].to_string())
+            .collect()
+    });
+    numbers.sort();
+    let expected: Vec<String> = (1..=BUMPS)
+        .map(|patch| format!("\"0.0.{patch}\""))
+        .collect();
+    assert_eq!(numbers, expected);
+    assert_eq!(check(&source), json!([{"number": format!("0.0.{BUMPS}")}]));
+}
+
+#[test]
+fn faults_of_googles_cloud_are_told_without_the_key() {
+    let server = GcsServer::start();
+    let good = in_gcs(&server);
+    let key = |name: &str, value: Value| {
+        let mut key: Value = serde_json::from_str(&server.json_key()).unwrap();
+        key[name] = value;
+        json!(key.to_string())
+    };
+    for (name, value, words) in [
+        (
+            "json_key",
+            Value::Null,
+            "source.json_key or source.token is missing",
+        ),
+        (
+            "token",
+            json!("t"),
+            "source.json_key and source.token exclude each other",
+        ),
+        (
+            "json_key",
+            json!("SECRET"),
+            "source.json_key is no JSON of a service account",
+        ),
+        (
+            "json_key",
+            json!(["SECRET"]),
+            "it is neither a text nor a map",
+        ),
+        (
+            "json_key",
+            key("private_key", json!("SECRET")),
+            "a private_key that cannot be read",
+        ),
+        (
+            "json_key",
+            key("private_key", server.another_key()),
+            "invalid_grant",
+        ),
+        (
+            "json_key",
+            key("token_uri", json!("ftp://x")),
+            "a token_uri that is not valid",
+        ),
+        (
+            "bucket",
+            json!("../x"),
+            "source.bucket is no name of a bucket",
+        ),
+        (
+            "bucket",
+            json!("another"),
+            "source.bucket is no bucket that there is",
+        ),
+        ("bucket", Value::Null, "source.bucket is missing"),
+        ("key", Value::Null, "source.key is missing"),
+    ] {
+        let mut source = good.clone();
+        source[name] = value;
+        let ran = SEMVER.check(json!({"source": source}));
+        assert!(!ran.log.contains("SECRET"), "{}", ran.log);
+        ran.fails_with(words);
+    }
+    for (refusal, words) in [
+        (
+            Response::new(403, "no"),
+            "may the account read and write it?",
+        ),
+        (Response::new(200, "1.0.0"), "does not tell the generation"),
+        (
+            Response::new(200, "newest").with("x-goog-generation", "1"),
+            "has \"newest\" in it",
+        ),
+    ] {
+        server.state.lock().unwrap().refusals.push(refusal);
+        SEMVER.check(json!({"source": good})).fails_with(words);
+    }
+    let mut unknown = good;
+    unknown["driver"] = json!("swift");
+    SEMVER
+        .check(json!({"source": unknown}))
+        .fails_with("the native type has git, s3 and gcs");
 }

@@ -27,7 +27,7 @@ mod tunnel;
 mod verify;
 
 pub(crate) use self::{
-    access::{Access, Setting},
+    access::{Access, Setting, Tunnel},
     check::check,
     command::Git,
     config::Purpose,

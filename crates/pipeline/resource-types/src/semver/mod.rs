@@ -1,8 +1,10 @@
 //! `semver`: a version number that is kept somewhere and bumped.
 
 mod bump;
+mod gcs_driver;
 mod git_driver;
 mod s3_driver;
+mod service_account;
 mod settings;
 
 use std::{fs, io::Write, path::Path};

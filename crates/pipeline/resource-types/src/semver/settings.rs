@@ -8,8 +8,10 @@ use serde_json::Value;
 use super::{
     Driver,
     bump::{Bump, Bumped},
+    gcs_driver::{GcsDriver, GcsLogin, GcsObject},
     git_driver::GitDriver,
     s3_driver::S3Driver,
+    service_account::ServiceAccount,
     strict,
 };
 use crate::{
@@ -68,6 +70,10 @@ struct Written {
     disable_ssl: bool,
     #[serde(deserialize_with = "text")]
     server_side_encryption: Option<String>,
+    #[serde(deserialize_with = "json_text")]
+    json_key: Option<String>,
+    #[serde(deserialize_with = "text")]
+    token: Option<String>,
     #[serde(deserialize_with = "flag")]
     #[allow(dead_code, reason = "pipelines have it")]
     skip_s3_checksums: bool,
@@ -85,6 +91,7 @@ pub(super) struct Source {
 enum Place {
     Git(Box<git::Access>, GitFile),
     S3(Box<s3::Access>, S3Key),
+    Gcs(Box<GcsObject>),
 }
 
 pub(super) struct GitFile {
@@ -113,8 +120,9 @@ impl Source {
         let place = match written.driver.as_deref() {
             None | Some("s3") => written.s3()?,
             Some("git") => written.git()?,
+            Some("gcs") => written.gcs()?,
             Some(other) => {
-                let words = format!("is {other:?}; the native type has git and s3");
+                let words = format!("is {other:?}; the native type has git, s3 and gcs");
                 return Err(Failure::source("driver", words));
             }
         };
@@ -129,6 +137,7 @@ impl Source {
         Ok(match self.place {
             Place::Git(access, file) => Box::new(GitDriver::new(*access, file, purpose, log)?),
             Place::S3(access, key) => Box::new(S3Driver::new(*access, key)?),
+            Place::Gcs(object) => Box::new(GcsDriver::new(*object)?),
         })
     }
 }
@@ -203,6 +212,41 @@ impl Written {
             server_side_encryption: self.server_side_encryption.take(),
         };
         Ok(Place::S3(Box::new(access), key))
+    }
+
+    fn gcs(&mut self) -> Result<Place, Failure> {
+        let login = match (self.json_key.take(), self.token.take()) {
+            (Some(_), Some(_)) => {
+                let words = "and source.token exclude each other: leave one out";
+                return Err(Failure::source("json_key", words));
+            }
+            (Some(key), None) => GcsLogin::Key(ServiceAccount::read(&key)?),
+            (None, Some(token)) => GcsLogin::Token(token),
+            (None, None) => return Err(Failure::source("json_key", "or source.token is missing")),
+        };
+        let bucket = needed("bucket", self.bucket.take())?;
+        let fine = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        if !bucket.bytes().all(fine) || bucket.bytes().all(|byte| byte == b'.') {
+            return Err(Failure::source("bucket", "is no name of a bucket"));
+        }
+        Ok(Place::Gcs(Box::new(GcsObject {
+            bucket,
+            key: needed("key", self.key.take())?,
+            endpoint: self.endpoint.take(),
+            login,
+            skip_ssl_verification: self.skip_ssl_verification,
+        })))
+    }
+}
+
+/// Reads a key that is a text of JSON, or that variables have made a map of. The errors do not
+/// repeat it.
+fn json_text<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    match Value::deserialize(from)? {
+        Value::Null => Ok(None),
+        Value::String(text) => Ok(Some(text).filter(|text| !text.is_empty())),
+        value @ Value::Object(_) => Ok(Some(value.to_string())),
+        _ => Err(serde::de::Error::custom("it is neither a text nor a map")),
     }
 }
 

@@ -2,10 +2,12 @@
 //! out.
 
 mod constraint;
+mod semi;
 
 use std::{cmp::Ordering, fmt};
 
 pub use constraint::Constraint;
+pub(crate) use semi::SemiSemantic;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Semver {

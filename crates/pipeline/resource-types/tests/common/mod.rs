@@ -3,7 +3,9 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
 
+pub mod gcs_server;
 pub mod git_server;
+pub mod github_server;
 pub mod http;
 pub mod image;
 pub mod registry;

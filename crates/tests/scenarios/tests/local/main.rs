@@ -48,6 +48,7 @@ mod restart;
 mod results;
 mod run;
 mod scheduling;
+mod shim_size;
 mod steps_crash;
 mod steps_flow;
 mod steps_types;
