@@ -42,6 +42,7 @@ mod log;
 mod outage;
 mod output;
 mod parallel;
+mod pulls;
 mod registry;
 mod resource_faults;
 mod restart;
