@@ -158,6 +158,12 @@ impl Orchestrator {
         self.parts.workers.condition(worker)
     }
 
+    /// Returns the reason why no worker can run any step; none if one can, or if there is none at
+    /// all.
+    pub fn obstacle(&self) -> Option<String> {
+        self.parts.workers.obstacle()
+    }
+
     /// The worker that is the team's alone, or has a rule that mentions the team by name.
     pub fn worker_naming_team(&self, team: &str) -> Option<WorkerName> {
         let workers = self.parts.workers.entries();

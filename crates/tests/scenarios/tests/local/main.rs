@@ -41,6 +41,7 @@ mod images;
 mod log;
 mod outage;
 mod output;
+mod overlayfs;
 mod parallel;
 mod pulls;
 mod registry;
