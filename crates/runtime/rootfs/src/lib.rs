@@ -68,8 +68,8 @@ pub enum ImageSource {
     },
 }
 
-/// Takes the progress of a pull: at most a few times a second, with [bounded](PullProgress::bounded)
-/// numbers.
+/// Takes the progress of a pull: at most a few times a second, with numbers that are
+/// [bounded](PullProgress::bounded).
 pub type PullListener<'a> = &'a (dyn Fn(PullProgress) + Send + Sync + 'a);
 
 /// Settings of an image store.

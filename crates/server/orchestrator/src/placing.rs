@@ -429,12 +429,14 @@ impl Orchestrator {
     ) -> Result<PlaceOutcome> {
         let store = &self.parts.store;
         let (mut said, mut away_since) = (String::new(), None);
+        let mut number = 0_u64;
         loop {
+            number = number.saturating_add(1);
             if context.cancel.is_cancelled() && store.revoke_unclaimed(&placement.handle).await? {
                 placement.container_ref.log_state("destroying");
                 return Ok(PlaceOutcome::Ended(StepResult::ended(StepEnd::Stopped(()))));
             }
-            match self.ask_runtime(context, placement).await? {
+            match self.ask_runtime(context, placement, number).await? {
                 Ok(uid) => {
                     store
                         .placement_created(context.lease, &placement.handle, uid.as_deref())

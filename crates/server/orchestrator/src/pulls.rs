@@ -17,6 +17,9 @@ use crate::{
     placing::{StepContext, StepPlacement},
 };
 
+/// Number of tries to place a step whose pulls the log tells of. A worker that fails again and
+/// again must not fill the log.
+const REPORTED_TRIES: u64 = 8;
 /// Time between two looks at a pull that reports nothing.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -78,7 +81,7 @@ impl Drop for StepPull<'_> {
 }
 
 impl<'a> StepPull<'a> {
-    fn new(context: &'a StepContext<'a>, pulls: &'a Pulls, image: &Image) -> Self {
+    fn new(context: &'a StepContext<'a>, pulls: &'a Pulls, image: &Image, number: u64) -> Self {
         let request = context.request;
         let plan = match &request.image_get {
             Some(get) => &get.plan,
@@ -88,7 +91,9 @@ impl<'a> StepPull<'a> {
             context,
             pulls,
             key: (context.lease.build, plan.clone()),
-            report: image_name(image).map(PullReport::new),
+            report: image_name(image)
+                .filter(|_| number <= REPORTED_TRIES)
+                .map(PullReport::new),
             status: None,
         }
     }
@@ -170,14 +175,16 @@ impl Orchestrator {
         self.parts.pulls.get(build, plan)
     }
 
-    /// Asks the runtime for the container, and tells of the pull of its image meanwhile.
+    /// Asks the runtime for the container, and tells of the pull of its image meanwhile. This is
+    /// the try of this number.
     pub(crate) async fn ask_runtime(
         &self,
         context: &StepContext<'_>,
         placement: &StepPlacement,
+        number: u64,
     ) -> Result<Result<Option<String>, RuntimeError>> {
         let spec = &placement.record.spec;
-        let mut pull = StepPull::new(context, &self.parts.pulls, &spec.image);
+        let mut pull = StepPull::new(context, &self.parts.pulls, &spec.image, number);
         let mut seen = self.parts.workers.watch(&placement.handle);
         let placing = placement.worker.runtime.place(spec);
         tokio::pin!(placing);

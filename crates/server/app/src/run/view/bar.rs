@@ -32,7 +32,7 @@ mod tests {
 
     #[test]
     fn a_bar_fills_as_bytes_come() {
-        let progress = |stage, bytes_done| PullProgress {
+        let progress = |stage, bytes_done: u64| PullProgress {
             stage,
             layers: 4,
             bytes: 400 << 20,
