@@ -59,6 +59,15 @@ impl Board {
         }
     }
 
+    /// Takes back that a container is being made: it was not. Observers are not told, because the
+    /// caller of the runtime is.
+    pub fn take_back(&self, handle: &Handle) {
+        let mut inner = self.inner.lock();
+        if let Some(Observed::Pending { .. }) = inner.known.get(handle) {
+            inner.known.remove(handle);
+        }
+    }
+
     /// Forgets a container that was removed. Observers that do not know its end yet get it now.
     pub fn forget(&self, handle: &Handle, gone: Observed) {
         let mut inner = self.inner.lock();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use airside_pulls::PullProgress;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
@@ -22,6 +23,8 @@ pub enum Cause {
     Exited { code: Option<i32> },
     /// A signal ended the container's first process.
     Killed { signal: i32 },
+    /// The worker pulls the image. A peer reports these numbers: they are not bounded yet.
+    Pulling { progress: PullProgress },
     /// The image does not exist.
     ImageMissing,
     /// The registry does not give the image to this team.
@@ -56,6 +59,7 @@ pub fn cause_from_peer<'de, D: Deserializer<'de>>(from: D) -> Result<Cause, D::E
 
 #[cfg(test)]
 mod tests {
+    use airside_pulls::PullStage;
     use serde_json::json;
 
     use super::*;
@@ -131,6 +135,9 @@ mod tests {
             Cause::OutOfMemory,
             Cause::Evicted,
             Cause::Removed,
+            Cause::Pulling {
+                progress: PullProgress::start(PullStage::Unpacking, 3, 9),
+            },
             Cause::Exited { code: Some(3) },
             Cause::Exited { code: None },
             Cause::Killed { signal: 9 },

@@ -10,6 +10,7 @@ use std::{
 };
 
 use airside_model::{Handle, InstallationId, VolumeId, WorkerName, chain};
+use airside_pulls::PullProgress;
 use airside_rootfs::{Digest, ImageSource, Rootfs};
 use airside_runtime::{
     Board, Capabilities, Cause, Condition, Image, Listed, Observation, Observed, PlacementSpec,
@@ -189,6 +190,8 @@ impl LocalRuntime {
         Ok(())
     }
 
+    /// Returns the root file system of the step's image. A pull shows in the container's
+    /// observations.
     async fn image(&self, spec: &PlacementSpec) -> Result<Option<Rootfs>, Error> {
         let source = match &spec.image {
             Image::Shim | Image::Host | Image::Volume { .. } => return Ok(None),
@@ -201,7 +204,16 @@ impl LocalRuntime {
             },
             Image::OciLayout { path } => ImageSource::OciLayout(path.into()),
         };
-        Ok(Some(self.options.images.ensure(&source).await?))
+        let listener = |progress: PullProgress| {
+            let (reason, cause) = (String::new(), Cause::Pulling { progress });
+            self.board
+                .set(&spec.handle, Observed::Pending { reason, cause });
+        };
+        let images = &self.options.images;
+        let made = images.ensure_reporting(&source, &listener).await;
+        // From here on there is nothing to observe until the container starts.
+        self.board.take_back(&spec.handle);
+        Ok(Some(made?))
     }
 
     fn refuse(&self) -> impl FnOnce(Error) -> airside_runtime::Error {

@@ -3,11 +3,12 @@
 use std::{fs, io, path::Path};
 
 use airside_oci::{ImageConfig, Manifest};
+use airside_pulls::{PullProgress, PullStage};
 use airside_volumes::Disk;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Digest, Error, Images, Rootfs, Scratch,
+    Digest, Error, Images, PullListener, Rootfs, Scratch,
     idle::{self, Lease},
     layout::{Layout, parse},
     proofs::Proofs,
@@ -44,9 +45,10 @@ impl Images {
         manifest: Manifest,
         layout: Layout,
         proofs: Option<Proofs>,
+        listener: PullListener<'_>,
     ) -> Result<Rootfs, Error> {
         let work = self.fresh()?;
-        let unpacked = self.unpack(&manifest, &layout, &work).await;
+        let unpacked = self.unpack(&manifest, &layout, &work, listener).await;
         let settled = unpacked.and_then(|()| {
             if let Some(proofs) = proofs {
                 proofs.write(&work.0)?;
@@ -65,6 +67,7 @@ impl Images {
         manifest: &Manifest,
         layout: &Layout,
         work: &Scratch,
+        listener: PullListener<'_>,
     ) -> Result<(), Error> {
         let rootfs = work.0.join("rootfs");
         fs::create_dir(&rootfs).map_err(Error::disk(&rootfs))?;
@@ -72,7 +75,12 @@ impl Images {
             layers: layout.layers(manifest)?,
             most: self.room()?,
         };
-        match self.inner.confined.ask(&rootfs, &ask).await? {
+        let confined = &self.inner.confined;
+        let report = |progress: PullProgress| {
+            let stage = PullStage::Unpacking;
+            listener(PullProgress { stage, ..progress });
+        };
+        match confined.ask_reporting(&rootfs, &ask, &report).await? {
             PullerAnswer::Done => {}
             other => return Err(explain(other)),
         }

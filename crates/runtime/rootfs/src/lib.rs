@@ -21,6 +21,7 @@
 
 mod assemble;
 mod confined;
+mod counter;
 mod error;
 mod idle;
 mod layout;
@@ -44,6 +45,7 @@ use std::{
 
 use airside_model::chain;
 pub use airside_oci::Digest;
+use airside_pulls::PullProgress;
 use airside_resource_types::{Mirrors, Object};
 use airside_volumes::{Percent, Watermarks};
 use confined::Confined;
@@ -65,6 +67,10 @@ pub enum ImageSource {
         team: String,
     },
 }
+
+/// Takes the progress of a pull: at most a few times a second, with numbers that are
+/// [bounded](PullProgress::bounded).
+pub type PullListener<'a> = &'a (dyn Fn(PullProgress) + Send + Sync + 'a);
 
 /// Settings of an image store.
 #[derive(Clone)]
@@ -150,17 +156,27 @@ impl Images {
 
     /// Makes the image's root file system, unless it is there already.
     pub async fn ensure(&self, image: &ImageSource) -> Result<Rootfs, Error> {
+        self.ensure_reporting(image, &|_| ()).await
+    }
+
+    /// [`Images::ensure`] that reports the progress of what this call itself pulls. A pull that it
+    /// waits for may be another team's, whose image is none of this caller's business.
+    pub async fn ensure_reporting(
+        &self,
+        image: &ImageSource,
+        listener: PullListener<'_>,
+    ) -> Result<Rootfs, Error> {
         match image {
-            ImageSource::OciLayout(path) => self.layout_image(path).await,
+            ImageSource::OciLayout(path) => self.layout_image(path, listener).await,
             ImageSource::Registry {
                 reference,
                 source,
                 team,
-            } => self.registry_image(reference, source, team).await,
+            } => self.registry_image(reference, source, team, listener).await,
         }
     }
 
-    async fn layout_image(&self, path: &Path) -> Result<Rootfs, Error> {
+    async fn layout_image(&self, path: &Path, listener: PullListener<'_>) -> Result<Rootfs, Error> {
         let layout = Layout::new(path);
         let (layout, found) = blocking(move || {
             let found = layout.image()?;
@@ -171,7 +187,10 @@ impl Images {
         let _turn = self.turn(&digest).await;
         match self.ready(&digest)? {
             Some(rootfs) => Ok(rootfs),
-            None => self.assemble(digest, manifest, layout, None).await,
+            None => {
+                self.assemble(digest, manifest, layout, None, listener)
+                    .await
+            }
         }
     }
 

@@ -3,10 +3,11 @@
 use std::fs;
 
 use airside_oci::Manifest;
+use airside_pulls::{PullProgress, PullStage};
 use airside_resource_types::Object;
 
 use crate::{
-    Digest, Error, Images, Rootfs, Scratch, blocking,
+    Digest, Error, Images, PullListener, Rootfs, Scratch, blocking,
     layout::Layout,
     proofs::{ImageAccess, Proofs},
     registry::Image,
@@ -20,6 +21,7 @@ impl Images {
         reference: &str,
         source: &Object,
         team: &str,
+        listener: PullListener<'_>,
     ) -> Result<Rootfs, Error> {
         let image = Image::parse(reference, source, &self.inner.mirrors)?;
         let digest = match image.pinned() {
@@ -33,14 +35,14 @@ impl Images {
         }
         let _turn = self.turn(&digest).await;
         let Some(rootfs) = self.ready(&digest)? else {
-            return self.pull(&image, &digest, team).await;
+            return self.pull(&image, &digest, team, listener).await;
         };
         match self.access(&digest, team, &image)? {
             ImageAccess::Proved => return Ok(rootfs),
             ImageAccess::AskRegistry => self.ask_registry(&image, &digest).await?,
             ImageAccess::Fetch => {
                 let work = self.fresh()?;
-                let brought = self.download(&image, &digest, &work).await;
+                let brought = self.download(&image, &digest, &work, listener).await;
                 work.discard().await;
                 brought?;
             }
@@ -91,13 +93,19 @@ impl Images {
     }
 
     /// Fetches an image and unpacks it.
-    async fn pull(&self, image: &Image, digest: &Digest, team: &str) -> Result<Rootfs, Error> {
+    async fn pull(
+        &self,
+        image: &Image,
+        digest: &Digest,
+        team: &str,
+        listener: PullListener<'_>,
+    ) -> Result<Rootfs, Error> {
         let work = self.fresh()?;
-        let pulled = match self.download(image, digest, &work).await {
+        let pulled = match self.download(image, digest, &work, listener).await {
             Ok((layout, manifest)) => {
                 let mut proofs = Proofs::default();
                 proofs.add(team, image);
-                self.assemble(digest.clone(), manifest, layout, Some(proofs))
+                self.assemble(digest.clone(), manifest, layout, Some(proofs), listener)
                     .await
             }
             Err(error) => Err(error),
@@ -116,7 +124,13 @@ impl Images {
         image: &Image,
         digest: &Digest,
         work: &Scratch,
+        listener: PullListener<'_>,
     ) -> Result<(Layout, Manifest), Error> {
+        let report = |progress: PullProgress| {
+            let stage = PullStage::Fetching;
+            listener(PullProgress { stage, ..progress });
+        };
+        report(PullProgress::default());
         let folder = work.0.join("download");
         fs::create_dir(&folder).map_err(Error::disk(&folder))?;
         let ask = PullerRequest::Download {
@@ -124,7 +138,8 @@ impl Images {
             digest: digest.clone(),
             most: self.room()?,
         };
-        match self.inner.confined.ask(&folder, &ask).await? {
+        let confined = &self.inner.confined;
+        match confined.ask_reporting(&folder, &ask, &report).await? {
             PullerAnswer::Done => {}
             other => return Err(image.explain(other)),
         }

@@ -13,6 +13,7 @@ use std::{
 };
 
 use airside_oci::Digest;
+use airside_pulls::PullProgress;
 use airside_resource_types::{CheckRequest, Failure, Object, Privilege};
 use airside_sandbox::{Confinement, Reach};
 
@@ -37,11 +38,21 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(answer) => answer,
         Err(error) => PullerAnswer::Broken(error.to_string()),
     };
-    let said = serde_json::to_vec(&answer).map_err(io::Error::other);
-    match said.and_then(|said| io::stdout().write_all(&said)) {
+    match say(&answer) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => complain(&error.to_string()),
     }
+}
+
+fn say(answer: &PullerAnswer) -> io::Result<()> {
+    let mut line = serde_json::to_vec(answer).map_err(io::Error::other)?;
+    line.push(b'\n');
+    io::stdout().write_all(&line)
+}
+
+/// A pull goes on if its progress cannot be reported: the end of it will tell.
+fn report(progress: PullProgress) {
+    let _ = say(&PullerAnswer::Progress(progress));
 }
 
 /// The image store logs what is said here.
@@ -83,7 +94,7 @@ fn answer(user: u32, folder: &Path) -> io::Result<PullerAnswer> {
             digest,
             most,
         } => download(source, &digest, most),
-        PullerRequest::Unpack { most, .. } => unpack::all(layers?, most),
+        PullerRequest::Unpack { most, .. } => unpack::all(layers?, most, &mut report),
     })
 }
 
@@ -118,7 +129,15 @@ fn resolve(source: Object) -> PullerAnswer {
 
 fn download(source: Object, digest: &Digest, most: u64) -> PullerAnswer {
     let folder = Path::new(".");
-    match airside_resource_types::download_image(source, digest, folder, most, &mut io::stderr()) {
+    let downloaded = airside_resource_types::download_image(
+        source,
+        digest,
+        folder,
+        most,
+        &mut io::stderr(),
+        &mut report,
+    );
+    match downloaded {
         Ok(()) => PullerAnswer::Done,
         Err(failure) => not_pulled(&failure),
     }

@@ -10,8 +10,12 @@ use std::{
 use airside_archive::{HashingReader, Limits};
 use airside_model::chain;
 use airside_oci::Digest;
+use airside_pulls::PullProgress;
 
-use crate::wire::{Layer, PullerAnswer};
+use crate::{
+    counter::{Counted, Counter},
+    wire::{Layer, PullerAnswer},
+};
 
 /// Files, folders and links of a layer, beyond any image in use.
 const MOST_ENTRIES: u64 = 4_000_000;
@@ -41,17 +45,25 @@ impl Opened {
 }
 
 /// Unpacks the layers over each other into the working folder. Together they may have `most` bytes.
-pub(crate) fn all(layers: Vec<Opened>, most: u64) -> PullerAnswer {
+/// `report` gets the numbers of the compressed layers as they are read.
+pub(crate) fn all(
+    layers: Vec<Opened>,
+    most: u64,
+    report: &mut dyn FnMut(PullProgress),
+) -> PullerAnswer {
     let left = Cell::new(most);
+    let bytes = layers.iter().map(|layer| layer.stored).sum();
+    let mut counter = Counter::new(layers.len() as u64, bytes, report);
     for opened in layers {
-        if let Err(answer) = one(opened, &left) {
+        if let Err(answer) = one(opened, &left, &mut counter) {
             return answer;
         }
+        counter.layer_done();
     }
     PullerAnswer::Done
 }
 
-fn one(opened: Opened, left: &Cell<u64>) -> Result<(), PullerAnswer> {
+fn one(opened: Opened, left: &Cell<u64>, counter: &mut Counter<'_>) -> Result<(), PullerAnswer> {
     let layer = opened.layer;
     let grown = opened.stored.saturating_mul(GROWTH).saturating_add(ALWAYS);
     let limits = Limits {
@@ -60,7 +72,11 @@ fn one(opened: Opened, left: &Cell<u64>) -> Result<(), PullerAnswer> {
     };
     let mut blob = HashingReader::new(opened.file);
     let unpacked = {
-        let buffered = BufReader::with_capacity(1 << 16, &mut blob);
+        let counted = Counted {
+            reader: &mut blob,
+            counter,
+        };
+        let buffered = BufReader::with_capacity(1 << 16, counted);
         let reader = decompressed(&layer, buffered)?;
         let metered = Metered { reader, left };
         airside_archive::unpack_layer(metered, Path::new("."), &limits)

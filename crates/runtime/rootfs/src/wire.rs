@@ -1,9 +1,10 @@
 //! The messages between the image store and its confined processes: one request on standard input,
-//! one answer on standard output, both JSON.
+//! lines on standard output, all JSON. Every line but the last is [`PullerAnswer::Progress`].
 
 use std::path::PathBuf;
 
 use airside_oci::Digest;
+use airside_pulls::PullProgress;
 use airside_resource_types::Object;
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +37,8 @@ pub(crate) struct Layer {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum PullerAnswer {
+    /// The request is under way, and an answer follows.
+    Progress(PullProgress),
     Digest(Option<Digest>),
     Has(bool),
     Done,

@@ -4,8 +4,9 @@
 
 mod common;
 
-use std::{fs, path::PathBuf};
+use std::{fs, path::PathBuf, sync::Mutex};
 
+use airside_pulls::{PullProgress, PullStage};
 use airside_rootfs::{Error, ImageSource, Images, Options};
 use common::{Compression, image, layer, options};
 use tempfile::tempdir;
@@ -93,6 +94,31 @@ async fn an_image_is_pulled_by_tag_and_by_digest() {
     // What is here already needs no registry: port 1 has none.
     let pinned = registry(&format!("127.0.0.1:1/repo@{digest}"));
     assert_eq!(images.ensure(&pinned).await.unwrap(), rootfs);
+}
+
+#[tokio::test]
+async fn a_pull_reports_what_it_fetches_and_unpacks() {
+    let (store, layout) = (tempdir().unwrap(), tempdir().unwrap());
+    let images = Images::open(store.path(), options()).unwrap();
+    let digest = image(
+        layout.path(),
+        &[(layer(&[("f", "pulled")]), Compression::Gzip)],
+    );
+    let port = serve(layout.path().to_owned(), digest.clone()).await;
+    let seen = Mutex::new(Vec::new());
+    let listener = |progress: PullProgress| seen.lock().unwrap().push(progress);
+    let wanted = registry(&format!("127.0.0.1:{port}/repo@{digest}"));
+    images.ensure_reporting(&wanted, &listener).await.unwrap();
+    let pulled = std::mem::take(&mut *seen.lock().unwrap());
+    for stage in [PullStage::Fetching, PullStage::Unpacking] {
+        let known = |progress: &&PullProgress| progress.stage == stage && progress.layers == 1;
+        let first = pulled.iter().find(known);
+        assert!(first.is_some_and(|first| first.bytes > 0), "{pulled:?}");
+    }
+
+    // There is nothing to tell of an image that is here.
+    images.ensure_reporting(&wanted, &listener).await.unwrap();
+    assert_eq!(*seen.lock().unwrap(), []);
 }
 
 #[tokio::test]

@@ -224,7 +224,10 @@ impl Runtime for AgentRuntime {
             .await
         {
             Ok(RuntimeAnswer::Placed { uid }) => Ok(uid),
-            Ok(other) => Err(self.otherwise(other)),
+            Ok(other) => {
+                self.board.take_back(&spec.handle);
+                Err(self.otherwise(other))
+            }
             Err(error) => {
                 // The agent may have heard of it, now or earlier.
                 self.silent(&spec.handle);

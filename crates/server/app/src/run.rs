@@ -180,6 +180,7 @@ async fn run_all(options: &Options, ready: Ready) -> Result<End> {
     let world = World::open(options, secrets).await?;
     let view = View::new();
     let ran = async {
+        world.check_workers()?;
         let pipeline = world.set_pipeline(&name(&options.file), &config).await?;
         let mut folders = HashMap::new();
         for folder in &options.inputs {

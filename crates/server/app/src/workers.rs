@@ -83,7 +83,7 @@ pub(crate) async fn local(
     match airside_runtime::Runtime::condition(&runtime).map(|now| now.borrow().words()) {
         Some(words) if !words.is_empty() => {
             let reason = words.join("; ");
-            info!(%worker, %state, reason, "worker registered; it takes no steps");
+            info!(%worker, reason, "worker registered; it takes no steps");
         }
         _ => info!(%worker, %state, "worker registered"),
     }

@@ -10,6 +10,7 @@ use airside_model::{
     plan::GetPlan,
     public_plan::public_plan,
 };
+use airside_orchestrator::ImageGet;
 use airside_resource_types::Registries;
 use airside_runtime::{Image, PullSource};
 use airside_store::now;
@@ -31,6 +32,8 @@ use crate::{
 pub(crate) struct StepImage {
     pub(crate) image: Image,
     pub(crate) metadata: ImageMetadata,
+    /// The image's get, if it lasts until the step is placed.
+    pub(crate) get: Option<ImageGet>,
 }
 
 /// `metadata.json`, beside the `rootfs` of an image in an artifact.
@@ -71,7 +74,11 @@ impl StepImage {
         if image.user().is_some() {
             metadata.user = None;
         }
-        Self { image, metadata }
+        Self {
+            image,
+            metadata,
+            get: None,
+        }
     }
 }
 

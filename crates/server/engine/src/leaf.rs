@@ -6,7 +6,7 @@ use airside_model::{
     Plan, PlanId, StepKind, StepLabels, VolumeId, WorkerName,
     event::{Event, Origin, Source},
 };
-use airside_orchestrator::{ContainerHold, Host, StepEnd, StepRequest, Ticket};
+use airside_orchestrator::{ContainerHold, Host, ImageGet, StepEnd, StepRequest, Ticket};
 use airside_store::{Micros, now};
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -114,6 +114,13 @@ impl<'a> Leaf<'a> {
     /// Prints something of our own into the step's output, once.
     pub(crate) async fn print(&self, what: &str, source: Source, text: &str) -> Result<()> {
         self.interpreter.print(self.plan, what, source, text).await
+    }
+
+    /// Ends the get of an image for which nothing is placed.
+    pub(crate) async fn end_image_get(&self, get: Option<ImageGet>) -> Result<()> {
+        let Some(get) = get else { return Ok(()) };
+        let (key, event) = (get.finish_key(), get.finish(true));
+        Ok(self.interpreter.log.append(&key, 1, event).await?)
     }
 
     pub(crate) async fn initialize(&self) -> Result<()> {

@@ -18,6 +18,7 @@ mod kept;
 mod leaving;
 mod output;
 mod placing;
+mod pulls;
 mod quota;
 mod request;
 mod sweep;
@@ -34,11 +35,13 @@ use airside_volumes::Volumes;
 use guests::Hosts;
 use parking_lot::Mutex;
 
+use pulls::Pulls;
 use workers::{NoWorker, Wants};
 
 pub use guests::{Asker, GuestEnd, GuestRequest, GuestRun, Host, HostLookup, Ticket};
 pub use kept::Keeping;
 pub use output::OutputBounds;
+pub use pulls::{ImageGet, PullStatus};
 pub use request::{Artifact, ContainerHold, StepEnd, StepOutput, StepRequest, StepResult};
 pub use workers::{WorkerEntry, Workers};
 
@@ -105,6 +108,7 @@ struct Parts {
     ended: Mutex<HashMap<Handle, String>>,
     /// Held between a look at a team's quota of containers and the next one's row.
     counting: tokio::sync::Mutex<()>,
+    pulls: Pulls,
 }
 
 impl Orchestrator {
@@ -128,6 +132,7 @@ impl Orchestrator {
             guests: Arc::default(),
             ended: Mutex::default(),
             counting: tokio::sync::Mutex::default(),
+            pulls: Pulls::default(),
         };
         Self {
             parts: Arc::new(parts),
@@ -151,6 +156,12 @@ impl Orchestrator {
     /// Returns a worker's condition as its runtime reports it.
     pub fn worker_condition(&self, worker: &WorkerName) -> Condition {
         self.parts.workers.condition(worker)
+    }
+
+    /// Returns the reason why no worker can run any step; none if one can, or if there is none at
+    /// all.
+    pub fn obstacle(&self) -> Option<String> {
+        self.parts.workers.obstacle()
     }
 
     /// The worker that is the team's alone, or has a rule that mentions the team by name.

@@ -171,14 +171,20 @@ impl Orchestrator {
         loop {
             let placement = match self.find_placement(&context, current.as_ref()).await? {
                 PlacementChoice::Placement(placement) => *placement,
-                PlacementChoice::Ended(ended) => return Ok((ended, ContainerHold::default())),
+                PlacementChoice::Ended(ended) => {
+                    context.log_no_image(&ended).await?;
+                    return Ok((ended, ContainerHold::default()));
+                }
             };
             let span = placement.span(lease, request);
             if !placement.created {
                 let placing = self.place(&context, &placement);
                 match placing.instrument(span.clone()).await? {
                     PlaceOutcome::MayBeThere => {}
-                    PlaceOutcome::Ended(result) => return Ok((result, placement.hold(None))),
+                    PlaceOutcome::Ended(result) => {
+                        context.log_no_image(&result).await?;
+                        return Ok((result, placement.hold(None)));
+                    }
                     PlaceOutcome::GivenUp(reason) => {
                         let line =
                             format!("the step was not begun and is placed again: {reason}\n");
@@ -188,6 +194,7 @@ impl Orchestrator {
                     }
                 }
             }
+            context.log_image_got(true).await?;
             let followed = if placement.created && self.vanished(&placement).await {
                 FollowEnd::Lost {
                     loss: StepLoss::new(Cause::Removed, "it is no longer there"),
@@ -422,12 +429,14 @@ impl Orchestrator {
     ) -> Result<PlaceOutcome> {
         let store = &self.parts.store;
         let (mut said, mut away_since) = (String::new(), None);
+        let mut number = 0_u64;
         loop {
+            number = number.saturating_add(1);
             if context.cancel.is_cancelled() && store.revoke_unclaimed(&placement.handle).await? {
                 placement.container_ref.log_state("destroying");
                 return Ok(PlaceOutcome::Ended(StepResult::ended(StepEnd::Stopped(()))));
             }
-            match placement.worker.runtime.place(&placement.record.spec).await {
+            match self.ask_runtime(context, placement, number).await? {
                 Ok(uid) => {
                     store
                         .placement_created(context.lease, &placement.handle, uid.as_deref())

@@ -9,7 +9,7 @@ use airside_runtime::{Access, Image, Mount, PlacementSpec};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::container_ref::ContainerRef;
+use crate::{container_ref::ContainerRef, pulls::ImageGet};
 
 /// One step, complete: nothing about it is looked up later.
 #[derive(Clone)]
@@ -36,6 +36,8 @@ pub struct StepRequest {
     pub answers: bool,
     /// Appended to the build's log when the process starts.
     pub start_event: Event,
+    /// The get of the image, which lasts until the step is placed.
+    pub image_get: Option<ImageGet>,
 }
 
 /// A volume at an absolute path.

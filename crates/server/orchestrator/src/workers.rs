@@ -217,6 +217,18 @@ impl Workers {
         Err(NoWorker::Away(away.join(", ")))
     }
 
+    /// Returns the reasons of all workers if none of them can run even a plain step.
+    pub(crate) fn obstacle(&self) -> Option<String> {
+        let entries = self.entries();
+        let cannot = |entry: &WorkerEntry| {
+            let words = entry.condition().cannot(&[Shape::Plain])?;
+            Some(format!("worker {} {words}", entry.runtime.worker()))
+        };
+        let reasons: Option<Vec<String>> = entries.iter().map(cannot).collect();
+        let reasons = reasons.filter(|reasons| !reasons.is_empty())?;
+        Some(reasons.join("; "))
+    }
+
     /// Returns true if one of the workers for such a step leaves pulling images to nodes.
     pub(crate) fn may_pull_images(&self, team: &str, tags: &[String]) -> bool {
         let pulls = |entry: &WorkerEntry| entry.runtime.capabilities().pulls_images;

@@ -62,6 +62,7 @@ impl Bench {
             privileged: false,
             hermetic: false,
             answers: false,
+            image_get: None,
         };
         (lease, request)
     }

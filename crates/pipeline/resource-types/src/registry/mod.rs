@@ -3,6 +3,7 @@
 mod asked;
 mod auth;
 mod document;
+mod meter;
 mod name;
 mod pace;
 mod tags;
@@ -27,9 +28,10 @@ pub use self::{
 };
 pub(crate) use self::{
     document::{check_size, parse_config, parse_document},
+    meter::Meter,
     name::{at_registry, read_repository, with_reference},
 };
-use crate::{Failure, log::say};
+use crate::Failure;
 
 /// More than any manifest, configuration or page of tags.
 const MAX_DOCUMENT: u64 = 16 << 20;
@@ -232,20 +234,31 @@ impl Registry {
         &self,
         blob: &Descriptor,
         to: &Path,
-        log: &mut dyn Write,
+        meter: &mut Meter<'_>,
     ) -> Result<(), Failure> {
+        let mark = meter.mark();
         for number in 1.. {
-            match self.download_once(blob, to) {
+            match self.download_once(blob, to, meter) {
                 Err(failure) if number < TRIES && matches!(failure, Failure::Outbound(_)) => {
-                    say(log, &format!("{failure}; fetching {} again", blob.digest));
+                    meter.back_to(mark);
+                    meter.say(&format!("{failure}; fetching {} again", blob.digest));
                 }
-                result => return result,
+                Err(failure) => return Err(failure),
+                Ok(()) => {
+                    meter.blob_done();
+                    return Ok(());
+                }
             }
         }
         unreachable!("the loop has no end of its own")
     }
 
-    fn download_once(&self, blob: &Descriptor, to: &Path) -> Result<(), Failure> {
+    fn download_once(
+        &self,
+        blob: &Descriptor,
+        to: &Path,
+        meter: &mut Meter<'_>,
+    ) -> Result<(), Failure> {
         let (digest, size) = (&blob.digest, blob.size);
         let what = with_reference(&self.repository, &digest.to_string());
         let too_long = || {
@@ -273,6 +286,7 @@ impl Registry {
             hasher
                 .write_all(&buffer[..count])
                 .map_err(Failure::io(to))?;
+            meter.add(count as u64);
         }
         let found = hasher.finish().1.sha256;
         if found == digest.hex() {

@@ -20,7 +20,7 @@ use super::{
 use crate::{
     Failure, InRequest, Part, Produced,
     log::say,
-    registry::{Registry, check_size, with_reference},
+    registry::{Meter, Registry, check_size, with_reference},
     request::read,
     scratch::Scratch,
 };
@@ -101,7 +101,8 @@ impl Get<'_> {
             return Ok(metadata);
         }
         if self.params.format == Format::OciLayout && !self.params.skip_download {
-            layout::write(registry, &self.digest, &self.dest.join("oci"), log)?;
+            let meter = Meter::logging(&self.name(), log);
+            layout::write(registry, &self.digest, &self.dest.join("oci"), meter)?;
             if !labelled {
                 return Ok(metadata);
             }
@@ -150,16 +151,21 @@ impl Get<'_> {
         // Beside what it becomes: there is room for it where there is room for the image.
         let scratch = Scratch::within(self.dest)?;
         let file = scratch.path().join("layer");
-        for layer in &image.manifest.layers {
-            say(
-                log,
-                &format!("layer {} ({} bytes)", short(&layer.digest), layer.size),
-            );
-            registry.download(layer, &file, log)?;
+        let layers = &image.manifest.layers;
+        let mut meter = Meter::logging(&self.name(), log);
+        meter.expect(layers);
+        for layer in layers {
+            registry.download(layer, &file, &mut meter)?;
             unpack(&file, &rootfs)
                 .map_err(|words| Failure::said(format!("layer {}: {words}", layer.digest)))?;
         }
+        meter.finish();
         self.describe(config)
+    }
+
+    /// Returns the image's name for the log.
+    fn name(&self) -> String {
+        format!("{}:{}", self.source.name(), self.tag)
     }
 
     /// Writes the metadata that it takes to run a program in the image.
@@ -188,10 +194,13 @@ impl Get<'_> {
         let mut builder = tar::Builder::new(file);
         let mut layers = Vec::new();
         let config = &image.manifest.config;
+        let blobs = &image.manifest.layers;
+        let mut meter = Meter::logging(&self.name(), log);
+        meter.expect(image.manifest.blobs());
         for (descriptor, is_layer) in
-            std::iter::once((config, false)).chain(image.manifest.layers.iter().map(|l| (l, true)))
+            std::iter::once((config, false)).chain(blobs.iter().map(|layer| (layer, true)))
         {
-            registry.download(descriptor, &blob, log)?;
+            registry.download(descriptor, &blob, &mut meter)?;
             let name = if is_layer {
                 format!("{}.tar.gz", descriptor.digest.hex())
             } else {
@@ -211,6 +220,7 @@ impl Get<'_> {
                 layers.push(name);
             }
         }
+        meter.finish();
         let repository = self.source.repository()?;
         let manifest = json!([{
             "Config": config.digest.to_string(),
@@ -243,10 +253,6 @@ fn field(name: &str, value: &str) -> MetadataField {
         name: name.to_owned(),
         value: value.to_owned(),
     }
-}
-
-fn short(digest: &Digest) -> &str {
-    &digest.hex()[..12]
 }
 
 /// Applies a layer, whatever it is compressed with: labels are not to be relied upon.

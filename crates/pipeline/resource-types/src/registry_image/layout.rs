@@ -1,13 +1,13 @@
 //! A registry's image as an OCI layout: an index or a single image, with all that it names.
 
-use std::{fs, io::Write, path::Path};
+use std::{fs, path::Path};
 
 use airside_oci::{Digest, Document, media_type::OCI_INDEX};
 use serde_json::json;
 
 use crate::{
     Failure,
-    registry::{Registry, check_size, parse_document},
+    registry::{Meter, Registry, check_size, parse_document},
 };
 
 /// Says that the layout holds one image that is not part of an index.
@@ -20,7 +20,7 @@ pub(super) fn write(
     registry: &Registry,
     digest: &Digest,
     dest: &Path,
-    log: &mut dyn Write,
+    mut meter: Meter<'_>,
 ) -> Result<(), Failure> {
     let blobs = dest.join("blobs/sha256");
     fs::create_dir_all(&blobs).map_err(Failure::io(&blobs))?;
@@ -58,15 +58,19 @@ pub(super) fn write(
             Document::Manifest(manifest) => {
                 check_size(&manifest, left)?;
                 left -= manifest.size().unwrap_or_default();
+                meter.expect(manifest.blobs());
                 for blob in manifest.blobs() {
                     let path = blobs.join(blob.digest.hex());
-                    if !path.exists() {
-                        registry.download(blob, &path, log)?;
+                    if path.exists() {
+                        meter.there_already(blob.size);
+                    } else {
+                        registry.download(blob, &path, &mut meter)?;
                     }
                 }
             }
         }
     }
+    meter.finish();
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 use std::{fs, io::Write, path::Path};
 
 use airside_oci::{Digest, MAX_INDEX_DEPTH};
+use airside_pulls::PullProgress;
 
 use super::{
     image,
@@ -10,7 +11,7 @@ use super::{
 };
 use crate::{
     Failure, Object,
-    registry::{Registry, check_size},
+    registry::{Meter, Registry, check_size},
 };
 
 /// Asks the registry itself whether it gives an image to the source's user. A mirror that the
@@ -35,13 +36,15 @@ pub fn has_login(source: &Object) -> bool {
 
 /// Fetches the image for the source's platform into `dest`, as `blobs/sha256` of an OCI layout: the
 /// document with this digest, those that lead from it to the image, the image's configuration and
-/// its layers. Fetches nothing if the image says that it has more than `most` bytes.
+/// its layers. Fetches nothing if the image says that it has more than `most` bytes. `caller` gets
+/// the numbers of the layers as they come.
 pub fn download_image(
     source: Object,
     digest: &Digest,
     dest: &Path,
     most: u64,
     log: &mut dyn Write,
+    caller: &mut dyn FnMut(PullProgress),
 ) -> Result<(), Failure> {
     let source = Source::read(source)?;
     let pull = Pull {
@@ -51,7 +54,7 @@ pub fn download_image(
         most,
     };
     let brought = source.ask(log, |registry, log| {
-        let brought = pull.bring(registry, log);
+        let brought = pull.bring(registry, Meter::calling(log, caller));
         if brought.is_err() {
             crate::paths::clear(dest);
         }
@@ -68,7 +71,7 @@ struct Pull<'a> {
 }
 
 impl Pull<'_> {
-    fn bring(&self, registry: &Registry, log: &mut dyn Write) -> Result<(), Failure> {
+    fn bring(&self, registry: &Registry, mut meter: Meter<'_>) -> Result<(), Failure> {
         fs::create_dir_all(self.blobs).map_err(Failure::io(self.blobs))?;
         let mut documents = Vec::with_capacity(MAX_INDEX_DEPTH as usize);
         let platform = self.source.platform(None);
@@ -82,12 +85,17 @@ impl Pull<'_> {
             let path = self.blobs.join(digest.hex());
             fs::write(&path, bytes).map_err(Failure::io(&path))?;
         }
-        for layer in &image.manifest.layers {
+        let layers = &image.manifest.layers;
+        meter.expect(layers);
+        for layer in layers {
             let path = self.blobs.join(layer.digest.hex());
-            if !path.exists() {
-                registry.download(layer, &path, log)?;
+            if path.exists() {
+                meter.there_already(layer.size);
+            } else {
+                registry.download(layer, &path, &mut meter)?;
             }
         }
+        meter.finish();
         Ok(())
     }
 }

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use crate::{
     ApiState, body,
     error::{ApiError, Result},
+    present,
     scope::RequestScope,
 };
 
@@ -146,14 +147,12 @@ pub(super) async fn health(State(state): State<ApiState>, scope: RequestScope) -
         });
         return (StatusCode::SERVICE_UNAVAILABLE, Json(shown)).into_response();
     };
-    let running = workers
-        .iter()
-        .filter(|worker| worker.state == WorkerState::Running);
-    let away = workers
-        .iter()
-        .filter(|worker| worker.state != WorkerState::Running);
-    let away: Vec<&Worker> = away.collect();
-    let running = running.count();
+    let is_running = |worker: &&Worker| {
+        let condition = state.workers.condition(&worker.name);
+        present::worker::state(worker, &condition) == WorkerState::Running
+    };
+    let (running, away): (Vec<&Worker>, Vec<&Worker>) = workers.iter().partition(is_running);
+    let running = running.len();
     let of_workers = if running == 0 || !away.is_empty() {
         "degraded"
     } else {

@@ -2,10 +2,12 @@
 
 use std::{
     collections::HashMap,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use airside_model::{BuildStatus, Version};
+use airside_orchestrator::PullStatus;
 use serde_json::Value;
 
 use super::{
@@ -57,6 +59,9 @@ pub(crate) struct StepReport {
     pub(crate) took: Duration,
 }
 
+/// Looks for the pull of a step of the build, by the id of its node, while there is one.
+pub(crate) type PullLook = Arc<dyn Fn(&str) -> Option<PullStatus> + Send + Sync>;
+
 pub(crate) struct Progress<'a> {
     view: &'a View,
     job: &'a str,
@@ -67,6 +72,9 @@ pub(crate) struct Progress<'a> {
     /// Versions of gets and puts, by resource; a put replaces a get.
     versions: HashMap<String, (&'static str, Version)>,
     status: Option<BuildStatus>,
+    pulls: PullLook,
+    /// The check and the get of a step's image, by the step.
+    of_image: HashMap<String, Vec<String>>,
 }
 
 struct Begun {
@@ -78,7 +86,7 @@ struct Begun {
 
 impl<'a> Progress<'a> {
     /// `plan` is the build's public plan.
-    pub(crate) fn new(view: &'a View, job: &'a str, plan: &Value) -> Self {
+    pub(crate) fn new(view: &'a View, job: &'a str, plan: &Value, pulls: PullLook) -> Self {
         let mut names = Names::default();
         names.learn(plan, "");
         for step in names.steps() {
@@ -92,6 +100,8 @@ impl<'a> Progress<'a> {
             partial: HashMap::new(),
             versions: HashMap::new(),
             status: None,
+            pulls,
+            of_image: HashMap::new(),
         }
     }
 
@@ -107,6 +117,7 @@ impl<'a> Progress<'a> {
             "status" => self.status = data["status"].as_str().and_then(BuildStatus::parse),
             "initialize" | "initialize-task" | "initialize-get" | "initialize-put"
             | "initialize-check" => self.begin(&id),
+            "start" | "start-task" | "start-get" | "start-put" => self.start(&id),
             "log" => self.output(&id, data["payload"].as_str().unwrap_or_default()),
             "finish-task" => self.end(&id, of_exit(exit()), exit_words(exit())),
             "finish-get" | "finish-put" => {
@@ -121,7 +132,11 @@ impl<'a> Progress<'a> {
                 self.end(&id, status, String::new());
             }
             "error" => self.error(&id, data["message"].as_str().unwrap_or_default()),
-            "image-check" | "image-get" => self.names.learn(&data["plan"], " image"),
+            "image-check" | "image-get" => {
+                self.names.learn(&data["plan"], " image");
+                let image = data["plan"]["id"].as_str().unwrap_or_default();
+                self.of_image.entry(id).or_default().push(image.to_owned());
+            }
             "across-substeps" => self.names.learn_substeps(&data["substeps"]),
             "waiting-for-worker" => {
                 let label = self.label(&id);
@@ -171,7 +186,9 @@ impl<'a> Progress<'a> {
         }
         let label = self.label(id);
         self.view.make_room(&label);
-        self.view.begin(&label, step.kind);
+        let (pulls, own) = (self.pulls.clone(), id.to_owned());
+        let probe = Box::new(move || pulls(&own));
+        self.view.begin(&self.key(id), &label, step.kind, probe);
         let begun = Begun {
             step,
             began: Instant::now(),
@@ -181,7 +198,24 @@ impl<'a> Progress<'a> {
         self.steps.push((id.to_owned(), begun));
     }
 
+    /// A step has what it needs: the time that it took to come by it is not the step's.
+    fn start(&mut self, id: &str) {
+        if let Some((_, begun)) = self.steps.iter_mut().find(|(known, _)| known == id) {
+            begun.began = Instant::now();
+            self.view.restart(&self.key(id));
+        }
+    }
+
+    /// Returns the name of a step among those of all jobs.
+    fn key(&self, id: &str) -> String {
+        format!("{}/{id}", self.job)
+    }
+
     fn output(&mut self, id: &str, payload: &str) {
+        // A row shows the pull already.
+        if self.view.is_live() && (self.pulls)(id).is_some() {
+            return;
+        }
         let lines = self.partial.entry(id.to_owned()).or_default().take(payload);
         let label = self.label(id);
         self.view
@@ -202,6 +236,7 @@ impl<'a> Progress<'a> {
     }
 
     fn end(&mut self, id: &str, status: StepStatus, words: String) {
+        self.end_image(id, status);
         let label = self.label(id);
         if let Some(rest) = self.partial.get_mut(id).and_then(Partial::rest) {
             self.view.print_lines(&label, [rest.as_str()]);
@@ -212,7 +247,7 @@ impl<'a> Progress<'a> {
         let time = begun.began.elapsed();
         begun.took = Some(time);
         begun.status = status;
-        self.view.end(&label);
+        self.view.end(&format!("{}/{id}", self.job));
         let mut lines = words.lines();
         let first = lines
             .next()
@@ -221,6 +256,19 @@ impl<'a> Progress<'a> {
         let line = format!("{mark} {kind} {} in {}{first}", status.name(), took(time));
         self.view
             .print_lines(&label, std::iter::once(line.as_str()).chain(lines));
+    }
+
+    /// Ends the check and the get of a step's image with the step that waited for them.
+    fn end_image(&mut self, id: &str, status: StepStatus) {
+        for image in self.of_image.remove(id).unwrap_or_default() {
+            let running =
+                |(known, begun): &&mut (String, Begun)| *known == image && begun.took.is_none();
+            if let Some((_, begun)) = self.steps.iter_mut().find(running) {
+                begun.took = Some(begun.began.elapsed());
+                begun.status = status;
+                self.view.end(&format!("{}/{image}", self.job));
+            }
+        }
     }
 
     fn note_version(&mut self, id: &str, data: &Value) {

@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     folders,
     order::Order,
-    progress::Progress,
+    progress::{Progress, PullLook},
     table::{JobEnd, JobReport},
     view::{View, took},
     world::World,
@@ -120,7 +120,8 @@ impl<'a> Session<'a> {
         let id = self.job_id(&name).await?;
         let engine = &self.world.server.engine;
         let build = engine.trigger_planned(id, STARTED_BY, &plan).await?;
-        let mut progress = Progress::new(self.view, &name, &public_plan(&plan));
+        let pulls = self.pulls(build.id);
+        let mut progress = Progress::new(self.view, &name, &public_plan(&plan), pulls);
         let status = self.follow(build.id, &mut progress).await?;
         let mark = if status == BuildStatus::Succeeded {
             "✓"
@@ -138,6 +139,12 @@ impl<'a> Session<'a> {
             steps,
             took: began.elapsed(),
         })
+    }
+
+    /// Returns the way to look for pulls of a build.
+    fn pulls(&self, build: BuildId) -> PullLook {
+        let orchestrator = self.world.server.orchestrator.clone();
+        Arc::new(move |id| orchestrator.pull(build, &PlanId::new(id)))
     }
 
     async fn job_id(&self, name: &str) -> Result<JobId> {
@@ -249,7 +256,8 @@ impl<'a> Session<'a> {
         };
         let engine = &self.world.server.engine;
         let build = engine.start(one_off).await?;
-        let mut progress = Progress::new(self.view, job, &public_plan(&plan));
+        let pulls = self.pulls(build.id);
+        let mut progress = Progress::new(self.view, job, &public_plan(&plan), pulls);
         match self.follow(build.id, &mut progress).await? {
             BuildStatus::Succeeded => engine
                 .version(build.id, &id)

@@ -1,5 +1,6 @@
 //! The output of a run: plain lines, and on a terminal the running steps below them.
 
+mod bar;
 mod live;
 
 use std::{
@@ -9,12 +10,17 @@ use std::{
 
 use parking_lot::Mutex;
 
+use airside_orchestrator::PullStatus;
+
 use super::lines::{shown, without_colours};
 use crate::colours;
 use live::{Live, Running};
 
 /// The widest label that others are lined up with.
 const WIDEST: usize = 32;
+
+/// Looks for the pull of a step's image, while there is one.
+pub(crate) type PullProbe = Box<dyn Fn() -> Option<PullStatus> + Send>;
 
 /// The view of a run, on standard output.
 pub(crate) struct View {
@@ -76,20 +82,38 @@ impl View {
         }
     }
 
-    /// Says that something runs from now on.
-    pub(crate) fn begin(&self, label: &str, kind: &'static str) {
+    /// Returns true if rows show what is running.
+    pub(crate) fn is_live(&self) -> bool {
+        self.live.is_some()
+    }
+
+    /// Says that something runs from now on. Labels may be alike, keys are not.
+    pub(crate) fn begin(&self, key: &str, label: &str, kind: &'static str, pull: PullProbe) {
         if let Some(live) = &self.live {
             live.lock().running.push(Running {
+                key: key.to_owned(),
                 label: label.to_owned(),
                 kind,
                 since: Instant::now(),
+                pull,
             });
         }
     }
 
-    pub(crate) fn end(&self, label: &str) {
+    /// Counts the time of what runs from now on.
+    pub(crate) fn restart(&self, key: &str) {
         if let Some(live) = &self.live {
-            live.lock().running.retain(|running| running.label != label);
+            let mut live = live.lock();
+            let row = live.running.iter_mut().find(|running| running.key == key);
+            if let Some(row) = row {
+                row.since = Instant::now();
+            }
+        }
+    }
+
+    pub(crate) fn end(&self, key: &str) {
+        if let Some(live) = &self.live {
+            live.lock().running.retain(|running| running.key != key);
         }
     }
 

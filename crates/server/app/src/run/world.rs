@@ -4,7 +4,7 @@
 use airside_model::{PipelineId, TeamId, VolumeId};
 use airside_runtime_local::RUN_FOLDER;
 use airside_store::{InstanceVars, MAIN_TEAM, SavePipeline, Store};
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result, anyhow, bail};
 use serde_json::{Map, Value};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -46,6 +46,14 @@ impl World {
             folder,
             shutdown,
         })
+    }
+
+    /// Fails if no step can run: better now than at the first step.
+    pub(crate) fn check_workers(&self) -> Result<()> {
+        match self.server.orchestrator.obstacle() {
+            Some(reason) => bail!("no step can run: {reason}"),
+            None => Ok(()),
+        }
     }
 
     /// Stores the pipeline, which builds belong to. It stays paused: only this run starts anything.

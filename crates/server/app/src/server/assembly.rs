@@ -41,7 +41,7 @@ pub(crate) struct Server {
     checks: CheckService,
     pub(super) check_loop: Option<CheckLoop>,
     pub(super) collector: Collector,
-    pub(super) orchestrator: Orchestrator,
+    pub(crate) orchestrator: Orchestrator,
     agents: Agents,
     /// Workers that are no targets.
     pub(super) others: Vec<WorkerEntry>,

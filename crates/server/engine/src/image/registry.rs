@@ -2,12 +2,14 @@
 //! just that.
 //!
 //! The get is lazy. Its events say what is used, but nothing is fetched into a volume: a runtime
-//! keeps images by digest, and a node's own runtime pulls for it.
+//! keeps images by digest, and a node's own runtime pulls for it. The get ends once the step is
+//! placed, so that a pull counts as the get's time and not as the step's.
 
 use airside_model::{
     Plan, PlanNode, Version,
-    event::{Event, FinishResource, Origin},
+    event::{Event, Origin},
 };
+use airside_orchestrator::ImageGet;
 use airside_runtime::{Image, PullSource};
 use airside_store::now;
 use serde_json::{Map, Value};
@@ -39,11 +41,12 @@ pub(super) async fn fetch(
         (None, Some(check)) => look(leaf, check, &source).await?,
         (None, None) => return Err("the image has no version".to_owned().into()),
     };
-    let metadata = match wanted {
-        ImageNeed::Description => describe(leaf, get, &version).await?,
+    let (metadata, lazy) = match wanted {
+        ImageNeed::Description => (describe(leaf, get, &version).await?, None),
         ImageNeed::Files => {
-            say_got(leaf, get, &version).await?;
-            ImageMetadata::default()
+            say_begun(leaf, get).await?;
+            let (plan, version) = (get.id.clone(), version.clone());
+            (ImageMetadata::default(), Some(ImageGet { plan, version }))
         }
     };
     let reference = match version.0.get("digest") {
@@ -60,7 +63,10 @@ pub(super) async fn fetch(
         user: None,
     };
     let image = served::settle(leaf, image, tags).await?;
-    Ok(StepImage::new(image, metadata))
+    Ok(StepImage {
+        get: lazy,
+        ..StepImage::new(image, metadata)
+    })
 }
 
 /// Gets what is said of an image, and none of its files.
@@ -118,16 +124,9 @@ async fn look(leaf: Leaf<'_>, check: &Plan, source: &Source) -> Result<Version, 
     })
 }
 
-/// The get's part of the build's events.
-async fn say_got(leaf: Leaf<'_>, get: &Plan, version: &Version) -> Result<()> {
+/// Writes the events with which the get begins.
+async fn say_begun(leaf: Leaf<'_>, get: &Plan) -> Result<()> {
     let (time, origin) = (now().seconds(), || Origin::step(&get.id));
-    let finish = FinishResource {
-        origin: origin(),
-        time,
-        exit_status: 0,
-        version: version.clone(),
-        metadata: Vec::new(),
-    };
     let (initialize, start) = (
         Event::InitializeGet {
             origin: origin(),
@@ -138,11 +137,7 @@ async fn say_got(leaf: Leaf<'_>, get: &Plan, version: &Version) -> Result<()> {
             time,
         },
     );
-    for (what, event) in [
-        ("initialize", initialize),
-        ("start", start),
-        ("finish", Event::FinishGet(finish)),
-    ] {
+    for (what, event) in [("initialize", initialize), ("start", start)] {
         leaf.interpreter.say(&get.id, what, event).await?;
     }
     Ok(())

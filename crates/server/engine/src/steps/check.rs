@@ -113,7 +113,11 @@ impl<'a> Step<'a> {
         let (leaf, check) = (self.leaf, self.check);
         let mut call = self.call(self.source.clone());
         let program = match call.program(leaf).await {
-            Ok(program) => program,
+            Ok((mut image, run, args)) => {
+                // A container that is there may do the check: no placement ends the get.
+                leaf.end_image_get(image.get.take()).await?;
+                (image, run, args)
+            }
             Err(StepError::Ours(error)) => return Err(error.into()),
             Err(error) => {
                 subject.failed(leaf, self.started_at).await?;

@@ -71,6 +71,7 @@ pub(crate) async fn run(leaf: Leaf<'_>, get: &GetPlan) -> Result<Status, StepErr
         turn = Some(get_cache::turn(leaf, key, timeout).await?);
         if let Some(found) = get_cache::find(leaf, key, owner).await? {
             drop(turn);
+            leaf.end_image_get(request.image_get).await?;
             let outcome = cached(leaf, get, version, found, request.start_event).await?;
             return Ok(commit(leaf, get, reference, outcome).await?);
         }

@@ -182,6 +182,7 @@ impl Call<'_> {
             hermetic: false,
             answers: true,
             start_event: self.start_event,
+            image_get: image.get,
         }
     }
 

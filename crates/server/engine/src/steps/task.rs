@@ -195,6 +195,7 @@ async fn request(
         dir: join(&folder, &config.run.dir),
         user: user(config, &image),
         image: image.image,
+        image_get: image.get,
         tty: Some(TERMINAL),
         stdin: None,
         limits: config.container_limits.clone().unwrap_or_default(),

@@ -142,6 +142,26 @@ async fn a_stalled_worker_gets_nothing_while_another_fits_and_is_waited_for_othe
 }
 
 #[tokio::test]
+async fn workers_that_can_run_nothing_say_why() {
+    let lacking = Condition {
+        lacks: vec![Lack {
+            shapes: vec![Shape::Plain],
+            why: "its disk is no good".to_owned(),
+        }],
+        ..Condition::default()
+    };
+    let local = in_condition("local", "", &[], lacking);
+    let workers = Workers::new(vec![local.clone()]);
+    assert_eq!(
+        workers.obstacle().as_deref(),
+        Some("worker local cannot run steps because its disk is no good")
+    );
+    workers.set(vec![local, entry("cluster", "", &[])]);
+    assert_eq!(workers.obstacle(), None);
+    assert_eq!(Workers::new(Vec::new()).obstacle(), None);
+}
+
+#[tokio::test]
 async fn a_shape_that_cannot_run_gets_no_work_there_and_the_step_says_why() {
     let lacks = vec![Lack {
         shapes: vec![Shape::Privileged],

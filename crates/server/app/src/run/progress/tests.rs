@@ -2,6 +2,10 @@ use serde_json::json;
 
 use super::*;
 
+fn no_pulls() -> PullLook {
+    Arc::new(|_| None)
+}
+
 fn told(events: &[(&str, Value)]) -> (Vec<String>, HashMap<String, Version>, Option<BuildStatus>) {
     let plan = json!({"id": "9", "do": [
         {"id": "1", "get": {"name": "src", "resource": "repo", "type": "mock"}},
@@ -9,7 +13,7 @@ fn told(events: &[(&str, Value)]) -> (Vec<String>, HashMap<String, Version>, Opt
         {"id": "3", "task": {"name": "unit"}},
     ]});
     let view = View::new();
-    let mut progress = Progress::new(&view, "job", &plan);
+    let mut progress = Progress::new(&view, "job", &plan, no_pulls());
     for (event, data) in events {
         progress.take(&json!({"event": event, "data": data}).to_string());
     }
@@ -111,7 +115,7 @@ fn a_build_ends_with_its_last_status_only() {
 #[test]
 fn nonsense_is_left_out() {
     let view = View::new();
-    let mut progress = Progress::new(&view, "job", &json!(null));
+    let mut progress = Progress::new(&view, "job", &json!(null), no_pulls());
     for envelope in [
         "",
         "{",
@@ -122,4 +126,53 @@ fn nonsense_is_left_out() {
         progress.take(envelope);
     }
     assert!(progress.reports().is_empty());
+}
+
+/// The events of a task until its image is fetched.
+fn with_image() -> Vec<(&'static str, Value)> {
+    let get = json!({"id": "3/image-get", "get": {"name": "image", "type": "registry-image"}});
+    let mut image = at("3");
+    image["plan"] = get;
+    vec![
+        ("initialize-task", at("3")),
+        ("image-get", image),
+        ("initialize-get", at("3/image-get")),
+    ]
+}
+
+#[test]
+fn the_get_of_an_image_ends_with_a_step_that_was_stopped() {
+    let mut events = with_image();
+    events.push(("error", with("3", "message", json!("interrupted"))));
+    let (steps, _, _) = told(&events);
+    assert_eq!(steps, ["task unit: aborted", "get image image: aborted"]);
+}
+
+#[test]
+fn a_task_takes_no_time_before_it_starts() {
+    let view = View::new();
+    let plan = json!({"id": "3", "task": {"name": "unit"}});
+    let mut progress = Progress::new(&view, "job", &plan, no_pulls());
+    let take = |progress: &mut Progress<'_>, (event, data): (&str, Value)| {
+        progress.take(&json!({"event": event, "data": data}).to_string());
+    };
+    for event in with_image() {
+        take(&mut progress, event);
+    }
+    let before = progress.steps[0].1.began;
+    let got = with("3/image-get", "exit_status", json!(0));
+    take(&mut progress, ("finish-get", got));
+    take(&mut progress, ("start-task", at("3")));
+    assert!(progress.steps[0].1.began > before);
+    take(
+        &mut progress,
+        ("finish-task", with("3", "exit_status", json!(0))),
+    );
+    let steps = progress.reports();
+    assert!(
+        steps
+            .iter()
+            .all(|step| step.status == StepStatus::Succeeded)
+    );
+    assert!(steps[0].took < before.elapsed());
 }

@@ -2,13 +2,16 @@
 
 use std::time::Instant;
 
-use super::took;
+use super::{PullProbe, bar, took};
 
 /// Something that runs.
 pub(super) struct Running {
+    /// Its name among all that runs.
+    pub(super) key: String,
     pub(super) label: String,
     pub(super) kind: &'static str,
     pub(super) since: Instant,
+    pub(super) pull: PullProbe,
 }
 
 /// The rows at the bottom of the terminal.
@@ -68,7 +71,11 @@ fn rows(running: &[Running], now: Instant, columns: usize) -> Vec<String> {
         .iter()
         .map(|running| {
             let time = took(now.saturating_duration_since(running.since));
-            format!("{:width$}   {} {time}", running.label, running.kind)
+            let pull = (running.pull)().map_or_else(String::new, |pull| {
+                let elapsed = now.saturating_duration_since(pull.since.into_std());
+                format!("   {}", bar::words(&pull.progress, elapsed))
+            });
+            format!("{:width$}   {} {time}{pull}", running.label, running.kind)
         })
         .collect();
     if shown < running.len() {
@@ -91,13 +98,18 @@ fn columns() -> usize {
 mod tests {
     use std::time::Duration;
 
+    use airside_orchestrator::PullStatus;
+    use airside_pulls::PullProgress;
+
     use super::*;
 
     fn running(label: &str, since: Instant) -> Running {
         Running {
+            key: label.to_owned(),
             label: label.to_owned(),
             kind: "task",
             since,
+            pull: Box::new(|| None),
         }
     }
 
@@ -115,6 +127,27 @@ mod tests {
         let shown = rows(&many, now, 80);
         assert_eq!(shown.len(), MAX_ROWS);
         assert_eq!(shown[MAX_ROWS - 1], "and 13 more");
+    }
+
+    #[test]
+    fn a_pull_shows_in_its_row() {
+        let began = Instant::now();
+        let progress = PullProgress {
+            layers: 2,
+            bytes: 2 << 20,
+            layers_done: 1,
+            bytes_done: 1 << 20,
+            ..PullProgress::default()
+        };
+        let since = tokio::time::Instant::from_std(began);
+        let mut row = running("job/image", began);
+        row.pull = Box::new(move || Some(PullStatus { progress, since }));
+        let bar = "[##########..........] 1.0 MiB of 2.0 MiB, 1 of 2 layers, 1.0 MiB/s";
+        let expected = format!("job/image   task 1.0s   {bar}");
+        assert_eq!(
+            rows(&[row], began + Duration::from_secs(1), 200),
+            [expected]
+        );
     }
 
     #[test]

@@ -43,6 +43,7 @@ fn request(image: Image, run: Executable, stdin: Value) -> StepRequest {
             origin: Origin::step(&PlanId::new("1")),
             time: 0,
         },
+        image_get: None,
     }
 }
 
