@@ -2,6 +2,7 @@
 //! this machine.
 
 use std::{
+    ffi::OsString,
     path::Path,
     process::{Command, Stdio},
 };
@@ -145,17 +146,22 @@ fn network(options: &LocalOptions) -> Option<Network> {
     }
 }
 
-/// Asks the helper, which has the one thread that this takes, whether the kernel shows the data
-/// folder with other ids.
+/// Finds out whether the kernel shows the data folder with other ids.
 fn probe(options: &LocalOptions) -> Result<(), String> {
-    let [program, leading @ ..] = options.helper.as_slice() else {
+    can_show_other_ids(&options.helper, &options.root, options.isolation.ids)
+}
+
+/// Asks the helper, which has the one thread that this takes, whether the kernel shows the folder
+/// with other ids, as unprivileged steps need it. Blocks.
+pub fn can_show_other_ids(helper: &[OsString], folder: &Path, ids: IdRange) -> Result<(), String> {
+    let [program, leading @ ..] = helper else {
         return Err("no helper program is configured".to_owned());
     };
     let output = Command::new(program)
         .args(leading)
         .arg("probe")
-        .arg(&options.root)
-        .arg(options.isolation.ids.to_string())
+        .arg(folder)
+        .arg(ids.to_string())
         .stdin(Stdio::null())
         .output()
         .map_err(|error| format!("{}: {error}", Path::new(program).display()))?;
