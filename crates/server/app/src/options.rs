@@ -31,7 +31,7 @@ pub(crate) use isolation::IsolationArgs;
 pub(crate) use keys::Keys;
 pub(crate) use listening::Listening;
 pub use observing::{LogFormat, Observing};
-pub(crate) use workers::{WorkerOptions, find_shim};
+pub(crate) use workers::{LocalWorkerOptions, WorkerOptions, find_shim};
 
 use crate::data::DataFolder;
 use checking::CheckingOptions;

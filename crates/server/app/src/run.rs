@@ -12,7 +12,10 @@ mod folders;
 mod lines;
 mod names;
 mod order;
+mod privileged;
 mod progress;
+mod puts;
+mod secrets;
 mod session;
 mod stop;
 mod table;
@@ -30,15 +33,16 @@ use serde_json::{Map, Value};
 
 use crate::{
     logging,
-    options::{IsolationArgs, ServerOptions, WorkerOptions},
+    options::{IsolationArgs, LocalWorkerOptions, ServerOptions},
     server, validate,
 };
 use folders::Folder;
 use order::{Choice, Order};
+use privileged::PrivilegeOptions;
+use secrets::SecretOptions;
 use session::Session;
 use stop::Stop;
 use table::JobReport;
-use variables::SecretOptions;
 use view::View;
 use world::World;
 
@@ -51,7 +55,10 @@ Examples:
   airside run ci.yml -j unit --input repo=.
 
   # Give ((variables)) values; those of the secrets file are hidden in all output
-  airside run ci.yml -v branch=main -l vars.yml --secrets-file secrets.yml";
+  airside run ci.yml -v branch=main -l vars.yml --secrets-file secrets.yml
+
+  # Take a secret from the environment variable TOKEN, and put nothing
+  airside run ci.yml --secret TOKEN --no-put";
 
 pub const EXIT_STATUS: &str = "\
 Exit status:
@@ -74,7 +81,7 @@ pub struct Options {
     jobs: Vec<String>,
 
     /// Run only the jobs of --job: everything that they would wait for counts as passed
-    #[arg(long, requires = "jobs")]
+    #[arg(long)]
     only: bool,
 
     /// Directory to copy as the content of a resource, which is then not fetched. Can be repeated
@@ -85,6 +92,13 @@ pub struct Options {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     parallel: Option<u16>,
 
+    /// Leave out all puts, and the steps that need what they would have made
+    #[arg(long)]
+    no_put: bool,
+
+    #[command(flatten)]
+    privileges: PrivilegeOptions,
+
     /// Log level of the server's parts: debug, info, warn or error
     #[arg(long, value_name = "FILTER", default_value = LOG_LEVEL)]
     log_level: String,
@@ -94,7 +108,7 @@ pub struct Options {
     #[command(flatten)]
     secrets: SecretOptions,
     #[command(flatten)]
-    workers: WorkerOptions,
+    workers: LocalWorkerOptions,
     #[command(flatten)]
     isolation: IsolationArgs,
 }
@@ -144,6 +158,9 @@ struct Ready {
 
 /// Reads the pipeline, its jobs and secrets. Fails with everything that is wrong with them.
 fn read(options: &Options) -> Result<Ready, String> {
+    if options.only && options.jobs.is_empty() {
+        return Err("--only needs --job, which chooses the jobs".to_owned());
+    }
     let config = validate::pipeline(&options.file, &options.variables)?;
     let choice = match (options.jobs.as_slice(), options.only) {
         ([], _) => Choice::All,
@@ -152,16 +169,18 @@ fn read(options: &Options) -> Result<Ready, String> {
     };
     let order = Order::new(&config, choice)?;
     let secrets = options.secrets.read()?;
-    let mut problems = folders::problems(&config, &order, &options.inputs);
-    problems.extend(variables::problem(
-        &config,
-        &order,
-        &options.inputs,
-        &secrets,
-    ));
+    // What is left out needs nothing.
+    let rest = if options.no_put {
+        puts::without_puts(&config)?
+    } else {
+        config.clone()
+    };
+    let mut problems = folders::problems(&rest, &order, &options.inputs);
+    problems.extend(variables::problem(&rest, &order, &options.inputs, &secrets));
     if !problems.is_empty() {
         return Err(problems.join("\nairside: "));
     }
+    options.privileges.check(&rest, &order, &options.inputs)?;
     Ok(Ready {
         config,
         order,
@@ -186,6 +205,7 @@ async fn run_all(options: &Options, ready: Ready) -> Result<End> {
         }
         let aborted = stop.asked.clone();
         let session = Session::new(&world, &config, pipeline, &view, folders, aborted);
+        let session = session.without_puts(options.no_put);
         session.run(order, max_parallel(options)).await
     };
     let reports = tokio::select! {

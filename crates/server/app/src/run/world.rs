@@ -111,7 +111,7 @@ impl World {
 fn server_options(given: &Options, folder: &TempDir) -> Result<ServerOptions> {
     let mut options = ServerOptions::of_args(["--keep-failed=0s", "--keep-one-off=0s"])?;
     options.database.data = folder.path().to_owned();
-    options.workers = given.workers.clone();
+    options.workers.local = given.workers.clone();
     options.isolation = given.isolation.clone();
     Ok(options)
 }
