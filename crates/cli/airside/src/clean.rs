@@ -1,7 +1,8 @@
 //! `airside clean`: removes what killed servers and runs left on this machine.
 
-use std::io::Write;
+use std::{io::Write, path::PathBuf};
 
+use airside_app::run::cache::{self, CacheFolder};
 use airside_runtime_local::{Leavings, Why, leavings};
 use anyhow::{Result, bail};
 use clap::Args;
@@ -15,7 +16,10 @@ Examples:
   airside clean
 
   # Also remove what stopped servers would resume; their steps are killed
-  airside clean --stopped";
+  airside clean --stopped
+
+  # Also remove the images and task caches that `airside run` keeps
+  airside clean --cache";
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -26,9 +30,19 @@ pub(crate) struct Options {
     /// Also remove what belongs to stopped servers; their steps are killed
     #[arg(long)]
     stopped: bool,
+
+    /// Also remove the cache of `airside run`, but what a run uses at the moment
+    #[arg(long)]
+    cache: bool,
+
+    /// Directory of that cache [default: as of `airside run`; or the variable AIRSIDE_CACHE_DIR]
+    #[arg(long, value_name = "DIR", env = "AIRSIDE_CACHE_DIR", hide_env = true)]
+    cache_dir: Option<PathBuf>,
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
+    let find = || CacheFolder::find(options.cache_dir.as_deref());
+    let cache = options.cache.then(find).transpose()?;
     airside_app::enter_user_namespace()?;
     let mut out = std::io::stdout();
     let (mut found, mut failed) = (false, 0);
@@ -49,7 +63,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             failed += remove(left, &mut out)?;
         }
     }
-    if !found {
+    if let Some(cache) = &cache {
+        cache::remove(cache, options.dry_run, &mut out)?;
+    } else if !found {
         writeln!(out, "nothing to remove")?;
     }
     match failed {

@@ -9,6 +9,7 @@ use std::{
 };
 
 use airside_model::InstallationId;
+use airside_rootfs::Images;
 use airside_runtime_local::DATA_LOCK;
 use anyhow::{Context, Result, bail};
 use rustix::{
@@ -19,6 +20,8 @@ use rustix::{
 pub(crate) struct DataFolder {
     path: PathBuf,
     is_temporary: bool,
+    /// The store of images, if it is not in the folder.
+    images: Option<Images>,
     /// Held for as long as the server lives.
     _lock: File,
 }
@@ -42,6 +45,7 @@ impl DataFolder {
             Ok(()) => Ok(Self {
                 path,
                 is_temporary: false,
+                images: None,
                 _lock: lock,
             }),
             Err(Errno::AGAIN | Errno::ACCESS) => bail!(
@@ -61,6 +65,16 @@ impl DataFolder {
             is_temporary,
             ..Self::open(path)?
         })
+    }
+
+    /// Keeps images elsewhere.
+    pub(crate) fn with_images(self, images: Option<Images>) -> Self {
+        Self { images, ..self }
+    }
+
+    /// The store of images, if it is not in the folder.
+    pub(crate) fn images(&self) -> Option<Images> {
+        self.images.clone()
     }
 
     /// The folder itself, if it is of use to this process only.

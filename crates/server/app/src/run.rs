@@ -8,6 +8,7 @@
 //! Everything is made for this one run and gone afterwards. Versions are chosen here, not by a
 //! scheduler: the newest there is, and for `passed` those that the jobs before used.
 
+pub mod cache;
 mod folders;
 mod lines;
 mod names;
@@ -36,6 +37,7 @@ use crate::{
     options::{IsolationArgs, LocalWorkerOptions, ServerOptions},
     server, validate,
 };
+use cache::{Cache, CacheOptions};
 use folders::Folder;
 use order::{Choice, Order};
 use privileged::PrivilegeOptions;
@@ -108,6 +110,8 @@ pub struct Options {
     #[command(flatten)]
     secrets: SecretOptions,
     #[command(flatten)]
+    cache: CacheOptions,
+    #[command(flatten)]
     workers: LocalWorkerOptions,
     #[command(flatten)]
     isolation: IsolationArgs,
@@ -154,6 +158,7 @@ struct Ready {
     config: Config,
     order: Order,
     secrets: Map<String, Value>,
+    cache: Option<Cache>,
 }
 
 /// Reads the pipeline, its jobs and secrets. Fails with everything that is wrong with them.
@@ -185,6 +190,7 @@ fn read(options: &Options) -> Result<Ready, String> {
         config,
         order,
         secrets,
+        cache: options.cache.open(&options.file)?,
     })
 }
 
@@ -193,9 +199,10 @@ async fn run_all(options: &Options, ready: Ready) -> Result<End> {
         config,
         order,
         secrets,
+        cache,
     } = ready;
     let stop = Stop::on_signals()?;
-    let world = World::open(options, secrets).await?;
+    let world = World::open(options, secrets, cache).await?;
     let view = View::new();
     let ran = async {
         let pipeline = world.set_pipeline(&name(&options.file), &config).await?;

@@ -47,6 +47,7 @@ mod resource_faults;
 mod restart;
 mod results;
 mod run;
+mod run_cache;
 mod run_options;
 mod scheduling;
 mod steps_crash;
