@@ -15,15 +15,18 @@ mod error;
 mod fast_gzip;
 mod file;
 mod gzip;
+mod held_file;
+mod own_folder;
 mod receive;
 mod size;
 
 use std::{
+    collections::HashMap,
     fs, io,
     os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
     sync::{
-        Arc,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -34,6 +37,8 @@ use rustix::fs::{CWD, RenameFlags};
 pub use airside_model::Bytes;
 pub use disk::{Disk, Percent, Watermarks};
 pub use error::Error;
+pub use held_file::{hold, take_unheld};
+pub use own_folder::OwnFolder;
 pub use receive::Receiving;
 pub use size::of as size_of;
 
@@ -49,6 +54,8 @@ struct Inner {
     live: PathBuf,
     tmp: PathBuf,
     next: AtomicU64,
+    /// Trees elsewhere that count as volumes.
+    lent: Mutex<HashMap<VolumeId, PathBuf>>,
 }
 
 impl Volumes {
@@ -71,6 +78,7 @@ impl Volumes {
                 live,
                 tmp,
                 next: AtomicU64::new(0),
+                lent: Mutex::default(),
             }),
             marks: Watermarks::default(),
         })
@@ -91,9 +99,31 @@ impl Volumes {
         Disk::of(&self.inner.live).map_err(Error::at("measure", &self.inner.live))
     }
 
+    /// Makes a tree that lies elsewhere a volume for as long as this process lives. It is not moved
+    /// and not removed; the caller keeps it as it is.
+    pub fn lend(&self, id: &VolumeId, tree: &Path) -> Result<(), Error> {
+        self.place(id)?;
+        self.lent().insert(id.clone(), tree.to_owned());
+        Ok(())
+    }
+
+    /// Returns true if the volume is a tree that lies elsewhere.
+    pub fn is_lent(&self, id: &VolumeId) -> bool {
+        self.lent().contains_key(id)
+    }
+
+    fn lent(&self) -> MutexGuard<'_, HashMap<VolumeId, PathBuf>> {
+        self.inner
+            .lent
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Returns the path of a sealed volume. It must not be written to.
     pub fn path(&self, id: &VolumeId) -> Option<PathBuf> {
-        self.place(id).ok().filter(|path| path.is_dir())
+        let lent = self.lent().get(id).cloned();
+        let path = lent.or_else(|| self.place(id).ok());
+        path.filter(|path| path.is_dir())
     }
 
     pub fn exists(&self, id: &VolumeId) -> bool {
@@ -126,7 +156,10 @@ impl Volumes {
 
     /// The bytes of the disk that the volume takes.
     pub fn size(&self, id: &VolumeId) -> Result<u64, Error> {
-        let place = self.place(id)?;
+        let place = match self.lent().get(id) {
+            Some(tree) => tree.clone(),
+            None => self.place(id)?,
+        };
         size::of(&place).map_err(Error::at("measure", &place))
     }
 
@@ -141,8 +174,11 @@ impl Volumes {
         })
     }
 
-    /// Removes a volume; gone already is fine.
+    /// Removes a volume; gone already is fine. A tree that lies elsewhere is only forgotten.
     pub fn remove(&self, id: &VolumeId) -> Result<(), Error> {
+        if self.lent().remove(id).is_some() {
+            return Ok(());
+        }
         self.discard(&self.place(id)?)
     }
 

@@ -1,6 +1,11 @@
 //! `airside clean`: removes what killed servers and runs left on this machine.
 
-use airside_app::printing::print;
+use std::path::PathBuf;
+
+use airside_app::{
+    printing::print,
+    run::cache::{self, CacheFolder},
+};
 use airside_runtime_local::{Leavings, Why, leavings};
 use anyhow::{Result, bail};
 use clap::Args;
@@ -14,7 +19,10 @@ Examples:
   airside clean
 
   # Also remove what stopped servers would resume; their steps are killed
-  airside clean --stopped";
+  airside clean --stopped
+
+  # Also remove the images and task caches that `airside run` keeps
+  airside clean --cache";
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -25,9 +33,19 @@ pub(crate) struct Options {
     /// Also remove what belongs to stopped servers; their steps are killed
     #[arg(long)]
     stopped: bool,
+
+    /// Also remove the cache of `airside run`, but what a run uses at the moment
+    #[arg(long)]
+    cache: bool,
+
+    /// Directory of that cache [default: as of `airside run`; or the variable AIRSIDE_CACHE_DIR]
+    #[arg(long, value_name = "DIR", env = "AIRSIDE_CACHE_DIR", hide_env = true)]
+    cache_dir: Option<PathBuf>,
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
+    let find = || CacheFolder::find(options.cache_dir.as_deref());
+    let cache = options.cache.then(find).transpose()?;
     airside_app::enter_user_namespace()?;
     let (mut found, mut failed) = (false, 0);
     for left in leavings(&std::env::temp_dir(), None) {
@@ -47,7 +65,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             failed += remove(left)?;
         }
     }
-    if !found {
+    if let Some(cache) = &cache {
+        let mut told = Vec::new();
+        let removed = cache::remove(cache, options.dry_run, &mut told);
+        print(&String::from_utf8_lossy(&told))?;
+        removed?;
+    } else if !found {
         print("nothing to remove\n")?;
     }
     match failed {

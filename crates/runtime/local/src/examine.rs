@@ -53,7 +53,7 @@ pub fn examine(folder: &Path, helper: &[OsString], ids: IdRange) -> Vec<Means> {
             "idmapped mounts",
             "root in a step is not root of the machine",
             of_root(is_root, || {
-                isolation::probe(folder, helper, ids).map(|()| format!("ids {ids}"))
+                isolation::can_show_other_ids(helper, folder, ids).map(|()| format!("ids {ids}"))
             }),
         ),
         means(

@@ -32,6 +32,12 @@ const EMPTY: [(&str, u32); 11] = [
     ("var/tmp", 0o1777),
 ];
 
+/// Returns true if steps in the host's image see the folder.
+pub fn is_shown_to_steps(folder: &Path) -> bool {
+    let mut shown = SHOWN.iter().map(|name| Path::new("/").join(name));
+    shown.any(|shown| folder.starts_with(shown))
+}
+
 /// Fills `rootfs` and says what to mount in it. `overlay` makes the upper and work folders of one.
 pub(crate) fn assemble(
     rootfs: &Path,

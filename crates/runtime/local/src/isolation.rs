@@ -82,7 +82,7 @@ impl Isolation {
             );
             return Self::none(wanted.processes);
         }
-        let ids = match probe(&options.root, &options.helper, wanted.ids) {
+        let ids = match can_show_other_ids(&options.helper, &options.root, wanted.ids) {
             Ok(()) => Some(wanted.ids),
             Err(reason) => {
                 warn!(
@@ -151,16 +151,16 @@ fn network(options: &LocalOptions) -> Option<Network> {
     }
 }
 
-/// Asks the helper, which has the one thread that this takes, whether the kernel shows the data
-/// folder with other ids.
-pub(crate) fn probe(root: &Path, helper: &[OsString], ids: IdRange) -> Result<(), String> {
+/// Asks the helper, which has the one thread that this takes, whether the kernel shows the folder
+/// with other ids, as unprivileged steps need it. Blocks.
+pub fn can_show_other_ids(helper: &[OsString], folder: &Path, ids: IdRange) -> Result<(), String> {
     let [program, leading @ ..] = helper else {
         return Err("no helper program is configured".to_owned());
     };
     let output = Command::new(program)
         .args(leading)
         .arg("probe")
-        .arg(root)
+        .arg(folder)
         .arg(ids.to_string())
         .stdin(Stdio::null())
         .output()

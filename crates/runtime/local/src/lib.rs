@@ -51,8 +51,9 @@ use airside_volumes::Volumes;
 
 pub use error::Error;
 pub use examine::{Means, MeansState, examine};
+pub use host::is_shown_to_steps;
 pub use ids::{BadIdRange, IdRange};
-pub use isolation::{IsolationOptions, NetworkChoice};
+pub use isolation::{IsolationOptions, NetworkChoice, can_show_other_ids};
 pub use leavings::{DATA_LOCK, Leavings, RUN_FOLDER, Thing, Why, leavings};
 pub use network::{BadPool, HostAccess, MetadataAccess, Pool};
 pub use oci::Maker;

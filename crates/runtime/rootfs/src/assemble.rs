@@ -18,6 +18,9 @@ use crate::{
 /// Bytes of an image, as it is fetched and as it is unpacked: beyond any in use.
 const MOST_BYTES: u64 = 64 << 30;
 
+/// The file with an image's facts, which is written last.
+pub(crate) const KEPT: &str = "image.json";
+
 /// The facts of an image that are kept beside its files.
 #[derive(Serialize, Deserialize)]
 struct Kept {
@@ -51,7 +54,7 @@ impl Images {
         let unpacked = self.unpack(&manifest, &layout, &work, listener).await;
         let settled = unpacked.and_then(|()| {
             if let Some(proofs) = proofs {
-                proofs.write(&work.0)?;
+                proofs.write(&work.0, &work)?;
             }
             self.settle(&work, &digest)
         });
@@ -99,7 +102,7 @@ fn finish(layout: &Layout, manifest: &Manifest, dir: &Path) -> Result<(), Error>
         env: settings.env.unwrap_or_default(),
         user: settings.user.filter(|user| !user.is_empty()),
     };
-    let path = dir.join("image.json");
+    let path = dir.join(KEPT);
     let text = serde_json::to_vec(&kept).map_err(io::Error::other);
     text.and_then(|text| fs::write(&path, text))
         .map_err(Error::disk(&path))
@@ -117,7 +120,7 @@ fn explain(answer: PullerAnswer) -> Error {
 
 /// The image that stands at `dir`, if one does; it counts as used now.
 pub(crate) fn read(dir: &Path, digest: Digest, lease: Lease) -> Result<Option<Rootfs>, Error> {
-    let path = dir.join("image.json");
+    let path = dir.join(KEPT);
     let text = match fs::read(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

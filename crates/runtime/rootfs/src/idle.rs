@@ -8,11 +8,12 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use crate::{Digest, Error, Images};
+use crate::{Digest, Error, Images, assemble::KEPT};
 
-/// A lease of an image: it is not removed while a clone of it lives.
+/// A lease of an image: it is not removed while a clone of it lives. In a store that several
+/// processes share it holds the image's file, which the others see.
 #[derive(Clone, Debug, Default)]
-pub struct Lease(Arc<()>);
+pub struct Lease(Arc<Option<File>>);
 
 impl PartialEq for Lease {
     /// The lease says nothing about the image, so all are equal.
@@ -42,10 +43,24 @@ pub(crate) fn touch(path: &Path) -> Result<(), Error> {
 }
 
 impl Images {
-    pub(crate) fn lease(&self, digest: &Digest) -> Lease {
+    /// Takes a lease of the image. `None` if the store is shared and has no such image.
+    pub(crate) fn lease(&self, digest: &Digest) -> Result<Option<Lease>, Error> {
         let mut leases = self.leases();
         leases.retain(|_, lease| !lease.is_free());
-        leases.entry(digest.clone()).or_default().clone()
+        if let Some(known) = leases.get(digest) {
+            return Ok(Some(known.clone()));
+        }
+        let lease = if self.is_shared() {
+            let path = self.place(digest).join(KEPT);
+            match airside_volumes::hold(&path).map_err(Error::disk(&path))? {
+                Some(file) => Lease(Arc::new(Some(file))),
+                None => return Ok(None),
+            }
+        } else {
+            Lease::default()
+        };
+        leases.insert(digest.clone(), lease.clone());
+        Ok(Some(lease))
     }
 
     fn leases(&self) -> std::sync::MutexGuard<'_, std::collections::HashMap<Digest, Lease>> {
@@ -67,7 +82,7 @@ impl Images {
                 continue;
             };
             // Without it the image is of no use.
-            let used = fs::metadata(path.join("image.json")).and_then(|file| file.modified());
+            let used = fs::metadata(path.join(KEPT)).and_then(|file| file.modified());
             let used = used.unwrap_or(SystemTime::UNIX_EPOCH);
             if used.elapsed().is_ok_and(|unused| unused >= unused_for) {
                 idle.push((used, digest));
@@ -81,12 +96,19 @@ impl Images {
     pub fn remove(&self, digest: &Digest) -> Result<bool, Error> {
         let away = {
             // A request for it that comes now waits, and then makes it anew.
-            let leases = self.leases();
-            if leases.get(digest).is_some_and(|lease| !lease.is_free()) {
+            let mut leases = self.leases();
+            leases.retain(|_, lease| !lease.is_free());
+            if leases.contains_key(digest) {
+                return Ok(false);
+            }
+            let place = self.place(digest);
+            let unheld = airside_volumes::take_unheld(&place.join(KEPT));
+            // Without its file an image is of no use.
+            let is_free = unheld.map_err(Error::disk(&place))?;
+            if is_free.is_none() && place.join(KEPT).exists() {
                 return Ok(false);
             }
             let away = self.fresh()?;
-            let place = self.place(digest);
             match fs::rename(&place, away.0.join("image")) {
                 Ok(()) => away,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),

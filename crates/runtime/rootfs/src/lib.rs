@@ -4,6 +4,7 @@
 //! root/images/<digest>/rootfs/      the image's layers, merged
 //! root/images/<digest>/image.json   environment and user; written last
 //! root/images/<digest>/proofs.json  which teams may have it
+//! root/images/<digest>/size         bytes, where they were asked for
 //! root/tmp/…                        downloads and half-made images; swept when opened
 //! ```
 //!
@@ -13,7 +14,8 @@
 //! what it costs is that images with common layers each hold them.
 //!
 //! The time of its `image.json` is the time at which an image was last asked for. The owner of a
-//! [`Rootfs`] holds a lease on it: it is not removed meanwhile.
+//! [`Rootfs`] holds a lease on it: it is not removed meanwhile. Several processes may share a
+//! store, as `airside run`s do: each has a folder of its own in `tmp`, and leases are locks.
 //!
 //! This process reads nothing that a stranger sent but documents that were checked by their digest.
 //! Registries are asked, and layers unpacked, by confined processes ([`puller`]) without its
@@ -29,13 +31,14 @@ mod proofs;
 mod pull;
 pub mod puller;
 mod registry;
+mod stored;
 mod unpack;
 mod wire;
 
 use std::{
     collections::HashMap,
     ffi::OsString,
-    fs,
+    fs, io,
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, PoisonError,
@@ -47,11 +50,12 @@ use airside_model::chain;
 pub use airside_oci::Digest;
 use airside_pulls::PullProgress;
 use airside_resource_types::{Mirrors, Object};
-use airside_volumes::{Percent, Watermarks};
+use airside_volumes::{OwnFolder, Percent, Watermarks};
 use confined::Confined;
 pub use error::Error;
 pub use idle::Lease;
 use layout::Layout;
+pub use stored::StoredImage;
 
 /// The origin of an image.
 #[derive(Clone, PartialEq, Eq)]
@@ -81,6 +85,9 @@ pub struct Options {
     pub mirrors: Mirrors,
     /// Nothing is pulled while more of the disk is used than that.
     pub fullest: Percent,
+    /// Given if several processes use the store at once: a name for those of this process's teams,
+    /// which are other teams than those of the same name elsewhere.
+    pub shared_by: Option<String>,
 }
 
 impl Options {
@@ -89,6 +96,7 @@ impl Options {
             program,
             mirrors: Mirrors::default(),
             fullest: Watermarks::default().high,
+            shared_by: None,
         }
     }
 }
@@ -119,6 +127,9 @@ struct Inner {
     next: AtomicU64,
     mirrors: Mirrors,
     fullest: Percent,
+    shared_by: Option<String>,
+    /// The folder that `tmp` is, if the store is shared.
+    _own_tmp: Option<OwnFolder>,
     confined: Confined,
     /// One image is made by one caller; the others wait and find it.
     making: Mutex<HashMap<Digest, Arc<tokio::sync::Mutex<()>>>>,
@@ -127,19 +138,23 @@ struct Inner {
 }
 
 impl Images {
-    /// Opens the store and removes what an interrupted run left. One process at a time.
+    /// Opens the store and removes what an interrupted run left. One process at a time, unless the
+    /// options say that it is shared.
     pub fn open(root: &Path, options: Options) -> Result<Self, Error> {
         let (images, tmp) = (root.join("images"), root.join("tmp"));
-        airside_archive::set_aside(&tmp).map_err(Error::disk(&tmp))?;
-        for dir in [&images, &tmp] {
-            use std::os::unix::fs::DirBuilderExt;
-            let mut builder = fs::DirBuilder::new();
-            builder
-                .recursive(true)
-                .mode(0o700)
-                .create(dir)
-                .map_err(Error::disk(dir))?;
-        }
+        make_folder(&images)?;
+        let own_tmp = match options.shared_by {
+            Some(_) => Some(OwnFolder::below(&tmp).map_err(Error::disk(&tmp))?),
+            None => None,
+        };
+        let tmp = match &own_tmp {
+            Some(own) => own.path().to_owned(),
+            None => {
+                airside_archive::set_aside(&tmp).map_err(Error::disk(&tmp))?;
+                make_folder(&tmp)?;
+                tmp
+            }
+        };
         Ok(Self {
             inner: Arc::new(Inner {
                 images,
@@ -147,6 +162,8 @@ impl Images {
                 next: AtomicU64::new(0),
                 mirrors: options.mirrors,
                 fullest: options.fullest,
+                shared_by: options.shared_by,
+                _own_tmp: own_tmp,
                 confined: Confined::new(options.program),
                 making: Mutex::default(),
                 leases: Mutex::default(),
@@ -197,15 +214,34 @@ impl Images {
     /// Puts an image that is whole where it is looked for.
     fn settle(&self, work: &Scratch, digest: &Digest) -> Result<Rootfs, Error> {
         let place = self.place(digest);
-        fs::rename(&work.0, &place).map_err(Error::disk(&place))?;
+        match fs::rename(&work.0, &place) {
+            Ok(()) => {}
+            // Another process that shares the store was faster.
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
+            Err(error) => return Err(Error::disk(&place)(error)),
+        }
         self.ready(digest)?.ok_or_else(|| Error::Missing {
             what: digest.to_string(),
         })
     }
 
     fn ready(&self, digest: &Digest) -> Result<Option<Rootfs>, Error> {
-        let lease = self.lease(digest);
-        assemble::read(&self.place(digest), digest.clone(), lease)
+        match self.lease(digest)? {
+            Some(lease) => assemble::read(&self.place(digest), digest.clone(), lease),
+            None => Ok(None),
+        }
+    }
+
+    fn is_shared(&self) -> bool {
+        self.inner.shared_by.is_some()
+    }
+
+    /// The name under which it is noted that a team may have an image.
+    fn owner(&self, team: &str) -> String {
+        match &self.inner.shared_by {
+            Some(name) => format!("{name}/{team}"),
+            None => team.to_owned(),
+        }
     }
 
     fn place(&self, digest: &Digest) -> PathBuf {
@@ -230,6 +266,13 @@ impl Images {
         fs::create_dir(&dir).map_err(Error::disk(&dir))?;
         Ok(Scratch(dir))
     }
+}
+
+fn make_folder(path: &Path) -> Result<(), Error> {
+    use std::os::unix::fs::DirBuilderExt;
+    let mut builder = fs::DirBuilder::new();
+    let made = builder.recursive(true).mode(0o700).create(path);
+    made.map_err(Error::disk(path))
 }
 
 /// A folder that goes away again, unless it was renamed in the meantime.

@@ -9,7 +9,7 @@ use std::{collections::BTreeSet, fs, io, path::Path};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, layout::parse, registry::Image};
+use crate::{Error, Scratch, layout::parse, registry::Image};
 
 const FILE: &str = "proofs.json";
 /// Number of teams, and of repositories, that are noted: more than any image has. For others the
@@ -50,8 +50,9 @@ impl Proofs {
         }
     }
 
-    pub(crate) fn write(&self, dir: &Path) -> Result<(), Error> {
-        let (path, new) = (dir.join(FILE), dir.join("proofs.new"));
+    /// Writes those of the image in `dir`, by way of a folder that no other process writes to.
+    pub(crate) fn write(&self, dir: &Path, scratch: &Scratch) -> Result<(), Error> {
+        let (path, new) = (dir.join(FILE), scratch.0.join("proofs.new"));
         let text = serde_json::to_vec(self).map_err(io::Error::other);
         text.and_then(|text| fs::write(&new, text))
             .and_then(|()| fs::rename(&new, &path))
@@ -120,7 +121,9 @@ mod tests {
         assert_eq!(Proofs::read(folder.path()).unwrap(), Proofs::default());
         let mut proofs = Proofs::default();
         proofs.add("own", &image("a.example/x", true));
-        proofs.write(folder.path()).unwrap();
+        let scratch = Scratch(folder.path().join("scratch"));
+        fs::create_dir(&scratch.0).unwrap();
+        proofs.write(folder.path(), &scratch).unwrap();
         assert_eq!(Proofs::read(folder.path()).unwrap(), proofs);
     }
 }

@@ -23,6 +23,7 @@ impl Images {
         team: &str,
         listener: PullListener<'_>,
     ) -> Result<Rootfs, Error> {
+        let team = &self.owner(team);
         let image = Image::parse(reference, source, &self.inner.mirrors)?;
         let digest = match image.pinned() {
             Some(digest) => digest.clone(),
@@ -50,7 +51,7 @@ impl Images {
         let place = self.place(&digest);
         let mut proofs = Proofs::read(&place)?;
         proofs.add(team, &image);
-        proofs.write(&place)?;
+        proofs.write(&place, &self.fresh()?)?;
         Ok(rootfs)
     }
 

@@ -195,6 +195,36 @@ async fn hostile_team_gets_no_private_image_by_its_digest() {
     assert_eq!(leftovers(store.path()), 0);
 }
 
+/// Two runs share a store; each names its pipeline file.
+#[tokio::test]
+async fn hostile_pipeline_gets_no_private_image_of_another() {
+    let (store, layout) = (tempdir().unwrap(), tempdir().unwrap());
+    let layers = [(layer(&[("f", "secret")]), Compression::Gzip)];
+    let digest = image(layout.path(), &layers);
+    let registry = Standin::new(layout.path(), Gives::WithLogin);
+    let store_of = |pipeline: &str| {
+        let shared_by = Some(pipeline.to_owned());
+        let options = airside_rootfs::Options {
+            shared_by,
+            ..options()
+        };
+        Images::open(store.path(), options).unwrap()
+    };
+    let (own, other) = (store_of("own"), store_of("other"));
+    let private = format!("127.0.0.1:{}/private/name@{digest}", registry.port);
+    let with_login = source(private.clone(), "main", login());
+    let rootfs = own.ensure(&with_login).await.unwrap();
+    registry.asked();
+    let without = source(private, "main", json!({}));
+    let error = other.ensure(&without).await.unwrap_err();
+    assert!(matches!(error, Error::Pull { .. }), "{error}");
+    registry.asked();
+    // With the login the image is there without a pull.
+    assert_eq!(other.ensure(&with_login).await.unwrap(), rootfs);
+    let asked = registry.asked();
+    assert!(!asked.iter().any(|it| it.contains("/blobs/")), "{asked:?}");
+}
+
 /// Runs a test of this file in a network with nothing but a loopback of its own, so that it asks no
 /// registry outside. Needs root.
 fn without_network(test: &str) {

@@ -171,3 +171,34 @@ fn opening_sweeps_what_a_crash_left() {
     Images::open(fixture.store.path(), options()).unwrap();
     assert_eq!(fixture.leftovers(), 0);
 }
+
+#[tokio::test]
+async fn processes_that_share_a_store_leave_each_other_what_they_use() {
+    let (store, layout) = (tempdir().unwrap(), tempdir().unwrap());
+    image(layout.path(), &[(layer(&[("f", "x")]), Compression::None)]);
+    let open = || {
+        let shared_by = Some("p".to_owned());
+        let options = airside_rootfs::Options {
+            shared_by,
+            ..options()
+        };
+        Images::open(store.path(), options).unwrap()
+    };
+    let (one, other) = (open(), open());
+    let source = ImageSource::OciLayout(layout.path().to_owned());
+    let (mine, theirs) = tokio::join!(one.ensure(&source), other.ensure(&source));
+    let (mine, theirs) = (mine.unwrap(), theirs.unwrap());
+    assert_eq!(mine, theirs);
+    let stored = one.stored().unwrap();
+    assert_eq!(stored.len(), 1);
+    assert!(stored[0].bytes > 0);
+    drop(mine);
+    assert!(!one.remove(&stored[0].digest).unwrap(), "the other uses it");
+    drop(theirs);
+    // What a process used it holds until it asks for another image, or ends.
+    drop(other);
+    assert!(one.remove(&stored[0].digest).unwrap());
+    assert!(one.stored().unwrap().is_empty());
+    drop(one);
+    assert_eq!(open().stored().unwrap(), []);
+}

@@ -9,6 +9,7 @@ use std::{
 };
 
 use airside_model::{InstallationId, chain};
+use airside_rootfs::Images;
 use airside_runtime_local::DATA_LOCK;
 use anyhow::{Context, Result, bail};
 use rustix::{
@@ -22,6 +23,8 @@ pub(crate) struct DataFolder {
     is_temporary: bool,
     /// The folders that this process made for it, innermost first.
     made: Vec<PathBuf>,
+    /// The store of images, if it is not in the folder.
+    images: Option<Images>,
     /// Held for as long as the server lives.
     _lock: File,
 }
@@ -47,6 +50,7 @@ impl DataFolder {
                 path,
                 is_temporary: false,
                 made,
+                images: None,
                 _lock: lock,
             }),
             Err(Errno::AGAIN | Errno::ACCESS) => bail!(
@@ -82,6 +86,16 @@ impl DataFolder {
         for folder in made {
             let _ = fs::remove_dir(folder);
         }
+    }
+
+    /// Keeps images elsewhere.
+    pub(crate) fn with_images(self, images: Option<Images>) -> Self {
+        Self { images, ..self }
+    }
+
+    /// The store of images, if it is not in the folder.
+    pub(crate) fn images(&self) -> Option<Images> {
+        self.images.clone()
     }
 
     /// The folder itself, if it is of use to this process only.

@@ -31,8 +31,8 @@ pub(crate) use isolation::IsolationArgs;
 pub(crate) use keys::Keys;
 pub(crate) use listening::Listening;
 pub use observing::{LogFormat, Observing};
-pub(crate) use workers::WorkerOptions;
 pub use workers::find_shim;
+pub(crate) use workers::{LocalWorkerOptions, WorkerOptions};
 
 use crate::data::DataFolder;
 use checking::CheckingOptions;

@@ -8,11 +8,15 @@
 //! Everything is made for this one run and gone afterwards. Versions are chosen here, not by a
 //! scheduler: the newest there is, and for `passed` those that the jobs before used.
 
+pub mod cache;
 mod folders;
 mod lines;
 mod names;
 mod order;
+mod privileged;
 mod progress;
+mod puts;
+mod secrets;
 mod session;
 mod stop;
 mod table;
@@ -30,16 +34,18 @@ use serde_json::{Map, Value};
 
 use crate::{
     logging,
-    options::{IsolationArgs, ServerOptions, WorkerOptions},
+    options::{IsolationArgs, LocalWorkerOptions, ServerOptions},
     printing::tell,
     server, validate,
 };
+use cache::{Cache, CacheOptions};
 use folders::Folder;
 use order::{Choice, Order};
+use privileged::PrivilegeOptions;
+use secrets::SecretOptions;
 use session::Session;
 use stop::Stop;
 use table::JobReport;
-use variables::SecretOptions;
 use view::View;
 use world::World;
 
@@ -52,7 +58,10 @@ Examples:
   airside run ci.yml -j unit --input repo=.
 
   # Give ((variables)) values; those of the secrets file are hidden in all output
-  airside run ci.yml -v branch=main -l vars.yml --secrets-file secrets.yml";
+  airside run ci.yml -v branch=main -l vars.yml --secrets-file secrets.yml
+
+  # Take a secret from the environment variable TOKEN, and put nothing
+  airside run ci.yml --secret TOKEN --no-put";
 
 pub const EXIT_STATUS: &str = "\
 Exit status:
@@ -75,7 +84,7 @@ pub struct Options {
     jobs: Vec<String>,
 
     /// Run only the jobs of --job: everything that they would wait for counts as passed
-    #[arg(long, requires = "jobs")]
+    #[arg(long)]
     only: bool,
 
     /// Directory to copy as the content of a resource, which is then not fetched. Can be repeated
@@ -86,6 +95,13 @@ pub struct Options {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     parallel: Option<u16>,
 
+    /// Leave out all puts, and the steps that need what they would have made
+    #[arg(long)]
+    no_put: bool,
+
+    #[command(flatten)]
+    privileges: PrivilegeOptions,
+
     /// Log level of the server's parts: debug, info, warn or error
     #[arg(long, value_name = "FILTER", default_value = LOG_LEVEL)]
     log_level: String,
@@ -95,7 +111,9 @@ pub struct Options {
     #[command(flatten)]
     secrets: SecretOptions,
     #[command(flatten)]
-    workers: WorkerOptions,
+    cache: CacheOptions,
+    #[command(flatten)]
+    workers: LocalWorkerOptions,
     #[command(flatten)]
     isolation: IsolationArgs,
 }
@@ -141,10 +159,14 @@ struct Ready {
     config: Config,
     order: Order,
     secrets: Map<String, Value>,
+    cache: Option<Cache>,
 }
 
 /// Reads the pipeline, its jobs and secrets. Fails with everything that is wrong with them.
 fn read(options: &Options) -> Result<Ready, String> {
+    if options.only && options.jobs.is_empty() {
+        return Err("--only needs --job, which chooses the jobs".to_owned());
+    }
     let config = validate::pipeline(&options.file, &options.variables)?;
     let choice = match (options.jobs.as_slice(), options.only) {
         ([], _) => Choice::All,
@@ -153,20 +175,23 @@ fn read(options: &Options) -> Result<Ready, String> {
     };
     let order = Order::new(&config, choice)?;
     let secrets = options.secrets.read()?;
-    let mut problems = folders::problems(&config, &order, &options.inputs);
-    problems.extend(variables::problem(
-        &config,
-        &order,
-        &options.inputs,
-        &secrets,
-    ));
+    // What is left out needs nothing.
+    let rest = if options.no_put {
+        puts::without_puts(&config)?
+    } else {
+        config.clone()
+    };
+    let mut problems = folders::problems(&rest, &order, &options.inputs);
+    problems.extend(variables::problem(&rest, &order, &options.inputs, &secrets));
     if !problems.is_empty() {
         return Err(problems.join("\nairside: "));
     }
+    options.privileges.check(&rest, &order, &options.inputs)?;
     Ok(Ready {
         config,
         order,
         secrets,
+        cache: options.cache.open(&options.file)?,
     })
 }
 
@@ -175,9 +200,10 @@ async fn run_all(options: &Options, ready: Ready) -> Result<End> {
         config,
         order,
         secrets,
+        cache,
     } = ready;
     let stop = Stop::on_signals()?;
-    let world = World::open(options, secrets).await?;
+    let world = World::open(options, secrets, cache).await?;
     let view = View::new();
     let ran = async {
         world.check_workers()?;
@@ -188,6 +214,7 @@ async fn run_all(options: &Options, ready: Ready) -> Result<End> {
         }
         let aborted = stop.asked.clone();
         let session = Session::new(&world, &config, pipeline, &view, folders, aborted);
+        let session = session.without_puts(options.no_put);
         session.run(order, max_parallel(options)).await
     };
     let reports = tokio::select! {

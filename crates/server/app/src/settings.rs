@@ -10,6 +10,7 @@
 
 mod file;
 mod print;
+mod run;
 mod variables;
 
 use std::{ffi::OsString, path::PathBuf};
@@ -77,8 +78,9 @@ pub fn name(arg: &Arg) -> Option<&str> {
     arg.get_long().filter(|long| !NO_SETTINGS.contains(long))
 }
 
-/// Gives the commands of the server their variables.
+/// Gives the commands of the server, and `airside run`, their variables.
 pub fn with_variables(command: Command) -> Command {
+    let command = run::with_variables(command);
     SERVERS.iter().fold(command, |command, server| {
         command.mut_subcommand(*server, |command| {
             // The last of two equal options counts, so that scripts can add to what others wrote.

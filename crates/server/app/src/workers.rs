@@ -58,10 +58,16 @@ pub(crate) async fn local(
 ) -> Result<WorkerEntry> {
     let worker = WorkerName::new(LOCAL);
     let program = program()?;
-    let images = airside_rootfs::Options {
-        mirrors,
-        fullest: volumes.marks().high,
-        ..airside_rootfs::Options::new(pullers()?)
+    let images = match data.images() {
+        Some(images) => images,
+        None => {
+            let images = airside_rootfs::Options {
+                mirrors,
+                fullest: volumes.marks().high,
+                ..airside_rootfs::Options::new(pullers()?)
+            };
+            Images::open(&data.join("images"), images)?
+        }
     };
     let options = LocalOptions {
         root: data.join("runtime"),
@@ -70,7 +76,7 @@ pub(crate) async fn local(
         shim: shim.to_owned(),
         helper: vec![program.into_os_string(), OsString::from("rt")],
         volumes,
-        images: Images::open(&data.join("images"), images)?,
+        images,
         hub_socket: hub_socket(data),
         isolation,
         carriage: Carriage::Mounted,

@@ -84,7 +84,7 @@ pub use pipelines::{
 pub use resource_caches::{CacheOwner, ResourceCache};
 pub use sealer::{SealError, Sealer};
 pub use signing_keys::SigningKey;
-pub use task_caches::TaskCache;
+pub use task_caches::{NamedTaskCache, TaskCache};
 pub use teams::{MAIN_TEAM, Team};
 pub use time::{Micros, now};
 pub use usage::QuotaUse;

@@ -5,11 +5,11 @@
 
 use std::time::Duration;
 
-use airside_model::{JobId, VolumeId};
+use airside_model::{BuildId, JobId, PipelineId, VolumeId};
 
 use crate::{
-    Lease, Result, Store,
-    db::{here, query, query_scalar, sql},
+    Lease, Micros, Result, Store,
+    db::{here, query, query_as, query_scalar, sql},
     now,
 };
 
@@ -22,7 +22,72 @@ pub struct TaskCache<'a> {
     pub ttl: Option<Duration>,
 }
 
+/// A cache of a pipeline's task, with the names that it is known by outside of this database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedTaskCache {
+    pub job: String,
+    pub step: String,
+    pub path: String,
+    pub volume: VolumeId,
+    pub expires_at: Option<Micros>,
+}
+
 impl Store {
+    /// Lists the caches that tasks of the pipeline would find.
+    pub async fn task_caches(&self, pipeline: PipelineId) -> Result<Vec<NamedTaskCache>> {
+        let rows: Vec<(String, String, String, String, Option<i64>)> = query_as(sql!(
+            "SELECT j.name, c.step, c.path, c.volume_id, c.expires_at
+             FROM task_caches c JOIN jobs j ON j.id = c.job_id WHERE j.pipeline_id = $1
+             ORDER BY j.name, c.step, c.path"
+        ))
+        .bind(pipeline.0)
+        .fetch_all(&self.read)
+        .await?;
+        let named = rows.into_iter();
+        Ok(named
+            .map(|(job, step, path, volume, expires_at)| NamedTaskCache {
+                job,
+                step,
+                path,
+                volume: VolumeId(volume),
+                expires_at: expires_at.map(Micros),
+            })
+            .collect())
+    }
+
+    /// Gives a task a cache that no build here left. The volume counts as one of `build`.
+    pub async fn seed_task_cache(
+        &self,
+        build: BuildId,
+        job: JobId,
+        cache: &NamedTaskCache,
+    ) -> Result<()> {
+        let mut tx = self.write.begin(here!()).await?;
+        query(sql!(
+            "INSERT INTO volumes (id, build_id, handle, path, created_at)
+             VALUES ($1, $2, '', $3, $4) ON CONFLICT (id) DO NOTHING"
+        ))
+        .bind(cache.volume.as_str())
+        .bind(build.0)
+        .bind(cache.path.as_str())
+        .bind(now().0)
+        .execute(&mut tx)
+        .await?;
+        query(sql!(
+            "INSERT INTO task_caches (job_id, step, path, volume_id, expires_at)
+             VALUES ($1, $2, $3, $4, $5) ON CONFLICT (job_id, step, path) DO NOTHING"
+        ))
+        .bind(job.0)
+        .bind(cache.step.as_str())
+        .bind(cache.path.as_str())
+        .bind(cache.volume.as_str())
+        .bind(cache.expires_at.map(|at| at.0))
+        .execute(&mut tx)
+        .await?;
+        tx.commit().await?;
+        Ok(())
+    }
+
     /// The cache that a task finds, if one was left. The build holds it until it ends.
     pub async fn use_task_cache(
         &self,

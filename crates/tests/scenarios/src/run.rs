@@ -21,6 +21,7 @@ pub struct Run {
     home: TempDir,
     network: &'static [&'static str],
     path: Option<PathBuf>,
+    env: Vec<(&'static str, String)>,
 }
 
 impl Run {
@@ -36,6 +37,7 @@ impl Run {
             home,
             network,
             path: None,
+            env: Vec::new(),
         };
         run.file("pipeline.yml", pipeline);
         run
@@ -54,6 +56,13 @@ impl Run {
     #[must_use]
     pub fn without_programs(mut self) -> Self {
         self.path = Some(self.path().join("no-programs"));
+        self
+    }
+
+    /// Sets a variable of the program's environment.
+    #[must_use]
+    pub fn env(mut self, name: &'static str, value: &str) -> Self {
+        self.env.push((name, value.to_owned()));
         self
     }
 
@@ -88,24 +97,23 @@ impl Run {
         self.start(args, self.path().join("none"), terminal.into())
     }
 
+    /// Starts it on a terminal, from which it can also ask.
+    pub fn spawn_asking(&self, terminal: &OwnedFd, args: &[&str]) -> Running {
+        let mut command = self.command(args);
+        let copy = || Stdio::from(terminal.try_clone().expect("a descriptor is free"));
+        command.stdin(copy()).stdout(copy()).stderr(copy());
+        Running {
+            child: command.spawn().expect("airside starts"),
+            stdout: self.path().join("none"),
+            stderr: self.path().join("none"),
+        }
+    }
+
     fn start(&self, args: &[&str], stdout: PathBuf, out: Stdio) -> Running {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let stderr = self.path().join(format!("{number}.err"));
-        let mut command = Command::new(Environment::get().airside);
-        FOREIGN.iter().for_each(|name| {
-            command.env_remove(name);
-        });
-        if let Some(path) = &self.path {
-            command.env("PATH", path);
-        }
+        let mut command = self.command(args);
         let child = command
-            .arg("run")
-            .arg("pipeline.yml")
-            .args(self.network)
-            .args(args)
-            .current_dir(self.path())
-            .env("TMPDIR", self.path().join("tmp"))
-            .env("TERM", "xterm")
             .stdin(Stdio::null())
             .stdout(out)
             .stderr(File::create(&stderr).unwrap())
@@ -116,6 +124,27 @@ impl Run {
             stdout,
             stderr,
         }
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(Environment::get().airside);
+        FOREIGN.iter().for_each(|name| {
+            command.env_remove(name);
+        });
+        if let Some(path) = &self.path {
+            command.env("PATH", path);
+        }
+        command
+            .arg("run")
+            .arg("pipeline.yml")
+            .args(self.network)
+            .args(args)
+            .current_dir(self.path())
+            .env("TMPDIR", self.path().join("tmp"))
+            .env("XDG_CACHE_HOME", self.path().join("cache"))
+            .env("TERM", "xterm")
+            .envs(self.env.iter().cloned());
+        command
     }
 
     /// No folder, no mount and no process is left of a run that is over.

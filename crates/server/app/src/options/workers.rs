@@ -55,6 +55,26 @@ pub(crate) struct WorkerOptions {
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "5m")]
     pub(crate) agent_lost_after: Duration,
 
+    #[command(flatten)]
+    pub(crate) local: LocalWorkerOptions,
+
+    /// Registry whose images are already on the nodes: it is never asked for versions. Can be
+    /// repeated
+    #[arg(
+        id = "registry-on-nodes",
+        long,
+        value_name = "REGISTRY",
+        value_delimiter = ',',
+        default_value = "airside.local"
+    )]
+    registries_on_nodes: Vec<String>,
+}
+
+/// The options of workers that are also those of `airside run`, which has no other worker than this
+/// machine.
+#[derive(Args, Clone)]
+#[command(next_help_heading = "Workers")]
+pub(crate) struct LocalWorkerOptions {
     /// File of the shim, a static program that is the first process of every local step [default:
     /// airside-shim beside this program]
     #[arg(long, value_name = "FILE")]
@@ -76,17 +96,6 @@ pub(crate) struct WorkerOptions {
         value_delimiter = ','
     )]
     pub(crate) registry_mirrors: Vec<Mirror>,
-
-    /// Registry whose images are already on the nodes: it is never asked for versions. Can be
-    /// repeated
-    #[arg(
-        id = "registry-on-nodes",
-        long,
-        value_name = "REGISTRY",
-        value_delimiter = ',',
-        default_value = "airside.local"
-    )]
-    registries_on_nodes: Vec<String>,
 }
 
 impl WorkerOptions {
@@ -111,11 +120,13 @@ impl WorkerOptions {
 
     pub(crate) fn registries(&self) -> Registries {
         Registries {
-            mirrors: self.registry_mirrors.iter().cloned().collect(),
+            mirrors: self.local.registry_mirrors.iter().cloned().collect(),
             on_nodes: self.registries_on_nodes.clone(),
         }
     }
+}
 
+impl LocalWorkerOptions {
     /// A directory if there is one of that name, else an image in a registry.
     pub(crate) fn mock_image(&self) -> Option<Image> {
         let given = self.mock_image.as_deref()?;

@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::{
     lines::Partial,
     names::{Names, Step},
+    puts::LeftOut,
     view::{View, took},
 };
 
@@ -25,6 +26,8 @@ pub(crate) enum StepStatus {
     Errored,
     TimedOut,
     Aborted,
+    /// The step was left out of the run.
+    Skipped,
 }
 
 impl StepStatus {
@@ -36,6 +39,7 @@ impl StepStatus {
             Self::Errored => "errored",
             Self::TimedOut => "timed out",
             Self::Aborted => "aborted",
+            Self::Skipped => "skipped",
         }
     }
 
@@ -57,6 +61,18 @@ pub(crate) struct StepReport {
     pub(crate) name: String,
     pub(crate) status: StepStatus,
     pub(crate) took: Duration,
+}
+
+impl StepReport {
+    /// The row of a step that does not run.
+    pub(crate) fn left_out(step: &LeftOut) -> Self {
+        Self {
+            kind: step.kind,
+            name: step.name.clone(),
+            status: StepStatus::Skipped,
+            took: Duration::ZERO,
+        }
+    }
 }
 
 /// Looks for the pull of a step of the build, by the id of its node, while there is one.

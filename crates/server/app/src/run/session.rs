@@ -22,7 +22,8 @@ use tokio_util::sync::CancellationToken;
 use super::{
     folders,
     order::Order,
-    progress::{Progress, PullLook},
+    progress::{Progress, PullLook, StepReport},
+    puts::{self, LeftOut},
     table::{JobEnd, JobReport},
     view::{View, took},
     world::World,
@@ -40,6 +41,8 @@ pub(crate) struct Session<'a> {
     pub(crate) folders: HashMap<String, i64>,
     /// Builds under way are to be aborted, and no more are to begin.
     pub(crate) stop: CancellationToken,
+    /// Puts are left out.
+    no_put: bool,
     /// The newest version of each resource that was looked for; the same for the whole run.
     newest: Mutex<HashMap<String, Newest>>,
     /// Versions that finished jobs used and made, by job and resource.
@@ -64,9 +67,15 @@ impl<'a> Session<'a> {
             view,
             folders,
             stop,
+            no_put: false,
             newest: Mutex::default(),
             used: Mutex::default(),
         }
+    }
+
+    /// Leaves out puts if `no_put`.
+    pub(crate) fn without_puts(self, no_put: bool) -> Self {
+        Self { no_put, ..self }
     }
 
     /// Runs all jobs of the order to their end. Reports come in the order in which the jobs ended.
@@ -98,13 +107,18 @@ impl<'a> Session<'a> {
             .config
             .job(&name)
             .context("a fault in Airside: a job of the pipeline is missing")?;
+        if let Some(reason) = self.missing_input(job) {
+            self.view
+                .print_lines(&name, [format!("skipped: {reason}").as_str()]);
+            return Ok(JobReport::skipped(name, reason));
+        }
         let began = Instant::now();
         let planned = match self.versions(job).await {
             Ok(versions) => self.plan(job, &versions),
             Err(error) => Err(error),
         };
-        let plan = match planned {
-            Ok(plan) => plan,
+        let (plan, left_out) = match planned {
+            Ok(planned) => planned,
             Err(error) => {
                 let words = format!("{error:#}");
                 self.view
@@ -122,6 +136,7 @@ impl<'a> Session<'a> {
         let build = engine.trigger_planned(id, STARTED_BY, &plan).await?;
         let pulls = self.pulls(build.id);
         let mut progress = Progress::new(self.view, &name, &public_plan(&plan), pulls);
+        self.announce(&name, &left_out);
         let status = self.follow(build.id, &mut progress).await?;
         let mark = if status == BuildStatus::Succeeded {
             "✓"
@@ -131,7 +146,8 @@ impl<'a> Session<'a> {
         let line = format!("{mark} {status} in {}", took(began.elapsed()));
         self.view.print_lines(&name, [line.as_str()]);
         let versions = progress.versions();
-        let steps = progress.reports();
+        let mut steps = progress.reports();
+        steps.extend(left_out.iter().map(StepReport::left_out));
         self.used.lock().insert(name.clone(), versions);
         Ok(JobReport {
             job: name,
@@ -175,11 +191,41 @@ impl<'a> Session<'a> {
             .context("a fault in Airside: the events of a build ended without its status")
     }
 
-    fn plan(&self, job: &Job, versions: &BTreeMap<String, Version>) -> Result<Plan> {
+    /// Returns the reason for which the job lacks an input that a put would have made.
+    fn missing_input(&self, job: &Job) -> Option<String> {
+        let is_given = |resource: &str| self.folders.contains_key(resource);
+        let used = self.used.lock();
+        let missing = || puts::missing_input(self.config, job, &used, is_given);
+        self.no_put.then(missing).flatten()
+    }
+
+    /// Shows the steps of a job that do not run.
+    fn announce(&self, job: &str, left_out: &[LeftOut]) {
+        let label = |step: &LeftOut| format!("{job}/{}", step.name);
+        for step in left_out {
+            self.view.make_room(&label(step));
+        }
+        for step in left_out {
+            let line = format!("- {} skipped (--no-put): {}", step.kind, step.reason);
+            self.view.print_lines(&label(step), [line.as_str()]);
+        }
+    }
+
+    fn plan(
+        &self,
+        job: &Job,
+        versions: &BTreeMap<String, Version>,
+    ) -> Result<(Plan, Vec<LeftOut>)> {
         let plan = airside_config::plan(job, self.config, versions)?;
         let mut plan = serde_json::to_value(plan)?;
         folders::replace_gets(&mut plan, &|resource| self.folders.get(resource).copied());
-        Ok(serde_json::from_value(plan)?)
+        let mut plan = serde_json::from_value(plan)?;
+        let left_out = if self.no_put {
+            puts::leave_out(&mut plan)?
+        } else {
+            Vec::new()
+        };
+        Ok((plan, left_out))
     }
 
     /// A version for each get of the job.

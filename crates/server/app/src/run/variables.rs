@@ -1,67 +1,32 @@
-//! Secrets for a run, and variables that have no value: found before anything begins.
+//! Variables that have no value: found before anything begins.
 
-use std::{collections::BTreeSet, path::PathBuf};
+use std::collections::BTreeSet;
 
-use airside_config::{Config, inputs, outputs};
+use airside_config::{Config, ResourceType, inputs, outputs};
 use airside_vars::Reference;
-use clap::Args;
 use serde_json::{Map, Value};
 
 use super::{folders::Folder, order::Order};
 
-#[derive(Args, Default)]
-#[command(next_help_heading = "Secrets")]
-pub(crate) struct SecretOptions {
-    /// Secret value of a variable, hidden in all output; visible to other users of this machine, so
-    /// prefer the file. Can be repeated
-    #[arg(long = "secret", value_name = "NAME=VALUE", hide_env_values = true)]
-    secrets: Vec<String>,
+/// The source of variables that a build sets itself: by `load_var` and `across`.
+const LOCAL: &str = ".";
 
-    /// YAML file with secret values of variables; the last of several wins. Can be repeated
-    #[arg(long = "secrets-file", value_name = "FILE")]
-    files: Vec<PathBuf>,
-}
-
-impl SecretOptions {
-    /// Gives the secrets by name. What is wrong is told without the values.
-    pub(crate) fn read(&self) -> Result<Map<String, Value>, String> {
-        let mut secrets = Map::new();
-        for path in &self.files {
-            let shown = path.display();
-            let text = std::fs::read_to_string(path)
-                .map_err(|error| format!("cannot read --secrets-file {shown}: {error}"))?;
-            let read = airside_yaml::parse(&text).and_then(|node| node.to_json());
-            match read {
-                Ok(Value::Object(map)) => secrets.extend(map),
-                Ok(Value::Null) => {}
-                _ => {
-                    let words = "is no YAML map: secrets are written `name: value`";
-                    return Err(format!("--secrets-file {shown} {words}"));
-                }
-            }
-        }
-        for given in &self.secrets {
-            let Some((name, value)) = given.split_once('=') else {
-                let words = "expects NAME=VALUE, but there is no `=`";
-                return Err(format!("in --secret: {words}"));
-            };
-            secrets.insert(name.to_owned(), value.into());
-        }
-        Ok(secrets)
-    }
-}
-
-/// Returns a message that names the variables of the jobs, and of their resources, that have no
-/// value.
+/// Returns a message that names the variables of the jobs, and of what they get and put, that have
+/// no value.
 pub(crate) fn problem(
     config: &Config,
     order: &Order,
     folders: &[Folder],
     secrets: &Map<String, Value>,
 ) -> Option<String> {
-    let undefined: Vec<String> = needed(config, order, folders)
+    let needed = needed(config, order, folders);
+    let undefined: Vec<String> = needed
         .into_iter()
-        .filter(|reference| reference.source.is_empty() && !secrets.contains_key(&reference.path))
+        .filter(|reference| match reference.source.as_str() {
+            "" => !secrets.contains_key(&reference.path),
+            LOCAL => false,
+            source => config.var_sources.iter().all(|known| known.name != source),
+        })
         .map(|reference| format!("(({reference}))"))
         .collect();
     if undefined.is_empty() {
@@ -69,12 +34,13 @@ pub(crate) fn problem(
     }
     Some(format!(
         "no value is known for {}: give it with -v NAME=VALUE or -l FILE, or, if it is a secret, with \
-         --secrets-file FILE",
+         --secret NAME (from the environment), --secret-file NAME=FILE or --secrets-file FILE",
         undefined.join(", ")
     ))
 }
 
-/// Gives the variables that are left in the chosen jobs and in what they get and put.
+/// Gives the variables that are left in the chosen jobs, in what they get and put, in the types of
+/// that, and in the var sources that they name.
 fn needed(config: &Config, order: &Order, folders: &[Folder]) -> BTreeSet<Reference> {
     let jobs = config.jobs.iter().filter(|job| order.has(&job.name));
     let (mut resources, mut values) = (BTreeSet::new(), Vec::new());
@@ -85,11 +51,37 @@ fn needed(config: &Config, order: &Order, folders: &[Folder]) -> BTreeSet<Refere
         resources.extend(outputs(job).into_iter().map(|output| output.resource));
         values.extend(serde_json::to_value(job));
     }
-    let used = resources.iter().filter_map(|name| config.resource(name));
-    values.extend(used.flat_map(serde_json::to_value));
-    let names = values.iter().flat_map(airside_vars::names_in);
-    let references = names.map(|name| Reference::parse(&name));
-    references.flatten().collect()
+    let used: Vec<_> = resources
+        .iter()
+        .filter_map(|name| config.resource(name))
+        .collect();
+    let types = used.iter().flat_map(|used| types(config, &used.type_));
+    values.extend(types.flat_map(serde_json::to_value));
+    values.extend(used.iter().flat_map(serde_json::to_value));
+    let mut references: BTreeSet<Reference> = values.iter().flat_map(references_in).collect();
+    let sources = config.var_sources.iter();
+    let named = sources.filter(|source| references.iter().any(|one| one.source == source.name));
+    let configured: Vec<Value> = named.flat_map(serde_json::to_value).collect();
+    references.extend(configured.iter().flat_map(references_in));
+    references
+}
+
+fn references_in(value: &Value) -> impl Iterator<Item = Reference> {
+    let names = airside_vars::names_in(value).into_iter();
+    names.filter_map(|name| Reference::parse(&name).ok())
+}
+
+/// Returns the type of this name and those that its image is fetched by.
+fn types<'a>(config: &'a Config, name: &str) -> Vec<&'a ResourceType> {
+    let mut types: Vec<&ResourceType> = Vec::new();
+    let mut next = config.resource_type(name);
+    while let Some(type_) = next
+        && types.iter().all(|known| known.name != type_.name)
+    {
+        types.push(type_);
+        next = config.resource_type(&type_.type_);
+    }
+    types
 }
 
 #[cfg(test)]
@@ -143,22 +135,37 @@ jobs:
     }
 
     #[test]
-    fn secrets_are_read_and_not_shown() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(&file, "a: one\nb: {c: two}\n").unwrap();
-        let options = |secrets: &[&str]| SecretOptions {
-            secrets: secrets.iter().map(|text| (*text).to_owned()).collect(),
-            files: vec![file.path().to_owned()],
+    fn only_what_nothing_else_gives_is_named() {
+        let pipeline = "
+resource_types: [{name: own, type: registry-image, source: {repository: r, password: ((type_word))}}]
+resources: [{name: a, type: own, source: {}}]
+var_sources: [{name: v, type: vault, config: {url: https://vault.test, client_token: ((token))}}]
+jobs:
+- name: locals
+  plan:
+  - load_var: loaded
+    file: f/x
+  - task: t
+    across: [{var: each, values: [1]}]
+    params: {A: ((.:each)), B: ((.:loaded))}
+    config: {platform: linux, run: {path: 'true'}}
+- name: rest
+  plan:
+  - get: a
+  - set_pipeline: child
+    file: a/p.yml
+    instance_vars: {branch: ((branch))}
+    vars: {x: ((v:known)), y: ((gone:z))}
+";
+        let config = airside_config::load(pipeline).unwrap().config;
+        let words = |job: &str| {
+            let order = Order::new(&config, Choice::Only(&[job.to_owned()])).unwrap();
+            problem(&config, &order, &[], &Map::new())
         };
-        let read = options(&["a=x=y"]).read().map(Value::Object);
-        assert_eq!(read, Ok(json!({"a": "x=y", "b": {"c": "two"}})));
-        let words = options(&["hunter2"]).read().unwrap_err();
-        assert!(!words.contains("hunter2"), "{words}");
-        std::fs::write(&file, "[hunter2]").unwrap();
-        let words = options(&[]).read().unwrap_err();
-        assert!(
-            words.contains("is no YAML map") && !words.contains("hunter2"),
-            "{words}"
-        );
+        assert_eq!(words("locals"), None);
+        let words = words("rest").unwrap();
+        let expected = "no value is known for ((branch)), ((token)), ((type_word)), ((gone:z)): ";
+        assert!(words.starts_with(expected), "{words}");
+        assert!(words.contains("--secret NAME"), "{words}");
     }
 }

@@ -1,15 +1,22 @@
 //! A server for one run: the same parts, a temporary data folder, and no listener but the hub for
 //! the steps.
 
-use airside_model::{PipelineId, TeamId, VolumeId};
+use std::sync::OnceLock;
+
+use airside_model::{PipelineId, Plan, PlanId, PlanNode, TeamId, VolumeId};
 use airside_runtime_local::RUN_FOLDER;
-use airside_store::{InstanceVars, MAIN_TEAM, SavePipeline, Store};
+use airside_store::{InstanceVars, MAIN_TEAM, OneOff, SavePipeline, Store};
 use anyhow::{Context as _, Result, anyhow, bail};
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use super::{Options, folders::Folder};
+use super::{
+    Options,
+    cache::{Cache, OpenCache, Setup},
+    folders::Folder,
+};
 use crate::{
     data::DataFolder,
     options::ServerOptions,
@@ -25,17 +32,26 @@ pub(crate) struct World {
     data: DataFolder,
     folder: TempDir,
     shutdown: CancellationToken,
+    /// Images and task caches of earlier runs.
+    cache: Mutex<Option<OpenCache>>,
+    pipeline: OnceLock<PipelineId>,
 }
 
 impl World {
-    pub(crate) async fn open(given: &Options, secrets: Map<String, Value>) -> Result<Self> {
+    pub(crate) async fn open(
+        given: &Options,
+        secrets: Map<String, Value>,
+        cache: Option<Cache>,
+    ) -> Result<Self> {
         let folder = tempfile::Builder::new()
             .prefix(RUN_FOLDER)
             .tempdir()
             .context("cannot make a temporary folder; TMPDIR says where")?;
         let mut options = server_options(given, &folder)?;
         options.credentials.set_team_secrets(MAIN_TEAM, secrets);
-        let data = DataFolder::open_temporary(folder.path())?;
+        let cache = open_cache(cache, &folder, &options).await?;
+        let images = cache.as_ref().map(|cache| cache.images.clone());
+        let data = DataFolder::open_temporary(folder.path())?.with_images(images);
         let shutdown = CancellationToken::new();
         let server = Server::open(&options, Mode::Up, &data, &[], URL, &shutdown).await?;
         let team = server.store.team(MAIN_TEAM).await?;
@@ -45,6 +61,8 @@ impl World {
             data,
             folder,
             shutdown,
+            cache: Mutex::new(cache),
+            pipeline: OnceLock::new(),
         })
     }
 
@@ -71,7 +89,56 @@ impl World {
             resources: config.resource_rows(),
             expected_version: None,
         };
-        Ok(self.store().save_pipeline(save).await?.pipeline.id)
+        let id = self.store().save_pipeline(save).await?.pipeline.id;
+        self.seed_task_caches(id).await?;
+        let _ = self.pipeline.set(id);
+        Ok(id)
+    }
+
+    /// Gives the pipeline's tasks the caches that an earlier run left. A build that does nothing
+    /// owns them, as every volume here has a build.
+    async fn seed_task_caches(&self, pipeline: PipelineId) -> Result<()> {
+        let lent = match self.cache.lock().as_mut() {
+            Some(cache) => cache.lend(&self.server.volumes)?,
+            None => Vec::new(),
+        };
+        if lent.is_empty() {
+            return Ok(());
+        }
+        let nothing = Plan::new(PlanId::new("caches"), PlanNode::Do(Vec::new()));
+        let owner = OneOff {
+            team: self.team,
+            pipeline: Some(pipeline),
+            created_by: None,
+            plan: &nothing,
+        };
+        let build = self.server.engine.start(owner).await?.id;
+        for cache in &lent {
+            if let Some(job) = self.store().job(pipeline, &cache.job).await? {
+                self.store().seed_task_cache(build, job.id, cache).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps images and task caches for later runs. What goes wrong is only said: the builds are
+    /// over.
+    async fn keep_caches(&self) {
+        let Some(cache) = self.cache.lock().take() else {
+            return;
+        };
+        let left = match self.pipeline.get() {
+            Some(pipeline) => self.store().task_caches(*pipeline).await,
+            None => Ok(Vec::new()),
+        };
+        let volumes = self.server.volumes.clone();
+        let kept = airside_tasks::blocking("cache of a run", move || -> Result<()> {
+            cache.keep(&left?, &volumes);
+            cache.shrink()
+        });
+        if let Err(error) = kept.await.map_err(anyhow::Error::from).flatten() {
+            eprintln!("airside: the cache is not in order: {error:#}");
+        }
     }
 
     /// Copies a folder into the world; the number under which plans know it.
@@ -107,6 +174,7 @@ impl World {
                 kept.display()
             )));
         }
+        self.keep_caches().await;
         self.server.leave(&self.data).await;
         // Steps made what is in it, however deep.
         let folder = self.folder.keep();
@@ -119,7 +187,25 @@ impl World {
 fn server_options(given: &Options, folder: &TempDir) -> Result<ServerOptions> {
     let mut options = ServerOptions::of_args(["--keep-failed=0s", "--keep-one-off=0s"])?;
     options.database.data = folder.path().to_owned();
-    options.workers = given.workers.clone();
+    options.workers.local = given.workers.clone();
     options.isolation = given.isolation.clone();
     Ok(options)
+}
+
+/// Opens the cache beside the run's own folder.
+async fn open_cache(
+    cache: Option<Cache>,
+    folder: &TempDir,
+    options: &ServerOptions,
+) -> Result<Option<OpenCache>> {
+    let Some(cache) = cache else {
+        return Ok(None);
+    };
+    let setup = Setup {
+        mirrors: options.workers.registries().mirrors,
+        fullest: options.collecting.marks()?.high,
+        ids: options.isolation.choices().ids,
+    };
+    let temporary = folder.path().to_owned();
+    airside_tasks::blocking("cache of a run", move || cache.open(&temporary, setup)).await?
 }

@@ -213,7 +213,7 @@ fn engine(
         external_url: url.to_owned(),
         address: fleet.hub_address.to_string(),
         credentials: credentials.clone(),
-        mock_image: options.workers.mock_image(),
+        mock_image: options.workers.local.mock_image(),
         registries: options.workers.registries(),
         check_ways: check_ways.clone(),
         check_timeout: options.checking.timeout(),

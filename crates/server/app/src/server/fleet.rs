@@ -103,7 +103,7 @@ async fn local_workers(
     if !mode.has_local_worker(options) {
         return Ok(Vec::new());
     }
-    let shim = options.workers.find_shim()?;
+    let shim = options.workers.local.find_shim()?;
     let local = workers::local(
         data,
         &base.store,

@@ -6,12 +6,13 @@ use airside_model::{BuildStatus, Handle, JobId, PlanId, VolumeId};
 use serde_json::{Value, json};
 
 use crate::{
-    Error, InstanceVars, Lease, NewBuild, Parent, SaveJob, SavePipeline, Store, TaskCache, now,
-    testing::TestDatabase,
+    Error, InstanceVars, Lease, NamedTaskCache, NewBuild, Parent, SaveJob, SavePipeline, Store,
+    TaskCache, now, testing::TestDatabase,
 };
 
 crate::on_both_databases!(
     the_newest_cache_counts_and_older_ones_go,
+    a_cache_from_elsewhere_is_found_like_any_other,
     a_node_settles_once,
     what_is_hidden_is_sealed,
     a_newer_build_has_the_last_word_about_a_pipeline,
@@ -53,6 +54,32 @@ async fn volume(store: &Store, lease: &Lease, name: &str) -> VolumeId {
         .await
         .unwrap();
     id
+}
+
+async fn a_cache_from_elsewhere_is_found_like_any_other(database: TestDatabase) {
+    let store = database.open().await;
+    let job = job(&store).await;
+    let lease = build(&store, job).await;
+    let cache = |path: &str, expires_at| NamedTaskCache {
+        job: "j".to_owned(),
+        step: "t".to_owned(),
+        path: path.to_owned(),
+        volume: VolumeId::new(format!("v-{path}")),
+        expires_at,
+    };
+    let (kept, old) = (cache("a", None), cache("b", Some(crate::Micros(1))));
+    for cache in [&kept, &old] {
+        store
+            .seed_task_cache(lease.build, job, cache)
+            .await
+            .unwrap();
+    }
+    let pipeline = store.pipelines(None).await.unwrap()[0].id;
+    let found = store.use_task_cache(&lease, job, "t", "a").await.unwrap();
+    assert_eq!(found, Some(kept.volume.clone()));
+    let found = store.use_task_cache(&lease, job, "t", "b").await.unwrap();
+    assert_eq!(found, None, "it is over");
+    assert_eq!(store.task_caches(pipeline).await.unwrap(), [kept, old]);
 }
 
 async fn the_newest_cache_counts_and_older_ones_go(database: TestDatabase) {

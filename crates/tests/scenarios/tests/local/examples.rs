@@ -284,7 +284,8 @@ fn the_release_of_files_makes_a_release() {
     let code = format!("repository=git://127.0.0.1:{}/code.git", daemon.port);
     let image = format!("image=127.0.0.1:{}/team/code", registry.port);
     let run = Run::new(RELEASE_FILES);
-    run.run(&["-v", &code, "-v", &image]).succeeded();
+    let args = ["-v", &code, "-v", &image, "--allow-privileged"];
+    run.run(&args).succeeded();
     assert!(pushed(&registry, "team/code", "0.1.1"));
     assert_eq!(git(&bare, &["show", "version:number"]).trim(), "0.1.1");
 }
@@ -299,7 +300,13 @@ fn the_release_example_makes_a_release() {
     let image = format!("image=127.0.0.1:{}/team/code", registry.port);
     let hub = format!("docker.io=127.0.0.1:{}", mirror.port);
     let variables = ["-v", &code, "-v", &image, "-v", "username=ci"];
-    let more = ["-v", "password=none", "--registry-mirror", &hub];
+    let more = [
+        "-v",
+        "password=none",
+        "--registry-mirror",
+        &hub,
+        "--allow-privileged",
+    ];
     let output = Run::new(RELEASE).run(&[variables.as_slice(), more.as_slice()].concat());
     let output = output.succeeded();
     for words in [

@@ -49,6 +49,8 @@ mod resource_faults;
 mod restart;
 mod results;
 mod run;
+mod run_cache;
+mod run_options;
 mod scheduling;
 mod shim_size;
 mod steps_crash;
