@@ -30,6 +30,7 @@ use std::{io::Write, path::Path};
 use airside_model::Version;
 
 pub use failure::{Failure, Part};
+pub use git::{AskCheckout, checkout_files};
 pub use privilege::Privilege;
 pub use program::main;
 pub use registry::{AskedImage, AskedRegistry, Asking, Pace, Standing, TagList};
